@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "api/loaded_model.h"
@@ -10,6 +11,7 @@
 #include "realizar/engine.h"
 #include "server/json.h"
 #include "support/counted_new.h"
+#include "support/made_adapter.h"
 
 namespace realizar {
 namespace {
@@ -154,6 +156,24 @@ TEST(Allocation, GuessingAllocatesNothing) {
   from_model.draft.path = kModel;
   EXPECT_EQ(allocations_while_decoding(greedy, 0, from_text), 0);
   EXPECT_EQ(allocations_while_decoding(greedy, 0, from_model), 0);
+}
+
+TEST(Allocation, DecodingWithAnAdapterAllocatesNothing) {
+  test::MadeAdapter made;
+  for (const uint32_t layer : {0u, 3u}) {
+    const std::string at = "blk." + std::to_string(layer);
+    made[at + ".attn_q"] = test::random_pair(16, 256, 256, layer);
+    made[at + ".ffn_down"] = test::random_pair(5, 256, 768, layer + 1);
+  }
+  const std::string path = testing::TempDir() + "allocation_test.lora.gguf";
+  ASSERT_TRUE(test::gguf_adapter(made, "llama", 8).write(path).ok());
+  SamplingParams greedy;
+  greedy.temperature = 0;
+  LoadOptions options;
+  options.adapters.sources = {{"a", path}};
+  options.adapters.default_name = "a";
+  EXPECT_EQ(allocations_while_decoding(greedy, 0, options), 0);
+  std::filesystem::remove(path);
 }
 
 TEST(Allocation, TheWholeSamplerChainAllocatesNothing) {

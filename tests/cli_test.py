@@ -70,7 +70,7 @@ class ServerName(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             link = os.path.join(folder, "realizar-server")
             os.symlink(os.path.abspath(REALIZAR), link)
-            for words, code, told in ((["--lora", "x.gguf"], 2, "--lora: adapters are not supported"),
+            for words, code, told in ((["--rpc", "host:1"], 2, "--rpc: other machines cannot help"),
                                       (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "there is no file or folder missing.gguf"),
                                       (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "--slots is always on")):
                 result = subprocess.run([link, *words], capture_output=True, text=True, timeout=60,

@@ -31,7 +31,8 @@ PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
 # Flags of other programs that the pages name.
 FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
-                 "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose"}
+                 "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose", "--lora-scaled",
+                 "--lora-init-without-apply"}
 DEADLINE_S = 120
 REALIZAR = MAKE_MODEL = ""
 

@@ -18,6 +18,7 @@ import unittest
 
 import hub_server
 from hub_server import Hub, sha256
+from lora_files import write_gguf_adapter
 from terminal import Terminal
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -192,6 +193,21 @@ class Names(Case):
         self.pulls("tiny:1b")
         self.assertEqual(self.names(), ["ollama:tiny:1b", "tiny:1b"])
         self.assertEqual(self.hub.sent(TINY), len(TINY))
+
+    def test_ollamas_adapter_is_used(self):
+        adapter, model = self.folder / "a.gguf", self.folder / "tiny.gguf"
+        write_gguf_adapter(adapter, "llama", {f"blk.{layer}.attn_q.weight": (256, 256) for layer in range(5)}, 4, 0.5)
+        model.write_bytes(TINY)
+        self.hub.add_ollama("library/adapted:1b", [("model", TINY), ("adapter", adapter.read_bytes())])
+        self.hub.add_ollama("library/twice:1b", [("model", TINY), ("adapter", adapter.read_bytes()), ("adapter", b"another")])
+        for name in ("adapted", "twice"):
+            self.pulls(f"ollama:{name}:1b")
+        asked = (QUESTION, "--temperature", "0", "--max-tokens", "16")
+        told = self.run_it("run", "ollama:adapted:1b", *asked)
+        self.assertEqual(told, self.run_it("run", model, *asked, "--lora", adapter))
+        self.assertNotEqual(told[1], ANSWER)
+        self.assertIn("has an adapter of its own", self.run_it("run", "ollama:adapted:1b", *asked, "--lora", adapter)[2])
+        self.assertIn("2 adapters, and only one is supported", self.run_it("run", "ollama:twice:1b", *asked)[2])
 
     def test_a_url_is_a_name(self):
         self.hub.links["m.gguf"] = TINY

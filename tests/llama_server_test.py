@@ -414,7 +414,7 @@ class CommandLine(Case):
 
     def test_is_llama_servers_under_its_name(self):
         (self.folder / "llama-server").symlink_to(pathlib.Path(REALIZAR).resolve())
-        for args, told in ((["--rpc", "x"], "--rpc"), (["-m"], "-m needs a value"), (["--lora", "x"], "--lora: ")):
+        for args, told in ((["--rpc", "x"], "--rpc"), (["-m"], "-m needs a value"), (["--lora", "a,b"], "--lora: ")):
             done = subprocess.run([str(self.folder / "llama-server"), *args], capture_output=True, text=True, timeout=DEADLINE_S)
             self.assertEqual(done.returncode, 2)
             self.assertIn(told, done.stderr)

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "realizar/adapter.h"
 #include "realizar/options.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
@@ -118,6 +119,16 @@ class LanguageModel {
   // at a time. `kv`, where not null, gets what the cache then holds of all tokens.
   Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
                                     KvNumbers* kv = nullptr);
+
+  // Adapters, between requests; LoadOptions::adapters says how many there is room for. Errors of load_adapter:
+  // NotFound, FormatError and Unsupported (the file, by what is wrong with it), InvalidArgument (the name is taken),
+  // ResourceExhausted (no place is left).
+  Status load_adapter(const AdapterSource& source);
+  // NotFound where no adapter has that name, as use_adapter.
+  Status unload_adapter(std::string_view name);
+  // The adapter of requests that name none, and its scale where it is not to be its own; "": none.
+  Status use_adapter(std::string_view name, std::optional<float> scale = std::nullopt);
+  std::vector<AdapterInfo> adapters() const;  // in the order in which they were loaded
 
   // Stops a running generate from another thread; it returns with kCancelled. A call before generate has begun, or
   // after it has returned, has no effect.

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "realizar/adapter.h"
+
 namespace realizar {
 
 // A value of an enum, by the name that flags, files and the C interface spell it with.
@@ -135,6 +137,14 @@ struct BesideSettings {
   std::string params = {};  // a JSON object of Ollama's parameters: of sampling, stop and num_ctx; others are not used
 };
 
+// Adapters of low rank that requests may choose (adapter.h).
+struct AdapterSettings {
+  std::vector<AdapterSource> sources = {};  // loaded with the model
+  uint32_t n_places = 0;                    // of adapters that are loaded at a time; 0: one for each of `sources`
+  uint32_t max_rank = 0;                    // that there is room for; 0: the largest of `sources`, or 64 without any
+  std::string default_name = {};            // the adapter of requests that name none; "": they have none
+};
+
 struct LoadOptions {
   BackendChoice backend = BackendChoice::kAuto;
   uint32_t n_ctx = 0;  // positions; 0: what the model was trained for, at most 8192
@@ -144,6 +154,7 @@ struct LoadOptions {
   BatchSettings batch = {};
   DraftSettings draft = {};
   BesideSettings beside = {};
+  AdapterSettings adapters = {};
   // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
   // that the next turn of a chat finds them cached: a server and a session by themselves, others by idle_step.
   bool idle_prefill = true;

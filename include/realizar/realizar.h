@@ -63,8 +63,12 @@ typedef struct rz_load_options {
   int warm_up;         /* 1: run steps of every usual size, so that the first requests take no longer */
   int (*on_progress)(uint64_t done_bytes, uint64_t total_bytes, void* user); /* gives 0 to end with RZ_CANCELLED */
   void* on_progress_user;
-  uint32_t n_kept_states; /* states of recurrent layers that are kept for prompts that begin alike; 0: as many as a
-                             gigabyte holds, at least 2 and at most max_seqs + 2 */
+  uint32_t n_kept_states;   /* states of recurrent layers that are kept for prompts that begin alike; 0: as many as a
+                               gigabyte holds, at least 2 and at most max_seqs + 2 */
+  const char* const* loras; /* n_loras adapters of low rank, "[NAME=]PATH[:SCALE]" each, that generations may choose */
+  size_t n_loras;
+  uint32_t max_loras;     /* adapters that there is room for at a time; 0: n_loras */
+  uint32_t max_lora_rank; /* and their rank; 0: the largest of loras, or 64 where there are none */
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */
@@ -173,6 +177,8 @@ typedef struct rz_generate_options {
   const rz_logit_bias* logit_bias; /* n_logit_bias tokens */
   size_t n_logit_bias;
   const rz_sampler_chain* chain; /* null: the default one */
+  const char* lora;              /* the adapter's name; null: none */
+  float lora_scale;              /* on what it adds; 0: its own */
 } rz_generate_options;
 
 /* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */
@@ -196,6 +202,11 @@ uint32_t rz_last_error_n_ctx(void);
 /* `options` may be null. Free with rz_free. */
 rz_model* rz_load(const char* path, const rz_load_options* options);
 void rz_free(rz_model* model);
+
+/* Loads an adapter, "[NAME=]PATH[:SCALE]", into the room of max_loras, and unloads the one of that name. Negative on
+ * failure, as below. */
+int rz_load_lora(rz_model* model, const char* lora);
+int rz_unload_lora(rz_model* model, const char* name);
 
 /* Fills `info`, whose struct_size is set. Negative on failure. */
 int rz_get_info(const rz_model* model, rz_model_info* info);
@@ -302,6 +313,8 @@ typedef struct rz_request {
   const rz_sampler_chain* chain; /* null: the default one */
   int has_reasoning_budget;      /* 1: after reasoning_budget tokens of reasoning the mark that ends it is forced, */
   uint32_t reasoning_budget; /* and the answer goes on; where the model's chat template marks no reasoning: nothing */
+  const char* lora;          /* the adapter's name; null: none */
+  float lora_scale;          /* on what it adds; 0: its own */
 } rz_request;
 
 /* Kinds of a part. */

@@ -94,6 +94,10 @@ struct Request {
   std::shared_ptr<TokenConstraint> constraint;
   Pooling pooling = Pooling::kNone;  // other than kNone: no token is generated
   bool trace = false;                // time every operation of its steps, which takes time too
+  // The adapter that it has, by name; "": none; nothing: the default one, where there is one. The scale on what it adds
+  // is the adapter's own where the request says none.
+  std::optional<std::string> adapter = {};
+  std::optional<float> adapter_scale = {};
   // Where requests compete:
   int32_t priority = 0;                // the smaller goes first, among those of its tenant
   uint64_t tenant = 0;                 // requests of one tenant share one place in turn

@@ -26,6 +26,9 @@ def _load_options(options: Mapping[str, Any]) -> c.rz_load_options:
             continue
         if name == "devices":
             to.devices, to.n_devices = (ctypes.c_uint32 * len(value))(*value), len(value)
+        elif name == "loras":
+            texts = [os.fsencode(lora) for lora in value]
+            to.loras, to.n_loras = (ctypes.c_char_p * max(1, len(texts)))(*texts), len(texts)
         elif name in _TEXT_OPTIONS:
             setattr(to, name, text_bytes(value, name))
         elif name in _PATH_OPTIONS:

@@ -69,6 +69,10 @@ class rz_load_options(Structure):
         ("on_progress", ProgressCallback),
         ("on_progress_user", c_void_p),
         ("n_kept_states", c_uint32),
+        ("loras", POINTER(c_char_p)),
+        ("n_loras", c_size_t),
+        ("max_loras", c_uint32),
+        ("max_lora_rank", c_uint32),
     ]
 
 
@@ -183,6 +187,8 @@ class rz_request(Structure):
         ("chain", POINTER(rz_sampler_chain)),
         ("has_reasoning_budget", c_int),
         ("reasoning_budget", c_uint32),
+        ("lora", c_char_p),
+        ("lora_scale", c_float),
     ]
 
 

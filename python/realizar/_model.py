@@ -94,6 +94,7 @@ class Model:
         draft_path: Union[str, "os.PathLike[str]", None] = None,
         n_draft: Optional[int] = None,
         n_kept_states: Optional[int] = None,
+        loras: Optional[Sequence[Union[str, "os.PathLike[str]"]]] = None,
         global_priority: bool = False,
         warm_up: bool = False,
         check: bool = False,
@@ -103,7 +104,8 @@ class Model:
 
         backend: "auto", "cpu", "cuda" or "reference". n_ctx: positions of the context; the model's own, at most 8192,
         where left out. n_threads: all cores where left out. max_seqs: requests that run together, max_queue: that may
-        wait besides. progress: True draws a bar on standard error; a function is called with bytes done and bytes in
+        wait besides. loras: adapters that requests may choose with the option lora, each "[NAME=]PATH[:SCALE]", a GGUF
+        file or a folder of PEFT. progress: True draws a bar on standard error; a function is called with bytes done and bytes in
         all, and ends the loading with CancelledError where it gives False. The others are the fields of rz_load_options
         in realizar.h.
 
@@ -130,6 +132,7 @@ class Model:
             draft_path=draft_path,
             n_draft=n_draft,
             n_kept_states=n_kept_states,
+            loras=loras,
             global_priority=global_priority,
             warm_up=warm_up,
             check=check,

@@ -55,6 +55,8 @@ class Options(TypedDict, total=False):
 
     timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests
     of one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
+
+    lora: the name of one of Model.load's loras; lora_scale: the factor on what it adds, its own where left out.
     """
 
     max_tokens: Optional[int]
@@ -94,6 +96,8 @@ class Options(TypedDict, total=False):
     priority: int
     tenant: int
     cache_salt: int
+    lora: Optional[str]
+    lora_scale: Optional[float]
 
 
 class ChatOptions(Options, total=False):
@@ -240,6 +244,9 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     request.priority = int(options.get("priority") or 0)
     request.tenant = _count(options, "tenant", most=2**64 - 1)
     request.cache_salt = _count(options, "cache_salt", most=2**64 - 1)
+    if options.get("lora") is not None:
+        request.lora = text_bytes(options["lora"], "lora")
+        request.lora_scale = float(options.get("lora_scale") or 0)
     return request
 
 

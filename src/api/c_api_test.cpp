@@ -282,6 +282,8 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
     refuse(rz_generate_batch(a->model, &prompt, 1, nullptr, nullptr, nullptr));
     refuse(rz_logits(a->model, &id, 1, 1, 1, room.data(), room.size()));
     refuse(rz_embed(a->model, &id, 1, RZ_POOL_LAST, room.data(), room.size()));
+    refuse(rz_load_lora(a->model, "none.gguf"));
+    refuse(rz_unload_lora(a->model, "none"));
     refuse(rz_clear_cache(a->model, 1));
     refuse(rz_set_trace(a->model, 1));
     refuse(rz_clear_trace(a->model));
@@ -292,8 +294,8 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
   const auto ids = chat_ids();
   const auto options = greedy();
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, ask, &asked), 1) << rz_last_error();
-  EXPECT_EQ(asked.refused, std::vector<int64_t>(7, -1));
-  EXPECT_EQ(asked.codes, std::vector<int>(7, RZ_INVALID_ARGUMENT));
+  EXPECT_EQ(asked.refused, std::vector<int64_t>(9, -1));
+  EXPECT_EQ(asked.codes, std::vector<int>(9, RZ_INVALID_ARGUMENT));
   EXPECT_GT(asked.n_tokens, 1);
   EXPECT_EQ(asked.n_vocab, 2048);
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";

@@ -1,6 +1,7 @@
 // The C interface: what a model computes.
 #include <span>
 
+#include "api/adapter_source.h"
 #include "api/c_request.h"
 #include "base/try.h"
 
@@ -41,6 +42,8 @@ rz_request request_of(const rz_generate_options& options) {
   request.logit_bias = options.logit_bias;
   request.n_logit_bias = options.n_logit_bias;
   request.chain = options.chain;
+  request.lora = options.lora;
+  request.lora_scale = options.lora_scale;
   return request;
 }
 
@@ -181,6 +184,23 @@ int64_t rz_rank(rz_model* model, const char* query, const char* const* documents
     RZ_TRY(const std::vector<float> found, model->model.rank(query, texts));
     return copy_floats(found, relevances, capacity);
   });
+}
+
+int rz_load_lora(rz_model* model, const char* lora) {
+  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
+    if (lora == nullptr) return null_argument("lora");
+    RZ_TRY(const AdapterSource source, parse_adapter(lora));
+    RZ_CHECK_OK(model->model.load_adapter(source));
+    return 0;
+  }));
+}
+
+int rz_unload_lora(rz_model* model, const char* name) {
+  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
+    if (name == nullptr) return null_argument("name");
+    RZ_CHECK_OK(model->model.unload_adapter(name));
+    return 0;
+  }));
 }
 
 int rz_clear_cache(rz_model* model, int wipe) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "api/adapter_source.h"
 #include "base/try.h"
 
 namespace realizar::c {
@@ -48,6 +49,18 @@ Status take_gpu(GpuSettings& gpu, const rz_load_options& given) {
   return {};
 }
 
+Status take_adapters(AdapterSettings& adapters, const rz_load_options& given) {
+  if (given.loras == nullptr && given.n_loras > 0) return null_argument("loras");
+  for (size_t i = 0; i < given.n_loras; ++i) {
+    if (given.loras[i] == nullptr) return null_argument("loras");
+    RZ_TRY(AdapterSource source, parse_adapter(given.loras[i]));
+    adapters.sources.push_back(std::move(source));
+  }
+  take_number(adapters.n_places, given.max_loras);
+  take_number(adapters.max_rank, given.max_lora_rank);
+  return {};
+}
+
 void take_serving(LoadOptions& load, const rz_load_options& given) {
   take_number(load.cache.n_tokens, given.kv_tokens);
   take_number(load.cache.n_contexts, given.n_contexts);
@@ -68,6 +81,7 @@ Result<LoadOptions> to_load_options(const rz_load_options& given) {
   RZ_CHECK_OK(take_name(load.cache.type, given.kv_type, "kv_type"));
   RZ_CHECK_OK(take_name(load.cpu.isa, given.isa, "isa"));
   RZ_CHECK_OK(take_gpu(load.gpu, given));
+  RZ_CHECK_OK(take_adapters(load.adapters, given));
   take_serving(load, given);
   take_number(load.cpu.n_threads, given.n_threads);
   take_number(load.n_ctx, given.n_ctx);

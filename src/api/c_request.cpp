@@ -82,6 +82,8 @@ Result<Asked> read_request(const rz_request& given, const LanguageModel& model, 
   asked.request.priority = given.priority;
   asked.request.tenant = given.tenant;
   asked.request.cache_salt = given.cache_salt;
+  if (given.lora != nullptr) asked.request.adapter = given.lora;
+  if (given.lora != nullptr && given.lora_scale != 0) asked.request.adapter_scale = given.lora_scale;
   if (given.timeout_ms > 0) asked.request.timeout_ms = given.timeout_ms;
   asked.text.split_reasoning = given.split_reasoning != 0;
   if (given.tools_json != nullptr) asked.text.tools_json = given.tools_json;

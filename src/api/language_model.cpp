@@ -186,6 +186,24 @@ Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens
   return impl_->loaded->engine->logits(tokens, n_prompt, n_last, kv);
 }
 
+Status LanguageModel::load_adapter(const AdapterSource& source) {
+  RZ_CHECK_OK(impl_->require_no_session());
+  return impl_->loaded->engine->load_adapter(source);
+}
+
+Status LanguageModel::unload_adapter(std::string_view name) {
+  RZ_CHECK_OK(impl_->require_no_session());
+  return impl_->loaded->engine->adapters().remove(name);
+}
+
+Status LanguageModel::use_adapter(std::string_view name, std::optional<float> scale) {
+  return impl_->loaded->engine->adapters().set_default(name, scale);
+}
+
+std::vector<AdapterInfo> LanguageModel::adapters() const {
+  return impl_->loaded->engine->adapters().list();
+}
+
 void LanguageModel::cancel() {
   const std::lock_guard lock(impl_->session_mutex);
   if (!impl_->has_session) impl_->loaded->engine->cancel();

@@ -19,6 +19,8 @@
 #include "backend/reference/reference_backend.h"
 #include "base/machine.h"
 #include "base/try.h"
+#include "model/adapter_file.h"
+#include "model/forward.h"
 #include "text/ollama_template.h"
 
 namespace realizar {
@@ -26,6 +28,7 @@ namespace {
 
 constexpr uint32_t kDefaultDraft = 4;
 constexpr uint32_t kMaxThreads = 1024;
+constexpr uint32_t kMaxAdapters = 256;  // at a time
 
 // Functions as one text, which the template of Firefunction v2 expects
 // (https://huggingface.co/fireworks-ai/llama-3-firefunction-v2). Without functions it is empty.
@@ -62,6 +65,26 @@ uint64_t draft_bytes(const ModelSource& drafter, const engine::EngineOptions& en
          gpu_other_bytes(file, config, engine_options, limits, 1);
 }
 
+// What the options ask for of adapters. Errors: those of the adapters' files.
+Result<AdapterRoom> adapter_room(const AdapterSettings& settings) {
+  constexpr uint32_t kDefaultRank = 64, kStep = 4;  // of floats that kernels read at a time
+  const auto n_sources = static_cast<uint32_t>(settings.sources.size());
+  AdapterRoom room{.n_places = std::max(settings.n_places, n_sources)};
+  if (room.n_places == 0) return room;
+  uint32_t largest = n_sources == 0 && settings.max_rank == 0 ? kDefaultRank : settings.max_rank;
+  for (const AdapterSource& source : settings.sources) {
+    RZ_TRY(const uint32_t rank, read_adapter_rank(source.path));
+    largest = std::max(largest, rank);
+  }
+  if (room.n_places > kMaxAdapters || largest > kMaxAdapterRank) {
+    return invalid_argument(fmt::format("adapters: expected at most {} of a rank of at most {}, actual {} of {}",
+                                        kMaxAdapters, kMaxAdapterRank, room.n_places, largest),
+                            "max_loras");
+  }
+  room.max_rank = (largest + kStep - 1) / kStep * kStep;
+  return room;
+}
+
 // Null where each layer is whole on one GPU.
 Result<std::unique_ptr<cuda::DeviceExchange>> open_exchange(const LoadOptions& options) {
   if (options.gpu.split == Split::kLayer) return std::unique_ptr<cuda::DeviceExchange>();
@@ -83,10 +106,13 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options,
   const auto& [file, config] = source;
   const auto n_sharing = options.gpu.split == Split::kTensor ? static_cast<uint32_t>(options.gpu.devices.size()) : 1;
   const uint64_t for_draft = drafter != nullptr ? draft_bytes(*drafter, engine_options) : 0;
+  RZ_TRY(const AdapterRoom room, adapter_room(options.adapters));
+  const uint64_t n_weight_bytes = gpu_tensor_bytes(file) + adapter_bytes(outline_forward(config), room);
+  const uint64_t n_other_bytes = gpu_other_bytes(file, config, engine_options, limits, n_sharing, room);
   const cuda::CudaOptions cuda_options{options.gpu.memory_mb << 20,
-                                       gpu_other_bytes(file, config, engine_options, limits, n_sharing) + for_draft,
+                                       n_other_bytes + for_draft,
                                        kv_bytes(config, engine_options),
-                                       gpu_tensor_bytes(file),
+                                       n_weight_bytes,
                                        config.n_layers,
                                        options.gpu.n_layers,
                                        host_bytes(options),
@@ -267,10 +293,14 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   const BackendLimits limits = engine::Engine::limits_for(engine_options);
   RZ_TRY(backend, make_backend(choice, options, engine_options, limits, source, drafter));
   RZ_CHECK_OK(backend->configure(limits));
-  RZ_TRY(Model loaded, Model::load(file, source.config, *backend,
-                                   {.progress = options.progress, .hash_weights = options.hash_weights}));
+  RZ_TRY(const AdapterRoom room, adapter_room(options.adapters));
+  RZ_TRY(Model loaded,
+         Model::load(file, source.config, *backend,
+                     {.progress = options.progress, .hash_weights = options.hash_weights, .adapters = room}));
   model = std::make_unique<Model>(std::move(loaded));
   RZ_TRY(engine, engine::Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
+  for (const AdapterSource& adapter : options.adapters.sources) RZ_CHECK_OK(engine->load_adapter(adapter));
+  RZ_CHECK_OK(engine->adapters().set_default(options.adapters.default_name, std::nullopt));
   if (drafter != nullptr) RZ_CHECK_OK(load_draft(*drafter, options, engine_options));
   return options.warm_up ? engine->warm_up() : Status{};
 }
@@ -301,6 +331,7 @@ Status LoadedModel::load_draft(const ModelSource& source, const LoadOptions& opt
   // Its memory was kept for it when the model was loaded; it is too small to be worth the exchanges of a tensor split.
   LoadOptions own = options;
   own.draft.path.clear();
+  own.adapters = {};
   own.gpu.memory_mb = 0;
   own.gpu.n_layers.reset();
   own.gpu.split = Split::kLayer;

@@ -6,6 +6,7 @@
 #include "backend/cuda/cuda_backend.h"
 #include "backend/kv_types.h"
 #include "engine/engine.h"
+#include "model/adapter_program.h"
 #include "model/forward.h"
 
 namespace realizar {
@@ -35,14 +36,15 @@ uint64_t gpu_tensor_bytes(const ModelFile& file) {
 }
 
 uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
-                         const BackendLimits& limits, uint32_t n_sharing) {
+                         const BackendLimits& limits, uint32_t n_sharing, const AdapterRoom& adapters) {
   constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
   KvLayout cache;
   cache.block_tokens = options.block_tokens;
   cache.type = options.kv_type;
   cache.n_groups = static_cast<uint32_t>(group_layers(state_layouts(config, options.n_ctx)).windows.size());
   const std::vector<TypeId> types = tensor_types(file);
-  return cuda::scratch_bytes(outline_forward(config), {limits, cache, types, n_sharing}) + kRuntimeBytes;
+  const Program outline = outline_with_adapters(outline_forward(config), adapters);
+  return cuda::scratch_bytes(outline, {limits, cache, types, n_sharing}) + kRuntimeBytes;
 }
 
 uint32_t n_layers_on_gpus(uint32_t n_layers, uint64_t n_bytes, uint64_t other_bytes,

@@ -6,6 +6,7 @@
 
 #include "engine/engine_options.h"
 #include "formats/model_file.h"
+#include "model/adapter_targets.h"
 #include "model/model_config.h"
 
 namespace realizar {
@@ -19,7 +20,7 @@ uint64_t gpu_tensor_bytes(const ModelFile& file);
 // What a model takes of each GPU's memory besides weights and cache: what its steps compute in, and what the runtime
 // does. n_sharing: GPUs that share every layer.
 uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
-                         const BackendLimits& limits, uint32_t n_sharing);
+                         const BackendLimits& limits, uint32_t n_sharing, const AdapterRoom& adapters = {});
 
 // How many of n_layers find room on GPUs with these free bytes each, where all of them take n_bytes, and every GPU
 // other_bytes besides.

@@ -39,6 +39,7 @@ struct MatrixSource {
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
   int32_t layer = -1;        // of the model that it is part of; -1: of none
+  bool is_writable = false;  // write_weights may replace its rows: it stays where steps read it
   bool is_gathered = false;  // an EmbedOp alone uses it: of each step it reads the rows of the tokens
   Shard shard = Shard::kWhole;
   uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
@@ -128,6 +129,9 @@ class Backend {
   virtual Result<WeightId> load_matrix(const MatrixSource& source) = 0;
   // `layer`: as a matrix's.
   virtual Result<WeightId> load_vector(std::span<const float> values, int32_t layer = -1) = 0;
+  // Between steps: replaces the rows of a writable F32 stack from row `first_row` of all its matrices' on, or all
+  // values of a vector. Errors: FormatError (a value is NaN or infinite), Internal.
+  virtual Status write_weights(WeightId id, size_t first_row, std::span<const float> values) = 0;
   // Errors: Unsupported, where it cannot keep what a layer wants kept; ResourceExhausted.
   virtual Status create_kv_cache(const CacheLayout& layout) = 0;
 

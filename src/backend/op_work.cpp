@@ -24,6 +24,15 @@ uint64_t n_seen_both_ways(uint64_t n_rows, uint64_t window) {
 
 }  // namespace
 
+uint64_t n_adapters(const StepBatch& batch) {
+  uint64_t n = 0;
+  for (auto seq = batch.seqs.begin(); seq != batch.seqs.end(); ++seq) {
+    const auto is_same = [&](const BatchSequence& other) { return other.adapter.place == seq->adapter.place; };
+    n += seq->adapter.place != BatchAdapter::kNone && std::none_of(batch.seqs.begin(), seq, is_same) ? 1 : 0;
+  }
+  return n;
+}
+
 OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type) {
   OpWork work;
   const uint64_t vector_bytes = row_bytes(kv_traits(type), op.head_dim);

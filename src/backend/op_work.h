@@ -12,6 +12,8 @@ struct OpWork {
   uint64_t flops = 0;
 };
 
+// Adapters that the step's sequences have, each counted once.
+uint64_t n_adapters(const StepBatch& batch);
 OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type);
 
 }  // namespace realizar

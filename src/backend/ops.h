@@ -14,6 +14,7 @@
 #include <string>
 #include <variant>
 
+#include "backend/adapter_ops.h"
 #include "backend/op_types.h"
 #include "backend/recurrent_ops.h"
 
@@ -498,7 +499,7 @@ struct ChooseOp {
 
 using Op = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, HeadLinearOp, LatentStoreOp, AttentionOp,
                         RouteOp, ExpertsOp, GateOp, SelectRowsOp, ChooseOp, ShortConvOp, StateScanOp, DeltaRuleOp,
-                        CutOp, AltUpOp, WkvOp>;
+                        CutOp, AltUpOp, WkvOp, AdapterDownOp, AdapterUpOp>;
 // In the order of Op.
 enum class OpKind : uint8_t {
   kEmbed,
@@ -519,11 +520,13 @@ enum class OpKind : uint8_t {
   kDeltaRule,
   kCut,
   kAltUp,
-  kWkv
+  kWkv,
+  kAdapterDown,
+  kAdapterUp
 };
 inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
 inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
-static_assert(static_cast<size_t>(OpKind::kWkv) + 1 == kOpKinds);
+static_assert(static_cast<size_t>(OpKind::kAdapterUp) + 1 == kOpKinds);
 
 inline OpKind kind_of(const Op& op) {
   return static_cast<OpKind>(op.index());

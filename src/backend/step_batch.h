@@ -35,6 +35,15 @@ class BlockTables {
 // A slot for the states of all recurrent layers of one sequence.
 enum class StateId : uint32_t {};
 
+// An adapter by its place in the stacks (adapter_ops.h), and the factor on what it adds.
+struct BatchAdapter {
+  static constexpr uint32_t kNone = 0xffffffffu;
+
+  uint32_t place = kNone;
+  float factor = 1.0f;
+  bool operator==(const BatchAdapter&) const = default;
+};
+
 struct BatchSequence {
   uint32_t first_row;  // its rows are [first_row, first_row + n_rows)
   uint32_t n_rows;
@@ -43,6 +52,10 @@ struct BatchSequence {
   // Recurrent layers begin with the states in the one slot, or at position 0 with zeros, and leave those after the
   // last row in the other; both may be the same.
   StateId state_from{}, state_to{};
+  // What its rows add to products that have operations of adapters.
+  BatchAdapter adapter = {};
+
+  bool has_adapter() const { return adapter.place != BatchAdapter::kNone; }
 };
 
 // A token of the text so far, and how often it was seen there.

@@ -89,7 +89,6 @@ constexpr ForeignWord kFlags[] = {
     {"--hf-file", kRefused, kNamesTheModel},
     {"-mu", kRefused, "name the model by its URL: realizar run https://HOST/FILE.gguf"},
     {"--model-url", kRefused, "name the model by its URL: realizar run https://HOST/FILE.gguf"},
-    {"--lora", kRefused, "adapters are not supported: merge the adapter into the model first"},
     {"--mmproj", kRefused, "images are not supported: models read text alone here"},
     {"--grammar-file", kRefused, "grammars are for requests: realizar serve takes them in the field `grammar`"},
     {"--grammar", kRefused, "grammars are for requests: realizar serve takes them in the field `grammar`"},

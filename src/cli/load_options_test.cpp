@@ -24,6 +24,7 @@ struct SameOption {
 };
 
 constexpr uint32_t kDevices[] = {1, 2};
+constexpr const char* kLoras[] = {"poet=poet.gguf:0.5", "b.gguf"};
 
 const SameOption kSameOptions[] = {
     {{"--backend=cuda"}, [](rz_load_options& c) { c.backend = "cuda"; }},
@@ -56,6 +57,13 @@ const SameOption kSameOptions[] = {
     {{"--layer-dir=/tmp"}, [](rz_load_options& c) { c.layer_dir = "/tmp"; }},
     {{"--host-cache-mb=300"}, [](rz_load_options& c) { c.host_cache_mb = 300; }},
     {{"--host-cache-mb=0"}, [](rz_load_options& c) { c.host_cache_mb = -1; }},
+    {{"--lora=poet=poet.gguf:0.5", "--lora=b.gguf"},
+     [](rz_load_options& c) {
+       c.loras = kLoras;
+       c.n_loras = 2;
+     }},
+    {{"--max-loras=3"}, [](rz_load_options& c) { c.max_loras = 3; }},
+    {{"--max-lora-rank=16"}, [](rz_load_options& c) { c.max_lora_rank = 16; }},
     // A server sets the one, and a line on the terminal is the other.
     {{}, [](rz_load_options& c) { c.n_contexts = 4; }},
     {{}, [](rz_load_options& c) { c.on_progress = [](uint64_t, uint64_t, void*) { return 0; }; }},
@@ -83,16 +91,23 @@ std::string text_of(const std::optional<uint32_t>& value) {
   return value ? std::to_string(*value) : "none";
 }
 
+std::string text_of(const std::vector<AdapterSource>& sources) {
+  std::string text;
+  for (const auto& [name, path, scale] : sources) text += name + "=" + path + ":" + std::to_string(scale) + " ";
+  return text;
+}
+
 // Every member. A new one does not compile before it is named here.
 Texts texts_of(const LoadOptions& options) {
-  const auto& [backend, n_ctx, cpu, gpu, cache, batch, draft, beside, idle_prefill, warm_up, check, hash_weights,
-               progress] = options;
+  const auto& [backend, n_ctx, cpu, gpu, cache, batch, draft, beside, adapters, idle_prefill, warm_up, check,
+               hash_weights, progress] = options;
   const auto& [n_threads, isa] = cpu;
   const auto& [devices, split, n_layers, memory_mb, host_memory_mb, layer_dir, host_cache_mb, chooser] = gpu;
   const auto& [type, n_tokens, n_contexts, n_states] = cache;
   const auto& [max_seqs, max_tokens, max_prefill_tokens, global_priority] = batch;
   const auto& [path, n_draft] = draft;
   const auto& [chat_template, params] = beside;
+  const auto& [sources, n_places, max_rank, default_name] = adapters;
   return {{"backend", text_of(backend)},
           {"n_ctx", text_of(n_ctx)},
           {"cpu.n_threads", text_of(n_threads)},
@@ -117,6 +132,10 @@ Texts texts_of(const LoadOptions& options) {
           {"draft.n_tokens", text_of(n_draft)},
           {"beside.chat_template", text_of(chat_template)},
           {"beside.params", text_of(params)},
+          {"adapters.sources", text_of(sources)},
+          {"adapters.n_places", text_of(n_places)},
+          {"adapters.max_rank", text_of(max_rank)},
+          {"adapters.default_name", text_of(default_name)},
           {"idle_prefill", text_of(idle_prefill)},
           {"warm_up", text_of(warm_up)},
           {"check", text_of(check)},
@@ -183,8 +202,10 @@ TEST(LoadOptions, EveryMemberHasAFieldInC) {
       if (text != defaults.at(name)) unset.erase(name);
     }
   }
-  const std::set<std::string> expected{"hash_weights", "beside.chat_template", "beside.params"};
-  EXPECT_EQ(unset, expected) << "which a server needs for its files alone, and what a store has beside a model";
+  const std::set<std::string> expected{"adapters.default_name", "hash_weights", "beside.chat_template",
+                                       "beside.params"};
+  EXPECT_EQ(unset, expected) << "a choice that each generation of C has; what a server needs for its files alone; and "
+                                "what a store has beside a model";
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "api/adapter_source.h"
+
 namespace realizar::cli {
 namespace {
 
@@ -50,6 +52,17 @@ std::string read_value(const std::string& text, float& value) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && at == end && std::isfinite(value) ? "" : "must be a number";
+}
+
+std::string read_value(const std::string& text, AdapterSource& value) {
+  auto source = parse_adapter(text);
+  if (!source.ok()) return "must be [NAME=]PATH[:SCALE]";
+  value = std::move(*source);
+  return "";
+}
+
+std::vector<std::string> value_texts(const AdapterSource& value) {
+  return {fmt::format("{}={}:{}", value.name, value.path, value.scale)};
 }
 
 std::vector<std::string> value_texts(const std::string& value) {

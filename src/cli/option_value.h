@@ -19,6 +19,8 @@ std::string read_value(const std::string& text, uint32_t& value);
 std::string read_value(const std::string& text, uint64_t& value);
 std::string read_value(const std::string& text, int32_t& value);
 std::string read_value(const std::string& text, float& value);
+// As parse_adapter.
+std::string read_value(const std::string& text, AdapterSource& value);
 
 // Reads the name of an enum's value. The check of an option's words tells which names there are.
 template <class Enum>
@@ -44,6 +46,7 @@ std::vector<std::string> value_texts(bool value);
 std::vector<std::string> value_texts(uint64_t value);
 std::vector<std::string> value_texts(int32_t value);
 std::vector<std::string> value_texts(float value);
+std::vector<std::string> value_texts(const AdapterSource& value);
 template <class Enum>
 requires std::is_enum_v<Enum> std::vector<std::string> value_texts(Enum value) {
   return {std::string(option_name(value))};
@@ -85,6 +88,9 @@ inline const char* value_name(uint16_t) {
 }
 inline const char* value_name(int32_t) {
   return "N";
+}
+inline const char* value_name(const AdapterSource&) {
+  return "[NAME=]PATH[:SCALE]";
 }
 template <class Enum>
 requires std::is_enum_v<Enum>

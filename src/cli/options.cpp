@@ -125,6 +125,11 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
       .in_range(0, 64)
       .with_default();
   flags
+      .option("--lora", options.adapters.sources,
+              "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT, and a factor on what it adds; may be "
+              "repeated where requests choose")
+      .common();
+  flags
       .option("--choose", options.gpu.chooser,
               "Where tokens are drawn: device (on the GPU, where it can) or host (on the processor, from all logits); "
               "the tokens are the same")
@@ -137,6 +142,17 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
 }
 
 void LoadFlags::add_serving_to(Flags flags) {
+  flags
+      .option("--max-loras", options.adapters.n_places,
+              "Have room for N adapters of each model at a time; 0: for those of --lora, and with --lora-dir for four "
+              "more")
+      .in_range(0, 256)
+      .with_default();
+  flags
+      .option("--max-lora-rank", options.adapters.max_rank,
+              "Of a rank of at most N; 0: the largest of --lora, or 64 where there is none")
+      .in_range(0, 512)
+      .with_default();
   flags.option("--max-seqs", options.batch.max_seqs, "Run at most N requests together")
       .in_range(1, 4096)
       .with_default()
@@ -324,6 +340,13 @@ Result<LanguageModel> load_model(const std::string& given, LoadOptions options, 
       return true;
     };
   }
+  auto& adapters = options.adapters.sources;
+  if (found.adapter && !adapters.empty()) {
+    return invalid_argument(fmt::format("--lora: {} has an adapter of its own already", given), "lora");
+  }
+  if (found.adapter) adapters.push_back(std::move(*found.adapter));
+  if (adapters.size() > 1) return invalid_argument("--lora: one adapter at a time, except in realizar serve", "lora");
+  if (!adapters.empty()) options.adapters.default_name = adapters.front().name;
   auto model = LanguageModel::load(found.path, options);
   if (!model.ok()) return model;
   const ModelInfo& info = model->info();

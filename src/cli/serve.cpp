@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,10 +50,25 @@ Status open_store(ServeArgs& args) {
 
 // Enough for a few whole contexts; longer queues wait, and what no longer fits is preempted.
 constexpr uint32_t kDefaultContexts = 4;
+constexpr uint32_t kMoreAdapters = 4;  // that clients may load, besides those of the start
+
+Status make_room_for_adapters(server::ServerOptions& options) {
+  if (options.lora_dir.empty()) return {};
+  std::error_code error;
+  if (!std::filesystem::is_directory(options.lora_dir, error)) {
+    return not_found("--lora-dir: there is no folder " + options.lora_dir, "lora_dir");
+  }
+  if (options.load.adapters.n_places > 0) return {};
+  size_t n_most = 0;
+  for (const auto& model : options.models) n_most = std::max(n_most, model.adapters.size());
+  options.load.adapters.n_places = static_cast<uint32_t>(n_most) + kMoreAdapters;
+  return {};
+}
 
 int serve(ServeArgs& args) {
   server::ServerOptions& options = args.options;
   args.models.with_store = args.manages_models;
+  args.models.adapters = std::exchange(args.load.options.adapters.sources, {});
   const bool had_bundled = serves_bundled(args.models, args.load.store);
   auto models = find_served_models(args.models, args.load.store);
   if (!models.ok()) return fail(models.error());
@@ -77,6 +93,7 @@ int serve(ServeArgs& args) {
       std::max(options.load.batch.max_tokens, options.load.batch.max_seqs * (1 + options.load.draft.n_tokens));
   options.load.cache.n_contexts = kDefaultContexts;
   if (auto status = list_mcp_servers(args); !status.ok()) return fail(status.error());
+  if (auto status = make_room_for_adapters(options); !status.ok()) return fail(status.error());
   if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn(fmt::format("whoever reaches {} may use this server{}; --api-keys FILE asks for a key", options.http.host,
                      options.mcp_servers.empty() ? "" : ", and call the tools of the MCP servers"));
@@ -121,6 +138,14 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
   args.load.options.batch.max_seqs = 64;
   args.load.add_serving_to(flags.group("Engine").advanced());
   flags = flags.group("Engine").advanced();
+  flags
+      .option("--lora-default", args.models.default_adapters,
+              "The adapter of requests that name none; ID:NAME where several models are served")
+      .shown_as("[ID:]NAME");
+  flags
+      .option("--lora-dir", args.options.lora_dir,
+              "Folder of adapters that clients may load and unload; without it, and without --lora, there are none")
+      .folder();
   flags.option("--max-queue", args.options.max_queue, "Let at most N requests wait for a model; further ones get 429")
       .with_default();
   flags

@@ -1,5 +1,7 @@
 #include "cli/served_models.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -182,6 +184,41 @@ Status add_each(const std::vector<std::string>& texts,
   return {};
 }
 
+// The model whose adapter it is. Takes the model's id from NAME or ID:NAME.
+Result<server::ModelSource*> model_of_adapter(const char* flag, std::string& name,
+                                              std::vector<server::ModelSource>& models) {
+  const auto refuse = [&](const char* why) {
+    return invalid_argument(fmt::format("{} {}: {}", flag, name, why), "lora");
+  };
+  const auto is_meant = [&](const server::ModelSource& model) { return name.starts_with(model.id + ":"); };
+  auto model = std::ranges::find_if(models, is_meant);
+  if (model == models.end() && models.size() > 1) {
+    return refuse("several models are served; expected ID:NAME with the id of one");
+  }
+  if (model == models.end()) {
+    model = models.begin();
+  } else {
+    name.erase(0, model->id.size() + 1);
+  }
+  const bool is_name = !name.empty() && name.find(':') == std::string::npos && text::is_valid_utf8(name);
+  return is_name ? Result<server::ModelSource*>(&*model) : refuse("expected a name in UTF-8 without ':'");
+}
+
+Status add_adapter(AdapterSource adapter, std::vector<server::ModelSource>& models) {
+  RZ_TRY(server::ModelSource * model, model_of_adapter("--lora", adapter.name, models));
+  model->adapters.push_back(std::move(adapter));
+  return {};
+}
+
+Status set_default_adapter(std::string name, std::vector<server::ModelSource>& models) {
+  RZ_TRY(server::ModelSource * model, model_of_adapter("--lora-default", name, models));
+  if (std::ranges::find(model->adapters, name, &AdapterSource::name) == model->adapters.end()) {
+    return invalid_argument(fmt::format("--lora-default {}: no --lora of {} has that name", name, model->id), "lora");
+  }
+  model->default_adapter = std::move(name);
+  return {};
+}
+
 }  // namespace
 
 bool serves_bundled(const ServedModelArgs& args, const StoreFlags& store) {
@@ -206,6 +243,8 @@ Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArg
   RZ_CHECK_OK(check_names(models));
   RZ_CHECK_OK(add_each(args.aliases, add_alias, models));
   RZ_CHECK_OK(add_each(args.tags, add_tag, models));
+  for (const AdapterSource& adapter : args.adapters) RZ_CHECK_OK(add_adapter(adapter, models));
+  for (const std::string& name : args.default_adapters) RZ_CHECK_OK(set_default_adapter(name, models));
   return models;
 }
 

@@ -14,10 +14,12 @@ struct ServedModelArgs {
   std::vector<std::string> models;  // PATH or NAME, or ID=PATH or ID=NAME
   std::string folder;               // of --models-dir
   std::vector<std::string> aliases, tags;
-  bool are_deletable = false;  // those of the folder, by clients
-  bool pull = false;           // those that are named and not here are downloaded
-  bool with_store = false;     // the store's models are served besides those that are named
-  bool with_bundled = false;   // where none is named the bundled model is served, also once the store has models
+  std::vector<AdapterSource> adapters;        // by NAME, or ID:NAME where several models are served
+  std::vector<std::string> default_adapters;  // the same names
+  bool are_deletable = false;                 // those of the folder, by clients
+  bool pull = false;                          // those that are named and not here are downloaded
+  bool with_store = false;                    // the store's models are served besides those that are named
+  bool with_bundled = false;  // where none is named the bundled model is served, also once the store has models
 };
 
 // Whether the bundled model is among them where none is named: the store is empty.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "api/adapter_source.h"
 #include "base/try.h"
 #include "cli/option_value.h"
 
@@ -26,8 +27,15 @@ enum class Wish : uint8_t {
   kSwitch,      // becomes `text`, without a value
   kNoted,       // has no effect; `text` says why
   kNotedValue,  // the same, and it has a value
+  kAdapters,    // files with commas between them, each with or without :SCALE
+  kUnapplied,   // none of them is that of requests that name none
   kRefused,     // `text` says what to do instead
 };
+
+constexpr bool has_value(Wish wish) {
+  return wish != Wish::kUnified && wish != Wish::kSwitch && wish != Wish::kNoted && wish != Wish::kMetrics &&
+         wish != Wish::kUnapplied;
+}
 
 struct ServerFlag {
   std::string_view name;
@@ -44,7 +52,6 @@ constexpr std::string_view kAlways = "is always on";
 constexpr std::string_view kNoImages = "has no effect: models read text alone here";
 constexpr std::string_view kAsItsFileSays = "a model is used as its file says";
 constexpr std::string_view kFiles = "realizar serve --pull hf:OWNER/REPO:QUANTIZATION downloads a model and serves it";
-constexpr std::string_view kNoAdapters = "adapters are not supported: merge the adapter into the model first";
 constexpr std::string_view kDraftRuns = "has no effect: the draft model runs as the model does";
 constexpr std::string_view kDraftChecks = "has no effect: every guess is checked, and --draft-tokens says how many";
 constexpr std::string_view kGpus = "has no effect: layers are placed by --gpu-layers, --device and --split";
@@ -132,9 +139,9 @@ constexpr ServerFlag kFlags[] = {
     {"--props", Wish::kRefused, "what a server was started with does not change"},
     {"--no-cache-prompt", Wish::kRefused, "a request that must not use the cache says cache_prompt: false"},
     {"--models-preset", Wish::kRefused, "--models-dir FOLDER serves all models of a folder"},
-    {"--lora", Wish::kRefused, kNoAdapters},
-    {"--lora-scaled", Wish::kRefused, kNoAdapters},
-    {"--lora-init-without-apply", Wish::kRefused, kNoAdapters},
+    {"--lora", Wish::kAdapters, ""},
+    {"--lora-scaled", Wish::kAdapters, ""},
+    {"--lora-init-without-apply", Wish::kUnapplied, ""},
     {"--control-vector", Wish::kRefused, "control vectors are not supported"},
     {"--control-vector-scaled", Wish::kRefused, "control vectors are not supported"},
     {"--control-vector-layer-range", Wish::kRefused, "control vectors are not supported"},
@@ -384,6 +391,7 @@ class Translator {
       RZ_CHECK_OK(take(*flag, name, std::move(value)));
     }
     RZ_CHECK_OK(contexts());
+    RZ_CHECK_OK(default_adapter());
     finish();
     return std::move(translated_);
   }
@@ -397,14 +405,14 @@ class Translator {
     }
     if (flag.wish == Wish::kUnified) is_unified_ = true;
     if (flag.wish == Wish::kMetrics) has_metrics_ = true;
-    const bool is_alone = flag.wish == Wish::kSwitch || flag.wish == Wish::kNoted || flag.wish == Wish::kUnified ||
-                          flag.wish == Wish::kMetrics;
-    if (is_alone) return {};
+    if (flag.wish == Wish::kUnapplied) applies_adapters_ = false;
+    if (!has_value(flag.wish)) return {};
     if (!value && at_ == given_.size()) return invalid_argument(fmt::format("{} needs a value", name));
     if (!value) value = given_[at_++];
     if (flag.wish == Wish::kModel) model_ = *value;
     if (flag.wish == Wish::kAlias) aliases_ = *value;
     if (flag.wish == Wish::kOrigins) origins_ = values_of(*value);
+    if (flag.wish == Wish::kAdapters) return add_adapters(name, *value);
     const bool says_something = flag.nothing.empty() || *value != flag.nothing;
     if (flag.wish == Wish::kContext && says_something) context_ = *value;
     if (flag.wish == Wish::kSequences && says_something) sequences_ = *value;
@@ -416,6 +424,29 @@ class Translator {
   void add(std::string_view flag, std::string value) {
     translated_.words.emplace_back(flag);
     translated_.words.push_back(std::move(value));
+  }
+
+  Status add_adapters(std::string_view flag, const std::string& files) {
+    for (const std::string& file : values_of(files)) {
+      const auto source = parse_adapter(file);
+      if (!source.ok()) return invalid_argument(fmt::format("{} {}: expected FILE or FILE:SCALE", flag, files));
+      adapters_.push_back(source->name);
+      add("--lora", fmt::format("{}={}:{}", source->name, source->path, source->scale));
+    }
+    return {};
+  }
+
+  // llama-server adds up what all its adapters add, unless a request says otherwise.
+  Status default_adapter() {
+    if (!applies_adapters_ || adapters_.empty()) return {};
+    if (adapters_.size() > 1) {
+      return invalid_argument(
+          "--lora: a request has one adapter here: with --lora-init-without-apply each chooses one, by `lora` or by "
+          "its "
+          "model's name");
+    }
+    add("--lora-default", adapters_.front());
+    return {};
   }
 
   // What llama-server does unless it is told otherwise: it has metrics where it is asked for them, it loads no model at
@@ -476,7 +507,9 @@ class Translator {
   const std::vector<std::string>& given_;
   std::string context_, sequences_, model_, aliases_;
   std::optional<std::vector<std::string>> origins_;
-  bool is_unified_ = false, has_metrics_ = false, has_key_ = false, says_reasoning_ = false;
+  std::vector<std::string> adapters_;
+  bool is_unified_ = false, applies_adapters_ = true;
+  bool has_metrics_ = false, has_key_ = false, says_reasoning_ = false;
   size_t at_ = 0;
   ServerWords translated_;
 };

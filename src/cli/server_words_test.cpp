@@ -107,8 +107,18 @@ TEST(ServerWords, NoteWhatHasNoEffectWithItsValue) {
   EXPECT_TRUE(drafts->notes[0].starts_with("--spec-draft-poll has no effect")) << drafts->notes[0];
 }
 
+TEST(ServerWords, HaveAdapters) {
+  EXPECT_EQ(words_of({"-m", "x", "--lora", "a/poet.gguf"}),
+            served({"--lora", "poet=a/poet.gguf:1", "--lora-default", "poet", "x"}));
+  EXPECT_EQ(words_of({"-m", "x", "--lora", "a.gguf,b.gguf", "--lora-scaled=c.gguf:0.5", "--lora-init-without-apply"}),
+            served({"--lora", "a=a.gguf:1", "--lora", "b=b.gguf:1", "--lora", "c=c.gguf:0.5", "x"}));
+  for (const Words& words : {Words{"--lora", "a.gguf,b.gguf"}, Words{"--lora", ":0.5"}, Words{"--lora"}}) {
+    EXPECT_FALSE(words_of_llama_server(words).ok()) << words.back();
+  }
+}
+
 TEST(ServerWords, RefuseWhatTheyCannotHave) {
-  for (const Words& words : {Words{"--lora", "x"}, Words{"--rpc", "x"}, Words{"-m"}, Words{"--props"}}) {
+  for (const Words& words : {Words{"--control-vector", "x"}, Words{"--rpc", "x"}, Words{"-m"}, Words{"--props"}}) {
     const auto read = words_of_llama_server(words);
     ASSERT_FALSE(read.ok()) << words[0];
     EXPECT_TRUE(read.error().message.starts_with(words[0])) << read.error().message;

@@ -49,7 +49,7 @@ std::string origin_text(const hub::LocalModel& model, const hub::ModelTexts& tex
                      fact("revision", model.revision) + fact("pulled", model.pulled) +
                      fact("size", bytes_text(model.n_bytes)) + fact("path", model.path.string()) +
                      fact("parameters", texts.params) + fact("system", texts.system);
-  if (model.has_adapter) text += fact("adapter", "there is one, which is not supported");
+  for (const auto& adapter : model.adapters) text += fact("adapter", adapter.string());
   if (model.has_projector) text += fact("projector", "there is one for images, which is not used");
   return text + "\n";
 }

@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "cli/user_folders.h"
 #include "hub/name_table.h"
+#include "server/model_store.h"
 
 namespace realizar::cli {
 namespace {
@@ -114,20 +115,19 @@ Result<hub::LocalModel> StoreFlags::find_named(const std::string& given) const {
   auto model = library().find(*name);
   const bool is_none = !model.ok() && model.error().code == ErrorCode::kNotFound && model.error().subject == "model";
   if (is_none) return not_here(given);
-  if (model.ok() && model->has_adapter) {
-    return unsupported(fmt::format("'{}' consists of a model and an adapter, which are not supported", given), "model");
-  }
   return model;
 }
 
 Result<FoundModel> StoreFlags::find(const std::string& given) const {
-  if (is_file(given)) return FoundModel{given, {}, "", ""};
+  if (is_file(given)) return FoundModel{given, {}, "", "", {}};
   RZ_TRY(const hub::LocalModel model, find_named(given));
+  RZ_TRY(auto adapter, server::adapter_of(model));
   RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
   return FoundModel{model.path.string(),
                     {std::move(texts.chat_template), std::move(texts.params)},
                     std::move(texts.system),
-                    std::move(texts.messages)};
+                    std::move(texts.messages),
+                    std::move(adapter)};
 }
 
 Status StoreFlags::find_path(std::string& given) const {

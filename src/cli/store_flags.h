@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ namespace realizar::cli {
 struct FoundModel {
   std::string path;
   BesideSettings beside;
-  std::string system;    // a message that comes with it; "": none
-  std::string messages;  // a conversation's beginning, a JSON list; "": none
+  std::string system;                         // a message that comes with it; "": none
+  std::string messages;                       // a conversation's beginning, a JSON list; "": none
+  std::optional<AdapterSource> adapter = {};  // that its answers have
 };
 
 struct StoreFlags {

@@ -8,6 +8,7 @@
 #include "server/model_store.h"
 
 namespace realizar::cli {
+
 std::vector<server::ModelSource> stored_models(const StoreFlags& store) {
   std::vector<std::string> notes;
   std::vector<hub::LocalModel> models = store.library().list(notes);

@@ -169,7 +169,7 @@ void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const Seq
   const auto prompt = std::span(sequence.tokens).first(sequence.n_prompt);
   uint32_t n_wanted = n_found + pool_.block_tokens();
   for (const SequencePtr& other : earlier) {
-    if (other->is_decoding() || other->request->cache_salt != sequence.request->cache_salt) continue;
+    if (other->is_decoding() || other->cache_salt != sequence.cache_salt) continue;
     const uint32_t n_tokens = n_common(prompt, std::span(other->tokens).first(other->n_prompt));
     // The tail of a prompt is named as far as it goes, other blocks only where they are whole.
     const bool has_states = sequence.cache.has_states();
@@ -249,7 +249,7 @@ void Admission::close(Sequence& sequence) {
   const bool has_run = sequence.first_step != Sequence::Clock::time_point{};
   if (has_run) add_to(ending.stats.n_cached > 0 ? counters_.n_warm_requests : counters_.n_cold_requests, 1);
   const bool is_remembered = idle_prefill_.wants(sequence);
-  IdlePrefill::Answer answer{{}, sequence.n_prompt, sequence.request->cache_salt, sequence.request->tenant};
+  IdlePrefill::Answer answer{{}, sequence.n_prompt, sequence.cache_salt, sequence.request->tenant};
   sequence.sink->on_end(ending);
   if (!is_remembered) return;
   answer.tokens = std::move(sequence.tokens);

@@ -27,6 +27,7 @@ void BatchBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) {
   if (!chunk.is_prompt()) n_decode_rows_ += chunk.n_tokens;
   const BlockTables tables(sequence.cache.table(), sequence.cache.table_stride());
   seqs_.push_back({first_row, chunk.n_tokens, static_cast<Pos>(sequence.n_computed()), tables});
+  seqs_.back().adapter = sequence.adapter.in_batch();
   if (!sequence.cache.has_states()) return;
   seqs_.back().state_from = StateId{to_index(sequence.cache.states().from())};
   seqs_.back().state_to = StateId{to_index(sequence.cache.states().to())};

@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "engine/idle_steps.h"
 #include "engine/prefix_file.h"
+#include "model/adapter_program.h"
 #include "model/fingerprint.h"
 #include "sampling/dry.h"
 
@@ -107,18 +108,24 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   REQUIRE(options.whole_prompts == c.sees_later);
   RZ_CHECK_OK(backend.create_kv_cache(cache_layout_for(c, options)));
   const Forward forward = build_forward(c, model.weights());
-  RZ_TRY(const ProgramId program, backend.compile(forward.program));
-  return std::unique_ptr<Engine>(new Engine(model, backend, program,
+  RZ_TRY(const ProgramId plain, backend.compile(forward.program));
+  ForwardPrograms programs{plain, plain};
+  if (model.adapter_targets().n_parts() > 0) {
+    RZ_TRY(programs.adapted, backend.compile(with_adapters(forward.program, model.adapter_targets())));
+  }
+  return std::unique_ptr<Engine>(new Engine(model, backend, programs,
                                             {forward.hidden, forward.logits, n_outputs(c), c.sees_later},
                                             std::move(end_tokens), options));
 }
 
-Engine::Engine(const Model& model, Backend& backend, ProgramId forward, const ForwardOutputs& outputs,
+Engine::Engine(const Model& model, Backend& backend, const ForwardPrograms& forward, const ForwardOutputs& outputs,
                std::vector<TokenId> end_tokens, const EngineOptions& options)
     : config_(model.config()),
       backend_(backend),
-      forward_(forward),
+      forward_(forward.plain),
       options_(options),
+      model_(model),
+      adapters_(model.adapter_targets(), backend),
       host_blocks_(backend, n_places_for(options, backend), counters_),
       groups_(group_layers(state_layouts(model.config(), options.n_ctx))),
       pool_(n_blocks_for(groups_.windows, options), options.block_tokens, kv::random_hash_key(), &host_blocks_,
@@ -159,10 +166,33 @@ SequenceLimits Engine::limits_of_sequences() const {
 }
 
 Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
-  RZ_TRY(SequencePtr sequence, make_sequence(request, sink, limits_of_sequences(), {pool_, states_.get()}));
+  RZ_TRY(AdapterHold adapter, adapters_.hold(request));
+  const uint64_t salt = adapter ? adapted_salt(request, adapter) : request.cache_salt;
+  RZ_TRY(SequencePtr sequence, make_sequence(request, sink, limits_of_sequences(), {pool_, states_.get()}, salt));
+  sequence->adapter = std::move(adapter);
   const bool wants_breakers = uses_dry(request.sampling) && request.sampling.dry_breakers == nullptr;
   if (wants_breakers && options_.make_breakers) sequence->sampler.breakers = options_.make_breakers();
   return sequence;
+}
+
+// What is cached of one adapter, with one factor, is no other's.
+uint64_t Engine::adapted_salt(const Request& request, const AdapterHold& adapter) const {
+  return pool_.salt_of(
+      fmt::format("adapter {} {} {}", request.cache_salt, adapter.fingerprint(), adapter.in_batch().factor));
+}
+
+Result<std::unique_ptr<AdapterLoad>> Engine::read_adapter(const AdapterSource& source) {
+  if (adapters_.n_places() == 0) return adapters_.begin_load(source, nullptr);
+  RZ_TRY(Adapter adapter, realizar::read_adapter(source.path, model_));
+  return adapters_.begin_load(source, std::make_unique<const Adapter>(std::move(adapter)));
+}
+
+Status Engine::load_adapter(const AdapterSource& source) {
+  RZ_TRY(const auto load, read_adapter(source));
+  while (true) {
+    RZ_TRY(const bool is_done, adapters_.write_some(*load));
+    if (is_done) return {};
+  }
 }
 
 void Engine::submit(SequencePtr sequence) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "engine/adapters.h"
 #include "engine/admission.h"
 #include "engine/cached_prefix.h"
 #include "engine/counters.h"
@@ -88,6 +89,14 @@ class Engine {
   // Ends a running generate with kCancelled, within one step. Any thread; one atomic store.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
+  // Reads an adapter's file and takes a place for it; Adapters::write_some then brings it there. Any thread. Errors:
+  // read_adapter's, and those of Adapters::begin_load.
+  Result<std::unique_ptr<AdapterLoad>> read_adapter(const AdapterSource& source);
+  // The same to its end, between steps.
+  Status load_adapter(const AdapterSource& source);
+  Adapters& adapters() { return adapters_; }
+  const Adapters& adapters() const { return adapters_; }
+
   // The cache_salt of whoever is called `name`. No client can compute another's. Any thread, after load_cache.
   uint64_t cache_salt_of(std::string_view name) const { return pool_.salt_of(name); }
   // While nothing runs: runs steps of decode rows in every usual number and depth, of the drafter too, so that what a
@@ -127,10 +136,11 @@ class Engine {
   void set_step_observer(StepObserver observer) { step_.set_observer(std::move(observer)); }
 
  private:
-  Engine(const Model& model, Backend& backend, ProgramId forward, const ForwardOutputs& outputs,
+  Engine(const Model& model, Backend& backend, const ForwardPrograms& forward, const ForwardOutputs& outputs,
          std::vector<TokenId> end_tokens, const EngineOptions& options);
 
   SequenceLimits limits_of_sequences() const;
+  uint64_t adapted_salt(const Request& request, const AdapterHold& adapter) const;
   Status try_step();
   Status try_idle_step();
   void end_all(FinishReason reason, const Error* error);
@@ -144,6 +154,8 @@ class Engine {
   Backend& backend_;
   const ProgramId forward_;
   const EngineOptions options_;
+  const Model& model_;
+  Adapters adapters_;
   EngineCounters counters_;
   HostBlocks host_blocks_;
   const LayerGroups groups_;

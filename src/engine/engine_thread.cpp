@@ -27,7 +27,7 @@ EngineThread::~EngineThread() {
   thread_.join();
   // What came in after the thread's last look.
   take_mail();
-  end_clearing();
+  end_work();
   engine_.cancel_all();
 }
 
@@ -54,9 +54,32 @@ Status EngineThread::submit(const std::shared_ptr<TokenStream>& stream) {
 }
 
 void EngineThread::clear_cache(std::optional<uint64_t> tenant, std::function<void()> on_done) {
+  const auto clear_some = [this, tenant, has_begun = false]() mutable {
+    if (!std::exchange(has_begun, true)) engine_.forget_prefixes(tenant);
+    return engine_.wipe_some();
+  };
+  post_work(clear_some, std::move(on_done));
+}
+
+void EngineThread::load_adapter(std::unique_ptr<AdapterLoad> load, std::function<void(Status)> on_done) {
+  struct Loading {
+    std::unique_ptr<AdapterLoad> load;
+    Status status = Error{ErrorCode::kCancelled, "the server is shutting down", "shutdown"};
+  };
+  const auto loading = std::make_shared<Loading>(Loading{std::move(load)});
+  const auto load_some = [this, loading] {
+    const Result<bool> is_done = engine_.adapters().write_some(*loading->load);
+    if (is_done.ok() && !*is_done) return false;
+    loading->status = is_done.ok() ? Status() : Status(is_done.error());
+    return true;
+  };
+  post_work(load_some, [loading, on_done = std::move(on_done)] { on_done(loading->status); });
+}
+
+void EngineThread::post_work(std::function<bool()> work_some, std::function<void()> on_done) {
   auto mail = std::make_unique<Mail>();
-  mail->tenant = tenant;
-  mail->on_cleared = std::move(on_done);
+  mail->work_some = std::move(work_some);
+  mail->on_done = std::move(on_done);
   post(std::move(mail));
 }
 
@@ -100,10 +123,10 @@ void EngineThread::run() {
   while (true) {
     const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);
     take_mail();
-    go_on_clearing();
+    work_between_steps();
     tell();
     if (stopping_.load(std::memory_order_relaxed)) break;
-    if (engine_.is_idle() && clearing_ != nullptr) continue;
+    if (engine_.is_idle() && work_ != nullptr) continue;
     if (engine_.has_idle_work()) {
       static_cast<void>(engine_.idle_step().ok());  // after a failure there is none left
       continue;
@@ -140,29 +163,30 @@ void EngineThread::take_mail() {
     std::unique_ptr<Mail> mail(std::exchange(oldest_first, oldest_first->next));
     if (mail->visit) {
       mail->visit(engine_);
-    } else if (mail->sequence == nullptr) {
-      begin_clearing(std::move(mail));
-    } else {
-      engine_.submit(std::move(mail->sequence));
+      continue;
     }
+    if (mail->sequence != nullptr) {
+      engine_.submit(std::move(mail->sequence));
+      continue;
+    }
+    Mail** last = &work_;
+    while (*last != nullptr) last = &(*last)->next;
+    mail->next = nullptr;
+    *last = mail.release();
   }
 }
 
-void EngineThread::begin_clearing(std::unique_ptr<Mail> mail) {
-  engine_.forget_prefixes(mail->tenant);
-  mail->next = clearing_;
-  clearing_ = mail.release();
+// Some of the first piece, between two steps.
+void EngineThread::work_between_steps() {
+  if (work_ == nullptr || !work_->work_some()) return;
+  const std::unique_ptr<Mail> done(std::exchange(work_, work_->next));
+  done->on_done();
 }
 
-// A slice between two steps.
-void EngineThread::go_on_clearing() {
-  if (clearing_ != nullptr && engine_.wipe_some()) end_clearing();
-}
-
-void EngineThread::end_clearing() {
-  while (clearing_ != nullptr) {
-    const std::unique_ptr<Mail> mail(std::exchange(clearing_, clearing_->next));
-    mail->on_cleared();
+void EngineThread::end_work() {
+  while (work_ != nullptr) {
+    const std::unique_ptr<Mail> mail(std::exchange(work_, work_->next));
+    mail->on_done();
   }
 }
 

@@ -35,6 +35,9 @@ class EngineThread {
   // left in memory of requests that have ended. `on_done` is called when that is done, or the thread ends; it must
   // neither wait nor throw.
   void clear_cache(std::optional<uint64_t> tenant, std::function<void()> on_done);
+  // Any thread. Between steps the engine brings an adapter that Engine::read_adapter gave to its place, some of it at a
+  // time. `on_done` is called with the error that ended it, if one did; it must neither wait nor throw.
+  void load_adapter(std::unique_ptr<AdapterLoad> load, std::function<void(Status)> on_done);
 
   // Any thread. Calls `visit` on the engine's thread, between two steps, which wait for it; it must not throw. Where
   // the thread has ended, that is done by its destructor.
@@ -52,22 +55,23 @@ class EngineThread {
   bool is_stalled(std::chrono::milliseconds patience) const;
 
  private:
-  // A request, a visit, or the wish for a clear cache.
+  // A request, a visit, or work for between steps: each call of `work_some` does some of it, true when all is done.
+  // on_done is called after it, or when the thread ends.
   struct Mail {
     std::shared_ptr<TokenStream> stream;
     SequencePtr sequence;
-    std::optional<uint64_t> tenant = {};
-    std::function<void()> on_cleared = {};
     std::function<void(Engine&)> visit = {};
+    std::function<bool()> work_some = {};
+    std::function<void()> on_done = {};
     Mail* next = nullptr;
   };
 
   void run();
   void post(std::unique_ptr<Mail> mail);
   void take_mail();
-  void begin_clearing(std::unique_ptr<Mail> mail);
-  void go_on_clearing();
-  void end_clearing();
+  void post_work(std::function<bool()> work_some, std::function<void()> on_done);
+  void work_between_steps();
+  void end_work();
   void tell();
   void wake();
 
@@ -76,7 +80,7 @@ class EngineThread {
   std::function<void()> on_progress_;
   ReadyQueue ready_;
   std::atomic<Mail*> mailbox_{nullptr};  // newest first
-  Mail* clearing_ = nullptr;             // the list of those who wait for it; the engine's thread owns it
+  Mail* work_ = nullptr;                 // a list, in order; the engine's thread owns it
   std::atomic<uint32_t> n_wake_ups_{0};
   std::atomic<uint32_t> n_open_{0};
   std::atomic<bool> draining_{false}, stopping_{false};

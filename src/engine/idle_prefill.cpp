@@ -17,7 +17,8 @@ IdlePrefill::IdlePrefill(kv::CachePools pools, uint32_t max_rows, bool is_wanted
 
 bool IdlePrefill::wants(const Sequence& ended) const {
   const bool has_failed = ended.ended == FinishReason::kError;
-  return is_wanted_ && !has_failed && !ended.wants_logits && ended.n_generated() >= pools_.blocks->block_tokens();
+  const bool is_plain = !ended.adapter && !ended.wants_logits;
+  return is_wanted_ && !has_failed && is_plain && ended.n_generated() >= pools_.blocks->block_tokens();
 }
 
 void IdlePrefill::remember(Answer answer) {

@@ -26,7 +26,8 @@ class IdlePrefill {
     uint32_t n_prompt = 0;
     uint64_t cache_salt = 0, tenant = 0;
   };
-  // Whether its answer is worth it: it has a block's worth of tokens at least.
+  // Whether its answer is worth it: it has a block's worth of tokens at least, and no adapter, which may be gone by
+  // then.
   bool wants(const Sequence& ended) const;
   // Allocates nothing. Of more than kMaxAnswers the oldest is forgotten.
   void remember(Answer answer);

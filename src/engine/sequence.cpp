@@ -62,7 +62,7 @@ Status check(const Request& request, const SequenceLimits& limits) {
 }  // namespace
 
 Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, const SequenceLimits& limits,
-                                  kv::CachePools pools) {
+                                  kv::CachePools pools, uint64_t cache_salt) {
   RZ_CHECK_OK(check(request, limits));
   auto sequence = std::make_unique<Sequence>();
   sequence->request = &request;
@@ -83,8 +83,9 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence->drafts.reserve(limits.n_draft);
   const uint32_t max_rollback = pools.states != nullptr ? limits.n_draft : 0;
-  sequence->cache = kv::SequenceCache(pools, request.cache_salt, request.tenant,
-                                      sequence->n_prompt + sequence->n_wanted, max_rollback);
+  sequence->cache_salt = cache_salt;
+  sequence->cache =
+      kv::SequenceCache(pools, cache_salt, request.tenant, sequence->n_prompt + sequence->n_wanted, max_rollback);
   if (request.trace) sequence->operations = std::make_unique<OpTable>();
   size_t n_pooled = request.pooling == Pooling::kRank ? limits.n_labels : limits.d_model;
   if (request.pooling == Pooling::kAll) n_pooled *= sequence->n_prompt;

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/adapters.h"
 #include "engine/op_table.h"
 #include "kv/sequence_cache.h"
 #include "realizar/request.h"
@@ -60,6 +61,8 @@ struct Sequence {
   Clock::time_point arrived, first_step, first_token, last_token;
   std::optional<Clock::time_point> deadline;
 
+  AdapterHold adapter;                  // of its rows, or none
+  uint64_t cache_salt = 0;              // the request's, and the adapter's
   std::vector<TokenId> tokens;          // prompt, then output
   SamplerState sampler;                 // after the last token
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
@@ -100,10 +103,10 @@ struct SequenceLimits {
   bool sees_later = false;  // the model gives vectors or scores alone
 };
 
-// Checks a request and makes what its steps need. Any thread. `request` and `sink` must outlive the sequence. Errors:
-// InvalidArgument, ContextLengthExceeded.
+// Checks a request and makes what its steps need. Any thread. `request` and `sink` must outlive the sequence; only
+// sequences of one salt share prefixes. Errors: InvalidArgument, ContextLengthExceeded.
 Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, const SequenceLimits& limits,
-                                  kv::CachePools pools);
+                                  kv::CachePools pools, uint64_t cache_salt);
 
 inline double elapsed_ms(Sequence::Clock::time_point from, Sequence::Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();

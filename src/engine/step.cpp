@@ -21,7 +21,7 @@ void note_step(StepTimes& times, double s) {
 
 }  // namespace
 
-Step::Step(Backend& backend, ProgramId forward, const BackendLimits& limits, uint32_t n_vocab,
+Step::Step(Backend& backend, const ForwardPrograms& forward, const BackendLimits& limits, uint32_t n_vocab,
            const EngineOptions& options, EngineCounters& counters)
     : backend_(backend),
       forward_(forward),
@@ -85,7 +85,8 @@ Status Step::run(std::span<const SequencePtr> running) {
   if (wants_trace != is_traced_) backend_.set_trace(is_traced_ = wants_trace);
   batch_ = batch_builder_.build(running, chunks_);
   batch_.choices = choice_builder_.build(running, chunks_);
-  backend_.run(forward_, batch_);
+  const bool has_adapters = std::ranges::any_of(batch_.seqs, &BatchSequence::has_adapter);
+  backend_.run(has_adapters ? forward_.adapted : forward_.plain, batch_);
   RZ_CHECK_OK(backend_.wait());
   if (observer_) observer_(batch_.n_rows(), backend_.last_trace());
   note_operations(running);

@@ -21,11 +21,16 @@ namespace realizar::engine {
 // Is told the operations of a step and the tokens that it computed.
 using StepObserver = std::function<void(uint32_t n_tokens, std::span<const OpTiming> timings)>;
 
+// The forward pass, and the one of steps in which some row has an adapter: the same program where there are none.
+struct ForwardPrograms {
+  ProgramId plain, adapted;
+};
+
 class Step {
  public:
-  // `backend`, on which `forward` was compiled, and `counters` must outlive it.
-  Step(Backend& backend, ProgramId forward, const BackendLimits& limits, uint32_t n_vocab, const EngineOptions& options,
-       EngineCounters& counters);
+  // `backend`, on which the programs were compiled, and `counters` must outlive it.
+  Step(Backend& backend, const ForwardPrograms& forward, const BackendLimits& limits, uint32_t n_vocab,
+       const EngineOptions& options, EngineCounters& counters);
 
   // Guesses by another model from now on; null: from the text so far.
   void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
@@ -53,7 +58,7 @@ class Step {
   void publish_costs(size_t kind);
 
   Backend& backend_;
-  const ProgramId forward_;
+  const ForwardPrograms forward_;
   const BackendLimits limits_;
   const uint32_t n_draft_, max_prefill_tokens_, block_tokens_;
   const bool whole_prompts_;

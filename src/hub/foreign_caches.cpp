@@ -70,7 +70,7 @@ std::optional<LocalModel> find_in_ollama(const fs::path& root, const ModelName& 
     if (layer.role == FileRole::kModel) {
       model.path = blob;
     } else if (layer.role == FileRole::kAdapter) {
-      model.has_adapter = true;
+      model.adapters.push_back(blob);
     } else if (layer.role == FileRole::kProjector) {
       model.has_projector = true;
     } else {

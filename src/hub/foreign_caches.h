@@ -24,7 +24,8 @@ struct LocalModel {
   uint64_t n_bytes = 0;
   std::string source, revision, pulled;                  // where they are known
   std::map<FileRole, std::filesystem::path> texts = {};  // template, params, system, messages, licence
-  bool has_adapter = false, has_projector = false;
+  std::vector<std::filesystem::path> adapters = {};
+  bool has_projector = false;
 };
 
 struct ForeignCaches {

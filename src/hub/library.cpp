@@ -16,7 +16,7 @@ LocalModel local_model(const Store& store, StoredModel stored) {
   for (const StoredFile& file : manifest.files) {
     if (file.role == FileRole::kModel || file.role == FileRole::kFile) continue;
     if (file.role == FileRole::kAdapter) {
-      model.has_adapter = true;
+      model.adapters.push_back(store.blob_path(file.sha256));
     } else if (file.role == FileRole::kProjector) {
       model.has_projector = true;
     } else {

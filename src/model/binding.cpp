@@ -130,6 +130,8 @@ Result<Model> Model::load(const ModelFile& file, const ModelConfig& config, Back
   TensorBinder tensors(file, *spec, config, backend, options);
   RZ_TRY(model.weights_, bind_all(config, tensors));
   model.weights_hash_ = tensors.weights_hash();
+  RZ_TRY(model.adapter_targets_,
+         AdapterTargets::create(tensors.take_targets(), options.adapters, config, model.weights_, backend));
   return model;
 }
 

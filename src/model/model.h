@@ -12,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "formats/model_file.h"
+#include "model/adapter_targets.h"
 #include "model/model_config.h"
 #include "realizar/result.h"
 
@@ -24,6 +25,7 @@ struct ModelOptions {
   // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
   bool hash_weights = false;  // take Model::weights_hash() while the weights are read
+  AdapterRoom adapters = {};  // none: the model takes no adapters
 };
 
 // Reads and validates the config alone; touches no tensor data. Errors: Unsupported (architecture or trait, by name),
@@ -91,11 +93,13 @@ class Model {
   // The hash of every byte of every tensor that was loaded, as it was then; nullopt where ModelOptions did not ask for
   // it.
   std::optional<uint64_t> weights_hash() const { return weights_hash_; }
+  const AdapterTargets& adapter_targets() const { return adapter_targets_; }
 
  private:
   Model() = default;
   ModelConfig config_;
   Weights weights_;
+  AdapterTargets adapter_targets_;
   std::optional<uint64_t> weights_hash_;
 };
 

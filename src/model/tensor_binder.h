@@ -83,6 +83,8 @@ class TensorBinder {
   // model's own.
   Status claim_ignored();
   Status check_all_claimed() const;
+  // What adapters may change of what was bound; empty where the options do not ask for it.
+  std::vector<AdapterTarget> take_targets() { return std::move(targets_); }
   // The hash of the tensors that were bound; nullopt where the options do not ask for it.
   std::optional<uint64_t> weights_hash() const;
 
@@ -104,6 +106,12 @@ class TensorBinder {
   Error missing(const TensorSpec& spec, std::string_view pattern, uint32_t expert) const;
   Status check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const;
   Error not_finite(const TensorInfo& tensor) const;
+
+  // These are in target_binding.cpp.
+  void note_target(Role role, const Part& part, WeightId weight);
+  std::vector<uint32_t> rows_elsewhere(Role role, const Part& part) const;
+  // The name of the layer's tensor without ".weight"; empty where that format does not have it as one tensor.
+  std::string target_name(const TensorSpec& spec, bool of_gguf) const;
 
   // These are in tensor_loading.cpp.
   Result<WeightId> load_rows(const Found& found, Role role, const Part& part, bool is_stack = false);
@@ -139,6 +147,7 @@ class TensorBinder {
 
   int32_t layer_ = -1;  // that is being bound; -1: none
   std::unordered_set<const TensorInfo*> claimed_;
+  std::vector<AdapterTarget> targets_;
   uint64_t done_bytes_ = 0;
   uint64_t weights_hash_ = 0;
 };

@@ -134,7 +134,9 @@ Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, const Pa
     source.n_mats = part.n_rows / part.n_run;
     source.n_rows = part.n_run;
   }
-  return load(source, found, part);
+  RZ_TRY(const WeightId weight, load(source, found, part));
+  if (!is_stack) note_target(role, part, weight);
+  return weight;
 }
 
 // Rounded to the type that they are stored in, as the model's own code has them.

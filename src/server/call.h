@@ -67,6 +67,7 @@ class Call final : public ReplyListener {
   const Route* route = nullptr;                    // once it is taken
   std::string path_id;       // what stands in the request's path for the name in braces of its route's
   KeyDigest key{};           // of the API key; zeros where none is asked for
+  std::string adapter;       // that the model's name asks for; "": none
   uint64_t tenant = 0;       // whose share of the engine it uses
   std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for
   bool is_detached = false;  // it was started by another call, with which it is counted
@@ -116,6 +117,7 @@ class Call final : public ReplyListener {
   friend class NewsWait;
   friend class CacheClearing;
   friend class EngineVisit;
+  friend class AdapterLoading;
   friend struct ServerContext;
   enum class State : uint8_t {
     kRunning,  // it is on the stack

@@ -210,10 +210,12 @@ void Completion::observe_end(const Choice& choice) {
                                         ms_between(call_.start, Clock::now()));
 }
 
-// What was cut off has left something too.
+// What was cut off has left something too. A slot's file does not tell which adapter has computed it, so requests with
+// one leave none.
 void Completion::note_slot(const Choice& choice) {
   const Request& request = choice.request();
-  if (call_.context.slot_folder == nullptr || request.pooling != Pooling::kNone) return;
+  const bool is_plain = request.pooling == Pooling::kNone && request.adapter.value_or("").empty();
+  if (call_.context.slot_folder == nullptr || !is_plain) return;
   Slot slot{request.prompt, request.cache_salt};
   slot.tokens.insert(slot.tokens.end(), choice.tokens().begin(), choice.tokens().end());
   call_.context.slots->note({model_->id, call_.key}, plan_.id_slot, model_->loaded->engine->max_seqs(),

@@ -91,7 +91,7 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
                             {"grammar", common.value("grammar", Json(""))},
                             {"timings_per_token", read.extras.timings},
                             {"post_sampling_probs", request.logprobs_after_chain},
-                            {"lora", Json::array()}});
+                            {"lora", common.value("lora", Json::array())}});
   tell_ignored_ends(read.generation, model, read.settings);
   return read;
 }

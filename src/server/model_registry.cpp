@@ -75,6 +75,10 @@ Error not_loaded(const std::string& id) {
 
 }  // namespace
 
+std::string adapted_name(const std::string& model, const std::string& adapter) {
+  return model + ":" + adapter;
+}
+
 void ServedModel::close() {
   thread.reset();
   if (prefixes == nullptr || loaded == nullptr) return;
@@ -151,10 +155,36 @@ const ModelRegistry::Entry* ModelRegistry::find_named(const std::string& id) con
   return nullptr;
 }
 
-const ModelRegistry::Entry* ModelRegistry::find(const std::string& id) const {
-  if (entries_.empty()) return nullptr;
-  const bool takes_any = id.empty() || (entries_.size() == 1 && !options_.strict_names);
-  return takes_any ? &entries_.front() : find_named(id);
+std::vector<std::string> ModelRegistry::adapters_of(const Entry& entry) const {
+  std::vector<std::string> names;
+  if (entry.model != nullptr) {
+    for (AdapterInfo& info : entry.model->loaded->engine->adapters().list()) names.push_back(std::move(info.name));
+  } else {
+    for (const AdapterSource& adapter : entry.source.adapters) names.push_back(adapter.name);
+  }
+  return names;
+}
+
+bool ModelRegistry::has_room_for_adapters(const Entry& entry) const {
+  return options_.load.adapters.n_places > 0 || !entry.source.adapters.empty();
+}
+
+ModelRegistry::Named ModelRegistry::resolve(const std::string& id) const {
+  if (entries_.empty()) return {nullptr, ""};
+  if (id.empty()) return {&entries_.front(), ""};
+  if (const Entry* named = find_named(id)) return {named, ""};
+  const size_t colon = id.rfind(':');
+  const std::string base = colon == std::string::npos ? "" : id.substr(0, colon);
+  for (const Entry& entry : entries_) {
+    for (const std::string& adapter : adapters_of(entry)) {
+      const bool is_it = id == adapter || (adapter == id.substr(colon + 1) && find_named(base) == &entry);
+      if (is_it) return {&entry, adapter};
+    }
+  }
+  const Entry& only = entries_.front();
+  const bool wants_adapter = has_room_for_adapters(only) && !base.empty() && find_named(base) == &only;
+  const bool takes_any = entries_.size() == 1 && !options_.strict_names && !wants_adapter;
+  return {takes_any ? &only : nullptr, ""};
 }
 
 Error ModelRegistry::no_such_model(const std::string& id) const {
@@ -403,6 +433,8 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
     leaving->clear();
     LoadOptions load_options = options.load;
     load_options.beside = source.beside;
+    load_options.adapters.sources = source.adapters;
+    load_options.adapters.default_name = source.default_adapter;
     load_options.hash_weights = options.hash_weights || options.prefixes != nullptr;
     load_options.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
       const double progress = total_bytes > 0 ? static_cast<double>(done_bytes) / static_cast<double>(total_bytes) : 1;

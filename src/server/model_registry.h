@@ -41,7 +41,12 @@ struct ModelSource {
   bool is_deletable = false;                      // clients may delete its files
   std::optional<hub::ModelName> store_name = {};  // under which the store has it; nullopt: it is not of the store
   std::shared_ptr<const StoredTexts> texts = {};  // null: there are none
+  std::vector<AdapterSource> adapters = {};       // loaded with it
+  std::string default_adapter = {};               // of requests that name none; "": they have none
 };
+
+// How clients name a model with one of its adapters.
+std::string adapted_name(const std::string& model, const std::string& adapter);
 
 // A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
 struct ServedModel {
@@ -127,9 +132,14 @@ class ModelRegistry {
   const std::list<Entry>& entries() const { return entries_; }
   // Where prefixes are kept over restarts; null: nowhere.
   const PrefixKeeper* prefixes() const { return options_.prefixes; }
-  // The entry that requests for `id` go to: "" is the first, and a model that is alone has every name where names are
-  // not strict. Null: none.
-  const Entry* find(const std::string& id) const;
+  // The entry that requests for `id` go to: "" is the first, an adapter's name or "base:adapter" is its model's, and a
+  // model that is alone has every name where names are not strict, save such as begin like one with an adapter. Null:
+  // none.
+  const Entry* find(const std::string& id) const { return resolve(id).entry; }
+  // The adapter that such a name asks for; "": none.
+  std::string adapter_of(const std::string& id) const { return resolve(id).adapter; }
+  // Those that the entry's model has, or will have when it is loaded.
+  std::vector<std::string> adapters_of(const Entry& entry) const;
   // The entry of that id or alias; where none has it as it is, in any case and with or without ":latest", then as
   // another spelling of a name of the hub's: "hf.co/OWNER/REPO" for "hf:OWNER/REPO". Null: none.
   const Entry* find_named(const std::string& id) const;
@@ -166,6 +176,13 @@ class ModelRegistry {
   void set_on_change(std::function<void(const ModelChange&)> on_change) { on_change_ = std::move(on_change); }
 
  private:
+  struct Named {
+    const Entry* entry;
+    std::string adapter;
+  };
+  Named resolve(const std::string& id) const;
+  bool has_room_for_adapters(const Entry& entry) const;
+
   struct Waiting {
     uint64_t ticket;
     const Entry* entry;

@@ -48,8 +48,18 @@ Result<Json> read_stored_messages(const Json& messages) {
   return read;
 }
 
+Result<std::optional<AdapterSource>> adapter_of(const hub::LocalModel& model) {
+  if (model.adapters.empty()) return std::optional<AdapterSource>();
+  if (model.adapters.size() > 1) {
+    return unsupported(fmt::format("'{}' has {} adapters, and only one is supported", hub::to_string(model.name),
+                                   model.adapters.size()),
+                       "model");
+  }
+  return std::optional(AdapterSource{"adapter", model.adapters.front().string()});
+}
+
 Result<ModelSource> source_of_local(const hub::LocalModel& model) {
-  if (model.has_adapter) return unsupported(hub::to_string(model.name) + ": adapters are not supported", "model");
+  RZ_TRY(auto adapter, adapter_of(model));
   RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
   ModelSource source{hub::to_string(model.name), model.path.string()};
   StoredTexts own{std::move(texts.system), std::move(texts.license), chat_messages(model, texts.messages),
@@ -57,6 +67,10 @@ Result<ModelSource> source_of_local(const hub::LocalModel& model) {
   source.texts = std::make_shared<const StoredTexts>(std::move(own));
   source.beside = {std::move(texts.chat_template), std::move(texts.params)};
   if (model.place == hub::Place::kStore) source.store_name = model.name;
+  if (adapter) {
+    source.default_adapter = adapter->name;
+    source.adapters.push_back(std::move(*adapter));
+  }
   return source;
 }
 

@@ -19,8 +19,10 @@ struct ModelStore {
 // the field.
 Result<Json> read_stored_messages(const Json& messages);
 
-// A model of this machine as the registry takes it. Errors: those of reading its texts; Unsupported for a model with an
-// adapter.
+// The adapter that the answers of a model of this machine have. Errors: Unsupported (it has several).
+Result<std::optional<AdapterSource>> adapter_of(const hub::LocalModel& model);
+
+// A model of this machine as the registry takes it. Errors: those of reading its texts and of adapter_of.
 Result<ModelSource> source_of_local(const hub::LocalModel& model);
 
 }  // namespace realizar::server

@@ -56,9 +56,10 @@ Result<std::string> ollama_model_id(const Call& call, const std::string& name) {
   if (call.body.bytes.empty()) return invalid_argument("missing request body");
   if (name.empty()) return std::string();  // the protocol's reader tells what is wrong
   if (const auto made = call.context.ollama->made.find(made_owner_of(call), name)) return made->base;
-  const auto* entry = call.context.models.find_named(name);
-  if (entry == nullptr) return no_ollama_model(name);
-  return entry->source.id;
+  const ModelRegistry& models = call.context.models;
+  if (const auto* entry = models.find_named(name)) return entry->source.id;
+  if (!models.adapter_of(name).empty()) return name;
+  return no_ollama_model(name);
 }
 
 void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call) {

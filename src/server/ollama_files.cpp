@@ -12,6 +12,12 @@ namespace {
 
 constexpr const char* kOllamaJson = "application/json; charset=utf-8";
 
+NamedFile adapted_file_of(const ModelRegistry::Entry& entry, std::string adapter) {
+  NamedFile file = file_of(entry, adapted_name(entry.source.id, adapter));
+  file.adapter = std::move(adapter);
+  return file;
+}
+
 }  // namespace
 
 NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, MadeModelPtr made) {
@@ -26,6 +32,9 @@ std::vector<NamedFile> all_files(const Call& call) {
   for (const auto& entry : call.context.models.entries()) {
     files.push_back(file_of(entry, with_tag(entry.source.id)));
     for (const std::string& alias : entry.source.aliases) files.push_back(file_of(entry, with_tag(alias)));
+    for (std::string& adapter : call.context.models.adapters_of(entry)) {
+      files.push_back(adapted_file_of(entry, std::move(adapter)));
+    }
   }
   for (const auto& made : call.context.ollama->made.list(made_owner_of(call))) {
     if (const auto* entry = call.context.models.find_named(made->base)) {
@@ -37,9 +46,11 @@ std::vector<NamedFile> all_files(const Call& call) {
 
 Result<NamedFile> find_file(const Call& call, const std::string& name) {
   const auto made = call.context.ollama->made.find(made_owner_of(call), name);
-  const auto* entry = call.context.models.find_named(made == nullptr ? name : made->base);
-  if (entry == nullptr) return no_ollama_model(name);
-  return file_of(*entry, name, made);
+  const ModelRegistry& models = call.context.models;
+  if (const auto* entry = models.find_named(made == nullptr ? name : made->base)) return file_of(*entry, name, made);
+  std::string adapter = made == nullptr ? models.adapter_of(name) : "";
+  if (adapter.empty()) return no_ollama_model(name);
+  return adapted_file_of(*models.find(name), std::move(adapter));
 }
 
 HttpResponse ollama_json(const Json& json) {

@@ -22,6 +22,7 @@ struct NamedFile {
   std::shared_ptr<const StoredTexts> texts;  // null: there are none
   std::optional<hub::ModelName> store_name;  // nullopt: it is not of the store
   MadeModelPtr made;                         // null: the name is the model's own
+  std::string adapter = {};                  // that the name asks for
 };
 
 // I/O thread, as the next two. `made`: what the name is of, where it is none of the entry's own.

@@ -44,6 +44,7 @@ struct ServerOptions {
   std::string slot_save_path;                     // where clients may save slots; empty: they may not
   uint64_t slot_save_bytes = 4ull << 30;          // there, for each key
   uint64_t stored_responses_bytes = 64ull << 20;  // in memory, for previous_response_id; a quarter for each tenant
+  std::string lora_dir;                           // of adapters that clients may load and unload; empty: they may not
   bool trace_operations = false;                  // clients may ask for the times of their requests' operations
   std::vector<mcp::ServerSource> mcp_servers;     // whose tools the chat page may call
   mcp::ClientOptions mcp;

@@ -29,6 +29,7 @@ Result<CompletionPlan> pair_plan(const std::vector<TextPair>& pairs, const char*
     Request request;
     request.prompt = std::move(*tokens);
     request.pooling = Pooling::kRank;
+    if (!call.adapter.empty()) request.adapter = call.adapter;
     request.tenant = call.tenant;
     request.cache_salt = cache_salt_of(call, model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;

@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "sampling/parameters.h"
 #include "sampling/sampler_names.h"
+#include "server/adapter_fields.h"
 #include "server/logit_bias.h"
 #include "server/tenant.h"
 
@@ -219,6 +220,7 @@ Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel&
   }
   request.cache_salt = cache_salt_of(call, model, body.text("cache_salt").value_or(""));
   request.tenant = call.tenant;
+  RZ_CHECK_OK(read_adapter(body, model, call, request));
   if (const Json* options = body.object("stream_options")) {
     Fields stream_fields(*options, "stream_options.");
     take(generation.include_usage, stream_fields.boolean("include_usage"));

@@ -133,6 +133,7 @@ Task<Status> with_model(Call& call) {
     call.fail(ApiError{503, "the model is loading", "", "model_loading"});
     co_return Status();
   }
+  call.adapter = call.context.models.adapter_of(*name);
   ModelWait wait(call, *name);
   const auto asked = Clock::now();
   const Result<ServedModelPtr> model = co_await wait;

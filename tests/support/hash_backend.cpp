@@ -1,6 +1,7 @@
 #include "support/hash_backend.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -61,8 +62,11 @@ void HashBackend::write_state(StateId slot, std::span<const std::byte> bytes) {
   std::memcpy(&states_[static_cast<uint32_t>(slot)], bytes.data(), sizeof(uint64_t));
 }
 
-uint64_t HashBackend::fold(uint64_t hash, TokenId token, bool is_decode) {
+uint64_t HashBackend::fold(uint64_t hash, TokenId token, bool is_decode, const BatchAdapter& adapter) {
   hash ^= static_cast<uint64_t>(to_index(token)) * 2 + (is_decode ? 1 : 0);
+  const bool has_adapter = adapter.place != BatchAdapter::kNone;
+  if (has_adapter)
+    hash ^= uint64_t{adapter.place + 1} << 56 ^ uint64_t { std::bit_cast<uint32_t>(adapter.factor) } << 24;
   hash *= 0x9E3779B97F4A7C15u;
   return hash ^ (hash >> 29);
 }
@@ -81,7 +85,7 @@ uint64_t HashBackend::hash_of_seen(const BatchSequence& seq, uint32_t pos) {
     const uint32_t window = groups_.windows[group];
     for (uint32_t seen = window > 0 && pos >= window ? pos + 1 - window : 0; seen <= pos; ++seen) {
       const Cell& c = cell(seq, group, seen);
-      hash = fold(hash, c.group == group ? c.token : kNoToken, c.is_decode != 0);
+      hash = fold(hash, c.group == group ? c.token : kNoToken, c.is_decode != 0, c.adapter);
     }
   }
   return hash;
@@ -98,7 +102,7 @@ void HashBackend::advance_states() {
   for (const BatchSequence& seq : batch_->seqs) {
     uint64_t state = seq.first_pos == 0 ? kFirstState : states_[static_cast<uint32_t>(seq.state_from)];
     for (uint32_t row = seq.first_row; row < seq.first_row + seq.n_rows; ++row) {
-      row_states_[row] = state = fold(state, batch_->tokens[row], is_decode(row));
+      row_states_[row] = state = fold(state, batch_->tokens[row], is_decode(row), seq.adapter);
     }
     states_[static_cast<uint32_t>(seq.state_to)] = state;
   }
@@ -110,7 +114,7 @@ void HashBackend::run(ProgramId, const StepBatch& batch) {
     for (uint32_t i = 0; i < seq.n_rows; ++i) {
       const uint32_t row = seq.first_row + i, pos = static_cast<uint32_t>(seq.first_pos) + i;
       for (uint16_t group = 0; group < groups_.windows.size(); ++group) {
-        cell(seq, group, pos) = {batch_->tokens[row], static_cast<uint16_t>(is_decode(row)), group};
+        cell(seq, group, pos) = {batch_->tokens[row], static_cast<uint16_t>(is_decode(row)), group, seq.adapter};
       }
     }
   }

@@ -2,7 +2,7 @@
 // row's logits are a hash of what the cache holds for its sequence. So a block that was lost, shared wrongly,
 // overwritten or filled by the other arithmetic changes the tokens that come out. With a recurrent state, that is such
 // a hash too, carried on from step to step: one that is stale, lost, somebody else's or gone too far changes them as
-// well.
+// well. So do an adapter and its factor, which each position has for itself.
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,7 @@ class HashBackend final : public Backend {
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource&) override { return WeightId{n_weights_++}; }
   Result<WeightId> load_vector(std::span<const float>, int32_t) override { return WeightId{n_weights_++}; }
+  Status write_weights(WeightId, size_t, std::span<const float>) override { return {}; }
   Result<ProgramId> compile(const Program& program) override;
   Status create_kv_cache(const CacheLayout& layout) override;
   size_t block_bytes() const override { return layout_.block_tokens * sizeof(Cell); }
@@ -66,7 +67,7 @@ class HashBackend final : public Backend {
 
   // What a row of the logits is made of: fold these over the positions that the row sees, for one group of layers after
   // the other (state_layout.h), then make the row.
-  static uint64_t fold(uint64_t hash, TokenId token, bool is_decode);
+  static uint64_t fold(uint64_t hash, TokenId token, bool is_decode, const BatchAdapter& adapter = {});
   // The state after all positions, which are folded into kFirstState, is the last that is.
   static constexpr uint64_t kFirstState = 77;
   static uint64_t fold_state(uint64_t hash, uint64_t state) { return fold(hash ^ state, TokenId{0}, false); }
@@ -76,6 +77,7 @@ class HashBackend final : public Backend {
   struct Cell {
     TokenId token = kNoToken;
     uint16_t is_decode = 0, group = 0;
+    BatchAdapter adapter = {};
   };
   struct Activation {
     uint32_t n_cols;

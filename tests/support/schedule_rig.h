@@ -21,6 +21,13 @@ namespace realizar::testing {
 
 inline constexpr uint32_t kContext = 96;
 
+// Those that a Rig has, in their places.
+inline constexpr const char* kAdapterNames[] = {"a", "b"};
+inline BatchAdapter adapter_of(const Request& request) {
+  if (!request.adapter) return {};
+  return {*request.adapter == kAdapterNames[0] ? 0u : 1u, request.adapter_scale.value_or(1.0f)};
+}
+
 struct Arrival {
   Request request;
   uint32_t at_step = 0;
@@ -55,8 +62,10 @@ class Rig {
     options.n_ctx = kContext;
     max_rows_ = engine::Engine::limits_for(options).max_rows + (has_state(layers) ? options.n_draft : 0);
     RC_ASSERT(backend_.configure(engine::Engine::limits_for(options)).ok());
-    model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, {.n_ctx = kContext})));
+    const ModelOptions model_options{.n_ctx = kContext, .adapters = {std::size(kAdapterNames), 8}};
+    model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, model_options)));
     engine_ = std::move(*engine::Engine::create(*model_, backend_, {}, options));
+    for (const char* name : kAdapterNames) load_adapter(name);
   }
 
   // Guesses come from a second model, which is right at times.
@@ -74,6 +83,15 @@ class Rig {
   uint32_t max_rows() const { return max_rows_; }  // of a step, and those that may be taken back
 
  private:
+  // One that adds nothing: what is computed with it is told apart by its place.
+  void load_adapter(const char* name) {
+    auto adapter = std::make_unique<Adapter>();
+    adapter->pairs.resize(model_->adapter_targets().n_parts());
+    adapter->fingerprint = static_cast<uint64_t>(name[0]);
+    const auto load = engine_->adapters().begin_load({name, name}, std::move(adapter)).value();
+    RC_ASSERT(engine_->adapters().write_some(*load).value());
+  }
+
   HashBackend backend_, draft_backend_;
   uint32_t max_rows_ = 0;
   std::unique_ptr<Model> model_, draft_model_;
@@ -82,18 +100,19 @@ class Rig {
 };
 
 // What is seen of a text whose first n_prompt tokens are a prompt.
-inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool phases_agree, Layers layers) {
+inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool phases_agree, Layers layers,
+                             const BatchAdapter& adapter = {}) {
   const std::vector<size_t> windows = has_windows(layers) ? std::vector<size_t>{16, 16, 0} : std::vector<size_t>{0};
   uint64_t hash = 1;
   for (const size_t window : windows) {
     for (size_t pos = window > 0 && tokens.size() > window ? tokens.size() - window : 0; pos < tokens.size(); ++pos) {
-      hash = HashBackend::fold(hash, tokens[pos], !phases_agree && pos >= n_prompt);
+      hash = HashBackend::fold(hash, tokens[pos], !phases_agree && pos >= n_prompt, adapter);
     }
   }
   if (!has_state(layers)) return hash;
   uint64_t state = HashBackend::kFirstState;
   for (size_t pos = 0; pos < tokens.size(); ++pos) {
-    state = HashBackend::fold(state, tokens[pos], !phases_agree && pos >= n_prompt);
+    state = HashBackend::fold(state, tokens[pos], !phases_agree && pos >= n_prompt, adapter);
   }
   return HashBackend::fold_state(hash, state);
 }
@@ -108,7 +127,8 @@ inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_voca
   const size_t n_room = kContext - request.prompt.size();
   const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
   for (size_t i = 0; i < n_wanted; ++i) {
-    HashBackend::fill_logits(hash_of_seen(tokens, request.prompt.size(), phases_agree, layers), logits);
+    const uint64_t seen = hash_of_seen(tokens, request.prompt.size(), phases_agree, layers, adapter_of(request));
+    HashBackend::fill_logits(seen, logits);
     tokens.push_back(sampler.sample(request.sampling, logits, tokens, {}, &state));
   }
   return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
@@ -120,7 +140,7 @@ inline std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t
   std::vector<float> logits(n_vocab), logprobs;
   for (size_t i = 0; i + 1 < request.prompt.size() && request.prompt_logprobs; ++i) {
     const auto seen = std::span(request.prompt).first(i + 1);
-    HashBackend::fill_logits(hash_of_seen(seen, seen.size(), false, layers), logits);
+    HashBackend::fill_logits(hash_of_seen(seen, seen.size(), false, layers, adapter_of(request)), logits);
     logprobs.push_back(sampler.logprob(logits, request.prompt[i + 1]));
   }
   return logprobs;
@@ -189,6 +209,10 @@ inline Arrival make_arrival() {
   arrival.request.tenant = *rc::gen::inRange<uint64_t>(0, 3);
   arrival.request.cache_salt = *rc::gen::inRange<uint64_t>(0, 2);
   arrival.request.prompt_logprobs = arrival.request.logprobs = *rc::gen::inRange(0, 6) == 0;
+  if (*rc::gen::arbitrary<bool>()) {
+    arrival.request.adapter = *rc::gen::element(kAdapterNames[0], kAdapterNames[1]);
+    arrival.request.adapter_scale = *rc::gen::element(1.0f, 0.5f);
+  }
   arrival.at_step = *rc::gen::inRange(0u, 30u);
   if (*rc::gen::inRange(0, 4) == 0) arrival.cancel_at_step = *rc::gen::inRange(0u, 60u);
   return arrival;
@@ -203,6 +227,8 @@ inline void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agr
   if (text.size() > kContext) return;
   arrival.request.prompt = text;
   arrival.request.cache_salt = earlier.request.cache_salt;
+  arrival.request.adapter = earlier.request.adapter;
+  arrival.request.adapter_scale = earlier.request.adapter_scale;
 }
 
 inline engine::EngineOptions make_options() {

@@ -24,6 +24,9 @@ class CpuBackend final : public Backend {
   Status check(const Program& program) const override { return check_bounds(program); }
   Result<WeightId> load_matrix(const MatrixSource& source) override { return weights_.add_matrix(source, team_); }
   Result<WeightId> load_vector(std::span<const float> values, int32_t) override { return weights_.add_vector(values); }
+  Status write_weights(WeightId id, size_t first_row, std::span<const float> values) override {
+    return weights_.write(id, first_row, values);
+  }
   Status create_kv_cache(const CacheLayout& layout) override {
     RZ_CHECK_OK(cache_.create(layout));
     return states_.create(layout);

@@ -19,8 +19,9 @@ OpWork work_of(const Op& op, size_t n_expert_groups, const StepBatch& batch, con
     work.flops += 2 * n_rows * m.n_rows * m.n_cols;
   };
   const uint64_t n_rows = batch.n_rows();
+  const auto rows_of = [&](Rows rows) { return rows == Rows::kAll ? n_rows : batch.logit_rows.size(); };
   if (const auto* linear = std::get_if<LinearOp>(&op)) {
-    count(linear->weight, linear->rows == Rows::kAll ? n_rows : batch.logit_rows.size(), 1);
+    count(linear->weight, rows_of(linear->rows), 1);
   }
   if (const auto* gated = std::get_if<GatedLinearOp>(&op)) {
     count(gated->gate, n_rows, 1);
@@ -34,6 +35,8 @@ OpWork work_of(const Op& op, size_t n_expert_groups, const StepBatch& batch, con
   if (const auto* heads = std::get_if<HeadLinearOp>(&op)) {
     count(heads->weight, n_rows * heads->n_heads, heads->n_heads);
   }
+  if (const auto* down = std::get_if<AdapterDownOp>(&op)) count(down->down, rows_of(down->rows), n_adapters(batch));
+  if (const auto* up = std::get_if<AdapterUpOp>(&op)) count(up->up, rows_of(up->rows), n_adapters(batch));
   if (const auto* attention = std::get_if<AttentionOp>(&op)) return attention_work(*attention, batch, cache_type);
   return work;
 }

@@ -78,6 +78,26 @@ class Planner {
     will_prepare(op.down, scratch.prepared_hidden_cols);
     scratch.expert_cols = std::max(scratch.expert_cols, weights_.matrix(op.down).n_rows);
   }
+  // An adapter's products of the rows that a product reads need nothing of it, and those that add to different outputs
+  // nothing of each other.
+  void add(const AdapterDownOp& op) {
+    plan_.has_adapters = true;
+    if (!plan_.ops.empty()) {
+      Hints& last = plan_.ops.back().hints;
+      if (const auto* linear = std::get_if<LinearOp>(&plan_.ops.back().op)) {
+        last.barrier = linear->out == op.in || linear->in != op.in;
+      }
+      if (const auto* down = std::get_if<AdapterDownOp>(&plan_.ops.back().op)) {
+        last.barrier = down->low == op.low || down->low == op.in;
+      }
+    }
+    plan_.ops.push_back({op, {}});
+  }
+  void add(const AdapterUpOp& op) {
+    const auto* up = plan_.ops.empty() ? nullptr : std::get_if<AdapterUpOp>(&plan_.ops.back().op);
+    if (up != nullptr) plan_.ops.back().hints.barrier = up->out == op.out || up->out == op.low;
+    plan_.ops.push_back({op, {}});
+  }
   void add(const ChooseOp&) {}  // left to the caller
   template <class Other>
   void add(const Other& op) {

@@ -50,6 +50,7 @@ struct Plan {
   std::vector<PlannedOp> ops;
   std::vector<uint32_t> unit_rows;  // rows of an attention unit: each number that operations want
   ScratchSizes scratch;
+  bool has_adapters = false;
 };
 
 // Errors: Unsupported, by name, where the operations are more than this backend does.

@@ -29,6 +29,10 @@ Status Walker::fit(const Plan& plan) {
   slots_.reserve(n_slots);
   if (head_slots_.size() < n_head_slots) head_slots_.resize(n_head_slots);
   slot_rows_.reserve(n_slots);
+  if (plan.has_adapters) {
+    adapter_rows_[0].reserve(limits_.max_rows);
+    adapter_rows_[1].reserve(limits_.max_logit_rows);
+  }
   trace_.reserve(plan.ops.size());
   return scratch_.fit(plan.scratch);
 }
@@ -44,6 +48,9 @@ void Walker::run(const Plan& plan, const StepBatch& batch) {
   logit_rows_ = {identity_.data(), static_cast<uint32_t>(n_logit_decode),
                  static_cast<uint32_t>(batch.logit_rows.size())};
   for (size_t i = 0; i < plan.unit_rows.size(); ++i) units_[i].plan(batch, plan.unit_rows[i]);
+  for (const bool of_logits : {false, true}) {
+    if (plan.has_adapters) adapter_rows_[of_logits ? 1 : 0].plan(batch, of_logits);
+  }
   for (size_t i = 0; i < plan.ops.size() * kLoopsPerOp * team_.size(); ++i) {
     taken_[i].store(0, std::memory_order_relaxed);
   }

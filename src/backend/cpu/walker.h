@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/cpu/adapter_rows.h"
 #include "backend/cpu/attention.h"
 #include "backend/cpu/attention_units.h"
 #include "backend/cpu/matmul.h"
@@ -87,6 +88,16 @@ class Walker {
   void prepare(ActId act, const PanelMatrix& m, const RowList& list, uint32_t member);
   void prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list, uint32_t member);
   void finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc);
+  // The activation, scale and softcap of LinearOp or AdapterUpOp.
+  template <class Product>
+  void activate(const Product& op, float* y, uint32_t n) const;
+  // walker_adapters.cpp
+  void run(const AdapterDownOp& op, const Hints&, uint32_t member);
+  void run(const AdapterUpOp& op, const Hints&, uint32_t member);
+  uint32_t rank_of(WeightId ranks, const AdapterBlock& block) const;
+  void multiply_piece(const AdapterDownOp& op, const AdapterBlock& block, uint32_t panel, uint32_t piece) const;
+  void add_up(const AdapterUpOp& op, const AdapterBlock& block, uint32_t begin, uint32_t first, uint32_t n) const;
+  const AdapterRows& adapter_rows(Rows rows) const { return adapter_rows_[rows == Rows::kAll ? 0 : 1]; }
   // walker_latent.cpp
   void run(const HeadLinearOp& op, const Hints&, uint32_t member);
   void run(const LatentStoreOp& op, const Hints& hints, uint32_t member);
@@ -177,6 +188,7 @@ class Walker {
   const StepBatch* batch_ = nullptr;
   RowList all_rows_{}, logit_rows_{};
   std::vector<AttentionUnits> units_;  // of each number of rows that the plan wants
+  AdapterRows adapter_rows_[2];        // of the step's rows and of the logits', where the plan has adapters
 
   // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.
   std::vector<ExpertGroup> groups_;

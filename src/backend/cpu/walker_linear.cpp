@@ -57,19 +57,25 @@ void Walker::prepare(ActId id, const PanelMatrix& m, const RowList& list, uint32
   prepare_rows(scratch_.prepared(), act(id), m, list, member);
 }
 
+template <class Product>
+void Walker::activate(const Product& op, float* y, uint32_t n) const {
+  kernels_.map(map_kind(op.activation), y, n);
+  if (op.activation == Activation::kXielu) apply_xielu(op.xielu, y, n);
+  if (op.scale != 1.0f) kernels_.scale(op.scale, y, n);
+  if (op.softcap > 0) {
+    kernels_.scale(1.0f / op.softcap, y, n);
+    kernels_.map(MapKind::kTanh, y, n);
+    kernels_.scale(op.softcap, y, n);
+  }
+}
+template void Walker::activate(const AdapterUpOp& op, float* y, uint32_t n) const;
+
 void Walker::finish_linear(const LinearOp& op, const RowList& list, uint32_t pair, float* acc) {
   const uint32_t first = pair * kPairRows, n = std::min(kPairRows, matrix(op.weight).n_rows - first);
   for (uint32_t r = 0; r < list.n_rows; ++r) {
     float* y = acc + size_t{r} * kPairRows;
     if (op.bias != kNoWeight) kernels_.axpy(1.0f, vector(op.bias) + first, y, n);
-    kernels_.map(map_kind(op.activation), y, n);
-    if (op.activation == Activation::kXielu) apply_xielu(op.xielu, y, n);
-    if (op.scale != 1.0f) kernels_.scale(op.scale, y, n);
-    if (op.softcap > 0) {
-      kernels_.scale(1.0f / op.softcap, y, n);
-      kernels_.map(MapKind::kTanh, y, n);
-      kernels_.scale(op.softcap, y, n);
-    }
+    activate(op, y, n);
     float* out = act(op.out, r) + first;
     if (op.accumulate) {
       kernels_.axpy(1.0f, y, out, n);

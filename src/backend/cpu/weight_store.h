@@ -14,6 +14,8 @@ class WeightStore {
   // `team` packs. Errors: as pack_panels.
   Result<WeightId> add_matrix(const MatrixSource& source, ThreadTeam& team);
   Result<WeightId> add_vector(std::span<const float> values);
+  // As Backend::write_weights.
+  Status write(WeightId id, size_t first_row, std::span<const float> values);
 
   const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
   // The name that it was loaded by.

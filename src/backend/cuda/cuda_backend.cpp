@@ -25,6 +25,7 @@ class CudaBackend final : public Backend {
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource& source) override;
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer) override;
+  Status write_weights(WeightId id, size_t first_row, std::span<const float> values) override;
   Status create_kv_cache(const CacheLayout& layout) override;
   Status check(const Program& program) const override { return check_bounds(program, placement_.is_shared()); }
   Result<ProgramId> compile(const Program& program) override;
@@ -278,6 +279,14 @@ Result<WeightId> CudaBackend::load_vector(std::span<const float> values, int32_t
   const uint32_t place = placement_.place_of_vector(layer);
   placement_.add_weight(place, false);
   return add_weight(place, [&](Weights& weights, uint32_t) { return weights.add_vector(values); });
+}
+
+// A matrix is on one device, or on all; where it is absent it has no rows.
+Status CudaBackend::write_weights(WeightId id, size_t first_row, std::span<const float> values) {
+  for (const auto& rank : ranks_) {
+    if (rank->weights().matrix(id).low != nullptr) RZ_CHECK_OK(rank->weights().write(id, first_row, values));
+  }
+  return {};
 }
 
 Status CudaBackend::create_kv_cache(const CacheLayout& layers) {

@@ -43,9 +43,8 @@ double activated(Activation activation, double x) {
   return x;
 }
 
-double activated(const LinearOp& op, double x) {
-  if (op.activation != Activation::kXielu) return activated(op.activation, x);
-  const Xielu& c = op.xielu;
+double activated(Activation activation, const Xielu& c, double x) {
+  if (activation != Activation::kXielu) return activated(activation, x);
   return x > 0 ? c.alpha_p * x * x + c.beta * x : c.alpha_n * (std::expm1(std::min(x, double{c.eps})) - x) + c.beta * x;
 }
 

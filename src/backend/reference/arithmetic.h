@@ -17,7 +17,7 @@ double softcapped(double x, double cap);
 double rms(const float* x, uint32_t n);
 
 double activated(Activation activation, double x);
-double activated(const LinearOp& op, double x);
+double activated(Activation activation, const Xielu& xielu, double x);
 // activation(gate) * up, as gated ffns and experts have it.
 double gated_pair(Activation activation, double gate, double up);
 

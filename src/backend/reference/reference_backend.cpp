@@ -55,6 +55,16 @@ class ReferenceBackend final : public Backend {
     return WeightId{static_cast<uint32_t>(tensors_.matrices.size() - 1)};
   }
 
+  Status write_weights(WeightId id, size_t first_row, std::span<const float> values) override {
+    Matrix& m = tensors_.matrices[static_cast<uint32_t>(id)];
+    REQUIRE(first_row * m.n_cols + values.size() <= m.values.size());
+    if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) {
+      return format_error("a weight is not a finite number");
+    }
+    std::ranges::copy(values, m.values.begin() + static_cast<std::ptrdiff_t>(first_row * m.n_cols));
+    return {};
+  }
+
   Status create_kv_cache(const CacheLayout& layout) override {
     RZ_CHECK_OK(cache_.create(layout));
     return states_.create(layout);
@@ -148,8 +158,58 @@ class ReferenceBackend final : public Backend {
       for (uint32_t i = 0; i < w.n_rows; ++i) {
         double y = dot(w.row(0, i), act(op.in).row(r), w.n_cols);
         if (op.bias != kNoWeight) y += vector(op.bias)[i];
-        y = softcapped(activated(op, y) * op.scale, op.softcap);
+        if (is_finished_later(op)) y = static_cast<float>(y);
+        y = softcapped(activated(op.activation, op.xielu, y) * op.scale, op.softcap);
         out[i] = static_cast<float>(op.accumulate ? out[i] + y : y);
+      }
+    }
+  }
+
+  // As an AdapterUpOp does with what the product has left: rounded in between, so that a row without an adapter has the
+  // same bits either way.
+  static bool is_finished_later(const LinearOp& op) { return op.activation != Activation::kNone || op.softcap > 0; }
+
+  // The adapter's place of each row, and the factor on what it adds.
+  std::vector<BatchAdapter> adapters_of(Rows rows) const {
+    std::vector<BatchAdapter> all(n_rows_), chosen;
+    for (const BatchSequence& seq : batch_->seqs) std::fill_n(all.begin() + seq.first_row, seq.n_rows, seq.adapter);
+    if (rows == Rows::kAll) return all;
+    for (const uint32_t row : batch_->logit_rows) chosen.push_back(all[row]);
+    return chosen;
+  }
+  uint32_t rank_of(WeightId ranks, const BatchAdapter& adapter) const {
+    return adapter.place == BatchAdapter::kNone ? 0 : static_cast<uint32_t>(vector(ranks)[adapter.place]);
+  }
+
+  void run(const AdapterDownOp& op) {
+    const Matrix& down = weight(op.down);
+    const std::vector<BatchAdapter> adapters = adapters_of(op.rows);
+    for (uint32_t r = 0; r < adapters.size(); ++r) {
+      for (uint32_t i = 0; i < rank_of(op.ranks, adapters[r]); ++i) {
+        for (uint32_t p = 0; p < n_adapter_pieces(down.n_cols); ++p) {
+          const uint32_t first = p * kAdapterPiece, n = std::min(kAdapterPiece, down.n_cols - first);
+          const double y = dot(down.row(adapters[r].place, i) + first, act(op.in).row(r) + first, n);
+          act(op.low).row(r)[p * down.n_rows + i] = static_cast<float>(y * op.factor * adapters[r].factor);
+        }
+      }
+    }
+  }
+
+  void run(const AdapterUpOp& op) {
+    const Matrix& up = weight(op.up);
+    const std::vector<BatchAdapter> adapters = adapters_of(op.rows);
+    for (uint32_t r = 0; r < adapters.size(); ++r) {
+      const uint32_t rank = rank_of(op.ranks, adapters[r]);
+      if (rank == 0 && !op.changes_all()) continue;
+      for (uint32_t i = 0; i < up.n_rows; ++i) {
+        float& out = act(op.out).row(r)[i];
+        double y = out;
+        for (uint32_t k = 0; k < rank; ++k) {
+          double low = 0;
+          for (uint32_t p = 0; p < op.n_pieces; ++p) low += act(op.low).row(r)[p * up.n_cols + k];
+          y += up.row(adapters[r].place, i)[k] * low;
+        }
+        out = static_cast<float>(softcapped(activated(op.activation, op.xielu, y) * op.scale, op.softcap));
       }
     }
   }
@@ -159,8 +219,10 @@ class ReferenceBackend final : public Backend {
       const Matrix &gate = weight(op.gate), &up = weight(op.up);
       const float* in = act(op.in).row(r);
       for (uint32_t i = 0; i < gate.n_rows; ++i) {
-        act(op.out).row(r)[i] = static_cast<float>(
-            gated_pair(op.activation, dot(gate.row(0, i), in, gate.n_cols), dot(up.row(0, i), in, up.n_cols)));
+        // Rounded as if the two were products by themselves: see is_finished_later.
+        const auto g = static_cast<float>(dot(gate.row(0, i), in, gate.n_cols));
+        const auto u = static_cast<float>(dot(up.row(0, i), in, up.n_cols));
+        act(op.out).row(r)[i] = static_cast<float>(activated(op.activation, g)) * u;
       }
     }
   }

@@ -20,18 +20,8 @@ uint32_t n_kv(const AttentionConfig& c) {
   return c.n_kv_heads * c.head_dim;
 }
 
-// Stored pairs (2i, 2i + 1) become (i, i + n_interleaved / 2): the rotation is then the same for every file. q and k
-// are permuted alike, so their products stay.
 std::vector<uint32_t> row_order(const AttentionConfig& c, uint32_t n_heads) {
-  if (c.n_interleaved == 0) return {};
-  const uint32_t half = c.n_interleaved / 2;
-  std::vector<uint32_t> order(n_heads * c.head_dim);
-  for (uint32_t row = 0; row < order.size(); ++row) {
-    const uint32_t dim = row % c.head_dim;
-    const uint32_t stored = dim < half ? 2 * dim : dim < 2 * half ? 2 * (dim - half) + 1 : dim;
-    order[row] = row - dim + stored;
-  }
-  return order;
+  return realizar::row_order(c, n_heads * c.head_dim, c.n_interleaved);
 }
 
 std::vector<float> permuted(const std::vector<float>& values, const std::vector<uint32_t>& order) {
@@ -165,6 +155,20 @@ void add_keys_and_values(LayerBuilder& b, const AttentionConfig& c, const Attent
 }
 
 }  // namespace
+
+// Stored pairs (2i, 2i + 1) become (i, i + n_interleaved / 2): the rotation is then the same for every file. q and k
+// are permuted alike, so their products stay.
+std::vector<uint32_t> row_order(const AttentionConfig& c, uint32_t n_rows, uint32_t n_interleaved) {
+  if (n_interleaved == 0) return {};
+  const uint32_t half = n_interleaved / 2;
+  std::vector<uint32_t> order(n_rows);
+  for (uint32_t row = 0; row < n_rows; ++row) {
+    const uint32_t dim = row % c.head_dim;
+    const uint32_t stored = dim < half ? 2 * dim : dim < 2 * half ? 2 * (dim - half) + 1 : dim;
+    order[row] = row - dim + stored;
+  }
+  return order;
+}
 
 StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx) {
   if (config.kv_layer != kOwnKv) return Recurrent{};  // nothing

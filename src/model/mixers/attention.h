@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "backend/ops.h"
 #include "backend/state_layout.h"
@@ -81,6 +82,9 @@ struct AttentionConfig {
 
 // What it keeps of a sequence of up to n_ctx positions; a window that none of them leaves is none.
 StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx);
+// Where a weight's rows of q or k are in a file that keeps so many leading dimensions of a head in pairs. Empty: as
+// they are.
+std::vector<uint32_t> row_order(const AttentionConfig& config, uint32_t n_rows, uint32_t n_interleaved);
 // 0 where the dimension is not of this kind.
 uint64_t size_of(const AttentionConfig& config, Dim dim);
 Result<AttentionWeights> bind(const AttentionConfig& config, TensorBinder& tensors);

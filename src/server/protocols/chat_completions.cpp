@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/chat_request.h"
 #include "server/context.h"
 #include "server/custom_tools.h"
@@ -290,7 +291,8 @@ Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call
   }
   const bool tells_progress = extras.wanted.progress;
   CallSpellings calls{asks_for_functions(body.json()), std::move(chat.prompt.custom_tools)};
-  auto speller = std::make_unique<ChatSpeller>(model->id, generation, std::move(calls), std::move(extras));
+  auto speller =
+      std::make_unique<ChatSpeller>(told_name(call, *model), generation, std::move(calls), std::move(extras));
   CompletionPlan plan = plan_of(std::move(chat), *model, call);
   plan.speller = std::move(speller);
   plan.tells_progress = tells_progress;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/context.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
@@ -205,7 +206,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   CompletionPlan plan = plan_of(std::move(text));
   plan.logged_prompt = std::move(logged_prompt);
   plan.tells_progress = options.extras.progress;
-  plan.speller = std::make_unique<TextSpeller>(model->id, std::move(options));
+  plan.speller = std::make_unique<TextSpeller>(told_name(call, *model), std::move(options));
   return prepared(std::move(plan));
 }
 

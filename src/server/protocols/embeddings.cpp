@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/base64.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
@@ -162,6 +163,7 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
     Request request;
     request.prompt = std::move(tokens);
     request.pooling = pooling;
+    if (!call.adapter.empty()) request.adapter = call.adapter;
     request.tenant = call.tenant;
     request.cache_salt = cache_salt_of(call, *model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
@@ -171,7 +173,7 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
     plan.speller = std::make_unique<StatesSpeller>(d_model);
     return prepared(std::move(plan));
   }
-  plan.speller = std::make_unique<EmbeddingSpeller>(model->id, format == "base64",
+  plan.speller = std::make_unique<EmbeddingSpeller>(told_name(call, *model), format == "base64",
                                                     static_cast<uint32_t>(n_values.value_or(d_model)));
   return prepared(std::move(plan));
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/infill.h"
@@ -107,7 +108,7 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Call&
   plan.choice.min_tokens = generation.rules.min_tokens;
   if (call.context.options.log_prompts) plan.logged_prompt = model->tokenizer().decode(request.prompt);
   plan.requests.push_back(std::move(request));
-  plan.speller = std::make_unique<FimSpeller>(model->id);
+  plan.speller = std::make_unique<FimSpeller>(told_name(call, *model));
   return prepared(std::move(plan));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/context.h"
 #include "server/llama_error.h"
 #include "server/llama_fields.h"
@@ -212,7 +213,8 @@ CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedMod
     request.prompt = std::move(tokens);
     for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  plan.speller = std::make_unique<LlamaSpeller>(model.id, std::move(fields), std::move(shown), prompts.is_list);
+  plan.speller =
+      std::make_unique<LlamaSpeller>(told_name(call, model), std::move(fields), std::move(shown), prompts.is_list);
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/chat_request.h"
 #include "server/context.h"
 #include "server/message_error.h"
@@ -188,7 +189,8 @@ class MessageSpeller final : public Speller {
 Result<Prepared> plan_message(const MessageChat& asked, const ServedModel& model, const Call& call) {
   Fields chat_body(asked.body);
   RZ_TRY(ChatRequest chat, read_chat_request(chat_body, "messages", model, call));
-  auto speller = std::make_unique<MessageSpeller>(model.id, chat.prompt.tokens.size(), asked.omits_thinking);
+  auto speller =
+      std::make_unique<MessageSpeller>(told_name(call, model), chat.prompt.tokens.size(), asked.omits_thinking);
   CompletionPlan plan = plan_of(std::move(chat), model, call);
   plan.speller = std::move(speller);
   plan.tells_progress = true;

@@ -119,6 +119,7 @@ Result<Prepared> plan_embeddings(const std::vector<std::string>& texts, const Em
     Request request;
     request.prompt = std::move(*tokens);
     request.pooling = model->loaded->model->config().pooling;
+    if (!call.adapter.empty()) request.adapter = call.adapter;
     request.tenant = call.tenant;
     request.cache_salt = cache_salt_of(call, *model);
     if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;

@@ -6,6 +6,7 @@
 
 #include "api/ranking.h"
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/pair_plan.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
@@ -106,8 +107,8 @@ Result<Prepared> read_ranking(Fields& body, const ServedModelPtr& model, const C
   RZ_TRY(CompletionPlan plan, pair_plan(pairs, field, *model, call));
   const size_t n_results = n_wanted ? static_cast<size_t>(*n_wanted) : documents.size();
   if (!(is_plain ? returns_text : returns_documents)) documents.clear();
-  plan.speller =
-      std::make_unique<RankSpeller>(model->id, n_results, std::move(documents), is_plain ? RankForm::kPlain : form);
+  plan.speller = std::make_unique<RankSpeller>(told_name(call, *model), n_results, std::move(documents),
+                                               is_plain ? RankForm::kPlain : form);
   return prepared(std::move(plan));
 }
 

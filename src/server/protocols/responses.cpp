@@ -9,6 +9,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/chat_request.h"
 #include "server/context.h"
 #include "server/logprobs.h"
@@ -107,7 +108,7 @@ Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const Se
   RZ_TRY(const ResponseOptions options, read_response_options(body));
   RZ_TRY(ChatRequest chat, read_response_chat(asked.body, options, model, call));
   ResponseTelling telling{.id = random_id("resp_"),
-                          .model = model.id,
+                          .model = told_name(call, model),
                           .echoed = response_echo(body.json(), chat.generation.request, options.stores),
                           .tool_names = std::move(asked.tool_names),
                           .custom_tools = chat.prompt.custom_tools,

@@ -4,6 +4,7 @@
 
 #include "api/ranking.h"
 #include "base/try.h"
+#include "server/adapter_fields.h"
 #include "server/pair_plan.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
@@ -69,7 +70,7 @@ Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const Cal
   std::vector<TextPair> pairs;
   for (size_t i = 0; i < second.size(); ++i) pairs.push_back({first.size() == 1 ? first[0] : first[i], second[i]});
   RZ_TRY(CompletionPlan plan, pair_plan(pairs, "text_2", *model, call));
-  plan.speller = std::make_unique<ScoreSpeller>(model->id);
+  plan.speller = std::make_unique<ScoreSpeller>(told_name(call, *model));
   return prepared(std::move(plan));
 }
 

@@ -82,10 +82,6 @@ HttpResponse get_props(const Call& call) {
   return respond_json(json);
 }
 
-HttpResponse get_lora_adapters(const Call&) {
-  return respond_json(Json::array());
-}
-
 // Sequences have no fixed places: the first slots are those at work.
 HttpResponse get_slots(const Call& call) {
   if (!call.context.options.slots) {

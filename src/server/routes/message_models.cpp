@@ -72,20 +72,15 @@ Result<Json> page_json(std::span<const Json> models, const ModelPage& page) {
   return Json{{"data", std::move(data)}, {"has_more", has_more}, {"first_id", first}, {"last_id", last}};
 }
 
-// How long its context is shows once a model is loaded.
-Json message_model_json(const ModelRegistry::Entry& entry) {
+// `id`: the model's, or that of one of its adapters. How long its context is shows once a model is loaded.
+Json message_model_json(const ModelRegistry::Entry& entry, const std::string& id) {
   const auto created = std::chrono::floor<std::chrono::seconds>(entry.created);
   const Json n_ctx = entry.model == nullptr ? Json() : Json(entry.model->loaded->info.n_ctx);
-  return {{"type", "model"},
-          {"id", entry.source.id},
-          {"display_name", entry.source.id},
-          {"created_at", fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(created))},
-          {"max_input_tokens", n_ctx},
-          {"max_tokens", n_ctx},
-          {"capabilities", nullptr},
-          {"lifecycle", "active"},
-          {"line", nullptr},
-          {"deprecated_at", nullptr},
+  return {{"type", "model"},           {"id", id},
+          {"display_name", id},        {"created_at", fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(created))},
+          {"max_input_tokens", n_ctx}, {"max_tokens", n_ctx},
+          {"capabilities", nullptr},   {"lifecycle", "active"},
+          {"line", nullptr},           {"deprecated_at", nullptr},
           {"retires_at", nullptr}};
 }
 
@@ -99,7 +94,12 @@ HttpResponse refused(const Call& call, const Error& reason) {
 
 HttpResponse get_message_models(const Call& call) {
   std::vector<Json> models;
-  for (const auto& entry : call.context.models.entries()) models.push_back(message_model_json(entry));
+  for (const auto& entry : call.context.models.entries()) models.push_back(message_model_json(entry, entry.source.id));
+  for (const auto& entry : call.context.models.entries()) {
+    for (const std::string& adapter : call.context.models.adapters_of(entry)) {
+      models.push_back(message_model_json(entry, adapted_name(entry.source.id, adapter)));
+    }
+  }
   const auto page = read_model_page(call.request.query);
   if (!page.ok()) return refused(call, page.error());
   const auto json = page_json(models, *page);
@@ -107,10 +107,13 @@ HttpResponse get_message_models(const Call& call) {
 }
 
 HttpResponse get_message_model(const Call& call) {
-  if (const auto* entry = call.context.models.find_named(call.path_id)) {
-    return {200, "application/json", dump(message_model_json(*entry)), {}};
-  }
-  return refused(call, call.context.models.no_such_model(call.path_id));
+  const ModelRegistry& models = call.context.models;
+  const auto respond = [](const Json& json) { return HttpResponse{200, "application/json", dump(json), {}}; };
+  if (const auto* entry = models.find_named(call.path_id)) return respond(message_model_json(*entry, entry->source.id));
+  const std::string adapter = models.adapter_of(call.path_id);
+  if (adapter.empty()) return refused(call, models.no_such_model(call.path_id));
+  const auto& entry = *models.find(call.path_id);
+  return respond(message_model_json(entry, adapted_name(entry.source.id, adapter)));
 }
 
 }  // namespace realizar::server

@@ -18,8 +18,15 @@ namespace {
 // For ever, as clients are told it.
 constexpr auto kForEver = std::chrono::hours(24 * 365 * 100);
 
+std::string parent_of(const NamedFile& file) {
+  if (file.made != nullptr) return file.made->parent;
+  if (!file.adapter.empty()) return with_tag(file.id);
+  return file.texts == nullptr ? "" : file.texts->parent;
+}
+
 std::string digest_of_file(const NamedFile& file, const ModelCard& card) {
-  std::string identity = fmt::format("{} {} {}", file.id, card.n_bytes, file.modified.time_since_epoch().count());
+  std::string identity =
+      fmt::format("{} {} {} {}", file.id, card.n_bytes, file.modified.time_since_epoch().count(), file.adapter);
   identity += fmt::format(" {} {}", file.beside.chat_template, file.beside.params);
   if (file.texts != nullptr) identity += fmt::format(" {} {}", file.texts->system, file.texts->messages);
   if (file.made != nullptr) {
@@ -27,11 +34,6 @@ std::string digest_of_file(const NamedFile& file, const ModelCard& card) {
                             file.made->messages);
   }
   return digest_text(identity);
-}
-
-std::string parent_of(const NamedFile& file) {
-  if (file.made != nullptr) return file.made->parent;
-  return file.texts == nullptr ? "" : file.texts->parent;
 }
 
 Json details_of(const NamedFile& file, const ModelCard& card) {
@@ -125,6 +127,7 @@ std::string modelfile_of(const NamedFile& file, const ModelCard& card, const Sho
                          const std::string& parameters) {
   const std::string parent = parent_of(file);
   std::string text = fmt::format("FROM {}\n", parent.empty() ? file.name : parent);
+  if (!file.adapter.empty()) text += fmt::format("ADAPTER {}\n", file.adapter);
   const bool has_own = file.made != nullptr || !texts.chat_template.empty();
   const std::string& own = has_own ? texts.chat_template : card.template_source;
   if (!own.empty()) text += fmt::format("TEMPLATE \"\"\"{}\"\"\"\n", own);

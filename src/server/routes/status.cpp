@@ -119,6 +119,17 @@ Json download_json(const ModelDownloads::Download& download) {
           {"loaded", false}};
 }
 
+// An adapter, as vLLM lists them.
+Json adapter_json(const ModelRegistry::Entry& entry, const std::string& adapter) {
+  return {{"id", adapted_name(entry.source.id, adapter)},
+          {"object", "model"},
+          {"created", std::chrono::duration_cast<std::chrono::seconds>(entry.created.time_since_epoch()).count()},
+          {"owned_by", "realizar"},
+          {"root", adapter},
+          {"parent", entry.source.id},
+          {"loaded", entry.model != nullptr}};
+}
+
 std::string_view condition_of(const ServerContext& context) {
   if (context.draining) return "draining";
   if (context.models.any_lost()) return "device lost";
@@ -148,6 +159,9 @@ Task<Status> get_models(Call& call) {
   }
   Json list = Json::array();
   for (const auto& entry : context.models.entries()) list.push_back(model_json(entry));
+  for (const auto& entry : context.models.entries()) {
+    for (const std::string& adapter : context.models.adapters_of(entry)) list.push_back(adapter_json(entry, adapter));
+  }
   if (context.downloads != nullptr) {
     for (const auto& download : context.downloads->list()) list.push_back(download_json(download));
   }
@@ -157,8 +171,11 @@ Task<Status> get_models(Call& call) {
 
 HttpResponse get_model(const Call& call) {
   if (is_anthropic(call.request)) return get_message_model(call);
-  const auto* entry = call.context.models.find_named(call.path_id);
+  const ModelRegistry& models = call.context.models;
+  const auto* entry = models.find_named(call.path_id);
   if (entry != nullptr) return respond(model_json(*entry));
+  const std::string adapter = models.adapter_of(call.path_id);
+  if (!adapter.empty()) return respond(adapter_json(*models.find(call.path_id), adapter));
   return error_response(to_api_error(call.context.models.no_such_model(call.path_id)));
 }
 

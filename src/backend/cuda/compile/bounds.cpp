@@ -89,6 +89,7 @@ Status check_norms_of_heads(const Program& program) {
 // All heads read one latent, states are whole, and vectors that belong to heads or experts are not cut.
 Status check_parts(const Op& op) {
   if (std::holds_alternative<LatentStoreOp>(op)) return cannot_share("latent_dim", "with latent attention");
+  if (std::holds_alternative<AdapterDownOp>(op)) return cannot_share("lora", "with adapters");
   if (std::holds_alternative<AltUpOp>(op)) return cannot_share("n_streams", "with several streams (AltUp)");
   if (std::holds_alternative<CutOp>(op)) return cannot_share("activation_sparsity", "whose ffns are cut by their row");
   const bool is_recurrent = std::holds_alternative<ShortConvOp>(op) || std::holds_alternative<StateScanOp>(op) ||

@@ -53,6 +53,7 @@ struct PromptTile {
 inline constexpr uint32_t kNoState = 0xffffffffu;  // of a sequence that begins: zeros
 struct StepSequence {
   uint32_t first_row, n_rows, state_from, state_to;
+  BatchAdapter adapter;
 };
 
 // The facts of a step's rows.
@@ -387,6 +388,30 @@ struct AltUpArgs {
   const float *router, *coefs, *scale;  // scale: null for none
   bool corrects;
 };
+// As AdapterDownOp says. Rows of the logits are those that select_rows made.
+struct AdapterDownArgs {
+  StepView step;
+  bool of_logits;
+  Matrix down;
+  const float* ranks;  // by the adapter's place
+  const float* in;
+  float* low;
+  uint32_t n_low_cols;
+  float factor;
+};
+// As AdapterUpOp says.
+struct AdapterUpArgs {
+  StepView step;
+  bool of_logits;
+  Matrix up;
+  const float *ranks, *low;
+  uint32_t n_low_cols, n_pieces;
+  Activation activation;
+  Xielu xielu;
+  float scale, softcap;
+  bool changes_all;
+  float* out;
+};
 struct SelectRowsArgs {
   StepView step;
   const float* in;
@@ -482,6 +507,8 @@ struct KernelTable {
   void (*gate)(const GateArgs&, uint32_t max_rows, Stream);
   void (*cut)(const CutArgs&, uint32_t max_rows, Stream);
   void (*altup)(const AltUpArgs&, uint32_t max_rows, Stream);
+  void (*adapter_down)(const AdapterDownArgs&, uint32_t max_rows, Stream);
+  void (*adapter_up)(const AdapterUpArgs&, uint32_t max_rows, Stream);
   void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
   void (*sum_parts)(const SumPartsArgs&, uint32_t max_rows, Stream);
   void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);

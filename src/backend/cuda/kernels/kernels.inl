@@ -20,6 +20,7 @@
 #include "backend/cuda/kernels/heads.inl"
 #include "backend/cuda/kernels/states.inl"
 #include "backend/cuda/kernels/experts.inl"
+#include "backend/cuda/kernels/adapters.inl"
 #include "backend/cuda/kernels/choose.inl"
 #include "backend/cuda/kernels/peaks.inl"
 #include "backend/cuda/kernels/table.inl"

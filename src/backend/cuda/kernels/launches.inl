@@ -28,6 +28,8 @@ void experts_sum(const ExpertsSumArgs& a, uint32_t max_rows, Stream stream);
 void gate(const GateArgs& a, uint32_t max_rows, Stream stream);
 void cut(const CutArgs& a, uint32_t max_rows, Stream stream);
 void altup(const AltUpArgs& a, uint32_t max_rows, Stream stream);
+void adapter_down(const AdapterDownArgs& a, uint32_t max_rows, Stream stream);
+void adapter_up(const AdapterUpArgs& a, uint32_t max_rows, Stream stream);
 void select_rows(const SelectRowsArgs& a, uint32_t max_rows, Stream stream);
 void sum_parts(const SumPartsArgs& a, uint32_t max_rows, Stream stream);
 void choose(const ChooseArgs& a, uint32_t max_rows, Stream stream);

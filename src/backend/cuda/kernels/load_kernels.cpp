@@ -100,6 +100,8 @@ void load_kernels(const KernelTable& kernels) {
   kernels.gate({}, 1, stream);
   kernels.cut({}, 1, stream);
   kernels.altup({}, 1, stream);
+  kernels.adapter_down({}, 1, stream);
+  kernels.adapter_up({}, 1, stream);
   kernels.select_rows({}, 1, stream);
   kernels.sum_parts({}, 1, stream);
   kernels.choose({}, 1, stream);

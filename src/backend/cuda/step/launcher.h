@@ -56,6 +56,9 @@ class Launcher {
   void run(const WkvOp& op, const Launch&);
   Columns columns(ActId id, uint32_t first_col) const { return {act(id).values, act(id).n_cols, first_col}; }
   uint32_t max_seqs() const;
+  // launcher_adapters.cpp
+  void run(const AdapterDownOp& op, const Launch&);
+  void run(const AdapterUpOp& op, const Launch&);
   // launcher_experts.cpp
   void run(const HeadLinearOp& op, const Launch&);
   void run(const RouteOp& op, const Launch&);

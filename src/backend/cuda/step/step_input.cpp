@@ -90,7 +90,7 @@ void StepInput::write_seqs(const StepBatch& batch) {
   for (const BatchSequence& seq : batch.seqs) {
     const StepSequence facts{seq.first_row, seq.n_rows,
                              seq.first_pos == Pos{0} ? kNoState : static_cast<uint32_t>(seq.state_from),
-                             static_cast<uint32_t>(seq.state_to)};
+                             static_cast<uint32_t>(seq.state_to), seq.adapter};
     std::memcpy(to, &facts, sizeof facts);
     to += kSeqWords;
   }

@@ -63,6 +63,13 @@ OpWork StepTrace::work_of(const Command& command) const {
     const uint64_t n_pairs = n_rows * experts->n_used;
     for (const WeightId id : {experts->gate, experts->up, experts->down}) add_product(id, n_pairs, n_pairs, work);
   }
+  const auto rows_of = [&](Rows rows) { return rows == Rows::kAll ? n_rows : batch_->logit_rows.size(); };
+  if (const auto* down = std::get_if<AdapterDownOp>(&command)) {
+    add_product(down->down, rows_of(down->rows), n_adapters(*batch_), work);
+  }
+  if (const auto* up = std::get_if<AdapterUpOp>(&command)) {
+    add_product(up->up, rows_of(up->rows), n_adapters(*batch_), work);
+  }
   if (const auto* attention = std::get_if<AttentionOp>(&command))
     return attention_work(*attention, *batch_, layout_.type);
   return work;

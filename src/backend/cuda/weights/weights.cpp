@@ -8,6 +8,7 @@
 
 #include "backend/cuda/weights/repack.h"
 #include "backend/source_rows.h"
+#include "base/check.h"
 #include "base/try.h"
 #include "quant/finite.h"
 
@@ -48,7 +49,7 @@ Result<void*> Weights::allocate(size_t n_bytes) {
 // What belongs to no layer must be there; a layer where it is wanted and, unless the whole model is known to fit,
 // leaves room for the two buffers that others will want.
 bool Weights::is_resident(const MatrixSource& source, std::span<const size_t> plane_bytes) {
-  if (source.layer < 0) return true;
+  if (source.layer < 0 || source.is_writable) return true;
   if (source.layer != layer_) layer_bytes_ = 0;
   layer_ = source.layer;
   for (const size_t n_bytes : plane_bytes) layer_bytes_ += aligned_bytes(n_bytes);
@@ -219,6 +220,27 @@ Result<WeightId> Weights::add_vector(std::span<const float> values) {
   stored.n_bytes = values.size_bytes();
   matrices_.push_back(stored);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
+}
+
+Status Weights::write(WeightId id, size_t first_row, std::span<const float> values) {
+  const Matrix& m = matrix(id);
+  const bool is_vector = m.n_mats == 1 && m.n_rows == 1;
+  const size_t n_rows = values.size() / m.n_cols;
+  REQUIRE(m.type == TypeId::kF32 && values.size() % m.n_cols == 0);
+  REQUIRE(first_row + n_rows <= size_t{m.n_mats} * m.n_rows);
+  if (!all_finite(m.type, std::as_bytes(values).data(), values.size())) {
+    return format_error("a weight is not a finite number");
+  }
+  const size_t row_floats = is_vector ? m.n_cols : plane_bytes(m.type, m.n_cols).low / sizeof(float);
+  std::vector<float> rows(n_rows * row_floats);
+  for (size_t r = 0; r < n_rows; ++r) {
+    std::ranges::copy(values.subspan(r * m.n_cols, m.n_cols),
+                      rows.begin() + static_cast<std::ptrdiff_t>(r * row_floats));
+  }
+  // What is_writable keeps out of the host's memory lies where the device may be written to.
+  auto* to = reinterpret_cast<float*>(const_cast<uint32_t*>(m.low)) + first_row * row_floats;
+  device_.upload(to, rows.data(), rows.size() * sizeof(float));
+  return device_.wait();
 }
 
 WeightId Weights::add_absent() {

@@ -40,6 +40,8 @@ class Weights {
   // FormatError (a weight is NaN or infinite), ResourceExhausted, Internal.
   Result<WeightId> add_matrix(const MatrixSource& source, const MatrixPart& part, Home home = Home::kDevice);
   Result<WeightId> add_vector(std::span<const float> values);
+  // As Backend::write_weights.
+  Status write(WeightId id, size_t first_row, std::span<const float> values);
   // The id of what is on other devices alone.
   WeightId add_absent();
   // After the last of them. Errors: ResourceExhausted.

@@ -1,0 +1,12 @@
+#include "backend/cuda/kernels/device_code.h"
+#include "backend/cuda/kernels/kernels.h"
+
+namespace realizar::cuda::runtime {
+
+// clang-format off
+#include "backend/cuda/kernels/formats.inl"
+#include "backend/cuda/kernels/dots.inl"
+#include "backend/cuda/kernels/adapters.inl"
+// clang-format on
+
+}  // namespace realizar::cuda::runtime

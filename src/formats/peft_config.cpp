@@ -1,0 +1,143 @@
+#include "formats/peft_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/try.h"
+#include "formats/json_object.h"
+
+namespace realizar {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxRank = 1 << 16;
+constexpr double kMaxAlpha = 1e6;
+
+// Keys that stand for something else than a plain LoRA when they are set.
+constexpr std::string_view kUnsupportedWhenSet[] = {
+    "use_dora",    "lora_bias",     "modules_to_save",         "layer_replication", "target_parameters",
+    "use_qalora",  "arrow_config",  "trainable_token_indices", "use_bdlora",        "alora_invocation_tokens",
+    "kasa_config", "velora_config", "monteclora_config"};
+// Values of "init_lora_weights" that have changed the base model's weights too.
+constexpr std::string_view kBaseChanging[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
+
+Error unsupported_key(std::string_view file, std::string_view key, const std::string& value) {
+  return unsupported(fmt::format("{}: {} of {} is not supported: expected a plain LoRA adapter", file, key, value),
+                     std::string(key));
+}
+
+bool is_set(const json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  return !value.is_null() && !(value.is_structured() && value.empty());
+}
+
+std::string shown(const json& value) {
+  constexpr size_t kMost = 60;
+  return value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, kMost);
+}
+
+Status check_kind(const json& root, std::string_view file) {
+  const auto string_at = [&](const char* key) {
+    const auto found = root.find(key);
+    return found != root.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (string_at("peft_type") != "LORA") {
+    const auto found = root.find("peft_type");
+    return unsupported_key(file, "peft_type", found == root.end() ? "none" : shown(*found));
+  }
+  for (const std::string_view key : kUnsupportedWhenSet) {
+    const auto found = root.find(key);
+    if (found != root.end() && is_set(*found)) return unsupported_key(file, key, shown(*found));
+  }
+  const auto bias = root.find("bias");
+  if (bias != root.end() && is_set(*bias) && *bias != "none") return unsupported_key(file, "bias", shown(*bias));
+  const std::string init = string_at("init_lora_weights");
+  for (const std::string_view name : kBaseChanging) {
+    if (init.starts_with(name)) return unsupported_key(file, "init_lora_weights", init);
+  }
+  return {};
+}
+
+Error wrong_value(std::string_view file, const std::string& key, const std::string& expected, const json& actual) {
+  return format_error(fmt::format("{}: {}: expected {}, actual {}", file, key, expected, shown(actual)), key);
+}
+
+Result<uint32_t> to_rank(const json& value, std::string_view file, const std::string& key) {
+  const bool fits = value.is_number_unsigned() && value.get<uint64_t>() >= 1 && value.get<uint64_t>() <= kMaxRank;
+  if (!fits) return wrong_value(file, key, fmt::format("a whole number from 1 to {}", kMaxRank), value);
+  return value.get<uint32_t>();
+}
+
+Result<double> to_alpha(const json& value, std::string_view file, const std::string& key) {
+  const bool fits = value.is_number() && std::fabs(value.get<double>()) <= kMaxAlpha;
+  if (!fits) return wrong_value(file, key, fmt::format("a number of at most {}", kMaxAlpha), value);
+  return value.get<double>();
+}
+
+// Names of modules, or their ends. PEFT takes regular expressions too.
+bool is_plain_name(std::string_view pattern) {
+  return !pattern.empty() && std::ranges::all_of(pattern, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+}
+
+template <class Value, class Convert>
+Result<std::vector<std::pair<std::string, Value>>> read_patterns(const json& root, std::string_view file,
+                                                                 const char* key, const Convert& convert) {
+  std::vector<std::pair<std::string, Value>> patterns;
+  const auto found = root.find(key);
+  if (found == root.end() || found->is_null()) return patterns;
+  if (!found->is_object()) return wrong_value(file, key, "an object", *found);
+  for (const auto& [pattern, value] : found->items()) {
+    if (!is_plain_name(pattern)) {
+      return unsupported(fmt::format("{}: {} of '{}' is not supported: expected the name of a module or its end", file,
+                                     key, pattern.substr(0, 100)),
+                         key);
+    }
+    RZ_TRY(const Value own, convert(value, file, fmt::format("{}.{}", key, pattern)));
+    patterns.emplace_back(pattern, own);
+  }
+  return patterns;
+}
+
+// As PEFT has it: the pattern is the whole name, or its end after a point; the first one counts.
+template <class Value>
+Value value_for(const std::vector<std::pair<std::string, Value>>& patterns, std::string_view name, Value otherwise) {
+  for (const auto& [pattern, value] : patterns) {
+    if (!name.ends_with(pattern)) continue;
+    if (name.size() == pattern.size() || name[name.size() - pattern.size() - 1] == '.') return value;
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+Result<PeftConfig> PeftConfig::parse(std::string_view text, std::string_view file) {
+  RZ_TRY(const json root, parse_json_object(text, file));
+  RZ_CHECK_OK(check_kind(root, file));
+  PeftConfig config;
+  const auto value_at = [&](const char* key) { return root.contains(key) ? root.at(key) : json(); };
+  RZ_TRY(config.rank_, to_rank(value_at("r"), file, "r"));
+  RZ_TRY(config.alpha_, to_alpha(value_at("lora_alpha"), file, "lora_alpha"));
+  const json rslora = value_at("use_rslora");
+  if (!rslora.is_null() && !rslora.is_boolean()) return wrong_value(file, "use_rslora", "true or false", rslora);
+  config.is_rank_stabilized_ = rslora.is_boolean() && rslora.get<bool>();
+  RZ_TRY(config.ranks_, read_patterns<uint32_t>(root, file, "rank_pattern", to_rank));
+  RZ_TRY(config.alphas_, read_patterns<double>(root, file, "alpha_pattern", to_alpha));
+  return config;
+}
+
+uint32_t PeftConfig::rank_of(std::string_view name) const {
+  return value_for(ranks_, name, rank_);
+}
+
+double PeftConfig::scale_of(std::string_view name, uint32_t rank) const {
+  const double alpha = value_for(alphas_, name, alpha_);
+  return alpha / (is_rank_stabilized_ ? std::sqrt(rank) : rank);
+}
+
+}  // namespace realizar

@@ -1,0 +1,110 @@
+#include "formats/peft_config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace realizar {
+namespace {
+
+using nlohmann::json;
+
+json usual() {
+  return {{"peft_type", "LORA"}, {"r", 8}, {"lora_alpha", 16}, {"bias", "none"}};
+}
+
+Result<PeftConfig> parse(const json& config) {
+  return PeftConfig::parse(config.dump(), "adapter_config.json");
+}
+
+Result<PeftConfig> parse_with(const char* key, json value) {
+  json config = usual();
+  config[key] = std::move(value);
+  return parse(config);
+}
+
+TEST(PeftConfig, ScalesByAlphaAndRank) {
+  const auto config = parse(usual());
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->scale_of("model.layers.0.self_attn.q_proj", 8), 2);
+  EXPECT_EQ(config->rank_of("model.layers.0.self_attn.q_proj"), 8u);
+  const auto stabilized = parse_with("use_rslora", true);
+  EXPECT_EQ(stabilized->scale_of("q_proj", 4), 8);
+}
+
+// peft.utils.other, get_pattern_key: a pattern is the whole name, or its end after a point.
+TEST(PeftConfig, TakesPatternsByTheEndsOfNames) {
+  json config = usual();
+  config["rank_pattern"] = {{"q_proj", 4}, {"model.layers.1.mlp.up_proj", 2}};
+  config["alpha_pattern"] = {{"layers.0.self_attn.q_proj", 32}, {"up_proj", 1.5}};
+  const auto read = parse(config);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->rank_of("model.layers.3.self_attn.q_proj"), 4u);
+  EXPECT_EQ(read->rank_of("model.layers.3.self_attn.qq_proj"), 8u);
+  EXPECT_EQ(read->rank_of("model.layers.1.mlp.up_proj"), 2u);
+  EXPECT_EQ(read->rank_of("model.layers.2.mlp.up_proj"), 8u);
+  EXPECT_EQ(read->scale_of("model.layers.0.self_attn.q_proj", 4), 8);
+  EXPECT_EQ(read->scale_of("model.layers.1.self_attn.q_proj", 4), 4);
+  EXPECT_EQ(read->scale_of("model.layers.1.mlp.up_proj", 2), 0.75);
+}
+
+TEST(PeftConfig, RefusesWhatIsNoPlainLoraByName) {
+  for (const auto& [key, value] : std::vector<std::pair<const char*, json>>{{"use_dora", true},
+                                                                            {"lora_bias", true},
+                                                                            {"bias", "all"},
+                                                                            {"peft_type", "IA3"},
+                                                                            {"peft_type", 5},
+                                                                            {"modules_to_save", {"lm_head"}},
+                                                                            {"layer_replication", {{0, 4}}},
+                                                                            {"target_parameters", {"experts"}},
+                                                                            {"alora_invocation_tokens", {1}},
+                                                                            {"init_lora_weights", "pissa_niter_4"},
+                                                                            {"rank_pattern", {{".*q_proj", 4}}},
+                                                                            {"alpha_pattern", {{"^q_proj", 4}}}}) {
+    const auto config = parse_with(key, value);
+    ASSERT_FALSE(config.ok()) << key;
+    EXPECT_EQ(config.error().code, ErrorCode::kUnsupported) << config.error().message;
+    EXPECT_NE(config.error().message.find(key), std::string::npos) << config.error().message;
+  }
+}
+
+TEST(PeftConfig, TakesWhatIsThereAndNotSet) {
+  for (const auto& [key, value] : std::vector<std::pair<const char*, json>>{{"use_dora", false},
+                                                                            {"modules_to_save", nullptr},
+                                                                            {"modules_to_save", json::array()},
+                                                                            {"rank_pattern", json::object()},
+                                                                            {"layer_replication", nullptr},
+                                                                            {"init_lora_weights", true},
+                                                                            {"init_lora_weights", "gaussian"},
+                                                                            {"fan_in_fan_out", true},
+                                                                            {"target_modules", {"q_proj"}}}) {
+    EXPECT_TRUE(parse_with(key, value).ok()) << key;
+  }
+}
+
+TEST(PeftConfig, RefusesWrongValuesByName) {
+  for (const auto& [key, value] : std::vector<std::pair<const char*, json>>{{"r", 0},
+                                                                            {"r", -1},
+                                                                            {"r", 1.5},
+                                                                            {"r", "8"},
+                                                                            {"r", 1 << 20},
+                                                                            {"r", nullptr},
+                                                                            {"lora_alpha", "16"},
+                                                                            {"lora_alpha", 1e300},
+                                                                            {"lora_alpha", nullptr},
+                                                                            {"use_rslora", 1},
+                                                                            {"rank_pattern", {1, 2}},
+                                                                            {"rank_pattern", {{"q_proj", 0}}},
+                                                                            {"alpha_pattern", {{"q_proj", "a"}}}}) {
+    const auto config = parse_with(key, value);
+    ASSERT_FALSE(config.ok()) << key;
+    EXPECT_EQ(config.error().code, ErrorCode::kFormatError) << config.error().message;
+    EXPECT_NE(config.error().message.find(key), std::string::npos) << config.error().message;
+  }
+  EXPECT_EQ(PeftConfig::parse("[]", "adapter_config.json").error().code, ErrorCode::kFormatError);
+  EXPECT_EQ(PeftConfig::parse("{", "adapter_config.json").error().code, ErrorCode::kFormatError);
+}
+
+}  // namespace
+}  // namespace realizar

@@ -1,0 +1,161 @@
+#include "model/adapter_program.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace realizar {
+namespace {
+
+// What is applied to a product's sum as a whole comes after what adapters add.
+bool is_finished_later(const LinearOp& op) {
+  return op.activation != Activation::kNone || op.softcap > 0;
+}
+
+bool may_be_adapted(const LinearOp& op) {
+  return !(op.accumulate && is_finished_later(op));
+}
+
+bool may_be_adapted(const GatedLinearOp& op) {
+  return op.activation != Activation::kClampedSwiglu;  // which changes both of a pair
+}
+
+struct Stacks {
+  WeightId down, up, ranks;
+};
+// Nothing where adapters do not change the weight.
+using FindStacks = std::function<std::optional<Stacks>(WeightId)>;
+
+class Adapting {
+ public:
+  Adapting(const Program& program, uint32_t max_rank, FindStacks find)
+      : from_(program), max_rank_(max_rank), find_(std::move(find)) {
+    made_.activations = program.activations;
+  }
+
+  Program run() {
+    for (const Op& op : from_.ops) {
+      if (const auto* linear = std::get_if<LinearOp>(&op)) {
+        add(*linear);
+      } else if (const auto* gated = std::get_if<GatedLinearOp>(&op)) {
+        add(*gated);
+      } else {
+        end_products();
+        made_.add(op);
+      }
+    }
+    end_products();
+    return std::move(made_);
+  }
+
+ private:
+  // A product of the run, and the low rank that adapters add to it.
+  struct Added {
+    AdapterDownOp down;
+    AdapterUpOp up;
+  };
+
+  // Products of one input come before what adapters add to them, so that a backend shares work among them as before.
+  void add(LinearOp op) {
+    const bool goes_on = !products_.empty() && products_.front().in == op.in && products_.front().rows == op.rows &&
+                         std::ranges::none_of(products_, [&](const LinearOp& other) { return other.out == op.out; });
+    if (!goes_on) end_products();
+    const auto stacks = may_be_adapted(op) ? find_(op.weight) : std::nullopt;
+    if (stacks) {
+      const ActId low = low_for(added_.size(), op.in, op.rows);
+      Added added{.down = {.low = low,
+                           .in = op.in,
+                           .down = stacks->down,
+                           .ranks = stacks->ranks,
+                           .rows = op.rows,
+                           .place = op.place},
+                  .up = {.out = op.out,
+                         .low = low,
+                         .up = stacks->up,
+                         .ranks = stacks->ranks,
+                         .n_pieces = n_adapter_pieces(n_cols(op.in)),
+                         .rows = op.rows,
+                         .place = op.place}};
+      if (is_finished_later(op)) {
+        added.up.activation = std::exchange(op.activation, Activation::kNone);
+        added.up.xielu = std::exchange(op.xielu, {});
+        added.up.scale = std::exchange(op.scale, 1.0f);
+        added.up.softcap = std::exchange(op.softcap, 0.0f);
+      } else {
+        added.down.factor = op.scale;
+      }
+      added_.push_back(added);
+    }
+    products_.push_back(op);
+  }
+
+  // Becomes two products, each with what adapters add to it, and the product of these.
+  void add(const GatedLinearOp& op) {
+    end_products();
+    if (!may_be_adapted(op) || (!find_(op.gate) && !find_(op.up))) return made_.add(op);
+    const ActId gate = act("adapted_gate", n_cols(op.out), Rows::kAll);
+    add(LinearOp{.out = gate, .in = op.in, .weight = op.gate, .activation = op.activation, .place = op.place});
+    add(LinearOp{.out = op.out, .in = op.in, .weight = op.up, .place = op.place});
+    end_products();
+    made_.add(GateOp{.out = op.out, .in = op.out, .gate = gate, .is_factor = true, .place = op.place});
+  }
+
+  void end_products() {
+    for (const LinearOp& op : products_) made_.add(op);
+    for (const Added& added : added_) made_.add(added.down);
+    for (const Added& added : added_) made_.add(added.up);
+    products_.clear();
+    added_.clear();
+  }
+
+  uint32_t n_cols(ActId id) const { return made_.activations[static_cast<uint32_t>(id)].n_cols; }
+
+  ActId act(const std::string& name, uint32_t n_cols, Rows rows) {
+    const auto& acts = made_.activations;
+    const auto found = std::ranges::find(acts, ActShape{name, n_cols, rows});
+    if (found != acts.end()) return ActId{static_cast<uint32_t>(found - acts.begin())};
+    return made_.add_activation(name, n_cols, rows);
+  }
+  // What the idx-th product of a run has of low rank.
+  ActId low_for(size_t idx, ActId in, Rows rows) {
+    return act("low" + std::to_string(idx), n_adapter_pieces(n_cols(in)) * max_rank_, rows);
+  }
+
+  const Program& from_;
+  const uint32_t max_rank_;
+  const FindStacks find_;
+  Program made_;
+  // Of one input, that are not added yet.
+  std::vector<LinearOp> products_;
+  std::vector<Added> added_;
+};
+
+}  // namespace
+
+std::vector<WeightId> adaptable_weights(const Program& program) {
+  std::vector<WeightId> weights;
+  for (const Op& op : program.ops) {
+    const auto* linear = std::get_if<LinearOp>(&op);
+    if (linear != nullptr && may_be_adapted(*linear)) weights.push_back(linear->weight);
+    const auto* gated = std::get_if<GatedLinearOp>(&op);
+    if (gated != nullptr && may_be_adapted(*gated)) weights.insert(weights.end(), {gated->gate, gated->up});
+  }
+  return weights;
+}
+
+Program with_adapters(const Program& program, const AdapterTargets& targets) {
+  const auto find = [&](WeightId weight) -> std::optional<Stacks> {
+    const AdapterTarget* target = targets.find(weight);
+    return target == nullptr ? std::nullopt : std::optional(Stacks{target->down, target->up, target->ranks});
+  };
+  return Adapting(program, targets.room().max_rank, find).run();
+}
+
+Program outline_with_adapters(const Program& outline, const AdapterRoom& room) {
+  if (room.n_places == 0) return outline;
+  const auto find = [](WeightId) { return std::optional(Stacks{kNoWeight, kNoWeight, kNoWeight}); };
+  return Adapting(outline, room.max_rank, find).run();
+}
+
+}  // namespace realizar

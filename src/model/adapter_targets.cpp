@@ -1,0 +1,90 @@
+#include "model/adapter_targets.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/try.h"
+#include "model/adapter_file.h"
+#include "model/adapter_program.h"
+#include "model/forward.h"
+
+namespace realizar {
+namespace {
+
+// A stack of zeros.
+Result<WeightId> load_stack(Backend& backend, const AdapterTarget& target, uint32_t n_mats, uint32_t n_rows,
+                            uint32_t n_cols) {
+  const std::vector<float> zeros(size_t{n_rows} * n_cols);
+  MatrixSource source;
+  source.name = "adapters";
+  source.n_mats = n_mats;
+  source.n_rows = n_rows;
+  source.n_cols = n_cols;
+  source.pieces.assign(n_mats, std::as_bytes(std::span(zeros)));
+  source.layer = target.layer;
+  source.is_writable = true;
+  return backend.load_matrix(source);
+}
+
+Status make_stacks(Backend& backend, const AdapterRoom& room, AdapterTarget& target) {
+  RZ_TRY(target.down, load_stack(backend, target, room.n_places, room.max_rank, target.n_cols));
+  RZ_TRY(target.up, load_stack(backend, target, room.n_places, target.n_rows, room.max_rank));
+  RZ_TRY(target.ranks, backend.load_vector(std::vector<float>(room.n_places), target.layer));
+  return {};
+}
+
+}  // namespace
+
+Result<AdapterTargets> AdapterTargets::create(std::vector<AdapterTarget> targets, const AdapterRoom& room,
+                                              const ModelConfig& config, const Weights& weights, Backend& backend) {
+  AdapterTargets made;
+  if (room.n_places == 0) return made;
+  made.room_ = room;
+  const std::vector<WeightId> products = adaptable_weights(build_forward(config, weights).program);
+  for (AdapterTarget& target : targets) {
+    if (std::ranges::find(products, target.weight) == products.end()) continue;
+    RZ_CHECK_OK(make_stacks(backend, room, target));
+    made.targets_.push_back(std::move(target));
+  }
+  return made;
+}
+
+const AdapterTarget* AdapterTargets::find(WeightId weight) const {
+  const auto found = std::ranges::find(targets_, weight, &AdapterTarget::weight);
+  return found == targets_.end() ? nullptr : &*found;
+}
+
+Status AdapterTargets::write(Backend& backend, uint32_t place, const Adapter& adapter, size_t part,
+                             std::span<float> ranks) const {
+  REQUIRE(place < room_.n_places && part < targets_.size());
+  const AdapterTarget& target = targets_[part];
+  const AdapterPair& pair = adapter.pairs[part];
+  REQUIRE(pair.rank <= room_.max_rank);
+  if (pair.rank > 0) {
+    RZ_CHECK_OK(backend.write_weights(target.down, size_t{place} * room_.max_rank, pair.down));
+    RZ_CHECK_OK(backend.write_weights(target.up, size_t{place} * target.n_rows, pair.up));
+  }
+  ranks[place] = static_cast<float>(pair.rank);
+  return backend.write_weights(target.ranks, 0, ranks);
+}
+
+uint64_t adapter_bytes(const Program& outline, const AdapterRoom& room) {
+  if (room.n_places == 0) return 0;
+  uint64_t n_floats = 0;
+  const auto count = [&](ActId in, ActId out) {
+    constexpr uint64_t kMostPadding = 31;  // of a row, in floats
+    const uint64_t n_in = outline.activations[static_cast<uint32_t>(in)].n_cols;
+    const uint64_t n_out = outline.activations[static_cast<uint32_t>(out)].n_cols;
+    n_floats += room.n_places * (room.max_rank * (n_in + kMostPadding) + n_out * (room.max_rank + kMostPadding));
+  };
+  for (const Op& op : outline.ops) {
+    if (const auto* linear = std::get_if<LinearOp>(&op)) count(linear->in, linear->out);
+    if (const auto* gated = std::get_if<GatedLinearOp>(&op)) {
+      count(gated->in, gated->out);
+      count(gated->in, gated->out);
+    }
+  }
+  return n_floats * sizeof(float);
+}
+
+}  // namespace realizar

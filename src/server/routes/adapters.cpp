@@ -1,0 +1,201 @@
+// Adapters while the server runs: GET and POST /lora-adapters as llama.cpp's server has them (the list, and the one
+// that requests have which name none), POST /v1/load_lora_adapter and /v1/unload_lora_adapter as vLLM has them. What
+// changes something wants --lora-dir, or for the former llama-server's answers, and takes files of that folder alone.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "base/try.h"
+#include "server/adapter_fields.h"
+#include "server/context.h"
+#include "server/llama_error.h"
+#include "server/routes.h"
+
+namespace realizar::server {
+
+// To be awaited: the model's engine brings the adapter to its place.
+class AdapterLoading {
+ public:
+  AdapterLoading(Call& call, const ServedModel& model, std::unique_ptr<engine::AdapterLoad> load)
+      : call_(call), model_(model), load_(std::move(load)) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> at) {
+    call_.wait(Call::State::kLent, at);
+    model_.thread->load_adapter(std::move(load_), [this, &http = call_.context.http](Status status) {
+      http.post([this, status = std::move(status)]() mutable {
+        status_ = std::move(status);
+        call_.go_on();
+      });
+    });
+  }
+  Status await_resume() { return std::move(status_); }
+
+ private:
+  Call& call_;
+  const ServedModel& model_;
+  std::unique_ptr<engine::AdapterLoad> load_;
+  Status status_;
+};
+
+namespace {
+
+// A loaded model: the one of that name, or the first. Holding it keeps it loaded.
+Result<ServedModelPtr> loaded_model(const Call& call, const std::string& name) {
+  const auto* entry = call.context.models.find(name);
+  if (entry == nullptr) return call.context.models.no_such_model(name);
+  if (entry->model != nullptr) return entry->model;
+  return Error{ErrorCode::kResourceExhausted, "the model is not loaded", std::string(kOutOfResources)};
+}
+
+bool may_change(const Call& call) {
+  return !call.context.options.lora_dir.empty();
+}
+
+// llama-server lets every client do so.
+bool may_set_default(const Call& call) {
+  return may_change(call) || call.context.options.llama_answers;
+}
+
+ApiError not_allowed() {
+  return {403, "adapters do not change here: the server was started without --lora-dir", "", "not_allowed"};
+}
+
+// A path as it is, or below the folder of adapters; only what is in that folder once links are followed.
+Result<std::string> allowed_path(const std::string& path, const std::string& folder) {
+  std::error_code error;
+  const auto root = std::filesystem::canonical(folder, error);
+  if (error) return not_found("the folder of --lora-dir cannot be read: " + error.message(), "lora_path");
+  const auto whole = std::filesystem::canonical(root / path, error);
+  const Error unknown = not_found("the folder of adapters has no '" + shown(path) + "'", "lora_path");
+  if (error || path.find('\0') != std::string::npos) return unknown;
+  const bool is_inside = std::mismatch(root.begin(), root.end(), whole.begin(), whole.end()).first == root.end();
+  return is_inside && whole != root ? Result<std::string>(whole.string()) : Result<std::string>(unknown);
+}
+
+// Messages of files name them; their folder is nobody's business.
+Error without_folder(Error error, const std::string& folder) {
+  std::error_code ignored;
+  const std::string root = std::filesystem::canonical(folder, ignored).string() + "/";
+  for (size_t at = error.message.find(root); at != std::string::npos; at = error.message.find(root)) {
+    error.message.erase(at, root.size());
+  }
+  return error;
+}
+
+HttpResponse success(const std::string& name, const char* done) {
+  return {200, "text/plain; charset=utf-8", fmt::format("Success: LoRA adapter '{}' {} successfully.", name, done), {}};
+}
+
+// An adapter that is to come or to go, and the model whose it is.
+struct Asked {
+  AdapterSource wish;
+  ServedModelPtr model;
+};
+
+Result<Asked> read_asked(const Call& call, bool wants_path) {
+  RZ_TRY(const Json body, parse_json(call.body.bytes));
+  if (!body.is_object()) return invalid_argument("the body is not a JSON object");
+  Fields fields(body);
+  AdapterSource wish;
+  wish.name = fields.text("lora_name").value_or("");
+  wish.path = fields.text("lora_path").value_or("");
+  const std::string model = fields.text("model").value_or("");
+  wish.scale = static_cast<float>(fields.number("scale").value_or(1));
+  if (wish.name.empty()) fields.fail("lora_name", "expected the adapter's name");
+  if (wants_path && wish.path.empty()) fields.fail("lora_path", "expected a file or a folder of PEFT");
+  if (wish.name.find(':') != std::string::npos) fields.fail("lora_name", "expected a name without ':'");
+  if (!fields.status().ok()) return fields.status().error();
+  RZ_TRY(ServedModelPtr loaded, loaded_model(call, model));
+  return Asked{std::move(wish), std::move(loaded)};
+}
+
+Status set_default_adapter(const Call& call) {
+  RZ_TRY(const ServedModelPtr model, loaded_model(call, ""));
+  RZ_TRY(const Json list, parse_json(call.body.bytes));
+  RZ_TRY(const AdapterWish wish, read_adapter_list(list, "adapters", *model));
+  RZ_CHECK_OK(model->loaded->engine->adapters().set_default(wish.name, wish.scale));
+  spdlog::info("{}: requests that name no adapter have {}", model->id, wish.name.empty() ? "none" : wish.name);
+  return {};
+}
+
+}  // namespace
+
+HttpResponse get_lora_adapters(const Call& call) {
+  const auto model = loaded_model(call, "");
+  if (!model.ok()) return llama_error_response(to_api_error(model.error()));
+  Json list = Json::array();
+  for (const AdapterInfo& info : (*model)->loaded->engine->adapters().list()) {
+    list.push_back({{"id", list.size()},
+                    {"path", std::filesystem::path(info.path).filename().string()},
+                    {"scale", info.is_default ? decimal(info.default_scale) : 0.0},
+                    {"name", info.name},
+                    {"rank", info.rank}});
+  }
+  return {200, "application/json", dump(list), {}};
+}
+
+Task<Status> post_lora_adapters(Call& call) {
+  if (!may_set_default(call)) {
+    call.fail(not_allowed());
+    co_return Status();
+  }
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok() || call.is_over()) co_return decoded;
+  const Status set = set_default_adapter(call);
+  if (!set.ok()) co_return set;
+  call.send({200, "application/json", dump(Json{{"success", true}}), {}});
+  co_return Status();
+}
+
+Task<Status> post_load_lora_adapter(Call& call) {
+  if (!may_change(call)) {
+    call.fail(not_allowed());
+    co_return Status();
+  }
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok() || call.is_over()) co_return decoded;
+  const Result<Asked> asked = read_asked(call, true);
+  if (!asked.ok()) co_return asked.error();
+  const AdapterSource& wish = asked->wish;
+  const ServedModelPtr model = asked->model;
+  const std::string& folder = call.context.options.lora_dir;
+  OnWorker reading(call, 0, [&]() -> Result<std::unique_ptr<engine::AdapterLoad>> {
+    RZ_TRY(const std::string path, allowed_path(wish.path, folder));
+    auto load = model->loaded->engine->read_adapter({wish.name, path, wish.scale});
+    if (!load.ok()) return without_folder(load.error(), folder);
+    return load;
+  });
+  Result<std::unique_ptr<engine::AdapterLoad>> load = co_await reading;
+  if (!load.ok()) co_return load.error();
+  AdapterLoading loading(call, *model, std::move(*load));
+  const Status loaded = co_await loading;
+  if (!loaded.ok()) co_return loaded;
+  spdlog::info("{}: adapter {} is loaded", model->id, wish.name);
+  call.send(success(wish.name, "added"));
+  co_return Status();
+}
+
+Task<Status> post_unload_lora_adapter(Call& call) {
+  if (!may_change(call)) {
+    call.fail(not_allowed());
+    co_return Status();
+  }
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok() || call.is_over()) co_return decoded;
+  const Result<Asked> asked = read_asked(call, false);
+  if (!asked.ok()) co_return asked.error();
+  const AdapterSource& wish = asked->wish;
+  const ServedModelPtr model = asked->model;
+  const Status removed = model->loaded->engine->adapters().remove(wish.name);
+  if (!removed.ok()) co_return removed;
+  spdlog::info("{}: adapter {} is unloaded", model->id, wish.name);
+  call.send(success(wish.name, "removed"));
+  co_return Status();
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,18 @@
+// Any bytes as adapter_config.json: an error, or a config that gives every module a rank and a factor.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "formats/peft_config.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace realizar;
+  const auto config = PeftConfig::parse({reinterpret_cast<const char*>(data), size}, "adapter_config.json");
+  if (!config.ok()) return 0;
+  for (const std::string_view name : {"", "q_proj", "model.layers.0.self_attn.q_proj", "lm_head", "."}) {
+    const uint32_t rank = config->rank_of(name);
+    if (rank == 0) std::abort();
+    static_cast<void>(config->scale_of(name, rank));
+  }
+  return 0;
+}

@@ -1,0 +1,96 @@
+// Adapters with random matrices for tiny models: as files of both forms, and the model's weights with them merged in.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "formats/gguf_writer.h"
+#include "support/safetensors_writer.h"
+#include "support/tiny_model.h"
+
+namespace realizar::test {
+
+struct MadePair {
+  uint32_t rank, n_rows, n_cols;
+  std::vector<float> down, up;  // [rank, n_cols], [n_rows, rank]
+
+  // What it adds at a place of the matrix, without its factor.
+  double at(uint32_t row, uint32_t col) const {
+    double sum = 0;
+    for (uint32_t k = 0; k < rank; ++k) sum += double{up[row * rank + k]} * down[k * n_cols + col];
+    return sum;
+  }
+};
+
+// By the name of the model's tensor, without ".weight".
+using MadeAdapter = std::map<std::string, MadePair>;
+
+inline MadePair random_pair(uint32_t rank, uint32_t n_rows, uint32_t n_cols, uint32_t seed) {
+  std::mt19937 bits(seed);
+  std::uniform_real_distribution<float> value(-0.3f, 0.3f);
+  MadePair pair{rank, n_rows, n_cols, std::vector<float>(rank * n_cols), std::vector<float>(n_rows * rank)};
+  for (float& x : pair.down) x = value(bits);
+  for (float& x : pair.up) x = value(bits);
+  return pair;
+}
+
+// As convert_lora_to_gguf.py writes one.
+inline GgufWriter gguf_adapter(const MadeAdapter& adapter, std::string_view architecture, float alpha) {
+  GgufWriter writer;
+  writer.add_string("general.type", "adapter");
+  writer.add_string("adapter.type", "lora");
+  writer.add_string("general.architecture", architecture);
+  writer.add_f32("adapter.lora.alpha", alpha);
+  for (const auto& [name, pair] : adapter) {
+    writer.add_tensor(name + ".weight.lora_a", TypeId::kF32, {pair.rank, pair.n_cols}, pair.down);
+    writer.add_tensor(name + ".weight.lora_b", TypeId::kF32, {pair.n_rows, pair.rank}, pair.up);
+  }
+  return writer;
+}
+
+// As PEFT's save_pretrained() writes one.
+inline void write_peft_adapter(const std::filesystem::path& folder, const MadeAdapter& adapter,
+                               const nlohmann::json& config) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "adapter_config.json") << config.dump();
+  SafetensorsWriter writer;
+  for (const auto& [name, pair] : adapter) {
+    const std::string own = "base_model.model." + name;
+    writer.add(own + ".lora_A.weight", "F32", {pair.rank, pair.n_cols}, std::as_bytes(std::span(pair.down)));
+    writer.add(own + ".lora_B.weight", "F32", {pair.n_rows, pair.rank}, std::as_bytes(std::span(pair.up)));
+  }
+  writer.write(folder / "adapter_model.safetensors");
+}
+
+inline nlohmann::json peft_config(uint32_t rank, float alpha) {
+  return {{"peft_type", "LORA"},
+          {"r", rank},
+          {"lora_alpha", alpha},
+          {"bias", "none"},
+          {"use_dora", false},
+          {"use_rslora", false},
+          {"modules_to_save", nullptr},
+          {"rank_pattern", nlohmann::json::object()},
+          {"alpha_pattern", nlohmann::json::object()},
+          {"task_type", "CAUSAL_LM"}};
+}
+
+// weights += factor * up . down, as the model's tensors have their rows.
+inline void merge_into(TinyModel& model, const MadeAdapter& adapter, double factor) {
+  for (const auto& [name, pair] : adapter) {
+    TinyTensor& tensor = model.tensor(name + ".weight");
+    for (uint32_t row = 0; row < pair.n_rows; ++row) {
+      for (uint32_t col = 0; col < pair.n_cols; ++col) {
+        float& weight = tensor.values[size_t{row} * pair.n_cols + col];
+        weight = static_cast<float>(weight + factor * pair.at(row, col));
+      }
+    }
+  }
+}
+
+}  // namespace realizar::test
