@@ -32,7 +32,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
 # Flags of other programs that the pages name.
 FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
                  "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose", "--lora-scaled",
-                 "--lora-init-without-apply"}
+                 "--lora-init-without-apply", "--table"}
 DEADLINE_S = 120
 REALIZAR = MAKE_MODEL = ""
 

@@ -81,8 +81,8 @@ TEST(Conversation, AModelsBeginningStandsBeforeAllTurns) {
             R"({"role":"assistant","content":"Hello."},{"role":"user","content":"q"}]})");
   EXPECT_EQ(conversation.to_json().find("Hello."), std::string::npos) << "the model has it";
   conversation.clear();
-  EXPECT_EQ(conversation.template_variables()["messages"].size(), 3);
-  EXPECT_EQ(conversation.n_questions(), 0);
+  EXPECT_EQ(conversation.template_variables()["messages"].size(), 3u);
+  EXPECT_EQ(conversation.n_questions(), 0u);
   for (const char* wrong : {"{}", "[", "[7]", R"([{"role": "robot", "content": "x"}])"}) {
     EXPECT_FALSE(Conversation().set_beginning(wrong).ok()) << wrong;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -66,7 +67,16 @@ bool is_same_model(const ModelSource& a, const ModelSource& b) {
   const StoredTexts& texts_a = a.texts == nullptr ? none : *a.texts;
   const StoredTexts& texts_b = b.texts == nullptr ? none : *b.texts;
   return a.id == b.id && a.path == b.path && a.beside.chat_template == b.beside.chat_template &&
-         a.beside.params == b.beside.params && texts_a == texts_b;
+         a.beside.params == b.beside.params && texts_a == texts_b && a.adapters == b.adapters &&
+         a.default_adapter == b.default_adapter;
+}
+
+// A model that the store has anew keeps the adapters that it was given at the start, not those that the store gave it.
+void keep_adapters_of_flags(const ModelSource& old, ModelSource& source) {
+  std::ranges::copy_if(old.adapters, std::back_inserter(source.adapters),
+                       [](const AdapterSource& adapter) { return adapter.name != kStoredAdapter; });
+  const bool is_of_flags = !old.default_adapter.empty() && old.default_adapter != kStoredAdapter;
+  if (is_of_flags) source.default_adapter = old.default_adapter;
 }
 
 Error not_loaded(const std::string& id) {
@@ -289,6 +299,7 @@ void ModelRegistry::put(ModelSource source) {
   if (old != entries_.end()) {
     source.aliases = old->source.aliases;
     source.tags = old->source.tags;
+    keep_adapters_of_flags(old->source, source);
     if (is_same_model(source, old->source) && time_of(source.path) == old->created) {
       old->source = std::move(source);
       return;

@@ -303,7 +303,7 @@ TEST_F(Registry, AModelIsPutInThePlaceOfOneOfItsId) {
   ModelSource changed{"first", kServedModel};
   changed.texts = std::make_shared<const StoredTexts>(StoredTexts{"Be brief.", "", "", "", ""});
   models.put(changed);
-  EXPECT_EQ(models.entries().size(), 2);
+  EXPECT_EQ(models.entries().size(), 2u);
   EXPECT_EQ(models.find("")->source.id, "first") << "it keeps its place";
   EXPECT_EQ(id_of(models.find("alias")), "first");
   const auto next = acquired(models, "first");

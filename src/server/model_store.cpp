@@ -55,7 +55,7 @@ Result<std::optional<AdapterSource>> adapter_of(const hub::LocalModel& model) {
                                    model.adapters.size()),
                        "model");
   }
-  return std::optional(AdapterSource{"adapter", model.adapters.front().string()});
+  return std::optional(AdapterSource{kStoredAdapter, model.adapters.front().string()});
 }
 
 Result<ModelSource> source_of_local(const hub::LocalModel& model) {
