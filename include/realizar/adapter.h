@@ -11,8 +11,6 @@ struct AdapterSource {
   std::string name;    // that requests choose it by
   std::string path;    // a GGUF file, or a folder of PEFT with adapter_config.json
   float scale = 1.0f;  // on what it adds, where a request says no other
-
-  bool operator==(const AdapterSource&) const = default;
 };
 
 // An adapter that is loaded.

@@ -61,14 +61,18 @@ std::vector<std::string> hub_spellings(const std::string& id) {
   return spellings;
 }
 
+bool is_same_adapter(const AdapterSource& a, const AdapterSource& b) {
+  return a.name == b.name && a.path == b.path && a.scale == b.scale;
+}
+
 // What loading it would give again.
 bool is_same_model(const ModelSource& a, const ModelSource& b) {
   const StoredTexts none;
   const StoredTexts& texts_a = a.texts == nullptr ? none : *a.texts;
   const StoredTexts& texts_b = b.texts == nullptr ? none : *b.texts;
   return a.id == b.id && a.path == b.path && a.beside.chat_template == b.beside.chat_template &&
-         a.beside.params == b.beside.params && texts_a == texts_b && a.adapters == b.adapters &&
-         a.default_adapter == b.default_adapter;
+         a.beside.params == b.beside.params && texts_a == texts_b &&
+         std::ranges::equal(a.adapters, b.adapters, is_same_adapter) && a.default_adapter == b.default_adapter;
 }
 
 // A model that the store has anew keeps the adapters that it was given at the start, not those that the store gave it.
