@@ -10,6 +10,7 @@
 
 #include "api/vocab.h"
 #include "formats/model_file.h"
+#include "support/sentencepiece_files.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 #include "tools/folder_files.h"
@@ -115,7 +116,7 @@ TEST(SentencePieceFolders, GiveTheSameIdsInAGgufFile) {
   for (const auto& [name, model] : data["models"].items()) {
     SCOPED_TRACE(name);
     SideFiles side;
-    side.tokenizer_model = read_text(kSentencePiece / (name + ".model"));
+    side.tokenizer_model = test::sentencepiece_file(name);
     const auto vocab = vocab_of(side);
     if (!vocab.ok()) {
       refused.push_back(name);

@@ -78,11 +78,14 @@ TEST_P(RecurrentServing, GuessesAndPreemptionsLeaveTheTokensAsTheyAre) {
     request.prompt = test::some_tokens(static_cast<uint32_t>(request.prompt.size()), 1, 4);
   }
   auto rig = make({.max_seqs = 4, .kv_tokens = 128, .n_draft = 2});
-  const auto together = rig->generate_all(requests).value();
   uint32_t n_drafted = 0;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    EXPECT_EQ(together[i].tokens, alone(requests[i])) << i;
-    n_drafted += together[i].stats.n_drafted;
+  // On a busy machine a request may end before the next one comes: then they are asked again.
+  for (int n_rounds = 0; n_rounds < 50 && (n_drafted == 0 || rig->counters().n_preemptions == 0); ++n_rounds) {
+    const auto together = rig->generate_all(requests).value();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(together[i].tokens, alone(requests[i])) << i;
+      n_drafted += together[i].stats.n_drafted;
+    }
   }
   EXPECT_GT(n_drafted, 0u);
   EXPECT_GT(rig->counters().n_preemptions, 0u);

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "support/sentencepiece_files.h"
 #include "text/tokenizer/model_proto.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -20,18 +21,6 @@ constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-// Most models have the same table of characters, which follows its name and its length. bpe.model has it; the files of
-// the others are kept without.
-std::string model_file(const std::string& name) {
-  const std::string before_table("\x0a\x08nmt_nfkc\x12\xf9\xbf\x0e");
-  constexpr size_t kTableBytes = 0x79 | 0x3f << 7 | 0x0e << 14;
-  std::string model = read_file(kFolder + name + ".model");
-  const size_t at = model.find(before_table);
-  if (name == "bpe" || at == std::string::npos) return model;
-  const std::string whole = read_file(kFolder + "bpe.model");
-  return model.insert(at + before_table.size(), whole, whole.find(before_table) + before_table.size(), kTableBytes);
 }
 
 std::vector<int32_t> encode(const Tokenizer& tokenizer, const std::string& text) {
@@ -67,13 +56,13 @@ void expect_same(const Tokenizer& tokenizer, const std::string& name) {
 class SentencePiece : public testing::TestWithParam<const char*> {};
 
 TEST_P(SentencePiece, ModelFileGivesItsIdsAndTexts) {
-  const auto tokenizer = Tokenizer::from_sentencepiece(model_file(GetParam()), "");
+  const auto tokenizer = Tokenizer::from_sentencepiece(test::sentencepiece_file(GetParam()), "");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   expect_same(*tokenizer, GetParam());
 }
 
 TEST_P(SentencePiece, TheSameUnigramFromGgufMetadataGivesThemToo) {
-  const auto description = read_model_proto(model_file(GetParam()));
+  const auto description = read_model_proto(test::sentencepiece_file(GetParam()));
   ASSERT_TRUE(description.ok());
   if (!description->unigram) GTEST_SKIP() << "a BPE model";
   GgufVocab vocab;
@@ -91,7 +80,7 @@ TEST_P(SentencePiece, TheSameUnigramFromGgufMetadataGivesThemToo) {
 }
 
 TEST_P(SentencePiece, EveryBeginningOfAFileIsReadOrRefused) {
-  const std::string model = model_file(GetParam());
+  const std::string model = test::sentencepiece_file(GetParam());
   int n_refused = 0;
   for (size_t n = 0; n < model.size(); n += 997)
     n_refused += !Tokenizer::from_sentencepiece(model.substr(0, n), "").ok();
@@ -99,7 +88,7 @@ TEST_P(SentencePiece, EveryBeginningOfAFileIsReadOrRefused) {
 }
 
 TEST_P(SentencePiece, LongTextsTakeLinearTime) {
-  const auto tokenizer = Tokenizer::from_sentencepiece(model_file(GetParam()), "");
+  const auto tokenizer = Tokenizer::from_sentencepiece(test::sentencepiece_file(GetParam()), "");
   ASSERT_TRUE(tokenizer.ok());
   for (const char c : {'a', ' ', '\x80'}) {
     const auto start = std::chrono::steady_clock::now();
@@ -118,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Models, SentencePiece,
 TEST(SentencePieceConfig, AddsTokensAndWhatSurroundsAText) {
   const std::string config = R"({"add_bos_token": true, "add_eos_token": true, "bos_token": "<s>", "eos_token": "</s>",
       "added_tokens_decoder": {"400": {"content": "<|end|>", "special": true}}})";
-  const auto tokenizer = Tokenizer::from_sentencepiece(model_file("unigram"), config);
+  const auto tokenizer = Tokenizer::from_sentencepiece(test::sentencepiece_file("unigram"), config);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   const auto ids = tokenizer->encode("a<|end|>");
   ASSERT_GE(ids.size(), 4u);
