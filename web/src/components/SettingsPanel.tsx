@@ -16,10 +16,9 @@ export function SettingsPanel() {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    const own = panel.current!;
-    own.focus();
-    // A focus that has moved on stays where it is.
-    return () => own.contains(document.activeElement) && before?.focus();
+    panel.current!.focus();
+    // What had the focus in the panel is gone by then; a focus that has moved on stays where it is.
+    return () => void (document.activeElement === document.body && before?.focus());
   }, []);
   const set = (patch: Partial<Settings>) => setSettings({ ...activeSettings(getState()), ...patch });
   return (
