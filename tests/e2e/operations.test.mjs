@@ -264,7 +264,7 @@ describe('CORS', () => {
     assert.equal(allowed.headers.get('access-control-allow-origin'), origin);
     assert.match(allowed.headers.get('vary'), /Origin/);
     const preflight = await ask(origin, 'OPTIONS');
-    assert.equal(preflight.status, 204);
+    assert.equal(preflight.status, 200);
     assert.equal(preflight.headers.get('access-control-allow-origin'), origin);
     assert.match(preflight.headers.get('access-control-allow-headers'), /Authorization/);
     for (const method of ['GET', 'OPTIONS']) {
