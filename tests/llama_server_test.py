@@ -323,6 +323,15 @@ class Defaults(Case):
         self.assertEqual(more["generation_settings"]["seed"], 5)
         self.assertEqual(self.ask(server, "GET", "/props")["default_generation_settings"]["params"]["seed"], 42)
 
+    def test_ends_that_are_ignored_never_come(self):
+        prompt = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
+        answer = self.ask(self.serve(MODEL), "POST", "/completion", {
+            "prompt": prompt, "n_predict": 40, "ignore_eos": True, "temperature": 0, "return_tokens": True})
+        banned = {entry["token"] for entry in answer["generation_settings"]["logit_bias"] if entry["bias"] is None}
+        self.assertEqual((len(answer["tokens"]), answer["stop_type"]), (40, "limit"))
+        self.assertTrue(banned)
+        self.assertFalse(banned & set(answer["tokens"]))
+
     def test_the_template_may_be_another(self):
         messages = {"messages": [{"role": "system", "content": "You are a test."}, {"role": "user", "content": "Hi there"}]}
         server = self.serve(MODEL, "--chat-template", "command-r")

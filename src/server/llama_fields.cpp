@@ -51,7 +51,12 @@ void shorten_random_seed(const Json& body, SamplingParams& sampling) {
   if (seed == body.end() || seed->is_null()) sampling.seed %= kSeeds;
 }
 
-// What ignore_eos comes to: an end token never comes.
+// Here ignore_eos does not only go on after an end token: none ever comes.
+void ban_ignored_ends(const ServedModel& model, GenerationFields& generation) {
+  if (!generation.request.ignore_eos) return;
+  for (const TokenId id : model.loaded->generation_config.end_tokens) generation.rules.bad_words.push_back({id});
+}
+
 void tell_ignored_ends(const GenerationFields& generation, const ServedModel& model, Json& settings) {
   if (!generation.request.ignore_eos) return;
   for (const TokenId id : model.loaded->generation_config.end_tokens) {
@@ -71,6 +76,7 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
   Fields fields(common);
   LlamaFields read;
   RZ_TRY(read.generation, read_generation_fields(fields, model, call));
+  ban_ignored_ends(model, read.generation);
   Request& request = read.generation.request;
   if (!model.defaults->seed) shorten_random_seed(common, request.sampling);
   read_probabilities(fields, request);
