@@ -405,10 +405,11 @@ class VocabReader {
     constexpr std::string_view kAnyText = "a";
     const std::vector<TokenId> all = tokenizer.encode(kAnyText),
                                text = tokenizer.encode(kAnyText, {.add_special = false});
-    const auto found = std::ranges::search(all, text);
+    const auto begin = std::search(all.begin(), all.end(), text.begin(), text.end());
+    const auto end = begin == all.end() ? begin : begin + static_cast<std::ptrdiff_t>(text.size());
     std::vector<uint32_t> before, after;
-    for (auto id = all.begin(); id != found.begin(); ++id) before.push_back(static_cast<uint32_t>(to_index(*id)));
-    for (auto id = found.end(); id != all.end(); ++id) after.push_back(static_cast<uint32_t>(to_index(*id)));
+    for (auto id = all.begin(); id != begin; ++id) before.push_back(static_cast<uint32_t>(to_index(*id)));
+    for (auto id = end; id != all.end(); ++id) after.push_back(static_cast<uint32_t>(to_index(*id)));
     return {before, after};
   }
 
