@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-from gguf_edit import Reader  # noqa: E402
+from gguf_edit import contents  # noqa: E402
 from lora_files import write_gguf_adapter  # noqa: E402
 
 ENDS = tuple(f".{name}.weight" for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"))
@@ -22,20 +22,9 @@ ENDS = tuple(f".{name}.weight" for name in ("attn_q", "attn_k", "attn_v", "attn_
 
 def shapes_of(path):
     """The architecture, and [columns, rows] of each matrix that adapters usually change."""
-    reader = Reader(pathlib.Path(path).read_bytes())
-    reader.take(8)
-    n_tensors, n_keys, architecture = reader.number("Q"), reader.number("Q"), b""
-    for _ in range(n_keys):
-        key, value = reader.string(), reader.value(reader.number("I"))
-        architecture = value if key == b"general.architecture" else architecture
-    shapes = {}
-    for _ in range(n_tensors):
-        name = reader.string().decode()
-        shape = [reader.number("Q") for _ in range(reader.number("I"))]
-        reader.take(12)
-        if name.endswith(ENDS):
-            shapes[name] = shape
-    return architecture.decode(), shapes
+    metadata, tensors, _ = contents(pathlib.Path(path).read_bytes())
+    shapes = {name: shape for name, (shape, _, _) in tensors.items() if name.endswith(ENDS)}
+    return metadata["general.architecture"].decode(), shapes
 
 
 def run(args, n_tokens, extra):

@@ -1,4 +1,5 @@
-"""Copies of a GGUF file with other metadata, for tests."""
+"""What a GGUF file holds, and copies of one with other metadata, for tests."""
+import math
 import struct
 
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -29,6 +30,27 @@ class Reader:
         if item == STRING:
             return [self.string() for _ in range(n_items)]
         return struct.pack("<IQ", item, n_items) + self.take(SIZES[item] * n_items)
+
+
+def contents(data):
+    """The metadata by key, each tensor's (shape, type, offset) by name, and where the tensors' data begins."""
+    reader = Reader(data)
+    reader.take(8)
+    n_tensors, n_keys = reader.number("Q"), reader.number("Q")
+    metadata = {reader.string().decode(): reader.value(reader.number("I")) for _ in range(n_keys)}
+    tensors = {}
+    for _ in range(n_tensors):
+        name = reader.string().decode()
+        shape = [reader.number("Q") for _ in range(reader.number("I"))]
+        tensors[name] = shape, reader.number("I"), reader.number("Q")
+    return metadata, tensors, (reader.at + 31) // 32 * 32
+
+
+def f32_tensors(data):
+    """The numbers of each tensor of a file that has none of another type."""
+    _, tensors, begin = contents(data)
+    return {name: struct.unpack_from(f"<{math.prod(shape)}f", data, begin + offset)
+            for name, (shape, _, offset) in tensors.items()}
 
 
 def spelled(kind, value):

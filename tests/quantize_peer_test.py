@@ -20,6 +20,8 @@ import tempfile
 import unittest
 import urllib.request
 
+from gguf_edit import f32_tensors
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
@@ -159,40 +161,8 @@ class Logits(Case):
 
 
 class Importance(Case):
-    @staticmethod
-    def tensors(path):
-        data, at = path.read_bytes(), 8
-
-        def take(form):
-            nonlocal at
-            values = struct.unpack_from("<" + form, data, at)
-            at += struct.calcsize("<" + form)
-            return values[0] if len(values) == 1 else values
-
-        def text():
-            nonlocal at
-            n = take("Q")
-            at += n
-            return data[at - n:at].decode()
-
-        n_tensors, n_keys = take("QQ")
-        for _ in range(n_keys):
-            text()
-            kind = take("I")
-            if kind == 8:
-                text()
-            elif kind == 9:
-                _, n = take("I"), take("Q")
-                for _ in range(n):
-                    text()
-            else:
-                take("I")
-        entries = [(text(), math.prod(take("Q") for _ in range(take("I"))), *take("IQ")) for _ in range(n_tensors)]
-        start = (at + 31) // 32 * 32
-        return {name: struct.unpack_from(f"<{n}f", data, start + offset) for name, n, _, offset in entries}
-
     def same_entries(self, first, second):
-        first, second = self.tensors(first), self.tensors(second)
+        first, second = f32_tensors(first.read_bytes()), f32_tensors(second.read_bytes())
         self.assertEqual(first.keys(), second.keys())
         return first, second
 
@@ -220,7 +190,7 @@ class Importance(Case):
             run(REALIZAR, "imatrix", "--add", path, "--add", path, "-o", sums)
         run(REALIZAR, "imatrix", "--add", self.theirs, "--add", self.own, "-o", sums)
         ours, theirs = self.same_entries(self.own, self.theirs)
-        for name, values in self.tensors(sums).items():
+        for name, values in f32_tensors(sums.read_bytes()).items():
             for a, b, both in zip(ours[name], theirs[name], values):
                 self.assertAlmostEqual(a + b, both, delta=1e-6 * both)
 

@@ -14,6 +14,8 @@ import tempfile
 import time
 import unittest
 
+from gguf_edit import f32_tensors
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
@@ -278,14 +280,14 @@ class Importance(Case):
         self.fails(1, "imatrix", self.source, TEXT, "-o", parts, "--resume", "--ctx", 32, naming="cannot be resumed")
         text = self.succeeds("imatrix", self.source, TEXT, "-o", parts, "--chunks", 6, "--resume", *options)
         self.assertIn("6 chunks", text)
-        first, second = (self.tensors(path) for path in [whole, parts])
+        first, second = (f32_tensors(path.read_bytes()) for path in [whole, parts])
         self.assertEqual(first.keys(), second.keys())
         for name, values in first.items():  # sums of an interrupted run are rounded once more
             for a, b in zip(values, second[name]):
                 self.assertAlmostEqual(a, b, delta=1e-6 * abs(a) + 1e-12)
 
     def test_it_has_a_sum_for_each_column_of_each_matrix(self):
-        tensors = self.tensors(self.importance())
+        tensors = f32_tensors(self.importance().read_bytes())
         matrices = {t["name"]: t["shape"] for t in json.loads(self.succeeds("inspect", self.source, "--tensors", "--json"))["tensors"]
                     if len(t["shape"]) == 2 and t["name"].startswith("blk.")}
         self.assertEqual({name for name in tensors if name.endswith(".in_sum2")}, {name + ".in_sum2" for name in matrices})
@@ -306,7 +308,7 @@ class Importance(Case):
     def test_sums_of_several_files_are_added(self):
         path, both = self.importance(), self.at / "both.imatrix"
         self.succeeds("imatrix", "--add", path, "--add", path, "-o", both)
-        one, two = self.tensors(path), self.tensors(both)
+        one, two = f32_tensors(path.read_bytes()), f32_tensors(both.read_bytes())
         self.assertEqual({name: tuple(2 * value for value in values) for name, values in one.items()}, two)
 
     def test_what_is_missing_is_named(self):
@@ -315,43 +317,6 @@ class Importance(Case):
         self.fails(2, "imatrix", self.source, "-o", out, naming="text")
         self.fails(1, "imatrix", "--add", TEXT, "-o", out, naming="importance matrix")
         self.assertFalse(out.exists())
-
-    @staticmethod
-    def tensors(path):
-        """The F32 tensors of a GGUF file, read with nothing but struct."""
-        data = path.read_bytes()
-        at = 8
-        def take(form):
-            nonlocal at
-            values = struct.unpack_from("<" + form, data, at)
-            at += struct.calcsize("<" + form)
-            return values[0] if len(values) == 1 else values
-        def text():
-            nonlocal at
-            n = take("Q")
-            at += n
-            return data[at - n:at].decode()
-        n_tensors, n_keys = take("QQ")
-        for _ in range(n_keys):
-            text()
-            kind = take("I")
-            if kind == 8:
-                text()
-            elif kind == 9:
-                _, n = take("I"), take("Q")
-                for _ in range(n):
-                    text()
-            else:
-                take("I")
-        entries = []
-        for _ in range(n_tensors):
-            name, n_dims = text(), take("I")
-            n = 1
-            for _ in range(n_dims):
-                n *= take("Q")
-            entries.append((name, n, *take("IQ")))
-        start = (at + 31) // 32 * 32
-        return {name: struct.unpack_from(f"<{n}f", data, start + offset) for name, n, _, offset in entries}
 
 
 if __name__ == "__main__":
