@@ -1,8 +1,11 @@
 #include "server/ollama_files.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/try.h"
 #include "server/context.h"
 #include "server/ollama.h"
 #include "server/routes.h"
@@ -15,6 +18,7 @@ constexpr const char* kOllamaJson = "application/json; charset=utf-8";
 NamedFile adapted_file_of(const ModelRegistry::Entry& entry, std::string adapter) {
   NamedFile file = file_of(entry, adapted_name(entry.source.id, adapter));
   file.adapter = std::move(adapter);
+  file.store_name = std::nullopt;  // the store has the model alone
   return file;
 }
 
@@ -51,6 +55,13 @@ Result<NamedFile> find_file(const Call& call, const std::string& name) {
   std::string adapter = made == nullptr ? models.adapter_of(name) : "";
   if (adapter.empty()) return no_ollama_model(name);
   return adapted_file_of(*models.find(name), std::move(adapter));
+}
+
+Result<NamedFile> find_file_to_make_of(const Call& call, const std::string& name, const char* field) {
+  RZ_TRY(NamedFile file, find_file(call, name));
+  if (file.adapter.empty()) return file;
+  return invalid_argument(fmt::format("{}: expected the name of a model alone, not of one with an adapter", field),
+                          field);
 }
 
 HttpResponse ollama_json(const Json& json) {

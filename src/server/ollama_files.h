@@ -31,6 +31,8 @@ NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, MadeModel
 std::vector<NamedFile> all_files(const Call& call);
 // Errors: NotFound.
 Result<NamedFile> find_file(const Call& call, const std::string& name);
+// The same for what another model is made of. Errors: also InvalidArgument naming `field` for a model with an adapter.
+Result<NamedFile> find_file_to_make_of(const Call& call, const std::string& name, const char* field);
 
 HttpResponse ollama_json(const Json& json);
 // What was done, as the lines of a stream or as its last line alone.

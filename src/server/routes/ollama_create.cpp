@@ -98,7 +98,7 @@ Result<Creation> read_creation(const Call& call, const Json& json) {
     return creation;
   }
   if (from.empty()) return invalid_argument("from: expected the name of a model, or files", "from");
-  RZ_TRY(creation.parent, find_file(call, from));
+  RZ_TRY(creation.parent, find_file_to_make_of(call, from, "from"));
   creation.wish.parent = creation.parent->store_name;
   const bool is_stores = creation.parent->store_name && creation.parent->made == nullptr;
   creation.is_stored = is_stores && may_change_store(call.context);

@@ -105,7 +105,7 @@ Result<CopyWish> read_copy(const Call& call, const Json& json) {
   if (!body.status().ok()) return body.status().error();
   if (source.empty()) return invalid_argument("source is required", "source");
   if (destination.empty()) return invalid_argument("destination is required", "destination");
-  RZ_TRY(NamedFile file, find_file(call, source));
+  RZ_TRY(NamedFile file, find_file_to_make_of(call, source, "source"));
   return CopyWish{std::move(file), destination};
 }
 
