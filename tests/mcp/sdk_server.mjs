@@ -2,12 +2,28 @@
 // and of its second line, which speaks revision 2026-07-28.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { EmptyResultSchema, isInitializeRequest } from '@modelcontextprotocol/sdk/types.js';
 import { createMcpHandler, McpServer as NewServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+
+// The SDK's example of a store sorts events by random names where they come in one millisecond, and so replays only some.
+class EventStore {
+  #events = [];
+
+  async storeEvent(streamId, message) {
+    return String(this.#events.push({ streamId, message }));
+  }
+
+  async replayEventsAfter(lastEventId, { send }) {
+    const { streamId } = this.#events[lastEventId - 1];
+    for (const [i, event] of this.#events.entries()) {
+      if (i >= lastEventId && event.streamId === streamId) await send(String(i + 1), event.message);
+    }
+    return streamId;
+  }
+}
 
 const text = (value) => ({ content: [{ type: 'text', text: value }] });
 
@@ -61,7 +77,7 @@ export async function startSdkServer(kind) {
         ? { sessionIdGenerator: undefined }
         : {
             sessionIdGenerator: randomUUID, enableJsonResponse: kind === 'json', retryInterval: 10,
-            ...(kind === 'sessions' && { eventStore: new InMemoryEventStore() }),
+            ...(kind === 'sessions' && { eventStore: new EventStore() }),
             onsessioninitialized: (id) => void sessions.set(id, transport),
             onsessionclosed: () => void (log.deleted += 1),
           },
