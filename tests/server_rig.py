@@ -23,11 +23,12 @@ LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "
 class Server:
     def __init__(self, *args, limits=None):
         """`limits`: of the process, {resource: (soft, hard)}."""
-        def set_limits():
+        def set_up():
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and the tests with it
             for name, values in (limits or {}).items():
                 resource.setrlimit(name, values)
         self.process = subprocess.Popen([REALIZAR, "serve", MODEL, "--port", "0", *args], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_limits)
+                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_up)
         self.output = line = self.process.stdout.readline().decode()
         while line and "realizar listens" not in line:
             line = self.process.stdout.readline().decode()
