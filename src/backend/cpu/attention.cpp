@@ -89,7 +89,9 @@ class Attention {
   uint16_t* halves_of_scores(uint32_t i) const { return scores_.halves + size_t{2} * i * kKvPiece; }
   float* scores(uint32_t i) const { return scores_.values + size_t{i} * kKvPiece; }
 
-  void split_row(const float* row, uint32_t n, uint16_t* to) const { kernels_.split_bf16(row, n, to, to + n); }
+  void split_row(const float* row, uint32_t n, uint16_t* to) const {
+    kernels_.split_bf16(row, n, to, to + n, kTileDepth);
+  }
   // The tile [n, 16] that is `at` values from the beginning.
   void split_tile(const Halved& tiles, size_t at, uint32_t n) const {
     uint16_t* high = tiles.halves + 2 * at;
@@ -138,8 +140,8 @@ class Attention {
     const auto dot = kernels_of(kernels_, cache_.key_type()).dot_plain;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
       const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, kv_head(h), pos);
-      for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
-        const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
+      for (uint32_t i = 0; i < n_queries_; i += kernels_.dot_rows) {
+        const uint32_t n = std::min(kernels_.dot_rows, n_queries_ - i);
         const float* rows[kMaxDotRows];
         float y[kMaxDotRows * kPanelRows];
         for (uint32_t j = 0; j < n; ++j) rows[j] = query(h, i + j);
@@ -222,9 +224,9 @@ class Attention {
     const auto add = kernels_.add_values[static_cast<int>(cache_.type())];
     for_halves(p, end, [&](uint32_t pos, uint32_t n_positions, uint32_t half) {
       const uint8_t* values = cache_.values(task_.blocks, op_.layer, kv_head(h), pos);
-      for (uint32_t i = 0; i < n_queries_; i += kMaxDotRows) {
-        const uint32_t n = std::min(kMaxDotRows, n_queries_ - i);
-        const float* weights[kMaxDotRows];
+      for (uint32_t i = 0; i < n_queries_; i += kMaxValueRows) {
+        const uint32_t n = std::min(kMaxValueRows, n_queries_ - i);
+        const float* weights[kMaxValueRows];
         for (uint32_t j = 0; j < n; ++j) weights[j] = scores(i + j) + half;
         add(values, cache_.value_bytes(op_.layer), n_positions, op_.head_dim, weights, n,
             sums(h).values + size_t{i} * 32, size_t{n_queries_} * 32);

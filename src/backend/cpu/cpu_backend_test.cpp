@@ -109,7 +109,7 @@ TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
   kernels_of(kAmxKernels, type.id).unpack_f32(m->data, 0, kCols, wide.data());
   std::vector<uint16_t> tile(wide.size()), expected(wide.size());
   kernels_of(kAmxKernels, type.id).unpack_bf16(m->data, 0, kCols, tile.data());
-  kAmxKernels.to_bf16(wide.data(), static_cast<uint32_t>(wide.size()), expected.data());
+  kAmxKernels.to_bf16(wide.data(), static_cast<uint32_t>(wide.size()), expected.data(), kTileDepth);
   for (uint32_t c = 0; c < kCols; ++c) {
     for (uint32_t i = 0; i < kPanelRows; ++i) {
       const float value = wide[c * kPanelRows + i];
@@ -123,7 +123,7 @@ TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
 
 TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   const TypeTraits& type = GetParam();
-  constexpr uint32_t kMaxRows = 21;
+  constexpr uint32_t kMaxRows = 31;
   const uint32_t n_cols = type.block_elems > 32 ? 768 : 608;  // the last tile is not a whole one where it need not be
   const auto weight = encoded(type, random_floats(size_t{kPanelRows} * n_cols, 4));
   ThreadTeam team(1);
@@ -136,12 +136,17 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
     if (kernels == nullptr) continue;
     std::vector<ActGroup> groups(kMaxRows * n_cols / 32);
     kernels->quantize(x.data(), kMaxRows * n_cols, groups.data());
-    for (const uint32_t n_rows : {1u, 2u, 3u, 5u, 8u, 9u, kMaxRows}) {
+    for (const uint32_t n_rows : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, kMaxRows}) {
       std::vector<float> dots(n_rows * kPanelRows), sums(n_rows * kPairRows);
       std::vector<const ActGroup*> rows;
       for (uint32_t r = 0; r < n_rows; ++r) {
         const ActGroup* row = groups.data() + r * n_cols / 32;
         kernels_of(*kernels, type.id).dot(m->data, n_cols, &row, 1, dots.data() + r * kPanelRows);
+        rows.push_back(row);
+      }
+      if (n_rows <= kernels->dot_rows) {
+        kernels_of(*kernels, type.id).dot(m->data, n_cols, rows.data(), n_rows, sums.data());
+        EXPECT_EQ(std::memcmp(dots.data(), sums.data(), n_rows * 64), 0) << kernels->name << ' ' << type.name;
       }
       std::vector<std::byte> tile(kTileBytes);
       for (uint32_t c = 0; c < n_cols; c += kTileCols) {

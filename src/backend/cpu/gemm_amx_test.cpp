@@ -4,8 +4,11 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
+
+#include "backend/cpu/kernels.h"
 
 namespace realizar::cpu {
 namespace {
@@ -25,6 +28,7 @@ class AmxGemm : public testing::TestWithParam<uint32_t> {
   static constexpr uint32_t kCols = 608;
 
   AmxGemm() {
+    tile_configure();
     for (auto* values : {&weights_, &inputs_}) {
       for (float& value : *values) value = static_cast<float>(static_cast<int>(engine_() % 15) - 7);
     }
@@ -63,6 +67,28 @@ TEST_P(AmxGemm, IsTheProductForNeighbouringAndForScatteredRows) {
         for (uint32_t o = 0; o < 32; ++o) ASSERT_EQ(acc[i * 32 + o], 2 * expected(chosen[i], o)) << i << ' ' << o;
       }
     }
+  }
+}
+
+// Of rows that lie as tiles with other rows' tiles between theirs, the first 32 are multiplied.
+TEST_P(AmxGemm, IsTheProductForRowsInTiles) {
+  constexpr uint32_t kBlocks = 4;
+  const uint32_t n_cols = GetParam() * kTileDepth % kCols;
+  std::vector<uint8_t> tiles(kCols / kTileDepth * kBlocks * kRowTileBytes);
+  for (uint32_t i = 0; i < 64; ++i) {
+    for (uint32_t c = 0; c < kCols; ++c) {
+      const size_t at = (c / kTileDepth * kBlocks + i / kTileRows) * kRowTileBytes;
+      std::memcpy(tiles.data() + at + (i % kTileRows * kTileDepth + c % kTileDepth) * 2, &rows_[i * kCols + c], 2);
+    }
+  }
+  const size_t stride = kBlocks * kRowTileBytes;
+  std::vector<float> acc(32 * 32, 1000.0f);
+  const uint8_t* second = tiles.data() + 2 * kRowTileBytes;
+  gemm_row_tiles_amx(tiles_[0].data(), tiles_[1].data(), n_cols, second, stride, acc.data(), true);
+  gemm_row_tiles_amx(tiles_[0].data() + size_t{16} * n_cols, tiles_[1].data() + size_t{16} * n_cols, kCols - n_cols,
+                     second + n_cols / kTileDepth * stride, stride, acc.data(), false);
+  for (uint32_t i = 0; i < 32; ++i) {
+    for (uint32_t o = 0; o < 32; ++o) ASSERT_EQ(acc[i * 32 + o], expected(32 + i, o)) << i << ' ' << o;
   }
 }
 

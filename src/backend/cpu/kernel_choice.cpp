@@ -19,13 +19,14 @@ class TrialProduct {
 
   TrialProduct(const KernelTable& kernels, TypeId type)
       : values_(size_t{kRows} * kCols), sums_(size_t{kRows} * kPairRows), tile_(kTileBytes) {
+    if (kernels.configure_tiles != nullptr) kernels.configure_tiles();
     matrix_ = {type, 1, kPairRows, kCols, panel_bytes(type, kCols), nullptr};
     panels_.resize(matrix_.bytes());
     matrix_.data = panels_.data();
     for (uint32_t row = 0; row < kRows; ++row) rows_[row] = row;
     is_ready_ = prepared_.reserve(kRows, kCols).ok();
     for (uint32_t row = 0; is_ready_ && row < kRows; ++row) {
-      prepared_.prepare(kernels, matrix_, false, values_.data() + size_t{row} * kCols, row);
+      prepared_.prepare(kernels, matrix_, {0, kRows}, values_.data() + size_t{row} * kCols, row);
     }
   }
 
@@ -33,7 +34,8 @@ class TrialProduct {
   void multiply(const KernelTable& kernels, uint32_t n_decode) {
     if (!is_ready_) return;
     const RowList list{rows_.data(), n_decode, n_decode > 0 ? n_decode : kRows};
-    multiply_pair(kernels, matrix_, 0, 0, {values_.data(), &prepared_}, list, sums_.data(), tile_.data());
+    multiply_pairs(kernels, matrix_, 0, {0, 1}, {values_.data(), &prepared_, {0, kRows}}, list, sums_.data(),
+                   {tile_.data(), nullptr});
   }
 
  private:

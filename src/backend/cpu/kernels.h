@@ -10,13 +10,16 @@
 namespace realizar::cpu {
 
 inline constexpr uint32_t kPanelRows = 16;
-inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
-inline constexpr uint32_t kChainCols = 64;  // columns of a plain type whose products are one chain of additions
-inline constexpr uint32_t kTileCols = 256;  // columns whose sums are made before they are added to the others
-inline constexpr uint32_t kMaxDotRows = 4;  // rows that one pass over a packed panel serves
+inline constexpr uint32_t kGroupCols = 32;    // columns that share an activation scale
+inline constexpr uint32_t kChainCols = 64;    // columns of a plain type whose products are one chain of additions
+inline constexpr uint32_t kTileCols = 256;    // columns whose sums are made before they are added to the others
+inline constexpr uint32_t kMaxDotRows = 8;    // the most that a level has of dot_rows
+inline constexpr uint32_t kMaxValueRows = 4;  // rows that one pass over values serves
 inline constexpr uint32_t kMaxGemmRows = 32;
 inline constexpr uint32_t kTileDepth = 32;  // columns that a bf16 product takes at a time
-inline constexpr uint32_t kKvPiece = 32;    // positions that attention reduces at a time
+inline constexpr uint32_t kTileRows = 16;   // rows of activations in one of its tiles
+inline constexpr size_t kRowTileBytes = size_t{kTileRows} * kTileDepth * 2;
+inline constexpr uint32_t kKvPiece = 32;  // positions that attention reduces at a time
 
 // 32 quantized activations and what belongs to them: a line of the cache. The sums are of the quants, exact.
 struct alignas(64) ActGroup {
@@ -26,7 +29,7 @@ struct alignas(64) ActGroup {
   float halves[2];  // sums of 16
 };
 
-// A block type's product: y[r * 16 + i] = panel row i . rows[r], n_rows <= kMaxDotRows.
+// A block type's product: y[r * 16 + i] = panel row i . rows[r], n_rows <= dot_rows.
 using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uint32_t n_rows, float* y);
 // A plain type's product: the same for rows in F32, with exactly the sums of gemm_f32.
 using DotPlainFn = void (*)(const uint8_t* panel, uint32_t n_cols, const float* const* rows, uint32_t n_rows, float* y);
@@ -35,6 +38,10 @@ using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* 
 // acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows or gemm_bf16_rows.
 using GemmFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
                         float* acc, bool first);
+// The same for 32 rows that lie as row tiles, kTileRows rows of kTileDepth bf16 values each: columns [32 k, 32 k + 32)
+// of the first 16 rows at rows + k * stride, those of the others after them.
+using GemmRowTilesFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const uint8_t* rows, size_t stride,
+                                float* acc, bool first);
 // acc[r * 32 + i] (+)= tile row i . rows[r], the very sums of DotFn; n_rows <= kMaxGemmRows.
 using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc,
                             bool first);
@@ -110,18 +117,23 @@ enum class MapKind : uint8_t {
 struct KernelTable {
   const char* name;
   const char* arithmetic;  // tables of one arithmetic give the same bits
+  uint32_t dot_rows;       // rows that one pass over a packed panel serves
+  uint32_t direct_rows;    // up to so many, passes over the packed panel take less time than unpacking it first
   uint32_t gemm_f32_rows, gemm_bf16_rows;
   TypeKernels types[TypeRows::kSize];  // in the order of the rows; see kernels_of()
   // Sums of kChainCols columns each, counted from the tile's first, that are added one after the other.
   GemmFn gemm_f32;
   GemmFn gemm_f32_chain;  // one sum, which goes on from acc column after column
-  GemmFn gemm_bf16;       // null where the processor has no tiles for it
+  GemmFn gemm_bf16;       // null where the processor has no tiles for it, as the next two
+  GemmRowTilesFn gemm_row_tiles;
+  void (*configure_tiles)();  // before products of bf16, on the thread that computes them
   // groups: [n / 32]; n is a multiple of 32.
   void (*quantize)(const float* x, uint32_t n, ActGroup* groups);
   // The next three are null where !has_bf16(); n is a multiple of 16.
-  void (*to_bf16)(const float* x, uint32_t n, uint16_t* y);
+  // kTileDepth columns of y, and of high and low, lie `stride` values after the ones before them.
+  void (*to_bf16)(const float* x, uint32_t n, uint16_t* y, size_t stride);
   // x [n] rounded, and what the rounding lost. Their sum is x but for 2^-18 of it.
-  void (*split_bf16)(const float* x, uint32_t n, uint16_t* high, uint16_t* low);
+  void (*split_bf16)(const float* x, uint32_t n, uint16_t* high, uint16_t* low, size_t stride);
   // The same of an F32 tile [n][16], as tiles [n / 2][16][2].
   void (*split_tile)(const float* tile, uint32_t n, uint16_t* high, uint16_t* low);
   // scores[0, kKvPiece) become their weights in `state`, which takes them in; those outside [from, to) weigh 0. Gives
@@ -131,7 +143,7 @@ struct KernelTable {
   // rows of 16, tile after tile. Rows n to 15 are zeroed, and so are columns beyond n_cols.
   void (*load_values[6])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles);  // by KvType
   // sums[c / 32 * stride + r * 32 + c % 32] += weights[r][0] x[0][c] + weights[r][1] x[1][c] + ..., n terms in this
-  // order, for each c < n_cols and r < n_rows <= kMaxDotRows; x as in load_values, read as it lies.
+  // order, for each c < n_cols and r < n_rows <= kMaxValueRows; x as in load_values, read as it lies.
   void (*add_values[6])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
                         uint32_t n_rows, float* sums, size_t stride);
   void (*map)(MapKind kind, float* x, uint32_t n);  // x = f(x), each element alike wherever it lies

@@ -10,7 +10,7 @@ namespace realizar::cpu {
 Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
   max_rows_ = std::max(max_rows_, n_rows);
   max_cols_ = (std::max(max_cols_, n_cols) + kGroupCols - 1) / kGroupCols * kGroupCols;
-  RZ_TRY(rows_, Pages::allocate(max_rows_ * stride()));
+  RZ_TRY(rows_, Pages::allocate(n_tile_rows(max_rows_ + 2 * kTileRows) * stride()));
   return {};
 }
 
@@ -22,8 +22,11 @@ RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
   return splits ? RowForm::kSplitBf16 : RowForm::kF32;
 }
 
-void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, bool decode, const float* values,
+void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, RowSet set, const float* values,
                            uint32_t row) {
+  const bool decode = row < set.n_decode;
+  const RowTiles to = tiles(set);
+  const size_t stride = to.stride() / sizeof(uint16_t);
   switch (decode && m.has_groups() ? RowForm::kInt8 : prefill_form(kernels, m)) {
     case RowForm::kSource:
       return;
@@ -33,10 +36,11 @@ void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, boo
       std::memcpy(wide(row), values, size_t{m.n_cols} * sizeof(float));
       return;
     case RowForm::kBf16:
-      return kernels.to_bf16(values, m.n_cols, reinterpret_cast<uint16_t*>(wide(row)));
+      return kernels.to_bf16(values, m.n_cols, reinterpret_cast<uint16_t*>(to.at(row - set.n_decode, 0)), stride);
     case RowForm::kSplitBf16: {
-      auto* high = reinterpret_cast<uint16_t*>(wide(row));
-      return kernels.split_bf16(values, m.n_cols, high, high + m.n_cols);
+      uint8_t* high = to.at(row - set.n_decode, 0);
+      return kernels.split_bf16(values, m.n_cols, reinterpret_cast<uint16_t*>(high),
+                                reinterpret_cast<uint16_t*>(high + to.half_bytes(m.n_cols)), stride);
     }
   }
 }
@@ -65,12 +69,13 @@ void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uin
 
 namespace {
 
-// Rows [0, n_rows) of the list, straight from the panel.
+// Rows [0, n_rows) of the list, straight from the panel, in the fewest passes, which share the rows evenly.
 void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, const Operand& in,
                    const uint32_t* list, uint32_t n_rows, float* acc) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
-  for (uint32_t i = 0; i < n_rows; i += kMaxDotRows) {
-    const uint32_t n = std::min(kMaxDotRows, n_rows - i);
+  for (uint32_t i = 0, n = 0; i < n_rows; i += n) {
+    const uint32_t n_passes = (n_rows - i + kernels.dot_rows - 1) / kernels.dot_rows;
+    n = (n_rows - i + n_passes - 1) / n_passes;
     float y[kMaxDotRows * kPanelRows];
     if (m.has_groups()) {
       const ActGroup* rows[kMaxDotRows];
@@ -133,37 +138,109 @@ void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, RowForm form,
   }
 }
 
-// Tiles of both panels, multiplied with some rows at a time, from row `first` of the list on.
+// F32 tiles of both panels, multiplied with some rows at a time, from row `first` of the list on.
 void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                     const Operand& in, const RowList& list, uint32_t first, float* acc, std::byte* tile) {
   const RowForm form = prefill_form(kernels, m);
-  const bool is_source = form == RowForm::kSource, is_bf16 = form == RowForm::kBf16;
-  const bool is_f32 = form == RowForm::kF32 || is_source;
-  const uint32_t chunk = is_bf16 ? 512 : 256, element = is_f32 ? 4 : 2;
-  const uint32_t rows_at_once = is_f32 ? kernels.gemm_f32_rows : kernels.gemm_bf16_rows;
-  const auto half = [](std::byte* at) { return reinterpret_cast<const uint16_t*>(at); };
   const uint8_t* panels[] = {panel0, panel1 != nullptr ? panel1 : panel0};
   std::byte* tiles[] = {tile, panel1 != nullptr ? tile + kTileBytes / 2 : tile};
-  for (uint32_t c = 0; c < m.n_cols; c += chunk) {
-    const uint32_t n = std::min(chunk, m.n_cols - c);
+  for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
+    const uint32_t n = std::min(kTileCols, m.n_cols - c);
     for (uint32_t p = 0; p < (panel1 != nullptr ? 2u : 1u); ++p)
       unpack_tile(kernels, m, form, panels[p], c, n, tiles[p]);
-    for (uint32_t i = first; i < list.n_rows; i += rows_at_once) {
-      const uint32_t n_rows = std::min(rows_at_once, list.n_rows - i);
+    for (uint32_t i = first; i < list.n_rows; i += kernels.gemm_f32_rows) {
+      const uint32_t n_rows = std::min(kernels.gemm_f32_rows, list.n_rows - i);
       const void* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_rows; ++r) {
         const uint32_t row = list.rows[i + r];
-        rows[r] = is_source ? static_cast<const void*>(in.source + size_t{row} * m.n_cols + c)
-                            : in.prepared->wide(row) + size_t{c} * element;
+        rows[r] = form == RowForm::kSource ? static_cast<const void*>(in.source + size_t{row} * m.n_cols + c)
+                                           : in.prepared->wide(row) + size_t{c} * sizeof(float);
       }
-      float* sums = acc + size_t{i} * kPairRows;
-      if (form == RowForm::kSplitBf16) {
-        multiply_split(kernels, half(tiles[0]), half(tiles[1]), m.type == TypeId::kBF16, n, rows, m.n_cols, n_rows,
-                       sums, c == 0);
-      } else {
-        (is_bf16 ? kernels.gemm_bf16 : kernels.gemm_f32)(tiles[0], tiles[1], n, rows, n_rows, sums, c == 0);
+      kernels.gemm_f32(tiles[0], tiles[1], n, rows, n_rows, acc + size_t{i} * kPairRows, c == 0);
+    }
+  }
+}
+
+bool has_row_tiles(RowForm form) {
+  return form == RowForm::kBf16 || form == RowForm::kSplitBf16;
+}
+
+// Columns [col, col + n) of the list's prefill rows as row tiles, and their second halves `half` bytes after them.
+struct RowColumns {
+  RowTiles tiles;
+  size_t half;
+};
+
+// Where all prefill rows of what was prepared are wanted, its tiles are those of the list.
+bool are_all_prefill_rows(const RowList& list, RowSet set) {
+  return list.n_rows - list.n_decode == set.n_rows - set.n_decode &&
+         std::is_sorted(list.rows + list.n_decode, list.rows + list.n_rows);
+}
+
+RowColumns columns_of(const PanelMatrix& m, const Operand& in, const RowList& list, uint32_t col, uint32_t n,
+                      uint32_t n_halves, std::byte* gathered) {
+  RowTiles all = in.prepared->tiles(in.set);
+  const size_t half = all.half_bytes(m.n_cols);
+  if (are_all_prefill_rows(list, in.set)) return {{all.at(0, col), all.n_blocks}, half};
+  const uint32_t n_rows = list.n_rows - list.n_decode;
+  const RowTiles own{reinterpret_cast<uint8_t*>(gathered), n_tile_rows(n_rows) / kTileRows};
+  for (uint32_t h = 0; h < n_halves; ++h) {
+    for (uint32_t c = 0; c < n; c += kTileDepth) {
+      for (uint32_t i = 0; i < n_rows; ++i) {
+        const uint32_t row = list.rows[list.n_decode + i] - in.set.n_decode;
+        std::memcpy(own.at(i, c) + h * own.half_bytes(n), all.at(row, col + c) + h * half, kRowTileBytes / kTileRows);
       }
     }
+  }
+  return {own, own.half_bytes(n)};
+}
+
+// The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay near while the
+// pairs pass over them.
+void multiply_row_tiles(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs,
+                        const Operand& in, const RowList& list, float* acc, const ProductScratch& scratch) {
+  const RowForm form = prefill_form(kernels, m);
+  const bool splits = form == RowForm::kSplitBf16, is_exact = m.type == TypeId::kBF16;
+  std::byte* tiles[] = {scratch.tile, scratch.tile + kTileBytes / 2};
+  for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
+    const uint32_t n = std::min(kTileCols, m.n_cols - c);
+    const RowColumns x = columns_of(m, in, list, c, n, splits ? 2 : 1, scratch.gathered);
+    const size_t weight_half = size_t{n} * kPanelRows * sizeof(uint16_t);
+    for (uint32_t p = 0; p < pairs.n; ++p) {
+      const uint32_t panel = 2 * (pairs.first + p);
+      const bool is_whole = panel + 1 < m.n_panels();
+      unpack_tile(kernels, m, form, m.panel(mat, panel), c, n, tiles[0]);
+      if (is_whole) unpack_tile(kernels, m, form, m.panel(mat, panel + 1), c, n, tiles[1]);
+      const std::byte* second = is_whole ? tiles[1] : tiles[0];
+      for (uint32_t i = list.n_decode; i < list.n_rows; i += 2 * kTileRows) {
+        const uint8_t* rows = x.tiles.at(i - list.n_decode, 0);
+        float* sums = acc + (size_t{p} * n_sum_rows(list) + i) * kPairRows;
+        kernels.gemm_row_tiles(tiles[0], second, n, rows, x.tiles.stride(), sums, c == 0);
+        if (!splits) continue;
+        kernels.gemm_row_tiles(tiles[0], second, n, rows + x.half, x.tiles.stride(), sums, false);
+        if (is_exact) continue;
+        kernels.gemm_row_tiles(tiles[0] + weight_half, second + weight_half, n, rows, x.tiles.stride(), sums, false);
+      }
+    }
+  }
+}
+
+// All rows but those that go by multiply_row_tiles().
+void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
+                   const RowList& list, float* acc, std::byte* tile) {
+  const uint8_t* panel0 = m.panel(mat, 2 * pair);
+  const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
+  if (m.is_stored()) return multiply_tiles(kernels, m, panel0, panel1, in, list, 0, acc, tile);
+  const RowForm form = prefill_form(kernels, m);
+  const uint32_t n_same = form == RowForm::kInt8 ? list.n_rows : list.n_decode;  // in decode's form
+  if (m.has_groups() && n_same > kernels.direct_rows) {
+    multiply_int8(kernels, m, panel0, panel1, in, list.rows, n_same, acc, tile);
+  } else {
+    multiply_dots(kernels, m, panel0, in, list.rows, n_same, acc);
+    if (panel1 != nullptr) multiply_dots(kernels, m, panel1, in, list.rows, n_same, acc + kPanelRows);
+  }
+  if (list.n_rows > n_same && !has_row_tiles(form)) {
+    multiply_tiles(kernels, m, panel0, panel1, in, list, n_same, acc, tile);
   }
 }
 
@@ -189,20 +266,45 @@ void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bo
   }
 }
 
-void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
-                   const RowList& list, float* acc, std::byte* tile) {
-  const uint8_t* panel0 = m.panel(mat, 2 * pair);
-  const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
-  if (m.is_stored()) return multiply_tiles(kernels, m, panel0, panel1, in, list, 0, acc, tile);
-  const bool same = prefill_form(kernels, m) == RowForm::kInt8;  // all rows are in decode's form
-  const uint32_t n_same = same ? list.n_rows : list.n_decode;
-  if (m.has_groups() && n_same > kMaxDotRows) {
-    multiply_int8(kernels, m, panel0, panel1, in, list.rows, n_same, acc, tile);
-  } else {
-    multiply_dots(kernels, m, panel0, in, list.rows, n_same, acc);
-    if (panel1 != nullptr) multiply_dots(kernels, m, panel1, in, list.rows, n_same, acc + kPanelRows);
+size_t ProductScratch::gathered_bytes(const KernelTable& kernels, uint32_t max_rows) {
+  return kernels.has_bf16() ? size_t{2} * n_tile_rows(max_rows) * kTileCols * sizeof(uint16_t) : 0;
+}
+
+namespace {
+
+// Their sums are 1 MB, which is near while they grow.
+constexpr uint32_t kMaxSumRows = 8192;
+
+uint32_t n_sum_rows(RowSet rows) {
+  return rows.n_decode + n_tile_rows(rows.n_rows - rows.n_decode);
+}
+
+}  // namespace
+
+uint32_t n_sum_rows(const RowList& list) {
+  return n_sum_rows({list.n_decode, list.n_rows});
+}
+
+uint32_t max_sum_rows(const KernelTable& kernels, uint32_t max_rows) {
+  return kernels.has_bf16() ? std::max(kMaxSumRows, max_rows + 2 * kTileRows) : max_rows;
+}
+
+uint32_t pairs_at_once(const KernelTable& kernels, const PanelMatrix& m, RowSet rows, uint32_t n_members) {
+  constexpr uint32_t kMaxPairs = 8, kItemsEach = 2;  // so that threads end at about the same time
+  if (!has_row_tiles(prefill_form(kernels, m)) || rows.n_rows == rows.n_decode) return 1;
+  const uint32_t n_even = n_pairs(m) / (kItemsEach * n_members);
+  return std::clamp(std::min(kMaxSumRows / n_sum_rows(rows), n_even), 1u, kMaxPairs);
+}
+
+void multiply_pairs(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs, const Operand& in,
+                    const RowList& list, float* acc, const ProductScratch& scratch) {
+  for (uint32_t p = 0; p < pairs.n; ++p) {
+    multiply_pair(kernels, m, mat, pairs.first + p, in, list, acc + size_t{p} * n_sum_rows(list) * kPairRows,
+                  scratch.tile);
   }
-  if (list.n_rows > n_same) multiply_tiles(kernels, m, panel0, panel1, in, list, n_same, acc, tile);
+  if (list.n_rows > list.n_decode && has_row_tiles(prefill_form(kernels, m))) {
+    multiply_row_tiles(kernels, m, mat, pairs, in, list, acc, scratch);
+  }
 }
 
 }  // namespace realizar::cpu

@@ -12,17 +12,44 @@ namespace realizar::cpu {
 
 inline constexpr uint32_t kPairRows = 2 * kPanelRows;
 
+// Rows that are prepared together, decode rows first.
+struct RowSet {
+  uint32_t n_decode, n_rows;
+};
+
+// How many rows the tiles of n rows have: products of bf16 take 32 at a time.
+inline uint32_t n_tile_rows(uint32_t n) {
+  return (n + 2 * kTileRows - 1) / (2 * kTileRows) * (2 * kTileRows);
+}
+
+// Rows of bf16 values as row tiles (GemmRowTilesFn): those of all rows for kTileDepth columns, then those for the next
+// ones.
+struct RowTiles {
+  uint8_t* data;
+  uint32_t n_blocks;  // of kTileRows rows
+
+  size_t stride() const { return n_blocks * kRowTileBytes; }  // from some columns to the next
+  uint8_t* at(uint32_t row, uint32_t col) const {
+    return data + col / kTileDepth * stride() + row / kTileRows * kRowTileBytes +
+           row % kTileRows * (kRowTileBytes / kTileRows);
+  }
+  // The same columns of the second halves of split values, which have tiles of their own after those of n_cols columns.
+  size_t half_bytes(uint32_t n_cols) const { return n_cols / kTileDepth * stride(); }
+};
+
 // The activations of one operation in the forms that kernels read, made row by row by any thread. Rows keep their
 // index from the F32 source.
 class PreparedRows {
  public:
   Status reserve(uint32_t n_rows, uint32_t n_cols);  // grows; contents are lost
   bool fits(uint32_t n_rows, uint32_t n_cols) const { return n_rows <= max_rows_ && n_cols <= max_cols_; }
-  // `values` in the form that a product with `m` reads; decode tells which arithmetic it is for.
-  void prepare(const KernelTable& kernels, const PanelMatrix& m, bool decode, const float* values, uint32_t row);
+  // `values`, row `row` of `set`, in the form that a product with `m` reads.
+  void prepare(const KernelTable& kernels, const PanelMatrix& m, RowSet set, const float* values, uint32_t row);
 
   ActGroup* groups(uint32_t row) const { return reinterpret_cast<ActGroup*>(at(row)); }
   uint8_t* wide(uint32_t row) const { return at(row); }
+  // The prefill rows of `set`, after its decode rows.
+  RowTiles tiles(RowSet set) const { return {at(set.n_decode), n_tile_rows(set.n_rows - set.n_decode) / kTileRows}; }
   size_t n_bytes() const { return rows_.size(); }
 
  private:
@@ -44,6 +71,7 @@ struct RowList {
 struct Operand {
   const float* source;
   const PreparedRows* prepared;
+  RowSet set;
 };
 
 inline uint32_t n_pairs(const PanelMatrix& m) {
@@ -55,8 +83,8 @@ enum class RowForm : uint8_t {
   kSource,  // F32 as they are, not prepared
   kInt8,
   kF32,
-  kBf16,
-  kSplitBf16,  // [2][n_cols]: the values as bf16, and what that lost
+  kBf16,       // row tiles
+  kSplitBf16,  // two of them: the values as bf16, and what that lost
 };
 RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m);
 
@@ -72,11 +100,32 @@ void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uin
 // One row of a matrix as F32; added to `out` where `add`. `tile` is kTileBytes of scratch.
 void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out);
 
-// Two bf16 tiles of 512 columns, split ones or F32 ones of 256, or CodeTiles.
-inline constexpr size_t kTileBytes = size_t{2} * 16 * 512 * 2;
+// Two tiles of kTileCols columns each, F32 ones, split ones or CodeTiles.
+inline constexpr size_t kTileBytes = size_t{2} * kPanelRows * kTileCols * sizeof(float);
 
-// acc[i * 32 + j] = row 32 * pair + j of matrix `mat` . rows[i]. `tile` is kTileBytes of scratch.
-void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
-                   const RowList& list, float* acc, std::byte* tile);
+// Pairs of panels that are multiplied together.
+struct PairRange {
+  uint32_t first, n;
+};
+
+// What a thread computes products in.
+struct ProductScratch {
+  std::byte* tile;      // kTileBytes
+  std::byte* gathered;  // gathered_bytes(): row tiles of rows that do not lie side by side
+
+  // For products with up to max_rows rows.
+  static size_t gathered_bytes(const KernelTable& kernels, uint32_t max_rows);
+};
+
+// How many pairs are best multiplied at once with so many rows by one of n_members threads: with row tiles, some
+// columns of all rows stay near while several pairs pass over them.
+uint32_t pairs_at_once(const KernelTable& kernels, const PanelMatrix& m, RowSet rows, uint32_t n_members);
+// Rows of 32 sums that a pair has; those of pairs_at_once() pairs are at most max_sum_rows(max_rows).
+uint32_t n_sum_rows(const RowList& list);
+uint32_t max_sum_rows(const KernelTable& kernels, uint32_t max_rows);
+
+// For pair p of the range: acc[(p * n_sum_rows(list) + i) * 32 + j] = row 32 * pair + j of matrix `mat` . rows[i].
+void multiply_pairs(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs, const Operand& in,
+                    const RowList& list, float* acc, const ProductScratch& scratch);
 
 }  // namespace realizar::cpu

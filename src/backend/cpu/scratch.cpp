@@ -34,7 +34,8 @@ Status Scratch::fit(const ScratchSizes& sizes) {
   RZ_CHECK_OK(grow(head_parts_, n_head_slots * sizes_.head_cols * sizeof(float)));
   RZ_CHECK_OK(grow(prepared_heads_, n_head_slots, sizes_.prepared_head_cols));
   for (Member& member : members_) {
-    RZ_CHECK_OK(grow(member.products, 2 * n_rows() * kPairRows * sizeof(float) + kTileBytes));
+    RZ_CHECK_OK(grow(member.products, kTileBytes + ProductScratch::gathered_bytes(kernels_, n_rows())));
+    RZ_CHECK_OK(grow(member.sums, 2 * n_sums() * sizeof(float)));
     RZ_CHECK_OK(grow(member.attention, sizes_.attention_floats * sizeof(float)));
   }
   return {};
@@ -44,7 +45,7 @@ size_t Scratch::n_bytes() const {
   size_t n = prepared_.n_bytes() + prepared_hidden_.n_bytes() + prepared_heads_.n_bytes();
   for (const Pages* pages : {&activations_, &rotations_, &parts_, &hidden_, &partial_, &head_parts_})
     n += pages->size();
-  for (const Member& member : members_) n += member.products.size() + member.attention.size();
+  for (const Member& member : members_) n += member.products.size() + member.sums.size() + member.attention.size();
   return n;
 }
 

@@ -10,6 +10,7 @@ namespace realizar::cpu {
 
 class Scratch {
  public:
+  explicit Scratch(const KernelTable& kernels) : kernels_(kernels) {}
   void configure(const BackendLimits& limits, uint32_t n_members) {
     limits_ = limits;
     members_.resize(n_members);
@@ -28,19 +29,25 @@ class Scratch {
   PreparedRows& prepared_heads() { return prepared_heads_; }
   PreparedRows& prepared() { return prepared_; }  // of one activation at a time
   PreparedRows& prepared_hidden() { return prepared_hidden_; }
-  // A member's scratch: accumulators of two products for all rows, a tile, and what one attention task needs.
-  float* accumulators(uint32_t member, uint32_t which) const {
-    return members_[member].products.as<float>() + kTileBytes / sizeof(float) + which * n_rows() * kPairRows;
+  // A member's scratch: what products are computed in, the sums of two of them, and what one attention task needs.
+  ProductScratch products(uint32_t member) const {
+    auto* tile = members_[member].products.as<std::byte>();
+    return {tile, tile + kTileBytes};
   }
-  std::byte* tile(uint32_t member) const { return members_[member].products.as<std::byte>(); }
+  float* accumulators(uint32_t member, uint32_t which) const {
+    return members_[member].sums.as<float>() + which * n_sums();
+  }
+  std::byte* tile(uint32_t member) const { return products(member).tile; }
   float* attention(uint32_t member) const { return members_[member].attention.as<float>(); }
 
  private:
   struct Member {
-    Pages products, attention;
+    Pages products, sums, attention;
   };
-  size_t n_rows() const { return std::max(limits_.max_rows, limits_.max_logit_rows); }
+  uint32_t n_rows() const { return std::max(limits_.max_rows, limits_.max_logit_rows); }
+  size_t n_sums() const { return size_t{max_sum_rows(kernels_, n_rows())} * kPairRows; }
 
+  const KernelTable& kernels_;
   BackendLimits limits_;
   ScratchSizes sizes_;
   Pages activations_, rotations_, parts_, hidden_, partial_, head_parts_;

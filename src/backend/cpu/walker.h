@@ -2,6 +2,7 @@
 // meets the others at a barrier where the plan says so. Which member does an item never changes its result.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
@@ -27,7 +28,13 @@ class Walker {
   // All must outlive it.
   Walker(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache,
          const StateStore& states)
-      : kernels_(kernels), team_(team), weights_(weights), cache_(cache), states_(states), phases_(team.size()) {}
+      : kernels_(kernels),
+        team_(team),
+        weights_(weights),
+        cache_(cache),
+        states_(states),
+        scratch_(kernels),
+        phases_(team.size()) {}
 
   void configure(const BackendLimits& limits);
   // Takes the memory of the plan's steps: they allocate nothing. Errors: ResourceExhausted.
@@ -146,14 +153,33 @@ class Walker {
   bool has_mixed_forms(const ExpertsOp& op) const;
   void finish_expert_rows(const ExpertsOp& op, WeightId bias, const ExpertGroup& group, uint32_t first, uint32_t n,
                           float* rows) const;
-  void expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member);
-  void expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member);
-  void expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member);
+  void expert_gates(const ExpertsOp& op, const ExpertGroup& group, PairRange pairs, uint32_t member);
+  void expert_hidden(const ExpertsOp& op, const ExpertGroup& group, PairRange pairs, uint32_t member);
+  void expert_outputs(const ExpertsOp& op, const ExpertGroup& group, PairRange pairs, uint32_t member);
 
   // Calls body(i) for each i < n, spread over the team; every member must enter the same loops.
   template <class Body>
   void share(uint32_t n, uint32_t member, const Body& body) {
     share_work(&taken_[size_t{phases_[member].n_loops++} * team_.size()], n, member, team_.size(), body);
+  }
+
+  // The items that the pairs of `n_mats` matrices like `m` are shared in, mat after mat.
+  struct PairItems {
+    uint32_t n_pairs, n_at_once;
+
+    uint32_t n_each() const { return (n_pairs + n_at_once - 1) / n_at_once; }  // of a matrix
+    PairRange range(uint32_t item) const {
+      const uint32_t first = item % n_each() * n_at_once;
+      return {first, std::min(n_at_once, n_pairs - first)};
+    }
+  };
+  PairItems pair_items(const PanelMatrix& m, const RowList& rows) const {
+    return {n_pairs(m), pairs_at_once(kernels_, m, set_of(rows), team_.size())};
+  }
+  static RowSet set_of(const RowList& list) { return {list.n_decode, list.n_rows}; }
+  // Of pair p of a range, [n_rows, kPairRows].
+  static float* sums_of(float* acc, const RowList& list, uint32_t p) {
+    return acc + size_t{p} * n_sum_rows(list) * kPairRows;
   }
 
   const PanelMatrix& matrix(WeightId id) const { return weights_.matrix(id); }

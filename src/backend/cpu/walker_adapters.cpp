@@ -15,14 +15,14 @@ uint32_t Walker::rank_of(WeightId ranks, const AdapterBlock& block) const {
   return block.place == BatchAdapter::kNone ? 0 : static_cast<uint32_t>(vector(ranks)[block.place]);
 }
 
-// One panel's columns of a piece, with up to kMaxDotRows rows at a time.
+// One panel's columns of a piece, with up to dot_rows rows at a time.
 void Walker::multiply_piece(const AdapterDownOp& op, const AdapterBlock& block, uint32_t panel, uint32_t piece) const {
   const PanelMatrix& m = matrix(op.down);
   const uint32_t first_col = piece * kAdapterPiece, n = std::min(kAdapterPiece, m.n_cols - first_col);
   const uint32_t first = panel * kPanelRows, n_out = std::min(kPanelRows, rank_of(op.ranks, block) - first);
   const uint8_t* weights = m.panel(block.place, panel) + size_t{first_col} * kPanelRows * sizeof(float);
-  for (uint32_t i = 0; i < block.n_rows; i += kMaxDotRows) {
-    const uint32_t n_rows = std::min(kMaxDotRows, block.n_rows - i);
+  for (uint32_t i = 0; i < block.n_rows; i += kernels_.dot_rows) {
+    const uint32_t n_rows = std::min(kernels_.dot_rows, block.n_rows - i);
     const AdapterRows& list = adapter_rows(op.rows);
     const float* rows[kMaxDotRows];
     for (uint32_t r = 0; r < n_rows; ++r) rows[r] = act(op.in, list.row(block.first + i + r)) + first_col;
@@ -49,11 +49,11 @@ void Walker::run(const AdapterDownOp& op, const Hints&, uint32_t member) {
   });
 }
 
-// Adds to outputs [first, first + n) of up to kMaxDotRows of the block's rows, from its row `begin` on.
+// Adds to outputs [first, first + n) of up to dot_rows of the block's rows, from its row `begin` on.
 void Walker::add_up(const AdapterUpOp& op, const AdapterBlock& block, uint32_t begin, uint32_t first,
                     uint32_t n) const {
   const PanelMatrix& m = matrix(op.up);
-  const uint32_t n_rows = std::min(kMaxDotRows, block.n_rows - begin), rank = rank_of(op.ranks, block);
+  const uint32_t n_rows = std::min(kernels_.dot_rows, block.n_rows - begin), rank = rank_of(op.ranks, block);
   const AdapterRows& list = adapter_rows(op.rows);
   float sums[kMaxDotRows][kMaxAdapterRank];
   const float* rows[kMaxDotRows];
@@ -81,7 +81,7 @@ void Walker::run(const AdapterUpOp& op, const Hints&, uint32_t member) {
     const AdapterBlock& block = list.blocks()[item / n_parts];
     const uint32_t first = item % n_parts * n_each, n = std::min(n_each, n_cols - first);
     if (rank_of(op.ranks, block) > 0) {
-      for (uint32_t i = 0; i < block.n_rows; i += kMaxDotRows) add_up(op, block, i, first, n);
+      for (uint32_t i = 0; i < block.n_rows; i += kernels_.dot_rows) add_up(op, block, i, first, n);
     }
     for (uint32_t i = 0; op.changes_all() && i < block.n_rows; ++i) {
       activate(op, act(op.out, list.row(block.first + i)) + first, n);

@@ -147,72 +147,81 @@ void Walker::finish_expert_rows(const ExpertsOp& op, WeightId bias, const Expert
 }
 
 // A group's slots can outnumber max_rows only if an expert were chosen twice for a row, which route never does.
-void Walker::expert_gates(const ExpertsOp& op, uint32_t item, uint32_t member) {
+void Walker::expert_gates(const ExpertsOp& op, const ExpertGroup& group, PairRange pairs, uint32_t member) {
   const PanelMatrix& gate = matrix(op.gate);
-  const uint32_t n_items = n_pairs(gate), pair = item % n_items;
-  const ExpertGroup& group = groups_[item / n_items];
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
-  float* g = scratch_.accumulators(member, 0);
-  multiply_pair(kernels_, gate, group.expert, pair, {act(op.in), &scratch_.prepared()}, list, g, scratch_.tile(member));
-  const uint32_t first = pair * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
-  finish_expert_rows(op, op.gate_bias, group, first, n, g);
-  for (uint32_t i = 0; i < group.n_slots; ++i) {
-    kernels_.map(map_kind(op.activation), g + size_t{i} * kPairRows, n);
-    float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * gate.n_rows + first;
-    std::copy_n(g + size_t{i} * kPairRows, n, out);
-  }
-}
-
-void Walker::expert_hidden(const ExpertsOp& op, uint32_t item, uint32_t member) {
-  const PanelMatrix& up = matrix(op.up);
-  const uint32_t n_items = n_pairs(up), pair = item % n_items;
-  const ExpertGroup& group = groups_[item / n_items];
-  const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
-  if (!has_mixed_forms(op)) expert_gates(op, item, member);
-  float* u = scratch_.accumulators(member, 1);
-  multiply_pair(kernels_, up, group.expert, pair, {act(op.in), &scratch_.prepared()}, list, u, scratch_.tile(member));
-  const uint32_t first = pair * kPairRows, n = std::min(kPairRows, up.n_rows - first);
-  finish_expert_rows(op, op.up_bias, group, first, n, u);
-  const MapKind up_kind = op.activation == Activation::kClampedSwiglu ? MapKind::kClampedPlusOne : MapKind::kNone;
-  for (uint32_t i = 0; i < group.n_slots; ++i) {
-    kernels_.map(up_kind, u + size_t{i} * kPairRows, n);
-    float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * up.n_rows + first;
-    for (uint32_t j = 0; j < n; ++j) out[j] *= u[size_t{i} * kPairRows + j];
-  }
-}
-
-void Walker::expert_outputs(const ExpertsOp& op, uint32_t item, uint32_t member) {
-  const PanelMatrix& down = matrix(op.down);
-  const uint32_t n_items = n_pairs(down), pair = item % n_items;
-  const ExpertGroup& group = groups_[item / n_items];
-  const RowList list{slots_.data() + group.first, group.n_decode, group.n_slots};
+  const Operand in{act(op.in), &scratch_.prepared(), set_of(row_list(Rows::kAll))};
   float* acc = scratch_.accumulators(member, 0);
-  multiply_pair(kernels_, down, group.expert, pair, {scratch_.hidden(), &scratch_.prepared_hidden()}, list, acc,
-                scratch_.tile(member));
-  const uint32_t first = pair * kPairRows, n = std::min(kPairRows, down.n_rows - first);
-  for (uint32_t i = 0; i < group.n_slots; ++i) {
-    float* out = scratch_.partial() + size_t{slots_[group.first + i]} * down.n_rows + first;
-    std::copy_n(acc + size_t{i} * kPairRows, n, out);
+  multiply_pairs(kernels_, gate, group.expert, pairs, in, list, acc, scratch_.products(member));
+  for (uint32_t p = 0; p < pairs.n; ++p) {
+    const uint32_t first = (pairs.first + p) * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
+    float* g = sums_of(acc, list, p);
+    finish_expert_rows(op, op.gate_bias, group, first, n, g);
+    for (uint32_t i = 0; i < group.n_slots; ++i) {
+      kernels_.map(map_kind(op.activation), g + size_t{i} * kPairRows, n);
+      float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * gate.n_rows + first;
+      std::copy_n(g + size_t{i} * kPairRows, n, out);
+    }
+  }
+}
+
+void Walker::expert_hidden(const ExpertsOp& op, const ExpertGroup& group, PairRange pairs, uint32_t member) {
+  const PanelMatrix& up = matrix(op.up);
+  const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
+  const Operand in{act(op.in), &scratch_.prepared(), set_of(row_list(Rows::kAll))};
+  if (!has_mixed_forms(op)) expert_gates(op, group, pairs, member);
+  float* acc = scratch_.accumulators(member, 1);
+  multiply_pairs(kernels_, up, group.expert, pairs, in, list, acc, scratch_.products(member));
+  const MapKind up_kind = op.activation == Activation::kClampedSwiglu ? MapKind::kClampedPlusOne : MapKind::kNone;
+  for (uint32_t p = 0; p < pairs.n; ++p) {
+    const uint32_t first = (pairs.first + p) * kPairRows, n = std::min(kPairRows, up.n_rows - first);
+    float* u = sums_of(acc, list, p);
+    finish_expert_rows(op, op.up_bias, group, first, n, u);
+    for (uint32_t i = 0; i < group.n_slots; ++i) {
+      kernels_.map(up_kind, u + size_t{i} * kPairRows, n);
+      float* out = scratch_.hidden() + size_t{slots_[group.first + i]} * up.n_rows + first;
+      for (uint32_t j = 0; j < n; ++j) out[j] *= u[size_t{i} * kPairRows + j];
+    }
+  }
+}
+
+void Walker::expert_outputs(const ExpertsOp& op, const ExpertGroup& group, PairRange pairs, uint32_t member) {
+  const PanelMatrix& down = matrix(op.down);
+  const RowList list{slots_.data() + group.first, group.n_decode, group.n_slots};
+  const RowSet slots{batch_->n_decode_rows * op.n_used, batch_->n_rows() * op.n_used};
+  const Operand in{scratch_.hidden(), &scratch_.prepared_hidden(), slots};
+  float* acc = scratch_.accumulators(member, 0);
+  multiply_pairs(kernels_, down, group.expert, pairs, in, list, acc, scratch_.products(member));
+  for (uint32_t p = 0; p < pairs.n; ++p) {
+    const uint32_t first = (pairs.first + p) * kPairRows, n = std::min(kPairRows, down.n_rows - first);
+    for (uint32_t i = 0; i < group.n_slots; ++i) {
+      float* out = scratch_.partial() + size_t{slots_[group.first + i]} * down.n_rows + first;
+      std::copy_n(sums_of(acc, list, p) + size_t{i} * kPairRows, n, out);
+    }
   }
 }
 
 void Walker::run(const ExpertsOp& op, const Hints&, uint32_t member) {
   const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up), &down = matrix(op.down);
   const RowList rows = row_list(Rows::kAll);
-  // A pair of panels of one chosen expert is an item; the groups are known once rows are prepared.
-  const auto n_items = [&](const PanelMatrix& m) { return static_cast<uint32_t>(groups_.size()) * n_pairs(m); };
+  // Some pairs of panels of one chosen expert are an item; the groups are known once rows are prepared.
+  const auto share_pairs = [&](const PanelMatrix& m, auto method) {
+    const PairItems items = pair_items(m, rows);
+    share(static_cast<uint32_t>(groups_.size()) * items.n_each(), member,
+          [&](uint32_t item) { (this->*method)(op, groups_[item / items.n_each()], items.range(item), member); });
+  };
   if (member == 0) group_by_expert(op);
   if (has_mixed_forms(op)) {
     prepare(op.in, gate, rows, member);
-    share(n_items(gate), member, [&](uint32_t item) { expert_gates(op, item, member); });
+    share_pairs(gate, &Walker::expert_gates);
     team_.barrier();
   }
   prepare(op.in, up, rows, member);
-  share(n_items(up), member, [&](uint32_t item) { expert_hidden(op, item, member); });
+  share_pairs(up, &Walker::expert_hidden);
   team_.barrier();
   const RowList slots{identity_.data(), rows.n_decode * op.n_used, rows.n_rows * op.n_used};
   prepare_rows(scratch_.prepared_hidden(), scratch_.hidden(), down, slots, member);
-  share(n_items(down), member, [&](uint32_t item) { expert_outputs(op, item, member); });
+  share_pairs(down, &Walker::expert_outputs);
   team_.barrier();
   share(rows.n_rows, member, [&](uint32_t r) {
     for (uint32_t k = 0; k < op.n_used; ++k) {

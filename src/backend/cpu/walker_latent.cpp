@@ -28,16 +28,22 @@ void Walker::run(const HeadLinearOp& op, const Hints&, uint32_t member) {
       for (uint32_t r = 0; r < n_rows; ++r) head_slots_[size_t{h} * n_rows + r] = r * op.n_heads + h;
     }
   }
-  prepare_rows(scratch_.prepared_heads(), parts, m, {identity_.data(), n_decode * op.n_heads, n_rows * op.n_heads},
-               member);
+  const RowList slots{identity_.data(), n_decode * op.n_heads, n_rows * op.n_heads};
+  prepare_rows(scratch_.prepared_heads(), parts, m, slots, member);
+  const Operand in{parts, &scratch_.prepared_heads(), set_of(slots)};
   float* acc = scratch_.accumulators(member, 0);
-  share(op.n_heads * n_pairs(m), member, [&](uint32_t item) {
-    const uint32_t head = item / n_pairs(m), pair = item % n_pairs(m);
+  const PairItems items = pair_items(m, row_list(Rows::kAll));
+  share(op.n_heads * items.n_each(), member, [&](uint32_t item) {
+    const uint32_t head = item / items.n_each();
+    const PairRange pairs = items.range(item);
     const RowList list{&head_slots_[size_t{head} * n_rows], n_decode, n_rows};
-    multiply_pair(kernels_, m, head, pair, {parts, &scratch_.prepared_heads()}, list, acc, scratch_.tile(member));
-    const uint32_t first = pair * kPairRows, n = std::min(kPairRows, m.n_rows - first);
-    for (uint32_t r = 0; r < n_rows; ++r) {
-      std::copy_n(acc + size_t{r} * kPairRows, n, act(op.out, r) + size_t{head} * op.out_width + first);
+    multiply_pairs(kernels_, m, head, pairs, in, list, acc, scratch_.products(member));
+    for (uint32_t p = 0; p < pairs.n; ++p) {
+      const uint32_t first = (pairs.first + p) * kPairRows, n = std::min(kPairRows, m.n_rows - first);
+      for (uint32_t r = 0; r < n_rows; ++r) {
+        const float* from = sums_of(acc, list, p) + size_t{r} * kPairRows;
+        std::copy_n(from, n, act(op.out, r) + size_t{head} * op.out_width + first);
+      }
     }
   });
 }

@@ -46,9 +46,8 @@ MapKind map_kind(Activation activation) {
 void Walker::prepare_rows(PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list,
                           uint32_t member) {
   share(list.n_rows, member, [&](uint32_t r) {
-    const bool decode = r < list.n_decode;
-    if (m.is_plain() && decode) return;  // such rows are read as they are
-    to.prepare(kernels_, m, decode, source + size_t{r} * m.n_cols, r);
+    if (m.is_plain() && r < list.n_decode) return;  // such rows are read as they are
+    to.prepare(kernels_, m, set_of(list), source + size_t{r} * m.n_cols, r);
   });
   team_.barrier();
 }
@@ -89,47 +88,65 @@ void Walker::run(const LinearOp& op, const Hints& hints, uint32_t member) {
   const PanelMatrix& m = matrix(op.weight);
   const RowList list = row_list(op.rows);
   if (hints.prepares) prepare(op.in, m, list, member);
-  const Operand in{act(op.in), &scratch_.prepared()};
+  const Operand in{act(op.in), &scratch_.prepared(), set_of(list)};
   float* acc = scratch_.accumulators(member, 0);
-  const auto multiply = [&](uint32_t pair) {
-    multiply_pair(kernels_, m, 0, pair, in, list, acc, scratch_.tile(member));
-    finish_linear(op, list, pair, acc);
-  };
-  share(n_pairs(m), member, multiply);
+  const PairItems items = pair_items(m, list);
+  share(items.n_each(), member, [&](uint32_t item) {
+    const PairRange pairs = items.range(item);
+    multiply_pairs(kernels_, m, 0, pairs, in, list, acc, scratch_.products(member));
+    for (uint32_t p = 0; p < pairs.n; ++p) finish_linear(op, list, pairs.first + p, sums_of(acc, list, p));
+  });
 }
 
+// Where up reads the rows in another form than gate, they are prepared once for each, and the gate's values, activated,
+// wait in op.out.
 void Walker::run(const GatedLinearOp& op, const Hints&, uint32_t member) {
   const PanelMatrix &gate = matrix(op.gate), &up = matrix(op.up);
   const RowList list = row_list(Rows::kAll);
-  const Operand in{act(op.in), &scratch_.prepared()};
+  const Operand in{act(op.in), &scratch_.prepared(), set_of(list)};
   float *g = scratch_.accumulators(member, 0), *u = scratch_.accumulators(member, 1);
-  const bool mixed =
-      prefill_form(kernels_, gate) != prefill_form(kernels_, up);  // the rows are then prepared once for each
+  const auto n_outputs = [&](uint32_t pair) { return std::min(kPairRows, up.n_rows - pair * kPairRows); };
+  const auto multiply_gate = [&](PairRange pairs) {
+    multiply_pairs(kernels_, gate, 0, pairs, in, list, g, scratch_.products(member));
+    for (uint32_t p = 0; p < pairs.n; ++p) {
+      for (uint32_t r = 0; r < list.n_rows; ++r) {
+        float* y = sums_of(g, list, p) + size_t{r} * kPairRows;
+        kernels_.map(map_kind(op.activation), y, n_outputs(pairs.first + p));
+      }
+    }
+  };
+  const bool mixed = prefill_form(kernels_, gate) != prefill_form(kernels_, up);
   if (mixed) {
     prepare(op.in, gate, list, member);
-    share(n_pairs(gate), member, [&](uint32_t pair) {
-      multiply_pair(kernels_, gate, 0, pair, in, list, g, scratch_.tile(member));
-      const uint32_t first = pair * kPairRows, n = std::min(kPairRows, gate.n_rows - first);
-      for (uint32_t r = 0; r < list.n_rows; ++r) {
-        kernels_.map(map_kind(op.activation), g + size_t{r} * kPairRows, n);
-        std::copy_n(g + size_t{r} * kPairRows, n, act(op.out, r) + first);
+    const PairItems items = pair_items(gate, list);
+    share(items.n_each(), member, [&](uint32_t item) {
+      const PairRange pairs = items.range(item);
+      multiply_gate(pairs);
+      for (uint32_t p = 0; p < pairs.n; ++p) {
+        const uint32_t pair = pairs.first + p;
+        for (uint32_t r = 0; r < list.n_rows; ++r) {
+          std::copy_n(sums_of(g, list, p) + size_t{r} * kPairRows, n_outputs(pair), act(op.out, r) + pair * kPairRows);
+        }
       }
     });
     team_.barrier();
   }
   prepare(op.in, up, list, member);
-  const auto multiply = [&](uint32_t pair) {
-    const uint32_t first = pair * kPairRows, n = std::min(kPairRows, up.n_rows - first);
-    if (!mixed) multiply_pair(kernels_, gate, 0, pair, in, list, g, scratch_.tile(member));
-    multiply_pair(kernels_, up, 0, pair, in, list, u, scratch_.tile(member));
-    for (uint32_t r = 0; r < list.n_rows; ++r) {
-      const size_t at = size_t{r} * kPairRows;
-      float* out = act(op.out, r) + first;
-      if (!mixed) kernels_.map(map_kind(op.activation), g + at, n);
-      for (uint32_t i = 0; i < n; ++i) out[i] = (mixed ? out[i] : g[at + i]) * u[at + i];
+  const PairItems items = pair_items(up, list);
+  share(items.n_each(), member, [&](uint32_t item) {
+    const PairRange pairs = items.range(item);
+    if (!mixed) multiply_gate(pairs);
+    multiply_pairs(kernels_, up, 0, pairs, in, list, u, scratch_.products(member));
+    for (uint32_t p = 0; p < pairs.n; ++p) {
+      const uint32_t first = (pairs.first + p) * kPairRows, n = n_outputs(pairs.first + p);
+      for (uint32_t r = 0; r < list.n_rows; ++r) {
+        const float* gates = sums_of(g, list, p) + size_t{r} * kPairRows;
+        const float* ups = sums_of(u, list, p) + size_t{r} * kPairRows;
+        float* out = act(op.out, r) + first;
+        for (uint32_t i = 0; i < n; ++i) out[i] = (mixed ? out[i] : gates[i]) * ups[i];
+      }
     }
-  };
-  share(n_pairs(up), member, multiply);
+  });
 }
 
 }  // namespace realizar::cpu

@@ -148,7 +148,7 @@ RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActGroup* const
   constexpr int n_vectors = 8 / L.n_subs();
   for (int s = 0; s < L.n_subs(); ++s) {
     const ScaleMin w = load_scales<L>(group, s);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const ActGroup& act = rows[r][g];
       const I dots = dot_vectors<L.max_code, n_vectors>(code + n_vectors * s, act.quants + 16 * s);
@@ -180,18 +180,12 @@ void dot_rows(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows
   for (int r = 0; r < kRows; ++r) store(y + 16 * r, acc[r]);
 }
 
-template <PanelLayout L>
+template <PanelLayout L, int kRows = kDotRows>
 void dot(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uint32_t n_rows, float* y) {
-  switch (n_rows) {
-    case 1:
-      return dot_rows<L, 1>(panel, n_cols, rows, y);
-    case 2:
-      return dot_rows<L, 2>(panel, n_cols, rows, y);
-    case 3:
-      return dot_rows<L, 3>(panel, n_cols, rows, y);
-    default:
-      return dot_rows<L, 4>(panel, n_cols, rows, y);
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) return dot<L, kRows - 1>(panel, n_cols, rows, n_rows, y);
   }
+  dot_rows<L, kRows>(panel, n_cols, rows, y);
 }
 
 struct CodeGroup {
@@ -252,7 +246,12 @@ void gemm_int8(const void* tile, uint32_t n, const ActGroup* const* rows, uint32
   const auto& codes = *static_cast<const CodeTile*>(tile);
   uint32_t r = 0;
   for (; r + kInt8Rows <= n_rows; r += kInt8Rows) gemm_int8_rows<L, kInt8Rows>(codes, n, rows + r, acc + 32 * r, first);
-  for (; r < n_rows; ++r) gemm_int8_rows<L, 1>(codes, n, rows + r, acc + 32 * r, first);
+  for (; r + 4 <= n_rows; r += 4) gemm_int8_rows<L, 4>(codes, n, rows + r, acc + 32 * r, first);
+  if (r + 2 <= n_rows) {
+    gemm_int8_rows<L, 2>(codes, n, rows + r, acc + 32 * r, first);
+    r += 2;
+  }
+  if (r < n_rows) gemm_int8_rows<L, 1>(codes, n, rows + r, acc + 32 * r, first);
 }
 
 // The scale and the minimum in full, as they are to be added to.

@@ -5,8 +5,14 @@
 
 constexpr uint32_t kAmxRows = 32;
 
-// acc [32][32] += rows . tiles; rows lie `stride` bytes apart.
-inline void multiply_tiles(const uint8_t* w0, const uint8_t* w1, uint32_t n, const uint8_t* rows, size_t stride,
+// Where 32 rows of activations lie, in bytes: how far a row is from the one before it, the 17th from the first, and a
+// row's next 32 columns from those before them.
+struct RowPlaces {
+  size_t row, block, columns;
+};
+
+// acc [32][32] += rows . tiles.
+inline void multiply_tiles(const uint8_t* w0, const uint8_t* w1, uint32_t n, const uint8_t* rows, RowPlaces places,
                            float* acc, bool first) {
   constexpr size_t kAccStride = 32 * sizeof(float);
   if (first) {
@@ -20,9 +26,9 @@ inline void multiply_tiles(const uint8_t* w0, const uint8_t* w1, uint32_t n, con
     tile_load<2>(acc + 16 * 32, kAccStride);
     tile_load<3>(acc + 16 * 32 + 16, kAccStride);
   }
-  for (uint32_t c = 0; c < n; c += 32) {
-    tile_load<4>(rows + size_t{2} * c, stride);
-    tile_load<5>(rows + 16 * stride + size_t{2} * c, stride);
+  for (uint32_t c = 0; c < n; c += 32, rows += places.columns) {
+    tile_load<4>(rows, places.row);
+    tile_load<5>(rows + places.block, places.row);
     tile_load<6>(w0 + size_t{32} * c, 64);
     tile_load<7>(w1 + size_t{32} * c, 64);
     tile_dot<0, 4, 6>();
@@ -50,10 +56,10 @@ constexpr uint32_t kGatheredCols = 512;
 void gemm_bf16_amx(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
                    float* acc, bool first) {
   const auto *w0 = static_cast<const uint8_t*>(tile0), *w1 = static_cast<const uint8_t*>(tile1);
-  tile_configure();
   if (n_rows == kAmxRows && are_evenly_spaced(rows, n_rows)) {
     const auto* x = static_cast<const uint8_t*>(rows[0]);
-    multiply_tiles(w0, w1, n, x, static_cast<size_t>(static_cast<const uint8_t*>(rows[1]) - x), acc, first);
+    const auto stride = static_cast<size_t>(static_cast<const uint8_t*>(rows[1]) - x);
+    multiply_tiles(w0, w1, n, x, {stride, 16 * stride, 64}, acc, first);
     return;
   }
   alignas(64) uint8_t gathered[kAmxRows * kGatheredCols * 2];
@@ -67,9 +73,16 @@ void gemm_bf16_amx(const void* tile0, const void* tile1, uint32_t n, const void*
     for (uint32_t r = 0; r < n_rows; ++r) {
       __builtin_memcpy(gathered + r * row_bytes, static_cast<const uint8_t*>(rows[r]) + size_t{2} * col, row_bytes);
     }
-    multiply_tiles(w0 + size_t{32} * col, w1 + size_t{32} * col, n_cols, gathered, row_bytes, sums, first && col == 0);
+    multiply_tiles(w0 + size_t{32} * col, w1 + size_t{32} * col, n_cols, gathered, {row_bytes, 16 * row_bytes, 64},
+                   sums, first && col == 0);
   }
   __builtin_memcpy(acc, sums, sum_bytes);
+}
+
+void gemm_row_tiles_amx(const void* tile0, const void* tile1, uint32_t n, const uint8_t* rows, size_t stride,
+                        float* acc, bool first) {
+  multiply_tiles(static_cast<const uint8_t*>(tile0), static_cast<const uint8_t*>(tile1), n, rows,
+                 {64, kRowTileBytes, stride}, acc, first);
 }
 
 // kernels.h's peak loops count 16 lanes times 16 chains a step; a product of tiles is 16 times that.

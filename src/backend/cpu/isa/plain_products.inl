@@ -30,7 +30,7 @@ void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const float* const* r
 #pragma GCC unroll 4
       for (uint32_t k = 0; k < 4; ++k) {
         const F w = load_plain<kType>(panel, c + k);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < kRows; ++r) a[r] = fma(w, set1(rows[r][c + k]), a[r]);
       }
     }
@@ -43,18 +43,12 @@ void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const float* const* r
   for (int r = 0; r < kRows; ++r) store(y + 16 * r, sums[r]);
 }
 
-template <TypeId kType>
+template <TypeId kType, int kRows = kDotRows>
 void dot_plain(const uint8_t* panel, uint32_t n_cols, const float* const* rows, uint32_t n_rows, float* y) {
-  switch (n_rows) {
-    case 1:
-      return dot_plain_rows<kType, 1>(panel, n_cols, rows, y);
-    case 2:
-      return dot_plain_rows<kType, 2>(panel, n_cols, rows, y);
-    case 3:
-      return dot_plain_rows<kType, 3>(panel, n_cols, rows, y);
-    default:
-      return dot_plain_rows<kType, 4>(panel, n_cols, rows, y);
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) return dot_plain<kType, kRows - 1>(panel, n_cols, rows, n_rows, y);
   }
+  dot_plain_rows<kType, kRows>(panel, n_cols, rows, y);
 }
 
 template <TypeId kType>
@@ -109,16 +103,19 @@ void gemm_f32(const void* tile0, const void* tile1, uint32_t n, const void* cons
 }
 
 #if defined(RZ_BF16)
-void to_bf16(const float* x, uint32_t n, uint16_t* y) {
-  for (uint32_t i = 0; i + 16 <= n; i += 16) store_bf16(y + i, load(x + i));
+void to_bf16(const float* x, uint32_t n, uint16_t* y, size_t stride) {
+  for (uint32_t i = 0; i + 16 <= n; i += 16) {
+    store_bf16(y + i / kTileDepth * stride + i % kTileDepth, load(x + i));
+  }
 }
 
-void split_bf16(const float* x, uint32_t n, uint16_t* high, uint16_t* low) {
+void split_bf16(const float* x, uint32_t n, uint16_t* high, uint16_t* low, size_t stride) {
   for (uint32_t i = 0; i + 16 <= n; i += 16) {
+    const size_t at = i / kTileDepth * stride + i % kTileDepth;
     const F value = load(x + i);
     const F rounded = round_bf16(value);
-    store_bf16(high + i, rounded);
-    store_bf16(low + i, sub(value, rounded));
+    store_bf16(high + at, rounded);
+    store_bf16(low + at, sub(value, rounded));
   }
 }
 

@@ -9,6 +9,8 @@ struct B {
   __m256i v[2];
 };
 
+constexpr int kDotRows = 4;
+constexpr int kDirectRows = 8;
 constexpr int kGemmRows = 3;
 constexpr int kInt8Rows = 4;
 constexpr int kValueVectors = 1;

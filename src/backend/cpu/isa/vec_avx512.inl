@@ -9,6 +9,8 @@ struct B {
   __m512i v;
 };
 
+constexpr int kDotRows = 8;
+constexpr int kDirectRows = 48;
 constexpr int kGemmRows = 12;
 constexpr int kInt8Rows = 8;
 constexpr int kValueVectors = 4;

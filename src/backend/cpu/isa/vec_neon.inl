@@ -9,6 +9,8 @@ struct B {
   uint8x16_t v[4];
 };
 
+constexpr int kDotRows = 4;
+constexpr int kDirectRows = 8;
 constexpr int kGemmRows = 2;
 constexpr int kInt8Rows = 4;
 constexpr int kValueVectors = 1;

@@ -9,6 +9,8 @@ struct B {
   uint8_t v[64];
 };
 
+constexpr int kDotRows = 4;
+constexpr int kDirectRows = 8;
 constexpr int kGemmRows = 4;
 constexpr int kInt8Rows = 4;
 constexpr int kValueVectors = 1;
