@@ -111,16 +111,11 @@ bool read_anywhere(TypeId type, const std::byte* src, float* dst, size_t n) {
 __attribute__((target("avx2"))) bool read_with_avx2(TypeId type, const std::byte* src, float* dst, size_t n) {
   return read_values(type, src, dst, n);
 }
-#endif
-
 bool has_avx2() {
-#if defined(__x86_64__)
   static const bool has = cpu_features().avx2;
   return has;
-#else
-  return false;
-#endif
 }
+#endif
 
 using FitRow = void (*)(const float* x, const float* weights, std::byte* dst, size_t n);
 
