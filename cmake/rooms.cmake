@@ -7,9 +7,11 @@ if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_
    OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15))
   list(APPEND RZ_WARNINGS -Werror)
 endif()
+# Vectors of eight floats are passed only between functions of one file.
+list(APPEND RZ_WARNINGS -Wno-psabi)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # -Wrestrict reports std::string's operator+ falsely in GCC 12 (GCC bug 105651).
-  list(APPEND RZ_WARNINGS -Wno-psabi -Wno-restrict)
+  list(APPEND RZ_WARNINGS -Wno-restrict)
 endif()
 
 # Of files that are written for AVX-512. GCC 12's own intrinsics read a variable on purpose before it is set (GCC bug
