@@ -169,7 +169,11 @@ Result<ModelName> parse_name(std::string_view text) {
   const auto parts = split(tagged.path, '/');
   const bool has_host = parts.size() > 1 && parts[0].find('.') != std::string_view::npos;
   if (has_host) return parse_with_host(text, parts[0], text.substr(parts[0].size() + 1));
-  if (parts.size() > 2) return wrong_name(text, "expected NAME[:TAG], hf:OWNER/REPOSITORY, ollama:NAME or a URL");
+  // With a tag, a name of these words would read as a name of another kind.
+  const bool is_scheme = text == "hf" || text == "ollama";
+  if (parts.size() > 2 || is_scheme) {
+    return wrong_name(text, "expected NAME[:TAG], hf:OWNER/REPOSITORY, ollama:NAME or a URL");
+  }
   ModelName name{NameKind::kLocal,
                  parts.size() == 2 ? std::string(parts[0]) : "",
                  std::string(parts.back()),

@@ -91,6 +91,7 @@ TEST(Name, HasAManifestOfItsOwn) {
   EXPECT_EQ(*name_of_manifest(manifest_path(*url), "https://example.com/b.gguf"), *url);
   EXPECT_FALSE(name_of_manifest(manifest_path(*url), "https://example.com/other.gguf").ok());
   EXPECT_FALSE(name_of_manifest("local/_/mine", "").ok());
+  for (const char* scheme : {"hf", "ollama"}) EXPECT_FALSE(parse_name(scheme).ok()) << scheme;
   EXPECT_FALSE(name_of_manifest("elsewhere/_/mine/latest.json", "").ok());
 }
 
