@@ -334,7 +334,7 @@ class Analyzer {
     uint64_t size = 1;
     for (const ExprId child : e.children) size += out_.expr_size[child];
     if (e.kind == ExprKind::kLiteral) size += e.bytes.size();
-    if (e.kind == ExprKind::kClass && e.ranges.back().last > 0x7F) size += 6;
+    if (e.kind == ExprKind::kClass && !e.ranges.empty() && e.ranges.back().last > 0x7F) size += 6;
     if (e.kind == ExprKind::kRule)
       size += out_.rule_recursive[e.rule] ? kHuge : out_.expr_size[rules_.rules[e.rule].body];
     if (e.kind == ExprKind::kRepeat) size *= e.max == kUnbounded ? std::max(e.min, 1u) : e.max;
