@@ -344,6 +344,10 @@ Result<RuleSet> parse_lark(std::string_view source, const std::string& path) {
   }
   RZ_TRY(std::vector<LarkToken> tokens, lark_tokens(source, path));
   RZ_TRY(RuleSet rules, LarkParser(std::move(tokens), path).run());
+  const auto is_empty_class = [](const Expr& e) { return e.kind == ExprKind::kClass && e.ranges.empty(); };
+  if (std::any_of(rules.exprs.begin(), rules.exprs.end(), is_empty_class)) {
+    return invalid_argument(path + ": a class of characters matches none", path);
+  }
   const auto usable = analyze_rules(rules, Deadline(Limits().compile_timeout_ms));
   if (!usable.ok()) return invalid_argument(path + ": " + usable.error().message, path);
   return rules;
