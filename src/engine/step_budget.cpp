@@ -8,18 +8,24 @@ namespace realizar::engine {
 namespace {
 
 // Below 2, so that the noise of single steps stays within twice the time.
-constexpr double kStretch = 1.7;
+constexpr double kStretch = 1.8;
 constexpr double kMaxStretch = 3.5;
 constexpr double kBacklog = 4;  // how much further prompts stretch a step, shared by the decoding sequences
 constexpr double kWorth = 7;
 
 constexpr uint32_t kStart = 16;  // tokens of a chunk where nothing is known
 constexpr double kLeast = 4;     // and at least
-constexpr double kGrowth = 4;    // between a chunk and the largest one of late: a wrong guess costs one step
+// Between a chunk and the largest one of late: a wrong guess costs one step. The second where it is not known yet what
+// is fixed, so that an interruption alone does not make chunks large.
+constexpr double kGrowth = 4, kFirstGrowth = 2;
 constexpr double kForgets = 0.98;
 
+constexpr uint32_t kFew = 32;     // tokens of a small chunk, at most
+constexpr double kFaster = 1.25;  // how much faster large chunks must be read than small ones
+
 // Every eighth chunk is of another size, half as a rule: two sizes tell the fixed part from the tokens'. A small one
-// says little, and is doubled where its costs are not known well.
+// says little, and is doubled where its costs are not known well. Every second time a large one is a small one, which
+// may be read as fast by now.
 constexpr uint32_t kTrials = 8;
 constexpr double kSmall = 64;
 
@@ -86,18 +92,30 @@ void StepBudget::adopt_cost(Kind& kind) const {
   }
 }
 
+bool StepBudget::Kind::is_worth_large_chunks() const {
+  return few_tokens_per_ms == 0 || many_tokens_per_ms == 0 || many_tokens_per_ms > kFaster * few_tokens_per_ms;
+}
+
+double StepBudget::trial_chunk(const Kind& kind, double n_tokens) {
+  if (n_tokens < kSmall && !kind.mixed.is_split_known()) return 2 * n_tokens;
+  const bool is_second = kind.n_mixed / kTrials % 2 == 1;
+  return is_second && n_tokens > kFew ? kFew / 2 : std::max(n_tokens / 2, 1.0);
+}
+
 uint32_t StepBudget::chunk(const Kind& kind, uint32_t n_waiting) const {
   const double n_fixed = kind.n_fixed_tokens();
   const double n_even = (stretch_ * kind.decode_ms - kind.mixed.fixed_ms()) / kind.mixed.token_ms();
-  const double n_most = std::min<double>(max_tokens_, kGrowth * std::max<double>(n_tried_, kStart));
-  double n_tokens = std::clamp(std::max(n_even, kWorth * n_fixed), std::min(kLeast, n_most), n_most);
+  const double n_shared = kWorth * n_fixed;
+  const double n_worth = n_shared <= kFew || kind.is_worth_large_chunks() ? n_shared : 0;
+  const double growth = kind.mixed.is_split_known() ? kGrowth : kFirstGrowth;
+  const double n_most = std::min<double>(max_tokens_, growth * std::max<double>(n_tried_, kStart));
+  const double n_tokens = std::clamp(std::max(n_even, n_worth), std::min(kLeast, n_most), n_most);
   if (kind.n_mixed % kTrials == kTrials - 1) {
-    const bool is_doubled = n_tokens < kSmall && !kind.mixed.is_split_known();
-    n_tokens = is_doubled ? std::min(2 * n_tokens, n_most) : std::max(n_tokens / 2, 1.0);
-  } else if (n_waiting > n_tokens && n_waiting <= std::min(n_tokens + n_fixed, n_most)) {
-    n_tokens = n_waiting;  // the rest costs less than a step of its own would cost before its first token
+    return static_cast<uint32_t>(std::min(trial_chunk(kind, n_tokens), n_most));
   }
-  return static_cast<uint32_t>(n_tokens);
+  // The rest costs less than a step of its own would cost before its first token.
+  const bool takes_rest = n_waiting > n_tokens && n_waiting <= std::min(n_tokens + n_fixed, n_most);
+  return takes_rest ? n_waiting : static_cast<uint32_t>(n_tokens);
 }
 
 void StepBudget::observe(const StepWork& work, double ms) {
@@ -134,8 +152,18 @@ void StepBudget::learn_mixed(Kind& kind, uint32_t n_tokens, double ms) {
   ++kind.n_mixed;
   n_tried_ = std::max<double>(n_tried_ * kForgets, n_tokens);
   if (kind.n_decodes == 0) return;
+  learn_rate(kind, n_tokens, ms);
   if (kind.mixed.is_known()) return kind.mixed.observe(n_tokens, ms);
   kind.mixed.start(kind.decode_ms, std::max(ms - kind.decode_ms, 0.0) / n_tokens);
+}
+
+// With the steps that make up for what the chunk took beyond the pace. Interruptions only make steps longer, so what is
+// faster counts at once.
+void StepBudget::learn_rate(Kind& kind, uint32_t n_tokens, double ms) const {
+  const double excess_ms = std::max(ms - stretch_ * kind.decode_ms, 0.0);
+  const double seen = n_tokens / (ms + excess_ms / (stretch_ - 1));
+  double& rate = n_tokens <= kFew ? kind.few_tokens_per_ms : kind.many_tokens_per_ms;
+  rate = std::max(seen, rate + (seen - rate) * kNewest);
 }
 
 }  // namespace realizar::engine

@@ -6,7 +6,8 @@
 // wait for each decoding sequence. The objective:
 // - The time between tokens is S x D on average. Steps of S x D each take what fits, where that is worth F.
 // - Where it is not, a chunk is taken at once that is, and steps that only decode make up for the time.
-// - kWorth x F / c tokens are worth it: F is then at most 1 / (1 + kWorth) of what the chunk adds to the step.
+// - kWorth x F / c tokens are worth it: F is then at most 1 / (1 + kWorth) of what the chunk adds to the step. Where
+//   small chunks were read as fast, F is none that they have, and they are taken.
 #pragma once
 
 #include <array>
@@ -64,16 +65,20 @@ class StepBudget {
     uint32_t n_mixed_since = 0;  // steps with prompt tokens since the last of those
     uint32_t n_mixed = 0;
     StepCost mixed;  // of steps with prompt tokens; its fixed part contains decode_ms
+    double few_tokens_per_ms = 0, many_tokens_per_ms = 0;  // of small and of large chunks, at the pace
 
     // Prompt tokens that cost as much as any add: F / c.
     double n_fixed_tokens() const;
+    bool is_worth_large_chunks() const;
   };
 
   void adopt_cost(Kind& kind) const;
+  static double trial_chunk(const Kind& kind, double n_tokens);
   uint32_t chunk(const Kind& kind, uint32_t n_waiting) const;
   void observe_prompts_alone(const StepWork& work, double ms);
   void learn_decode(Kind& kind, double ms);
   void learn_mixed(Kind& kind, uint32_t n_tokens, double ms);
+  void learn_rate(Kind& kind, uint32_t n_tokens, double ms) const;
 
   uint32_t max_tokens_;
   double stretch_ = 1;  // of the step that was planned last

@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "engine/step_cost.h"
 
@@ -100,10 +105,10 @@ TEST(StepBudget, ABacklogOfPromptsMakesStepsLonger) {
 TEST(StepBudget, AFixedPartIsSharedByManyTokensAndThePaceIsKeptOnAverage) {
   for (const double fixed_ms : {10.0, 40.0, 200.0, 1000.0}) {
     StepBudget budget(4096);
-    const Settled settled = settle(budget, kOnePrompt, fixed_ms);
-    EXPECT_LT(settled.mean_ms, 1.8 * kDecodeMs) << fixed_ms;
-    // Seven eighths of the time that 1.7 times the pace leaves for prompts go to tokens, less what trials take.
-    EXPECT_GT(settled.tokens_per_ms, 0.75 * 0.7 / 1.7 / kTokenMs) << fixed_ms;
+    const Settled settled = settle(budget, kOnePrompt, fixed_ms, 16000);
+    EXPECT_LT(settled.mean_ms, 1.85 * kDecodeMs) << fixed_ms;
+    // Seven eighths of the time that 1.8 times the pace leaves for prompts go to tokens, less what trials take.
+    EXPECT_GT(settled.tokens_per_ms, 0.7 * 0.8 / 1.8 / kTokenMs) << fixed_ms;
     EXPECT_LT(settled.longest_ms, kDecodeMs + 12 * fixed_ms) << fixed_ms;
   }
 }
@@ -119,7 +124,7 @@ TEST(StepBudget, ChunksDoNotOscillate) {
   }
   std::sort(chunks.begin(), chunks.end());
   EXPECT_LT(chunks[98], chunks[20] * 1.1) << "only the trials, an eighth, are of another size";
-  EXPECT_GE(chunks[0], chunks[50] * 0.45);
+  EXPECT_GE(chunks[8], chunks[50] * 0.45) << "half of the trials are small chunks";
 }
 
 // Costs that change are seen: what comes is what a budget gives that knows nothing else.
@@ -134,14 +139,50 @@ TEST(StepBudget, LearnsAgainWhenCostsChange) {
   }
 }
 
+// Steps of four decode rows and so many prompt tokens, as measured with Llama-3.2-1B's shape in Q4_K_M on two cores of
+// a Zen 4 server: each token of a large chunk costs less than one of a small chunk.
+double measured_ms(double n_prefill) {
+  constexpr std::pair<double, double> kMeasured[] = {{0, 34},   {4, 42.5}, {5, 54},   {8, 62},    {12, 75},   {16, 91},
+                                                     {28, 144}, {44, 239}, {60, 310}, {124, 588}, {252, 1090}};
+  const auto* above = std::find_if(std::begin(kMeasured) + 1, std::end(kMeasured) - 1,
+                                   [=](const auto& point) { return point.first >= n_prefill; });
+  const auto [n0, ms0] = above[-1];
+  const auto [n1, ms1] = *above;
+  return ms0 + (ms1 - ms0) * (n_prefill - n0) / (n1 - n0);
+}
+
+TEST(StepBudget, SmallChunksAreTakenWhereLargeOnesOnlySeemToShareAFixedPart) {
+  for (uint32_t seed = 1; seed <= 100; ++seed) {
+    std::mt19937 random(seed);
+    StepBudget budget(512);
+    budget.observe({0, 128, 0}, 512);
+    std::vector<double> steps_ms;
+    double n_tokens = 0, sum_ms = 0;
+    while (n_tokens < 4000) {
+      const uint32_t n_prefill = budget.plan(kOnePrompt);
+      const bool is_interrupted = std::uniform_real_distribution<>()(random) < 0.02;
+      const double noise = std::exp(std::normal_distribution<>(0, 0.07)(random)) * (is_interrupted ? 3 : 1);
+      steps_ms.push_back(noise * (measured_ms(n_prefill) + n_tokens / 4000 * n_prefill));
+      budget.observe({4, n_prefill, 0}, steps_ms.back());
+      n_tokens += n_prefill;
+      sum_ms += steps_ms.back();
+    }
+    std::sort(steps_ms.begin(), steps_ms.end());
+    EXPECT_LT(steps_ms[steps_ms.size() * 95 / 100], 4 * measured_ms(0)) << seed;
+    EXPECT_LT(steps_ms.back(), 15 * measured_ms(0)) << seed << ": interruptions take three times as long";
+    EXPECT_GT(n_tokens / sum_ms, 0.075) << seed;
+  }
+}
+
 TEST(StepBudget, ARestThatCostsLessThanAStepOfItsOwnGoesAlong) {
   StepBudget budget(4096);
   StepDemand demand = kOnePrompt;
   settle(budget, demand, 100);
-  uint32_t n_chunk = 0;
-  while (n_chunk == 0) {
+  constexpr uint32_t kSmallTrial = 64;
+  uint32_t n_chunk = budget.plan(demand);
+  while (n_chunk <= kSmallTrial) {
+    budget.observe({4, n_chunk, 0}, step_ms(n_chunk, 100));
     n_chunk = budget.plan(demand);
-    if (n_chunk == 0) budget.observe({4, 0, 0}, kDecodeMs);
   }
   demand.n_prompt_tokens = n_chunk + 20;
   EXPECT_EQ(budget.plan(demand), n_chunk + 20);
