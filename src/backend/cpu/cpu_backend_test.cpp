@@ -136,7 +136,7 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
     if (kernels == nullptr) continue;
     std::vector<ActGroup> groups(kMaxRows * n_cols / 32);
     kernels->quantize(x.data(), kMaxRows * n_cols, groups.data());
-    for (const uint32_t n_rows : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, kMaxRows}) {
+    for (const uint32_t n_rows : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 11u, 12u, kMaxRows}) {
       std::vector<float> dots(n_rows * kPanelRows), sums(n_rows * kPairRows);
       std::vector<const ActGroup*> rows;
       for (uint32_t r = 0; r < n_rows; ++r) {

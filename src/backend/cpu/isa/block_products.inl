@@ -148,7 +148,7 @@ RZ_INLINE void dot_group(const uint8_t* group, uint32_t g, const ActGroup* const
   constexpr int n_vectors = 8 / L.n_subs();
   for (int s = 0; s < L.n_subs(); ++s) {
     const ScaleMin w = load_scales<L>(group, s);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
       const ActGroup& act = rows[r][g];
       const I dots = dot_vectors<L.max_code, n_vectors>(code + n_vectors * s, act.quants + 16 * s);

@@ -30,7 +30,7 @@ void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const float* const* r
 #pragma GCC unroll 4
       for (uint32_t k = 0; k < 4; ++k) {
         const F w = load_plain<kType>(panel, c + k);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
         for (int r = 0; r < kRows; ++r) a[r] = fma(w, set1(rows[r][c + k]), a[r]);
       }
     }

@@ -9,7 +9,7 @@ struct B {
   __m512i v;
 };
 
-constexpr int kDotRows = 8;
+constexpr int kDotRows = 12;
 constexpr int kDirectRows = 48;
 constexpr int kGemmRows = 12;
 constexpr int kInt8Rows = 8;
