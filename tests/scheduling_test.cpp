@@ -23,9 +23,10 @@ using namespace testing;
 
 TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
   EXPECT_TRUE(rc::check([] {
-    const engine::EngineOptions options = make_options();
+    engine::EngineOptions options = make_options();
     const bool phases_agree = *rc::gen::arbitrary<bool>();
     const Layers layers = kAllLayers[*rc::gen::inRange<size_t>(0, std::size(kAllLayers))];
+    options.guesses = !has_state(layers) && *rc::gen::arbitrary<bool>();
     Rig rig(options, phases_agree, layers);
     if (*rc::gen::arbitrary<bool>()) {
       const uint32_t max_catch_up = *rc::gen::inRange(1u, 40u);

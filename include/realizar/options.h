@@ -127,7 +127,10 @@ struct BatchSettings {
 
 struct DraftSettings {
   std::string path = {};  // a smaller model with the same vocabulary that guesses; empty: the text so far does
-  uint32_t n_tokens = 0;  // guessed and verified together; 0: none, or 4 with a path
+  uint32_t n_tokens = 0;  // guessed and verified together; 0: as `guesses` says, or 4 with a path
+  // On a CPU, from the text so far: as many tokens as their hits and the times of steps make worth it. Not where layers
+  // keep states.
+  bool guesses = true;
 };
 
 // What lies beside a model's file, as Ollama keeps models; it goes before what the file says.

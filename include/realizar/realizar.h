@@ -51,7 +51,8 @@ typedef struct rz_load_options {
   uint32_t max_batch_tokens;   /* tokens a step; 0: 512 */
   uint32_t kv_tokens;          /* positions that the cache holds in all; 0: n_ctx for each of max_seqs */
   const char* draft_path;      /* a smaller model with the same vocabulary that guesses */
-  uint32_t n_draft;            /* tokens guessed and verified together; 0: none, with draft_path 4 */
+  uint32_t n_draft;            /* tokens guessed and verified together; 0: with draft_path 4, else as many as their
+                                  hits make worth it, where the model runs on a CPU */
   uint64_t host_memory_mb;     /* of the host's memory, for layers that find no place on GPUs; 0: without layer_dir no
                                   bound, with it three quarters of what is available */
   const char* layer_dir;       /* a folder on whose disk the layers beyond that are kept; null: nowhere */
@@ -69,6 +70,7 @@ typedef struct rz_load_options {
   size_t n_loras;
   uint32_t max_loras;     /* adapters that there is room for at a time; 0: n_loras */
   uint32_t max_lora_rank; /* and their rank; 0: the largest of loras, or 64 where there are none */
+  int no_guesses;         /* 1: with n_draft 0 and no draft_path, no tokens are guessed */
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */

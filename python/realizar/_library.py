@@ -73,6 +73,7 @@ class rz_load_options(Structure):
         ("n_loras", c_size_t),
         ("max_loras", c_uint32),
         ("max_lora_rank", c_uint32),
+        ("no_guesses", c_int),
     ]
 
 

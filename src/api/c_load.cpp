@@ -87,6 +87,7 @@ Result<LoadOptions> to_load_options(const rz_load_options& given) {
   take_number(load.n_ctx, given.n_ctx);
   take_text(load.draft.path, given.draft_path);
   take_number(load.draft.n_tokens, given.n_draft);
+  load.draft.guesses = given.no_guesses == 0;
   load.check = given.check != 0;
   if (given.on_progress != nullptr) {
     load.progress = [on_progress = given.on_progress, user = given.on_progress_user](uint64_t done, uint64_t total) {

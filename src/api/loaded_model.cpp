@@ -243,6 +243,8 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   }
   engine_options.n_draft =
       options.draft.n_tokens > 0 || options.draft.path.empty() ? options.draft.n_tokens : kDefaultDraft;
+  const bool has_states = state_bytes(state_layouts(config, config.n_ctx)) > 0;
+  engine_options.guesses = options.draft.guesses && options.draft.path.empty() && !has_states;
   if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   return engine_options;
 }
@@ -287,6 +289,7 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
                                    const LoadOptions& options, engine::EngineOptions engine_options) {
   // A cache of the CPU is in the host's memory anyway.
   if (choice == BackendChoice::kCuda) engine_options.host_kv_bytes = options.gpu.host_cache_mb << 20;
+  engine_options.guesses = engine_options.guesses && choice == BackendChoice::kCpu;
   draft = {};
   engine = nullptr;
   model = nullptr;

@@ -151,6 +151,7 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
   LoadOptions options = args.load.options;
   options.cpu.n_threads = n_threads;
   options.batch.max_seqs = n_seqs;
+  options.draft.guesses = false;  // the tokens are made up
   options.n_ctx = std::max(options.n_ctx, args.n_depth + args.n_prompt + args.n_gen + 1);
   if (n_seqs > 1) options.batch.max_tokens = std::max(options.batch.max_tokens, n_seqs * args.n_prompt);
   RZ_TRY(LanguageModel model, load_model(args.model, options, args.load.store));

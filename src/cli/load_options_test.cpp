@@ -41,6 +41,7 @@ const SameOption kSameOptions[] = {
     {{"--no-idle-prefill"}, [](rz_load_options& c) { c.no_idle_prefill = 1; }},
     {{"--draft=small.gguf"}, [](rz_load_options& c) { c.draft_path = "small.gguf"; }},
     {{"--draft-tokens=6"}, [](rz_load_options& c) { c.n_draft = 6; }},
+    {{"--no-guesses"}, [](rz_load_options& c) { c.no_guesses = 1; }},
     {{"--choose=host"}, [](rz_load_options& c) { c.choose = "host"; }},
     {{"--warm-up"}, [](rz_load_options& c) { c.warm_up = 1; }},
     {{"--check"}, [](rz_load_options& c) { c.check = 1; }},
@@ -105,7 +106,7 @@ Texts texts_of(const LoadOptions& options) {
   const auto& [devices, split, n_layers, memory_mb, host_memory_mb, layer_dir, host_cache_mb, chooser] = gpu;
   const auto& [type, n_tokens, n_contexts, n_states] = cache;
   const auto& [max_seqs, max_tokens, max_prefill_tokens, global_priority] = batch;
-  const auto& [path, n_draft] = draft;
+  const auto& [path, n_draft, guesses] = draft;
   const auto& [chat_template, params] = beside;
   const auto& [sources, n_places, max_rank, default_name] = adapters;
   return {{"backend", text_of(backend)},
@@ -130,6 +131,7 @@ Texts texts_of(const LoadOptions& options) {
           {"batch.global_priority", text_of(global_priority)},
           {"draft.path", text_of(path)},
           {"draft.n_tokens", text_of(n_draft)},
+          {"draft.guesses", text_of(guesses)},
           {"beside.chat_template", text_of(chat_template)},
           {"beside.params", text_of(params)},
           {"adapters.sources", text_of(sources)},

@@ -33,7 +33,7 @@ uint32_t n_blocks_for(std::span<const uint32_t> windows, const EngineOptions& op
   return kv::n_pool_blocks(windows, {.n_blocks = static_cast<uint32_t>(std::max(wanted, of_a_sequence)),
                                      .max_seqs = options.max_seqs,
                                      .max_positions = options.n_ctx,
-                                     .max_rows = Engine::limits_for(options).max_rows + options.n_draft,
+                                     .max_rows = Engine::limits_for(options).max_rows + options.max_drafts(),
                                      .block_tokens = options.block_tokens});
 }
 
@@ -159,7 +159,7 @@ SequenceLimits Engine::limits_of_sequences() const {
   return {.n_ctx = options_.n_ctx,
           .n_vocab = config_.n_vocab,
           .d_model = config_.d_model,
-          .n_draft = options_.n_draft,
+          .max_drafts = options_.max_drafts(),
           .n_types = std::max(config_.n_types, 1u),
           .n_labels = config_.n_labels,
           .sees_later = config_.sees_later};

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "engine/guesses.h"
 #include "engine/scheduler.h"
 #include "realizar/request.h"
 
@@ -21,7 +22,10 @@ struct EngineOptions {
   // may need, which serve for it too while these do not; 0: as many as a gigabyte holds, at least 2 and at most one for
   // each of max_seqs and two more. Models without such layers keep none.
   uint32_t n_kept_states = 0;
-  uint32_t n_draft = 0;  // tokens to guess from the text so far; 0: none
+  uint32_t n_draft = 0;  // tokens to guess from the text so far in every step; 0: none, or with `guesses` some
+  // As many tokens as the steps' times and the hits so far make worth their rows; with n_draft 0 and without layers
+  // that keep states.
+  bool guesses = false;
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
   PriorityScope priority_scope = PriorityScope::kTenant;
@@ -33,6 +37,9 @@ struct EngineOptions {
   uint64_t host_kv_bytes = 0;   // of the host's memory, for cached prefixes that the device has no room for
   // Gives the breakers of requests with DRY that name none. Any thread; null: there are none.
   std::function<std::shared_ptr<const SequenceBreakers>()> make_breakers = {};
+
+  // Tokens of a sequence that are guessed in a step at most.
+  uint32_t max_drafts() const { return n_draft == 0 && guesses ? kMaxGuesses : n_draft; }
 };
 
 }  // namespace realizar::engine

@@ -50,7 +50,7 @@ void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t f
 // Takes the last token's row, and those of its drafts for as long as they say what was chosen. A state that has gone
 // on with the others goes back to what it was before them, and the right ones are replayed in the next step.
 void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
-  const uint32_t n_drafted = chunk.n_tokens - 1;
+  const uint32_t n_drafted = chunk.n_tokens - 1, n_known = sequence.n_known();
   uint32_t n_right = 0;
   while (true) {
     sequence.cache.commit(sequence.tokens, 1, phases_agree_);
@@ -63,6 +63,8 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   if (!sequence.ended && n_right < n_drafted) sequence.cache.rollback(sequence.n_computed());
   sequence.cache.drop_mark();
   sequence.drafts.clear();
+  sequence.hit_rates.learn(sequence.guess, std::span(sequence.tokens).subspan(n_known));
+  sequence.guess.clear();
   sequence.ending.stats.n_drafted += n_drafted;
   sequence.ending.stats.n_accepted += n_right;
   add_to(counters_.n_drafts, n_drafted > 0 ? 1 : 0);

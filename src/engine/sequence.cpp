@@ -81,8 +81,9 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->first_wanted = wants_all || sequence->wants_first ? 0 : sequence->n_prompt - (wants_last ? 1 : 0);
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
-  sequence->drafts.reserve(limits.n_draft);
-  const uint32_t max_rollback = pools.states != nullptr ? limits.n_draft : 0;
+  sequence->drafts.reserve(limits.max_drafts);
+  sequence->guess.tokens.reserve(limits.max_drafts);
+  const uint32_t max_rollback = pools.states != nullptr ? limits.max_drafts : 0;
   sequence->cache_salt = cache_salt;
   sequence->cache =
       kv::SequenceCache(pools, cache_salt, request.tenant, sequence->n_prompt + sequence->n_wanted, max_rollback);
@@ -100,6 +101,7 @@ FinishReason Sequence::reason_when_full() const {
 void Sequence::give_back() {
   cache.release();
   drafts.clear();
+  guess.clear();
   leader = SeqId{0};
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/adapters.h"
+#include "engine/guesses.h"
 #include "engine/op_table.h"
 #include "kv/sequence_cache.h"
 #include "realizar/request.h"
@@ -66,6 +67,8 @@ struct Sequence {
   std::vector<TokenId> tokens;          // prompt, then output
   SamplerState sampler;                 // after the last token
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
+  Guess guess;                          // of which these are the first tokens; empty where a model guessed
+  HitRates hit_rates;                   // of guesses
   kv::SequenceCache cache;              // of the tokens' keys and values
   std::vector<float> embedding;         // [d_model], the sum of hidden states so far; or all of them; or scores
   std::unique_ptr<OpTable> operations;  // of its steps; null: no trace is wanted
@@ -97,7 +100,7 @@ using SequencePtr = std::unique_ptr<Sequence>;
 
 // What a request is checked against.
 struct SequenceLimits {
-  uint32_t n_ctx, n_vocab, d_model, n_draft;
+  uint32_t n_ctx, n_vocab, d_model, max_drafts;
   uint32_t n_types = 1;     // of tokens: the type is the upper part of an id
   uint32_t n_labels = 0;    // scores that the model gives
   bool sees_later = false;  // the model gives vectors or scores alone

@@ -4,7 +4,6 @@
 
 #include "base/counter.h"
 #include "base/try.h"
-#include "engine/drafter.h"
 
 namespace realizar::engine {
 namespace {
@@ -19,6 +18,15 @@ void note_step(StepTimes& times, double s) {
   add_to(times.n, 1);
 }
 
+// The step computes its newest token.
+bool is_decoding_next(const Sequence& sequence) {
+  return sequence.is_decoding() && sequence.n_computed() + 1 == sequence.n_known();
+}
+
+bool wants_guess(const Sequence& sequence) {
+  return is_decoding_next(sequence) && sequence.n_wanted > sequence.n_generated();
+}
+
 }  // namespace
 
 Step::Step(Backend& backend, const ForwardPrograms& forward, const BackendLimits& limits, uint32_t n_vocab,
@@ -26,26 +34,55 @@ Step::Step(Backend& backend, const ForwardPrograms& forward, const BackendLimits
     : backend_(backend),
       forward_(forward),
       limits_(limits),
-      n_draft_(options.n_draft),
+      max_drafts_of_each_(options.max_drafts()),
       max_prefill_tokens_(options.max_prefill_tokens),
       block_tokens_(options.block_tokens),
       whole_prompts_(options.whole_prompts),
+      chooses_drafts_(options.n_draft == 0 && options.guesses),
       counters_(counters),
       batch_builder_(limits.max_rows, limits.max_seqs),
       choice_builder_(backend, options.choose_on_host ? 0 : limits.max_logit_rows, n_vocab),
       budget_(limits.max_rows) {
   chunks_.reserve(limits.max_seqs);
   max_drafts_.reserve(limits.max_seqs);
+  offers_.reserve(limits.max_seqs);
 }
 
 Status Step::draft(std::span<const SequencePtr> running) {
-  if (n_draft_ == 0) return {};
+  if (max_drafts_of_each_ == 0) return {};
   limit_drafts(running);
   if (drafter_ != nullptr) return drafter_->draft(running, max_drafts_);
+  look_up(running);
+  if (chooses_drafts_) grant(running);
   for (size_t i = 0; i < running.size(); ++i) {
-    draft_from_history(running[i]->tokens, max_drafts_[i], running[i]->drafts);
+    const auto granted = std::span<const TokenId>(running[i]->guess.tokens).first(max_drafts_[i]);
+    running[i]->drafts.assign(granted.begin(), granted.end());
   }
   return {};
+}
+
+// Afterwards no sequence may have more drafts than its guess has tokens.
+void Step::look_up(std::span<const SequencePtr> running) {
+  for (size_t i = 0; i < running.size(); ++i) {
+    Sequence& sequence = *running[i];
+    sequence.guess.look_up(sequence.tokens, wants_guess(sequence) ? max_drafts_of_each_ : 0);
+    max_drafts_[i] = std::min(max_drafts_[i], static_cast<uint32_t>(sequence.guess.tokens.size()));
+  }
+}
+
+// Limits the drafts of each to what the step's time makes worth it.
+void Step::grant(std::span<const SequencePtr> running) {
+  uint32_t n_rows = 0;
+  offers_.clear();
+  for (size_t i = 0; i < running.size(); ++i) {
+    n_rows += is_decoding_next(*running[i]) ? 1 : 0;
+    if (max_drafts_[i] > 0) offers_.push_back({&running[i]->guess, &running[i]->hit_rates, max_drafts_[i]});
+  }
+  const uint32_t n_spare = limits_.max_logit_rows - std::min(n_rows, limits_.max_logit_rows);
+  grant_guesses(offers_, n_rows, n_spare, [this](uint32_t n) { return budget_.decode_ms(n); });
+  for (size_t i = 0, offer = 0; i < running.size(); ++i) {
+    if (max_drafts_[i] > 0) max_drafts_[i] = offers_[offer++].n_granted;
+  }
 }
 
 // Where guesses may be taken back together with right ones, none of them may be in a block that has a name by then.
@@ -53,21 +90,28 @@ uint32_t Step::n_until_block_ends(const Sequence& sequence) const {
   return sequence.cache.has_states() ? block_tokens_ - 1 - sequence.n_computed() % block_tokens_ : UINT32_MAX;
 }
 
-// Guesses are wanted for decoding sequences, as far as the step has rows for them and the sequence wants tokens.
+// Guesses are wanted for decoding sequences, as far as the sequence wants tokens, and, where their number is not chosen
+// later, as far as the step has rows for them.
 void Step::limit_drafts(std::span<const SequencePtr> running) {
   const uint32_t n_rows = limits_.max_logit_rows;
   uint32_t n_left = n_rows - std::min(static_cast<uint32_t>(running.size()), n_rows);
   max_drafts_.clear();
   for (const SequencePtr& sequence : running) {
-    const bool is_decoding = sequence->is_decoding() && sequence->n_computed() + 1 == sequence->n_known();
-    const bool wants_several = is_decoding && sequence->n_wanted > sequence->n_generated();
-    const uint32_t n_useful = wants_several ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
-    max_drafts_.push_back(std::min({n_draft_, n_useful, n_left, n_until_block_ends(*sequence)}));
-    n_left -= max_drafts_.back();
+    const uint32_t n_useful = wants_guess(*sequence) ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
+    max_drafts_.push_back(std::min({max_drafts_of_each_, n_useful, n_left, n_until_block_ends(*sequence)}));
+    if (!chooses_drafts_) n_left -= max_drafts_.back();
   }
 }
 
+// Guesses must not cost another sequence its blocks.
 bool Step::plan(std::span<const SequencePtr> running, size_t n_waiting) {
+  if (try_plan(running, n_waiting)) return true;
+  if (!chooses_drafts_ || std::ranges::all_of(running, [](const auto& s) { return s->drafts.empty(); })) return false;
+  for (const SequencePtr& sequence : running) sequence->drafts.clear();
+  return try_plan(running, n_waiting);
+}
+
+bool Step::try_plan(std::span<const SequencePtr> running, size_t n_waiting) {
   const uint32_t n_prefill =
       max_prefill_tokens_ > 0 ? max_prefill_tokens_ : budget_.plan(demand_of(running, n_waiting));
   plan_step(running, {limits_.max_rows, limits_.max_logit_rows, n_prefill, whole_prompts_}, chunks_);

@@ -11,6 +11,7 @@
 #include "engine/choice_builder.h"
 #include "engine/counters.h"
 #include "engine/engine_options.h"
+#include "engine/guesses.h"
 #include "engine/model_drafter.h"
 #include "engine/scheduler.h"
 #include "engine/step_budget.h"
@@ -54,14 +55,18 @@ class Step {
  private:
   uint32_t n_until_block_ends(const Sequence& sequence) const;
   void limit_drafts(std::span<const SequencePtr> running);
+  void look_up(std::span<const SequencePtr> running);
+  void grant(std::span<const SequencePtr> running);
+  bool try_plan(std::span<const SequencePtr> running, size_t n_waiting);
   void note_operations(std::span<const SequencePtr> running);
   void publish_costs(size_t kind);
 
   Backend& backend_;
   const ForwardPrograms forward_;
   const BackendLimits limits_;
-  const uint32_t n_draft_, max_prefill_tokens_, block_tokens_;
+  const uint32_t max_drafts_of_each_, max_prefill_tokens_, block_tokens_;
   const bool whole_prompts_;
+  const bool chooses_drafts_;  // how many are worth it
   EngineCounters& counters_;
   BatchBuilder batch_builder_;
   ChoiceBuilder choice_builder_;
@@ -69,6 +74,7 @@ class Step {
   StepBatch batch_;  // of the step whose results are read
   std::vector<PlannedChunk> chunks_;
   std::vector<uint32_t> max_drafts_;  // of each running sequence
+  std::vector<GuessOffer> offers_;    // of those
   ModelDrafter* drafter_ = nullptr;
   StepObserver observer_;
   bool is_traced_ = false;

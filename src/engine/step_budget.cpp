@@ -67,6 +67,13 @@ StepBudget::Costs StepBudget::costs(size_t kind_idx) const {
   return {kind.decode_ms, std::max(kind.mixed.fixed_ms() - kind.decode_ms, 0.0), kind.mixed.token_ms()};
 }
 
+double StepBudget::decode_ms(uint32_t n_rows) const {
+  for (size_t kind = kind_of(n_rows) + 1; kind-- > 0;) {
+    if (kinds_[kind].n_decodes > 0) return kinds_[kind].decode_ms;
+  }
+  return 0;
+}
+
 uint32_t StepBudget::plan(const StepDemand& demand) {
   if (demand.n_decode_rows == 0) return max_tokens_;
   const double n_more = std::max(demand.n_prompts, 1u) - 1;

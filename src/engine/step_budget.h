@@ -57,6 +57,9 @@ class StepBudget {
   void observe(const StepWork& work, double ms);
 
   Costs costs(size_t kind) const;
+  // What a step of n_rows decode rows takes, as far as is known: at least what the next smaller number of them does
+  // that was measured; 0: none was.
+  double decode_ms(uint32_t n_rows) const;
 
  private:
   struct Kind {

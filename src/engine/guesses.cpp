@@ -1,0 +1,82 @@
+#include "engine/guesses.h"
+
+#include <algorithm>
+
+namespace realizar::engine {
+namespace {
+
+constexpr size_t kShortest = 2, kLongest = 8;  // tokens of an ending
+constexpr size_t kWindow = 8192;               // tokens of the text that are searched, so that long texts cost no more
+constexpr double kNewest = 1.0 / 16;           // the weight of a hit or miss
+constexpr double kWorth = 1.05;                // by how much guesses must speed a step up: times are noisy
+
+// Tokens that the text's first `end` ones end with as all of it does.
+size_t n_alike(std::span<const TokenId> text, size_t end) {
+  size_t n = 0;
+  while (n < kLongest && n < end && text[end - 1 - n] == text[text.size() - 1 - n]) ++n;
+  return n;
+}
+
+double next_chance(const GuessOffer& offer) {
+  return offer.n_tried < offer.n_most ? offer.chance * offer.rates->of(*offer.guess, offer.n_tried) : 0;
+}
+
+}  // namespace
+
+void Guess::look_up(std::span<const TokenId> text, uint32_t max_tokens) {
+  tokens.clear();
+  n_matched = 0;
+  if (max_tokens == 0) return;
+  size_t next = 0;
+  const size_t first = text.size() > kWindow ? text.size() - kWindow : 0;
+  for (size_t end = text.size(); end-- > first + 1 && n_matched < kLongest;) {
+    const size_t n = n_alike(text, end);
+    if (n < kShortest || n <= n_matched) continue;
+    n_matched = static_cast<uint32_t>(n);
+    next = end;
+  }
+  if (n_matched == 0) return;
+  // Beyond the text's end its repetition goes on with what was guessed.
+  for (size_t i = next; tokens.size() < max_tokens; ++i) {
+    tokens.push_back(i < text.size() ? text[i] : tokens[i - text.size()]);
+  }
+}
+
+size_t HitRates::class_of(const Guess& guess) {
+  return guess.n_matched < 4 ? guess.n_matched - kShortest : guess.n_matched < kLongest ? 2 : 3;
+}
+
+double HitRates::of(const Guess& guess, size_t idx) const {
+  return idx == 0 ? first_[class_of(guess)] : later_[class_of(guess)];
+}
+
+void HitRates::learn(const Guess& guess, std::span<const TokenId> chosen) {
+  for (size_t i = 0; i < std::min(guess.tokens.size(), chosen.size()); ++i) {
+    double& rate = (i == 0 ? first_ : later_)[class_of(guess)];
+    const bool is_hit = guess.tokens[i] == chosen[i];
+    rate += ((is_hit ? 1 : 0) - rate) * kNewest;
+    if (!is_hit) return;
+  }
+}
+
+// Rows go to the likeliest guesses first. A few more may be worth it where one more is not: kernels compute some
+// numbers of rows at once.
+void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare,
+                   const std::function<double(uint32_t n_rows)>& step_ms) {
+  const double plain_ms = step_ms(n_rows);
+  if (offers.empty() || plain_ms <= 0) return;
+  double n_expected = n_rows, best = kWorth * n_expected / plain_ms;
+  for (uint32_t n_more = 1; n_more <= n_spare; ++n_more) {
+    GuessOffer& next = *std::ranges::max_element(offers, {}, next_chance);
+    if (next_chance(next) <= 0) return;
+    next.chance = next_chance(next);
+    ++next.n_tried;
+    n_expected += next.chance;
+    const double tokens_per_ms = n_expected / step_ms(n_rows + n_more);
+    if (tokens_per_ms <= best) continue;
+    best = tokens_per_ms;
+    for (GuessOffer& offer : offers) offer.n_granted = offer.n_tried;
+  }
+}
+
+}  // namespace realizar::engine

@@ -1,0 +1,112 @@
+#include "engine/guesses.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <numeric>
+#include <vector>
+
+namespace realizar::engine {
+namespace {
+
+std::vector<TokenId> ids(std::initializer_list<int32_t> numbers) {
+  std::vector<TokenId> tokens;
+  for (const int32_t number : numbers) tokens.push_back(TokenId{number});
+  return tokens;
+}
+
+Guess guess_after(const std::vector<TokenId>& text, uint32_t max_tokens = 4) {
+  Guess guess;
+  guess.look_up(text, max_tokens);
+  return guess;
+}
+
+TEST(Guess, IsWhatFollowedTheLongestEnding) {
+  const Guess guess = guess_after(ids({1, 2, 3, 10, 11, 12, 13, 2, 3, 20, 21, 1, 2, 3}));
+  EXPECT_EQ(guess.n_matched, 3u);
+  EXPECT_EQ(guess.tokens, ids({10, 11, 12, 13})) << "and not what followed the later 2, 3";
+}
+
+TEST(Guess, TakesTheLatestOfEndingsThatAreAsLong) {
+  EXPECT_EQ(guess_after(ids({1, 2, 10, 1, 2, 20, 1, 2}), 1).tokens, ids({20}));
+}
+
+TEST(Guess, IsNoneWhereASingleTokenRepeats) {
+  EXPECT_TRUE(guess_after(ids({1, 2, 3, 4, 2})).tokens.empty());
+  EXPECT_TRUE(guess_after({}).tokens.empty());
+  EXPECT_TRUE(guess_after(ids({1})).tokens.empty());
+  EXPECT_TRUE(guess_after(ids({1, 2, 1, 2}), 0).tokens.empty()) << "none is wanted";
+}
+
+TEST(Guess, OfARepetitionGoesOnBeyondTheTextsEnd) {
+  EXPECT_EQ(guess_after(ids({9, 1, 2, 3, 1, 2, 3}), 7).tokens, ids({1, 2, 3, 1, 2, 3, 1}));
+  EXPECT_EQ(guess_after(ids({5, 5, 5}), 3).tokens, ids({5, 5, 5}));
+}
+
+// Guesses whose first token is right with the chance `first`, and later ones with `later`, as far as 16ths go.
+HitRates learned(const Guess& guess, bool is_first_right, bool are_later_right) {
+  HitRates rates;
+  std::vector<TokenId> chosen = guess.tokens;
+  if (!are_later_right && chosen.size() > 1) chosen[1] = TokenId{-1};
+  if (!is_first_right) chosen[0] = TokenId{-1};
+  for (int step = 0; step < 100; ++step) rates.learn(guess, chosen);
+  return rates;
+}
+
+const Guess kGuess{2, ids({1, 2, 3, 4, 5, 6, 7})};
+
+TEST(HitRates, LearnTheFirstGuessAndThoseAfterARightOneApart) {
+  const HitRates right = learned(kGuess, true, true), short_ones = learned(kGuess, true, false);
+  EXPECT_GT(right.of(kGuess, 0), 0.95);
+  EXPECT_GT(right.of(kGuess, 5), 0.95);
+  EXPECT_GT(short_ones.of(kGuess, 0), 0.95);
+  EXPECT_LT(short_ones.of(kGuess, 1), 0.05);
+  EXPECT_LT(learned(kGuess, false, true).of(kGuess, 0), 0.05);
+}
+
+TEST(HitRates, OfOneLengthOfEndingsSayNothingOfAnother) {
+  const Guess longer{8, kGuess.tokens};
+  EXPECT_EQ(learned(kGuess, false, false).of(longer, 0), HitRates().of(longer, 0));
+}
+
+// Rows are cheap up to eight and cost as much as a step each from there on.
+double step_ms(uint32_t n_rows) {
+  return n_rows <= 8 ? 20 + n_rows : 28 + 20 * (n_rows - 8.0);
+}
+
+std::vector<uint32_t> granted(std::span<const HitRates> rates, uint32_t n_rows, uint32_t n_spare) {
+  std::vector<GuessOffer> offers;
+  for (const HitRates& of_one : rates) offers.push_back({&kGuess, &of_one, 7});
+  grant_guesses(offers, n_rows, n_spare, step_ms);
+  std::vector<uint32_t> counts;
+  for (const GuessOffer& offer : offers) counts.push_back(offer.n_granted);
+  return counts;
+}
+
+TEST(GrantGuesses, GivesRowsWhereHitsMakeUpForThem) {
+  const std::vector<HitRates> right{learned(kGuess, true, true)}, wrong{learned(kGuess, false, true)};
+  EXPECT_EQ(granted(right, 1, 63), std::vector<uint32_t>{7});
+  EXPECT_EQ(granted(wrong, 1, 63), std::vector<uint32_t>{0});
+  EXPECT_EQ(granted(right, 1, 3), std::vector<uint32_t>{3}) << "as far as the step has rows";
+}
+
+TEST(GrantGuesses, LikelierGuessesComeFirst) {
+  const std::vector<HitRates> rates{learned(kGuess, false, true), learned(kGuess, true, true)};
+  EXPECT_EQ(granted(rates, 2, 62), (std::vector<uint32_t>{0, 6}));
+}
+
+TEST(GrantGuesses, ManySequencesLeaveNoCheapRows) {
+  const std::vector<HitRates> rates(8, learned(kGuess, true, true));
+  const std::vector<uint32_t> counts = granted(rates, 8, 56);
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0u), 0u);
+}
+
+TEST(GrantGuesses, WaitsUntilATimeIsKnown) {
+  const HitRates right = learned(kGuess, true, true);
+  std::vector<GuessOffer> offers{{&kGuess, &right, 7}};
+  grant_guesses(offers, 1, 63, [](uint32_t) { return 0.0; });
+  EXPECT_EQ(offers[0].n_granted, 0u);
+}
+
+}  // namespace
+}  // namespace realizar::engine
