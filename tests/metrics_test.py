@@ -118,7 +118,7 @@ class Values(Case):
 
 
 class Operations(Case):
-    ARGS = ("--trace-operations",)
+    ARGS = ("--trace-operations", "--no-guesses")  # whose rows would count as tokens
 
     def test_a_request_can_ask_for_the_time_of_its_operations(self):
         plain = self.chat(**{"X-Trace": "1"})
