@@ -78,7 +78,9 @@ void Step::grant(std::span<const SequencePtr> running) {
     n_rows += is_decoding_next(*running[i]) ? 1 : 0;
     if (max_drafts_[i] > 0) offers_.push_back({&running[i]->guess, &running[i]->hit_rates, max_drafts_[i]});
   }
-  const uint32_t n_spare = limits_.max_logit_rows - std::min(n_rows, limits_.max_logit_rows);
+  // A prompt that ends in the step wants a row of logits too.
+  const auto n_needed = std::min(static_cast<uint32_t>(running.size()), limits_.max_logit_rows);
+  const uint32_t n_spare = limits_.max_logit_rows - n_needed;
   grant_guesses(offers_, n_rows, n_spare, [this](uint32_t n) { return budget_.decode_ms(n); });
   for (size_t i = 0, offer = 0; i < running.size(); ++i) {
     if (max_drafts_[i] > 0) max_drafts_[i] = offers_[offer++].n_granted;
