@@ -18,7 +18,7 @@ MATRICES = {"linear.qkv", "linear.o", "linear.gate_up", "linear.down", "linear.h
 
 class Table(Case):
     def setUp(self):
-        result = realizar("run", "--temperature", "0", "-n", "6", "--trace", PROMPT)
+        result = realizar("run", "--no-guesses", "--temperature", "0", "-n", "6", "--trace", PROMPT)
         self.assertEqual(result.returncode, 0)
         self.text = result.stderr.decode()
 
@@ -56,7 +56,7 @@ class File(Case):
     def test_it_says_what_each_event_is(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "trace.json"
-            self.succeeds("run", "--temperature", "0", "-n", "3", "--trace-file", path, PROMPT)
+            self.succeeds("run", "--no-guesses", "--temperature", "0", "-n", "3", "--trace-file", path, PROMPT)
             trace = json.loads(path.read_text())
         events = trace["traceEvents"]
         names = {(e["name"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M"}
@@ -84,7 +84,7 @@ class Chat(Case):
     def test_each_answer_is_followed_by_its_own_trace(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "trace.json"
-            chat = Terminal(self, cli_test.REALIZAR, "run", "--temperature", "0", "-n", "4", "--trace", "--trace-file", str(path))
+            chat = Terminal(self, cli_test.REALIZAR, "run", "--no-guesses", "--temperature", "0", "-n", "4", "--trace", "--trace-file", str(path))
             for _ in range(2):
                 chat.read_until("> ")
                 chat.send(PROMPT + "\n")

@@ -12,8 +12,8 @@
 
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
-#include "hub/name.h"
 #include "realizar/result.h"
+#include "server/model_source.h"
 #include "server/prefix_keeper.h"
 #include "server/request_defaults.h"
 #include "server/structured_output.h"
@@ -21,35 +21,6 @@
 #include "text/output/output_format.h"
 
 namespace realizar::server {
-
-// The texts that a model of the store has, besides those that loading it takes.
-struct StoredTexts {
-  std::string system, license;
-  std::string messages;    // a conversation's beginning, a JSON list
-  std::string parent;      // the model that it was made of or copied from
-  std::string parameters;  // a JSON object
-
-  bool operator==(const StoredTexts&) const = default;
-};
-
-// The name of an adapter that the store has beside a model.
-inline constexpr const char* kStoredAdapter = "adapter";
-
-struct ModelSource {
-  std::string id;                                 // as clients name it
-  std::string path;                               // .gguf, folder or .safetensors
-  std::vector<std::string> aliases = {};          // further names
-  BesideSettings beside = {};                     // what lies beside its file
-  std::vector<std::string> tags = {};             // what clients are told of it
-  bool is_deletable = false;                      // clients may delete its files
-  std::optional<hub::ModelName> store_name = {};  // under which the store has it; nullopt: it is not of the store
-  std::shared_ptr<const StoredTexts> texts = {};  // null: there are none
-  std::vector<AdapterSource> adapters = {};       // loaded with it
-  std::string default_adapter = {};               // of requests that name none; "": they have none
-};
-
-// How clients name a model with one of its adapters.
-std::string adapted_name(const std::string& model, const std::string& adapter);
 
 // A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
 struct ServedModel {
