@@ -84,7 +84,8 @@ class Chat(Case):
     def test_each_answer_is_followed_by_its_own_trace(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "trace.json"
-            chat = Terminal(self, cli_test.REALIZAR, "run", "--no-guesses", "--temperature", "0", "-n", "4", "--trace", "--trace-file", str(path))
+            chat = Terminal(self, cli_test.REALIZAR, "run", "--no-guesses", "--temperature", "0", "-n", "4", "--trace",
+                            "--trace-file", str(path))
             for _ in range(2):
                 chat.read_until("> ")
                 chat.send(PROMPT + "\n")
