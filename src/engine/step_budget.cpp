@@ -27,7 +27,7 @@ constexpr double kFaster = 1.25;  // how much faster large chunks must be read t
 // says little, and is doubled where its costs are not known well. Every second time a large one is a small one, which
 // may be read as fast by now.
 constexpr uint32_t kTrials = 8;
-constexpr double kSmall = 64;
+constexpr double kSmall = 64, kSmallTrial = 16;
 
 // The cost of decoding alone is the mean of the first steps, then a sliding one, and no step moves it far. It is
 // measured again after some mixed steps, the first times soon.
@@ -106,7 +106,7 @@ bool StepBudget::Kind::is_worth_large_chunks() const {
 double StepBudget::trial_chunk(const Kind& kind, double n_tokens) {
   if (n_tokens < kSmall && !kind.mixed.is_split_known()) return 2 * n_tokens;
   const bool is_second = kind.n_mixed / kTrials % 2 == 1;
-  return is_second && n_tokens > kFew ? kFew / 2 : std::max(n_tokens / 2, 1.0);
+  return is_second && n_tokens > kFew ? kSmallTrial : std::max(n_tokens / 2, 1.0);
 }
 
 uint32_t StepBudget::chunk(const Kind& kind, uint32_t n_waiting) const {
