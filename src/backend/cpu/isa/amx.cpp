@@ -18,7 +18,8 @@ namespace {
 // clang-format on
 
 // Palette 1: eight registers of 16 rows of 64 bytes (Intel SDM, LDTILECFG). A thread's configuration lasts, and setting
-// it again is cheap compared with a product.
+// it again is cheap compared with a product. The operand is the whole of it: GCC 12's intrinsic names its first 8 bytes
+// alone, and the compiler may leave the others unwritten.
 inline void tile_configure() {
   struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -26,8 +27,8 @@ inline void tile_configure() {
     uint8_t n_rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   };
   static_assert(sizeof(Config) == 64);
-  const Config config;
-  _tile_loadconfig(&config);
+  static constexpr Config kConfig;
+  asm volatile("ldtilecfg %0" ::"m"(kConfig));
 }
 // GCC's intrinsics take register numbers as text only, not as template arguments.
 template <int kTile>
