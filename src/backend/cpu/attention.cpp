@@ -103,8 +103,9 @@ class Attention {
     if (!splits_) {
       return multiply_f32(kernels_, tiles.values + at0, tiles.values + at1, n, rows, n_rows, acc, first);
     }
-    const bool exact = cache_.key_type() == TypeId::kBF16;
-    multiply_split(kernels_, tiles.halves + 2 * at0, tiles.halves + 2 * at1, exact, n, rows, n, n_rows, acc, first);
+    const size_t low = cache_.key_type() == TypeId::kBF16 ? 0 : size_t{n} * kPanelRows * sizeof(uint16_t);
+    multiply_bf16(kernels_, {tiles.halves + 2 * at0, tiles.halves + 2 * at1, low}, n, rows, n * sizeof(uint16_t),
+                  n_rows, acc, first);
   }
 
   // Calls body(pos, n, half) for the halves of the piece at p that a panel of keys holds each: n positions from pos on.

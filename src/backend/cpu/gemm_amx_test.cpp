@@ -2,6 +2,7 @@
 // is AMX, every test of the CPU backend also runs on it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -61,8 +62,9 @@ TEST_P(AmxGemm, IsTheProductForNeighbouringAndForScatteredRows) {
       std::vector<const void*> rows(n);
       for (uint32_t i = 0; i < n; ++i) rows[i] = rows_.data() + size_t{chosen[i]} * kCols;
       std::vector<float> acc(n * 32, 1000.0f);
-      gemm_bf16_amx(tiles_[0].data(), tiles_[1].data(), kCols, rows.data(), n, acc.data(), true);
-      gemm_bf16_amx(tiles_[0].data(), tiles_[1].data(), kCols, rows.data(), n, acc.data(), false);
+      const Bf16Tiles tiles{tiles_[0].data(), tiles_[1].data(), 0};
+      gemm_bf16_amx(tiles, kCols, rows.data(), 0, n, acc.data(), true);
+      gemm_bf16_amx(tiles, kCols, rows.data(), 0, n, acc.data(), false);
       for (uint32_t i = 0; i < n; ++i) {
         for (uint32_t o = 0; o < 32; ++o) ASSERT_EQ(acc[i * 32 + o], 2 * expected(chosen[i], o)) << i << ' ' << o;
       }
@@ -70,25 +72,48 @@ TEST_P(AmxGemm, IsTheProductForNeighbouringAndForScatteredRows) {
   }
 }
 
-// Of rows that lie as tiles with other rows' tiles between theirs, the first 32 are multiplied.
-TEST_P(AmxGemm, IsTheProductForRowsInTiles) {
-  constexpr uint32_t kBlocks = 4;
-  const uint32_t n_cols = GetParam() * kTileDepth % kCols;
-  std::vector<uint8_t> tiles(kCols / kTileDepth * kBlocks * kRowTileBytes);
-  for (uint32_t i = 0; i < 64; ++i) {
-    for (uint32_t c = 0; c < kCols; ++c) {
-      const size_t at = (c / kTileDepth * kBlocks + i / kTileRows) * kRowTileBytes;
-      std::memcpy(tiles.data() + at + (i % kTileRows * kTileDepth + c % kTileDepth) * 2, &rows_[i * kCols + c], 2);
+// The second halves of the rows are the rows 32 further on, those of the weights the same with their outputs swapped.
+TEST_P(AmxGemm, LeavesOutTheProductOfTwoSecondHalves) {
+  const uint32_t n = GetParam();
+  std::vector<uint16_t> weights[2];
+  for (size_t t = 0; t < 2; ++t) {
+    weights[t] = tiles_[t];
+    weights[t].insert(weights[t].end(), tiles_[1 - t].begin(), tiles_[1 - t].end());
+  }
+  std::vector<const void*> rows(n);
+  for (uint32_t i = 0; i < n; ++i) rows[i] = rows_.data() + size_t{i} * kCols;
+  const size_t row_low = size_t{32} * kCols * sizeof(uint16_t);
+  for (const size_t low : {size_t{0}, size_t{16} * kCols * sizeof(uint16_t)}) {
+    std::vector<float> acc(n * 32, 1000.0f);
+    gemm_bf16_amx({weights[0].data(), weights[1].data(), low}, kCols, rows.data(), row_low, n, acc.data(), true);
+    for (uint32_t i = 0; i < n; ++i) {
+      for (uint32_t o = 0; o < 32; ++o) {
+        const float own = expected(i, o) + expected(32 + i, o), of_low = low > 0 ? expected(i, (o + 16) % 32) : 0;
+        ASSERT_EQ(acc[i * 32 + o], own + of_low) << i << ' ' << o;
+      }
     }
   }
-  const size_t stride = kBlocks * kRowTileBytes;
+}
+
+// 32 rows of 64 that lie as tiles, kTileCols columns of all of them before the next, from the given on.
+TEST_P(AmxGemm, IsTheProductForRowsInTiles) {
+  constexpr uint32_t kBlocks = 4, kChunks = (kCols + kTileCols - 1) / kTileCols;
+  const uint32_t first_row = GetParam() / kTileRows * kTileRows;
+  std::vector<uint8_t> tiles(kChunks * kBlocks * kRowBlockBytes);
+  const auto at = [&](uint32_t row, uint32_t c) {
+    return tiles.data() + (c / kTileCols * kBlocks + row / kTileRows) * kRowBlockBytes +
+           c % kTileCols / kTileDepth * kRowTileBytes + (row % kTileRows * kTileDepth + c % kTileDepth) * 2;
+  };
+  for (uint32_t i = 0; i < 64; ++i) {
+    for (uint32_t c = 0; c < kCols; ++c) std::memcpy(at(i, c), &rows_[i * kCols + c], 2);
+  }
   std::vector<float> acc(32 * 32, 1000.0f);
-  const uint8_t* second = tiles.data() + 2 * kRowTileBytes;
-  gemm_row_tiles_amx(tiles_[0].data(), tiles_[1].data(), n_cols, second, stride, acc.data(), true);
-  gemm_row_tiles_amx(tiles_[0].data() + size_t{16} * n_cols, tiles_[1].data() + size_t{16} * n_cols, kCols - n_cols,
-                     second + n_cols / kTileDepth * stride, stride, acc.data(), false);
+  for (uint32_t c = 0; c < kCols; c += kTileCols) {
+    const Bf16Tiles weights{tiles_[0].data() + size_t{16} * c, tiles_[1].data() + size_t{16} * c, 0};
+    gemm_row_tiles_amx(weights, std::min(kTileCols, kCols - c), at(first_row, c), 0, acc.data(), c == 0);
+  }
   for (uint32_t i = 0; i < 32; ++i) {
-    for (uint32_t o = 0; o < 32; ++o) ASSERT_EQ(acc[i * 32 + o], expected(32 + i, o)) << i << ' ' << o;
+    for (uint32_t o = 0; o < 32; ++o) ASSERT_EQ(acc[i * 32 + o], expected(first_row + i, o)) << i << ' ' << o;
   }
 }
 

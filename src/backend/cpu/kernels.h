@@ -19,6 +19,7 @@ inline constexpr uint32_t kMaxGemmRows = 32;
 inline constexpr uint32_t kTileDepth = 32;  // columns that a bf16 product takes at a time
 inline constexpr uint32_t kTileRows = 16;   // rows of activations in one of its tiles
 inline constexpr size_t kRowTileBytes = size_t{kTileRows} * kTileDepth * 2;
+inline constexpr size_t kRowBlockBytes = kTileCols / kTileDepth * kRowTileBytes;  // those rows' tiles of kTileCols columns
 inline constexpr uint32_t kKvPiece = 32;  // positions that attention reduces at a time
 
 // 32 quantized activations and what belongs to them: a line of the cache. The sums are of the quants, exact.
@@ -35,13 +36,24 @@ using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActGroup* co
 using DotPlainFn = void (*)(const uint8_t* panel, uint32_t n_cols, const float* const* rows, uint32_t n_rows, float* y);
 // Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
-// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows or gemm_bf16_rows.
+// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows.
 using GemmFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
                         float* acc, bool first);
+
+// Two bf16 tiles of weights. Values may be sums of two bf16 halves, w0 + w1 and x0 + x1: w0 x0 + w0 x1 + w1 x0 is their
+// product but for 3 * 2^-18 of it at most. The second halves lie `low` bytes after the first; 0: there are none. Rows
+// of activations have them where weights do.
+struct Bf16Tiles {
+  const void *tile0, *tile1;
+  size_t low;
+};
+// The same as GemmFn with bf16 tiles and rows; n_rows <= gemm_bf16_rows. row_low: the rows' `low`.
+using GemmBf16Fn = void (*)(const Bf16Tiles& tiles, uint32_t n, const void* const* rows, size_t row_low,
+                            uint32_t n_rows, float* acc, bool first);
 // The same for 32 rows that lie as row tiles, kTileRows rows of kTileDepth bf16 values each: columns [32 k, 32 k + 32)
-// of the first 16 rows at rows + k * stride, those of the others after them.
-using GemmRowTilesFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const uint8_t* rows, size_t stride,
-                                float* acc, bool first);
+// of the first 16 rows at rows + k * kRowTileBytes, those of the others kRowBlockBytes after them.
+using GemmRowTilesFn = void (*)(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows, size_t row_low, float* acc,
+                                bool first);
 // acc[r * 32 + i] (+)= tile row i . rows[r], the very sums of DotFn; n_rows <= kMaxGemmRows.
 using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc,
                             bool first);
@@ -124,7 +136,7 @@ struct KernelTable {
   // Sums of kChainCols columns each, counted from the tile's first, that are added one after the other.
   GemmFn gemm_f32;
   GemmFn gemm_f32_chain;  // one sum, which goes on from acc column after column
-  GemmFn gemm_bf16;       // null where the processor has no tiles for it, as the next two
+  GemmBf16Fn gemm_bf16;   // null where the processor has no tiles for it, as the next two
   GemmRowTilesFn gemm_row_tiles;
   void (*configure_tiles)();  // before products of bf16, on the thread that computes them
   // groups: [n / 32]; n is a multiple of 32.

@@ -9,7 +9,7 @@ namespace realizar::cpu {
 
 Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
   max_rows_ = std::max(max_rows_, n_rows);
-  max_cols_ = (std::max(max_cols_, n_cols) + kGroupCols - 1) / kGroupCols * kGroupCols;
+  max_cols_ = (std::max(max_cols_, n_cols) + kTileCols - 1) / kTileCols * kTileCols;
   RZ_TRY(rows_, Pages::allocate(n_tile_rows(max_rows_ + 2 * kTileRows) * stride()));
   return {};
 }
@@ -22,11 +22,30 @@ RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
   return splits ? RowForm::kSplitBf16 : RowForm::kF32;
 }
 
+namespace {
+
+void put_row_tiles(const KernelTable& kernels, const float* values, const PanelMatrix& m, const RowTiles& to,
+                   uint32_t row) {
+  constexpr size_t kStride = kRowTileBytes / sizeof(uint16_t);
+  const bool splits = prefill_form(kernels, m) == RowForm::kSplitBf16;
+  for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
+    const uint32_t n = std::min(kTileCols, m.n_cols - c);
+    auto *high = reinterpret_cast<uint16_t*>(to.at(row, c)),
+         *low = reinterpret_cast<uint16_t*>(to.at(row, c) + to.half_bytes(m.n_cols));
+    if (splits) {
+      kernels.split_bf16(values + c, n, high, low, kStride);
+    } else {
+      kernels.to_bf16(values + c, n, high, kStride);
+    }
+  }
+}
+
+}  // namespace
+
 void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, RowSet set, const float* values,
                            uint32_t row) {
   const bool decode = row < set.n_decode;
   const RowTiles to = tiles(set);
-  const size_t stride = to.stride() / sizeof(uint16_t);
   switch (decode && m.has_groups() ? RowForm::kInt8 : prefill_form(kernels, m)) {
     case RowForm::kSource:
       return;
@@ -36,12 +55,8 @@ void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, Row
       std::memcpy(wide(row), values, size_t{m.n_cols} * sizeof(float));
       return;
     case RowForm::kBf16:
-      return kernels.to_bf16(values, m.n_cols, reinterpret_cast<uint16_t*>(to.at(row - set.n_decode, 0)), stride);
-    case RowForm::kSplitBf16: {
-      uint8_t* high = to.at(row - set.n_decode, 0);
-      return kernels.split_bf16(values, m.n_cols, reinterpret_cast<uint16_t*>(high),
-                                reinterpret_cast<uint16_t*>(high + to.half_bytes(m.n_cols)), stride);
-    }
+    case RowForm::kSplitBf16:
+      return put_row_tiles(kernels, values, m, to, row - set.n_decode);
   }
 }
 
@@ -53,17 +68,11 @@ void multiply_f32(const KernelTable& kernels, const void* tile0, const void* til
   }
 }
 
-void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uint16_t* tile1, bool exact, uint32_t n,
-                    const void* const* rows, size_t half, uint32_t n_rows, float* acc, bool first) {
-  const size_t tile_half = size_t{n} * kPanelRows;
+void multiply_bf16(const KernelTable& kernels, const Bf16Tiles& tiles, uint32_t n, const void* const* rows,
+                   size_t row_low, uint32_t n_rows, float* acc, bool first) {
   for (uint32_t i = 0; i < n_rows; i += kernels.gemm_bf16_rows) {
-    const uint32_t n_now = std::min(kernels.gemm_bf16_rows, n_rows - i);
-    const void* low[kMaxGemmRows];
-    for (uint32_t r = 0; r < n_now; ++r) low[r] = static_cast<const uint16_t*>(rows[i + r]) + half;
-    float* sums = acc + size_t{i} * kPairRows;
-    kernels.gemm_bf16(tile0, tile1, n, rows + i, n_now, sums, first);
-    kernels.gemm_bf16(tile0, tile1, n, low, n_now, sums, false);
-    if (!exact) kernels.gemm_bf16(tile0 + tile_half, tile1 + tile_half, n, rows + i, n_now, sums, false);
+    kernels.gemm_bf16(tiles, n, rows + i, row_low, std::min(kernels.gemm_bf16_rows, n_rows - i),
+                      acc + size_t{i} * kPairRows, first);
   }
 }
 
@@ -122,20 +131,11 @@ void decode_tile(const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint3
   }
 }
 
-// Columns [col, col + n) of a panel in the form that goes with the rows'.
-void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, RowForm form, const uint8_t* panel, uint32_t col,
-                 uint32_t n, std::byte* tile) {
+// Columns [col, col + n) of a panel as an F32 tile.
+void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n,
+                 std::byte* tile) {
   if (m.is_stored()) return decode_tile(m, panel, col, n, reinterpret_cast<float*>(tile));
-  const TypeKernels& of_type = kernels_of(kernels, m.type);
-  if (form == RowForm::kBf16) return of_type.unpack_bf16(panel, col, n, tile);
-  if (form == RowForm::kF32) return of_type.unpack_f32(panel, col, n, tile);
-  constexpr uint32_t kAtOnce = 32;
-  float wide[kAtOnce * kPanelRows];
-  auto *high = reinterpret_cast<uint16_t*>(tile), *low = high + size_t{n} * kPanelRows;
-  for (uint32_t c = 0; c < n; c += kAtOnce) {
-    of_type.unpack_f32(panel, col + c, kAtOnce, wide);
-    kernels.split_tile(wide, kAtOnce, high + size_t{c} * kPanelRows, low + size_t{c} * kPanelRows);
-  }
+  kernels_of(kernels, m.type).unpack_f32(panel, col, n, tile);
 }
 
 // F32 tiles of both panels, multiplied with some rows at a time, from row `first` of the list on.
@@ -147,7 +147,7 @@ void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint
   for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
     const uint32_t n = std::min(kTileCols, m.n_cols - c);
     for (uint32_t p = 0; p < (panel1 != nullptr ? 2u : 1u); ++p)
-      unpack_tile(kernels, m, form, panels[p], c, n, tiles[p]);
+      unpack_tile(kernels, m, panels[p], c, n, tiles[p]);
     for (uint32_t i = first; i < list.n_rows; i += kernels.gemm_f32_rows) {
       const uint32_t n_rows = std::min(kernels.gemm_f32_rows, list.n_rows - i);
       const void* rows[kMaxGemmRows];
@@ -195,32 +195,80 @@ RowColumns columns_of(const PanelMatrix& m, const Operand& in, const RowList& li
   return {own, own.half_bytes(n)};
 }
 
-// The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay near while the
-// pairs pass over them.
+// Columns [col, col + n) of a pair of panels.
+struct PairColumns {
+  uint32_t pair, col, n;
+};
+
+// Makes bf16 tiles of a matrix's pairs, some columns at a time.
+class PairUnpacker {
+ public:
+  PairUnpacker(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat)
+      : kernels_(kernels), m_(m), mat_(mat), splits_(prefill_form(kernels, m) == RowForm::kSplitBf16) {}
+
+  // Of these columns, those from the from-th to the to-th, multiples of kTileDepth; memory: kTileBytes.
+  void unpack(const PairColumns& at, uint32_t from, uint32_t to, std::byte* memory) const {
+    if (from == to) return;
+    put(at, 2 * at.pair, from, to, memory);
+    if (is_whole(at)) put(at, 2 * at.pair + 1, from, to, memory + kTileBytes / 2);
+  }
+  // What unpack() has made there. A pair that has one panel is that one twice.
+  Bf16Tiles tiles(const PairColumns& at, const std::byte* memory) const {
+    const size_t low = splits_ && m_.type != TypeId::kBF16 ? half_bytes(at) : 0;
+    return {memory, is_whole(at) ? memory + kTileBytes / 2 : memory, low};
+  }
+
+ private:
+  bool is_whole(const PairColumns& at) const { return 2 * at.pair + 1 < m_.n_panels(); }
+  static size_t half_bytes(const PairColumns& at) { return size_t{at.n} * kPanelRows * sizeof(uint16_t); }
+
+  void put(const PairColumns& at, uint32_t panel_idx, uint32_t from, uint32_t to, std::byte* tile) const {
+    const TypeKernels& of_type = kernels_of(kernels_, m_.type);
+    const uint8_t* panel = m_.panel(mat_, panel_idx);
+    auto* high = reinterpret_cast<uint16_t*>(tile);
+    if (!splits_) return of_type.unpack_bf16(panel, at.col + from, to - from, high + size_t{from} * kPanelRows);
+    auto* low = reinterpret_cast<uint16_t*>(tile + half_bytes(at));
+    float wide[kTileDepth * kPanelRows];
+    for (uint32_t c = from; c < to; c += kTileDepth) {
+      of_type.unpack_f32(panel, at.col + c, kTileDepth, wide);
+      kernels_.split_tile(wide, kTileDepth, high + size_t{c} * kPanelRows, low + size_t{c} * kPanelRows);
+    }
+  }
+
+  const KernelTable& kernels_;
+  const PanelMatrix& m_;
+  uint32_t mat_;
+  bool splits_;
+};
+
+// The list's prefill rows with each pair of the range. kTileCols columns of all rows, and the sums, stay near while the
+// pairs pass over them. The units that multiply tiles work beside those that unpack: between two products of a pair,
+// some columns of the next are unpacked.
 void multiply_row_tiles(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs,
                         const Operand& in, const RowList& list, float* acc, const ProductScratch& scratch) {
-  const RowForm form = prefill_form(kernels, m);
-  const bool splits = form == RowForm::kSplitBf16, is_exact = m.type == TypeId::kBF16;
-  std::byte* tiles[] = {scratch.tile, scratch.tile + kTileBytes / 2};
-  for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
-    const uint32_t n = std::min(kTileCols, m.n_cols - c);
-    const RowColumns x = columns_of(m, in, list, c, n, splits ? 2 : 1, scratch.gathered);
-    const size_t weight_half = size_t{n} * kPanelRows * sizeof(uint16_t);
-    for (uint32_t p = 0; p < pairs.n; ++p) {
-      const uint32_t panel = 2 * (pairs.first + p);
-      const bool is_whole = panel + 1 < m.n_panels();
-      unpack_tile(kernels, m, form, m.panel(mat, panel), c, n, tiles[0]);
-      if (is_whole) unpack_tile(kernels, m, form, m.panel(mat, panel + 1), c, n, tiles[1]);
-      const std::byte* second = is_whole ? tiles[1] : tiles[0];
-      for (uint32_t i = list.n_decode; i < list.n_rows; i += 2 * kTileRows) {
-        const uint8_t* rows = x.tiles.at(i - list.n_decode, 0);
-        float* sums = acc + (size_t{p} * n_sum_rows(list) + i) * kPairRows;
-        kernels.gemm_row_tiles(tiles[0], second, n, rows, x.tiles.stride(), sums, c == 0);
-        if (!splits) continue;
-        kernels.gemm_row_tiles(tiles[0], second, n, rows + x.half, x.tiles.stride(), sums, false);
-        if (is_exact) continue;
-        kernels.gemm_row_tiles(tiles[0] + weight_half, second + weight_half, n, rows, x.tiles.stride(), sums, false);
-      }
+  const bool splits = prefill_form(kernels, m) == RowForm::kSplitBf16;
+  const PairUnpacker unpacker(kernels, m, mat);
+  const uint32_t n_turns = (m.n_cols + kTileCols - 1) / kTileCols * pairs.n;
+  const auto turn = [&](uint32_t t) -> PairColumns {
+    if (t == n_turns) return {};
+    const uint32_t col = t / pairs.n * kTileCols;
+    return {pairs.first + t % pairs.n, col, std::min(kTileCols, m.n_cols - col)};
+  };
+  const uint32_t n_blocks = n_tile_rows(list.n_rows - list.n_decode) / (2 * kTileRows);
+  std::byte *memory = scratch.tile, *next_memory = scratch.tile + kTileBytes;
+  unpacker.unpack(turn(0), 0, turn(0).n, memory);
+  RowColumns x{};
+  for (uint32_t t = 0; t < n_turns; ++t, std::swap(memory, next_memory)) {
+    const PairColumns now = turn(t), next = turn(t + 1);
+    if (t % pairs.n == 0) x = columns_of(m, in, list, now.col, now.n, splits ? 2 : 1, scratch.gathered);
+    const Bf16Tiles tiles = unpacker.tiles(now, memory);
+    float* sums = acc + (size_t{t % pairs.n} * n_sum_rows(list) + list.n_decode) * kPairRows;
+    uint32_t n_unpacked = 0;  // columns of the next
+    for (uint32_t b = 0; b < n_blocks; ++b, sums += size_t{2} * kTileRows * kPairRows) {
+      kernels.gemm_row_tiles(tiles, now.n, x.tiles.at(2 * kTileRows * b, 0), splits ? x.half : 0, sums, now.col == 0);
+      const uint32_t n = next.n / kTileDepth * (b + 1) / n_blocks * kTileDepth;
+      unpacker.unpack(next, n_unpacked, n, next_memory);
+      n_unpacked = n;
     }
   }
 }

@@ -22,19 +22,19 @@ inline uint32_t n_tile_rows(uint32_t n) {
   return (n + 2 * kTileRows - 1) / (2 * kTileRows) * (2 * kTileRows);
 }
 
-// Rows of bf16 values as row tiles (GemmRowTilesFn): those of all rows for kTileDepth columns, then those for the next
-// ones.
+// Rows of bf16 values as row tiles (GemmRowTilesFn): those of all rows for kTileCols columns, a block of kTileRows rows
+// after the other, then those for the next ones.
 struct RowTiles {
   uint8_t* data;
-  uint32_t n_blocks;  // of kTileRows rows
+  uint32_t n_blocks;
 
-  size_t stride() const { return n_blocks * kRowTileBytes; }  // from some columns to the next
+  size_t stride() const { return n_blocks * kRowBlockBytes; }  // from some columns to the next
   uint8_t* at(uint32_t row, uint32_t col) const {
-    return data + col / kTileDepth * stride() + row / kTileRows * kRowTileBytes +
-           row % kTileRows * (kRowTileBytes / kTileRows);
+    return data + col / kTileCols * stride() + row / kTileRows * kRowBlockBytes +
+           col % kTileCols / kTileDepth * kRowTileBytes + row % kTileRows * (kRowTileBytes / kTileRows);
   }
   // The same columns of the second halves of split values, which have tiles of their own after those of n_cols columns.
-  size_t half_bytes(uint32_t n_cols) const { return n_cols / kTileDepth * stride(); }
+  size_t half_bytes(uint32_t n_cols) const { return (n_cols + kTileCols - 1) / kTileCols * stride(); }
 };
 
 // The activations of one operation in the forms that kernels read, made row by row by any thread. Rows keep their
@@ -91,17 +91,17 @@ RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m);
 // As GemmFn for any number of rows in F32: gemm_f32 where `first`, else gemm_f32_chain.
 void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
                   uint32_t n_rows, float* acc, bool first);
-// The same for split tiles (split_tile) and split rows (split_bf16) whose second half lies `half` elements after the
-// first. Both are sums w0 + w1 and x0 + x1; w0 x0 + w0 x1 + w1 x0 lacks 3 * 2^-18 of each product at most. `exact`: w1
-// is 0.
-void multiply_split(const KernelTable& kernels, const uint16_t* tile0, const uint16_t* tile1, bool exact, uint32_t n,
-                    const void* const* rows, size_t half, uint32_t n_rows, float* acc, bool first);
+// As GemmBf16Fn for any number of rows.
+void multiply_bf16(const KernelTable& kernels, const Bf16Tiles& tiles, uint32_t n, const void* const* rows,
+                   size_t row_low, uint32_t n_rows, float* acc, bool first);
 
 // One row of a matrix as F32; added to `out` where `add`. `tile` is kTileBytes of scratch.
 void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out);
 
 // Two tiles of kTileCols columns each, F32 ones, split ones or CodeTiles.
 inline constexpr size_t kTileBytes = size_t{2} * kPanelRows * kTileCols * sizeof(float);
+// Those that are multiplied, and the next.
+inline constexpr size_t kBothTileBytes = 2 * kTileBytes;
 
 // Pairs of panels that are multiplied together.
 struct PairRange {
@@ -110,7 +110,7 @@ struct PairRange {
 
 // What a thread computes products in.
 struct ProductScratch {
-  std::byte* tile;      // kTileBytes
+  std::byte* tile;      // kBothTileBytes
   std::byte* gathered;  // gathered_bytes(): row tiles of rows that do not lie side by side
 
   // For products with up to max_rows rows.

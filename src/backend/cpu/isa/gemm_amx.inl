@@ -5,16 +5,26 @@
 
 constexpr uint32_t kAmxRows = 32;
 
-// Where 32 rows of activations lie, in bytes: how far a row is from the one before it, the 17th from the first, and a
-// row's next 32 columns from those before them.
+// Where 32 rows of activations lie, in bytes: how far a row is from the one before it, the 17th from the first, a row's
+// next 32 columns from those before them, and the rows' second halves from the first.
 struct RowPlaces {
-  size_t row, block, columns;
+  size_t row, block, columns, low;
 };
 
+// The rows' and the weights' tiles in registers 4 to 7 are multiplied.
+inline void add_tile_products() {
+  tile_dot<0, 4, 6>();
+  tile_dot<1, 4, 7>();
+  tile_dot<2, 5, 6>();
+  tile_dot<3, 5, 7>();
+}
+
 // acc [32][32] += rows . tiles.
-inline void multiply_tiles(const uint8_t* w0, const uint8_t* w1, uint32_t n, const uint8_t* rows, RowPlaces places,
-                           float* acc, bool first) {
+template <bool kRowHalves, bool kWeightHalves>
+inline void multiply_tiles(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows, RowPlaces places, float* acc,
+                           bool first) {
   constexpr size_t kAccStride = 32 * sizeof(float);
+  const auto *w0 = static_cast<const uint8_t*>(tiles.tile0), *w1 = static_cast<const uint8_t*>(tiles.tile1);
   if (first) {
     tile_zero<0>();
     tile_zero<1>();
@@ -26,20 +36,35 @@ inline void multiply_tiles(const uint8_t* w0, const uint8_t* w1, uint32_t n, con
     tile_load<2>(acc + 16 * 32, kAccStride);
     tile_load<3>(acc + 16 * 32 + 16, kAccStride);
   }
-  for (uint32_t c = 0; c < n; c += 32, rows += places.columns) {
+  for (uint32_t c = 0; c < n; c += 32, rows += places.columns, w0 += 1024, w1 += 1024) {
     tile_load<4>(rows, places.row);
     tile_load<5>(rows + places.block, places.row);
-    tile_load<6>(w0 + size_t{32} * c, 64);
-    tile_load<7>(w1 + size_t{32} * c, 64);
-    tile_dot<0, 4, 6>();
-    tile_dot<1, 4, 7>();
-    tile_dot<2, 5, 6>();
-    tile_dot<3, 5, 7>();
+    if constexpr (kWeightHalves) {
+      tile_load<6>(w0 + tiles.low, 64);
+      tile_load<7>(w1 + tiles.low, 64);
+      add_tile_products();
+    }
+    tile_load<6>(w0, 64);
+    tile_load<7>(w1, 64);
+    add_tile_products();
+    if constexpr (kRowHalves) {
+      tile_load<4>(rows + places.low, places.row);
+      tile_load<5>(rows + places.low + places.block, places.row);
+      add_tile_products();
+    }
   }
   tile_store<0>(acc, kAccStride);
   tile_store<1>(acc + 16, kAccStride);
   tile_store<2>(acc + 16 * 32, kAccStride);
   tile_store<3>(acc + 16 * 32 + 16, kAccStride);
+}
+
+inline void multiply_tiles(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows, RowPlaces places, float* acc,
+                           bool first) {
+  const auto multiply = places.low == 0  ? multiply_tiles<false, false>
+                        : tiles.low == 0 ? multiply_tiles<true, false>
+                                         : multiply_tiles<true, true>;
+  multiply(tiles, n, rows, places, acc, first);
 }
 
 inline bool are_evenly_spaced(const void* const* rows, uint32_t n_rows) {
@@ -50,39 +75,43 @@ inline bool are_evenly_spaced(const void* const* rows, uint32_t n_rows) {
   return at(1) > at(0);
 }
 
-// As GemmFn; n is a multiple of 32. Fewer than 32 rows, or scattered ones, are gathered first, by so many columns.
-constexpr uint32_t kGatheredCols = 512;
+// As GemmBf16Fn; n is a multiple of 32. Fewer than 32 rows, or scattered ones, are gathered first, by so many columns.
+constexpr uint32_t kGatheredCols = 256;
 
-void gemm_bf16_amx(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
+void gemm_bf16_amx(const Bf16Tiles& tiles, uint32_t n, const void* const* rows, size_t row_low, uint32_t n_rows,
                    float* acc, bool first) {
-  const auto *w0 = static_cast<const uint8_t*>(tile0), *w1 = static_cast<const uint8_t*>(tile1);
   if (n_rows == kAmxRows && are_evenly_spaced(rows, n_rows)) {
     const auto* x = static_cast<const uint8_t*>(rows[0]);
     const auto stride = static_cast<size_t>(static_cast<const uint8_t*>(rows[1]) - x);
-    multiply_tiles(w0, w1, n, x, {stride, 16 * stride, 64}, acc, first);
+    multiply_tiles(tiles, n, x, {stride, 16 * stride, 64, row_low}, acc, first);
     return;
   }
-  alignas(64) uint8_t gathered[kAmxRows * kGatheredCols * 2];
+  constexpr size_t kHalf = size_t{kAmxRows} * kGatheredCols * 2;
+  alignas(64) uint8_t gathered[2 * kHalf];
   alignas(64) float sums[kAmxRows * 32] = {};
-  const size_t sum_bytes = size_t{n_rows} * 32 * sizeof(float);
+  const size_t sum_bytes = size_t{n_rows} * 32 * sizeof(float), n_halves = row_low == 0 ? 1 : 2;
   if (!first) __builtin_memcpy(sums, acc, sum_bytes);
   for (uint32_t col = 0; col < n; col += kGatheredCols) {
     const uint32_t n_cols = n - col < kGatheredCols ? n - col : kGatheredCols;
     const size_t row_bytes = size_t{2} * n_cols;
-    __builtin_memset(gathered, 0, kAmxRows * row_bytes);
-    for (uint32_t r = 0; r < n_rows; ++r) {
-      __builtin_memcpy(gathered + r * row_bytes, static_cast<const uint8_t*>(rows[r]) + size_t{2} * col, row_bytes);
+    for (size_t half = 0; half < n_halves; ++half) {
+      uint8_t* to = gathered + half * kHalf;
+      for (uint32_t r = 0; r < n_rows; ++r) {
+        const uint8_t* from = static_cast<const uint8_t*>(rows[r]) + size_t{2} * col + half * row_low;
+        __builtin_memcpy(to + r * row_bytes, from, row_bytes);
+      }
+      __builtin_memset(to + n_rows * row_bytes, 0, (kAmxRows - n_rows) * row_bytes);
     }
-    multiply_tiles(w0 + size_t{32} * col, w1 + size_t{32} * col, n_cols, gathered, {row_bytes, 16 * row_bytes, 64},
-                   sums, first && col == 0);
+    const auto at = [&](const void* tile) { return static_cast<const uint8_t*>(tile) + size_t{32} * col; };
+    multiply_tiles({at(tiles.tile0), at(tiles.tile1), tiles.low}, n_cols, gathered,
+                   {row_bytes, 16 * row_bytes, 64, row_low == 0 ? 0 : kHalf}, sums, first && col == 0);
   }
   __builtin_memcpy(acc, sums, sum_bytes);
 }
 
-void gemm_row_tiles_amx(const void* tile0, const void* tile1, uint32_t n, const uint8_t* rows, size_t stride,
-                        float* acc, bool first) {
-  multiply_tiles(static_cast<const uint8_t*>(tile0), static_cast<const uint8_t*>(tile1), n, rows,
-                 {64, kRowTileBytes, stride}, acc, first);
+void gemm_row_tiles_amx(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows, size_t row_low, float* acc,
+                        bool first) {
+  multiply_tiles(tiles, n, rows, {64, kRowBlockBytes, kRowTileBytes, row_low}, acc, first);
 }
 
 // kernels.h's peak loops count 16 lanes times 16 chains a step; a product of tiles is 16 times that.
