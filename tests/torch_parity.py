@@ -21,7 +21,8 @@ def main():
     for model in sorted(path.parent for path in FOLDER.glob("*/config.json")):
         tokens = json.loads((FOLDER / f"{model.name}.tokens.json").read_text())
         tokens = tokens if isinstance(tokens, list) else tokens["tokens"]
-        reference = transformers.AutoModelForCausalLM.from_pretrained(model, **{DTYPE: torch.float32})
+        reference = transformers.AutoModelForCausalLM.from_pretrained(
+            model, attn_implementation="eager", **{DTYPE: torch.float32})
         assert all(p.dtype == torch.float32 for p in reference.parameters()), f"{model.name} was not loaded in float32"
         with torch.no_grad():
             expected = reference(torch.tensor([tokens])).logits[0].numpy()

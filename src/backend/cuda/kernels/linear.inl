@@ -7,7 +7,7 @@ RZ_KERNEL void linear_kernel(LinearArgs a) {
   const PartPlace part = find_part<kDotBlockCols>(a);
   select_weight(a, part.part);
   const uint32_t first_col = first_dot_col(part.block);
-  if (first_row >= end_row || first_col >= a.weight.n_rows) return;
+  if (first_row >= end_row || first_col >= a.weight.n_rows) return wait_for_previous();
   uint64_t cols[kDotCols], rows[kRows];
   for (uint32_t i = 0; i < kDotCols; ++i) cols[i] = clamped(first_col + i, a.weight.n_rows);
   for (uint32_t r = 0; r < kRows; ++r) rows[r] = clamped(first_row + r, end_row);
