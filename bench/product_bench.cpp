@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "backend/cuda/compile/matrix_traits.h"
 #include "backend/cuda/weights/repack.h"
 #include "base/check.h"
 
@@ -64,7 +65,7 @@ std::vector<uint16_t> made_up_bits() {
 }  // namespace
 
 std::string_view name_of(ProductKernel kernel) {
-  constexpr std::string_view kNames[] = {"linear", "linear_few", "linear_many", "linear_split"};
+  constexpr std::string_view kNames[] = {"linear", "linear_few", "linear_few_split", "linear_many", "linear_split"};
   return kNames[static_cast<size_t>(kernel)];
 }
 
@@ -75,8 +76,11 @@ std::vector<Product> products_of(std::span<const ProductShape> shapes, std::span
     for (const TypeId type : types) {
       const Layout layout = layout_of(type);
       for (const uint32_t batch : batches) {
-        const bool is_one = layout != Layout::kGroups || batch == 1;
-        products.push_back({shape, type, is_one ? ProductKernel::kLinear : ProductKernel::kLinearFew, batch});
+        const bool splits = cuda::wants_split(type), is_few = layout == Layout::kGroups && batch > 1;
+        const ProductKernel few = splits   ? ProductKernel::kLinearFewSplit
+                                  : is_few ? ProductKernel::kLinearFew
+                                           : ProductKernel::kLinear;
+        products.push_back({shape, type, few, batch});
         if (batch < kFirstTileBatch || type == TypeId::kF32 || layout == Layout::kStored) continue;
         const bool is_many = layout == Layout::kGroups;
         products.push_back({shape, type, is_many ? ProductKernel::kLinearMany : ProductKernel::kLinearSplit, batch});
@@ -136,9 +140,10 @@ cuda::LinearArgs ProductBench::args_of(const Product& product, uint64_t copy, ui
 void ProductBench::launch(const Product& product, const cuda::LinearArgs& args) const {
   const cuda::KernelTable& kernels = device_.kernels();
   const auto kernel = product.kernel == ProductKernel::kLinear       ? kernels.linear
-                      : product.kernel == ProductKernel::kLinearFew  ? kernels.linear_few
-                      : product.kernel == ProductKernel::kLinearMany ? kernels.linear_many
-                                                                     : kernels.linear_split;
+                      : product.kernel == ProductKernel::kLinearFew      ? kernels.linear_few
+                      : product.kernel == ProductKernel::kLinearFewSplit ? kernels.linear_few_split
+                      : product.kernel == ProductKernel::kLinearMany     ? kernels.linear_many
+                                                                         : kernels.linear_split;
   kernel(args, product.batch, device_.stream());
 }
 

@@ -17,7 +17,7 @@ struct ProductShape {
   std::string name;  // "8b down"
   uint32_t n_rows, n_cols;
 };
-enum class ProductKernel { kLinear, kLinearFew, kLinearMany, kLinearSplit };
+enum class ProductKernel { kLinear, kLinearFew, kLinearFewSplit, kLinearMany, kLinearSplit };
 std::string_view name_of(ProductKernel kernel);
 
 struct Product {

@@ -17,8 +17,9 @@ TEST(ProductBench, ListsTheKernelsOfDecodeAndOfPrompts) {
   for (const Product& p : products_of({&kTiny, 1}, types, batches)) {
     names.push_back(std::string(name_of(p.kernel)) + " " + std::to_string(p.batch));
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"linear 1", "linear_few 8", "linear_few 64", "linear_many 64", "linear 1",
-                                             "linear 8", "linear 64", "linear_split 64"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"linear 1", "linear_few 8", "linear_few 64", "linear_many 64",
+                                             "linear_few_split 1", "linear_few_split 8", "linear_few_split 64",
+                                             "linear_split 64"}));
 }
 
 TEST(ProductBench, TimesEveryKernelAndCountsItsWork) {

@@ -52,11 +52,11 @@ struct Product {
   LinearOp op;
 };
 
-// Types of groups multiply int8 activations; prompt rows meet F16 and bf16 as sums of two such values; the rest is F32.
-Arithmetic arithmetic_of(TypeId type, bool is_decode) {
+// Types of groups multiply int8 activations; F16, bf16 and F8 meet them as sums of two such values; the rest is F32.
+Arithmetic arithmetic_of(TypeId type) {
   if (layout_of(type) == Layout::kGroups) return Arithmetic::kInt8;
   if (layout_of(type) == Layout::kStored) return Arithmetic::kF32;
-  return is_decode || type == TypeId::kF32 ? Arithmetic::kF32 : Arithmetic::kSplitBf16;
+  return type == TypeId::kF32 ? Arithmetic::kF32 : Arithmetic::kSplitBf16;
 }
 
 // Remembers the bits of each row.
@@ -113,7 +113,7 @@ TEST_P(CudaLinear, RowsAreTheReferencesAndTheSameInEveryBatch) {
       if (!seen.has(token, is_decode)) continue;
       std::vector<double> bounds;
       for (uint32_t r = 0; r < m.n_rows; ++r) {
-        bounds.push_back(kSigmas * product_sigma(m, 0, r, inputs.row(token), arithmetic_of(m.type, is_decode)));
+        bounds.push_back(kSigmas * product_sigma(m, 0, r, inputs.row(token), arithmetic_of(m.type)));
       }
       EXPECT_TRUE(within(seen.first(token, is_decode, {}), exact_rows.first(token, false, {}), bounds, m.n_rows))
           << "token " << token << (is_decode ? ", decode" : ", prompt");

@@ -34,7 +34,7 @@ class LaunchPlanner {
   }
 
   void plan(const LinearOp& op, Launch& launch) {
-    launch.missing = missing_of(op.in, op.weight, op.rows);
+    launch.missing = missing_of(op.in, op.weight);
     if (!op.accumulate) add_more(op, launch);
   }
 
@@ -42,15 +42,17 @@ class LaunchPlanner {
   // comes next, and is the only one to read them.
   void plan(const GatedLinearOp& op, Launch& launch) {
     const Matrix &gate = weights_.matrix(op.gate), &up = weights_.matrix(op.up);
-    launch.missing = missing_of(op.in, op.gate, Rows::kAll);
-    launch.second_missing = missing_of(op.in, op.up, Rows::kAll);
+    launch.missing = missing_of(op.in, op.gate);
+    launch.second_missing = missing_of(op.in, op.up);
     launch.is_paired = uint64_t{gate.n_rows} + up.n_rows <= kMaxMatrixRows && has_groups(gate.type) &&
                        gate.n_rows == up.n_rows && are_alike(op.gate, op.up) && comes_quantized_next(op.out);
   }
 
   void plan(const ExpertsOp& op, Launch& launch) {
-    launch.missing = missing_of(op.in, op.gate, Rows::kAll);
-    launch.second_missing = missing_of(op.in, op.up, Rows::kAll);
+    launch.missing = missing_of(op.in, op.gate);
+    launch.second_missing = missing_of(op.in, op.up);
+    // They are split in steps with a prompt's rows alone.
+    if (launch.missing.split || launch.second_missing.split) split_of_ = kNoAct;
   }
 
   void plan(const AttentionOp& op, Launch& launch) {
@@ -101,10 +103,10 @@ class LaunchPlanner {
   }
 
   // What the product lacks; the products after it find it made.
-  Missing missing_of(ActId in, WeightId weight, Rows rows) {
+  Missing missing_of(ActId in, WeightId weight) {
     const TypeId type = weights_.matrix(weight).type;
     const Missing missing{.quantized = has_groups(type) && quantized_of_ != in,
-                          .split = wants_split(type) && rows == Rows::kAll && (split_of_ != in || split_type_ != type)};
+                          .split = wants_split(type) && (split_of_ != in || split_type_ != type)};
     if (missing.quantized) quantized_of_ = in;
     if (missing.split) {
       split_of_ = in;

@@ -265,7 +265,7 @@ RZ_DEVICE uint32_t plain_stride(uint32_t n_cols) {
 
 template <TypeId kType>
 struct PlainFormat {
-  static constexpr bool kHasGroups = false;
+  static constexpr bool kHasGroups = false, kHasSplits = kType != TypeId::kF32;
   using Element = PlainElement<kType>;
 
   RZ_DEVICE static const typename Element::Stored* row_of(const Matrix& m, uint64_t row) {
@@ -286,7 +286,7 @@ struct PlainFormat {
 
 template <class Block, uint32_t kElems>
 struct StoredFormat {
-  static constexpr bool kHasGroups = false;
+  static constexpr bool kHasGroups = false, kHasSplits = false;
 
   RZ_DEVICE static float value(const Matrix& m, uint64_t row, uint32_t col) {
     const Block* blocks = reinterpret_cast<const Block*>(m.low) + row * (m.n_cols / kElems);

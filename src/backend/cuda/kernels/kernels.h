@@ -160,7 +160,7 @@ struct LinearArgs {
   Matrix weight;
   const float* in;   // plain and stored types read these
   QuantRows quants;  // group types these
-  SplitRows splits;  // linear_split these
+  SplitRows splits;  // linear_few_split and linear_split these
   float* out;
   const float* bias;
   // Of one expert's biases to the next one's; what pairs' products are multiplied by before their bias; null: 1.
@@ -175,7 +175,7 @@ struct LinearArgs {
   PairGroups groups;
   uint32_t pairs_each;
   uint32_t out_width = 0;  // numbers from one row of `out` to the next; 0: as many as the weight has rows
-  // More products of the same rows, which the same launch of linear or linear_few makes.
+  // More products of the same rows, which the same launch makes, of any product but those of many rows.
   LinearPart more[kMaxMoreParts];
   uint32_t n_more;
 };
@@ -475,6 +475,8 @@ struct KernelTable {
   void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same numbers for more than one row, of group types alone, by tensor cores.
   void (*linear_few)(const LinearArgs&, uint32_t max_rows, Stream);
+  // The products of any number of decode rows, of F16, bf16 and F8 alone, by tensor cores.
+  void (*linear_few_split)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of group types alone: the integers by tensor cores, in another order of F32 sums.
   void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
   // The same for many rows, of F16, bf16 and F8 alone, by tensor cores.

@@ -8,6 +8,8 @@
 #include "backend/cuda/kernels/group_tiles.inl"
 #include "backend/cuda/kernels/linear_few.inl"
 #include "backend/cuda/kernels/linear_many.inl"
+#include "backend/cuda/kernels/splits.inl"
+#include "backend/cuda/kernels/linear_few_split.inl"
 #include "backend/cuda/kernels/linear_split.inl"
 #include "backend/cuda/kernels/kv_cache.inl"
 #include "backend/cuda/kernels/rope.inl"

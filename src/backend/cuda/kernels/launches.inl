@@ -4,6 +4,7 @@ void norm(const NormArgs& a, uint32_t max_rows, Stream stream);
 void quantize(const QuantizeArgs& a, uint32_t max_rows, Stream stream);
 void linear(const LinearArgs& a, uint32_t max_rows, Stream stream);
 void linear_few(const LinearArgs& a, uint32_t max_rows, Stream stream);
+void linear_few_split(const LinearArgs& a, uint32_t max_rows, Stream stream);
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream);
 void split(const SplitArgs& a, uint32_t max_rows, Stream stream);
 void linear_split(const LinearArgs& a, uint32_t max_rows, Stream stream);

@@ -1,5 +1,5 @@
-// Products of a few rows with a matrix. Group types: of one row by dots.inl, of more by linear_few.inl, whose sums are
-// the same. Plain types: by dots.inl, which reads the weights once for up to 8 rows.
+// Products of a few rows with a matrix by dots.inl: one row with types of groups (more: linear_few.inl, whose sums are the
+// same), up to 8 at once with F32 and stored types. F16, bf16 and F8 are linear_few_split.inl's.
 
 template <class Format, int kRows>
 RZ_KERNEL void linear_kernel(LinearArgs a) {
@@ -26,13 +26,13 @@ void launch_linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {
 void linear(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   with_format(a.weight.type, [&](auto format) {
     using Format = decltype(format);
-    if constexpr (!Format::kHasGroups) {
+    if constexpr (Format::kHasGroups) {
+      launch_linear<Format, 1>(a, max_rows, stream);
+    } else if constexpr (!Format::kHasSplits) {
       const auto launch_rows = max_rows == 1   ? launch_linear<Format, 1>
                                : max_rows <= 4 ? launch_linear<Format, 4>
                                                : launch_linear<Format, 8>;
       launch_rows(a, max_rows, stream);
-    } else {
-      launch_linear<Format, 1>(a, max_rows, stream);
     }
   });
 }

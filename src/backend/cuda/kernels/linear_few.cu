@@ -9,6 +9,8 @@ namespace realizar::cuda::runtime {
 #include "backend/cuda/kernels/tiles.inl"
 #include "backend/cuda/kernels/group_tiles.inl"
 #include "backend/cuda/kernels/linear_few.inl"
+#include "backend/cuda/kernels/splits.inl"
+#include "backend/cuda/kernels/linear_few_split.inl"
 // clang-format on
 
 }  // namespace realizar::cuda::runtime

@@ -7,6 +7,7 @@ namespace realizar::cuda::runtime {
 #include "backend/cuda/kernels/formats.inl"
 #include "backend/cuda/kernels/dots.inl"
 #include "backend/cuda/kernels/tiles.inl"
+#include "backend/cuda/kernels/splits.inl"
 #include "backend/cuda/kernels/linear_split.inl"
 // clang-format on
 

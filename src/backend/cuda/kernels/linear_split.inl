@@ -23,42 +23,6 @@ struct CodeTile {
   }
 };
 
-// place_of(w): where word w of a row of activations stands.
-struct HalfSplit {
-  static constexpr bool kIsF8 = false;
-  using WeightTile = WideTile;
-  RZ_DEVICE static uint32_t place_of(uint32_t w) { return w; }
-  RZ_DEVICE static uint16_t round(float x) { return float_to_half(x); }
-  RZ_DEVICE static float value(uint16_t x) { return half_to_float(x); }
-  RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-    mma_half_k16(c, a, b);
-  }
-};
-// A lane's word of codes has 4 columns that follow each other: the words of the activations are put in the order that
-// this makes of 16 columns.
-struct F8Split : HalfSplit {
-  static constexpr bool kIsF8 = true;
-  using WeightTile = CodeTile;
-  RZ_DEVICE static uint32_t place_of(uint32_t w) { return w / 8 * 8 + w % 2 * 4 + w % 8 / 2; }
-};
-struct BfloatSplit {
-  static constexpr bool kIsF8 = false;
-  using WeightTile = WideTile;
-  RZ_DEVICE static uint32_t place_of(uint32_t w) { return w; }
-  RZ_DEVICE static uint16_t round(float x) { return float_to_bfloat(x); }
-  RZ_DEVICE static float value(uint16_t x) { return bfloat_to_float(x); }
-  RZ_DEVICE static void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-    mma_bfloat_k16(c, a, b);
-  }
-};
-
-template <class Body>
-void with_split(TypeId type, const Body& body) {
-  if (type == TypeId::kF16) body(HalfSplit{});
-  if (type == TypeId::kBF16) body(BfloatSplit{});
-  if (type == TypeId::kF8_E4M3) body(F8Split{});
-}
-
 // The exponent, as F32 has it, of the power of two that brings `largest` to [2^14, 2^15), where F16 has most bits left
 // for the small ones. Rows so small that this would overflow stay smaller.
 RZ_DEVICE uint32_t scale_exponent(float largest) {
@@ -127,7 +91,7 @@ RZ_DEVICE void load_split_stage(const LinearArgs& a, const SplitPlace& p, uint32
   uint32_t *high = stage + kTileCols * kTileRowWords, *low = high + kTileRows * kTileRowWords;
   const auto weight_row = [&](uint32_t, uint32_t row) { return uint64_t{p.weight_row(a, row)}; };
   const auto own_row = [&](uint32_t i, uint32_t) { return uint64_t{p.own_rows[i]}; };
-  using WeightTile = typename Split::WeightTile;
+  using WeightTile = std::conditional_t<Split::kIsF8, CodeTile, WideTile>;
   constexpr uint32_t kNarrower = WideTile::kPieces / WeightTile::kPieces;
   copy_tile<WeightTile, kTileCols, kSplitThreads>(stage, a.weight.low + at / kNarrower, row_words / kNarrower,
                                                   weight_row);

@@ -4,7 +4,7 @@ namespace realizar::cuda {
 namespace {
 
 // Numbers of rows for which products have kernels of their own.
-constexpr uint32_t kRowCounts[] = {1, 4, 8, 9};
+constexpr uint32_t kRowCounts[] = {1, 4, 8, 9, 17};
 constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0};
 
 void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
@@ -19,6 +19,7 @@ void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
   for (const uint32_t n_rows : kRowCounts) {
     kernels.linear(linear, n_rows, stream);
     kernels.linear_few(linear, n_rows, stream);
+    kernels.linear_few_split(linear, n_rows, stream);
   }
   kernels.linear_many(linear, 1, stream);
   kernels.linear_split(linear, 1, stream);

@@ -100,8 +100,9 @@ class Sizer {
   // The rows that a product reads, in the form that its matrix wants.
   void add_product(WeightId id, uint32_t n_in_cols) {
     const size_t n_cols = s_.weights != nullptr ? s_.weights->matrix(id).n_cols : n_in_cols;
-    if (has(id, wants_split)) grow(kSplits, s_.limits.max_rows, n_cols);
-    if (has(id, has_groups)) grow(kQuants, std::max(s_.limits.max_rows, s_.limits.max_logit_rows), n_cols);
+    const uint32_t max_rows = std::max(s_.limits.max_rows, s_.limits.max_logit_rows);
+    if (has(id, wants_split)) grow(kSplits, max_rows, n_cols);
+    if (has(id, has_groups)) grow(kQuants, max_rows, n_cols);
   }
   // The rows that the matrix reads for pairs of a row and one of n_groups, and their order.
   void add_pairs(WeightId id, size_t n_pairs, size_t n_cols, size_t n_groups) {

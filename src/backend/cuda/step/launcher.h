@@ -41,9 +41,9 @@ class Launcher {
   void run(const GatedLinearOp& op, const Launch& launch);
   void run_paired(const GatedLinearOp& op, const Launch& launch);
   void multiply(const LinearArgs& args, const Missing& missing, ActId in, Rows rows, ActId out);
-  void multiply_tiles(LinearArgs& args, ActId in, bool is_split_missing);
+  void multiply_tiles(LinearArgs& args);
   void quantize(ActId in, uint32_t n_cols, Rows rows);
-  void split(ActId in, const Matrix& weight);
+  void split(ActId in, const Matrix& weight, Rows rows);
   // launcher_attention.cpp
   void run(const AttentionOp& op, const Launch& launch);
   void attend_decode_rows(AttentionArgs args, const Launch& launch);
@@ -74,6 +74,11 @@ class Launcher {
     uint32_t max_rows;
   };
   Dots dots_of(const Matrix& weight, Rows rows) const;
+  // What multiplies these.
+  auto few_kernel(const Matrix& weight, uint32_t max_rows) const {
+    if (wants_split(weight.type)) return kernels_.linear_few_split;
+    return has_groups(weight.type) && max_rows > 1 ? kernels_.linear_few : kernels_.linear;
+  }
   // What multiplies a prompt's rows.
   auto tile_kernel(const Matrix& weight) const {
     return has_groups(weight.type) ? kernels_.linear_many : kernels_.linear_split;

@@ -29,7 +29,7 @@ void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, WeightId b
                             dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
-  if (missing.split) split(op.in, matrix);
+  if (missing.split) split(op.in, matrix, Rows::kAll);
   LinearArgs args{};
   args.weight = matrix;
   args.quants = memory_.view(kQuants);

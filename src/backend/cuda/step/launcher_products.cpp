@@ -8,15 +8,14 @@ void Launcher::quantize(ActId in, uint32_t n_cols, Rows rows) {
                     device_.stream());
 }
 
-void Launcher::split(ActId in, const Matrix& weight) {
-  kernels_.split({prompt_rows(), 1, weight.type, act(in).values, weight.n_cols, memory_.view(kSplits)}, n_prompt_rows(),
+void Launcher::split(ActId in, const Matrix& weight, Rows rows) {
+  const RowRange all{step().zero, n_rows_at(rows)};
+  kernels_.split({all, 1, weight.type, act(in).values, weight.n_cols, memory_.view(kSplits)}, max_rows(rows),
                  device_.stream());
 }
 
 // A prompt's rows keep a GPU busy with each matrix by itself.
-void Launcher::multiply_tiles(LinearArgs& args, ActId in, bool is_split_missing) {
-  if (is_split_missing) split(in, args.weight);
-  args.splits = memory_.view(kSplits);
+void Launcher::multiply_tiles(LinearArgs& args) {
   const auto multiply = tile_kernel(args.weight);
   multiply(args, n_prompt_rows(), device_.stream());
   for (const LinearPart& part : std::span(args.more).first(args.n_more)) {
@@ -38,16 +37,17 @@ Launcher::Dots Launcher::dots_of(const Matrix& weight, Rows rows) const {
 void Launcher::multiply(const LinearArgs& args, const Missing& missing, ActId in, Rows rows, ActId out) {
   if (max_rows(rows) == 0) return;
   if (missing.quantized) quantize(in, args.weight.n_cols, rows);
+  if (missing.split) split(in, args.weight, rows);
   LinearArgs full = args;
   full.in = act(in).values;
   full.quants = memory_.view(kQuants);
+  full.splits = memory_.view(kSplits);
   full.out = act(out).values;
   const Dots dots = dots_of(args.weight, rows);
   full.rows = dots.rows;
-  const bool is_one = dots.max_rows == 1 || !has_groups(args.weight.type);
-  if (dots.max_rows > 0) (is_one ? kernels_.linear : kernels_.linear_few)(full, dots.max_rows, device_.stream());
+  if (dots.max_rows > 0) few_kernel(args.weight, dots.max_rows)(full, dots.max_rows, device_.stream());
   full.rows = prompt_rows();
-  if (dots.max_rows < max_rows(rows)) multiply_tiles(full, in, missing.split);
+  if (dots.max_rows < max_rows(rows)) multiply_tiles(full);
 }
 
 void Launcher::run(const LinearOp& op, const Launch& launch) {
