@@ -139,7 +139,7 @@ cuda::LinearArgs ProductBench::args_of(const Product& product, uint64_t copy, ui
 
 void ProductBench::launch(const Product& product, const cuda::LinearArgs& args) const {
   const cuda::KernelTable& kernels = device_.kernels();
-  const auto kernel = product.kernel == ProductKernel::kLinear       ? kernels.linear
+  const auto kernel = product.kernel == ProductKernel::kLinear           ? kernels.linear
                       : product.kernel == ProductKernel::kLinearFew      ? kernels.linear_few
                       : product.kernel == ProductKernel::kLinearFewSplit ? kernels.linear_few_split
                       : product.kernel == ProductKernel::kLinearMany     ? kernels.linear_many

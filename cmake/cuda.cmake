@@ -13,12 +13,11 @@ if(REALIZAR_CUDA)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     find_package(CUDAToolkit REQUIRED)
     set(RZ_HAS_CUDA ON)
-    # The kernels know three generations: without FP8's conversions, with them, and with kernels that begin while those
-    # before them end; what is compiled for the first of one is assembled for its others. Blackwell has its own, since
-    # there one kernel would not fit its registers otherwise. GPUs that are not named assemble the PTX themselves.
+    # The kernels know two generations, without and with FP8's conversions; what is compiled for the first of one is
+    # assembled for its others. Blackwell has its own, since there one kernel would not fit its registers otherwise. GPUs
+    # that are not named assemble the PTX themselves.
     set(RZ_CUDA_CODE "--generate-code=arch=compute_80,code=[sm_80,sm_86]"
-                     "--generate-code=arch=compute_89,code=[sm_89]"
-                     "--generate-code=arch=compute_90,code=[sm_90,compute_90]"
+                     "--generate-code=arch=compute_89,code=[sm_89,sm_90,compute_89]"
                      "--generate-code=arch=compute_120,code=[sm_120]"
         CACHE STRING "nvcc's --generate-code options: a build for one GPU takes a sixth of the time")
   else()

@@ -73,8 +73,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, CudaDevices, testing::ValuesIn(cudas_under_tes
 // Where layers lie in these follows from how little memory an emulated device has: on a GPU they would all lie where
 // there is most room.
 class SmallCudaDevices : public CudaDevices {};
-INSTANTIATE_TEST_SUITE_P(Devices, SmallCudaDevices,
-                         testing::Values(CudaUnderTest{"emulated", open_emulated_cuda}), name_of);
+INSTANTIATE_TEST_SUITE_P(Devices, SmallCudaDevices, testing::Values(CudaUnderTest{"emulated", open_emulated_cuda}),
+                         name_of);
 
 TEST_P(CudaDevices, SeveralGiveTheBitsOfOne) {
   const ModelFile file = model_of(kLlama);

@@ -17,7 +17,6 @@ struct Numbers {
 // Each thread takes its neighbour's value; `waits`: not before that is there.
 template <bool waits>
 void shift_kernel(Numbers a) {
-  wait_for_previous();
   RZ_SHARED(float, shared, kThreads);
   const uint32_t t = thread_idx();
   shared[t] = static_cast<float>(t);
@@ -49,7 +48,6 @@ TEST(CudaEmulator, AMissingBarrierShows) {
 }
 
 void sum_kernel(Numbers a) {
-  wait_for_previous();
   a.values[thread_idx()] = warp_sum(a.values[thread_idx()]);
 }
 
@@ -69,7 +67,6 @@ TEST(CudaEmulator, SumsAreTheButterflysOfEachWarp) {
 
 // Computes a 16 x 8 product of known bytes with the fragments that device_code.h describes.
 void mma_kernel(Numbers a) {
-  wait_for_previous();
   const uint32_t lane = thread_idx(), group = lane / 4, t = lane % 4;
   const auto word = [](uint32_t row, uint32_t first_col) {
     uint32_t bits = 0;
@@ -101,7 +98,6 @@ TEST(CudaEmulator, MatrixProductsAreThoseOfTheirFragments) {
 
 // A 16 x 8 product of small whole numbers as F16, with the fragments that device_code.h describes.
 void mma_half_kernel(Numbers a) {
-  wait_for_previous();
   const uint32_t lane = thread_idx(), group = lane / 4, t = lane % 4;
   const auto pair = [](uint32_t row, uint32_t k) {
     const auto half = [&](uint32_t i) {
@@ -133,7 +129,6 @@ TEST(CudaEmulator, HalfProductsAreThoseOfTheirFragments) {
 // Each thread copies four numbers; `waits`: until they are there.
 template <bool waits>
 void copy_kernel(Numbers a) {
-  wait_for_previous();
   RZ_SHARED(float, shared, 4 * kThreads);
   const uint32_t t = thread_idx();
   copy_async16(shared + 4 * t, a.values + 4 * t);
@@ -153,7 +148,6 @@ TEST(CudaEmulator, CopiesLandNoEarlierThanTheWait) {
 }
 
 void sum_quad_kernel(Numbers a) {
-  wait_for_previous();
   a.values[thread_idx()] = quad_sum(a.values[thread_idx()]);
 }
 
@@ -189,18 +183,7 @@ TEST(CudaEmulatorDeathTest, ARecordedLaunchThatWouldLoadItsKernelEndsTheProgram)
 }
 
 void half_a_warp_kernel(Numbers a) {
-  wait_for_previous();
   if (thread_idx() % 2 == 0) a.values[thread_idx()] = warp_sum(1.0f);
-}
-
-void hasty_kernel(Numbers a) {
-  if (thread_idx() > 0) wait_for_previous();
-  a.values[thread_idx()] = 1.0f;
-}
-
-TEST(CudaEmulatorDeathTest, AThreadThatDoesNotWaitForTheKernelsBeforeEndsTheProgram) {
-  std::vector<float> values(kThreads);
-  EXPECT_DEATH(launch(hasty_kernel, {1, 1}, kThreads, Numbers{values.data()}, nullptr), "kernels before");
 }
 
 TEST(CudaEmulatorDeathTest, ThreadsThatWaitForOthersInVainEndTheProgram) {

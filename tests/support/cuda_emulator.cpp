@@ -38,7 +38,6 @@ struct Thread {
   // Groups of copies under way; the last is open.
   std::deque<std::vector<Copy>> copies;
   State state = State::kReady;
-  bool has_waited = false;  // for the kernels before
   std::unique_ptr<test::Fiber> fiber;
 };
 
@@ -56,7 +55,6 @@ class Block {
   const ThreadPlace& here() const { return current_->place; }
   void* shared(const void* tag, size_t n_bytes);
   void wait_for_block();
-  void wait_for_previous() { current_->has_waited = true; }
   const std::byte* exchange(const void* value, size_t n_bytes);
   void copy_async(const Copy& copy) { current_->copies.back().push_back(copy); }
   void commit_copies() { current_->copies.emplace_back(); }
@@ -88,7 +86,6 @@ void Block::run(const ThreadPlace& first, const std::function<void()>& body, Thr
     thread.place = first;
     thread.place.thread = t;
     thread.state = State::kReady;
-    thread.has_waited = false;
     thread.copies.assign(1, {});
     if (thread.fiber == nullptr) thread.fiber = std::make_unique<test::Fiber>();
     thread.fiber->start(body);
@@ -117,7 +114,6 @@ std::vector<uint32_t> Block::turns(ThreadOrder order) const {
 
 // A thread that has ended counts as arrived at all barriers.
 void Block::finish(Thread& thread) {
-  if (!thread.has_waited) fail("a thread has not waited for the kernels before");
   thread.state = State::kDone;
   --n_running_;
   if (all_wait_at_barrier()) open_barrier();
@@ -211,9 +207,6 @@ void* shared(const void* tag, size_t n_bytes) {
 }
 void wait_for_block() {
   block().wait_for_block();
-}
-void wait_for_previous() {
-  block().wait_for_previous();
 }
 void copy_async(void* to, const void* from, size_t n_bytes) {
   if (thread_order == ThreadOrder::kFalling) {

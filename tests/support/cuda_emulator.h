@@ -1,8 +1,7 @@
 // Runs kernels of backend/cuda on the processor: each thread of a block is a fiber, and the fibers of a block take
 // turns on one thread. Where CUDA leaves an order open, the emulator has several, so that a result that depends on one
 // shows. It ends the test program, with a message, where threads wait at different barriers, where a warp's exchange is
-// called by some of its lanes only, where a thread ends that has not waited for the kernels before, where a recording has
-// a kernel that was not loaded before, and (under ASan) where
+// called by some of its lanes only, where a recording has a kernel that was not loaded before, and (under ASan) where
 // memory is overrun: every shared array and every device buffer is a heap block of its own, filled with NaN. It does
 // not see races between blocks, bank conflicts, or speed.
 #pragma once
@@ -53,7 +52,6 @@ struct ThreadPlace {
 const ThreadPlace& here();
 void* shared(const void* tag, size_t n_bytes);
 void wait_for_block();
-void wait_for_previous();
 // Copies that land at the wait, or at once where threads take turns from the last to the first.
 void copy_async(void* to, const void* from, size_t n_bytes);
 void commit_copies();
@@ -95,9 +93,6 @@ inline uint32_t block_y() {
 }
 inline void barrier() {
   emulator::wait_for_block();
-}
-inline void wait_for_previous() {
-  emulator::wait_for_previous();
 }
 
 // The butterfly that the shuffles make, as this lane sees it: values[i] is that of the lane whose number differs in i.

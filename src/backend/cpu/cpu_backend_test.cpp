@@ -119,6 +119,26 @@ TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
     }
   }
 }
+TEST(PlainTypes, Bf16TilesAreTheHalvesOfTheValues) {
+  if (kernels_for(CpuIsa::kAvx512) == nullptr || !__builtin_cpu_supports("avx512bf16"))
+    GTEST_SKIP() << "no AVX-512 BF16";
+  constexpr uint32_t kCols = 224, kFrom = 64, kSize = (kCols - kFrom) * kPanelRows;
+  for (const TypeId id : {TypeId::kF16, TypeId::kBF16, TypeId::kF8_E4M3}) {
+    const TypeTraits& type = traits(id);
+    const auto weight = encoded(type, random_floats(size_t{kPanelRows} * kCols, 6));
+    ThreadTeam team(1);
+    Arena arena;
+    const auto m = pack_panels({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
+    ASSERT_TRUE(m.ok());
+    const TypeKernels& kernels = kernels_of(kAmxKernels, type.id);
+    std::vector<float> wide(kSize);
+    kernels.unpack_f32(m->data, kFrom, kCols - kFrom, wide.data());
+    std::vector<uint16_t> expected(2 * kSize), halves(2 * kSize);
+    kAmxKernels.split_tile(wide.data(), kCols - kFrom, expected.data(), expected.data() + kSize);
+    kernels.unpack_bf16(m->data, kFrom, kCols - kFrom, halves.data());
+    EXPECT_EQ(halves, expected) << type.name;  // those of bf16 are whole: their second halves are zeros
+  }
+}
 #endif
 
 TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {

@@ -18,7 +18,7 @@ class TrialProduct {
   static constexpr uint32_t kRows = 32, kCols = 1024;
 
   TrialProduct(const KernelTable& kernels, TypeId type)
-      : values_(size_t{kRows} * kCols), sums_(size_t{kRows} * kPairRows), tile_(kBothTileBytes) {
+      : values_(size_t{kRows} * kCols), sums_(size_t{kRows} * kPairRows), tile_(kTileBytes) {
     if (kernels.configure_tiles != nullptr) kernels.configure_tiles();
     matrix_ = {type, 1, kPairRows, kCols, panel_bytes(type, kCols), nullptr};
     panels_.resize(matrix_.bytes());

@@ -19,8 +19,9 @@ inline constexpr uint32_t kMaxGemmRows = 32;
 inline constexpr uint32_t kTileDepth = 32;  // columns that a bf16 product takes at a time
 inline constexpr uint32_t kTileRows = 16;   // rows of activations in one of its tiles
 inline constexpr size_t kRowTileBytes = size_t{kTileRows} * kTileDepth * 2;
-inline constexpr size_t kRowBlockBytes = kTileCols / kTileDepth * kRowTileBytes;  // those rows' tiles of kTileCols columns
-inline constexpr uint32_t kKvPiece = 32;  // positions that attention reduces at a time
+inline constexpr size_t kRowBlockBytes =
+    kTileCols / kTileDepth * kRowTileBytes;  // those rows' tiles of kTileCols columns
+inline constexpr uint32_t kKvPiece = 32;     // positions that attention reduces at a time
 
 // 32 quantized activations and what belongs to them: a line of the cache. The sums are of the quants, exact.
 struct alignas(64) ActGroup {
@@ -63,7 +64,7 @@ struct TypeKernels {
   DotFn dot;             // of groups alone
   DotPlainFn dot_plain;  // of plain types alone
   UnpackFn unpack_f32;   // not of stored blocks
-  UnpackFn unpack_bf16;  // of groups alone, where has_bf16()
+  UnpackFn unpack_bf16;  // where has_bf16(), not of F32; plain types but BF16: the second halves after the first
   // Groups alone: to a CodeTile, a byte a code and F32 scales; n <= kTileCols, of which col is a multiple.
   UnpackFn unpack_codes;
   GemmInt8Fn gemm_int8;  // of groups alone

@@ -146,8 +146,7 @@ void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint
   std::byte* tiles[] = {tile, panel1 != nullptr ? tile + kTileBytes / 2 : tile};
   for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
     const uint32_t n = std::min(kTileCols, m.n_cols - c);
-    for (uint32_t p = 0; p < (panel1 != nullptr ? 2u : 1u); ++p)
-      unpack_tile(kernels, m, panels[p], c, n, tiles[p]);
+    for (uint32_t p = 0; p < (panel1 != nullptr ? 2u : 1u); ++p) unpack_tile(kernels, m, panels[p], c, n, tiles[p]);
     for (uint32_t i = first; i < list.n_rows; i += kernels.gemm_f32_rows) {
       const uint32_t n_rows = std::min(kernels.gemm_f32_rows, list.n_rows - i);
       const void* rows[kMaxGemmRows];
@@ -195,80 +194,29 @@ RowColumns columns_of(const PanelMatrix& m, const Operand& in, const RowList& li
   return {own, own.half_bytes(n)};
 }
 
-// Columns [col, col + n) of a pair of panels.
-struct PairColumns {
-  uint32_t pair, col, n;
-};
-
-// Makes bf16 tiles of a matrix's pairs, some columns at a time.
-class PairUnpacker {
- public:
-  PairUnpacker(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat)
-      : kernels_(kernels), m_(m), mat_(mat), splits_(prefill_form(kernels, m) == RowForm::kSplitBf16) {}
-
-  // Of these columns, those from the from-th to the to-th, multiples of kTileDepth; memory: kTileBytes.
-  void unpack(const PairColumns& at, uint32_t from, uint32_t to, std::byte* memory) const {
-    if (from == to) return;
-    put(at, 2 * at.pair, from, to, memory);
-    if (is_whole(at)) put(at, 2 * at.pair + 1, from, to, memory + kTileBytes / 2);
-  }
-  // What unpack() has made there. A pair that has one panel is that one twice.
-  Bf16Tiles tiles(const PairColumns& at, const std::byte* memory) const {
-    const size_t low = splits_ && m_.type != TypeId::kBF16 ? half_bytes(at) : 0;
-    return {memory, is_whole(at) ? memory + kTileBytes / 2 : memory, low};
-  }
-
- private:
-  bool is_whole(const PairColumns& at) const { return 2 * at.pair + 1 < m_.n_panels(); }
-  static size_t half_bytes(const PairColumns& at) { return size_t{at.n} * kPanelRows * sizeof(uint16_t); }
-
-  void put(const PairColumns& at, uint32_t panel_idx, uint32_t from, uint32_t to, std::byte* tile) const {
-    const TypeKernels& of_type = kernels_of(kernels_, m_.type);
-    const uint8_t* panel = m_.panel(mat_, panel_idx);
-    auto* high = reinterpret_cast<uint16_t*>(tile);
-    if (!splits_) return of_type.unpack_bf16(panel, at.col + from, to - from, high + size_t{from} * kPanelRows);
-    auto* low = reinterpret_cast<uint16_t*>(tile + half_bytes(at));
-    float wide[kTileDepth * kPanelRows];
-    for (uint32_t c = from; c < to; c += kTileDepth) {
-      of_type.unpack_f32(panel, at.col + c, kTileDepth, wide);
-      kernels_.split_tile(wide, kTileDepth, high + size_t{c} * kPanelRows, low + size_t{c} * kPanelRows);
-    }
-  }
-
-  const KernelTable& kernels_;
-  const PanelMatrix& m_;
-  uint32_t mat_;
-  bool splits_;
-};
-
-// The list's prefill rows with each pair of the range. kTileCols columns of all rows, and the sums, stay near while the
-// pairs pass over them. The units that multiply tiles work beside those that unpack: between two products of a pair,
-// some columns of the next are unpacked.
+// The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay near while the
+// pairs pass over them.
 void multiply_row_tiles(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs,
                         const Operand& in, const RowList& list, float* acc, const ProductScratch& scratch) {
   const bool splits = prefill_form(kernels, m) == RowForm::kSplitBf16;
-  const PairUnpacker unpacker(kernels, m, mat);
-  const uint32_t n_turns = (m.n_cols + kTileCols - 1) / kTileCols * pairs.n;
-  const auto turn = [&](uint32_t t) -> PairColumns {
-    if (t == n_turns) return {};
-    const uint32_t col = t / pairs.n * kTileCols;
-    return {pairs.first + t % pairs.n, col, std::min(kTileCols, m.n_cols - col)};
-  };
-  const uint32_t n_blocks = n_tile_rows(list.n_rows - list.n_decode) / (2 * kTileRows);
-  std::byte *memory = scratch.tile, *next_memory = scratch.tile + kTileBytes;
-  unpacker.unpack(turn(0), 0, turn(0).n, memory);
-  RowColumns x{};
-  for (uint32_t t = 0; t < n_turns; ++t, std::swap(memory, next_memory)) {
-    const PairColumns now = turn(t), next = turn(t + 1);
-    if (t % pairs.n == 0) x = columns_of(m, in, list, now.col, now.n, splits ? 2 : 1, scratch.gathered);
-    const Bf16Tiles tiles = unpacker.tiles(now, memory);
-    float* sums = acc + (size_t{t % pairs.n} * n_sum_rows(list) + list.n_decode) * kPairRows;
-    uint32_t n_unpacked = 0;  // columns of the next
-    for (uint32_t b = 0; b < n_blocks; ++b, sums += size_t{2} * kTileRows * kPairRows) {
-      kernels.gemm_row_tiles(tiles, now.n, x.tiles.at(2 * kTileRows * b, 0), splits ? x.half : 0, sums, now.col == 0);
-      const uint32_t n = next.n / kTileDepth * (b + 1) / n_blocks * kTileDepth;
-      unpacker.unpack(next, n_unpacked, n, next_memory);
-      n_unpacked = n;
+  const bool has_weight_halves = splits && m.type != TypeId::kBF16;
+  const UnpackFn unpack = kernels_of(kernels, m.type).unpack_bf16;
+  std::byte* tiles[] = {scratch.tile, scratch.tile + kTileBytes / 2};
+  for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
+    const uint32_t n = std::min(kTileCols, m.n_cols - c);
+    const RowColumns x = columns_of(m, in, list, c, n, splits ? 2 : 1, scratch.gathered);
+    for (uint32_t p = 0; p < pairs.n; ++p) {
+      const uint32_t panel = 2 * (pairs.first + p);
+      const bool is_whole = panel + 1 < m.n_panels();
+      unpack(m.panel(mat, panel), c, n, tiles[0]);
+      if (is_whole) unpack(m.panel(mat, panel + 1), c, n, tiles[1]);
+      const Bf16Tiles weights{tiles[0], is_whole ? tiles[1] : tiles[0],
+                              has_weight_halves ? size_t{n} * kPanelRows * sizeof(uint16_t) : 0};
+      float* sums = acc + size_t{p} * n_sum_rows(list) * kPairRows;
+      for (uint32_t i = list.n_decode; i < list.n_rows; i += 2 * kTileRows) {
+        kernels.gemm_row_tiles(weights, n, x.tiles.at(i - list.n_decode, 0), splits ? x.half : 0,
+                               sums + size_t{i} * kPairRows, c == 0);
+      }
     }
   }
 }

@@ -100,8 +100,6 @@ void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bo
 
 // Two tiles of kTileCols columns each, F32 ones, split ones or CodeTiles.
 inline constexpr size_t kTileBytes = size_t{2} * kPanelRows * kTileCols * sizeof(float);
-// Those that are multiplied, and the next.
-inline constexpr size_t kBothTileBytes = 2 * kTileBytes;
 
 // Pairs of panels that are multiplied together.
 struct PairRange {
@@ -110,7 +108,7 @@ struct PairRange {
 
 // What a thread computes products in.
 struct ProductScratch {
-  std::byte* tile;      // kBothTileBytes
+  std::byte* tile;      // kTileBytes
   std::byte* gathered;  // gathered_bytes(): row tiles of rows that do not lie side by side
 
   // For products with up to max_rows rows.

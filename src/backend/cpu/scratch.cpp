@@ -34,7 +34,7 @@ Status Scratch::fit(const ScratchSizes& sizes) {
   RZ_CHECK_OK(grow(head_parts_, n_head_slots * sizes_.head_cols * sizeof(float)));
   RZ_CHECK_OK(grow(prepared_heads_, n_head_slots, sizes_.prepared_head_cols));
   for (Member& member : members_) {
-    RZ_CHECK_OK(grow(member.products, kBothTileBytes + ProductScratch::gathered_bytes(kernels_, n_rows())));
+    RZ_CHECK_OK(grow(member.products, kTileBytes + ProductScratch::gathered_bytes(kernels_, n_rows())));
     RZ_CHECK_OK(grow(member.sums, 2 * n_sums() * sizeof(float)));
     RZ_CHECK_OK(grow(member.attention, sizes_.attention_floats * sizeof(float)));
   }

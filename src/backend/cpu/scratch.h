@@ -32,7 +32,7 @@ class Scratch {
   // A member's scratch: what products are computed in, the sums of two of them, and what one attention task needs.
   ProductScratch products(uint32_t member) const {
     auto* tile = members_[member].products.as<std::byte>();
-    return {tile, tile + kBothTileBytes};
+    return {tile, tile + kTileBytes};
   }
   float* accumulators(uint32_t member, uint32_t which) const {
     return members_[member].sums.as<float>() + which * n_sums();

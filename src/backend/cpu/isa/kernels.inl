@@ -52,6 +52,9 @@ constexpr TypeKernels type_kernels() {
   if constexpr (Row::kLayout == Layout::kPlain) {
     kernels.dot_plain = dot_plain<Row::kId>;
     kernels.unpack_f32 = unpack_plain<Row::kId>;
+#if defined(RZ_BF16)
+    if constexpr (Row::kId != TypeId::kF32) kernels.unpack_bf16 = unpack_plain_bf16<Row::kId>;
+#endif
   }
   if constexpr (Row::kLayout == Layout::kGroups) {
     constexpr PanelLayout kPanel{Row::kForm};

@@ -119,12 +119,32 @@ void split_bf16(const float* x, uint32_t n, uint16_t* high, uint16_t* low, size_
   }
 }
 
+// Two columns.
+RZ_INLINE void split_pairs(F even, F odd, uint16_t* high, uint16_t* low) {
+  const F rounded_even = round_bf16(even), rounded_odd = round_bf16(odd);
+  store_bf16_pairs(high, rounded_even, rounded_odd);
+  store_bf16_pairs(low, sub(even, rounded_even), sub(odd, rounded_odd));
+}
+
 void split_tile(const float* tile, uint32_t n, uint16_t* high, uint16_t* low) {
   for (uint32_t c = 0; c + 2 <= n; c += 2) {
-    const F even = load(tile + size_t{16} * c), odd = load(tile + size_t{16} * c + 16);
-    const F rounded_even = round_bf16(even), rounded_odd = round_bf16(odd);
-    store_bf16_pairs(high + size_t{16} * c, rounded_even, rounded_odd);
-    store_bf16_pairs(low + size_t{16} * c, sub(even, rounded_even), sub(odd, rounded_odd));
+    const size_t at = size_t{16} * c;
+    split_pairs(load(tile + at), load(tile + at + 16), high + at, low + at);
+  }
+}
+
+// Columns of a panel as split_tile() makes them; bf16 values have no second halves.
+template <TypeId kType>
+void unpack_plain_bf16(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
+  auto *high = static_cast<uint16_t*>(tile), *low = high + size_t{16} * n;
+  for (uint32_t c = 0; c + 2 <= n; c += 2) {
+    prefetch(panel + (col + c) * plain_bytes(kType), 2 * plain_bytes(kType));
+    const size_t at = size_t{16} * c;
+    if constexpr (kType == TypeId::kBF16) {
+      interleave_columns(high + at, panel + size_t{32} * (col + c));
+    } else {
+      split_pairs(load_plain<kType>(panel, col + c), load_plain<kType>(panel, col + c + 1), high + at, low + at);
+    }
   }
 }
 #endif

@@ -172,11 +172,17 @@ inline float reduce_max(F a) {
 }
 // Two neighbouring columns of 16 rows as bf16 pairs.
 #if defined(RZ_BF16)
-inline void store_bf16_pairs(uint16_t* p, F even, F odd) {
+inline void store_interleaved(uint16_t* p, __m512i columns) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
                                          5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  const __m512i both = (__m512i)_mm512_cvtne2ps_pbh(odd.v, even.v);
-  _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, both));
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, columns));
+}
+inline void store_bf16_pairs(uint16_t* p, F even, F odd) {
+  store_interleaved(p, (__m512i)_mm512_cvtne2ps_pbh(odd.v, even.v));
+}
+// The same of columns that are bf16, one after the other.
+inline void interleave_columns(uint16_t* p, const uint8_t* columns) {
+  store_interleaved(p, _mm512_loadu_si512(columns));
 }
 inline F round_bf16(F a) {
   return {(__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a.v)), 16)};

@@ -21,7 +21,6 @@ RZ_DEVICE const float* adapter_row(const Matrix& stack, uint32_t place, uint32_t
 
 // A block a piece of a row, a warp a row of the matrix at a time. A lane sums every 32nd column.
 RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x(), piece = block_y(), lane = thread_idx() % 32;
   if (row >= (a.of_logits ? *a.step.n_logit_rows : *a.step.n_rows)) return;
   const RowAdapter adapter = adapter_of(a.step, a.of_logits, a.ranks, row);
@@ -41,7 +40,6 @@ RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
 
 // A thread an output of a row.
 RZ_KERNEL void adapter_up_kernel(AdapterUpArgs a) {
-  wait_for_previous();
   RZ_SHARED(float, low, kMaxAdapterRank);
   const uint32_t row = block_x(), col = block_y() * kAdapterThreads + thread_idx();
   if (row >= (a.of_logits ? *a.step.n_logit_rows : *a.step.n_rows)) return;

@@ -352,7 +352,6 @@ RZ_DEVICE void store_heads(const AttentionArgs& a, const DecodePlace& p, const H
 
 template <class Kv, uint32_t kDim>
 RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
-  wait_for_previous();
   constexpr uint32_t kWarpFloats = kPartHeads * (kDim + 2);
   RZ_SHARED(Words4, queries, kDim / 16 * 32);
   RZ_SHARED(PowerOfTwo, scales, kPartHeads);

@@ -212,7 +212,6 @@ RZ_DEVICE void store_latent_heads(const AttentionArgs& a, const LatentPlace& p, 
 template <class Kv>
 RZ_KERNEL_WITHIN(kLatentThreads, 2)
 void latent_attention_kernel(AttentionArgs a) {
-  wait_for_previous();
   constexpr uint32_t kSums = kLatentSlices * 8 * 32;
   RZ_SHARED(float, exchanged, 2 * kSums);
   RZ_SHARED(KvPlace, places, kLatentRing * kLatentPositions);
@@ -252,7 +251,6 @@ void latent_attention_kernel(AttentionArgs a) {
 
 // A warp a head of a row: the block at the row's first cut merges all of them, which have places next to each other.
 RZ_KERNEL void latent_merge_kernel(AttentionArgs a) {
-  wait_for_previous();
   const LatentPlace p = latent_place(a);
   const uint32_t head = block_y() * kLatentMergeWarps + thread_idx() / 32, dims = dim_class(a.value_dim);
   if (p.n_cuts < 2 || p.cut > 0 || head >= a.n_heads) return;

@@ -97,7 +97,6 @@ RZ_DEVICE void add_piece(const AttentionArgs& a, const AttentionPlace& p, uint32
 // For heads of at most kDim numbers, whose values have at most kValueDim.
 template <uint32_t kDim, uint32_t kValueDim>
 RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
-  wait_for_previous();
   const AttentionArgs& a = args.attention;
   RZ_SHARED(float, q, kPlainHeads* kDim);
   RZ_SHARED(float, scores, kPlainHeads* kPiecePositions);

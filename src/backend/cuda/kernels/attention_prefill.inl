@@ -261,7 +261,6 @@ RZ_DEVICE void store_lines(const AttentionArgs& a, const PrefillPlace& p, uint32
 
 template <class Kv, uint32_t kDim>
 RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
-  wait_for_previous();
   constexpr uint32_t kPositions = kTilePositions<kDim>, kChunks = kPositions * kDim / 8;
   constexpr uint32_t kScaleWords = Kv::kHasScales ? kPositions * kDim / 64 : 1;
   constexpr uint32_t kSliceDim = kDim / kSlices<kDim>,
@@ -317,7 +316,6 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
 
 // Merges the cuts of a row and head in their order.
 RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
-  wait_for_previous();
   const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.value_dim);
   const uint32_t first_seen = first_visible(static_cast<uint32_t>(a.step.positions[row]), a.window);
   const uint32_t n_cuts = n_cuts_between<PromptCuts>(first_seen, last_seen(a, row));

@@ -104,7 +104,6 @@ RZ_DEVICE double ordered_sum(double x, double* shared) {
 }
 
 RZ_KERNEL void choose_part_kernel(ChooseArgs a) {
-  wait_for_previous();
   RZ_SHARED(float, values, kPartTokens);
   RZ_SHARED(double, sums, kChooseThreads);
   RZ_SHARED(float, warps, kChooseThreads / 32);
@@ -254,7 +253,6 @@ RZ_DEVICE int32_t draw_from_all(const ChooseArgs& a, const ChoiceRow& c, uint32_
 }
 
 RZ_KERNEL void choose_kernel(ChooseArgs a) {
-  wait_for_previous();
   RZ_SHARED(float, values, kPartTokens);
   RZ_SHARED(uint64_t, found, kMaxCandidates);
   RZ_SHARED(uint64_t, sorted, kMaxCandidates);

@@ -15,8 +15,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include <atomic>
-
 #define RZ_KERNEL __global__
 // The same for at most n_threads threads a block, with registers for at least n_blocks blocks a multiprocessor.
 #define RZ_KERNEL_WITHIN(n_threads, n_blocks) __global__ __launch_bounds__(n_threads, n_blocks)
@@ -32,22 +30,10 @@
 
 namespace realizar::cuda {
 
-// Whether the current device begins a kernel while the one before it ends: from compute capability 9.0 on.
-inline bool begins_kernels_early() {
-  constexpr int kMaxDevices = 64;
-  static std::atomic<int> generations[kMaxDevices];  // 0: not asked yet
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess || device >= kMaxDevices) return false;
-  int generation = generations[device].load(std::memory_order_relaxed);
-  if (generation == 0) {
-    if (cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return false;
-    generations[device].store(generation, std::memory_order_relaxed);
-  }
-  return generation >= 9;
-}
+// In the namespace of kernels that nvcc compiles: the emulator's function of this name, in the same program, is
+// another.
+namespace runtime {
 
-// Kernels of a stream run one after the other, but the blocks of one may begin, up to wait_for_previous(), when all
-// blocks of the one before it have begun.
 template <class Args>
 void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& args, void* stream) {
   if (stream == load_only_stream()) {
@@ -56,27 +42,10 @@ void launch(void (*kernel)(Args), Grid grid, uint32_t n_threads, const Args& arg
     return;
   }
   require_launchable(grid, n_threads);
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(grid.x, grid.y);
-  config.blockDim = dim3(n_threads);
-  config.stream = static_cast<cudaStream_t>(stream);
-  config.attrs = &early;
-  config.numAttrs = begins_kernels_early() ? 1 : 0;
-  cudaLaunchKernelEx(&config, kernel, args);  // the runtime keeps an error until it is asked for it
+  kernel<<<dim3(grid.x, grid.y), n_threads, 0, static_cast<cudaStream_t>(stream)>>>(args);
 }
 
-// Every thread of every kernel calls this before it reads what kernels before have written, and before it writes.
-// Until then it may read weights and what a step's upload brought. Blocks of the next kernel may begin from here on
-// (PTX ISA, griddepcontrol). Loads of what other kernels write must not be `ld.global.nc`, which may be moved before it.
-RZ_DEVICE void wait_for_previous() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
+}  // namespace runtime
 
 RZ_DEVICE uint32_t thread_idx() {
   return threadIdx.x;
@@ -279,7 +248,7 @@ struct alignas(16) Words4 {
   uint32_t word[4];
 };
 RZ_DEVICE Words4 load_words4(const uint32_t* from) {
-  const uint4 v = *reinterpret_cast<const uint4*>(from);
+  const uint4 v = __ldg(reinterpret_cast<const uint4*>(from));
   return {{v.x, v.y, v.z, v.w}};
 }
 // 8 bytes at once; aligned.
@@ -287,7 +256,7 @@ struct alignas(8) Words2 {
   uint32_t word[2];
 };
 RZ_DEVICE Words2 load_words2(const uint32_t* from) {
-  const uint2 v = *reinterpret_cast<const uint2*>(from);
+  const uint2 v = __ldg(reinterpret_cast<const uint2*>(from));
   return {{v.x, v.y}};
 }
 

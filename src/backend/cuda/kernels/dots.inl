@@ -1,5 +1,5 @@
 // Products of weight rows with activation rows. A warp makes two columns of the output. The order of its sums follows
-// from the weight's shape alone. Its first weights are on their way before the kernels that make the activations end.
+// from the weight's shape alone.
 //
 // Group types: 32 groups of columns are a chunk, lane l has group l of each. The four lanes of a quad add theirs, (0 +
 // 1)
@@ -81,7 +81,6 @@ RZ_DEVICE void dot_groups(const Matrix& m, const uint64_t (&cols)[kDotCols], con
   const uint32_t lane = thread_idx() % 32, n_groups = m.n_cols / kGroupCols;
   typename Format::Stored next[kDotCols];
   for (uint32_t c = 0; c < kDotCols; ++c) next[c] = Format::load(m, cols[c], clamped(lane, n_groups));
-  wait_for_previous();
   for (uint32_t chunk = 0; chunk < n_groups; chunk += kChunkGroups) {
     const uint32_t g = chunk + lane, next_g = g + kChunkGroups;
     typename Format::Stored stored[kDotCols];
@@ -123,7 +122,6 @@ RZ_DEVICE void dot_elements(PlainFormat<kType>, const Matrix& m, const uint64_t 
   for (uint32_t i = 0; i < kDotCols; ++i) {
     if (lane * kLaneCols < stride) next[i] = load(i, lane * kLaneCols);
   }
-  wait_for_previous();
   for (uint32_t c = lane * kLaneCols; c < stride; c += kStep) {
     Words4 words[kDotCols];
     float scales[kDotCols];
@@ -158,7 +156,6 @@ template <class Block, uint32_t kElems, int kRows>
 RZ_DEVICE void dot_elements(StoredFormat<Block, kElems>, const Matrix& m, const uint64_t (&cols)[kDotCols],
                             const float* in, const uint64_t (&rows)[kRows], float (&sums)[kDotCols][kRows]) {
   static_assert(kElems % 4 == 0);
-  wait_for_previous();
   for (uint32_t c = thread_idx() % 32 * 4; c < m.n_cols; c += 128) {
     float weights[kDotCols][4];
     for (uint32_t i = 0; i < kDotCols; ++i) {

@@ -39,7 +39,6 @@ RZ_DEVICE float sum_of_near(const RouteArgs& a, const float* logits, uint32_t id
 }
 
 RZ_KERNEL void route_kernel(RouteArgs a) {
-  wait_for_previous();
   RZ_SHARED(float, p, kMaxExperts);
   RZ_SHARED(float, chosen_by, kMaxExperts);
   RZ_SHARED(float, group_keys, kMaxExpertGroups);
@@ -107,7 +106,6 @@ RZ_DEVICE float dot_expert(const Matrix& m, float id, uint32_t first_col, const 
 
 template <class Format>
 RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
-  wait_for_previous();
   const uint32_t first_col = first_dot_col(block_y()), pair = *a.rows.first * a.n_used + block_x();
   if (pair >= *a.rows.end * a.n_used || first_col >= a.weight.n_rows) return;
   float y = dot_expert<Format>(a.weight, a.ids[pair], first_col, a.in, a.quants, pair / a.n_used);
@@ -120,7 +118,6 @@ RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
 
 template <class Format>
 RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
-  wait_for_previous();
   const uint32_t first_col = first_dot_col(block_y()), row = *a.rows.first + block_x();
   if (row >= *a.rows.end || first_col >= a.down.n_rows) return;
   const uint32_t lane = thread_idx() % 32, col = first_col + lane;
@@ -138,7 +135,6 @@ RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
 // Each block has one expert. Each of its warps looks at a part of all pairs, counts those of the expert, and then lists
 // them after those of the experts before.
 RZ_KERNEL void group_pairs_kernel(GroupPairsArgs a) {
-  wait_for_previous();
   RZ_SHARED(uint32_t, before, kGroupWarps);
   RZ_SHARED(uint32_t, own, kGroupWarps);
   const uint32_t expert = block_x(), warp = thread_idx() / 32, lane = thread_idx() % 32;
@@ -179,7 +175,6 @@ RZ_KERNEL void group_pairs_kernel(GroupPairsArgs a) {
 }
 
 RZ_KERNEL void experts_sum_kernel(ExpertsSumArgs a) {
-  wait_for_previous();
   const uint32_t row = *a.rows.first + block_x(), col = block_y() * 32 * kGroupWarps + thread_idx();
   if (row >= *a.rows.end || col >= a.n_cols) return;
   float sum = 0;

@@ -6,7 +6,6 @@ constexpr uint32_t kGroupHeadThreads = 256;
 
 // A block a pair.
 RZ_KERNEL void head_parts_kernel(HeadPartsArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x(), head = block_y();
   if (row >= *a.n_rows) return;
   const uint64_t pair = uint64_t{row} * a.n_heads + head;
@@ -18,7 +17,6 @@ RZ_KERNEL void head_parts_kernel(HeadPartsArgs a) {
 // Rows vary fastest, so that blocks which share their weights follow each other.
 template <class Format>
 RZ_KERNEL void head_linear_kernel(HeadLinearArgs a) {
-  wait_for_previous();
   const uint32_t n_blocks = (a.weight.n_rows + kDotBlockCols - 1) / kDotBlockCols;
   const uint32_t head = block_y() / n_blocks, first_col = first_dot_col(block_y() % n_blocks);
   const uint32_t row = *a.rows.first + block_x();
@@ -35,7 +33,6 @@ RZ_KERNEL void head_linear_kernel(HeadLinearArgs a) {
 
 // A block a head. As experts do, each has a tile at least.
 RZ_KERNEL void group_heads_kernel(GroupHeadsArgs a) {
-  wait_for_previous();
   const uint32_t head = block_x(), first = *a.rows.first, n = *a.rows.end - first;
   const uint32_t start = head * n, end = start + n;
   for (uint32_t i = thread_idx(); i < n; i += kGroupHeadThreads)

@@ -1,5 +1,5 @@
-// Products of a few rows with a matrix by dots.inl: one row with types of groups (more: linear_few.inl, whose sums are the
-// same), up to 8 at once with F32 and stored types. F16, bf16 and F8 are linear_few_split.inl's.
+// Products of a few rows with a matrix by dots.inl: one row with types of groups (more: linear_few.inl, whose sums are
+// the same), up to 8 at once with F32 and stored types. F16, bf16 and F8 are linear_few_split.inl's.
 
 template <class Format, int kRows>
 RZ_KERNEL void linear_kernel(LinearArgs a) {
@@ -7,7 +7,7 @@ RZ_KERNEL void linear_kernel(LinearArgs a) {
   const PartPlace part = find_part<kDotBlockCols>(a);
   select_weight(a, part.part);
   const uint32_t first_col = first_dot_col(part.block);
-  if (first_row >= end_row || first_col >= a.weight.n_rows) return wait_for_previous();
+  if (first_row >= end_row || first_col >= a.weight.n_rows) return;
   uint64_t cols[kDotCols], rows[kRows];
   for (uint32_t i = 0; i < kDotCols; ++i) cols[i] = clamped(first_col + i, a.weight.n_rows);
   for (uint32_t r = 0; r < kRows; ++r) rows[r] = clamped(first_row + r, end_row);

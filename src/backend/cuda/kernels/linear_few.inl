@@ -115,12 +115,11 @@ void linear_few_kernel(LinearArgs a) {
   const PartPlace part = find_part<kFewCols>(a);
   select_weight(a, part.part);
   const FewPlace p{*a.rows.first + block_x() * 8 * kTiles, *a.rows.end, part.block * kFewCols, warp * kFewGroups};
-  if (p.first_row >= p.end_row) return wait_for_previous();
+  if (p.first_row >= p.end_row) return;
   const Shared shared{codes + warp * kFewWords, scales + warp * Shared::kScales};
   const uint32_t n_groups = a.weight.n_cols / kGroupCols;
   float sums[kTiles][4] = {};
   FewPart<Format> next = load_few_part<Format>(a.weight, p, 0);
-  wait_for_previous();
   for (uint32_t chunk = 0; chunk < n_groups; chunk += kChunkGroups) {
     store_few_part(next, shared);
     if (chunk + kChunkGroups < n_groups) next = load_few_part<Format>(a.weight, p, chunk + kChunkGroups);

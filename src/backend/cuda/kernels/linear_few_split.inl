@@ -1,9 +1,9 @@
-// Products of decode rows with a matrix of F16, bf16 or F8, by the matrix instructions of the first two; activations are
-// sums of two such values, as in linear_split.inl. A block makes 16 columns of the output, or 32; its eight warps share
-// the columns of the weight, 64 at a time, and their sums meet at the end. Lane 4 g + t reads 8 columns in a row of the
-// weight's rows g and g + 8, and of row g of the activations: the instruction adds up over all columns, so which of
-// them it calls its own is free, as long as both sides agree. The order of a sum follows from the weight's shape alone,
-// so that a row has the same bits in every batch. Weights come straight from memory, a step ahead.
+// Products of decode rows with a matrix of F16, bf16 or F8, by the matrix instructions of the first two; activations
+// are sums of two such values, as in linear_split.inl. A block makes 16 columns of the output, or 32; its eight warps
+// share the columns of the weight, 64 at a time, and their sums meet at the end. Lane 4 g + t reads 8 columns in a row
+// of the weight's rows g and g + 8, and of row g of the activations: the instruction adds up over all columns, so which
+// of them it calls its own is free, as long as both sides agree. The order of a sum follows from the weight's shape
+// alone, so that a row has the same bits in every batch. Weights come straight from memory, a step ahead.
 
 constexpr uint32_t kFewSplitStep = 2;  // times 32 columns
 
@@ -128,10 +128,9 @@ void linear_few_split_kernel(LinearArgs a) {
   select_weight(a, part.part);
   const FewSplitPlace p{*a.rows.first + block_x() * kRows, *a.rows.end, part.block * kCols,
                         plain_stride(a.weight.n_cols) / 32};
-  if (p.first_row >= p.end_row) return wait_for_previous();
+  if (p.first_row >= p.end_row) return;
   FewSplitWeights<Split, kColTiles> next;
   load_few_split<Split, kColTiles>(a.weight, p, warp * kFewSplitStep, next);
-  wait_for_previous();
   float sums[kColTiles][kRowTiles][4] = {};
   for (uint32_t chunk = warp * kFewSplitStep; chunk < p.n_chunks; chunk += kStep) {
     const FewSplitWeights<Split, kColTiles> weights = next;

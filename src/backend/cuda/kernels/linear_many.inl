@@ -110,7 +110,6 @@ RZ_DEVICE void multiply_many_group(const ManyStage<Format>& stage, uint32_t grou
 template <class Format>
 RZ_KERNEL_WITHIN(kManyThreads, 2)
 void linear_many_kernel(LinearArgs a) {
-  wait_for_previous();
   using Stage = ManyStage<Format>;
   RZ_SHARED(uint32_t, tiles, 2 * kManyTileWords);
   RZ_SHARED(float, scales, 2 * Stage::kScales);

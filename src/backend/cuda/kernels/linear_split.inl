@@ -33,7 +33,6 @@ RZ_DEVICE uint32_t scale_exponent(float largest) {
 // A row a block.
 template <class Split>
 RZ_KERNEL void split_kernel(SplitArgs a) {
-  wait_for_previous();
   RZ_SHARED(float, warps, kSplitThreads / 32);
   const uint32_t row = *a.rows.first * a.rows_each + block_x(), n_words = plain_stride(a.n_cols) / 2;
   if (row >= *a.rows.end * a.rows_each) return;
@@ -149,7 +148,6 @@ RZ_DEVICE void add_scaled(const LinearArgs& a, const SplitPlace& p, uint32_t col
 
 template <class Split>
 RZ_KERNEL void linear_split_kernel(LinearArgs a) {
-  wait_for_previous();
   RZ_SHARED(uint32_t, stages, kSplitStages * kSplitStageWords);
   const SplitPlace p = split_place(a);
   if (p.first_row >= p.end_row) return;

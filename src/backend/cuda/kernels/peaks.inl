@@ -5,7 +5,6 @@ constexpr uint32_t kPeakBlocks = 2048;
 constexpr uint32_t kPeakTiles = 4;  // independent products a warp has under way
 
 RZ_KERNEL void copy_kernel(CopyArgs a) {
-  wait_for_previous();
   const uint64_t n_threads = uint64_t{kPeakBlocks} * kPeakThreads;
   for (uint64_t i = uint64_t{block_x()} * kPeakThreads + thread_idx(); i < a.n_quads; i += n_threads) {
     const Words4 four = load_words4(a.from + 4 * i);
@@ -15,7 +14,6 @@ RZ_KERNEL void copy_kernel(CopyArgs a) {
 
 // The sums are written where they are a number that they never are, so that no product can be left out.
 RZ_KERNEL void multiply_bfloats_kernel(MultiplyArgs a) {
-  wait_for_previous();
   float sums[kPeakTiles][4] = {};
   const uint32_t x = 0x3f803f80u + thread_idx();
   for (uint32_t i = 0; i < a.n_rounds; ++i) {
@@ -26,7 +24,6 @@ RZ_KERNEL void multiply_bfloats_kernel(MultiplyArgs a) {
   }
 }
 RZ_KERNEL void multiply_bytes_kernel(MultiplyArgs a) {
-  wait_for_previous();
   int32_t sums[kPeakTiles][4] = {};
   const uint32_t x = 0x01010101u * (thread_idx() % 8);
   for (uint32_t i = 0; i < a.n_rounds; ++i) {

@@ -58,7 +58,6 @@ RZ_DEVICE void prepare_head(float* head, const RopeStoreArgs& a, const float* no
 // A warp a head: the query heads, then the key heads, which also append their key and value.
 template <class Kv>
 RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
-  wait_for_previous();
   const uint32_t lane = thread_idx(), row = block_x(), head_dim = a.cache.head_dim;
   if (row >= *a.step.n_rows) return;
   const bool is_key = block_y() >= a.n_heads;
@@ -87,7 +86,6 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
 // A warp a head of the queries, whose last numbers are rotated on their way; and one for what the cache keeps.
 template <class Kv>
 RZ_KERNEL void latent_store_kernel(LatentStoreArgs a) {
-  wait_for_previous();
   const uint32_t lane = thread_idx(), row = block_x(), key_dim = a.latent_dim + a.n_rot, h = block_y();
   if (row >= *a.step.n_rows) return;
   const int32_t pos = a.step.positions[row];

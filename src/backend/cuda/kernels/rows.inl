@@ -7,7 +7,6 @@ constexpr uint32_t kMaxNormThreads = 1024;
 // The rows of one table, by token, by its type or by position.
 template <class Format>
 RZ_KERNEL void embed_kernel(EmbedArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
   if (row >= *a.n_rows || c >= a.table.n_cols) return;
   auto id = static_cast<uint32_t>(a.ids[row]);
@@ -53,7 +52,6 @@ RZ_DEVICE void quantize_group(float x, uint64_t at, const QuantRows& out) {
 
 // A block a group of a row. The order of its sums follows from the number of columns alone.
 RZ_KERNEL void norm_kernel(NormArgs a) {
-  wait_for_previous();
   RZ_SHARED(float, warps, kMaxNormThreads / 32);
   const uint32_t row = block_x(), first = block_y() * a.n_cols;
   if (row >= *a.n_rows) return;
@@ -91,7 +89,6 @@ RZ_KERNEL void norm_kernel(NormArgs a) {
 
 // A warp a group of 32 columns.
 RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x(), n_groups = a.n_cols / kGroupCols;
   const uint32_t g = block_y() * (kRowThreads / 32) + thread_idx() / 32;
   if (row >= *a.n_rows * a.rows_each || g >= n_groups) return;
@@ -101,7 +98,6 @@ RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
 }
 
 RZ_KERNEL void gate_kernel(GateArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
   if (row >= *a.n_rows || c >= a.n_cols) return;
   const float gate = a.gate[uint64_t{row} * a.n_gate_cols + (a.n_gate_cols == 1 ? 0 : a.gate_col + c)];
@@ -112,7 +108,6 @@ RZ_KERNEL void gate_kernel(GateArgs a) {
 
 // A block a row. The order of its sums follows from the number of columns alone.
 RZ_KERNEL void cut_kernel(CutArgs a) {
-  wait_for_previous();
   RZ_SHARED(float, warps, kMaxNormThreads / 32);
   const uint32_t row = block_x();
   if (row >= *a.n_rows) return;
@@ -133,7 +128,6 @@ RZ_KERNEL void cut_kernel(CutArgs a) {
 // A thread a column of a row. Its loops over streams have as many rounds as there may be at most, so that arrays of
 // them stay in registers.
 RZ_KERNEL void altup_kernel(AltUpArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx(), n = a.n_streams;
   if (row >= *a.n_rows || c >= a.n_cols) return;
   const uint64_t at = uint64_t{row} * a.n_cols + c;
@@ -168,7 +162,6 @@ RZ_KERNEL void altup_kernel(AltUpArgs a) {
 }
 
 RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x();
   if (row >= *a.step.n_logit_rows) return;
   const float* in = a.in + uint64_t{a.step.logit_rows[row]} * a.n_cols;
@@ -176,7 +169,6 @@ RZ_KERNEL void select_rows_kernel(SelectRowsArgs a) {
 }
 
 RZ_KERNEL void sum_parts_kernel(SumPartsArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
   if (row >= *a.n_rows || c >= a.n_cols) return;
   const uint64_t at = uint64_t{row} * a.n_cols + c, part_size = uint64_t{*a.n_rows} * a.n_cols;

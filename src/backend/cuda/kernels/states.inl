@@ -20,7 +20,6 @@ RZ_DEVICE float softplus(float x) {
 // A thread a column. The block of a sequence's first rows alone reads the rows before them, and writes those that the
 // next step has before its own.
 RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
-  wait_for_previous();
   const uint32_t seq_idx = block_x() / a.n_parts, first = block_x() % a.n_parts * kConvRows;
   const uint32_t col = block_y() * kConvThreads + thread_idx();
   if (seq_idx >= *a.step.n_seqs || col >= a.n_cols) return;
@@ -108,7 +107,6 @@ RZ_DEVICE ScanRow<kEach> load_scan_row(const StateScanArgs& a, uint32_t row, uin
 
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
-  wait_for_previous();
   if (block_x() >= *a.step.n_seqs) return;
   const StepSequence seq = a.step.seqs[block_x()];
   const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.head_dim, a.d_state);
@@ -139,7 +137,6 @@ RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
 
 // A block a row: what the row keeps and what it learns, in place.
 RZ_KERNEL void delta_shares_kernel(DeltaRuleArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x();
   if (row >= *a.step.n_rows) return;
   const uint32_t n = a.n_heads * a.decay_cols;
@@ -191,7 +188,6 @@ RZ_DEVICE DeltaRow<kEach, kLines> load_delta_row(const DeltaRuleArgs& a, uint32_
 // are on their way meanwhile.
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
-  wait_for_previous();
   if (block_x() >= *a.step.n_seqs) return;
   const StepSequence seq = a.step.seqs[block_x()];
   const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.value_dim, a.key_dim);
@@ -226,7 +222,6 @@ RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
 
 // A block a row, a warp some of its heads: what the row brings to the state, in place, and its bonus.
 RZ_KERNEL void wkv_inputs_kernel(WkvArgs a) {
-  wait_for_previous();
   const uint32_t row = block_x();
   if (row >= *a.step.n_rows) return;
   constexpr uint32_t kLanes = 32;
@@ -299,7 +294,6 @@ RZ_DEVICE WkvRow<kEach, kLines> load_wkv_row(const WkvArgs& a, uint32_t row,
 // As a delta rule: both sums over the state are of what it was before the row, so that they are taken at once.
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void wkv_kernel(WkvArgs a) {
-  wait_for_previous();
   if (block_x() >= *a.step.n_seqs) return;
   const StepSequence seq = a.step.seqs[block_x()];
   const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.head_dim, a.head_dim);
