@@ -257,8 +257,8 @@ Hidden hidden_of(const ExpertsData& data, uint32_t k, uint32_t token, const Back
     const size_t at = size_t{expert} * data.gate.n_rows + j;
     double g = scale * dot(data.gate.row(expert, j), x, data.gate.n_cols) + bias_of(data.gate_bias, at);
     double u = std::fabs(scale * dot(data.up.row(expert, j), x, data.up.n_cols) + bias_of(data.up_bias, at));
-    double g_sigma = size * product_sigma(data.gate, expert, j, x, backend.arithmetic(data.gate.type, is_decode));
-    double u_sigma = size * product_sigma(data.up, expert, j, x, backend.arithmetic(data.up.type, is_decode));
+    double g_sigma = size * product_sigma(data.gate, expert, j, x, backend.parts_arithmetic(data.gate.type, is_decode));
+    double u_sigma = size * product_sigma(data.up, expert, j, x, backend.parts_arithmetic(data.up.type, is_decode));
     g_sigma += 2 * kUnit * std::fabs(g), u_sigma += 2 * kUnit * u;
     if (data.activation == Activation::kClampedSwiglu) u = std::min<double>(u, kSwigluLimit) + 1;
     const double a = activation_size(data.activation, g), a_sigma = activation_error(data.activation, g, g_sigma);
@@ -279,7 +279,7 @@ std::vector<double> experts_bounds(const ExpertsData& data, std::span<const floa
       const auto expert = static_cast<uint32_t>(data.ids.row(token)[k]);
       const double weight = std::fabs(data.out_scale(token, k));
       const Hidden hidden = hidden_of(data, k, token, backend);
-      const Arithmetic arithmetic = backend.arithmetic(data.down.type, token < kDecodeRows);
+      const Arithmetic arithmetic = backend.parts_arithmetic(data.down.type, token < kDecodeRows);
       for (uint32_t i = 0; i < d_model; ++i) {
         double square = std::pow(product_sigma(data.down, expert, i, hidden.values.data(), arithmetic), 2);
         const float* w = data.down.row(expert, i);

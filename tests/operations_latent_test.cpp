@@ -173,7 +173,7 @@ TEST_P(LatentTest, EachHeadHasAProductOfItsOwn) {
       for (uint32_t h = 0; h < kProducts; ++h) {
         const float* x = inputs.row(r) + size_t{h} * kInWidth;
         for (uint32_t i = 0; i < kOutWidth; ++i) {
-          const Arithmetic arithmetic = GetParam().arithmetic(type, r < kLatentDecodeRows);
+          const Arithmetic arithmetic = GetParam().parts_arithmetic(type, r < kLatentDecodeRows);
           bounds.push_back(i < kOut ? kSigmas * product_sigma(weight, h, i, x, arithmetic) + kDenormal : 0);
         }
       }

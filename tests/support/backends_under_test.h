@@ -16,14 +16,21 @@ struct BackendUnderTest {
   // Errors: Unsupported where this machine cannot run it; the suite then skips, visibly.
   Result<std::unique_ptr<Backend>> (*make)(uint32_t n_threads);
   // Products with types of groups, for decode and for prefill rows, and for prefill rows with F16, BF16 and what
-  // attention reads. Everything else is multiplied in F32.
+  // attention reads. Everything else is multiplied in F32, but for decode rows with F16 and BF16 where that says
+  // otherwise.
   Arithmetic decode, prefill, plain_prefill;
   uint32_t max_threads = 3;  // more of the host's threads than this change nothing
+  Arithmetic plain_decode = Arithmetic::kF32;
 
   Arithmetic arithmetic(TypeId type, bool is_decode) const {
     if (layout_of(type) == Layout::kGroups) return is_decode ? decode : prefill;
-    if (layout_of(type) == Layout::kStored) return Arithmetic::kF32;
-    return is_decode || type == TypeId::kF32 ? Arithmetic::kF32 : plain_prefill;
+    if (layout_of(type) == Layout::kStored || type == TypeId::kF32) return Arithmetic::kF32;
+    return is_decode ? plain_decode : plain_prefill;
+  }
+  // Of experts' matrices and heads', whose decode rows are always multiplied one by one.
+  Arithmetic parts_arithmetic(TypeId type, bool is_decode) const {
+    const bool is_plain = layout_of(type) == Layout::kPlain;
+    return is_decode && is_plain ? Arithmetic::kF32 : arithmetic(type, is_decode);
   }
 };
 
