@@ -36,12 +36,12 @@ class GpuCheck(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    def command(self, what, until):
+    def command(self, what, until, *more):
         return [sys.executable, GPU_CHECK, what, "--build", self.root / "build", "--out", self.root / "out", "--work",
-                self.root / "work", "--until", str(until)]
+                self.root / "work", "--until", str(until), *more]
 
-    def check(self, what, until=300):
-        result = subprocess.run(self.command(what, until), capture_output=True, text=True, timeout=120)
+    def check(self, what, until=300, *more):
+        result = subprocess.run(self.command(what, until, *more), capture_output=True, text=True, timeout=120)
         self.assertLessEqual(len(list((self.root / "out").iterdir())), 4)
         self.report = json.loads((self.root / "out/report.json").read_text())
         self.text = (self.root / "out/report.md").read_text()
@@ -81,6 +81,21 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("12.5 us", self.text)
         later = [result for name, result in self.results.items() if name.startswith("bench llama")]
         self.assertEqual(set(later), {"skipped: past --until"})
+
+    def test_a_peer_measures_the_same_tokens(self):
+        self.program("bin/realizar", f"""case "$*" in
+          devices) echo '0  A GPU';;
+          *--json*) echo '{json.dumps(ROW)}';;
+        esac""")
+        self.program("peer", """echo "$*" >> "$0.calls"
+          case "$*" in *"-p 0 "*) echo '{"avg_ts": 200.0}';; *) echo '{"avg_ts": 6000.0}';; esac""")
+        peer = self.root / "build/peer"
+        self.check("bench", 300, "--llama-bench", peer)
+        calls = (self.root / "build/peer.calls").read_text()
+        self.assertIn("-p 512 -n 0 -d 0 ", calls)
+        self.assertIn("-p 0 -n 64 -d 1024 ", calls)  # after as many tokens of context and of the prompt
+        self.assertIn("| llama-3.1-8b | Q4_K_M | 512 | 0 | 6000 | 1.50 | 200.0 | 2.00 |", self.text)
+        self.assertEqual(self.report["llama_bench"][0]["decode_tok_s"], 200.0)
 
     def test_a_run_that_is_killed_leaves_its_report(self):
         started = self.root / "started"
