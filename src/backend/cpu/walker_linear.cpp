@@ -86,7 +86,9 @@ void Walker::finish_linear(const LinearOp& op, const RowList& list, uint32_t pai
 
 void Walker::run(const LinearOp& op, const Hints& hints, uint32_t member) {
   const PanelMatrix& m = matrix(op.weight);
-  const RowList list = row_list(op.rows);
+  RowList list = row_list(op.rows);
+  // A prompt has few rows of logits: no whole matrix is unpacked to bf16 tiles for them.
+  if (op.rows == Rows::kLogits && kernels_.has_bf16()) list.n_decode = list.n_rows;
   if (hints.prepares) prepare(op.in, m, list, member);
   const Operand in{act(op.in), &scratch_.prepared(), set_of(list)};
   float* acc = scratch_.accumulators(member, 0);
