@@ -127,7 +127,7 @@ TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
   }
 }
 
-// The head's rows are a selection; each keeps the phase that it had in the batch.
+// The head's rows are a selection.
 TEST_P(RowDeterminism, OfLogitRows) {
   const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
@@ -156,6 +156,25 @@ TEST_P(RowDeterminism, OfLogitRows) {
       return rows;
     };
   });
+}
+
+TEST_P(RowDeterminism, OfLogitRowsOfPromptsAndOfDecodeRows) {
+  const TestMatrix m = random_matrix(type(), 1, 37, n_cols(), 1);
+  const InputTable inputs = extreme_inputs(kTokens, n_cols(), 2);
+  OpRig rig(*backend().make(2), kLimits);
+  const ActId in = rig.input(inputs), selected = rig.output(n_cols(), Rows::kLogits);
+  const LinearOp op{
+      .out = rig.output(m.n_rows, Rows::kLogits), .in = selected, .weight = rig.matrix(m), .rows = Rows::kLogits};
+  const auto run = [&](uint32_t n_decode) {
+    TestBatch batch = rows_of(first_tokens(9), n_decode);
+    batch.logit_rows = {0, 3, 8};
+    rig.step(batch, {in}, [&](Program& p) {
+      p.add(SelectRowsOp{selected, in});
+      p.add(op);
+    });
+    return rig.read(op.out);
+  };
+  EXPECT_TRUE(same_bytes(run(0), run(9)));
 }
 
 // A backend that prepares an input once for several products prepares it for each of them.
