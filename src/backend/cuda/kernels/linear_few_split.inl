@@ -169,10 +169,9 @@ void launch_few_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
 void linear_few_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   with_split(a.weight.type, [&](auto split) {
     using Split = decltype(split);
-    constexpr int kMostRowTiles = Split::kIsF8 ? 2 : 4;  // F8's scaled sums take the registers of more
-    const auto launch_rows = max_rows <= 8    ? launch_few_split<Split, 1, 1>
-                             : max_rows <= 16 ? launch_few_split<Split, 2, 2>
-                                              : launch_few_split<Split, 2, kMostRowTiles>;
+    // More would take more registers than some GPUs have for two blocks; F8's scaled sums take theirs.
+    constexpr int kColTiles = Split::kIsF8 ? 1 : 2;
+    const auto launch_rows = max_rows <= 8 ? launch_few_split<Split, 1, 1> : launch_few_split<Split, kColTiles, 2>;
     launch_rows(a, max_rows, stream);
   });
 }
