@@ -119,6 +119,7 @@ TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
     }
   }
 }
+
 TEST(PlainTypes, Bf16TilesAreTheHalvesOfTheValues) {
   if (kernels_for(CpuIsa::kAvx512) == nullptr || !__builtin_cpu_supports("avx512bf16"))
     GTEST_SKIP() << "no AVX-512 BF16";

@@ -97,11 +97,11 @@ RZ_DEVICE void multiply_few_chunk(const LinearArgs& a, const FewPlace& p, uint32
   }
 }
 
-// [warp, kFewWords], of which tile [row, col] of each: the quads' sums, merged as the butterfly of dots.inl merges
-// them.
-RZ_DEVICE float merge_quads(const float* parts) {
+// [warp, kStride], of which one number of each: the warps' sums, merged as the butterfly of dots.inl merges its quads.
+template <uint32_t kStride>
+RZ_DEVICE float merge_warps(const float* parts) {
   float sums[kFewWarps];
-  for (uint32_t w = 0; w < kFewWarps; ++w) sums[w] = parts[w * kFewWords];
+  for (uint32_t w = 0; w < kFewWarps; ++w) sums[w] = parts[w * kStride];
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
@@ -142,7 +142,7 @@ void linear_few_kernel(LinearArgs a) {
   RZ_NO_UNROLL
   for (uint32_t i = thread_idx(); i < kTiles * kTileFloats; i += 32 * kFewWarps) {
     const uint32_t row = p.first_row + i / kFewCols, col = p.first_col + i % kFewCols;
-    if (row < p.end_row && col < a.weight.n_rows) finish_linear(a, a.bias, row, col, merge_quads(parts + i));
+    if (row < p.end_row && col < a.weight.n_rows) finish_linear(a, a.bias, row, col, merge_warps<kFewWords>(parts + i));
   }
 }
 

@@ -110,14 +110,6 @@ RZ_DEVICE void add_scaled_step(const LinearArgs& a, const FewSplitPlace& p, uint
   }
 }
 
-// [warp, kStride], of which one number of each.
-template <uint32_t kStride>
-RZ_DEVICE float sum_warps(const float* parts) {
-  float sums[kFewWarps];
-  for (uint32_t w = 0; w < kFewWarps; ++w) sums[w] = parts[w * kStride];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
-
 template <class Split, int kColTiles, int kRowTiles>
 RZ_KERNEL_WITHIN(32 * kFewWarps, 2)
 void linear_few_split_kernel(LinearArgs a) {
@@ -156,7 +148,7 @@ void linear_few_split_kernel(LinearArgs a) {
   for (uint32_t i = thread_idx(); i < kRows * kCols; i += 32 * kFewWarps) {
     const uint32_t row = p.first_row + i / kCols, col = p.first_col + i % kCols;
     if (row >= p.end_row || col >= a.weight.n_rows) continue;
-    finish_linear(a, a.bias, row, col, sum_warps<kRows * kCols>(parts + i) * a.splits.scales[row]);
+    finish_linear(a, a.bias, row, col, merge_warps<kRows * kCols>(parts + i) * a.splits.scales[row]);
   }
 }
 
