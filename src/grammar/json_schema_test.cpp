@@ -328,6 +328,7 @@ TEST(JsonSchema, RefusesByName) {
       {R"({"type": "string", "pattern": "\\p{L}"})", no, "#/pattern"},
       {R"({"type": "string", "pattern": "a^b"})", bad, "#"},
       {R"({"type": "string", "pattern": "(a"})", bad, "#/pattern"},
+      {R"({"type": "string", "pattern": "(?<a"})", bad, "#/pattern"},
       {R"x({"type": "string", "pattern": "a)"})x", bad, "#/pattern"},
       {R"({"type": "string", "pattern": "[z-a]"})", bad, "#/pattern"},
       {R"({"type": "string", "pattern": "*a"})", bad, "#/pattern"},

@@ -121,13 +121,18 @@ class PatternParser {
   Result<PatternNode> group(int nesting) {
     const size_t begin = at_++;
     if (take("?=") || take("?!")) return lookahead(begin, nesting);
-    if (peek() == '?' && !take("?:")) {
-      if (peek(1) == '<' && (peek(2) == '=' || peek(2) == '!')) return not_built("lookbehind");
-      if (peek(1) != '<') return not_built(fmt::format("(?{}", peek(1)));
-      while (at_ < pattern_.size() && peek() != '>') ++at_;
-      ++at_;
-    }
+    if (peek() == '?' && !take("?:")) RZ_CHECK_OK(group_name());
     return closed_group(nesting);
+  }
+
+  // ?<name>, which changes nothing about the strings that match.
+  Status group_name() {
+    if (peek(1) != '<') return not_built(fmt::format("(?{}", peek(1)));
+    if (peek(2) == '=' || peek(2) == '!') return not_built("lookbehind");
+    const size_t end = pattern_.find('>', at_);
+    if (end == std::string_view::npos) return broken("the name of a group is not closed");
+    at_ = end + 1;
+    return {};
   }
 
   Result<PatternNode> closed_group(int nesting) {
