@@ -142,14 +142,48 @@ TEST(PlainTypes, Bf16TilesAreTheHalvesOfTheValues) {
 }
 #endif
 
+// Rows one at a time, all in one pass where so many fit, and from tiles give the same bytes.
+void expect_same_products(const KernelTable& kernels, const PanelMatrix& m, const TypeTraits& type,
+                          const std::vector<ActGroup>& groups, uint32_t n_rows) {
+  const TypeKernels& of_type = kernels_of(kernels, type.id);
+  std::vector<float> dots(n_rows * kPairRows), sums(n_rows * kPairRows);
+  std::vector<const ActGroup*> rows;
+  for (uint32_t r = 0; r < n_rows; ++r) rows.push_back(groups.data() + r * m.n_cols / 32);
+  for (uint32_t p = 0; p < 2; ++p) {
+    for (uint32_t r = 0; r < n_rows; ++r) {
+      of_type.dot(m.panel(0, p), m.n_cols, &rows[r], 1, &dots[r * kPairRows + p * kPanelRows]);
+    }
+    if (n_rows > kernels.dot_rows) continue;
+    std::vector<float> at_once(n_rows * kPanelRows);
+    of_type.dot(m.panel(0, p), m.n_cols, rows.data(), n_rows, at_once.data());
+    for (uint32_t r = 0; r < n_rows; ++r) {
+      EXPECT_EQ(std::memcmp(&dots[r * kPairRows + p * kPanelRows], &at_once[r * kPanelRows], 64), 0)
+          << kernels.name << ' ' << type.name << " row " << r << " of " << n_rows << " at once";
+    }
+  }
+  std::vector<std::byte> tiles(kTileBytes);
+  std::byte *tile0 = tiles.data(), *tile1 = tile0 + kTileBytes / 2;
+  for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
+    const uint32_t n = std::min(kTileCols, m.n_cols - c);
+    of_type.unpack_codes(m.panel(0, 0), c, n, tile0);
+    of_type.unpack_codes(m.panel(0, 1), c, n, tile1);
+    for (uint32_t r = 0; r < n_rows; ++r) rows[r] = groups.data() + (r * m.n_cols + c) / 32;
+    of_type.gemm_int8(tile0, tile1, n, rows.data(), n_rows, sums.data(), c == 0);
+  }
+  for (uint32_t r = 0; r < n_rows; ++r) {
+    EXPECT_EQ(std::memcmp(&dots[r * kPairRows], &sums[r * kPairRows], 128), 0)
+        << kernels.name << ' ' << type.name << " row " << r << " of " << n_rows << " from tiles";
+  }
+}
+
 TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   const TypeTraits& type = GetParam();
   constexpr uint32_t kMaxRows = 31;
   const uint32_t n_cols = type.block_elems > 32 ? 768 : 608;  // the last tile is not a whole one where it need not be
-  const auto weight = encoded(type, random_floats(size_t{kPanelRows} * n_cols, 4));
+  const auto weight = encoded(type, random_floats(size_t{kPairRows} * n_cols, 4));
   ThreadTeam team(1);
   Arena arena;
-  const auto m = pack_panels({"weight", type.id, 1, kPanelRows, n_cols, {weight}, {}, false}, team, arena);
+  const auto m = pack_panels({"weight", type.id, 1, kPairRows, n_cols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
   const auto x = random_floats(size_t{kMaxRows} * n_cols, 5);
   for (const CpuIsa isa : kCpuIsas) {
@@ -158,29 +192,7 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
     std::vector<ActGroup> groups(kMaxRows * n_cols / 32);
     kernels->quantize(x.data(), kMaxRows * n_cols, groups.data());
     for (const uint32_t n_rows : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 11u, 12u, kMaxRows}) {
-      std::vector<float> dots(n_rows * kPanelRows), sums(n_rows * kPairRows);
-      std::vector<const ActGroup*> rows;
-      for (uint32_t r = 0; r < n_rows; ++r) {
-        const ActGroup* row = groups.data() + r * n_cols / 32;
-        kernels_of(*kernels, type.id).dot(m->data, n_cols, &row, 1, dots.data() + r * kPanelRows);
-        rows.push_back(row);
-      }
-      if (n_rows <= kernels->dot_rows) {
-        kernels_of(*kernels, type.id).dot(m->data, n_cols, rows.data(), n_rows, sums.data());
-        EXPECT_EQ(std::memcmp(dots.data(), sums.data(), n_rows * 64), 0) << kernels->name << ' ' << type.name;
-      }
-      std::vector<std::byte> tile(kTileBytes);
-      for (uint32_t c = 0; c < n_cols; c += kTileCols) {
-        const uint32_t n = std::min(kTileCols, n_cols - c);
-        kernels_of(*kernels, type.id).unpack_codes(m->data, c, n, tile.data());
-        rows.clear();
-        for (uint32_t r = 0; r < n_rows; ++r) rows.push_back(groups.data() + (r * n_cols + c) / 32);
-        kernels_of(*kernels, type.id).gemm_int8(tile.data(), n, rows.data(), n_rows, sums.data(), c == 0);
-      }
-      for (uint32_t r = 0; r < n_rows; ++r) {
-        EXPECT_EQ(std::memcmp(dots.data() + r * kPanelRows, sums.data() + r * kPairRows, 64), 0)
-            << kernels->name << ' ' << type.name << " row " << r << " of " << n_rows;
-      }
+      expect_same_products(*kernels, *m, type, groups, n_rows);
     }
   }
 }

@@ -55,9 +55,10 @@ using GemmBf16Fn = void (*)(const Bf16Tiles& tiles, uint32_t n, const void* cons
 // of the first 16 rows at rows + k * kRowTileBytes, those of the others kRowBlockBytes after them.
 using GemmRowTilesFn = void (*)(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows, size_t row_low, float* acc,
                                 bool first);
-// acc[r * 32 + i] (+)= tile row i . rows[r], the very sums of DotFn; n_rows <= kMaxGemmRows.
-using GemmInt8Fn = void (*)(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc,
-                            bool first);
+// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each, the very sums of DotFn; n_rows <=
+// kMaxGemmRows.
+using GemmInt8Fn = void (*)(const void* tile0, const void* tile1, uint32_t n, const ActGroup* const* rows,
+                            uint32_t n_rows, float* acc, bool first);
 
 // What products run over panels of a type; null where its layout is multiplied without.
 struct TypeKernels {

@@ -103,7 +103,7 @@ void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8
 void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                    const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc, std::byte* tile) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
-  std::byte* tile1 = tile + kTileBytes / 2;
+  std::byte* tile1 = panel1 != nullptr ? tile + kTileBytes / 2 : tile;
   for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
     const uint32_t n = std::min(kTileCols, m.n_cols - c);
     of_type.unpack_codes(panel0, c, n, tile);
@@ -112,9 +112,7 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
       const uint32_t n_now = std::min(kMaxGemmRows, n_rows - i);
       const ActGroup* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_now; ++r) rows[r] = in.prepared->groups(list[i + r]) + c / kGroupCols;
-      float* sums = acc + size_t{i} * kPairRows;
-      of_type.gemm_int8(tile, n, rows, n_now, sums, c == 0);
-      if (panel1 != nullptr) of_type.gemm_int8(tile1, n, rows, n_now, sums + kPanelRows, c == 0);
+      of_type.gemm_int8(tile, tile1, n, rows, n_now, acc + size_t{i} * kPairRows, c == 0);
     }
   }
 }

@@ -27,14 +27,21 @@ RZ_INLINE B codes(const uint8_t* quants) {
   return low;
 }
 
+// Parts that begin with kPartSeed are not added up.
+template <int kMaxCode, int kVectors>
+constexpr bool is_one_run() {
+  return kPartSeed == 0 || run_length<kMaxCode>() >= kVectors;
+}
+
 // Columns of kVectors vectors: the exact products of their codes (less code_bias) with a row's quants.
 template <int kMaxCode, int kVectors>
 RZ_INLINE I dot_vectors(const B* code, const int8_t* q) {
   constexpr int n_run = run_length<kMaxCode>() < kVectors ? run_length<kMaxCode>() : kVectors;
+  static_assert(is_one_run<kMaxCode, kVectors>());
   I sum = set1_i(0);
 #pragma GCC unroll 8
   for (int first = 0; first < kVectors; first += n_run) {
-    Part part = zero_part();
+    Part part = begin_part();
 #pragma GCC unroll 8
     for (int j = first; j < first + n_run; ++j) part = dot4<kMaxCode>(part, code[j], q + 4 * j);
     sum = first == 0 ? whole<kMaxCode>(part) : add_i(sum, whole<kMaxCode>(part));
@@ -42,24 +49,35 @@ RZ_INLINE I dot_vectors(const B* code, const int8_t* q) {
   return sum;
 }
 
-// The same for several rows in turns: what waits for one product can be overtaken by the other rows'.
-template <int kMaxCode, int kVectors, int kRows>
-RZ_INLINE void dot_vectors_of_rows(const uint8_t (*codes)[64], const ActGroup* const* rows, uint32_t g, int col,
-                                   I* dots) {
+// The same for several rows and panels in turns: what waits for one product can be overtaken by the others, and panels
+// share what is loaded of a row.
+template <int kMaxCode, int kVectors, int kRows, int kPanels>
+RZ_INLINE void dot_vectors_of_rows(const uint8_t (*const* codes)[64], const ActGroup* const* rows, uint32_t g, int col,
+                                   I (*dots)[kPanels]) {
   constexpr int n_run = run_length<kMaxCode>() < kVectors ? run_length<kMaxCode>() : kVectors;
+  static_assert(is_one_run<kMaxCode, kVectors>());
 #pragma GCC unroll 8
   for (int first = 0; first < kVectors; first += n_run) {
-    Part parts[kRows];
-    for (Part& part : parts) part = zero_part();
+    Part parts[kRows][kPanels];
+    for (auto& of_row : parts) {
+      for (Part& part : of_row) part = begin_part();
+    }
 #pragma GCC unroll 8
     for (int j = first; j < first + n_run; ++j) {
-      const B code = load_bytes(codes[j]);
+      B code[kPanels];
+      for (int p = 0; p < kPanels; ++p) code[p] = load_bytes(codes[p][j]);
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) parts[r] = dot4<kMaxCode>(parts[r], code, rows[r][g].quants + col + 4 * j);
+      for (int r = 0; r < kRows; ++r) {
+        const int8_t* four = rows[r][g].quants + col + 4 * j;
+        for (int p = 0; p < kPanels; ++p) parts[r][p] = dot4<kMaxCode>(parts[r][p], code[p], four);
+      }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      dots[r] = first == 0 ? whole<kMaxCode>(parts[r]) : add_i(dots[r], whole<kMaxCode>(parts[r]));
+      for (int p = 0; p < kPanels; ++p) {
+        const I run = whole<kMaxCode>(parts[r][p]);
+        dots[r][p] = first == 0 ? run : add_i(dots[r][p], run);
+      }
     }
   }
 }
@@ -104,13 +122,21 @@ struct RowSum {
   F products, minima;
 };
 
+// The products of codes that have lost their offset. All of it is whole and less than 2^22, so exact.
+template <int kOffset>
+RZ_INLINE F without_offset(I dots, float sum) {
+  if constexpr (kPartSeed != 0) {
+    return sub(as_float(dots), kOffset == 0 ? set1(kPartSeed) : fma(set1(kOffset), set1(sum), set1(kPartSeed)));
+  }
+  if constexpr (kOffset == 0) return to_float(dots);
+  return fma(set1(-kOffset), set1(sum), to_float(dots));
+}
+
 // The exact products of a row with the codes of 16 rows over a sub-block, taken into its sums.
 template <PanelLayout L>
 RZ_INLINE RowSum add_block(RowSum sums, I dots, ScaleMin w, const ActGroup& act, int sub) {
-  constexpr int offset = L.offset - code_bias<L.max_code>();
   const float sum = L.sub == 16 ? act.halves[sub] : act.sum;
-  F products = to_float(dots);
-  if constexpr (offset != 0) products = fma(set1(-offset), set1(sum), products);
+  const F products = without_offset<L.offset - code_bias<L.max_code>()>(dots, sum);
   sums.products = fma(products, mul(w.scale, set1(act.scale)), sums.products);
   if constexpr (L.has_min) {
     const F weighted = L.sub == 16 ? mul(set1(act.scale), set1(sum)) : set1(act.scaled_sum);
@@ -219,39 +245,54 @@ void unpack_codes(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
 }
 
 template <PanelLayout L, int kRows>
-void gemm_int8_rows(const CodeTile& tile, uint32_t n, const ActGroup* const* rows, float* acc, bool first) {
-  constexpr int n_vectors = 8 / L.n_subs();
-  RowSum sums[kRows];
-  for (RowSum& sum : sums) sum = {zero(), zero()};
+void gemm_int8_rows(const CodeTile* const* tiles, uint32_t n, const ActGroup* const* rows, float* acc, bool first) {
+  constexpr int n_vectors = 8 / L.n_subs(), n_panels = kInt8Panels;
+  RowSum sums[kRows][n_panels];
+  for (auto& of_row : sums) {
+    for (RowSum& sum : of_row) sum = {zero(), zero()};
+  }
   for (uint32_t g = 0; g < n / 32; ++g) {
-    const CodeGroup& group = tile.groups[g];
     for (int s = 0; s < L.n_subs(); ++s) {
-      I dots[kRows];
-      dot_vectors_of_rows<L.max_code, n_vectors, kRows>(group.codes + n_vectors * s, rows, g, 16 * s, dots);
-      const ScaleMin w{load(group.scale[s]), L.has_min ? load(group.min[s]) : zero()};
+      const uint8_t(*codes[n_panels])[64];
+      for (int p = 0; p < n_panels; ++p) codes[p] = tiles[p]->groups[g].codes + n_vectors * s;
+      I dots[kRows][n_panels];
+      dot_vectors_of_rows<L.max_code, n_vectors, kRows, n_panels>(codes, rows, g, 16 * s, dots);
+#pragma GCC unroll 2
+      for (int p = 0; p < n_panels; ++p) {
+        const CodeGroup& group = tiles[p]->groups[g];
+        const ScaleMin w{load(group.scale[s]), L.has_min ? load(group.min[s]) : zero()};
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sums[r] = add_block<L>(sums[r], dots[r], w, rows[r][g], s);
+        for (int r = 0; r < kRows; ++r) sums[r][p] = add_block<L>(sums[r][p], dots[r][p], w, rows[r][g], s);
+      }
     }
   }
   constexpr bool super = L.scales == Scales::kSuper;
-  const F d = load(tile.d), dmin = super && L.has_min ? load(tile.dmin) : zero();
+#pragma GCC unroll 2
+  for (int p = 0; p < n_panels; ++p) {
+    const F d = load(tiles[p]->d), dmin = super && L.has_min ? load(tiles[p]->dmin) : zero();
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-    store(acc + 32 * r, add_tile<L>(first ? zero() : load(acc + 32 * r), sums[r], d, dmin));
+    for (int r = 0; r < kRows; ++r) {
+      float* to = acc + 32 * r + 16 * p;
+      store(to, add_tile<L>(first ? zero() : load(to), sums[r][p], d, dmin));
+    }
+  }
+}
+
+template <PanelLayout L, int kRows = kInt8Rows>
+void gemm_int8_panels(const CodeTile* const* tiles, uint32_t n, const ActGroup* const* rows, uint32_t n_rows,
+                      float* acc, bool first) {
+  uint32_t r = 0;
+  for (; r + kRows <= n_rows; r += kRows) gemm_int8_rows<L, kRows>(tiles, n, rows + r, acc + 32 * r, first);
+  if constexpr (kRows > 1) {
+    if (r < n_rows) gemm_int8_panels<L, kRows / 2>(tiles, n, rows + r, n_rows - r, acc + 32 * r, first);
   }
 }
 
 template <PanelLayout L>
-void gemm_int8(const void* tile, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, float* acc, bool first) {
-  const auto& codes = *static_cast<const CodeTile*>(tile);
-  uint32_t r = 0;
-  for (; r + kInt8Rows <= n_rows; r += kInt8Rows) gemm_int8_rows<L, kInt8Rows>(codes, n, rows + r, acc + 32 * r, first);
-  for (; r + 4 <= n_rows; r += 4) gemm_int8_rows<L, 4>(codes, n, rows + r, acc + 32 * r, first);
-  if (r + 2 <= n_rows) {
-    gemm_int8_rows<L, 2>(codes, n, rows + r, acc + 32 * r, first);
-    r += 2;
-  }
-  if (r < n_rows) gemm_int8_rows<L, 1>(codes, n, rows + r, acc + 32 * r, first);
+void gemm_int8(const void* tile0, const void* tile1, uint32_t n, const ActGroup* const* rows, uint32_t n_rows,
+               float* acc, bool first) {
+  const CodeTile* tiles[] = {static_cast<const CodeTile*>(tile0), static_cast<const CodeTile*>(tile1)};
+  for (int p = 0; p < 2; p += kInt8Panels) gemm_int8_panels<L>(tiles + p, n, rows, n_rows, acc + 16 * p, first);
 }
 
 // The scale and the minimum in full, as they are to be added to.

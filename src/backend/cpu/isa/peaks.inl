@@ -25,7 +25,7 @@ float peak_fma(uint32_t n_steps) {
 
 float peak_int8(uint32_t n_steps) {
   Part a[kPeakChains];
-  for (Part& chain : a) chain = zero_part();
+  for (Part& chain : a) chain = begin_part();
   uint8_t bytes[64] = {1, 2, 3, 4};
   const B codes_in = load_bytes(bytes);
   for (uint32_t i = 0; i < n_steps; ++i) {

@@ -13,6 +13,7 @@ constexpr int kDotRows = 4;
 constexpr int kDirectRows = 8;
 constexpr int kGemmRows = 3;
 constexpr int kInt8Rows = 4;
+constexpr int kInt8Panels = 1;
 constexpr int kValueVectors = 1;
 
 inline F zero() {
@@ -113,6 +114,10 @@ inline I add_i(I a, I b) {
 inline F to_float(I a) {
   return {{_mm256_cvtepi32_ps(a.v[0]), _mm256_cvtepi32_ps(a.v[1])}};
 }
+// Of its bits.
+inline F as_float(I a) {
+  return {{_mm256_castsi256_ps(a.v[0]), _mm256_castsi256_ps(a.v[1])}};
+}
 inline I to_int(F a) {
   return {{_mm256_cvtps_epi32(a.v[0]), _mm256_cvtps_epi32(a.v[1])}};
 }
@@ -158,7 +163,8 @@ inline I lane_byte(B a) {
 // A sum of products in progress: 32-bit lanes with VNNI, else 16-bit ones, which must be made whole before they
 // overflow.
 using Part = I;
-inline Part zero_part() {
+constexpr float kPartSeed = 0;
+inline Part begin_part() {
   return set1_i(0);
 }
 #if defined(RZ_AVX_VNNI)

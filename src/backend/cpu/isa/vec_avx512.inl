@@ -12,7 +12,8 @@ struct B {
 constexpr int kDotRows = 12;
 constexpr int kDirectRows = 48;
 constexpr int kGemmRows = 12;
-constexpr int kInt8Rows = 8;
+constexpr int kInt8Rows = 4;
+constexpr int kInt8Panels = 2;
 constexpr int kValueVectors = 4;
 
 inline F zero() {
@@ -96,6 +97,10 @@ inline I add_i(I a, I b) {
 inline F to_float(I a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }
+// Of its bits.
+inline F as_float(I a) {
+  return {_mm512_castsi512_ps(a.v)};
+}
 inline I to_int(F a) {
   return {_mm512_cvtps_epi32(a.v)};
 }
@@ -133,8 +138,11 @@ inline I lane_byte(B a) {
 }
 // A sum of products in progress.
 using Part = I;
-inline Part zero_part() {
-  return set1_i(0);
+// The bits of this float, 1.5 * 2^23, begin a part. Bits of a whole part are then a float that is exactly so much more
+// than what was summed up, which takes one subtraction together with an offset of codes.
+constexpr float kPartSeed = 0x1.8p23f;
+inline Part begin_part() {
+  return set1_i(0x4b400000);
 }
 // part + sum of 4 unsigned codes times the 4 signed bytes at `q`, exact.
 template <int kMaxCode>

@@ -13,6 +13,7 @@ constexpr int kDotRows = 4;
 constexpr int kDirectRows = 8;
 constexpr int kGemmRows = 2;
 constexpr int kInt8Rows = 4;
+constexpr int kInt8Panels = 1;
 constexpr int kValueVectors = 1;
 
 inline F set1(float x) {
@@ -130,6 +131,11 @@ inline I add_i(I a, I b) {
 inline F to_float(I a) {
   return {{vcvtq_f32_s32(a.v[0]), vcvtq_f32_s32(a.v[1]), vcvtq_f32_s32(a.v[2]), vcvtq_f32_s32(a.v[3])}};
 }
+// Of its bits.
+inline F as_float(I a) {
+  return {{vreinterpretq_f32_s32(a.v[0]), vreinterpretq_f32_s32(a.v[1]), vreinterpretq_f32_s32(a.v[2]),
+           vreinterpretq_f32_s32(a.v[3])}};
+}
 inline I to_int(F a) {
   return {{vcvtnq_s32_f32(a.v[0]), vcvtnq_s32_f32(a.v[1]), vcvtnq_s32_f32(a.v[2]), vcvtnq_s32_f32(a.v[3])}};
 }
@@ -182,7 +188,8 @@ inline I lane_byte(B a) {
 }
 // A sum of products in progress.
 using Part = I;
-inline Part zero_part() {
+constexpr float kPartSeed = 0;
+inline Part begin_part() {
   return set1_i(0);
 }
 template <int kMaxCode>

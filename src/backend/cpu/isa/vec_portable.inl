@@ -13,6 +13,7 @@ constexpr int kDotRows = 4;
 constexpr int kDirectRows = 8;
 constexpr int kGemmRows = 4;
 constexpr int kInt8Rows = 4;
+constexpr int kInt8Panels = 1;
 constexpr int kValueVectors = 1;
 
 inline F set1(float x) {
@@ -145,6 +146,12 @@ inline F to_float(I a) {
   for (int i = 0; i < 16; ++i) r.v[i] = static_cast<float>(a.v[i]);
   return r;
 }
+// Of its bits.
+inline F as_float(I a) {
+  F r;
+  __builtin_memcpy(r.v, a.v, sizeof(r.v));
+  return r;
+}
 inline I to_int(F a) {
   I r;
   for (int i = 0; i < 16; ++i) r.v[i] = static_cast<int32_t>(__builtin_rintf(a.v[i]));
@@ -192,7 +199,8 @@ inline I lane_byte(B a) {
 }
 // A sum of products in progress.
 using Part = I;
-inline Part zero_part() {
+constexpr float kPartSeed = 0;
+inline Part begin_part() {
   return set1_i(0);
 }
 template <int kMaxCode>
