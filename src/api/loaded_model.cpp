@@ -231,7 +231,9 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
       options.batch.global_priority ? engine::PriorityScope::kAll : engine::PriorityScope::kTenant;
   const uint32_t n_contexts = options.cache.n_contexts > 0 ? std::min(options.cache.n_contexts, options.batch.max_seqs)
                                                            : options.batch.max_seqs;
-  const uint64_t n_positions = uint64_t{engine_options.n_ctx} * n_contexts;
+  const uint32_t block_tokens = engine_options.block_tokens;
+  const uint64_t n_of_context = (uint64_t{engine_options.n_ctx} + block_tokens - 1) / block_tokens * block_tokens;
+  const uint64_t n_positions = n_of_context * n_contexts;
   engine_options.kv_tokens = options.cache.n_tokens > 0
                                  ? options.cache.n_tokens
                                  : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));

@@ -17,6 +17,27 @@ namespace fs = std::filesystem;
 
 constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 
+TEST(LoadedModel, HoldsTheContextsOfAllRequestsWhateverTheirLength) {
+  LoadOptions options;
+  options.backend = BackendChoice::kCpu;
+  options.n_ctx = 57;
+  options.batch.max_seqs = 8;
+  const auto model = LoadedModel::load(kModel, options);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  std::vector<Request> requests(8);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].prompt.assign(32, TokenId{static_cast<int32_t>(i)});
+    requests[i].max_tokens = 25;
+    requests[i].ignore_eos = true;
+  }
+  const auto generations = (*model)->engine->generate_all(requests);
+  ASSERT_TRUE(generations.ok()) << generations.error().message;
+  for (const Generation& generation : *generations) {
+    EXPECT_EQ(generation.tokens.size(), 25u);
+    EXPECT_EQ(generation.stats.n_preemptions, 0u);
+  }
+}
+
 // A model's file that changes while it is loaded, as soon as the first tensor is there.
 class AFileThatChangesDuringTheLoad : public testing::Test {
  protected:
