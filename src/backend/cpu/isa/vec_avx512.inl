@@ -10,7 +10,7 @@ struct B {
 };
 
 constexpr int kDotRows = 12;
-constexpr int kDirectRows = 48;
+constexpr int kDirectRows = 32;
 constexpr int kGemmRows = 12;
 constexpr int kInt8Rows = 4;
 constexpr int kInt8Panels = 2;
