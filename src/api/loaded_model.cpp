@@ -158,13 +158,28 @@ std::string begin_of_prompts(const text::Tokenizer& tokenizer) {
   return is_added ? std::string(tokenizer.piece(*bos)) : "";
 }
 
+// A context's length in the parameters beside the file holds where the options name none.
+Result<LoadOptions> with_n_ctx_beside(const LoadOptions& options) {
+  LoadOptions complete = options;
+  GenerationConfig rest;
+  RZ_TRY(const uint32_t n_ctx, apply_ollama_params(options.beside.params, rest));
+  if (options.n_ctx == 0) complete.n_ctx = n_ctx;
+  return complete;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
   RZ_TRY(ModelFile file, ModelFile::open(path));
   auto loaded = std::make_unique<LoadedModel>(std::move(file));
-  RZ_TRY(const LoadOptions complete, loaded->file.checked(loaded->load_text(options)));
-  RZ_CHECK_OK(loaded->file.checked(loaded->load_weights(complete)));
+  RZ_TRY(LoadOptions complete, with_n_ctx_beside(options));
+  complete.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
+    return !loaded->text_has_failed_ && (!options.progress || options.progress(done_bytes, total_bytes));
+  };
+  loaded->begin_text(options.beside);
+  const Status weights = loaded->file.checked(loaded->load_weights(complete));
+  RZ_CHECK_OK(loaded->wait_for_text());
+  RZ_CHECK_OK(weights);
   loaded->fill_info();
   if (options.check) {
     RZ_TRY(loaded->info.check, check_parity(*loaded, options));
@@ -172,18 +187,30 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, 
   return loaded;
 }
 
-Result<LoadOptions> LoadedModel::load_text(const LoadOptions& options) {
-  LoadOptions complete = options;
+void LoadedModel::begin_text(const BesideSettings& beside) {
+  text_ = std::async(std::launch::async | std::launch::deferred, [this, beside]() -> Status {
+    const Status status = file.checked(load_text(beside));
+    text_has_failed_ = !status.ok();
+    return status;
+  });
+}
+
+Status LoadedModel::wait_for_text() {
+  if (text_.valid()) text_status_ = text_.get();
+  return text_status_;
+}
+
+Status LoadedModel::load_text(const BesideSettings& beside) {
   RZ_TRY(tokenizer, optional_tokenizer(file));
-  if (!tokenizer) return complete;
+  if (!tokenizer) return {};
   RZ_TRY(generation_config, read_generation_config(file, *tokenizer));
-  RZ_TRY(const uint32_t n_ctx, apply_ollama_params(options.beside.params, generation_config));
-  if (options.n_ctx == 0) complete.n_ctx = n_ctx;
-  RZ_CHECK_OK(load_template(options.beside.chat_template));
+  RZ_TRY(const uint32_t n_ctx, apply_ollama_params(beside.params, generation_config));
+  (void)n_ctx;  // load() has it
+  RZ_CHECK_OK(load_template(beside.chat_template));
   grammars = std::make_unique<GrammarCache>(*tokenizer,
                                             text::marker_strings(text::detect_output_format(template_source.source)));
   breakers = std::make_unique<BreakerCache>(*tokenizer);
-  return complete;
+  return {};
 }
 
 // The one beside the file, or the file's own where there is none or that cannot be read.
@@ -247,7 +274,6 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
       options.draft.n_tokens > 0 || options.draft.path.empty() ? options.draft.n_tokens : kDefaultDraft;
   const bool has_states = state_bytes(state_layouts(config, config.n_ctx)) > 0;
   engine_options.guesses = options.draft.guesses && options.draft.path.empty() && !has_states;
-  if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   return engine_options;
 }
 
@@ -303,6 +329,8 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
          Model::load(file, source.config, *backend,
                      {.progress = options.progress, .hash_weights = options.hash_weights, .adapters = room}));
   model = std::make_unique<Model>(std::move(loaded));
+  RZ_CHECK_OK(wait_for_text());
+  if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   RZ_TRY(engine, engine::Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
   for (const AdapterSource& adapter : options.adapters.sources) RZ_CHECK_OK(engine->load_adapter(adapter));
   RZ_CHECK_OK(engine->adapters().set_default(options.adapters.default_name, std::nullopt));
@@ -311,13 +339,14 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
 }
 
 // Guesses are token ids: they mean the same in both models, or nothing.
-Status LoadedModel::check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config) const {
+Status LoadedModel::check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config) {
   const std::string where = drafter.file.path().string();
   if (drafter.config.n_vocab != config.n_vocab) {
     return invalid_argument(
         fmt::format("{}: expected a vocabulary of {} tokens, actual {}", where, config.n_vocab, drafter.config.n_vocab),
         "draft");
   }
+  RZ_CHECK_OK(wait_for_text());
   if (!tokenizer) return {};
   RZ_TRY(const text::Tokenizer other, load_tokenizer(drafter.file));
   const int32_t n_vocab = std::min(tokenizer->n_vocab(), other.n_vocab());

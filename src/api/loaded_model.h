@@ -1,6 +1,8 @@
 // A model file put together with everything that generates from it: text side, backend, weights, engine.
 #pragma once
 
+#include <atomic>
+#include <future>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -69,8 +71,11 @@ struct LoadedModel {
   std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
 
  private:
-  // Gives the options as the settings beside the file have them.
-  Result<LoadOptions> load_text(const LoadOptions& options);
+  // The tokenizer and what is made with it, by a thread of its own while the weights are read.
+  void begin_text(const BesideSettings& beside);
+  // Whoever uses these waits first. Errors: those of load_text().
+  Status wait_for_text();
+  Status load_text(const BesideSettings& beside);
   Status load_template(const std::string& beside);
   Status load_weights(const LoadOptions& options);
   // `drafter`: null where none is asked for.
@@ -80,8 +85,12 @@ struct LoadedModel {
                         const LoadOptions& options, engine::EngineOptions engine_options);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
   Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options) const;
-  Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config) const;
+  Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config);
   void fill_info();
+
+  std::atomic<bool> text_has_failed_ = false;
+  Status text_status_;
+  std::future<Status> text_;  // the last member: the thread uses the others
 };
 
 }  // namespace realizar
