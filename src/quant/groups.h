@@ -274,13 +274,19 @@ inline Group read_group(const BlockNVFP4& b, int g) {
   return group;
 }
 
+// Block b of a stored row: a copy, since blocks of odd size lie unaligned.
+template <class Row>
+typename Row::Block block_of(const std::byte* row, uint32_t b) {
+  typename Row::Block block;
+  std::memcpy(&block, row + size_t{b} * sizeof block, sizeof block);
+  return block;
+}
+
 // Group g of a stored row.
 template <class Row>
 Group read_group_of(const std::byte* row, uint32_t g) {
   constexpr uint32_t kGroups = Row::kElems / 32;
-  typename Row::Block block;  // a copy, since blocks of odd size lie unaligned
-  std::memcpy(&block, row + size_t{g / kGroups} * sizeof block, sizeof block);
-  return read_group(block, static_cast<int>(g % kGroups));
+  return read_group(block_of<Row>(row, g / kGroups), static_cast<int>(g % kGroups));
 }
 
 }  // namespace realizar

@@ -90,10 +90,14 @@ bool pack_plain(const MatrixSource& source, const SourceRows& rows, uint32_t mat
   return all_finite(source.type, reinterpret_cast<const std::byte*>(panel), size_t{source.n_cols} * kPanelRows);
 }
 
+// Block `b` of a row.
 template <class Row>
-void put_groups(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
-  for (uint32_t g = 0; g < n_cols / kGroupCols; ++g) {
-    write_group<PanelLayout{Row::kForm}>(read_group_of<Row>(row, g), g, i, panel);
+void put_block(const std::byte* row, uint32_t b, uint32_t i, uint8_t* panel) {
+  constexpr uint32_t kGroups = Row::kElems / kGroupCols;
+  const auto block = block_of<Row>(row, b);
+#pragma GCC unroll 8
+  for (uint32_t g = 0; g < kGroups; ++g) {
+    write_group<PanelLayout{Row::kForm}>(read_group(block, static_cast<int>(g)), b * kGroups + g, i, panel);
   }
 }
 
@@ -116,10 +120,17 @@ void put_stored(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* pane
   std::memcpy(panel + i * n_bytes, row, n_bytes);
 }
 
+// Rows [i, i + n) of a panel. Those of groups go block by block, so that what they share of a panel stays near.
 template <class Row>
-void put_blocks(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
-  if constexpr (Row::kLayout == Layout::kGroups) put_groups<Row>(row, n_cols, i, panel);
-  if constexpr (Row::kLayout == Layout::kStored) put_stored<Row>(row, n_cols, i, panel);
+void put_blocks(const std::byte* const* rows, uint32_t n_cols, uint32_t i, uint32_t n, uint8_t* panel) {
+  if constexpr (Row::kLayout == Layout::kGroups) {
+    for (uint32_t b = 0; b < n_cols / Row::kElems; ++b) {
+      for (uint32_t k = 0; k < n; ++k) put_block<Row>(rows[k], b, i + k, panel);
+    }
+  }
+  if constexpr (Row::kLayout == Layout::kStored) {
+    for (uint32_t k = 0; k < n; ++k) put_stored<Row>(rows[k], n_cols, i + k, panel);
+  }
 }
 
 // The factor of row `i` of a panel whose rows have one; null: 1.
@@ -131,15 +142,17 @@ void put_row_factor(const float* scale, uint32_t i, uint8_t* panel) {
 
 template <class Row>
 bool pack_blocks(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
+  const uint32_t first = p * kPanelRows, n = std::min(kPanelRows, source.n_rows - first);
+  const std::byte* from[kPanelRows];
   bool finite = true;
-  for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
-    const std::byte* row = rows.row(mat, p * kPanelRows + i);
-    put_blocks<Row>(row, source.n_cols, i, panel);
+  for (uint32_t i = 0; i < n; ++i) {
+    from[i] = rows.row(mat, first + i);
     if constexpr (Row::kForm.scales == Scales::kE4M3) {
-      put_row_factor<PanelLayout{Row::kForm}>(rows.scales(mat, p * kPanelRows + i), i, panel);
+      put_row_factor<PanelLayout{Row::kForm}>(rows.scales(mat, first + i), i, panel);
     }
-    finite &= all_finite(source.type, row, source.n_cols);
+    finite &= all_finite(source.type, from[i], source.n_cols);
   }
+  put_blocks<Row>(from, source.n_cols, 0, n, panel);
   return finite;
 }
 
@@ -180,7 +193,7 @@ void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uin
   with_row(type, [&]<class Row>(Row) {
     constexpr size_t kBytes = sizeof(typename Row::Block);
     if constexpr (Row::kLayout != Layout::kPlain) {
-      put_blocks<Row>(row, n_cols, i, panel);
+      put_blocks<Row>(&row, n_cols, i, 1, panel);
       if constexpr (Row::kForm.scales == Scales::kE4M3) put_row_factor<PanelLayout{Row::kForm}>(nullptr, i, panel);
     } else if constexpr (Row::kId == TypeId::kF8_E4M3) {
       put_f8_row(row, nullptr, n_cols, i, panel);
