@@ -38,6 +38,20 @@ TEST(LoadedModel, HoldsTheContextsOfAllRequestsWhateverTheirLength) {
   }
 }
 
+TEST(LoadedModel, TellsOfATokenizerThatItDoesNotKnow) {
+  std::ifstream from(kModel, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(from)), {});
+  constexpr std::string_view kKey = "tokenizer.ggml.model";
+  bytes.replace(bytes.find(kKey) + kKey.size() + 12, 4, "none");  // after the type and length of its text, "gpt2"
+  const fs::path path = fs::path(testing::TempDir()) / ("rz_tokenizer_" + std::to_string(::getpid()) + ".gguf");
+  std::ofstream(path, std::ios::binary) << bytes;
+  const auto model = LoadedModel::load(path.string(), {});
+  fs::remove(path);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(model.error().message.find("none"), std::string::npos) << model.error().message;
+}
+
 // A model's file that changes while it is loaded, as soon as the first tensor is there.
 class AFileThatChangesDuringTheLoad : public testing::Test {
  protected:
