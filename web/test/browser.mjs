@@ -1,4 +1,5 @@
 // Debian's Chromium, and a page that records what it must not do.
+import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 
 const kChromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -42,4 +43,13 @@ export async function answered(page) {
 export async function ask(page, text) {
   await send(page, text);
   return answered(page);
+}
+
+// For what another process sees: the server learns of a click or of a closed connection after the page has shown it.
+export async function eventually(condition, what) {
+  const deadline = Date.now() + kTimeoutMs;
+  while (!(await condition())) {
+    assert.ok(Date.now() < deadline, what);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }

@@ -2,20 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { build } from 'esbuild';
-import { answered, ask, lastAnswer, openPage, send } from './browser.mjs';
+import { answered, ask, eventually, lastAnswer, openPage, send } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 import { kXss, startScriptedServer } from './scripted_server.mjs';
 
 const shared = scriptedPages();
 const { open } = shared;
-
-async function eventually(condition, what) {
-  const deadline = Date.now() + 10_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < deadline, what);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 
 test('sends a turn and shows the answer with its numbers', async (t) => {
   const { page, problems } = await open(t);
