@@ -282,11 +282,4 @@ typename Row::Block block_of(const std::byte* row, uint32_t b) {
   return block;
 }
 
-// Group g of a stored row.
-template <class Row>
-Group read_group_of(const std::byte* row, uint32_t g) {
-  constexpr uint32_t kGroups = Row::kElems / 32;
-  return read_group(block_of<Row>(row, g / kGroups), static_cast<int>(g % kGroups));
-}
-
 }  // namespace realizar

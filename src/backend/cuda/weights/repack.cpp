@@ -38,6 +38,15 @@ void put_group(const GroupForm& form, const Group& group, uint32_t g, const Plan
   if (form.has_min) std::memcpy(scales + n_subs, group.min, n_subs);
 }
 
+template <class Row>
+void put_block(const std::byte* row, uint32_t b, const PlaneRow& to) {
+  constexpr uint32_t kGroups = Row::kElems / kGroupCols;
+  const auto block = block_of<Row>(row, b);
+  for (uint32_t g = 0; g < kGroups; ++g) {
+    put_group(Row::kForm, read_group(block, static_cast<int>(g)), b * kGroups + g, to);
+  }
+}
+
 PlaneBytes group_plane_bytes(const GroupForm& form, size_t n_groups) {
   const size_t n_headers = form.has_min ? 2 : 1;
   const bool is_super = form.scales == Scales::kSuper, has_row_factor = form.scales == Scales::kE4M3;
@@ -65,7 +74,7 @@ PlaneBytes plane_bytes(TypeId type, uint32_t n_cols) {
 void repack_row(TypeId type, const std::byte* row, uint32_t n_cols, const float* scales, const PlaneRow& to) {
   with_row(type, [&]<class Row>(Row) {
     if constexpr (Row::kLayout == Layout::kGroups) {
-      for (uint32_t g = 0; g < n_cols / kGroupCols; ++g) put_group(Row::kForm, read_group_of<Row>(row, g), g, to);
+      for (uint32_t b = 0; b < n_cols / Row::kElems; ++b) put_block<Row>(row, b, to);
       if constexpr (Row::kForm.scales == Scales::kE4M3) {
         const float factor = (scales == nullptr ? 1.0f : *scales) / Row::kForm.divisor;
         std::memcpy(to.headers, &factor, sizeof factor);
