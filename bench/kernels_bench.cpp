@@ -121,8 +121,8 @@ void learn(benchmark::State& state, cpu::CpuIsa isa, uint32_t n_tokens) {
 void barrier(benchmark::State& state) {
   ThreadTeam team(static_cast<uint32_t>(state.range(0)));
   constexpr int kBarriers = 1000;
-  auto job = [&](uint32_t) {
-    for (int i = 0; i < kBarriers; ++i) team.barrier();
+  auto job = [&](uint32_t member) {
+    for (int i = 0; i < kBarriers; ++i) team.barrier(member);
   };
   for (auto _ : state) team.run(job);
   state.counters["barriers/s"] =

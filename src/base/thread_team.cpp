@@ -48,7 +48,8 @@ std::vector<cpu_set_t> places_of(uint32_t n_threads) {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(uint32_t n_threads) : n_threads_(std::max(1u, n_threads)) {
+ThreadTeam::ThreadTeam(uint32_t n_threads)
+    : n_threads_(std::max(1u, n_threads)), inside_(n_threads_), end_(n_threads_) {
   try {
     start();
   } catch (...) {  // the system gives no more threads; those that there are must end
@@ -87,7 +88,7 @@ void ThreadTeam::run(Job job, void* context) {
   perform(0);
   if (!failed_.load(std::memory_order_acquire)) return;
   // All have left the job, some of them out of a barrier where the others never came.
-  inside_.arrived.store(0, std::memory_order_relaxed);
+  inside_.forget_arrivals();
   failed_.store(false, std::memory_order_relaxed);
   std::rethrow_exception(std::exchange(failure_, nullptr));
 }
@@ -100,21 +101,41 @@ void ThreadTeam::perform(uint32_t member) {
   } catch (...) {
     if (!failed_.exchange(true, std::memory_order_acq_rel)) failure_ = std::current_exception();
   }
-  meet(end_, false);
+  meet(end_, member, false);
 }
 
-void ThreadTeam::barrier() {
-  meet(inside_, true);
+void ThreadTeam::barrier(uint32_t member) {
+  meet(inside_, member, true);
 }
 
-void ThreadTeam::meet(Gate& gate, bool may_fail) {
-  const uint32_t phase = gate.phase.load(std::memory_order_acquire);
-  if (gate.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == n_threads_) {
-    gate.arrived.store(0, std::memory_order_relaxed);
-    gate.phase.store(phase + 1, std::memory_order_release);
-    return;
-  }
-  for (int i = 0; gate.phase.load(std::memory_order_acquire) == phase; ++i) {
+// Lets all members go on.
+void ThreadTeam::Gate::open(uint32_t next_phase) {
+  for (Group& group : groups) group.phase.store(next_phase, std::memory_order_release);
+}
+
+void ThreadTeam::Gate::forget_arrivals() {
+  for (Group& group : groups) group.arrived.store(0, std::memory_order_relaxed);
+  n_complete.store(0, std::memory_order_relaxed);
+}
+
+// A member of the group has come: whether no other one is waited for, in any group.
+bool ThreadTeam::is_last(Gate& gate, uint32_t group) {
+  const uint32_t n_members = std::min(kGroup, n_threads_ - group * kGroup);
+  std::atomic<uint32_t>& arrived = gate.groups[group].arrived;
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < n_members) return false;
+  arrived.store(0, std::memory_order_relaxed);
+  const auto n_groups = static_cast<uint32_t>(gate.groups.size());
+  if (n_groups == 1) return true;
+  if (gate.n_complete.fetch_add(1, std::memory_order_acq_rel) + 1 < n_groups) return false;
+  gate.n_complete.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+void ThreadTeam::meet(Gate& gate, uint32_t member, bool may_fail) {
+  const std::atomic<uint32_t>& passed = gate.groups[member / kGroup].phase;
+  const uint32_t phase = passed.load(std::memory_order_acquire);
+  if (is_last(gate, member / kGroup)) return gate.open(phase + 1);
+  for (int i = 0; passed.load(std::memory_order_acquire) == phase; ++i) {
     if (may_fail && failed_.load(std::memory_order_relaxed)) throw Abandoned{};
     if (i < kSpins) {
       pause();

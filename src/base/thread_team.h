@@ -31,14 +31,25 @@ class ThreadTeam {
     run([](void* context, uint32_t member) { (*static_cast<Body*>(context))(member); }, &body);
   }
 
-  // Inside a job, called by every member: none goes on before all have come.
-  void barrier();
+  // Inside a job, called by every member with its number: none goes on before all have come.
+  void barrier(uint32_t member);
 
  private:
-  // All members meet at it.
+  // All members meet at it: kGroup neighbours at lines of their own, and the last of each group where the groups meet.
+  // Else as many processors as there are members would write one line after another, and then read one. Two lines
+  // apart, since some processors fetch pairs of them.
+  static constexpr uint32_t kGroup = 8;
   struct Gate {
-    alignas(64) std::atomic<uint32_t> arrived{0};
-    alignas(64) std::atomic<uint32_t> phase{0};  // times that all have met
+    struct Group {
+      alignas(128) std::atomic<uint32_t> arrived{0};
+      alignas(128) std::atomic<uint32_t> phase{0};  // times that all have met
+    };
+    explicit Gate(uint32_t n_threads) : groups((n_threads + kGroup - 1) / kGroup) {}
+    void open(uint32_t next_phase);
+    void forget_arrivals();
+
+    std::vector<Group> groups;
+    alignas(64) std::atomic<uint32_t> n_complete{0};  // groups whose members have all come
   };
   struct Abandoned {};  // thrown at a barrier where another member has failed
 
@@ -46,7 +57,8 @@ class ThreadTeam {
   void stop();
   void work(uint32_t member);
   void perform(uint32_t member);
-  void meet(Gate& gate, bool may_fail);
+  void meet(Gate& gate, uint32_t member, bool may_fail);
+  bool is_last(Gate& gate, uint32_t group);
 
   uint32_t n_threads_;
   Job job_ = nullptr;

@@ -64,17 +64,17 @@ void Walker::run(const Plan& plan, const StepBatch& batch) {
 // the first one does not pay for the team's waking up.
 void Walker::walk(uint32_t member) {
   if (kernels_.configure_tiles != nullptr) kernels_.configure_tiles();
-  if (trace_on_) team_.barrier();
+  if (trace_on_) team_.barrier(member);
   if (trace_on_ && member == 0) trace_.start();
   for (uint32_t i = 0; i < plan_->ops.size(); ++i) {
     const PlannedOp& planned = plan_->ops[i];
     phases_[member].n_loops = i * kLoopsPerOp;
     std::visit([&](const auto& op) { run(op, planned.hints, member); }, planned.op);
-    if (planned.hints.barrier || trace_on_ || on_input_) team_.barrier();
+    if (planned.hints.barrier || trace_on_ || on_input_) team_.barrier(member);
     if (trace_on_ && member == 0) trace_.end(i, groups_.size());
     if (!on_input_) continue;
     if (member == 0) std::visit([&](const auto& op) { show_inputs(op); }, planned.op);
-    team_.barrier();
+    team_.barrier(member);
   }
 }
 

@@ -89,7 +89,7 @@ void Walker::run(const AttentionOp& op, const Hints& hints, uint32_t member) {
     }
   });
   if (units.n_parts == 0) return;
-  team_.barrier();
+  team_.barrier(member);
   share(n_items, member, [&](uint32_t item) {
     const AttentionUnit& unit = units.all[item / n_groups(op)];
     if (unit.part_idx != AttentionUnit::kNoPart && unit.part == 0) merge_parts(op, unit, item % n_groups(op));

@@ -17,7 +17,7 @@ void prefetch(const float* values, uint32_t n) {
 
 void Walker::run(const DeltaRuleOp& op, const Hints&, uint32_t member) {
   share(batch_->n_rows(), member, [&](uint32_t r) { find_shares(op, r); });
-  team_.barrier();
+  team_.barrier(member);
   const uint32_t n_parts = (op.value_dim + kDeltaCols - 1) / kDeltaCols, n_items = op.n_heads * n_parts;
   share(static_cast<uint32_t>(batch_->seqs.size()) * n_items, member, [&](uint32_t item) {
     const uint32_t head = item % n_items / n_parts, first = item % n_parts * kDeltaCols;

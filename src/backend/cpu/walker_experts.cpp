@@ -214,15 +214,15 @@ void Walker::run(const ExpertsOp& op, const Hints&, uint32_t member) {
   if (has_mixed_forms(op)) {
     prepare(op.in, gate, rows, member);
     share_pairs(gate, &Walker::expert_gates);
-    team_.barrier();
+    team_.barrier(member);
   }
   prepare(op.in, up, rows, member);
   share_pairs(up, &Walker::expert_hidden);
-  team_.barrier();
+  team_.barrier(member);
   const RowList slots{identity_.data(), rows.n_decode * op.n_used, rows.n_rows * op.n_used};
   prepare_rows(scratch_.prepared_hidden(), scratch_.hidden(), down, slots, member);
   share_pairs(down, &Walker::expert_outputs);
-  team_.barrier();
+  team_.barrier(member);
   share(rows.n_rows, member, [&](uint32_t r) {
     for (uint32_t k = 0; k < op.n_used; ++k) {
       const float weight = op.weighs_input ? 1.0f : act(op.weights, r)[k];

@@ -15,7 +15,7 @@ const float* Walker::head_parts(const HeadLinearOp& op, uint32_t n_cols, uint32_
       std::copy_n(act(op.in, r) + size_t{h} * op.in_width, n_cols, parts + (size_t{r} * op.n_heads + h) * n_cols);
     }
   });
-  team_.barrier();
+  team_.barrier(member);
   return parts;
 }
 

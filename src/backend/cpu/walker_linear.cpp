@@ -49,7 +49,7 @@ void Walker::prepare_rows(PreparedRows& to, const float* source, const PanelMatr
     if (m.is_plain() && r < list.n_decode) return;  // such rows are read as they are
     to.prepare(kernels_, m, set_of(list), source + size_t{r} * m.n_cols, r);
   });
-  team_.barrier();
+  team_.barrier(member);
 }
 
 void Walker::prepare(ActId id, const PanelMatrix& m, const RowList& list, uint32_t member) {
@@ -131,7 +131,7 @@ void Walker::run(const GatedLinearOp& op, const Hints&, uint32_t member) {
         }
       }
     });
-    team_.barrier();
+    team_.barrier(member);
   }
   prepare(op.in, up, list, member);
   const PairItems items = pair_items(up, list);
