@@ -1,6 +1,7 @@
-// What guesses from the text so far are worth: a model answers a prompt with a given text, token by token, with guesses
-// and without them in turns. The answer is forced by a constraint, so that a model with random weights writes it as one
-// that was trained for it would; what a step costs does not depend on the weights' values.
+// What guesses are worth, from the text so far or with --draft a smaller model's: a model answers a prompt with a given
+// text, token by token, with guesses and without them in turns. The answer is forced by a constraint, so that a model
+// with random weights writes it as one that was trained for it would; what a step costs does not depend on the weights'
+// values.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +19,7 @@ using namespace realizar;
 namespace {
 
 struct Args {
-  std::string model, tokenizer, prompt, answer;
+  std::string model, tokenizer, draft, prompt, answer;
   uint32_t n_reps = 5, n_seqs = 1, n_threads = 0, max_tokens = 512;
 };
 
@@ -56,7 +57,16 @@ Result<LanguageModel> load(const Args& args, bool guesses) {
   options.cpu.n_threads = args.n_threads;
   options.batch.max_seqs = args.n_seqs;
   options.draft.guesses = guesses;
+  if (guesses) options.draft.path = args.draft;
   return LanguageModel::load(args.model, options);
+}
+
+// The tokens of a text file, by the tokenizer that was named, or by the model's own.
+Result<std::vector<TokenId>> tokenize(const Args& args, const LanguageModel& model, const std::string& path,
+                                      bool add_special) {
+  if (args.tokenizer.empty()) return model.tokenize(read_file(path), add_special);
+  RZ_TRY(const auto tokenizer, text::Tokenizer::from_hf(read_file(args.tokenizer), ""));
+  return tokenizer.encode(read_file(path), {.add_special = add_special});
 }
 
 // The time of the whole batch for each token that it gave.
@@ -90,12 +100,11 @@ double median(std::vector<double> values) {
 }
 
 Status run(const Args& args) {
-  RZ_TRY(const auto tokenizer, text::Tokenizer::from_hf(read_file(args.tokenizer), ""));
-  const auto prompt = tokenizer.encode(read_file(args.prompt));
-  auto text = tokenizer.encode(read_file(args.answer), {.add_special = false});
-  text.resize(std::min<size_t>(text.size(), args.max_tokens));
   RZ_TRY(LanguageModel with, load(args, true));
   RZ_TRY(LanguageModel without, load(args, false));
+  RZ_TRY(const auto prompt, tokenize(args, with, args.prompt, true));
+  RZ_TRY(auto text, tokenize(args, with, args.answer, false));
+  text.resize(std::min<size_t>(text.size(), args.max_tokens));
   std::vector<double> with_ms, without_ms, ratios;
   Measured last;
   for (uint32_t rep = 0; rep <= args.n_reps; ++rep) {
@@ -118,11 +127,12 @@ Status run(const Args& args) {
 
 int main(int argc, char** argv) {
   Args args;
-  CLI::App app("Measures guesses from the text so far", "guess_bench");
+  CLI::App app("Measures guesses", "guess_bench");
   app.add_option("model", args.model, "Model file")->required();
-  app.add_option("tokenizer", args.tokenizer, "tokenizer.json; its ids must be in the model's vocabulary")->required();
   app.add_option("prompt", args.prompt, "Text file")->required();
   app.add_option("answer", args.answer, "Text file")->required();
+  app.add_option("--tokenizer", args.tokenizer, "tokenizer.json in place of the model's own, with ids that it has");
+  app.add_option("--draft", args.draft, "Smaller model that guesses");
   app.add_option("--reps", args.n_reps, "Repetitions of each");
   app.add_option("--seqs", args.n_seqs, "Sequences at once, all alike");
   app.add_option("--threads", args.n_threads, "Threads");

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "base/try.h"
 #include "formats/gguf_writer.h"
+#include "formats/model_file.h"
 #include "text/tokenizer/byte_alphabet.h"
 
 using namespace realizar;
@@ -188,11 +190,13 @@ std::vector<float> llama3_rope_freqs(const Shape& shape) {
 
 class ModelMaker {
  public:
-  ModelMaker(const Shape& shape, Mix mix, uint32_t seed) : shape_(shape), mix_(mix), blocks_(seed) {}
+  // With the vocabulary of `vocab_file`, which has shape.n_vocab tokens; null: with a made one.
+  ModelMaker(const Shape& shape, Mix mix, uint32_t seed, const ModelFile* vocab_file = nullptr)
+      : shape_(shape), mix_(mix), blocks_(seed), vocab_file_(vocab_file) {}
 
   GgufWriter make() {
     add_config(writer_, shape_);
-    add_vocabulary(writer_, shape_);
+    vocab_file_ == nullptr ? add_vocabulary(writer_, shape_) : copy_vocabulary();
     const uint64_t d_model = shape_.d_model;
     add_matrix("token_embd.weight", {shape_.n_vocab, d_model}, shape_.tied ? Use::kOutput : Use::kPlain, 0);
     if (!shape_.tied) add_matrix("output.weight", {shape_.n_vocab, d_model}, Use::kOutput, 0);
@@ -205,6 +209,12 @@ class ModelMaker {
   }
 
  private:
+  void copy_vocabulary() {
+    for (const GgufEntry& entry : vocab_file_->gguf_entries()) {
+      if (entry.key.starts_with("tokenizer.")) writer_.add_stored(entry.key, entry.value);
+    }
+  }
+
   void add_layer(uint32_t layer) {
     const std::string blk = "blk." + std::to_string(layer) + ".";
     const uint64_t d_model = shape_.d_model;
@@ -259,6 +269,7 @@ class ModelMaker {
   const Shape& shape_;
   const Mix mix_;
   RandomBlocks blocks_;
+  const ModelFile* vocab_file_;
   GgufWriter writer_;
 };
 
@@ -303,11 +314,20 @@ void print_memory() {
   }
 }
 
+Status write_model(Shape shape, Mix mix, uint32_t seed, const std::string& vocab_path, const std::string& out) {
+  if (vocab_path.empty()) return ModelMaker(shape, mix, seed).make().write(out);
+  RZ_TRY(const ModelFile vocab_file, ModelFile::open(vocab_path));
+  RZ_TRY(const auto tokens, vocab_file.metadata().get_strings("tokenizer.ggml.tokens"));
+  if (!tokens) return invalid_argument(vocab_path + " has no vocabulary");
+  shape.n_vocab = static_cast<uint32_t>(tokens->size());
+  return ModelMaker(shape, mix, seed, &vocab_file).make().write(out);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Writes a GGUF file of random weights in the shape of a known model.");
-  std::string shape_name = "llama-3.2-1b", type_name = "Q4_K_M", out;
+  std::string shape_name = "llama-3.2-1b", type_name = "Q4_K_M", vocab_path, out;
   uint32_t seed = 1;
   bool prints_memory = false;
   app.add_option("--shape", shape_name,
@@ -315,6 +335,7 @@ int main(int argc, char** argv) {
                  "tiny");
   app.add_option("--type", type_name, "Q4_K_M, Q5_K_M or the name of a type: Q4_0, Q8_0, F16, ...");
   app.add_option("--seed", seed, "Seed of the random weights");
+  app.add_option("--vocab-of", vocab_path, "GGUF file whose vocabulary the model gets, which can then draft for it");
   CLI::Option* out_option = app.add_option("out", out, "The file to write");
   app.add_flag("--memory", prints_memory, "Print what models take in memory, and write nothing")->excludes(out_option);
   CLI11_PARSE(app, argc, argv);
@@ -332,7 +353,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "unknown %s\n", shape == nullptr ? shape_name.c_str() : type_name.c_str());
     return 2;
   }
-  const Status written = ModelMaker(*shape, *mix, seed).make().write(out);
+  const Status written = write_model(*shape, *mix, seed, vocab_path, out);
   if (!written.ok()) {
     std::fprintf(stderr, "%s\n", written.error().message.c_str());
     return 1;

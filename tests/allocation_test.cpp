@@ -151,11 +151,13 @@ TEST(Allocation, GreedyDecodingAllocatesNothing) {
 TEST(Allocation, GuessingAllocatesNothing) {
   SamplingParams greedy;
   greedy.temperature = 0;
-  LoadOptions from_text, from_model;
+  LoadOptions from_text, from_model, always_from_model;
   from_text.draft.n_tokens = 3;
-  from_model.draft.path = kModel;
+  from_model.draft.path = always_from_model.draft.path = kModel;
+  always_from_model.draft.n_tokens = 4;
   EXPECT_EQ(allocations_while_decoding(greedy, 0, from_text), 0);
   EXPECT_EQ(allocations_while_decoding(greedy, 0, from_model), 0);
+  EXPECT_EQ(allocations_while_decoding(greedy, 0, always_from_model), 0);
 }
 
 TEST(Allocation, DecodingWithAnAdapterAllocatesNothing) {

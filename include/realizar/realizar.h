@@ -51,8 +51,8 @@ typedef struct rz_load_options {
   uint32_t max_batch_tokens;   /* tokens a step; 0: 512 */
   uint32_t kv_tokens;          /* positions that the cache holds in all; 0: n_ctx for each of max_seqs */
   const char* draft_path;      /* a smaller model with the same vocabulary that guesses */
-  uint32_t n_draft;            /* tokens guessed and verified together; 0: with draft_path 4, else as many as their
-                                  hits make worth it, where the model runs on a CPU */
+  uint32_t n_draft;            /* tokens guessed and verified together; 0: as many as their hits make worth their
+                                  time, with draft_path or where the model runs on a CPU */
   uint64_t host_memory_mb;     /* of the host's memory, for layers that find no place on GPUs; 0: without layer_dir no
                                   bound, with it three quarters of what is available */
   const char* layer_dir;       /* a folder on whose disk the layers beyond that are kept; null: nowhere */

@@ -26,7 +26,6 @@
 namespace realizar {
 namespace {
 
-constexpr uint32_t kDefaultDraft = 4;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxAdapters = 256;  // at a time
 
@@ -270,10 +269,9 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
     const uint64_t n_begun = uint64_t{engine_options.max_seqs} * engine_options.block_tokens;
     engine_options.kv_tokens = static_cast<uint32_t>(std::min<uint64_t>(n_rows + n_begun, UINT32_MAX));
   }
-  engine_options.n_draft =
-      options.draft.n_tokens > 0 || options.draft.path.empty() ? options.draft.n_tokens : kDefaultDraft;
+  engine_options.n_draft = options.draft.n_tokens;
   const bool has_states = state_bytes(state_layouts(config, config.n_ctx)) > 0;
-  engine_options.guesses = options.draft.guesses && options.draft.path.empty() && !has_states;
+  engine_options.guesses = !options.draft.path.empty() || (options.draft.guesses && !has_states);
   return engine_options;
 }
 
@@ -317,7 +315,7 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
                                    const LoadOptions& options, engine::EngineOptions engine_options) {
   // A cache of the CPU is in the host's memory anyway.
   if (choice == BackendChoice::kCuda) engine_options.host_kv_bytes = options.gpu.host_cache_mb << 20;
-  engine_options.guesses = engine_options.guesses && choice == BackendChoice::kCpu;
+  engine_options.guesses = engine_options.guesses && (drafter != nullptr || choice == BackendChoice::kCpu);
   draft = {};
   engine = nullptr;
   model = nullptr;

@@ -121,12 +121,12 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
       .file();
   flags
       .option("--draft-tokens", options.draft.n_tokens,
-              "Guess N tokens at a time, with --draft or from the text so far; 0: 4 with --draft, and without it as "
-              "many as their hits and the steps' times make worth it")
+              "Guess N tokens at a time, with --draft or from the text so far; 0: as many as their hits and the steps' "
+              "times make worth it")
       .in_range(0, 64)
       .with_default();
   flags.flag_off("--no-guesses", options.draft.guesses,
-                 "Guess no tokens from the text so far where --draft-tokens is 0");
+                 "Guess no tokens from the text so far where --draft-tokens is 0 and there is no --draft");
   flags
       .option("--lora", options.adapters.sources,
               "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT, and a factor on what it adds; may be "

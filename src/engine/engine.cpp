@@ -218,7 +218,7 @@ Status Engine::try_step() {
   RZ_CHECK_OK(step_.run(admission_.running()));
   admission_.charge(step_.chunks());
   results_.take(admission_.running(), step_.chunks());
-  step_.observe(elapsed_ms(start, Sequence::Clock::now()));
+  step_.observe(admission_.running(), elapsed_ms(start, Sequence::Clock::now()));
   admission_.remove_ended();
   return {};
 }

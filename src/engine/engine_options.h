@@ -22,9 +22,9 @@ struct EngineOptions {
   // may need, which serve for it too while these do not; 0: as many as a gigabyte holds, at least 2 and at most one for
   // each of max_seqs and two more. Models without such layers keep none.
   uint32_t n_kept_states = 0;
-  uint32_t n_draft = 0;  // tokens to guess from the text so far in every step; 0: none, or with `guesses` some
-  // As many tokens as the steps' times and the hits so far make worth their rows; with n_draft 0 and without layers
-  // that keep states.
+  uint32_t n_draft = 0;  // tokens to guess in every step; 0: none, or with `guesses` some
+  // As many tokens as the steps' times and the hits so far make worth their rows; with n_draft 0. From the text so far
+  // only without layers that keep states.
   bool guesses = false;
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;

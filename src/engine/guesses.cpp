@@ -10,6 +10,10 @@ constexpr size_t kWindow = 8192;               // tokens of the text that are se
 constexpr double kNewest = 1.0 / 16;           // the weight of a hit or miss
 constexpr double kWorth = 1.05;                // by how much guesses must speed a step up: times are noisy
 
+// Of a draft model: the weight of a time, by how much it may exceed what is known, and the share that a step forgets.
+// Guesses that are not worth their time are tried every some hundred steps, as trying may mean to read a prompt.
+constexpr double kNewestTime = 0.2, kMaxFactor = 2, kForgets = 1.0 / 8192;
+
 // Tokens that the text's first `end` ones end with as all of it does.
 size_t n_alike(std::span<const TokenId> text, size_t end) {
   size_t n = 0;
@@ -18,7 +22,8 @@ size_t n_alike(std::span<const TokenId> text, size_t end) {
 }
 
 double next_chance(const GuessOffer& offer) {
-  return offer.n_tried < offer.n_most ? offer.chance * offer.rates->of(*offer.guess, offer.n_tried) : 0;
+  if (offer.n_tried == offer.n_most) return 0;
+  return offer.chance * (offer.n_tried == 0 ? offer.chances.first : offer.chances.later);
 }
 
 }  // namespace
@@ -46,8 +51,8 @@ size_t HitRates::class_of(const Guess& guess) {
   return guess.n_matched < 4 ? guess.n_matched - kShortest : guess.n_matched < kLongest ? 2 : 3;
 }
 
-double HitRates::of(const Guess& guess, size_t idx) const {
-  return idx == 0 ? first_[class_of(guess)] : later_[class_of(guess)];
+GuessChances HitRates::of(const Guess& guess) const {
+  return {first_[class_of(guess)], later_[class_of(guess)]};
 }
 
 void HitRates::learn(const Guess& guess, std::span<const TokenId> chosen) {
@@ -59,20 +64,36 @@ void HitRates::learn(const Guess& guess, std::span<const TokenId> chosen) {
   }
 }
 
+void DraftRecord::learn_hits(uint32_t n_guessed, uint32_t n_right) {
+  for (uint32_t i = 0; i < n_right; ++i) hit_rate_ += (1 - hit_rate_) * kNewest;
+  if (n_right < n_guessed) hit_rate_ -= hit_rate_ * kNewest;
+}
+
+void DraftRecord::learn_time(uint32_t n_tokens, double ms) {
+  const double seen_ms = ms / n_tokens;
+  if (token_ms_ == 0) token_ms_ = seen_ms;
+  token_ms_ += (std::min(seen_ms, kMaxFactor * token_ms_) - token_ms_) * kNewestTime;
+}
+
+void DraftRecord::forget_some() {
+  hit_rate_ += (kFirstHitRate - hit_rate_) * kForgets;
+  token_ms_ -= token_ms_ * kForgets;
+}
+
 // Rows go to the likeliest guesses first. A few more may be worth it where one more is not: kernels compute some
 // numbers of rows at once.
-void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare,
-                   const std::function<double(uint32_t n_rows)>& step_ms) {
-  const double plain_ms = step_ms(n_rows);
+void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms) {
+  const double plain_ms = step_ms(n_rows, 0);
   if (offers.empty() || plain_ms <= 0) return;
   double n_expected = n_rows, best = kWorth * n_expected / plain_ms;
+  uint32_t n_deepest = 0;
   for (uint32_t n_more = 1; n_more <= n_spare; ++n_more) {
     GuessOffer& next = *std::ranges::max_element(offers, {}, next_chance);
     if (next_chance(next) <= 0) return;
     next.chance = next_chance(next);
-    ++next.n_tried;
+    n_deepest = std::max(n_deepest, ++next.n_tried);
     n_expected += next.chance;
-    const double tokens_per_ms = n_expected / step_ms(n_rows + n_more);
+    const double tokens_per_ms = n_expected / step_ms(n_rows + n_more, n_deepest);
     if (tokens_per_ms <= best) continue;
     best = tokens_per_ms;
     for (GuessOffer& offer : offers) offer.n_granted = offer.n_tried;

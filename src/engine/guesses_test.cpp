@@ -57,26 +57,26 @@ const Guess kGuess{2, ids({1, 2, 3, 4, 5, 6, 7})};
 
 TEST(HitRates, LearnTheFirstGuessAndThoseAfterARightOneApart) {
   const HitRates right = learned(kGuess, true, true), short_ones = learned(kGuess, true, false);
-  EXPECT_GT(right.of(kGuess, 0), 0.95);
-  EXPECT_GT(right.of(kGuess, 5), 0.95);
-  EXPECT_GT(short_ones.of(kGuess, 0), 0.95);
-  EXPECT_LT(short_ones.of(kGuess, 1), 0.05);
-  EXPECT_LT(learned(kGuess, false, true).of(kGuess, 0), 0.05);
+  EXPECT_GT(right.of(kGuess).first, 0.95);
+  EXPECT_GT(right.of(kGuess).later, 0.95);
+  EXPECT_GT(short_ones.of(kGuess).first, 0.95);
+  EXPECT_LT(short_ones.of(kGuess).later, 0.05);
+  EXPECT_LT(learned(kGuess, false, true).of(kGuess).first, 0.05);
 }
 
 TEST(HitRates, OfOneLengthOfEndingsSayNothingOfAnother) {
   const Guess longer{8, kGuess.tokens};
-  EXPECT_EQ(learned(kGuess, false, false).of(longer, 0), HitRates().of(longer, 0));
+  EXPECT_EQ(learned(kGuess, false, false).of(longer).first, HitRates().of(longer).first);
 }
 
 // Rows are cheap up to eight and cost as much as a step each from there on.
-double step_ms(uint32_t n_rows) {
+double step_ms(uint32_t n_rows, uint32_t /*n_tokens*/) {
   return n_rows <= 8 ? 20 + n_rows : 28 + 20 * (n_rows - 8.0);
 }
 
 std::vector<uint32_t> granted(std::span<const HitRates> rates, uint32_t n_rows, uint32_t n_spare) {
   std::vector<GuessOffer> offers;
-  for (const HitRates& of_one : rates) offers.push_back({&kGuess, &of_one, 7});
+  for (const HitRates& of_one : rates) offers.push_back({of_one.of(kGuess), 7});
   grant_guesses(offers, n_rows, n_spare, step_ms);
   std::vector<uint32_t> counts;
   for (const GuessOffer& offer : offers) counts.push_back(offer.n_granted);
@@ -103,9 +103,62 @@ TEST(GrantGuesses, ManySequencesLeaveNoCheapRows) {
 
 TEST(GrantGuesses, WaitsUntilATimeIsKnown) {
   const HitRates right = learned(kGuess, true, true);
-  std::vector<GuessOffer> offers{{&kGuess, &right, 7}};
-  grant_guesses(offers, 1, 63, [](uint32_t) { return 0.0; });
+  std::vector<GuessOffer> offers{{right.of(kGuess), 7}};
+  grant_guesses(offers, 1, 63, [](uint32_t, uint32_t) { return 0.0; });
   EXPECT_EQ(offers[0].n_granted, 0u);
+}
+
+// What one of n_seqs sequences is granted of the guesses of a draft model with this record.
+uint32_t granted(const DraftRecord& record, uint32_t n_seqs = 1) {
+  std::vector<GuessOffer> offers(n_seqs, {record.chances(), 7});
+  grant_guesses(offers, n_seqs, 64 - n_seqs,
+                [&](uint32_t n_rows, uint32_t n_tokens) { return step_ms(n_rows, 0) + record.ms(n_tokens); });
+  return offers[0].n_granted;
+}
+
+DraftRecord record_of(uint32_t n_guessed, uint32_t n_right, double token_ms) {
+  DraftRecord record;
+  for (int step = 0; step < 100; ++step) {
+    record.learn_hits(n_guessed, n_right);
+    record.learn_time(n_guessed, token_ms * n_guessed);
+  }
+  return record;
+}
+
+TEST(DraftRecord, AModelIsAskedForMoreTheMoreOftenAndTheFasterItIsRight) {
+  EXPECT_EQ(granted(record_of(7, 7, 2)), 7u);
+  EXPECT_EQ(granted(record_of(7, 0, 2)), 0u);
+  const uint32_t some = granted(record_of(2, 1, 4));  // of two guesses that were looked at, one was right
+  EXPECT_GT(some, 0u);
+  EXPECT_LT(some, 7u);
+  EXPECT_LT(granted(record_of(2, 1, 8)), some);
+  EXPECT_EQ(granted(record_of(7, 7, 21)), 0u) << "it takes as long as the step";
+  EXPECT_EQ(granted(record_of(7, 7, 2), 8), 0u) << "eight sequences leave no cheap rows";
+}
+
+TEST(DraftRecord, AModelIsTriedBeforeAnythingIsKnown) {
+  EXPECT_GT(granted(DraftRecord()), 0u);
+}
+
+TEST(DraftRecord, OneThatIsNotWorthItIsTriedAgainNowAndThen) {
+  DraftRecord record = record_of(7, 0, 2);
+  const auto steps_until_tried = [&] {
+    int n = 0;
+    for (; n < 10000 && granted(record) == 0; ++n) record.forget_some();
+    return n;
+  };
+  EXPECT_LT(steps_until_tried(), 10000);
+  record.learn_hits(1, 0);
+  EXPECT_GT(steps_until_tried(), 100) << "a single miss ends the trial";
+  record.learn_hits(2, 2);
+  record.learn_hits(2, 2);
+  EXPECT_GT(granted(record), 0u) << "hits go on with it";
+}
+
+TEST(DraftRecord, OneInterruptedStepSaysLittle) {
+  DraftRecord record = record_of(7, 7, 2);
+  record.learn_time(7, 7 * 1000.0);
+  EXPECT_LT(record.ms(1), 2.5);
 }
 
 }  // namespace

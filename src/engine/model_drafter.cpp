@@ -121,6 +121,7 @@ bool ModelDrafter::catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_le
 
 Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const uint32_t> max_drafts) {
   round_.clear();
+  rounds_ = {};
   uint32_t n_left = options_.max_catch_up;
   for (uint32_t i = 0; i < running.size(); ++i) {
     running[i]->drafts.clear();
@@ -152,6 +153,7 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
 
 // Computes the round's rows; whoever has logits gets a guess, drawn as the sequence itself will draw.
 Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
+  const auto start = Sequence::Clock::now();
   // Decode rows come first in a batch; a partition that kept their order would allocate.
   std::partition(round_.begin(), round_.end(), [](const Entry& entry) { return !entry.chunk.is_prompt(); });
   batch_builder_.begin();
@@ -173,6 +175,10 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
     sequence.drafts.push_back(id);
     own.tokens.push_back(id);
   }
+  // After a step whose guesses were all right two tokens are new: the last guess, and what came after it.
+  if (std::ranges::any_of(round_, [](const Entry& entry) { return entry.chunk.n_tokens > 2; })) return {};
+  ++rounds_.n;
+  rounds_.ms += elapsed_ms(start, Sequence::Clock::now());
   return {};
 }
 

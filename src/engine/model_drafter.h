@@ -42,6 +42,12 @@ class ModelDrafter {
   Status warm_up();
   // Fills the drafts of running sequences, at most max_drafts[i] for running[i]; 0: none are wanted. Errors: Internal.
   Status draft(std::span<const SequencePtr> running, std::span<const uint32_t> max_drafts);
+  // Steps of the model that gave the drafts, without those that read texts, and the time that they took.
+  struct Rounds {
+    uint32_t n = 0;
+    double ms = 0;
+  };
+  const Rounds& rounds() const { return rounds_; }
   // The sequence is over, or was preempted.
   void forget(SeqId id);
   // Zeroes what is left of such sequences, max_blocks of the cache at most. True: there are no more.
@@ -79,6 +85,7 @@ class ModelDrafter {
     PlannedChunk chunk;
   };
   std::vector<Entry> round_;
+  Rounds rounds_;
 };
 
 }  // namespace realizar::engine

@@ -63,6 +63,7 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   if (!sequence.ended && n_right < n_drafted) sequence.cache.rollback(sequence.n_computed());
   sequence.cache.drop_mark();
   sequence.drafts.clear();
+  sequence.n_right = n_right;
   sequence.hit_rates.learn(sequence.guess, std::span(sequence.tokens).subspan(n_known));
   sequence.guess.clear();
   sequence.ending.stats.n_drafted += n_drafted;

@@ -67,6 +67,7 @@ struct Sequence {
   std::vector<TokenId> tokens;          // prompt, then output
   SamplerState sampler;                 // after the last token
   std::vector<TokenId> drafts;          // what may come next, to be verified in the next step
+  uint32_t n_right = 0;                 // of those of the last step
   Guess guess;                          // of which these are the first tokens; empty where a model guessed
   HitRates hit_rates;                   // of guesses
   kv::SequenceCache cache;              // of the tokens' keys and values

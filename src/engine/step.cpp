@@ -51,13 +51,33 @@ Step::Step(Backend& backend, const ForwardPrograms& forward, const BackendLimits
 Status Step::draft(std::span<const SequencePtr> running) {
   if (max_drafts_of_each_ == 0) return {};
   limit_drafts(running);
-  if (drafter_ != nullptr) return drafter_->draft(running, max_drafts_);
+  if (drafter_ != nullptr) return draft_by_model(running);
+  draft_from_text(running);
+  return {};
+}
+
+void Step::draft_from_text(std::span<const SequencePtr> running) {
   look_up(running);
-  if (chooses_drafts_) grant(running);
+  const auto chances_of = [](const Sequence& sequence) { return sequence.hit_rates.of(sequence.guess); };
+  if (chooses_drafts_) grant(running, chances_of, [this](uint32_t n, uint32_t) { return budget_.decode_ms(n); });
   for (size_t i = 0; i < running.size(); ++i) {
     const auto granted = std::span<const TokenId>(running[i]->guess.tokens).first(max_drafts_[i]);
     running[i]->drafts.assign(granted.begin(), granted.end());
   }
+}
+
+Status Step::draft_by_model(std::span<const SequencePtr> running) {
+  const auto chances_of = [this](const Sequence&) { return draft_record_.chances(); };
+  const auto step_ms = [this](uint32_t n_rows, uint32_t n_tokens) {
+    const double decode_ms = budget_.decode_ms(n_rows);
+    return decode_ms > 0 ? decode_ms + draft_record_.ms(n_tokens) : 0;
+  };
+  if (chooses_drafts_) grant(running, chances_of, step_ms);
+  const auto start = Sequence::Clock::now();
+  RZ_CHECK_OK(drafter_->draft(running, max_drafts_));
+  draft_ms_ = elapsed_ms(start, Sequence::Clock::now());
+  const ModelDrafter::Rounds& rounds = drafter_->rounds();
+  if (rounds.n > 0) draft_record_.learn_time(rounds.n, rounds.ms);
   return {};
 }
 
@@ -71,17 +91,18 @@ void Step::look_up(std::span<const SequencePtr> running) {
 }
 
 // Limits the drafts of each to what the step's time makes worth it.
-void Step::grant(std::span<const SequencePtr> running) {
+template <typename ChancesOf>
+void Step::grant(std::span<const SequencePtr> running, const ChancesOf& chances_of, const StepTime& step_ms) {
   uint32_t n_rows = 0;
   offers_.clear();
   for (size_t i = 0; i < running.size(); ++i) {
     n_rows += is_decoding_next(*running[i]) ? 1 : 0;
-    if (max_drafts_[i] > 0) offers_.push_back({&running[i]->guess, &running[i]->hit_rates, max_drafts_[i]});
+    if (max_drafts_[i] > 0) offers_.push_back({chances_of(*running[i]), max_drafts_[i]});
   }
   // A prompt that ends in the step wants a row of logits too.
   const auto n_needed = std::min(static_cast<uint32_t>(running.size()), limits_.max_logit_rows);
   const uint32_t n_spare = limits_.max_logit_rows - n_needed;
-  grant_guesses(offers_, n_rows, n_spare, [this](uint32_t n) { return budget_.decode_ms(n); });
+  grant_guesses(offers_, n_rows, n_spare, step_ms);
   for (size_t i = 0, offer = 0; i < running.size(); ++i) {
     if (max_drafts_[i] > 0) max_drafts_[i] = offers_[offer++].n_granted;
   }
@@ -153,14 +174,28 @@ void Step::note_operations(std::span<const SequencePtr> running) {
   }
 }
 
-void Step::observe(double ms) {
+// A draft model may make no guesses in the next step, so that its time is none of a step's.
+void Step::observe(std::span<const SequencePtr> running, double ms) {
   const StepWork work = work_of(chunks_);
-  budget_.observe(work, ms);
+  budget_.observe(work, ms - draft_ms_);
+  if (drafter_ != nullptr && work.n_decode_rows > 0) learn_drafts(running);
   publish_costs(StepBudget::kind_of(work.n_decode_rows));
   note_step(work.n_prompt_tokens > 0 ? counters_.prefill_steps : counters_.decode_steps, ms / 1e3);
   add_to(counters_.n_step_seqs, chunks_.size());
   const auto bound = std::lower_bound(kStepBoundsMs.begin(), kStepBoundsMs.end(), ms);
   add_to(counters_.n_steps_in_class[static_cast<size_t>(bound - kStepBoundsMs.begin())], 1);
+}
+
+void Step::learn_drafts(std::span<const SequencePtr> running) {
+  bool has_drafts = false;
+  for (const PlannedChunk& chunk : chunks_) {
+    if (chunk.kind != ChunkKind::kDecode || chunk.n_tokens < 2) continue;
+    has_drafts = true;
+    // Of one that has ended, those after the end are neither right nor wrong.
+    const Sequence& sequence = *running[chunk.seq_idx];
+    draft_record_.learn_hits(sequence.ended ? sequence.n_right : chunk.n_tokens - 1, sequence.n_right);
+  }
+  if (!has_drafts) draft_record_.forget_some();
 }
 
 void Step::publish_costs(size_t kind) {

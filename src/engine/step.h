@@ -38,7 +38,7 @@ class Step {
   // Traces every step from now on. Without an observer, only steps of requests that want a trace have one.
   void set_observer(StepObserver observer) { observer_ = std::move(observer); }
 
-  // Guesses what comes next for those that decode. Errors: Internal.
+  // Guesses what comes next for those that decode. Errors: Internal, of a draft model.
   Status draft(std::span<const SequencePtr> running);
   // Decides the step's chunks and takes the blocks for them. False: too few are free; another call is to follow when
   // some sequence was preempted.
@@ -47,8 +47,8 @@ class Step {
   Status run(std::span<const SequencePtr> running);
   // The same for one chunk, whose blocks are there, of a sequence that does not run.
   Status run_alone(std::span<const SequencePtr> sequence, const PlannedChunk& chunk);
-  // Learns from the time that the step took in all.
-  void observe(double ms);
+  // Learns from the step's results, and from the time that it took in all.
+  void observe(std::span<const SequencePtr> running, double ms);
 
   std::span<const PlannedChunk> chunks() const { return chunks_; }  // in the order of their logit rows
 
@@ -56,7 +56,11 @@ class Step {
   uint32_t n_until_block_ends(const Sequence& sequence) const;
   void limit_drafts(std::span<const SequencePtr> running);
   void look_up(std::span<const SequencePtr> running);
-  void grant(std::span<const SequencePtr> running);
+  void draft_from_text(std::span<const SequencePtr> running);
+  Status draft_by_model(std::span<const SequencePtr> running);
+  template <typename ChancesOf>
+  void grant(std::span<const SequencePtr> running, const ChancesOf& chances_of, const StepTime& step_ms);
+  void learn_drafts(std::span<const SequencePtr> running);
   bool try_plan(std::span<const SequencePtr> running, size_t n_waiting);
   void note_operations(std::span<const SequencePtr> running);
   void publish_costs(size_t kind);
@@ -76,6 +80,8 @@ class Step {
   std::vector<uint32_t> max_drafts_;  // of each running sequence
   std::vector<GuessOffer> offers_;    // of those
   ModelDrafter* drafter_ = nullptr;
+  DraftRecord draft_record_;  // of its drafts
+  double draft_ms_ = 0;       // that those of the step took
   StepObserver observer_;
   bool is_traced_ = false;
 };
