@@ -1,5 +1,6 @@
 // A decode step allocates nothing: operator new is counted over 100 steps.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -167,7 +168,7 @@ TEST(Allocation, DecodingWithAnAdapterAllocatesNothing) {
     made[at + ".attn_q"] = test::random_pair(16, 256, 256, layer);
     made[at + ".ffn_down"] = test::random_pair(5, 256, 768, layer + 1);
   }
-  const std::string path = testing::TempDir() + "allocation_test.lora.gguf";
+  const std::string path = testing::TempDir() + "allocation_test.lora." + std::to_string(::getpid()) + ".gguf";
   ASSERT_TRUE(test::gguf_adapter(made, "llama", 8).write(path).ok());
   SamplingParams greedy;
   greedy.temperature = 0;

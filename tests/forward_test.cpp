@@ -3,6 +3,7 @@
 #include "model/forward.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -301,7 +302,7 @@ TEST(Forward, OfLayersThatShareKeysAndValuesIsAsPrinted) {
   GgufWriter writer = model.writer();
   writer.add_i32s("gemma4.attention.head_count_kv", {2, 1, 2, 1});
   writer.add_i32s("gemma4.feed_forward_length", {48, 48, 96, 96});
-  const auto path = std::filesystem::path(testing::TempDir()) / "shared_kv.gguf";
+  const auto path = std::filesystem::path(testing::TempDir()) / ("shared_kv." + std::to_string(::getpid()) + ".gguf");
   ASSERT_TRUE(writer.write(path).ok());
   expect_printed("gemma4-shared-kv", printed_forward(ModelFile::open(path)));
   std::filesystem::remove(path);

@@ -1,6 +1,7 @@
 // What files of models with recurrent layers may have in more than one way: which layers recur, how the inputs of a
 // delta net lie, and layers that are not read.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "support/reference_logits.h"
 #include "support/tiny_model.h"
@@ -89,7 +90,8 @@ Result<ModelConfig> config_with(const TinyModel& model, const std::string& key, 
   } else {
     writer.add_i32s(key, list);
   }
-  const auto path = std::filesystem::path(testing::TempDir()) / "recurrent_layers.gguf";
+  const auto path =
+      std::filesystem::path(testing::TempDir()) / ("recurrent_layers." + std::to_string(::getpid()) + ".gguf");
   RZ_CHECK_OK(writer.write(path));
   RZ_TRY(const ModelFile file, ModelFile::open(path));
   std::filesystem::remove(path);

@@ -1,5 +1,6 @@
 // Requests of a model with recurrent layers: which prefixes they find, what guesses cost, and how little they keep.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <string>
@@ -163,7 +164,7 @@ TEST_P(StateScheduling, NoMoreStatesAreKeptThanAskedFor) {
 }
 
 TEST_P(StateScheduling, PrefixesInAFileHaveTheirStates) {
-  const std::string path = ::testing::TempDir() + "/state_scheduling_test." + (GetParam() ? "agree" : "differ");
+  const std::string path = ::testing::TempDir() + "state_scheduling_test." + std::to_string(::getpid());
   const Request request = request_for(text_of(50), 4);
   Rig first = make({.max_seqs = 1});
   generate(first, request);

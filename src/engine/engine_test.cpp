@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -301,8 +302,7 @@ TEST(Engine, AWipeLeavesNothingOfPromptsAndAnswers) {
 }
 
 TEST(Engine, PrefixesOutliveTheEngineInAFile) {
-  const std::string path = ::testing::TempDir() + "/engine_test.prefixes";
-  std::remove(path.c_str());
+  const std::string path = ::testing::TempDir() + "engine_test.prefixes." + std::to_string(::getpid());
   const Request request = request_for(some_tokens(200), 20);
   Rig first(1, {.n_ctx = 256});
   EXPECT_EQ(first->load_cache(path, 1), 0u) << "there is no file yet";
@@ -329,6 +329,7 @@ TEST(Engine, PrefixesOutliveTheEngineInAFile) {
   EXPECT_EQ(third->generate(request, {}).value().tokens, expected.tokens);
   EXPECT_EQ(first->save_cache(path, 1, 1 << 10).value(), 0u) << "no room for a block";
   EXPECT_FALSE(first->save_cache("/nowhere/at/all", 1, 1 << 30).ok());
+  std::remove(path.c_str());
 }
 
 TEST(Engine, BlocksComeBackAfterEveryRequest) {

@@ -11,7 +11,7 @@ constexpr double kNewest = 1.0 / 16;           // the weight of a hit or miss
 constexpr double kWorth = 1.05;                // by how much guesses must speed a step up: times are noisy
 
 // Of a draft model: the weight of a time, by how much it may exceed what is known, and the share that a step forgets.
-// Guesses that are not worth their time are tried every some hundred steps, as trying may mean to read a prompt.
+// Guesses that are not worth their time are tried once in some hundred steps, as trying may mean to read a prompt.
 constexpr double kNewestTime = 0.2, kMaxFactor = 2, kForgets = 1.0 / 8192;
 
 // Tokens that the text's first `end` ones end with as all of it does.

@@ -1,6 +1,7 @@
 #include "engine/slot_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -89,7 +90,7 @@ class SlotFile : public ::testing::Test {
     std::fclose(file);
   }
 
-  const std::string path_ = ::testing::TempDir() + "/slot_file_test.slot";
+  const std::string path_ = ::testing::TempDir() + "slot_file_test." + std::to_string(::getpid());
 };
 
 TEST_F(SlotFile, APrefixIsFoundAgainByAnotherEngineUnderAnotherSalt) {
