@@ -70,14 +70,14 @@ TEST(HitRates, OfOneLengthOfEndingsSayNothingOfAnother) {
 }
 
 // Rows are cheap up to eight and cost as much as a step each from there on.
-double step_ms(uint32_t n_rows, uint32_t /*n_tokens*/) {
+double cheap_to_eight_ms(uint32_t n_rows, uint32_t /*n_tokens*/) {
   return n_rows <= 8 ? 20 + n_rows : 28 + 20 * (n_rows - 8.0);
 }
 
 std::vector<uint32_t> granted(std::span<const HitRates> rates, uint32_t n_rows, uint32_t n_spare) {
   std::vector<GuessOffer> offers;
   for (const HitRates& of_one : rates) offers.push_back({of_one.of(kGuess), 7});
-  grant_guesses(offers, n_rows, n_spare, step_ms);
+  grant_guesses(offers, n_rows, n_spare, cheap_to_eight_ms);
   std::vector<uint32_t> counts;
   for (const GuessOffer& offer : offers) counts.push_back(offer.n_granted);
   return counts;
@@ -112,7 +112,7 @@ TEST(GrantGuesses, WaitsUntilATimeIsKnown) {
 uint32_t granted(const DraftRecord& record, uint32_t n_seqs = 1) {
   std::vector<GuessOffer> offers(n_seqs, {record.chances(), 7});
   grant_guesses(offers, n_seqs, 64 - n_seqs,
-                [&](uint32_t n_rows, uint32_t n_tokens) { return step_ms(n_rows, 0) + record.ms(n_tokens); });
+                [&](uint32_t n_rows, uint32_t n_tokens) { return cheap_to_eight_ms(n_rows, 0) + record.ms(n_tokens); });
   return offers[0].n_granted;
 }
 
