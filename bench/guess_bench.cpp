@@ -61,12 +61,23 @@ Result<LanguageModel> load(const Args& args, bool guesses) {
   return LanguageModel::load(args.model, options);
 }
 
-// The tokens of a text file, by the tokenizer that was named, or by the model's own.
-Result<std::vector<TokenId>> tokenize(const Args& args, const LanguageModel& model, const std::string& path,
-                                      bool add_special) {
-  if (args.tokenizer.empty()) return model.tokenize(read_file(path), add_special);
-  RZ_TRY(const auto tokenizer, text::Tokenizer::from_hf(read_file(args.tokenizer), ""));
-  return tokenizer.encode(read_file(path), {.add_special = add_special});
+struct Texts {
+  std::vector<TokenId> prompt, answer;
+};
+
+// By the tokenizer that was named, or by the model's own.
+Result<Texts> tokenize(const Args& args, const LanguageModel& model) {
+  const std::string prompt = read_file(args.prompt), answer = read_file(args.answer);
+  Texts texts;
+  if (args.tokenizer.empty()) {
+    RZ_TRY(texts.prompt, model.tokenize(prompt));
+    RZ_TRY(texts.answer, model.tokenize(answer, false));
+  } else {
+    RZ_TRY(const auto tokenizer, text::Tokenizer::from_hf(read_file(args.tokenizer), ""));
+    texts = {tokenizer.encode(prompt), tokenizer.encode(answer, {.add_special = false})};
+  }
+  texts.answer.resize(std::min<size_t>(texts.answer.size(), args.max_tokens));
+  return texts;
 }
 
 // The time of the whole batch for each token that it gave.
@@ -102,9 +113,8 @@ double median(std::vector<double> values) {
 Status run(const Args& args) {
   RZ_TRY(LanguageModel with, load(args, true));
   RZ_TRY(LanguageModel without, load(args, false));
-  RZ_TRY(const auto prompt, tokenize(args, with, args.prompt, true));
-  RZ_TRY(auto text, tokenize(args, with, args.answer, false));
-  text.resize(std::min<size_t>(text.size(), args.max_tokens));
+  RZ_TRY(const Texts texts, tokenize(args, with));
+  const auto& [prompt, text] = texts;
   std::vector<double> with_ms, without_ms, ratios;
   Measured last;
   for (uint32_t rep = 0; rep <= args.n_reps; ++rep) {

@@ -39,6 +39,13 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
+// Counts one who has come: whether all n now have. Then the next ones are counted from 0.
+bool is_last_of(std::atomic<uint32_t>& arrived, uint32_t n) {
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < n) return false;
+  arrived.store(0, std::memory_order_relaxed);
+  return true;
+}
+
 std::vector<cpu_set_t> places_of(uint32_t n_threads) {
   cpu_set_t usable;
   CPU_ZERO(&usable);
@@ -119,16 +126,10 @@ void ThreadTeam::Gate::forget_arrivals() {
 }
 
 // A member of the group has come: whether no other one is waited for, in any group.
-bool ThreadTeam::is_last(Gate& gate, uint32_t group) {
+bool ThreadTeam::is_last(Gate& gate, uint32_t group) const {
   const uint32_t n_members = std::min(kGroup, n_threads_ - group * kGroup);
-  std::atomic<uint32_t>& arrived = gate.groups[group].arrived;
-  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < n_members) return false;
-  arrived.store(0, std::memory_order_relaxed);
   const auto n_groups = static_cast<uint32_t>(gate.groups.size());
-  if (n_groups == 1) return true;
-  if (gate.n_complete.fetch_add(1, std::memory_order_acq_rel) + 1 < n_groups) return false;
-  gate.n_complete.store(0, std::memory_order_relaxed);
-  return true;
+  return is_last_of(gate.groups[group].arrived, n_members) && (n_groups == 1 || is_last_of(gate.n_complete, n_groups));
 }
 
 void ThreadTeam::meet(Gate& gate, uint32_t member, bool may_fail) {

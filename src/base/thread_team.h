@@ -35,10 +35,10 @@ class ThreadTeam {
   void barrier(uint32_t member);
 
  private:
-  // All members meet at it: kGroup neighbours at lines of their own, and the last of each group where the groups meet.
-  // Else as many processors as there are members would write one line after another, and then read one. Two lines
-  // apart, since some processors fetch pairs of them.
-  static constexpr uint32_t kGroup = 8;
+  // All members meet at it: the members of a group at the group's own lines, then the last of each group at one more.
+  // With one line for all, every processor would write it in turn, and then read it. What a group writes and what it
+  // waits for are two lines apart, since some processors fetch lines in pairs.
+  static constexpr uint32_t kGroup = 8;  // neighbours
   struct Gate {
     struct Group {
       alignas(128) std::atomic<uint32_t> arrived{0};
@@ -58,7 +58,7 @@ class ThreadTeam {
   void work(uint32_t member);
   void perform(uint32_t member);
   void meet(Gate& gate, uint32_t member, bool may_fail);
-  bool is_last(Gate& gate, uint32_t group);
+  bool is_last(Gate& gate, uint32_t group) const;
 
   uint32_t n_threads_;
   Job job_ = nullptr;
