@@ -7,12 +7,12 @@ namespace {
 
 constexpr size_t kShortest = 2, kLongest = 8;  // tokens of an ending
 constexpr size_t kWindow = 8192;               // tokens of the text that are searched, so that long texts cost no more
-constexpr double kNewest = 1.0 / 16;           // the weight of a hit or miss
-constexpr double kWorth = 1.05;                // by how much guesses must speed a step up: times are noisy
+constexpr double kNewestHit = 1.0 / 16;        // the weight of a hit or miss
+constexpr double kLeastSpeedup = 1.05;         // by how much guesses must speed a step up: times are noisy
 
 // Of a draft model: the weight of a time, by how much it may exceed what is known, and the share that a step forgets.
 // Guesses that are not worth their time are tried once in some hundred steps, as trying may mean to read a prompt.
-constexpr double kNewestTime = 0.2, kMaxFactor = 2, kForgets = 1.0 / 8192;
+constexpr double kNewestTime = 0.2, kMaxTimeFactor = 2, kForgottenShare = 1.0 / 8192;
 
 // Tokens that the text's first `end` ones end with as all of it does.
 size_t n_alike(std::span<const TokenId> text, size_t end) {
@@ -59,25 +59,25 @@ void HitRates::learn(const Guess& guess, std::span<const TokenId> chosen) {
   for (size_t i = 0; i < std::min(guess.tokens.size(), chosen.size()); ++i) {
     double& rate = (i == 0 ? first_ : later_)[class_of(guess)];
     const bool is_hit = guess.tokens[i] == chosen[i];
-    rate += ((is_hit ? 1 : 0) - rate) * kNewest;
+    rate += ((is_hit ? 1 : 0) - rate) * kNewestHit;
     if (!is_hit) return;
   }
 }
 
 void DraftRecord::learn_hits(uint32_t n_guessed, uint32_t n_right) {
-  for (uint32_t i = 0; i < n_right; ++i) hit_rate_ += (1 - hit_rate_) * kNewest;
-  if (n_right < n_guessed) hit_rate_ -= hit_rate_ * kNewest;
+  for (uint32_t i = 0; i < n_right; ++i) hit_rate_ += (1 - hit_rate_) * kNewestHit;
+  if (n_right < n_guessed) hit_rate_ -= hit_rate_ * kNewestHit;
 }
 
 void DraftRecord::learn_time(uint32_t n_tokens, double ms) {
   const double seen_ms = ms / n_tokens;
   if (token_ms_ == 0) token_ms_ = seen_ms;
-  token_ms_ += (std::min(seen_ms, kMaxFactor * token_ms_) - token_ms_) * kNewestTime;
+  token_ms_ += (std::min(seen_ms, kMaxTimeFactor * token_ms_) - token_ms_) * kNewestTime;
 }
 
 void DraftRecord::forget_some() {
-  hit_rate_ += (kFirstHitRate - hit_rate_) * kForgets;
-  token_ms_ -= token_ms_ * kForgets;
+  hit_rate_ += (kFirstHitRate - hit_rate_) * kForgottenShare;
+  token_ms_ -= token_ms_ * kForgottenShare;
 }
 
 // Rows go to the likeliest guesses first. A few more may be worth it where one more is not: kernels compute some
@@ -85,7 +85,7 @@ void DraftRecord::forget_some() {
 void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms) {
   const double plain_ms = step_ms(n_rows, 0);
   if (offers.empty() || plain_ms <= 0) return;
-  double n_expected = n_rows, best = kWorth * n_expected / plain_ms;
+  double n_expected = n_rows, best = kLeastSpeedup * n_expected / plain_ms;
   uint32_t n_deepest = 0;
   for (uint32_t n_more = 1; n_more <= n_spare; ++n_more) {
     GuessOffer& next = *std::ranges::max_element(offers, {}, next_chance);
