@@ -29,11 +29,11 @@ bool has_avx_vnni() {
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & (1u << 4)) != 0;
 }
 
-// CPUID leaf 7: bits 22 (AMX-BF16) and 24 (AMX-TILE) of EDX.
-bool has_amx_bf16() {
+// CPUID leaf 7: bits 22 (AMX-BF16), 24 (AMX-TILE) and 25 (AMX-INT8) of EDX.
+bool has_amx() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  constexpr unsigned kBoth = (1u << 22) | (1u << 24);
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kBoth) == kBoth;
+  constexpr unsigned kAll = (1u << 22) | (1u << 24) | (1u << 25);
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAll) == kAll;
 }
 
 // Fails on kernels before 5.16, which know no such request.
@@ -55,7 +55,7 @@ CpuFeatures cpu_features() {
   features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vnni");
-  features.amx_bf16 = features.avx512 && __builtin_cpu_supports("avx512bf16") && has_amx_bf16() && may_use_tiles();
+  features.amx = features.avx512 && __builtin_cpu_supports("avx512bf16") && has_amx() && may_use_tiles();
 #elif defined(__aarch64__)
   features.dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
   features.i8mm = features.dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;

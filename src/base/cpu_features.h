@@ -11,7 +11,7 @@ struct CpuFeatures {
   bool avx512 = false;    // F, BW, VL, DQ and VNNI
   bool dotprod = false;   // FEAT_DotProd of Arm
   bool i8mm = false;      // FEAT_I8MM of Arm, in addition to dotprod
-  bool amx_bf16 = false;  // tiles and their BF16 product, in addition to avx512 with BF16
+  bool amx = false;       // tiles, their BF16 and int8 products, in addition to avx512 with BF16
 };
 
 // Linux lends AMX's tile registers on request only; this asks for the whole process.

@@ -17,6 +17,7 @@ namespace {
 #include "backend/cpu/isa/kernels.inl"
 #include "backend/cpu/emulated_tiles.inl"
 #include "backend/cpu/isa/gemm_amx.inl"
+#include "backend/cpu/isa/int8_tiles.inl"
 #include "backend/cpu/isa/amx_table.inl"
 // clang-format on
 }  // namespace

@@ -29,7 +29,7 @@ class AmxGemm : public testing::TestWithParam<uint32_t> {
   static constexpr uint32_t kCols = 608;
 
   AmxGemm() {
-    tile_configure();
+    tile_configure(kBf16TileRowBytes);
     for (auto* values : {&weights_, &inputs_}) {
       for (float& value : *values) value = static_cast<float>(static_cast<int>(engine_() % 15) - 7);
     }

@@ -19,7 +19,7 @@ class TrialProduct {
 
   TrialProduct(const KernelTable& kernels, TypeId type)
       : values_(size_t{kRows} * kCols), sums_(size_t{kRows} * kPairRows), tile_(kTileBytes) {
-    if (kernels.configure_tiles != nullptr) kernels.configure_tiles();
+    if (kernels.configure_tiles != nullptr) kernels.configure_tiles(kBf16TileRowBytes);
     matrix_ = {type, 1, kPairRows, kCols, panel_bytes(type, kCols), nullptr};
     panels_.resize(matrix_.bytes());
     matrix_.data = panels_.data();
@@ -122,7 +122,7 @@ const KernelTable* kernels_for(CpuIsa isa) {
   const bool any = isa == CpuIsa::kAuto;
 #if defined(__x86_64__)
   const CpuFeatures has = cpu_features();
-  if (has.amx_bf16 && (any || isa == CpuIsa::kAmx)) return &kAmxKernels;
+  if (has.amx && (any || isa == CpuIsa::kAmx)) return &kAmxKernels;
   if (has.avx512 && (any || isa == CpuIsa::kAvx512)) return &kAvx512Kernels;
   if (has.avx_vnni && (any || isa == CpuIsa::kAvxVnni)) return &kAvxVnniKernels;
   if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &kAvx2Kernels;

@@ -18,7 +18,8 @@ inline constexpr uint32_t kMaxValueRows = 4;  // rows that one pass over values 
 inline constexpr uint32_t kMaxGemmRows = 32;
 inline constexpr uint32_t kTileDepth = 32;  // columns that a bf16 product takes at a time
 inline constexpr uint32_t kTileRows = 16;   // rows of activations in one of its tiles
-inline constexpr size_t kRowTileBytes = size_t{kTileRows} * kTileDepth * 2;
+inline constexpr uint32_t kBf16TileRowBytes = 2 * kTileDepth;
+inline constexpr size_t kRowTileBytes = size_t{kTileRows} * kBf16TileRowBytes;
 inline constexpr size_t kRowBlockBytes =
     kTileCols / kTileDepth * kRowTileBytes;  // those rows' tiles of kTileCols columns
 inline constexpr uint32_t kKvPiece = 32;     // positions that attention reduces at a time
@@ -69,6 +70,9 @@ struct TypeKernels {
   // Groups alone: to a CodeTile, a byte a code and F32 scales; n <= kTileCols, of which col is a multiple.
   UnpackFn unpack_codes;
   GemmInt8Fn gemm_int8;  // of groups alone
+  // Columns that gemm_int8 takes at a time where it multiplies in tile registers, which must be configured for rows of
+  // so many bytes; else 0.
+  uint32_t int8_tile_cols;
 };
 
 inline constexpr uint32_t kDeltaCols = 32;  // columns of a state that a delta_row takes at most
@@ -140,7 +144,9 @@ struct KernelTable {
   GemmFn gemm_f32_chain;  // one sum, which goes on from acc column after column
   GemmBf16Fn gemm_bf16;   // null where the processor has no tiles for it, as the next two
   GemmRowTilesFn gemm_row_tiles;
-  void (*configure_tiles)();  // before products of bf16, on the thread that computes them
+  // For tiles of activations whose rows have so many bytes, kBf16TileRowBytes or int8_tile_cols, on the thread that
+  // computes the products.
+  void (*configure_tiles)(uint32_t row_bytes);
   // groups: [n / 32]; n is a multiple of 32.
   void (*quantize)(const float* x, uint32_t n, ActGroup* groups);
   // The next three are null where !has_bf16(); n is a multiple of 16.

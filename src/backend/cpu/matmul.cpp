@@ -104,6 +104,7 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
                    const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc, std::byte* tile) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
   std::byte* tile1 = panel1 != nullptr ? tile + kTileBytes / 2 : tile;
+  if (of_type.int8_tile_cols > 0) kernels.configure_tiles(of_type.int8_tile_cols);
   for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
     const uint32_t n = std::min(kTileCols, m.n_cols - c);
     of_type.unpack_codes(panel0, c, n, tile);
@@ -115,6 +116,7 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
       of_type.gemm_int8(tile, tile1, n, rows, n_now, acc + size_t{i} * kPairRows, c == 0);
     }
   }
+  if (of_type.int8_tile_cols > 0) kernels.configure_tiles(kBf16TileRowBytes);
 }
 
 // Columns [col, col + n) of a panel of a stored type as an F32 tile.

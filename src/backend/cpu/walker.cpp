@@ -63,7 +63,7 @@ void Walker::run(const Plan& plan, const StepBatch& batch) {
 // A traced operation lasts from the barrier before it to the one after it: what the team waits for is its own time, and
 // the first one does not pay for the team's waking up.
 void Walker::walk(uint32_t member) {
-  if (kernels_.configure_tiles != nullptr) kernels_.configure_tiles();
+  if (kernels_.configure_tiles != nullptr) kernels_.configure_tiles(kBf16TileRowBytes);
   if (trace_on_) team_.barrier(member);
   if (trace_on_ && member == 0) trace_.start();
   for (uint32_t i = 0; i < plan_->ops.size(); ++i) {

@@ -1,4 +1,4 @@
-// AVX-512 as in avx512.cpp, and AMX tiles with BF16 products for prefill.
+// AVX-512 as in avx512.cpp, and AMX tiles: BF16 products for prefill, int8 ones for batches of decode rows.
 #include <immintrin.h>
 
 #define RZ_BF16
@@ -17,18 +17,20 @@ namespace {
 #include "backend/cpu/isa/kernels.inl"
 // clang-format on
 
-// Palette 1: eight registers of 16 rows of 64 bytes (Intel SDM, LDTILECFG). A thread's configuration lasts, and setting
-// it again is cheap compared with a product. The operand is the whole of it: GCC 12's intrinsic names its first 8 bytes
-// alone, and the compiler may leave the others unwritten.
-inline void tile_configure() {
+// Palette 1 (Intel SDM, LDTILECFG): eight registers of at most 16 rows of 64 bytes. Activations, in 4 and 5, have rows of
+// row_bytes; weights, in 6 and 7, a row for each 4 of these bytes. A thread's configuration lasts. The operand is the
+// whole of it: GCC 12's intrinsic names its first 8 bytes alone, and the compiler may leave the others unwritten.
+inline void tile_configure(uint32_t row_bytes) {
   struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
     uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     uint8_t n_rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   };
   static_assert(sizeof(Config) == 64);
-  static constexpr Config kConfig;
-  asm volatile("ldtilecfg %0" ::"m"(kConfig));
+  Config config;
+  config.row_bytes[4] = config.row_bytes[5] = static_cast<uint16_t>(row_bytes);
+  config.n_rows[6] = config.n_rows[7] = static_cast<uint8_t>(row_bytes / 4);
+  asm volatile("ldtilecfg %0" ::"m"(config));
 }
 // GCC's intrinsics take register numbers as text only, not as template arguments.
 template <int kTile>
@@ -47,9 +49,15 @@ template <int kSums, int kRows, int kWeights>
 inline void tile_dot() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kRows), "i"(kWeights));
 }
+// Signed activations times unsigned codes.
+template <int kSums, int kRows, int kWeights>
+inline void tile_dot_int8() {
+  asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kRows), "i"(kWeights));
+}
 
 // clang-format off
 #include "backend/cpu/isa/gemm_amx.inl"
+#include "backend/cpu/isa/int8_tiles.inl"
 #include "backend/cpu/isa/amx_table.inl"
 // clang-format on
 

@@ -244,19 +244,32 @@ void unpack_codes(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
   }
 }
 
-template <PanelLayout L, int kRows>
-void gemm_int8_rows(const CodeTile* const* tiles, uint32_t n, const ActGroup* const* rows, float* acc, bool first) {
-  constexpr int n_vectors = 8 / L.n_subs(), n_panels = kInt8Panels;
+// The exact products of rows with the codes of a sub-block, made where they are asked for.
+struct RowDots {
+  const ActGroup* const* rows;
+
+  RowDots from(uint32_t row) const { return {rows + row}; }
+  template <PanelLayout L, int kRows>
+  RZ_INLINE void get(const CodeTile* const* tiles, uint32_t g, int s, I (*dots)[kInt8Panels]) const {
+    constexpr int n_vectors = 8 / L.n_subs();
+    const uint8_t(*codes[kInt8Panels])[64];
+    for (int p = 0; p < kInt8Panels; ++p) codes[p] = tiles[p]->groups[g].codes + n_vectors * s;
+    dot_vectors_of_rows<L.max_code, n_vectors, kRows, kInt8Panels>(codes, rows, g, 16 * s, dots);
+  }
+};
+
+template <PanelLayout L, int kRows, class Dots>
+void gemm_int8_rows(const CodeTile* const* tiles, uint32_t n, const ActGroup* const* rows, Dots dots_of, float* acc,
+                    bool first) {
+  constexpr int n_panels = kInt8Panels;
   RowSum sums[kRows][n_panels];
   for (auto& of_row : sums) {
     for (RowSum& sum : of_row) sum = {zero(), zero()};
   }
   for (uint32_t g = 0; g < n / 32; ++g) {
     for (int s = 0; s < L.n_subs(); ++s) {
-      const uint8_t(*codes[n_panels])[64];
-      for (int p = 0; p < n_panels; ++p) codes[p] = tiles[p]->groups[g].codes + n_vectors * s;
       I dots[kRows][n_panels];
-      dot_vectors_of_rows<L.max_code, n_vectors, kRows, n_panels>(codes, rows, g, 16 * s, dots);
+      dots_of.template get<L, kRows>(tiles, g, s, dots);
 #pragma GCC unroll 2
       for (int p = 0; p < n_panels; ++p) {
         const CodeGroup& group = tiles[p]->groups[g];
@@ -278,13 +291,15 @@ void gemm_int8_rows(const CodeTile* const* tiles, uint32_t n, const ActGroup* co
   }
 }
 
-template <PanelLayout L, int kRows = kInt8Rows>
-void gemm_int8_panels(const CodeTile* const* tiles, uint32_t n, const ActGroup* const* rows, uint32_t n_rows,
+template <PanelLayout L, int kRows = kInt8Rows, class Dots>
+void gemm_int8_panels(const CodeTile* const* tiles, uint32_t n, const ActGroup* const* rows, uint32_t n_rows, Dots dots,
                       float* acc, bool first) {
   uint32_t r = 0;
-  for (; r + kRows <= n_rows; r += kRows) gemm_int8_rows<L, kRows>(tiles, n, rows + r, acc + 32 * r, first);
+  for (; r + kRows <= n_rows; r += kRows) {
+    gemm_int8_rows<L, kRows>(tiles, n, rows + r, dots.from(r), acc + 32 * r, first);
+  }
   if constexpr (kRows > 1) {
-    if (r < n_rows) gemm_int8_panels<L, kRows / 2>(tiles, n, rows + r, n_rows - r, acc + 32 * r, first);
+    if (r < n_rows) gemm_int8_panels<L, kRows / 2>(tiles, n, rows + r, n_rows - r, dots.from(r), acc + 32 * r, first);
   }
 }
 
@@ -292,7 +307,9 @@ template <PanelLayout L>
 void gemm_int8(const void* tile0, const void* tile1, uint32_t n, const ActGroup* const* rows, uint32_t n_rows,
                float* acc, bool first) {
   const CodeTile* tiles[] = {static_cast<const CodeTile*>(tile0), static_cast<const CodeTile*>(tile1)};
-  for (int p = 0; p < 2; p += kInt8Panels) gemm_int8_panels<L>(tiles + p, n, rows, n_rows, acc + 16 * p, first);
+  for (int p = 0; p < 2; p += kInt8Panels) {
+    gemm_int8_panels<L>(tiles + p, n, rows, n_rows, RowDots{rows}, acc + 16 * p, first);
+  }
 }
 
 // The scale and the minimum in full, as they are to be added to.

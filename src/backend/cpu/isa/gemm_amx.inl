@@ -116,7 +116,7 @@ void gemm_row_tiles_amx(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows,
 
 // kernels.h's peak loops count 16 lanes times 16 chains a step; a product of tiles is 16 times that.
 float peak_bf16_amx(uint32_t n_steps) {
-  tile_configure();
+  tile_configure(kBf16TileRowBytes);
   alignas(64) const uint8_t zeros[16 * 64] = {};
   tile_zero<0>();
   tile_zero<1>();

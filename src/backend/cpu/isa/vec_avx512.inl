@@ -141,8 +141,9 @@ using Part = I;
 // The bits of this float, 1.5 * 2^23, begin a part. Bits of a whole part are then a float that is exactly so much more
 // than what was summed up, which takes one subtraction together with an offset of codes.
 constexpr float kPartSeed = 0x1.8p23f;
+constexpr int32_t kPartSeedBits = 0x4b400000;
 inline Part begin_part() {
-  return set1_i(0x4b400000);
+  return set1_i(kPartSeedBits);
 }
 // part + sum of 4 unsigned codes times the 4 signed bytes at `q`, exact.
 template <int kMaxCode>

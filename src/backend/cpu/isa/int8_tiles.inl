@@ -1,0 +1,102 @@
+// Products of codes with int8 tiles in AMX registers, written over tile functions as gemm_amx.inl is. Sums of a tile's
+// columns are exact, and what follows is VNNI's own, so that they are the very sums of gemm_int8(). Registers 0 and 1,
+// or 2 and 3: sums of 16 rows for both panels; 4 or 5: activations; 6 and 7: codes, which lie in a CodeTile as the
+// product wants them, four columns of each of 16 outputs a row.
+
+constexpr uint32_t kMinInt8TileRows = 11;  // fewer take VNNI no longer
+
+struct alignas(64) SeedRow {
+  int32_t sums[16];
+};
+constexpr SeedRow make_seed_row() {
+  SeedRow row{};
+  for (int32_t& sum : row.sums) sum = kPartSeedBits;
+  return row;
+}
+constexpr SeedRow kSeedRow = make_seed_row();
+
+// Where the quants of 16 rows lie, in bytes: how far a row is from the one before it, and a group from the one before.
+struct QuantRows {
+  const int8_t* at;
+  size_t row, group;
+};
+
+// As they are prepared where they are 16 evenly spaced rows, else copied to `gathered` [kTileCols / 32][16][32], the
+// last row in place of those that are missing.
+inline QuantRows quant_rows(const ActGroup* const* rows, uint32_t n_rows, uint32_t n_groups, int8_t* gathered) {
+  const auto at = [&](uint32_t i) { return reinterpret_cast<const int8_t*>(rows[i]); };
+  const ptrdiff_t step = at(1) - at(0);
+  bool are_even = n_rows == kTileRows && step > 0;
+  for (uint32_t i = 2; are_even && i < n_rows; ++i) are_even = at(i) - at(i - 1) == step;
+  if (are_even) return {rows[0]->quants, static_cast<size_t>(step), sizeof(ActGroup)};
+  for (uint32_t g = 0; g < n_groups; ++g) {
+    for (uint32_t i = 0; i < kTileRows; ++i) {
+      const ActGroup& group = rows[i < n_rows ? i : n_rows - 1][g];
+      __builtin_memcpy(gathered + (g * kTileRows + i) * kGroupCols, group.quants, kGroupCols);
+    }
+  }
+  return {gathered, kGroupCols, size_t{kTileRows} * kGroupCols};
+}
+
+// Sums of some columns for 16 rows with the 16 outputs of either panel, each begun with kPartSeed's bits.
+using TileSums = int32_t[2][kTileRows][16];
+
+template <int kSums, int kRows>
+inline void multiply_code_tile(const int8_t* rows, size_t row_stride, const uint8_t* codes0, const uint8_t* codes1,
+                               TileSums& sums) {
+  tile_load<kSums>(&kSeedRow, 0);
+  tile_load<kSums + 1>(&kSeedRow, 0);
+  tile_load<kRows>(rows, row_stride);
+  tile_load<6>(codes0, 64);
+  tile_load<7>(codes1, 64);
+  tile_dot_int8<kSums, kRows, 6>();
+  tile_dot_int8<kSums + 1, kRows, 7>();
+  tile_store<kSums>(sums[0], 64);
+  tile_store<kSums + 1>(sums[1], 64);
+}
+
+// sums [n / 32][n_subs]
+template <PanelLayout L>
+void multiply_code_tiles(const CodeTile* const* tiles, uint32_t n, QuantRows rows, TileSums* sums) {
+  constexpr int n_vectors = 8 / L.n_subs();
+  for (uint32_t g = 0; g < n / 32; ++g, rows.at += rows.group) {
+    for (int s = 0; s < L.n_subs(); ++s, ++sums) {
+      const uint8_t *codes0 = tiles[0]->groups[g].codes[n_vectors * s],
+                    *codes1 = tiles[1]->groups[g].codes[n_vectors * s];
+      const bool is_even = (L.n_subs() == 2 ? s : g) % 2 == 0;
+      const auto multiply = is_even ? multiply_code_tile<0, 4> : multiply_code_tile<2, 5>;
+      multiply(rows.at + L.sub * s, rows.row, codes0, codes1, *sums);
+    }
+  }
+}
+
+// What those sums are to gemm_int8_rows(), from some row on.
+struct TileDots {
+  const int32_t* at;
+
+  TileDots from(uint32_t row) const { return {at + 16 * row}; }
+  template <PanelLayout L, int kRows>
+  RZ_INLINE void get(const CodeTile* const*, uint32_t g, int s, I (*dots)[kInt8Panels]) const {
+    const int32_t* sums = at + (g * L.n_subs() + s) * (sizeof(TileSums) / sizeof(int32_t));
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kInt8Panels; ++p) dots[r][p] = {_mm512_load_si512(sums + (p * kTileRows + r) * 16)};
+    }
+  }
+};
+
+// As GemmInt8Fn.
+template <PanelLayout L>
+void gemm_int8_tiles(const void* tile0, const void* tile1, uint32_t n, const ActGroup* const* rows, uint32_t n_rows,
+                     float* acc, bool first) {
+  static_assert(kInt8Panels == 2 && kPartSeed != 0);
+  const CodeTile* tiles[] = {static_cast<const CodeTile*>(tile0), static_cast<const CodeTile*>(tile1)};
+  uint32_t r = 0;
+  for (uint32_t n_now = 0; n_rows - r >= kMinInt8TileRows; r += n_now) {
+    n_now = n_rows - r < kTileRows ? n_rows - r : kTileRows;
+    alignas(64) int8_t gathered[kTileRows * kTileCols];
+    alignas(64) TileSums sums[kTileCols / 32 * L.n_subs()];
+    multiply_code_tiles<L>(tiles, n, quant_rows(rows + r, n_now, n / 32, gathered), sums);
+    gemm_int8_panels<L>(tiles, n, rows + r, n_now, TileDots{sums[0][0][0]}, acc + 32 * r, first);
+  }
+  if (r < n_rows) gemm_int8<L>(tile0, tile1, n, rows + r, n_rows - r, acc + 32 * r, first);
+}
