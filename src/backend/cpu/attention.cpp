@@ -54,13 +54,16 @@ class Attention {
       std::fill_n(sums(h).states, n_queries_, Softmax{-std::numeric_limits<float>::infinity(), 0});
       std::fill_n(sums(h).values, size_t{n_queries_} * padded_head_dim(op_.value_dim()), 0.0f);
     }
-    for (uint32_t i = 0; splits_ && i < n_queries_; ++i) split_row(query(0, i), op_.head_dim, halves_of_query(i));
+    if (splits_) {
+      for_queries(0, 0, n_queries_,
+                  [&](uint32_t i, const float* q) { split_row(q, op_.head_dim, halves_of_query(i)); });
+    }
     const uint32_t end = std::min(task_.end, end_seen(task_.n_rows - 1));
     const uint32_t begin = std::max(task_.begin, op_.first_seen(task_.first_pos));
     for (uint32_t p = begin / kKvPiece * kKvPiece; p < end; p += kKvPiece) {
       for (uint32_t h = 0; h < task_.n_groups; ++h) {
         const uint32_t piece_end = std::min(p + kKvPiece, end);
-        if (in_tiles_ || layout_of(cache_.key_type()) != Layout::kPlain) {
+        if (in_tiles_) {
           score_tiles(h, p, piece_end);
         } else {
           score_panels(h, p, piece_end);
@@ -77,9 +80,17 @@ class Attention {
 
  private:
   AttentionSums sums(uint32_t h) const { return sums_at(memory_ + h * sums_floats(op_, n_queries_), n_queries_); }
-  const float* query(uint32_t h, uint32_t i) const {
-    const uint32_t head = (task_.first_group + h) * group_ + i % group_;
-    return task_.q + (size_t{i / group_} * op_.n_heads + head) * op_.head_dim;
+  // Calls body(j, query) for n queries from the first on.
+  template <class Body>
+  void for_queries(uint32_t h, uint32_t first, uint32_t n, const Body& body) const {
+    const float* of_row = task_.q + size_t{task_.first_group + h} * group_ * op_.head_dim;
+    uint32_t row = first / group_, head = first % group_;
+    for (uint32_t j = 0; j < n; ++j) {
+      body(j, of_row + (size_t{row} * op_.n_heads + head) * op_.head_dim);
+      if (++head < group_) continue;
+      head = 0;
+      ++row;
+    }
   }
 
   uint32_t end_seen(uint32_t row) const { return op_.end_seen(task_.first_pos + row, task_.n_positions); }
@@ -129,27 +140,26 @@ class Attention {
     const void* rows[kMaxQueries];
     for (uint32_t i = 0; i < n_queries_; i += kMaxQueries) {
       const uint32_t n = std::min<uint32_t>(kMaxQueries, n_queries_ - i);
-      for (uint32_t j = 0; j < n; ++j) {
-        rows[j] = splits_ ? static_cast<const void*>(halves_of_query(i + j)) : query(h, i + j);
-      }
+      for_queries(h, i, n, [&](uint32_t j, const float* q) {
+        rows[j] = splits_ ? static_cast<const void*>(halves_of_query(i + j)) : q;
+      });
       multiply(keys_, 0, size_t{kPanelRows} * op_.head_dim, op_.head_dim, rows, n, scores(i), true);
     }
   }
 
   // The same for few queries, straight from the panels.
   void score_panels(uint32_t h, uint32_t p, uint32_t end) const {
-    const auto dot = kernels_of(kernels_, cache_.key_type()).dot_plain;
+    const auto score = kernels_of(kernels_, cache_.key_type()).score;
+    const uint8_t* panels[2];
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
-      const uint8_t* panel = cache_.keys(task_.blocks, op_.layer, kv_head(h), pos);
-      for (uint32_t i = 0; i < n_queries_; i += kernels_.dot_rows) {
-        const uint32_t n = std::min(kernels_.dot_rows, n_queries_ - i);
-        const float* rows[kMaxDotRows];
-        float y[kMaxDotRows * kPanelRows];
-        for (uint32_t j = 0; j < n; ++j) rows[j] = query(h, i + j);
-        dot(panel, op_.head_dim, rows, n, y);
-        for (uint32_t j = 0; j < n; ++j) std::copy_n(y + j * kPanelRows, kPanelRows, scores(i + j) + half);
-      }
+      panels[half / kPanelRows] = cache_.keys(task_.blocks, op_.layer, kv_head(h), pos);
     });
+    for (uint32_t i = 0; i < n_queries_; i += kernels_.dot_rows) {
+      const uint32_t n = std::min(kernels_.dot_rows, n_queries_ - i);
+      const float* rows[kMaxDotRows];
+      for_queries(h, i, n, [&](uint32_t j, const float* q) { rows[j] = q; });
+      score(panels[0], panels[1], op_.head_dim, rows, n, scores(i));
+    }
   }
 
   // What a position's distance adds to the scores of the piece at p, before they are scaled.
@@ -160,21 +170,40 @@ class Attention {
     for (uint32_t j = 0; j < kKvPiece; ++j) scores(i)[j] -= slope * std::fabs(first + static_cast<float>(j));
   }
 
+  // Positions [from, to) of the piece at p that a row sees.
+  struct Seen {
+    uint32_t from, to;
+    bool operator==(const Seen&) const = default;
+  };
+  Seen seen_by(uint32_t row, uint32_t p, uint32_t end) const {
+    const uint32_t from = std::max(p, op_.first_seen(task_.first_pos + row)) - p;
+    const uint32_t to = std::min({p + kKvPiece, end_seen(row), end});
+    return {std::min(from, kKvPiece), to > p ? to - p : 0};
+  }
+
   // The scores of the piece at p become weights; earlier sums are brought to the new maximum.
   void weigh(uint32_t h, uint32_t p, uint32_t end) const {
     const AttentionSums to_head = sums(h);
-    for (uint32_t i = 0; i < n_queries_; ++i) {
-      const uint32_t pos = task_.first_pos + i / group_;
-      if (task_.slopes != nullptr) add_slope(h, i, p);
-      const uint32_t from = std::max(p, op_.first_seen(pos)) - p;
-      const uint32_t to = std::min({p + kKvPiece, end_seen(i / group_), end});
-      const float correction = kernels_.softmax_piece(scores(i), std::min(from, kKvPiece), to > p ? to - p : 0,
-                                                      op_.scale, op_.softcap, &to_head.states[i]);
-      if (splits_) split_row(scores(i), kKvPiece, halves_of_scores(i));
-      if (correction == 1.0f) continue;
-      for (uint32_t c = 0; c < padded_head_dim(op_.value_dim()); c += 32) {
-        kernels_.scale(correction, to_head.values + size_t{c} * n_queries_ + size_t{i} * 32, 32);
-      }
+    for (uint32_t i = 0; task_.slopes != nullptr && i < n_queries_; ++i) add_slope(h, i, p);
+    for (uint32_t row = 0, n = 0; row < task_.n_rows; row += n) {
+      const Seen seen = seen_by(row, p, end);
+      for (n = 1; row + n < task_.n_rows && seen_by(row + n, p, end) == seen;) ++n;
+      weigh_alike(to_head, row * group_, n * group_, seen);
+    }
+    for (uint32_t i = 0; splits_ && i < n_queries_; ++i) split_row(scores(i), kKvPiece, halves_of_scores(i));
+  }
+  void weigh_alike(const AttentionSums& to_head, uint32_t first, uint32_t n_queries, Seen seen) const {
+    float corrections[kMaxQueries];
+    for (uint32_t i = first, n = 0; i < first + n_queries; i += n) {
+      n = std::min<uint32_t>(kMaxQueries, first + n_queries - i);
+      kernels_.softmax_piece(scores(i), n, seen.from, seen.to, op_.scale, op_.softcap, &to_head.states[i], corrections);
+      for (uint32_t j = 0; j < n; ++j) correct(to_head, i + j, corrections[j]);
+    }
+  }
+  void correct(const AttentionSums& to_head, uint32_t i, float correction) const {
+    if (correction == 1.0f) return;
+    for (uint32_t c = 0; c < padded_head_dim(op_.value_dim()); c += 32) {
+      kernels_.scale(correction, to_head.values + size_t{c} * n_queries_ + size_t{i} * 32, 32);
     }
   }
 
@@ -223,16 +252,17 @@ class Attention {
   // The same for few queries, straight from the cache.
   void add_vectors(uint32_t h, uint32_t p, uint32_t end) const {
     const auto add = kernels_.add_values[static_cast<int>(cache_.type())];
-    for_halves(p, end, [&](uint32_t pos, uint32_t n_positions, uint32_t half) {
+    for (uint32_t pos = p, n = 0; pos < end; pos += n) {
+      n = std::min(end - pos, cache_.positions_left(pos));
       const uint8_t* values = cache_.values(task_.blocks, op_.layer, kv_head(h), pos);
       for (uint32_t i = 0; i < n_queries_; i += kMaxValueRows) {
-        const uint32_t n = std::min(kMaxValueRows, n_queries_ - i);
+        const uint32_t n_rows = std::min(kMaxValueRows, n_queries_ - i);
         const float* weights[kMaxValueRows];
-        for (uint32_t j = 0; j < n; ++j) weights[j] = scores(i + j) + half;
-        add(values, cache_.value_bytes(op_.layer), n_positions, op_.head_dim, weights, n,
-            sums(h).values + size_t{i} * 32, size_t{n_queries_} * 32);
+        for (uint32_t j = 0; j < n_rows; ++j) weights[j] = scores(i + j) + (pos - p);
+        add(values, cache_.value_bytes(op_.layer), n, op_.head_dim, weights, n_rows, sums(h).values + size_t{i} * 32,
+            size_t{n_queries_} * 32);
       }
-    });
+    }
   }
 
   const AttentionTask& task_;
@@ -267,9 +297,11 @@ void merge(const AttentionOp& op, uint32_t n_queries, AttentionSums sums, Attent
     const float max = std::max(a.max, b.max);
     const float scale_a = a.sum > 0 ? std::exp(a.max - max) : 0, scale_b = std::exp(b.max - max);
     a = {max, a.sum * scale_a + b.sum * scale_b};
-    for (uint32_t c = 0; c < padded_head_dim(op.value_dim()); ++c) {
-      const size_t at = size_t{c / 32} * n_queries * 32 + size_t{i} * 32 + c % 32;
-      sums.values[at] = sums.values[at] * scale_a + later.values[at] * scale_b;
+    for (uint32_t c = 0; c < padded_head_dim(op.value_dim()); c += 32) {
+      const size_t at = size_t{c} * n_queries + size_t{i} * 32;
+      float* to = sums.values + at;
+      const float* from = later.values + at;
+      for (uint32_t j = 0; j < 32; ++j) to[j] = to[j] * scale_a + from[j] * scale_b;
     }
   }
 }

@@ -36,6 +36,10 @@ struct alignas(64) ActGroup {
 using DotFn = void (*)(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uint32_t n_rows, float* y);
 // A plain type's product: the same for rows in F32, with exactly the sums of gemm_f32.
 using DotPlainFn = void (*)(const uint8_t* panel, uint32_t n_cols, const float* const* rows, uint32_t n_rows, float* y);
+// The scores of the positions in two panels of keys, in F32: y[r * kKvPiece + i] = row i of the panels . rows[r], with
+// exactly the sums of gemm_f32; n_rows <= dot_rows.
+using ScoreFn = void (*)(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
+                         uint32_t n_rows, float* y);
 // Columns [col, col + n) of a panel as a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
 // acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows.
@@ -65,6 +69,7 @@ using GemmInt8Fn = void (*)(const void* tile0, const void* tile1, uint32_t n, co
 struct TypeKernels {
   DotFn dot;             // of groups alone
   DotPlainFn dot_plain;  // of plain types alone
+  ScoreFn score;         // of the types of keys alone
   UnpackFn unpack_f32;   // not of stored blocks
   UnpackFn unpack_bf16;  // where has_bf16(), not of F32; plain types but BF16: the second halves after the first
   // Groups alone: to a CodeTile, a byte a code and F32 scales; n <= kTileCols, of which col is a multiple.
@@ -156,14 +161,16 @@ struct KernelTable {
   void (*split_bf16)(const float* x, uint32_t n, uint16_t* high, uint16_t* low, size_t stride);
   // The same of an F32 tile [n][16], as tiles [n / 2][16][2].
   void (*split_tile)(const float* tile, uint32_t n, uint16_t* high, uint16_t* low);
-  // scores[0, kKvPiece) become their weights in `state`, which takes them in; those outside [from, to) weigh 0. Gives
-  // the factor for what was summed with earlier weights. scale and softcap are AttentionOp's.
-  float (*softmax_piece)(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state);
+  // The scores [n_rows, kKvPiece] become their weights in `states` [n_rows], which take them in; those outside
+  // [from, to) weigh 0. corrections [n_rows]: the factors for what was summed with earlier weights. scale and softcap
+  // are AttentionOp's. Each row alike, whichever are beside it.
+  void (*softmax_piece)(float* scores, uint32_t n_rows, uint32_t from, uint32_t to, float scale, float softcap,
+                        Softmax* states, float* corrections);
   // n <= 16 vectors of n_cols values, each n_bytes after the one before it, as F32 tiles: 16 columns each, kKvPiece
   // rows of 16, tile after tile. Rows n to 15 are zeroed, and so are columns beyond n_cols.
   void (*load_values[6])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, float* tiles);  // by KvType
   // sums[c / 32 * stride + r * 32 + c % 32] += weights[r][0] x[0][c] + weights[r][1] x[1][c] + ..., n terms in this
-  // order, for each c < n_cols and r < n_rows <= kMaxValueRows; x as in load_values, read as it lies.
+  // order, for each c < n_cols and r < n_rows <= kMaxValueRows; x [n] as it lies, vectors of n_bytes.
   void (*add_values[6])(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
                         uint32_t n_rows, float* sums, size_t stride);
   void (*map)(MapKind kind, float* x, uint32_t n);  // x = f(x), each element alike wherever it lies

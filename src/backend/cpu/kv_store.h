@@ -41,6 +41,8 @@ class KvStore {
   uint8_t* keys(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
     return page(blocks, layer, head, pos) + pos % block_tokens_ / kPanelRows * layers_[layer].key_panel_bytes;
   }
+  // From `pos` on to the end of its block.
+  uint32_t positions_left(uint32_t pos) const { return block_tokens_ - pos % block_tokens_; }
   // The value of `pos`; those of the rest of its block follow.
   uint8_t* values(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
     const Layer& own = layers_[layer];

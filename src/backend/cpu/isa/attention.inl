@@ -13,29 +13,62 @@ RZ_INLINE F between(uint32_t from, uint32_t to, uint32_t lane) {
   return min(load(kEdges + 32 - to + lane), load(kEdges + 64 - from + lane));
 }
 
-float softmax_piece(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* state) {
-  if (from >= to) {
-    store(scores, zero());
-    store(scores + 16, zero());
-    return 1.0f;
-  }
+// Several rows, so that what waits for one of them can be overtaken by the others.
+template <int kRows>
+RZ_INLINE void softmax_rows(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* states,
+                            float* corrections) {
   const bool is_whole = from == 0 && to == kKvPiece;
-  F s[2];
-  for (uint32_t i = 0; i < 2; ++i) {
-    s[i] = mul(load(scores + 16 * i), set1(scale));
-    if (softcap > 0) s[i] = mul(tanh_of(mul(s[i], set1(1.0f / softcap))), set1(softcap));
-    if (!is_whole) s[i] = min(s[i], between(from, to, 16 * i));
+  F s[kRows][2];
+  float largest[kRows], earlier[16] = {};
+  bool any_grew = false;
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    for (uint32_t i = 0; i < 2; ++i) {
+      s[r][i] = mul(load(scores + kKvPiece * r + 16 * i), set1(scale));
+      if (softcap > 0) s[r][i] = mul(tanh_of(mul(s[r][i], set1(1.0f / softcap))), set1(softcap));
+      if (!is_whole) s[r][i] = min(s[r][i], between(from, to, 16 * i));
+    }
   }
-  const float largest = reduce_max(max(s[0], s[1]));
-  const float new_max = largest > state->max ? largest : state->max;
-  for (uint32_t i = 0; i < 2; ++i) {
-    s[i] = exp_of(sub(s[i], set1(new_max)));
-    if (!is_whole) s[i] = min(s[i], max(between(from, to, 16 * i), zero()));
-    store(scores + 16 * i, s[i]);
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) largest[r] = reduce_max(max(s[r][0], s[r][1]));
+  for (int r = 0; r < kRows; ++r) {
+    if (largest[r] > states[r].max) {
+      earlier[r] = states[r].max - largest[r];
+      states[r].max = largest[r];
+      any_grew = true;
+    }
   }
-  const float correction = new_max == state->max ? 1.0f : reduce_max(exp_of(set1(state->max - new_max)));
-  *state = {new_max, state->sum * correction + reduce(add(s[0], s[1]))};
-  return correction;
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    for (uint32_t i = 0; i < 2; ++i) {
+      s[r][i] = exp_of(sub(s[r][i], set1(states[r].max)));
+      if (!is_whole) s[r][i] = min(s[r][i], max(between(from, to, 16 * i), zero()));
+      store(scores + kKvPiece * r + 16 * i, s[r][i]);
+    }
+  }
+  float factors[16];
+  store(factors, any_grew ? exp_of(load(earlier)) : set1(1.0f));
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    corrections[r] = factors[r];
+    states[r].sum = states[r].sum * factors[r] + reduce(add(s[r][0], s[r][1]));
+  }
+}
+
+void softmax_piece(float* scores, uint32_t n_rows, uint32_t from, uint32_t to, float scale, float softcap,
+                   Softmax* states, float* corrections) {
+  if (from >= to) {
+    for (uint32_t i = 0; i < n_rows * kKvPiece; i += 16) store(scores + i, zero());
+    for (uint32_t r = 0; r < n_rows; ++r) corrections[r] = 1.0f;
+    return;
+  }
+  uint32_t r = 0;
+  for (; r + 4 <= n_rows; r += 4) {
+    softmax_rows<4>(scores + kKvPiece * r, from, to, scale, softcap, states + r, corrections + r);
+  }
+  for (; r < n_rows; ++r) {
+    softmax_rows<1>(scores + kKvPiece * r, from, to, scale, softcap, states + r, corrections + r);
+  }
 }
 
 // How the cache stores a vector, in the order of KvType.
@@ -123,7 +156,7 @@ template <Stored kType, int kRows>
 void add_values_of_rows(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
                         float* sums, size_t stride) {
   constexpr uint32_t kAtOnce = 16 * kValueVectors;
-  for (uint32_t i = 0; i < n; ++i) prefetch(x + i * n_bytes, static_cast<uint32_t>(n_bytes));
+  prefetch(x, static_cast<uint32_t>(n * n_bytes));
   uint32_t c = 0;
   for (; c + kAtOnce <= n_cols; c += kAtOnce) {
     add_columns<kType, kRows, kValueVectors>(x, n_bytes, n, c, 16, weights, sums, stride);

@@ -354,3 +354,65 @@ void unpack(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
     }
   }
 }
+
+// The same of panels of keys, as dot_plain_rows() has it: the very sums of gemm_f32 with tiles that unpack() made.
+template <PanelLayout L, int kRows, int kPanels>
+void score_group_rows(const uint8_t* const* panels, uint32_t n_cols, const float* const* rows, float* y) {
+  static_assert(L.sub == 32);
+  F sums[kRows][kPanels];
+  for (auto& of_row : sums) {
+    for (F& sum : of_row) sum = zero();
+  }
+  for (uint32_t begin = 0; begin < n_cols; begin += kChainCols) {
+    F a[kRows][kPanels];
+    for (auto& of_row : a) {
+      for (F& sum : of_row) sum = zero();
+    }
+    for (uint32_t col = begin; col < n_cols && col < begin + kChainCols; col += 32) {
+      B code[kPanels][8];
+      ScaleMin w[kPanels];
+      for (int p = 0; p < kPanels; ++p) {
+        const size_t at = L.group_at(col / 32);
+        prefetch(panels[p] + at, L.group_bytes());
+        load_codes<L>(panels[p] + at + L.scale_bytes(), code[p]);
+        w[p] = whole_scales<L>(panels[p] + L.header_at(col / 32), panels[p] + at, 0);
+      }
+#pragma GCC unroll 8
+      for (uint32_t j = 0; j < 8; ++j) {
+        F v[4][kPanels];
+        for (int p = 0; p < kPanels; ++p) {
+          v[0][p] = value<L, 0>(code[p][j], w[p]);
+          v[1][p] = value<L, 1>(code[p][j], w[p]);
+          v[2][p] = value<L, 2>(code[p][j], w[p]);
+          v[3][p] = value<L, 3>(code[p][j], w[p]);
+        }
+#pragma GCC unroll 4
+        for (uint32_t k = 0; k < 4; ++k) {
+#pragma GCC unroll 12
+          for (int r = 0; r < kRows; ++r) {
+            const F x = set1(rows[r][col + 4 * j + k]);
+            for (int p = 0; p < kPanels; ++p) a[r][p] = fma(v[k][p], x, a[r][p]);
+          }
+        }
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = add(sums[r][p], a[r][p]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p) store(y + kKvPiece * r + 16 * p, sums[r][p]);
+  }
+}
+
+template <PanelLayout L, int kRows = kDotRows>
+void score_groups(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
+                  uint32_t n_rows, float* y) {
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) return score_groups<L, kRows - 1>(panel0, panel1, n_cols, rows, n_rows, y);
+  }
+  const uint8_t* panels[] = {panel0, panel1};
+  for (int p = 0; p < 2; p += kScorePanels) {
+    score_group_rows<L, kRows, kScorePanels>(panels + p, n_cols, rows, y + 16 * p);
+  }
+}

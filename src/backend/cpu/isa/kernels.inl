@@ -51,6 +51,7 @@ constexpr TypeKernels type_kernels() {
   TypeKernels kernels{};
   if constexpr (Row::kLayout == Layout::kPlain) {
     kernels.dot_plain = dot_plain<Row::kId>;
+    kernels.score = score_plain<Row::kId>;
     kernels.unpack_f32 = unpack_plain<Row::kId>;
 #if defined(RZ_BF16)
     if constexpr (Row::kId != TypeId::kF32) kernels.unpack_bf16 = unpack_plain_bf16<Row::kId>;
@@ -65,6 +66,7 @@ constexpr TypeKernels type_kernels() {
 #endif
     kernels.unpack_codes = unpack_codes<kPanel>;
     kernels.gemm_int8 = gemm_int8<kPanel>;
+    if constexpr (Row::kId == TypeId::kQ8_0 || Row::kId == TypeId::kQ4_0) kernels.score = score_groups<kPanel>;
   }
   return kernels;
 }

@@ -14,33 +14,48 @@ RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
   return mul(load_f8(panel + F8Panel::codes_at(col)), load(F8Panel::scales(panel, col)));
 }
 
-// The very sums of gemm_f32: a generated token's product is a prompt token's. The sums of the next columns can begin
-// before those of the last ones are there.
-template <TypeId kType, int kRows>
-void dot_plain_rows(const uint8_t* panel, uint32_t n_cols, const float* const* rows, float* y) {
-  F sums[kRows];
-  for (F& sum : sums) sum = zero();
+// y[r * stride + 16 * p + i]: the very sums of gemm_f32, since a generated token's product is a prompt token's. The
+// sums of the next columns can begin before those of the last ones are there.
+template <TypeId kType, int kRows, int kPanels>
+void dot_plain_rows(const uint8_t* const* panels, uint32_t n_cols, const float* const* rows, float* y,
+                    uint32_t stride) {
+  F sums[kRows][kPanels];
+  for (auto& of_row : sums) {
+    for (F& sum : of_row) sum = zero();
+  }
   for (uint32_t begin = 0; begin < n_cols; begin += kChainCols) {
-    F a[kRows];
-    for (F& sum : a) sum = zero();
+    F a[kRows][kPanels];
+    for (auto& of_row : a) {
+      for (F& sum : of_row) sum = zero();
+    }
+    const auto add_column = [&](uint32_t c) __attribute__((always_inline)) {
+      F w[kPanels];
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) w[p] = load_plain<kType>(panels[p], c);
+#pragma GCC unroll 12
+      for (int r = 0; r < kRows; ++r) {
+        const F x = set1(rows[r][c]);
+#pragma GCC unroll 2
+        for (int p = 0; p < kPanels; ++p) a[r][p] = fma(w[p], x, a[r][p]);
+      }
+    };
     const uint32_t end = begin + kChainCols < n_cols ? begin + kChainCols : n_cols;
     uint32_t c = begin;
     for (; c + 4 <= end; c += 4) {
-      prefetch(panel + size_t{c} * plain_bytes(kType), 4 * plain_bytes(kType));
-#pragma GCC unroll 4
-      for (uint32_t k = 0; k < 4; ++k) {
-        const F w = load_plain<kType>(panel, c + k);
-#pragma GCC unroll 12
-        for (int r = 0; r < kRows; ++r) a[r] = fma(w, set1(rows[r][c + k]), a[r]);
+      for (int p = 0; p < kPanels; ++p) {
+        prefetch(panels[p] + size_t{c} * plain_bytes(kType), 4 * plain_bytes(kType));
       }
+#pragma GCC unroll 4
+      for (uint32_t k = 0; k < 4; ++k) add_column(c + k);
     }
-    for (; c < end; ++c) {
-      const F w = load_plain<kType>(panel, c);
-      for (int r = 0; r < kRows; ++r) a[r] = fma(w, set1(rows[r][c]), a[r]);
+    for (; c < end; ++c) add_column(c);
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = add(sums[r][p], a[r][p]);
     }
-    for (int r = 0; r < kRows; ++r) sums[r] = add(sums[r], a[r]);
   }
-  for (int r = 0; r < kRows; ++r) store(y + 16 * r, sums[r]);
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p) store(y + size_t{stride} * r + 16 * p, sums[r][p]);
+  }
 }
 
 template <TypeId kType, int kRows = kDotRows>
@@ -48,7 +63,19 @@ void dot_plain(const uint8_t* panel, uint32_t n_cols, const float* const* rows, 
   if constexpr (kRows > 1) {
     if (n_rows < kRows) return dot_plain<kType, kRows - 1>(panel, n_cols, rows, n_rows, y);
   }
-  dot_plain_rows<kType, kRows>(panel, n_cols, rows, y);
+  dot_plain_rows<kType, kRows, 1>(&panel, n_cols, rows, y, 16);
+}
+
+template <TypeId kType, int kRows = kDotRows>
+void score_plain(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
+                 uint32_t n_rows, float* y) {
+  if constexpr (kRows > 1) {
+    if (n_rows < kRows) return score_plain<kType, kRows - 1>(panel0, panel1, n_cols, rows, n_rows, y);
+  }
+  const uint8_t* panels[] = {panel0, panel1};
+  for (int p = 0; p < 2; p += kScorePanels) {
+    dot_plain_rows<kType, kRows, kScorePanels>(panels + p, n_cols, rows, y + 16 * p, kKvPiece);
+  }
 }
 
 template <TypeId kType>

@@ -14,6 +14,7 @@ constexpr int kDirectRows = 8;
 constexpr int kGemmRows = 3;
 constexpr int kInt8Rows = 4;
 constexpr int kInt8Panels = 1;
+constexpr int kScorePanels = 1;
 constexpr int kValueVectors = 1;
 
 inline F zero() {

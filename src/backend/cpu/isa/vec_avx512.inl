@@ -14,6 +14,7 @@ constexpr int kDirectRows = 32;
 constexpr int kGemmRows = 12;
 constexpr int kInt8Rows = 4;
 constexpr int kInt8Panels = 2;
+constexpr int kScorePanels = 2;
 constexpr int kValueVectors = 4;
 
 inline F zero() {
