@@ -22,12 +22,19 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{2048, 2048}, {2048, 8192}, {8192, 2048}, {128256, 2048}};
 
-void multiply(benchmark::State& state, TypeId type, cpu::CpuIsa isa, Shape shape, uint32_t n_tokens,
+struct Step {
+  const char* name;
+  uint32_t n_tokens, n_decode;
+};
+constexpr Step kSteps[] = {{"decode", 1, 1}, {"batch", 16, 16}, {"prefill", 512, 0}};
+
+void multiply(benchmark::State& state, TypeId type, cpu::CpuIsa isa, Shape shape, const Step& step,
               const cpu::Peaks& peaks) {
   auto made = cpu::make_cpu_backend({.isa = isa});
   if (!made.ok()) return state.SkipWithError(made.error().message.c_str());
   Backend& backend = **made;
-  if (!backend.configure({.max_rows = n_tokens, .max_logit_rows = 1}).ok()) return state.SkipWithError("configure");
+  const BackendLimits limits{.max_rows = step.n_tokens, .max_logit_rows = 1};
+  if (!backend.configure(limits).ok()) return state.SkipWithError("configure");
   // One random row, repeated: kernels do the same work whatever the values are.
   std::mt19937 engine(1);
   std::normal_distribution<float> normal;
@@ -49,14 +56,14 @@ void multiply(benchmark::State& state, TypeId type, cpu::CpuIsa isa, Shape shape
   program.add(LinearOp{.out = out, .in = in, .weight = *id});
   const auto compiled = backend.compile(program);
   if (!compiled.ok()) return state.SkipWithError("compile");
-  const std::vector<TokenId> tokens(n_tokens);
-  const std::vector<Pos> positions(n_tokens);
-  const StepBatch batch{tokens, positions, {}, n_tokens == 1 ? 1u : 0u, {}};
+  const std::vector<TokenId> tokens(step.n_tokens);
+  const std::vector<Pos> positions(step.n_tokens);
+  const StepBatch batch{tokens, positions, {}, step.n_decode, {}};
   for (auto _ : state) backend.run(*compiled, batch);
   const double steps = static_cast<double>(state.iterations());
-  const double flops = 2.0 * n_tokens * shape.n_rows * shape.n_cols;
+  const double flops = 2.0 * step.n_tokens * shape.n_rows * shape.n_cols;
   using benchmark::Counter;
-  if (n_tokens == 1) {
+  if (step.n_tokens == 1) {
     state.counters["GB/s"] = Counter(steps * packed_bytes * 1e-9, Counter::kIsRate);
     state.counters["share"] = Counter(steps * packed_bytes * 1e-9 / peaks.read_gb_per_s, Counter::kIsRate);
   } else {
@@ -151,13 +158,12 @@ int main(int argc, char** argv) {
     register_layer_lines(isa);
     for (const TypeTraits& type : all_types()) {
       for (const Shape shape : kShapes) {
-        for (const uint32_t n_tokens : {1u, 512u}) {
-          const std::string name = std::string(n_tokens == 1 ? "decode/" : "prefill/") + level + '/' +
-                                   std::string(type.name) + '/' + std::to_string(shape.n_rows) + 'x' +
-                                   std::to_string(shape.n_cols);
+        for (const Step& step : kSteps) {
+          const std::string name = std::string(step.name) + '/' + level + '/' + std::string(type.name) + '/' +
+                                   std::to_string(shape.n_rows) + 'x' + std::to_string(shape.n_cols);
           const TypeId id = type.id;
           benchmark::RegisterBenchmark(name.c_str(), [=, isa = isa](benchmark::State& state) {
-            multiply(state, id, isa, shape, n_tokens, peaks);
+            multiply(state, id, isa, shape, step, peaks);
           })->UseRealTime();
         }
       }

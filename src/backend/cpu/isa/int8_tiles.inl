@@ -63,9 +63,12 @@ void multiply_code_tiles(const CodeTile* const* tiles, uint32_t n, QuantRows row
     for (int s = 0; s < L.n_subs(); ++s, ++sums) {
       const uint8_t *codes0 = tiles[0]->groups[g].codes[n_vectors * s],
                     *codes1 = tiles[1]->groups[g].codes[n_vectors * s];
-      const bool is_even = (L.n_subs() == 2 ? s : g) % 2 == 0;
-      const auto multiply = is_even ? multiply_code_tile<0, 4> : multiply_code_tile<2, 5>;
-      multiply(rows.at + L.sub * s, rows.row, codes0, codes1, *sums);
+      const int8_t* quants = rows.at + L.sub * s;
+      if ((L.n_subs() == 2 ? s : g) % 2 == 0) {
+        multiply_code_tile<0, 4>(quants, rows.row, codes0, codes1, *sums);
+      } else {
+        multiply_code_tile<2, 5>(quants, rows.row, codes0, codes1, *sums);
+      }
     }
   }
 }
