@@ -37,7 +37,8 @@ std::vector<RowLayout> row_layouts() {
   std::iota(all.begin(), all.end(), 0);
   const std::vector<uint32_t> reversed(all.rbegin(), all.rend());
   const std::vector<uint32_t> first(all.begin(), all.begin() + 7), rest(all.begin() + 7, all.end());
-  return {{all, kTokens}, {all, 0}, {all, 5}, {all, 14}, {reversed, 6}, {first, 0}, {rest, 0}, {first, 7}, {rest, 10}, {rest, 3}};
+  return {{all, kTokens}, {all, 0},  {all, 5},   {all, 14},  {reversed, 6},
+          {first, 0},     {rest, 0}, {first, 7}, {rest, 10}, {rest, 3}};
 }
 
 void expect_rows_to_stand_alone(const BackendUnderTest& backend, const MakeRunner& make) {

@@ -17,9 +17,9 @@ namespace {
 #include "backend/cpu/isa/kernels.inl"
 // clang-format on
 
-// Palette 1 (Intel SDM, LDTILECFG): eight registers of at most 16 rows of 64 bytes. Activations, in 4 and 5, have rows of
-// row_bytes; weights, in 6 and 7, a row for each 4 of these bytes. A thread's configuration lasts. The operand is the
-// whole of it: GCC 12's intrinsic names its first 8 bytes alone, and the compiler may leave the others unwritten.
+// Palette 1 (Intel SDM, LDTILECFG): eight registers of at most 16 rows of 64 bytes. Activations, in 4 and 5, have rows
+// of row_bytes; weights, in 6 and 7, a row for each 4 of these bytes. A thread's configuration lasts. The operand is
+// the whole of it: GCC 12's intrinsic names its first 8 bytes alone, and the compiler may leave the others unwritten.
 inline void tile_configure(uint32_t row_bytes) {
   struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
