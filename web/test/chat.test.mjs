@@ -4,7 +4,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { answered, ask, lastAnswer, openPage, send } from './browser.mjs';
+import { answered, ask, eventually, lastAnswer, openPage, send } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
@@ -126,9 +126,12 @@ test('unsent text stays with its chat, over a reload too', async (t) => {
   await page.locator('.sidebar li a').click();
   await lastAnswer(page).waitFor();
   assert.equal(await composer(page).inputValue(), 'half a thou');
-  await composer(page).press('Enter');
-  await page.waitForFunction((field) => field.value === '', await composer(page).elementHandle());
+  // Enter belongs to what has the focus, and the answer before this one is there already.
+  await eventually(() => composer(page).evaluate((field) => field === document.activeElement), 'no focus');
+  await page.keyboard.press('Enter');
+  await eventually(async () => (await composer(page).inputValue()) === '', 'nothing was sent');
   await answered(page);
+  assert.equal(await composer(page).inputValue(), '');
 });
 
 test('versions of a turn are always counted', async (t) => {

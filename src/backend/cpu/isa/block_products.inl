@@ -360,14 +360,10 @@ template <PanelLayout L, int kRows, int kPanels>
 void score_group_rows(const uint8_t* const* panels, uint32_t n_cols, const float* const* rows, float* y) {
   static_assert(L.sub == 32);
   F sums[kRows][kPanels];
-  for (auto& of_row : sums) {
-    for (F& sum : of_row) sum = zero();
-  }
+  clear(sums);
   for (uint32_t begin = 0; begin < n_cols; begin += kChainCols) {
     F a[kRows][kPanels];
-    for (auto& of_row : a) {
-      for (F& sum : of_row) sum = zero();
-    }
+    clear(a);
     for (uint32_t col = begin; col < n_cols && col < begin + kChainCols; col += 32) {
       B code[kPanels][8];
       ScaleMin w[kPanels];
@@ -396,13 +392,9 @@ void score_group_rows(const uint8_t* const* panels, uint32_t n_cols, const float
         }
       }
     }
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPanels; ++p) sums[r][p] = add(sums[r][p], a[r][p]);
-    }
+    add_to(sums, a);
   }
-  for (int r = 0; r < kRows; ++r) {
-    for (int p = 0; p < kPanels; ++p) store(y + kKvPiece * r + 16 * p, sums[r][p]);
-  }
+  store_rows(y, kKvPiece, sums);
 }
 
 template <PanelLayout L, int kRows = kDotRows>

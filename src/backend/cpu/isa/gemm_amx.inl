@@ -67,8 +67,9 @@ inline void multiply_tiles(const Bf16Tiles& tiles, uint32_t n, const uint8_t* ro
   multiply(tiles, n, rows, places, acc, first);
 }
 
-inline bool are_evenly_spaced(const void* const* rows, uint32_t n_rows) {
-  const auto at = [&](uint32_t i) { return static_cast<const uint8_t*>(rows[i]); };
+template <class Row>
+bool are_evenly_spaced(const Row* const* rows, uint32_t n_rows) {
+  const auto at = [&](uint32_t i) { return reinterpret_cast<const uint8_t*>(rows[i]); };
   for (uint32_t i = 2; i < n_rows; ++i) {
     if (at(i) - at(i - 1) != at(1) - at(0)) return false;
   }

@@ -24,11 +24,9 @@ struct QuantRows {
 // As they are prepared where they are 16 evenly spaced rows, else copied to `gathered` [kTileCols / 32][16][32], the
 // last row in place of those that are missing.
 inline QuantRows quant_rows(const ActGroup* const* rows, uint32_t n_rows, uint32_t n_groups, int8_t* gathered) {
-  const auto at = [&](uint32_t i) { return reinterpret_cast<const int8_t*>(rows[i]); };
-  const ptrdiff_t step = at(1) - at(0);
-  bool are_even = n_rows == kTileRows && step > 0;
-  for (uint32_t i = 2; are_even && i < n_rows; ++i) are_even = at(i) - at(i - 1) == step;
-  if (are_even) return {rows[0]->quants, static_cast<size_t>(step), sizeof(ActGroup)};
+  if (n_rows == kTileRows && are_evenly_spaced(rows, n_rows)) {
+    return {rows[0]->quants, static_cast<size_t>(rows[1]->quants - rows[0]->quants), sizeof(ActGroup)};
+  }
   for (uint32_t g = 0; g < n_groups; ++g) {
     for (uint32_t i = 0; i < kTileRows; ++i) {
       const ActGroup& group = rows[i < n_rows ? i : n_rows - 1][g];

@@ -26,6 +26,26 @@ constexpr RaisedLevels raised(CodeLevels levels, int offset) {
 template <Codes kCodes, int kOffset>
 constexpr RaisedLevels kRaisedLevels = raised(levels_of(kCodes), kOffset);
 
+// Sums of rows with panels, in registers: cleared, added to others, and stored as y[r * stride + 16 * p + i].
+template <int kRows, int kPanels>
+RZ_INLINE void clear(F (&sums)[kRows][kPanels]) {
+  for (auto& of_row : sums) {
+    for (F& sum : of_row) sum = zero();
+  }
+}
+template <int kRows, int kPanels>
+RZ_INLINE void add_to(F (&sums)[kRows][kPanels], const F (&a)[kRows][kPanels]) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = add(sums[r][p], a[r][p]);
+  }
+}
+template <int kRows, int kPanels>
+RZ_INLINE void store_rows(float* y, uint32_t stride, const F (&sums)[kRows][kPanels]) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p) store(y + size_t{stride} * r + 16 * p, sums[r][p]);
+  }
+}
+
 // The first n < 16 elements, followed by zeros.
 inline F load_tail(const float* p, uint32_t n) {
   float lanes[16] = {};

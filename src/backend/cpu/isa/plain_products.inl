@@ -20,14 +20,10 @@ template <TypeId kType, int kRows, int kPanels>
 void dot_plain_rows(const uint8_t* const* panels, uint32_t n_cols, const float* const* rows, float* y,
                     uint32_t stride) {
   F sums[kRows][kPanels];
-  for (auto& of_row : sums) {
-    for (F& sum : of_row) sum = zero();
-  }
+  clear(sums);
   for (uint32_t begin = 0; begin < n_cols; begin += kChainCols) {
     F a[kRows][kPanels];
-    for (auto& of_row : a) {
-      for (F& sum : of_row) sum = zero();
-    }
+    clear(a);
     const auto add_column = [&](uint32_t c) __attribute__((always_inline)) {
       F w[kPanels];
 #pragma GCC unroll 2
@@ -49,13 +45,9 @@ void dot_plain_rows(const uint8_t* const* panels, uint32_t n_cols, const float* 
       for (uint32_t k = 0; k < 4; ++k) add_column(c + k);
     }
     for (; c < end; ++c) add_column(c);
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPanels; ++p) sums[r][p] = add(sums[r][p], a[r][p]);
-    }
+    add_to(sums, a);
   }
-  for (int r = 0; r < kRows; ++r) {
-    for (int p = 0; p < kPanels; ++p) store(y + size_t{stride} * r + 16 * p, sums[r][p]);
-  }
+  store_rows(y, stride, sums);
 }
 
 template <TypeId kType, int kRows = kDotRows>
