@@ -327,6 +327,23 @@ TEST_P(AttentionDeterminism, OfSeveralDecodeRowsOfOneSequence) {
   }
 }
 
+TEST_P(AttentionDeterminism, OfMoreKvHeadsThanAThreadTakesAtOnce) {
+  constexpr uint32_t kFar = 603;
+  const auto& [backend, kv_type] = GetParam();
+  const auto attend = [&](uint32_t n_threads, uint32_t n_decode) {
+    AttentionRig rig(*backend.make(n_threads), {32, 12, 6, 0, 3.0f, kv_type}, 37);
+    rig.store_history(1, kFar);
+    return rig.attend({{1, kFar, 1}}, n_decode);
+  };
+  const auto alone = attend(1, 1);
+  for (uint32_t n_threads = 2; n_threads <= backend.max_threads; ++n_threads) {
+    EXPECT_TRUE(same_bytes(attend(n_threads, 1), alone)) << n_threads << " threads";
+  }
+  if ((*backend.make(1))->info().phases_agree) {
+    EXPECT_TRUE(same_bytes(attend(1, 0), alone)) << "as a prompt's row";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Operations, AttentionDeterminism,
                          testing::Combine(testing::ValuesIn(backends_under_test()),
                                           testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0,

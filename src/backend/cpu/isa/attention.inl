@@ -82,6 +82,14 @@ RZ_INLINE F nibble_columns(const uint8_t* block, bool high) {
   return mul(sub(load_u8(packed), set1(8.0f)), set1_f16(block));
 }
 
+// Bytes of n columns; of block types, of the blocks that they begin.
+template <Stored kType>
+constexpr uint32_t value_bytes(uint32_t n) {
+  if (kType == Stored::kQ8_0) return (n + 31) / 32 * 34;
+  if (kType == Stored::kQ4_0) return (n + 31) / 32 * 18;
+  return n * (kType == Stored::kF32 ? 4 : kType == Stored::kF8 ? 1 : 2);
+}
+
 // Columns [col, col + n) of a vector, n <= 16, followed by zeros. Q8_0: an F16 scale and 32 int8 quants a block. Of
 // block types whole blocks only.
 template <Stored kType>
@@ -91,11 +99,10 @@ RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
     return mul(load_i8(block + 2 + col % 32), set1_f16(block));
   }
   if constexpr (kType == Stored::kQ4_0) return nibble_columns(x + col / 32 * 18, col % 32 >= 16);
-  constexpr uint32_t n_bytes = kType == Stored::kF32 ? 4 : kType == Stored::kF8 ? 1 : 2;
   alignas(64) uint8_t tail[64] = {};
-  const uint8_t* from = x + col * n_bytes;
+  const uint8_t* from = x + value_bytes<kType>(col);
   if (n < 16) {
-    for (uint32_t i = 0; i < n * n_bytes; ++i) tail[i] = from[i];
+    for (uint32_t i = 0; i < value_bytes<kType>(n); ++i) tail[i] = from[i];
     from = tail;
   }
   if constexpr (kType == Stored::kF32) return load(reinterpret_cast<const float*>(from));
@@ -133,6 +140,7 @@ RZ_INLINE void add_columns(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_
     for (int v = 0; v < kVectors; ++v) a[r][v] = load(at(r, v));
   }
   for (uint32_t i = 0; i < n; ++i) {
+    prefetch(x + i * n_bytes + value_bytes<kType>(col), value_bytes<kType>(16 * kVectors));
     F values[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
@@ -156,7 +164,6 @@ template <Stored kType, int kRows>
 void add_values_of_rows(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, const float* const* weights,
                         float* sums, size_t stride) {
   constexpr uint32_t kAtOnce = 16 * kValueVectors;
-  prefetch(x, static_cast<uint32_t>(n * n_bytes));
   uint32_t c = 0;
   for (; c + kAtOnce <= n_cols; c += kAtOnce) {
     add_columns<kType, kRows, kValueVectors>(x, n_bytes, n, c, 16, weights, sums, stride);
