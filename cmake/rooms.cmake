@@ -14,9 +14,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND RZ_WARNINGS -Wno-restrict)
 endif()
 
-# Of files that are written for AVX-512. GCC 12's own intrinsics read a variable on purpose before it is set (GCC bug
-# 105593).
-set(RZ_AVX512_FLAGS -Wno-uninitialized -Wno-maybe-uninitialized -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni)
+# Of files that are written for AVX-512.
+set(RZ_AVX512_FLAGS -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12's own intrinsics read a variable on purpose before it is set (GCC bug 105593).
+  list(APPEND RZ_AVX512_FLAGS -Wno-uninitialized -Wno-maybe-uninitialized)
+endif()
 
 add_library(rz_options INTERFACE)
 target_compile_options(rz_options INTERFACE ${RZ_WARNINGS})

@@ -53,15 +53,17 @@ constexpr size_t kPageBytes = 4096;
 // A file of `n_pages` pages of 'x', mapped.
 class AFileThatChanges : public testing::Test {
  protected:
-  ~AFileThatChanges() override {
-    std::filesystem::remove(path_);
-    std::filesystem::remove(other_path_);
-  }
+  ~AFileThatChanges() override { remove_files(); }
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 
   MappedFile open(size_t n_pages) {
     path_ = write_file("rz_changes", std::string(n_pages * kPageBytes, 'x'));
     return std::move(MappedFile::open(path_)).value();
+  }
+  // A process that is to die has files of its own.
+  void remove_files() const {
+    std::filesystem::remove(path_);
+    std::filesystem::remove(other_path_);
   }
   static size_t n_letters(const MappedFile& file) {
     return static_cast<size_t>(std::ranges::count(file.bytes(), std::byte{'x'}));
@@ -112,11 +114,12 @@ TEST_F(AFileThatChanges, ReadsOfOtherMapsStillEndTheProcess) {
     std::FILE* own = std::fopen(path_.c_str(), "re");
     const void* map = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_PRIVATE, ::fileno(own), 0);
     std::filesystem::resize_file(path_, 0);
+    remove_files();
     const int read = n_letters(file) == 0 ? *static_cast<const volatile char*>(map) : 1;
     std::_Exit(read);
   };
   EXPECT_DEATH(read_a_map_of_ones_own(), "");
-  EXPECT_DEATH((open(2), std::raise(SIGBUS)), "");
+  EXPECT_DEATH((open(2), remove_files(), std::raise(SIGBUS)), "");
 }
 
 TEST_F(AFileThatChanges, LeavesOtherFaultsToTheHandlerBefore) {
@@ -124,6 +127,7 @@ TEST_F(AFileThatChanges, LeavesOtherFaultsToTheHandlerBefore) {
     std::signal(SIGBUS, [](int) { std::_Exit(7); });
     const MappedFile file = open(2);
     std::filesystem::resize_file(path_, 0);
+    remove_files();
     if (n_letters(file) == 0) std::raise(SIGBUS);
   };
   EXPECT_EXIT(fail_with_a_handler(), testing::ExitedWithCode(7), "");

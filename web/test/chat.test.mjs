@@ -1,6 +1,6 @@
 // What a person does at the page beyond asking, against scripted answers.
 import assert from 'node:assert/strict';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -14,6 +14,7 @@ const composer = (page) => page.getByLabel('Message', { exact: true });
 
 async function files(t, contents) {
   const folder = await mkdtemp(join(tmpdir(), 'realizar-files-'));
+  t.after(() => rm(folder, { recursive: true }));
   const paths = Object.entries(contents).map(([name, text]) => [join(folder, name), text]);
   await Promise.all(paths.map(([path, text]) => writeFile(path, text)));
   return paths.map(([path]) => path);

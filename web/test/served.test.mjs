@@ -1,6 +1,6 @@
 // The page as the real server serves it: served.test.mjs REALIZAR.
 import assert from 'node:assert/strict';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -74,6 +74,7 @@ test('knows the toy, what it takes by default, and continues its answer', async 
 
 test('works with an API key', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'realizar-page-'));
+  t.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'keys'), 'secret-key\n');
   const locked = await serve('--api-keys', join(folder, 'keys'));
   t.after(() => locked.stop());
