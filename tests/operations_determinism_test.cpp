@@ -329,9 +329,9 @@ TEST_P(AttentionDeterminism, OfSeveralDecodeRowsOfOneSequence) {
 
 TEST_P(AttentionDeterminism, OfMoreKvHeadsThanAThreadTakesAtOnce) {
   constexpr uint32_t kFar = 603;
-  const auto& [backend, kv_type] = GetParam();
+  const BackendUnderTest& backend = std::get<0>(GetParam());
   const auto attend = [&](uint32_t n_threads, uint32_t n_decode) {
-    AttentionRig rig(*backend.make(n_threads), {32, 12, 6, 0, 3.0f, kv_type}, 37);
+    AttentionRig rig(*backend.make(n_threads), {32, 12, 6, 0, 3.0f, std::get<1>(GetParam())}, 37);
     rig.store_history(1, kFar);
     return rig.attend({{1, kFar, 1}}, n_decode);
   };
