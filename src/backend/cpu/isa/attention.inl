@@ -95,10 +95,12 @@ constexpr uint32_t value_bytes(uint32_t n) {
 template <Stored kType>
 RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
   if constexpr (kType == Stored::kQ8_0) {
-    const uint8_t* block = x + col / 32 * 34;
+    const uint8_t* block = x + value_bytes<kType>(col / 32 * 32);
     return mul(load_i8(block + 2 + col % 32), set1_f16(block));
   }
-  if constexpr (kType == Stored::kQ4_0) return nibble_columns(x + col / 32 * 18, col % 32 >= 16);
+  if constexpr (kType == Stored::kQ4_0) {
+    return nibble_columns(x + value_bytes<kType>(col / 32 * 32), col % 32 >= 16);
+  }
   alignas(64) uint8_t tail[64] = {};
   const uint8_t* from = x + value_bytes<kType>(col);
   if (n < 16) {
