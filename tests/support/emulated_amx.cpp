@@ -22,6 +22,8 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kEmulatedAmxKernels = make_amx_table("AMX BF16, emulated");
+void put_emulated_amx(KernelTable& table) {
+  put_tile_kernels(table);
+}
 
 }  // namespace realizar::cpu

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "backend/cpu/kernel_choice.h"
+#include "backend/cpu/levels.h"
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/panels.h"
 #include "backend/cpu/peaks.h"
@@ -106,10 +107,10 @@ TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
   const auto m = pack_panels({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
   std::vector<float> wide(size_t{kCols} * kPanelRows);
-  kernels_of(kAmxKernels, type.id).unpack_f32(m->data, 0, kCols, wide.data());
+  kernels_of(amx_kernels(), type.id).unpack_f32(m->data, 0, kCols, wide.data());
   std::vector<uint16_t> tile(wide.size()), expected(wide.size());
-  kernels_of(kAmxKernels, type.id).unpack_bf16(m->data, 0, kCols, tile.data());
-  kAmxKernels.to_bf16(wide.data(), static_cast<uint32_t>(wide.size()), expected.data(), kTileDepth);
+  kernels_of(amx_kernels(), type.id).unpack_bf16(m->data, 0, kCols, tile.data());
+  amx_kernels().to_bf16(wide.data(), static_cast<uint32_t>(wide.size()), expected.data(), kTileDepth);
   for (uint32_t c = 0; c < kCols; ++c) {
     for (uint32_t i = 0; i < kPanelRows; ++i) {
       const float value = wide[c * kPanelRows + i];
@@ -131,11 +132,11 @@ TEST(PlainTypes, Bf16TilesAreTheHalvesOfTheValues) {
     Arena arena;
     const auto m = pack_panels({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
     ASSERT_TRUE(m.ok());
-    const TypeKernels& kernels = kernels_of(kAmxKernels, type.id);
+    const TypeKernels& kernels = kernels_of(amx_kernels(), type.id);
     std::vector<float> wide(kSize);
     kernels.unpack_f32(m->data, kFrom, kCols - kFrom, wide.data());
     std::vector<uint16_t> expected(2 * kSize), halves(2 * kSize);
-    kAmxKernels.split_tile(wide.data(), kCols - kFrom, expected.data(), expected.data() + kSize);
+    amx_kernels().split_tile(wide.data(), kCols - kFrom, expected.data(), expected.data() + kSize);
     kernels.unpack_bf16(m->data, kFrom, kCols - kFrom, halves.data());
     EXPECT_EQ(halves, expected) << type.name;  // those of bf16 are whole: their second halves are zeros
   }
@@ -299,6 +300,30 @@ INSTANTIATE_TEST_SUITE_P(Types, StoredTypes, testing::ValuesIn(types_of({Layout:
                          [](const auto& test) { return std::string(test.param.name); });
 INSTANTIATE_TEST_SUITE_P(Types, CpuTypes, testing::ValuesIn(all_types().begin(), all_types().end()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// A level is put together from parts, none of which may be missing.
+TEST(CpuLevels, HaveEveryKernelThatTheirTypesNeed) {
+  for (const CpuIsa isa : kCpuIsas) {
+    const KernelTable* table = kernels_for(isa);
+    if (table == nullptr) continue;
+    SCOPED_TRACE(table->name);
+    EXPECT_TRUE(table->gemm_f32 && table->gemm_f32_chain && table->quantize && table->softmax_piece && table->map);
+    EXPECT_TRUE(table->dot_f32 && table->sum && table->axpy && table->scale && table->mul_add);
+    EXPECT_TRUE(table->delta_row && table->wkv_row && table->scan_rows);
+    EXPECT_TRUE(table->peak_read && table->peak_fma && table->peak_int8);
+    EXPECT_EQ(std::ranges::count(table->load_values, nullptr) + std::ranges::count(table->add_values, nullptr), 0);
+    for (const TypeTraits& type : all_types()) {
+      SCOPED_TRACE(type.name);
+      const TypeKernels& kernels = kernels_of(*table, type.id);
+      EXPECT_EQ(kernels.unpack_f32 != nullptr, type.layout != Layout::kStored);
+      EXPECT_EQ(kernels.dot_plain != nullptr && kernels.score != nullptr, type.layout == Layout::kPlain);
+      EXPECT_EQ(kernels.dot && kernels.unpack_codes && kernels.gemm_int8, type.layout == Layout::kGroups);
+      if (table->has_bf16() && type.layout != Layout::kStored && type.id != TypeId::kF32) {
+        EXPECT_NE(kernels.unpack_bf16, nullptr);
+      }
+    }
+  }
+}
 
 TEST(CpuMaps, StayWithinTheirStatedErrors) {
   for (const CpuIsa isa : kCpuIsas) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/cpu/levels.h"
 #include "backend/cpu/matmul.h"
 #include "base/check.h"
 #include "base/cpu_features.h"
@@ -122,16 +123,16 @@ const KernelTable* kernels_for(CpuIsa isa) {
   const bool any = isa == CpuIsa::kAuto;
 #if defined(__x86_64__)
   const CpuFeatures has = cpu_features();
-  if (has.amx && (any || isa == CpuIsa::kAmx)) return &kAmxKernels;
-  if (has.avx512 && (any || isa == CpuIsa::kAvx512)) return &kAvx512Kernels;
-  if (has.avx_vnni && (any || isa == CpuIsa::kAvxVnni)) return &kAvxVnniKernels;
-  if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &kAvx2Kernels;
+  if (has.amx && (any || isa == CpuIsa::kAmx)) return &amx_kernels();
+  if (has.avx512 && (any || isa == CpuIsa::kAvx512)) return &avx512_kernels();
+  if (has.avx_vnni && (any || isa == CpuIsa::kAvxVnni)) return &avx_vnni_kernels();
+  if (has.avx2 && (any || isa == CpuIsa::kAvx2)) return &avx2_kernels();
 #elif defined(__aarch64__)
-  if (cpu_features().i8mm && (any || isa == CpuIsa::kI8mm)) return &kI8mmKernels;
-  if (cpu_features().dotprod && (any || isa == CpuIsa::kDotprod)) return &kDotprodKernels;
-  if (any || isa == CpuIsa::kNeon) return &kNeonKernels;
+  if (cpu_features().i8mm && (any || isa == CpuIsa::kI8mm)) return &i8mm_kernels();
+  if (cpu_features().dotprod && (any || isa == CpuIsa::kDotprod)) return &dotprod_kernels();
+  if (any || isa == CpuIsa::kNeon) return &neon_kernels();
 #endif
-  return any || isa == CpuIsa::kPortable ? &kPortableKernels : nullptr;
+  return any || isa == CpuIsa::kPortable ? &portable_kernels() : nullptr;
 }
 
 const char* to_string(CpuIsa isa) {

@@ -16,8 +16,9 @@ inline constexpr uint32_t kTileCols = 256;    // columns whose sums are made bef
 inline constexpr uint32_t kMaxDotRows = 12;   // the most that a level has of dot_rows
 inline constexpr uint32_t kMaxValueRows = 4;  // rows that one pass over values serves
 inline constexpr uint32_t kMaxGemmRows = 32;
-inline constexpr uint32_t kTileDepth = 32;  // columns that a bf16 product takes at a time
-inline constexpr uint32_t kTileRows = 16;   // rows of activations in one of its tiles
+inline constexpr uint32_t kTileDepth = 32;        // columns that a bf16 product takes at a time
+inline constexpr uint32_t kTileRows = 16;         // rows of activations in one of its tiles
+inline constexpr uint32_t kMinInt8TileRows = 11;  // fewer rows take vector instructions no longer than a tile
 inline constexpr uint32_t kBf16TileRowBytes = 2 * kTileDepth;
 inline constexpr size_t kRowTileBytes = size_t{kTileRows} * kBf16TileRowBytes;
 inline constexpr size_t kRowBlockBytes =
@@ -75,9 +76,9 @@ struct TypeKernels {
   // Groups alone: to a CodeTile, a byte a code and F32 scales; n <= kTileCols, of which col is a multiple.
   UnpackFn unpack_codes;
   GemmInt8Fn gemm_int8;  // of groups alone
-  // Columns that gemm_int8 takes at a time where it multiplies in tile registers, which must be configured for rows of
-  // so many bytes; else 0.
-  uint32_t int8_tile_cols;
+  // The same sums in tile registers, for kMinInt8TileRows to kTileRows rows; null where there are none.
+  GemmInt8Fn gemm_int8_tiles;
+  uint32_t int8_tile_cols;  // what tile registers must be configured for then: the bytes of a row
 };
 
 inline constexpr uint32_t kDeltaCols = 32;  // columns of a state that a delta_row takes at most
@@ -197,13 +198,19 @@ struct KernelTable {
   bool has_bf16() const { return gemm_bf16 != nullptr; }
 };
 
-extern const KernelTable kPortableKernels;
-extern const KernelTable kAvx2Kernels;
-extern const KernelTable kAvxVnniKernels;
-extern const KernelTable kAvx512Kernels;
-extern const KernelTable kAmxKernels;
-extern const KernelTable kNeonKernels;
-extern const KernelTable kDotprodKernels;
-extern const KernelTable kI8mmKernels;
+// The kernels of a level, put into a table. A level that has all of them is compiled in four parts, side by side: part
+// 0 has all but the products of block types, the others have those, each for some types (part_of() in isa/kernels.inl).
+template <int kPart>
+void put_portable(KernelTable& table);
+template <int kPart>
+void put_avx2(KernelTable& table);
+void put_avx_vnni(KernelTable& table);  // over AVX2's
+template <int kPart>
+void put_avx512(KernelTable& table);
+void put_amx(KernelTable& table);  // over AVX-512's
+template <int kPart>
+void put_neon(KernelTable& table);
+void put_dotprod(KernelTable& table);  // over NEON's
+void put_i8mm(KernelTable& table);     // over NEON's
 
 }  // namespace realizar::cpu

@@ -104,19 +104,21 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
                    const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc, std::byte* tile) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
   std::byte* tile1 = panel1 != nullptr ? tile + kTileBytes / 2 : tile;
-  if (of_type.int8_tile_cols > 0) kernels.configure_tiles(of_type.int8_tile_cols);
+  if (of_type.gemm_int8_tiles != nullptr) kernels.configure_tiles(of_type.int8_tile_cols);
   for (uint32_t c = 0; c < m.n_cols; c += kTileCols) {
     const uint32_t n = std::min(kTileCols, m.n_cols - c);
     of_type.unpack_codes(panel0, c, n, tile);
     if (panel1 != nullptr) of_type.unpack_codes(panel1, c, n, tile1);
-    for (uint32_t i = 0; i < n_rows; i += kMaxGemmRows) {
-      const uint32_t n_now = std::min(kMaxGemmRows, n_rows - i);
+    for (uint32_t i = 0, n_now = 0; i < n_rows; i += n_now) {
+      const bool by_tiles = of_type.gemm_int8_tiles != nullptr && n_rows - i >= kMinInt8TileRows;
+      n_now = std::min(by_tiles ? kTileRows : kMaxGemmRows, n_rows - i);
       const ActGroup* rows[kMaxGemmRows];
       for (uint32_t r = 0; r < n_now; ++r) rows[r] = in.prepared->groups(list[i + r]) + c / kGroupCols;
-      of_type.gemm_int8(tile, tile1, n, rows, n_now, acc + size_t{i} * kPairRows, c == 0);
+      const GemmInt8Fn gemm = by_tiles ? of_type.gemm_int8_tiles : of_type.gemm_int8;
+      gemm(tile, tile1, n, rows, n_now, acc + size_t{i} * kPairRows, c == 0);
     }
   }
-  if (of_type.int8_tile_cols > 0) kernels.configure_tiles(kBf16TileRowBytes);
+  if (of_type.gemm_int8_tiles != nullptr) kernels.configure_tiles(kBf16TileRowBytes);
 }
 
 // Columns [col, col + n) of a panel of a stored type as an F32 tile.

@@ -63,6 +63,8 @@ inline void tile_dot_int8() {
 
 }  // namespace
 
-extern const KernelTable kAmxKernels = make_amx_table("AMX BF16, AVX-512 VNNI");
+void put_amx(KernelTable& table) {
+  put_tile_kernels(table);
+}
 
 }  // namespace realizar::cpu

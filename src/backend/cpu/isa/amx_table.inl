@@ -1,22 +1,25 @@
 template <class Row>
-constexpr void use_int8_tiles(TypeKernels& kernels) {
+void put_tiles_of_type(TypeKernels& kernels) {
+  if constexpr (Row::kLayout == Layout::kPlain && Row::kId != TypeId::kF32) {
+    kernels.unpack_bf16 = unpack_plain_bf16<Row::kId>;
+  }
   if constexpr (Row::kLayout == Layout::kGroups) {
     constexpr PanelLayout kPanel{Row::kForm};
-    kernels.gemm_int8 = gemm_int8_tiles<kPanel>;
+    kernels.unpack_bf16 = unpack<kPanel, true>;
+    kernels.gemm_int8_tiles = gemm_int8_tiles<kPanel>;
     kernels.int8_tile_cols = kPanel.sub;
   }
 }
 
 template <class... Rows>
-constexpr void put_int8_tiles(TypeKernels* types, TypeList<Rows...>) {
-  (use_int8_tiles<Rows>(*types++), ...);
+void put_tiles_of_types(TypeKernels* types, TypeList<Rows...>) {
+  (put_tiles_of_type<Rows>(*types++), ...);
 }
 
-// What AMX adds to AVX-512's table.
-constexpr KernelTable make_amx_table(const char* name) {
-  KernelTable table = make_table(name, name);
+// Kernels that AMX adds to AVX-512's table.
+inline void put_tile_kernels(KernelTable& table) {
+  put_tiles_of_types(table.types, TypeRows{});
   table.direct_rows = kDotRows;  // a tile's 16 rows take as long as some 11 of VNNI do
-  put_int8_tiles(table.types, TypeRows{});
   table.gemm_bf16_rows = kAmxRows;
   table.gemm_bf16 = gemm_bf16_amx;
   table.gemm_row_tiles = gemm_row_tiles_amx;
@@ -25,5 +28,4 @@ constexpr KernelTable make_amx_table(const char* name) {
   table.split_bf16 = split_bf16;
   table.split_tile = split_tile;
   table.peak_bf16 = peak_bf16_amx;
-  return table;
 }

@@ -16,6 +16,9 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kAvx2Kernels = make_table("AVX2", "x86 FMA, int8");
+template <>
+void put_avx2<RZ_PART>(KernelTable& table) {
+  put_part<RZ_PART>(table);
+}
 
 }  // namespace realizar::cpu

@@ -16,6 +16,9 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kAvx512Kernels = make_table("AVX-512 VNNI", "x86 FMA, int8");
+template <>
+void put_avx512<RZ_PART>(KernelTable& table) {
+  put_part<RZ_PART>(table);
+}
 
 }  // namespace realizar::cpu

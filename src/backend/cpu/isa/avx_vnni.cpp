@@ -18,6 +18,8 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kAvxVnniKernels = make_table("AVX2 VNNI", "x86 FMA, int8");
+void put_avx_vnni(KernelTable& table) {
+  put_int8_kernels(table);
+}
 
 }  // namespace realizar::cpu

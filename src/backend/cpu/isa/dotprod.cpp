@@ -16,6 +16,8 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kDotprodKernels = make_table("NEON dotprod", "NEON dotprod");
+void put_dotprod(KernelTable& table) {
+  put_int8_kernels(table);
+}
 
 }  // namespace realizar::cpu

@@ -16,6 +16,8 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kI8mmKernels = make_table("NEON i8mm", "NEON i8mm");
+void put_i8mm(KernelTable& table) {
+  put_int8_kernels(table);
+}
 
 }  // namespace realizar::cpu

@@ -3,8 +3,6 @@
 // or 2 and 3: sums of 16 rows for both panels; 4 or 5: activations; 6 and 7: codes, which lie in a CodeTile as the
 // product wants them, four columns of each of 16 outputs a row.
 
-constexpr uint32_t kMinInt8TileRows = 11;  // fewer take VNNI no longer
-
 struct alignas(64) SeedRow {
   int32_t sums[16];
 };
@@ -85,19 +83,14 @@ struct TileDots {
   }
 };
 
-// As GemmInt8Fn.
+// As GemmInt8Fn, for kMinInt8TileRows to kTileRows rows.
 template <PanelLayout L>
 void gemm_int8_tiles(const void* tile0, const void* tile1, uint32_t n, const ActGroup* const* rows, uint32_t n_rows,
                      float* acc, bool first) {
   static_assert(kInt8Panels == 2 && kPartSeed != 0);
   const CodeTile* tiles[] = {static_cast<const CodeTile*>(tile0), static_cast<const CodeTile*>(tile1)};
-  uint32_t r = 0;
-  for (uint32_t n_now = 0; n_rows - r >= kMinInt8TileRows; r += n_now) {
-    n_now = n_rows - r < kTileRows ? n_rows - r : kTileRows;
-    alignas(64) int8_t gathered[kTileRows * kTileCols];
-    alignas(64) TileSums sums[kTileCols / 32 * L.n_subs()];
-    multiply_code_tiles<L>(tiles, n, quant_rows(rows + r, n_now, n / 32, gathered), sums);
-    gemm_int8_panels<L>(tiles, n, rows + r, n_now, TileDots{sums[0][0][0]}, acc + 32 * r, first);
-  }
-  if (r < n_rows) gemm_int8<L>(tile0, tile1, n, rows + r, n_rows - r, acc + 32 * r, first);
+  alignas(64) int8_t gathered[kTileRows * kTileCols];
+  alignas(64) TileSums sums[kTileCols / 32 * L.n_subs()];
+  multiply_code_tiles<L>(tiles, n, quant_rows(rows, n_rows, n / 32, gathered), sums);
+  gemm_int8_panels<L>(tiles, n, rows, n_rows, TileDots{sums[0][0][0]}, acc, first);
 }

@@ -65,92 +65,101 @@ inline F load_tail(const float* p, uint32_t n) {
 #include "backend/cpu/isa/peaks.inl"
 // clang-format on
 
-// What the layout of a type runs. Unpacking to bf16 is for levels with tiles of it.
+// The part of a level (kernels.h) that has a type's products. Types of one form are in one part, which makes them once.
 template <class Row>
-constexpr TypeKernels type_kernels() {
-  TypeKernels kernels{};
-  if constexpr (Row::kLayout == Layout::kPlain) {
-    kernels.dot_plain = dot_plain<Row::kId>;
-    kernels.score = score_plain<Row::kId>;
-    kernels.unpack_f32 = unpack_plain<Row::kId>;
-#if defined(RZ_BF16)
-    if constexpr (Row::kId != TypeId::kF32) kernels.unpack_bf16 = unpack_plain_bf16<Row::kId>;
-#endif
-  }
-  if constexpr (Row::kLayout == Layout::kGroups) {
-    constexpr PanelLayout kPanel{Row::kForm};
-    kernels.dot = dot<kPanel>;
-    kernels.unpack_f32 = unpack<kPanel, false>;
-#if defined(RZ_BF16)
-    kernels.unpack_bf16 = unpack<kPanel, true>;
-#endif
-    kernels.unpack_codes = unpack_codes<kPanel>;
-    kernels.gemm_int8 = gemm_int8<kPanel>;
-    if constexpr (Row::kId == TypeId::kQ8_0 || Row::kId == TypeId::kQ4_0) kernels.score = score_groups<kPanel>;
-  }
-  return kernels;
+constexpr int part_of() {
+  if (Row::kLayout != Layout::kGroups) return 0;
+  const bool has_sub_scales = Row::kForm.scales == Scales::kSuper || Row::kForm.scales == Scales::kE4M3;
+  return !has_sub_scales ? 1 : Row::kForm.sub == 32 ? 2 : 3;
 }
 
-// Whether these are all that products with the layout call.
-constexpr bool are_complete(const TypeKernels& kernels, Layout layout) {
-  switch (layout) {
-    case Layout::kPlain:
-      return kernels.dot_plain != nullptr && kernels.unpack_f32 != nullptr;
-    case Layout::kGroups:
-      return kernels.dot != nullptr && kernels.unpack_f32 != nullptr && kernels.unpack_codes != nullptr &&
-             kernels.gemm_int8 != nullptr;
-    case Layout::kStored:
-      return true;
+template <class Row>
+void put_plain_products(TypeKernels& kernels) {
+  kernels.dot_plain = dot_plain<Row::kId>;
+  kernels.score = score_plain<Row::kId>;
+  kernels.unpack_f32 = unpack_plain<Row::kId>;
+}
+
+template <class Row>
+void put_int8_products(TypeKernels& kernels) {
+  constexpr PanelLayout kPanel{Row::kForm};
+  kernels.dot = dot<kPanel>;
+  kernels.gemm_int8 = gemm_int8<kPanel>;
+}
+
+template <class Row>
+void put_unpacking(TypeKernels& kernels) {
+  constexpr PanelLayout kPanel{Row::kForm};
+  kernels.unpack_f32 = unpack<kPanel, false>;
+  kernels.unpack_codes = unpack_codes<kPanel>;
+  if constexpr (Row::kId == TypeId::kQ8_0 || Row::kId == TypeId::kQ4_0) kernels.score = score_groups<kPanel>;
+}
+
+template <int kPart, class Row>
+void put_type(TypeKernels& kernels) {
+  if constexpr (part_of<Row>() == kPart && Row::kLayout == Layout::kPlain) put_plain_products<Row>(kernels);
+  if constexpr (part_of<Row>() == kPart && Row::kLayout == Layout::kGroups) {
+    put_int8_products<Row>(kernels);
+    put_unpacking<Row>(kernels);
   }
-  return false;
+}
+
+template <int kPart, class... Rows>
+void put_types(TypeKernels* types, TypeList<Rows...>) {
+  (put_type<kPart, Rows>(*types++), ...);
+}
+
+inline void put_vector_kernels(KernelTable& table) {
+  table.dot_rows = kDotRows;
+  table.direct_rows = kDirectRows;
+  table.gemm_f32_rows = kGemmRows;
+  table.gemm_f32 = gemm_f32<kGemmRows, false>;
+  table.gemm_f32_chain = gemm_f32<kGemmRows, true>;
+  table.quantize = quantize;
+  table.softmax_piece = softmax_piece;
+  constexpr decltype(table.load_values) kLoadValues = {load_values<Stored::kF32>,  load_values<Stored::kF16>,
+                                                       load_values<Stored::kBF16>, load_values<Stored::kQ8_0>,
+                                                       load_values<Stored::kF8>,   load_values<Stored::kQ4_0>};
+  constexpr decltype(table.add_values) kAddValues = {add_values<Stored::kF32>,  add_values<Stored::kF16>,
+                                                     add_values<Stored::kBF16>, add_values<Stored::kQ8_0>,
+                                                     add_values<Stored::kF8>,   add_values<Stored::kQ4_0>};
+  for (int i = 0; i < 6; ++i) {
+    table.load_values[i] = kLoadValues[i];
+    table.add_values[i] = kAddValues[i];
+  }
+  table.map = map;
+  table.dot_f32 = dot_f32;
+  table.sum = sum;
+  table.axpy = axpy;
+  table.scale = scale;
+  table.mul_add = mul_add;
+  table.delta_row = delta_row;
+  table.wkv_row = wkv_row;
+  table.scan_rows = scan_rows;
+  table.peak_chains = kPeakChains;
+  table.peak_read = peak_read;
+  table.peak_fma = peak_fma;
+  table.peak_int8 = peak_int8;
+}
+
+template <int kPart>
+void put_part(KernelTable& table) {
+  put_types<kPart>(table.types, TypeRows{});
+  if constexpr (kPart == 0) put_vector_kernels(table);
+}
+
+template <class Row>
+void put_if_int8(TypeKernels& kernels) {
+  if constexpr (Row::kLayout == Layout::kGroups) put_int8_products<Row>(kernels);
 }
 
 template <class... Rows>
-constexpr void put_kernels(TypeKernels* types, TypeList<Rows...>) {
-#if !defined(__SANITIZE_ADDRESS__)  // with the checks of that build GCC cannot compare functions in a constant
-  static_assert((are_complete(type_kernels<Rows>(), Rows::kLayout) && ...));
-#endif
-  ((*types++ = type_kernels<Rows>()), ...);
+void put_int8_types(TypeKernels* types, TypeList<Rows...>) {
+  (put_if_int8<Rows>(*types++), ...);
 }
 
-constexpr KernelTable make_table(const char* name, const char* arithmetic) {
-  KernelTable table{
-      .name = name,
-      .arithmetic = arithmetic,
-      .dot_rows = kDotRows,
-      .direct_rows = kDirectRows,
-      .gemm_f32_rows = kGemmRows,
-      .gemm_bf16_rows = 0,
-      .types = {},
-      .gemm_f32 = gemm_f32<kGemmRows, false>,
-      .gemm_f32_chain = gemm_f32<kGemmRows, true>,
-      .gemm_bf16 = nullptr,
-      .gemm_row_tiles = nullptr,
-      .configure_tiles = nullptr,
-      .quantize = quantize,
-      .to_bf16 = nullptr,
-      .split_bf16 = nullptr,
-      .split_tile = nullptr,
-      .softmax_piece = softmax_piece,
-      .load_values = {load_values<Stored::kF32>, load_values<Stored::kF16>, load_values<Stored::kBF16>,
-                      load_values<Stored::kQ8_0>, load_values<Stored::kF8>, load_values<Stored::kQ4_0>},
-      .add_values = {add_values<Stored::kF32>, add_values<Stored::kF16>, add_values<Stored::kBF16>,
-                     add_values<Stored::kQ8_0>, add_values<Stored::kF8>, add_values<Stored::kQ4_0>},
-      .map = map,
-      .dot_f32 = dot_f32,
-      .sum = sum,
-      .axpy = axpy,
-      .scale = scale,
-      .mul_add = mul_add,
-      .delta_row = delta_row,
-      .wkv_row = wkv_row,
-      .scan_rows = scan_rows,
-      .peak_chains = kPeakChains,
-      .peak_read = peak_read,
-      .peak_fma = peak_fma,
-      .peak_bf16 = nullptr,
-      .peak_int8 = peak_int8,
-  };
-  put_kernels(table.types, TypeRows{});
-  return table;
+// All that differs where a level only multiplies bytes in another way than the one below it.
+inline void put_int8_kernels(KernelTable& table) {
+  put_int8_types(table.types, TypeRows{});
+  table.peak_int8 = peak_int8;
 }

@@ -16,6 +16,9 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kNeonKernels = make_table("NEON", "NEON");
+template <>
+void put_neon<RZ_PART>(KernelTable& table) {
+  put_part<RZ_PART>(table);
+}
 
 }  // namespace realizar::cpu

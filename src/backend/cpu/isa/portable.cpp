@@ -16,6 +16,9 @@ namespace {
 // clang-format on
 }  // namespace
 
-extern const KernelTable kPortableKernels = make_table("portable", "portable");
+template <>
+void put_portable<RZ_PART>(KernelTable& table) {
+  put_part<RZ_PART>(table);
+}
 
 }  // namespace realizar::cpu

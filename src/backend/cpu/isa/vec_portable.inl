@@ -9,10 +9,10 @@ struct B {
   uint8_t v[64];
 };
 
-constexpr int kDotRows = 4;
+constexpr int kDotRows = 2;
 constexpr int kDirectRows = 8;
-constexpr int kGemmRows = 4;
-constexpr int kInt8Rows = 4;
+constexpr int kGemmRows = 2;
+constexpr int kInt8Rows = 2;
 constexpr int kInt8Panels = 1;
 constexpr int kScorePanels = 1;
 constexpr int kValueVectors = 1;
