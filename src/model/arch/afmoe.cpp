@@ -10,10 +10,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"AfmoeForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}, {"mup_enabled", true}};
+constexpr std::string_view kAfmoeHfClasses[] = {"AfmoeForCausalLM"};
+constexpr HfFlag kAfmoeHfFlags[] = {{"attention_bias", false}, {"mup_enabled", true}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kAfmoeTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -45,8 +45,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kAfMoe{.name = "afmoe",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kAfmoeHfClasses,
+                      .tensors = kAfmoeTensors,
                       .norm_place = NormPlace::kSandwich,
                       .qk_norm = QkNorm::kHead,
                       .has_attention_gate = true,
@@ -56,7 +56,7 @@ const ArchSpec kAfMoe{.name = "afmoe",
                       .full_lacks_rope = true,
                       .nope_interval = 4,
                       .moe = MoeRule::kAlways,
-                      .hf_flags = kHfFlags,
+                      .hf_flags = kAfmoeHfFlags,
                       .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .hf_renormalize = true},
                       .has_leading_dense = true,
                       .hf_keys = {.n_experts = "num_experts",

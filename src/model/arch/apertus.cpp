@@ -9,13 +9,13 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"ApertusForCausalLM"};
+constexpr std::string_view kApertusHfClasses[] = {"ApertusForCausalLM"};
 
 constexpr TensorSpec number(Role role, std::string_view hf) {
   return {role, kRequired, Shard::kWhole, Dim::kNone, Dim::kNone, "", hf};
 }
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kApertusTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -40,8 +40,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kApertus{.name = "apertus",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kApertusHfClasses,
+                        .tensors = kApertusTensors,
                         .ffn = FfnKind::kPlain,
                         .activation = Activation::kXielu,
                         .qk_norm = QkNorm::kHead,

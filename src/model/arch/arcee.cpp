@@ -9,16 +9,16 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"ArceeForCausalLM"};
+constexpr std::string_view kArceeHfClasses[] = {"ArceeForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>(
+constexpr auto kArceeTensors = std::to_array<TensorSpec>(
     {kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv, kWo, kFfnNorm, kWUp, kWDown, kRopeFactors});
 
 }  // namespace
 
 const ArchSpec kArcee{.name = "arcee",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kArceeHfClasses,
+                      .tensors = kArceeTensors,
                       .ffn = FfnKind::kPlain,
                       .activation = Activation::kReluSquared,
                       .gguf_interleaved_rope = true,

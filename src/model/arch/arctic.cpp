@@ -10,11 +10,12 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"ArcticForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"use_residual", true}, {"parallel_attn_mlp_res", true}, {"attention_bias", false}};
-constexpr HfNumber kHfNumbers[] = {{"moe_layer_frequency", 1}};
+constexpr std::string_view kArcticHfClasses[] = {"ArcticForCausalLM"};
+constexpr HfFlag kArcticHfFlags[] = {
+    {"use_residual", true}, {"parallel_attn_mlp_res", true}, {"attention_bias", false}};
+constexpr HfNumber kArcticHfNumbers[] = {{"moe_layer_frequency", 1}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kArcticTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -39,12 +40,12 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kArctic{.name = "arctic",
-                       .hf_classes = kHfClasses,
-                       .tensors = kTensors,
+                       .hf_classes = kArcticHfClasses,
+                       .tensors = kArcticTensors,
                        .gguf_interleaved_rope = true,
                        .moe = MoeRule::kAlways,
-                       .hf_flags = kHfFlags,
-                       .hf_numbers = kHfNumbers,
+                       .hf_flags = kArcticHfFlags,
+                       .hf_numbers = kArcticHfNumbers,
                        .routing = {.input = ExpertInput::kLayerInput, .is_shared_of_model_width = true}};
 
 }  // namespace realizar

@@ -11,11 +11,11 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"BaiChuanForCausalLM", "BaichuanForCausalLM"};
+constexpr std::string_view kBaichuanHfClasses[] = {"BaiChuanForCausalLM", "BaichuanForCausalLM"};
 constexpr uint32_t kUnitHeadVocab = 125696;
-constexpr HfNumber kHfNumbers[] = {{"vocab_size", 64000, kUnitHeadVocab}};
+constexpr HfNumber kBaichuanHfNumbers[] = {{"vocab_size", 64000, kUnitHeadVocab}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kBaichuanTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -36,13 +36,13 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kBaichuan{.name = "baichuan",
-                         .hf_classes = kHfClasses,
-                         .tensors = kTensors,
+                         .hf_classes = kBaichuanHfClasses,
+                         .tensors = kBaichuanTensors,
                          .gguf_interleaved_rope = true,
                          .alibi = 8,
                          .alibi_layers = 40,
                          .hf_n_ctx = 4096,
-                         .hf_numbers = kHfNumbers,
+                         .hf_numbers = kBaichuanHfNumbers,
                          .hf_unit_head_vocab = kUnitHeadVocab};
 
 }  // namespace realizar

@@ -10,10 +10,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"BailingMoeV2ForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"use_qkv_bias", false}, {"use_bias", false}, {"use_qk_norm", true}};
+constexpr std::string_view kBailingMoe2HfClasses[] = {"BailingMoeV2ForCausalLM"};
+constexpr HfFlag kBailingMoe2HfFlags[] = {{"use_qkv_bias", false}, {"use_bias", false}, {"use_qk_norm", true}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kBailingMoe2Tensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "model.word_embeddings.weight"),
     kHead,
     kFinalNorm,
@@ -39,12 +39,12 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kBailingMoe2{.name = "bailingmoe2",
-                            .hf_classes = kHfClasses,
-                            .tensors = kTensors,
+                            .hf_classes = kBailingMoe2HfClasses,
+                            .tensors = kBailingMoe2Tensors,
                             .qk_norm = QkNorm::kHead,
                             .hf_rope_share = 0.5,
                             .moe = MoeRule::kAlways,
-                            .hf_flags = kHfFlags,
+                            .hf_flags = kBailingMoe2HfFlags,
                             .routing = {.renormalize = false, .gguf_shared_width_is_of_one = true},
                             .has_leading_dense = true,
                             .hf_keys = {.n_experts = "num_experts",

@@ -10,12 +10,12 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"BertModel", "BertForMaskedLM", "BertForSequenceClassification"};
+constexpr std::string_view kBertHfClasses[] = {"BertModel", "BertForMaskedLM", "BertForSequenceClassification"};
 constexpr std::string_view kRobertaClasses[] = {
     "XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification",
     "RobertaModel",    "RobertaForMaskedLM",    "RobertaForSequenceClassification"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kBertTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "bert.embeddings.word_embeddings.weight"),
     whole(Role::kPositionEmbed, kRequired, Dim::kCtx, Dim::kModel, "position_embd.weight",
           "bert.embeddings.position_embeddings.weight"),
@@ -83,28 +83,28 @@ constexpr auto kFlashTensors = std::to_array<TensorSpec>({
     bias(Role::kScoreBias, kOptional, Dim::kLabels, "cls.output.bias", "classifier.out_proj.bias"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"is_decoder", false}};
-constexpr HfKeys kHfKeys{.n_kv_heads = "", .norm_eps = "layer_norm_eps", .window = "", .head_dim = ""};
+constexpr HfFlag kBertHfFlags[] = {{"is_decoder", false}};
+constexpr HfKeys kBertHfKeys{.n_kv_heads = "", .norm_eps = "layer_norm_eps", .window = "", .head_dim = ""};
 
 }  // namespace
 
 const ArchSpec kBert{.name = "bert",
-                     .hf_classes = kHfClasses,
-                     .tensors = kTensors,
+                     .hf_classes = kBertHfClasses,
+                     .tensors = kBertTensors,
                      .norm = NormKind::kLayer,
                      .norm_place = NormPlace::kOfStream,
                      .ffn = FfnKind::kPlain,
                      .activation = Activation::kGeluErf,
                      .learned_positions = true,
                      .sees_later = true,
-                     .hf_flags = kHfFlags,
+                     .hf_flags = kBertHfFlags,
                      .hf_left_out = "cls.",
-                     .hf_keys = kHfKeys};
+                     .hf_keys = kBertHfKeys};
 
 // Of folders: GGUF calls it by BERT's name, and has the table of positions from the first one on.
 const ArchSpec kXlmRoberta{.name = "xlm-roberta",
                            .hf_classes = kRobertaClasses,
-                           .tensors = kTensors,
+                           .tensors = kBertTensors,
                            .norm = NormKind::kLayer,
                            .norm_place = NormPlace::kOfStream,
                            .ffn = FfnKind::kPlain,
@@ -112,9 +112,9 @@ const ArchSpec kXlmRoberta{.name = "xlm-roberta",
                            .learned_positions = true,
                            .hf_skipped_positions = 2,
                            .sees_later = true,
-                           .hf_flags = kHfFlags,
+                           .hf_flags = kBertHfFlags,
                            .hf_left_out = "lm_head.",
-                           .hf_keys = kHfKeys};
+                           .hf_keys = kBertHfKeys};
 
 // The same, of other names in folders.
 const ArchSpec kFlashRoberta{.name = "xlm-roberta-flash",
@@ -127,9 +127,9 @@ const ArchSpec kFlashRoberta{.name = "xlm-roberta-flash",
                              .learned_positions = true,
                              .hf_skipped_positions = 2,
                              .sees_later = true,
-                             .hf_flags = kHfFlags,
+                             .hf_flags = kBertHfFlags,
                              .hf_left_out = "lm_head.",
-                             .hf_keys = kHfKeys,
+                             .hf_keys = kBertHfKeys,
                              .marker = {.hf = "roberta.encoder.layers.0.mixer.Wqkv.weight"}};
 
 }  // namespace realizar

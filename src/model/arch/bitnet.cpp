@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"BitNetForCausalLM"};
+constexpr std::string_view kBitnetHfClasses[] = {"BitNetForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kBitnetTensors = std::to_array<TensorSpec>({
     kEmbed,
     kFinalNorm,
     kAttnNorm,
@@ -31,6 +31,6 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 }  // namespace
 
-const ArchSpec kBitNet{.name = "bitnet", .hf_classes = kHfClasses, .tensors = kTensors};
+const ArchSpec kBitNet{.name = "bitnet", .hf_classes = kBitnetHfClasses, .tensors = kBitnetTensors};
 
 }  // namespace realizar

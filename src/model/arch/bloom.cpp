@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"BloomForCausalLM"};
+constexpr std::string_view kBloomHfClasses[] = {"BloomForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kBloomTensors = std::to_array<TensorSpec>({
     matrix(Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
            "transformer.word_embeddings.weight"),
     norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "transformer.word_embeddings_layernorm.weight"),
@@ -40,20 +40,20 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.dense_4h_to_h.bias"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"apply_residual_connection_post_layernorm", false}};
+constexpr HfFlag kBloomHfFlags[] = {{"apply_residual_connection_post_layernorm", false}};
 
 }  // namespace
 
 const ArchSpec kBloom{.name = "bloom",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kBloomHfClasses,
+                      .tensors = kBloomTensors,
                       .norm = NormKind::kLayer,
                       .ffn = FfnKind::kPlain,
                       .activation = Activation::kGelu,
                       .hf_qkv_rows = QkvRows::kByKvHead,
                       .alibi = 8,
                       .hf_n_ctx = 2048,
-                      .hf_flags = kHfFlags,
+                      .hf_flags = kBloomHfFlags,
                       .hf_keys = {.n_layers = "n_layer",
                                   .n_heads = "n_head",
                                   .n_kv_heads = "",

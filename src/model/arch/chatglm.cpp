@@ -11,10 +11,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GlmForCausalLM"};
+constexpr std::string_view kChatglmHfClasses[] = {"GlmForCausalLM"};
 constexpr std::string_view kChatGlm2Classes[] = {"ChatGLMModel", "ChatGLMForConditionalGeneration"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kChatglmTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -68,8 +68,8 @@ constexpr HfNumber kChatGlm2Numbers[] = {{"quantization_bit", 0}};
 }  // namespace
 
 const ArchSpec kChatGlm{.name = "chatglm",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kChatglmHfClasses,
+                        .tensors = kChatglmTensors,
                         .gguf_interleaved_rope = true,
                         .hf_interleaved_rope = true,
                         .hf_rope_share = 0.5};

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"CodeShellForCausalLM"};
+constexpr std::string_view kCodeshellHfClasses[] = {"CodeShellForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kCodeshellTensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "transformer.wte.weight"},
     kHead,
     norm(Role::kFinalNorm, kRequired, "output_norm.weight", "transformer.ln_f.weight"),
@@ -35,7 +35,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     ignored("transformer.h.{}.attn.rotary_emb.inv_freq"),
 });
 
-constexpr HfKeys hf_keys() {
+constexpr HfKeys codeshell_hf_keys() {
   HfKeys keys = gpt2_keys();
   keys.n_kv_heads = "num_query_groups";
   return keys;
@@ -44,11 +44,11 @@ constexpr HfKeys hf_keys() {
 }  // namespace
 
 const ArchSpec kCodeShell{.name = "codeshell",
-                          .hf_classes = kHfClasses,
-                          .tensors = kTensors,
+                          .hf_classes = kCodeshellHfClasses,
+                          .tensors = kCodeshellTensors,
                           .norm = NormKind::kLayer,
                           .ffn = FfnKind::kPlain,
                           .activation = Activation::kGelu,
-                          .hf_keys = hf_keys()};
+                          .hf_keys = codeshell_hf_keys()};
 
 }  // namespace realizar

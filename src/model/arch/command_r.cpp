@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"CohereForCausalLM"};
+constexpr std::string_view kCommandRHfClasses[] = {"CohereForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kCommandRTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -44,8 +44,8 @@ constexpr auto k2Tensors = std::to_array<TensorSpec>(
 }  // namespace
 
 const ArchSpec kCommandR{.name = "command-r",
-                         .hf_classes = kHfClasses,
-                         .tensors = kTensors,
+                         .hf_classes = kCommandRHfClasses,
+                         .tensors = kCommandRTensors,
                          .norm = NormKind::kLayer,
                          .norm_place = NormPlace::kParallel,
                          .qk_norm = QkNorm::kOwnHead,

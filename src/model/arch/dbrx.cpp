@@ -9,10 +9,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"DbrxForCausalLM"};
-constexpr HfNumber kHfNumbers[] = {{"ffn_config.moe_normalize_expert_weights", 1}};
+constexpr std::string_view kDbrxHfClasses[] = {"DbrxForCausalLM"};
+constexpr HfNumber kDbrxHfNumbers[] = {{"ffn_config.moe_normalize_expert_weights", 1}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kDbrxTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.wte.weight"),
     kHead,
     with_hf(kFinalNorm, "transformer.norm_f.weight"),
@@ -30,13 +30,13 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kDbrx{.name = "dbrx",
-                     .hf_classes = kHfClasses,
-                     .tensors = kTensors,
+                     .hf_classes = kDbrxHfClasses,
+                     .tensors = kDbrxTensors,
                      .norm = NormKind::kLayer,
                      .clip = {.gguf = "attention.clamp_kqv", .hf = "attn_config.clip_qkv"},
                      .moe = MoeRule::kAlways,
                      .hf_norm_eps = 1e-5f,
-                     .hf_numbers = kHfNumbers,
+                     .hf_numbers = kDbrxHfNumbers,
                      .hf_flat_experts = true,
                      .hf_keys = {.d_model = "d_model",
                                  .n_layers = "n_layers",

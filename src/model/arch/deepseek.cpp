@@ -9,10 +9,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"DeepseekForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+constexpr std::string_view kDeepseekHfClasses[] = {"DeepseekForCausalLM"};
+constexpr HfFlag kDeepseekHfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kDeepseekTensors = std::to_array<TensorSpec>({
     kEmbed,    kHead,       kFinalNorm,  kAttnNorm, kWq,         kWk,          kWv,
     kWo,       kFfnNorm,    kWGate,      kWUp,      kWDown,      kRouter,      kExpertGate,
     kExpertUp, kExpertDown, kSharedGate, kSharedUp, kSharedDown, kRopeFactors, kInvFreqBuffer,
@@ -21,11 +21,11 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kDeepseek{.name = "deepseek",
-                         .hf_classes = kHfClasses,
-                         .tensors = kTensors,
+                         .hf_classes = kDeepseekHfClasses,
+                         .tensors = kDeepseekTensors,
                          .gguf_interleaved_rope = true,
                          .moe = MoeRule::kAlways,
-                         .hf_flags = kHfFlags,
+                         .hf_flags = kDeepseekHfFlags,
                          .routing = {.renormalize = false},
                          .has_leading_dense = true,
                          .hf_keys = {.n_experts = "n_routed_experts",

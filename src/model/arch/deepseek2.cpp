@@ -11,11 +11,11 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+constexpr std::string_view kDeepseek2HfClasses[] = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM"};
+constexpr HfFlag kDeepseek2HfFlags[] = {{"attention_bias", false}};
 
 // Heads are not shared by devices: all read the same latents.
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kDeepseek2Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -54,12 +54,12 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 });
 
 constexpr ArchSpec kCommon{.name = "deepseek2",
-                           .hf_classes = kHfClasses,
-                           .tensors = kTensors,
+                           .hf_classes = kDeepseek2HfClasses,
+                           .tensors = kDeepseek2Tensors,
                            .mixer = MixerKind::kLatentAttention,
                            .temperature = {.gguf = "attention.temperature_scale"},
                            .moe = MoeRule::kIfConfigured,
-                           .hf_flags = kHfFlags,
+                           .hf_flags = kDeepseek2HfFlags,
                            .routing = {.renormalize = false},
                            .has_leading_dense = true,
                            .hf_keys = {.n_experts = "n_routed_experts",
@@ -71,8 +71,8 @@ constexpr ArchSpec kCommon{.name = "deepseek2",
 
 // The same with gate and up of all experts in one stack, which folders and some GGUF files have.
 constexpr auto kMistral4Tensors = [] {
-  std::array<TensorSpec, kTensors.size() + 1> all{};
-  std::ranges::copy(kTensors, all.begin());
+  std::array<TensorSpec, kDeepseek2Tensors.size() + 1> all{};
+  std::ranges::copy(kDeepseek2Tensors, all.begin());
   for (TensorSpec& tensor : all) {
     if (tensor.role == Role::kExpertGate || tensor.role == Role::kExpertUp) tensor.hf = "";
     if (tensor.role == Role::kExpertDown) tensor.hf = "model.layers.{}.mlp.experts.down_proj";

@@ -10,10 +10,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Dots1ForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+constexpr std::string_view kDots1HfClasses[] = {"Dots1ForCausalLM"};
+constexpr HfFlag kDots1HfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kDots1Tensors = std::to_array<TensorSpec>({
     kEmbed,      kHead,       kFinalNorm,  kAttnNorm,
     kWq,         kWk,         kWv,         kWo,
     kQNorm,      kKNorm,      kFfnNorm,    kWGate,
@@ -25,11 +25,11 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kDots1{.name = "dots1",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kDots1HfClasses,
+                      .tensors = kDots1Tensors,
                       .qk_norm = QkNorm::kHead,
                       .moe = MoeRule::kAlways,
-                      .hf_flags = kHfFlags,
+                      .hf_flags = kDots1HfFlags,
                       .routing = {.renormalize = false},
                       .has_leading_dense = true,
                       .hf_keys = {.n_experts = "n_routed_experts",

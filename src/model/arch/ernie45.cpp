@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"};
+constexpr std::string_view kErnie45HfClasses[] = {"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kErnie45Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -33,9 +33,9 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kWDown,
 });
 
-constexpr std::string_view kMoeClasses[] = {"Ernie4_5_MoeForCausalLM"};
+constexpr std::string_view kErnie45MoeClasses[] = {"Ernie4_5_MoeForCausalLM"};
 
-constexpr auto kMoeTensors = std::to_array<TensorSpec>({
+constexpr auto kErnie45MoeTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -67,8 +67,8 @@ constexpr auto kMoeTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kErnie45Moe{.name = "ernie4_5-moe",
-                           .hf_classes = kMoeClasses,
-                           .tensors = kMoeTensors,
+                           .hf_classes = kErnie45MoeClasses,
+                           .tensors = kErnie45MoeTensors,
                            .gguf_interleaved_rope = true,
                            .hf_interleaved_rope = true,
                            .moe = MoeRule::kAlways,
@@ -85,8 +85,8 @@ const ArchSpec kErnie45Moe{.name = "ernie4_5-moe",
                                        .score = ""}};
 
 const ArchSpec kErnie45{.name = "ernie4_5",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kErnie45HfClasses,
+                        .tensors = kErnie45Tensors,
                         .gguf_interleaved_rope = true,
                         .hf_interleaved_rope = true};
 

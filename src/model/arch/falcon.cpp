@@ -10,7 +10,7 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"FalconForCausalLM", "RWForCausalLM"};
+constexpr std::string_view kFalconHfClasses[] = {"FalconForCausalLM", "RWForCausalLM"};
 
 constexpr TensorSpec kWords{Role::kEmbed,
                             kRequired,
@@ -23,14 +23,14 @@ constexpr TensorSpec kLnF = norm(Role::kFinalNorm, kRequired, "output_norm.weigh
 constexpr TensorSpec kLnFBias = norm(Role::kFinalNormBias, kRequired, "output_norm.bias", "transformer.ln_f.bias");
 constexpr TensorSpec kQkv = matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel,
                                    "blk.{}.attn_qkv.weight", "transformer.h.{}.self_attention.query_key_value.weight");
-constexpr TensorSpec kDense = matrix(Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ,
-                                     "blk.{}.attn_output.weight", "transformer.h.{}.self_attention.dense.weight");
+constexpr TensorSpec kFalconDense = matrix(Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ,
+                                           "blk.{}.attn_output.weight", "transformer.h.{}.self_attention.dense.weight");
 constexpr TensorSpec kUp = matrix(Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
                                   "transformer.h.{}.mlp.dense_h_to_4h.weight");
 constexpr TensorSpec kDown = matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf,
                                     "blk.{}.ffn_down.weight", "transformer.h.{}.mlp.dense_4h_to_h.weight");
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kFalconTensors = std::to_array<TensorSpec>({
     kWords,
     kHead,
     kLnF,
@@ -38,7 +38,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.input_layernorm.weight"),
     norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "transformer.h.{}.input_layernorm.bias"),
     kQkv,
-    kDense,
+    kFalconDense,
     kUp,
     kDown,
 });
@@ -54,7 +54,7 @@ constexpr auto kTwoNormTensors = std::to_array<TensorSpec>({
     norm(Role::kFfnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.ln_mlp.weight"),
     norm(Role::kFfnNormBias, kRequired, "blk.{}.attn_norm.bias", "transformer.h.{}.ln_mlp.bias"),
     kQkv,
-    kDense,
+    kFalconDense,
     kUp,
     kDown,
 });
@@ -69,7 +69,7 @@ constexpr auto kRwTensors = std::to_array<TensorSpec>({
     kQkv,
     bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias",
          "transformer.h.{}.self_attention.query_key_value.bias"),
-    kDense,
+    kFalconDense,
     bias(Role::kBo, kRequired, Dim::kModel, "blk.{}.attn_output.bias", "transformer.h.{}.self_attention.dense.bias"),
     norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "transformer.h.{}.post_attention_layernorm.weight"),
     norm(Role::kFfnNormBias, kRequired, "blk.{}.ffn_norm.bias", "transformer.h.{}.post_attention_layernorm.bias"),
@@ -83,17 +83,17 @@ constexpr HfFlag kRwFlags[] = {{"alibi", true, true},
                                {"parallel_attn", false, true},
                                {"new_decoder_architecture", false},
                                {"apply_residual_connection_post_layernorm", false}};
-constexpr HfFlag kHfFlags[] = {{"alibi", false}, {"parallel_attn", true}, {"bias", false}};
-constexpr HfKeys kHfKeys{.n_kv_heads = "num_kv_heads",
-                         .d_ff = "ffn_hidden_size",
-                         .norm_eps = "layer_norm_epsilon",
-                         .activation = "activation",
-                         .one_kv_head = "multi_query",
-                         .d_ff_factor = 4};
+constexpr HfFlag kFalconHfFlags[] = {{"alibi", false}, {"parallel_attn", true}, {"bias", false}};
+constexpr HfKeys kFalconHfKeys{.n_kv_heads = "num_kv_heads",
+                               .d_ff = "ffn_hidden_size",
+                               .norm_eps = "layer_norm_epsilon",
+                               .activation = "activation",
+                               .one_kv_head = "multi_query",
+                               .d_ff_factor = 4};
 
 constexpr ArchSpec kOneNorm{.name = "falcon",
-                            .hf_classes = kHfClasses,
-                            .tensors = kTensors,
+                            .hf_classes = kFalconHfClasses,
+                            .tensors = kFalconTensors,
                             .norm = NormKind::kLayer,
                             .norm_place = NormPlace::kParallel,
                             .ffn = FfnKind::kPlain,
@@ -101,8 +101,8 @@ constexpr ArchSpec kOneNorm{.name = "falcon",
                             .hf_activation = Activation::kGeluErf,
                             .hf_qkv_rows = QkvRows::kByKvHead,
                             .hf_n_ctx = 2048,
-                            .hf_flags = kHfFlags,
-                            .hf_keys = kHfKeys};
+                            .hf_flags = kFalconHfFlags,
+                            .hf_keys = kFalconHfKeys};
 
 constexpr ArchSpec with_two_norms() {
   ArchSpec spec = kOneNorm;

@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"FalconH1ForCausalLM"};
+constexpr std::string_view kFalconH1HfClasses[] = {"FalconH1ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kFalconH1Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     with_hf(kFinalNorm, "model.final_layernorm.weight"),
@@ -40,23 +40,23 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kRopeFactors,
 });
 
-constexpr HfFlag kHfFlags[] = {{"mamba_proj_bias", false},
-                               {"projectors_bias", false},
-                               {"attention_bias", false},
-                               {"mlp_bias", false},
-                               {"mamba_norm_before_gate", false}};
+constexpr HfFlag kFalconH1HfFlags[] = {{"mamba_proj_bias", false},
+                                       {"projectors_bias", false},
+                                       {"attention_bias", false},
+                                       {"mlp_bias", false},
+                                       {"mamba_norm_before_gate", false}};
 
 }  // namespace
 
 const ArchSpec kFalconH1{.name = "falcon-h1",
-                         .hf_classes = kHfClasses,
-                         .tensors = kTensors,
+                         .hf_classes = kFalconH1HfClasses,
+                         .tensors = kFalconH1Tensors,
                          .beside = MixerKind::kMamba2,
                          .embed_scale = {"", "embedding_multiplier"},
                          .attn_scale = {"attention.scale", ""},
                          .logit_scale = {"", "lm_head_multiplier"},
                          .hf_has_multipliers = true,
-                         .hf_flags = kHfFlags,
+                         .hf_flags = kFalconH1HfFlags,
                          .hf_ssm_keys = {.n_heads = "mamba_n_heads",
                                          .head_dim = "mamba_d_head",
                                          .n_groups = "mamba_n_groups",

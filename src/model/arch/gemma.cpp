@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GemmaForCausalLM"};
+constexpr std::string_view kGemmaHfClasses[] = {"GemmaForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>(
+constexpr auto kGemmaTensors = std::to_array<TensorSpec>(
     {kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown});
 
 }  // namespace
@@ -19,8 +19,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>(
 // config.json's hidden_act is "gelu" in some files and means the approximation: hidden_activation alone is read
 // (transformers, GemmaMLP).
 const ArchSpec kGemma{.name = "gemma",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kGemmaHfClasses,
+                      .tensors = kGemmaTensors,
                       .activation = Activation::kGelu,
                       .embed_scale_sqrt_d_model = true,
                       .hf_norm_plus_one = true,

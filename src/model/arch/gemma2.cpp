@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Gemma2ForCausalLM"};
+constexpr std::string_view kGemma2HfClasses[] = {"Gemma2ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGemma2Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -31,8 +31,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kGemma2{.name = "gemma2",
-                       .hf_classes = kHfClasses,
-                       .tensors = kTensors,
+                       .hf_classes = kGemma2HfClasses,
+                       .tensors = kGemma2Tensors,
                        .norm_place = NormPlace::kSandwich,
                        .activation = Activation::kGelu,
                        .embed_scale_sqrt_d_model = true,

@@ -10,10 +10,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"};
+constexpr std::string_view kGemma3HfClasses[] = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"};
 constexpr std::string_view kEmbeddingClasses[] = {"Gemma3TextModel"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGemma3Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -75,8 +75,8 @@ const ArchSpec kGemmaEmbedding{.name = "gemma-embedding",
                                .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
 
 const ArchSpec kGemma3{.name = "gemma3",
-                       .hf_classes = kHfClasses,
-                       .tensors = kTensors,
+                       .hf_classes = kGemma3HfClasses,
+                       .tensors = kGemma3Tensors,
                        .norm_place = NormPlace::kSandwich,
                        .activation = Activation::kGelu,
                        .qk_norm = QkNorm::kHead,

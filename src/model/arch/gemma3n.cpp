@@ -11,11 +11,11 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Gemma3nForCausalLM", "Gemma3nForConditionalGeneration"};
-constexpr HfFlag kHfFlags[] = {{"altup_correct_scale", true}, {"attention_bias", false}};
-constexpr HfNumber kHfNumbers[] = {{"altup_active_idx", 0}};
+constexpr std::string_view kGemma3nHfClasses[] = {"Gemma3nForCausalLM", "Gemma3nForConditionalGeneration"};
+constexpr HfFlag kGemma3nHfFlags[] = {{"altup_correct_scale", true}, {"attention_bias", false}};
+constexpr HfNumber kGemma3nHfNumbers[] = {{"altup_active_idx", 0}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGemma3nTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -64,8 +64,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 // llama.cpp, LLM_ARCH_GEMMA3N; transformers, Gemma3nTextConfig
 const ArchSpec kGemma3n{.name = "gemma3n",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kGemma3nHfClasses,
+                        .tensors = kGemma3nTensors,
                         .norm_place = NormPlace::kSandwich,
                         .activation = Activation::kGelu,
                         .qk_norm = QkNorm::kHead,
@@ -87,8 +87,8 @@ const ArchSpec kGemma3n{.name = "gemma3n",
                         .hf_n_kv_heads = 2,
                         .hf_head_dim = 256,
                         .hf_norm_eps = 1e-6f,
-                        .hf_flags = kHfFlags,
-                        .hf_numbers = kHfNumbers,
+                        .hf_flags = kGemma3nHfFlags,
+                        .hf_numbers = kGemma3nHfNumbers,
                         .hf_keys = {.activation = "hidden_activation"}};
 
 }  // namespace realizar

@@ -12,10 +12,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"};
-constexpr HfFlag kHfFlags[] = {{"enable_moe_block", false}, {"attention_bias", false}};
+constexpr std::string_view kGemma4HfClasses[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"};
+constexpr HfFlag kGemma4HfFlags[] = {{"enable_moe_block", false}, {"attention_bias", false}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGemma4Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -48,9 +48,9 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 // The tensors of a model without experts but its ffn's, and those of experts.
 template <size_t kN>
 constexpr auto with_experts(const std::array<TensorSpec, kN>& experts) {
-  std::array<TensorSpec, kTensors.size() - 3 + kN> all{};
+  std::array<TensorSpec, kGemma4Tensors.size() - 3 + kN> all{};
   size_t n = 0;
-  for (const TensorSpec& tensor : kTensors) {
+  for (const TensorSpec& tensor : kGemma4Tensors) {
     const bool is_ffn = tensor.role == Role::kWGate || tensor.role == Role::kWUp || tensor.role == Role::kWDown;
     if (!is_ffn) all[n++] = tensor;
   }
@@ -63,7 +63,7 @@ constexpr TensorSpec beside_experts(Role role, const TensorSpec& dense) {
 }
 
 // The same with experts in place of the dense ffn, which is the shared one of them.
-constexpr auto kMoeTensors = with_experts(std::to_array<TensorSpec>({
+constexpr auto kGemma4MoeTensors = with_experts(std::to_array<TensorSpec>({
     beside_experts(Role::kSharedGate, kWGate),
     beside_experts(Role::kSharedUp, kWUp),
     beside_experts(Role::kSharedDown, kWDown),
@@ -84,30 +84,30 @@ constexpr auto kMoeTensors = with_experts(std::to_array<TensorSpec>({
 }));
 
 // llama.cpp, LLM_ARCH_GEMMA4; transformers, Gemma4TextConfig
-constexpr ArchSpec kDense{.name = "gemma4",
-                          .hf_classes = kHfClasses,
-                          .tensors = kTensors,
-                          .norm_place = NormPlace::kSandwich,
-                          .activation = Activation::kGelu,
-                          .qk_norm = QkNorm::kHead,
-                          .embed_scale_sqrt_d_model = true,
-                          .has_window = true,
-                          .full_interval = 6,
-                          .has_window_heads = true,
-                          .may_share_kv = true,
-                          .has_value_norm = true,
-                          .attn_dims = 1,
-                          .hf_rope_base = 1000000,
-                          .window_rope_base = 10000,
-                          .softcaps = Need::kOptional,
-                          .hf_flags = kHfFlags,
-                          .hf_keys = {.activation = "hidden_activation", .head_dim = "global_head_dim"}};
+constexpr ArchSpec kGemma4Dense{.name = "gemma4",
+                                .hf_classes = kGemma4HfClasses,
+                                .tensors = kGemma4Tensors,
+                                .norm_place = NormPlace::kSandwich,
+                                .activation = Activation::kGelu,
+                                .qk_norm = QkNorm::kHead,
+                                .embed_scale_sqrt_d_model = true,
+                                .has_window = true,
+                                .full_interval = 6,
+                                .has_window_heads = true,
+                                .may_share_kv = true,
+                                .has_value_norm = true,
+                                .attn_dims = 1,
+                                .hf_rope_base = 1000000,
+                                .window_rope_base = 10000,
+                                .softcaps = Need::kOptional,
+                                .hf_flags = kGemma4HfFlags,
+                                .hf_keys = {.activation = "hidden_activation", .head_dim = "global_head_dim"}};
 
 constexpr HfFlag kHfMoeFlags[] = {{"attention_bias", false}};
 
 constexpr ArchSpec moe() {
-  ArchSpec spec = kDense;
-  spec.tensors = kMoeTensors;
+  ArchSpec spec = kGemma4Dense;
+  spec.tensors = kGemma4MoeTensors;
   spec.moe = MoeRule::kAlways;
   spec.hf_flags = kHfMoeFlags;
   spec.routing = {.input = ExpertInput::kOwnNorms, .is_dense_shared = true};
@@ -121,7 +121,7 @@ constexpr ArchSpec moe() {
 
 }  // namespace
 
-const ArchSpec kGemma4 = kDense;
+const ArchSpec kGemma4 = kGemma4Dense;
 const ArchSpec kGemma4Moe = moe();
 
 }  // namespace realizar

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Glm4ForCausalLM"};
+constexpr std::string_view kGlm4HfClasses[] = {"Glm4ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGlm4Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -37,8 +37,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kGlm4{.name = "glm4",
-                     .hf_classes = kHfClasses,
-                     .tensors = kTensors,
+                     .hf_classes = kGlm4HfClasses,
+                     .tensors = kGlm4Tensors,
                      .norm_place = NormPlace::kSandwich,
                      .gguf_interleaved_rope = true,
                      .hf_interleaved_rope = true,

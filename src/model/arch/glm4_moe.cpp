@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Glm4MoeForCausalLM"};
+constexpr std::string_view kGlm4MoeHfClasses[] = {"Glm4MoeForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGlm4MoeTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -43,8 +43,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kGlm4Moe{.name = "glm4moe",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kGlm4MoeHfClasses,
+                        .tensors = kGlm4MoeTensors,
                         .qk_norm = QkNorm::kHead,
                         .hf_rope_share = 0.5,
                         .moe = MoeRule::kAlways,

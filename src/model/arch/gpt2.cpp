@@ -10,10 +10,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GPT2LMHeadModel"};
+constexpr std::string_view kGpt2HfClasses[] = {"GPT2LMHeadModel"};
 constexpr std::string_view kBigCodeClasses[] = {"GPTBigCodeForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGpt2Tensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "transformer.wte.weight"},
     {Role::kPositionEmbed, kRequired, Shard::kWhole, Dim::kCtx, Dim::kModel, "position_embd.weight",
      "transformer.wpe.weight"},
@@ -52,8 +52,8 @@ constexpr HfKeys bigcode_keys() {
 }  // namespace
 
 const ArchSpec kGpt2{.name = "gpt2",
-                     .hf_classes = kHfClasses,
-                     .tensors = kTensors,
+                     .hf_classes = kGpt2HfClasses,
+                     .tensors = kGpt2Tensors,
                      .norm = NormKind::kLayer,
                      .ffn = FfnKind::kPlain,
                      .activation = Activation::kGelu,
@@ -63,7 +63,7 @@ const ArchSpec kGpt2{.name = "gpt2",
 
 const ArchSpec kStarCoder{.name = "starcoder",
                           .hf_classes = kBigCodeClasses,
-                          .tensors = kTensors,
+                          .tensors = kGpt2Tensors,
                           .norm = NormKind::kLayer,
                           .ffn = FfnKind::kPlain,
                           .activation = Activation::kGelu,

@@ -14,11 +14,11 @@ constexpr TensorSpec expert_bias(Role role, Dim cols, std::string_view gguf, std
   return {role, kRequired, Shard::kWhole, Dim::kExperts, cols, gguf, hf};
 }
 
-constexpr std::string_view kHfClasses[] = {"GptOssForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", true}};
-constexpr HfNumber kHfNumbers[] = {{"swiglu_limit", 7}};
+constexpr std::string_view kGptOssHfClasses[] = {"GptOssForCausalLM"};
+constexpr HfFlag kGptOssHfFlags[] = {{"attention_bias", true}};
+constexpr HfNumber kGptOssHfNumbers[] = {{"swiglu_limit", 7}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGptOssTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -51,14 +51,14 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kGptOss{.name = "gpt-oss",
-                       .hf_classes = kHfClasses,
-                       .tensors = kTensors,
+                       .hf_classes = kGptOssHfClasses,
+                       .tensors = kGptOssTensors,
                        .activation = Activation::kClampedSwiglu,
                        .has_window = true,
                        .full_interval = 2,
                        .moe = MoeRule::kAlways,
-                       .hf_flags = kHfFlags,
-                       .hf_numbers = kHfNumbers,
+                       .hf_flags = kGptOssHfFlags,
+                       .hf_numbers = kGptOssHfNumbers,
                        .hf_gate_up_rows = GateUpRows::kPaired,
                        .hf_transposed_experts = true,
                        .hf_keys = {.activation = ""}};

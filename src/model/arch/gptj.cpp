@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GPTJForCausalLM"};
+constexpr std::string_view kGptjHfClasses[] = {"GPTJForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGptjTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.wte.weight"),
     matrix(Role::kHead, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"),
     bias(Role::kHeadBias, kOptional, Dim::kVocab, "output.bias", "lm_head.bias"),
@@ -33,7 +33,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     ignored("transformer.h.{}.attn.masked_bias"),
 });
 
-constexpr HfKeys hf_keys() {
+constexpr HfKeys gptj_hf_keys() {
   HfKeys keys = gpt2_keys();
   keys.n_rot = "rotary_dim";
   keys.head_dim = "";
@@ -43,14 +43,14 @@ constexpr HfKeys hf_keys() {
 }  // namespace
 
 const ArchSpec kGptJ{.name = "gptj",
-                     .hf_classes = kHfClasses,
-                     .tensors = kTensors,
+                     .hf_classes = kGptjHfClasses,
+                     .tensors = kGptjTensors,
                      .norm = NormKind::kLayer,
                      .norm_place = NormPlace::kParallel,
                      .ffn = FfnKind::kPlain,
                      .activation = Activation::kGelu,
                      .gguf_interleaved_rope = true,
                      .hf_interleaved_rope = true,
-                     .hf_keys = hf_keys()};
+                     .hf_keys = gptj_hf_keys()};
 
 }  // namespace realizar

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GPTNeoXForCausalLM"};
+constexpr std::string_view kGptneoxHfClasses[] = {"GPTNeoXForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGptneoxTensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "gpt_neox.embed_in.weight"},
     {Role::kHead, kOptional, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "embed_out.weight"},
     norm(Role::kFinalNorm, kRequired, "output_norm.weight", "gpt_neox.final_layer_norm.weight"),
@@ -42,8 +42,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 const ArchSpec kGptNeoX{
     .name = "gptneox",
-    .hf_classes = kHfClasses,
-    .tensors = kTensors,
+    .hf_classes = kGptneoxHfClasses,
+    .tensors = kGptneoxTensors,
     .norm = NormKind::kLayer,
     .norm_place = NormPlace::kParallelApart,
     .ffn = FfnKind::kPlain,

@@ -10,17 +10,17 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GraniteForCausalLM"};
+constexpr std::string_view kGraniteHfClasses[] = {"GraniteForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGraniteTensors = std::to_array<TensorSpec>({
     kEmbed, kHead,  kFinalNorm,        kAttnNorm,         kGgufWqkv,         kGgufBqkv,         kWq,      kWk,
     kWv,    kWo,    q_bias(kOptional), k_bias(kOptional), v_bias(kOptional), o_bias(kOptional), kFfnNorm, kWGate,
     kWUp,   kWDown, kGateBias,         kUpBias,           kDownBias,         kRopeFactors,
 });
 
-constexpr std::string_view kMoeClasses[] = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM"};
+constexpr std::string_view kGraniteMoeClasses[] = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM"};
 
-constexpr auto kMoeTensors = std::to_array<TensorSpec>({
+constexpr auto kGraniteMoeTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -52,8 +52,8 @@ constexpr auto kMoeTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kGraniteMoe{.name = "granitemoe",
-                           .hf_classes = kMoeClasses,
-                           .tensors = kMoeTensors,
+                           .hf_classes = kGraniteMoeClasses,
+                           .tensors = kGraniteMoeTensors,
                            .gguf_interleaved_rope = true,
                            .embed_scale = {"embedding_scale", "embedding_multiplier"},
                            .residual_scale = {"residual_scale", "residual_multiplier"},
@@ -63,8 +63,8 @@ const ArchSpec kGraniteMoe{.name = "granitemoe",
                            .hf_keys = {.shared_d_ff = "shared_intermediate_size"}};
 
 const ArchSpec kGranite{.name = "granite",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kGraniteHfClasses,
+                        .tensors = kGraniteTensors,
                         .gguf_interleaved_rope = true,
                         .embed_scale = {"embedding_scale", "embedding_multiplier"},
                         .residual_scale = {"residual_scale", "residual_multiplier"},

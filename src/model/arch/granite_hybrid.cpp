@@ -11,14 +11,14 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GraniteMoeHybridForCausalLM"};
+constexpr std::string_view kGraniteHybridHfClasses[] = {"GraniteMoeHybridForCausalLM"};
 constexpr std::string_view kBambaClasses[] = {"BambaForCausalLM"};
 
 // In folders the ffn of dense models has the names of the shared expert.
 constexpr std::string_view kHfSharedIn = "model.layers.{}.shared_mlp.input_linear.weight",
                            kHfSharedOut = "model.layers.{}.shared_mlp.output_linear.weight";
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGraniteHybridTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -86,17 +86,17 @@ constexpr auto kBambaTensors = std::to_array<TensorSpec>({
     with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"mamba_proj_bias", false}};
+constexpr HfFlag kGraniteHybridHfFlags[] = {{"mamba_proj_bias", false}};
 constexpr HfFlag kBambaFlags[] = {{"mamba_proj_bias", false}, {"attention_bias", false}, {"mlp_bias", false}};
 // Its norm of what is scanned is one for all groups, which is the same where there is one.
 constexpr HfNumber kBambaNumbers[] = {{"mamba_n_groups", 1}};
-constexpr HfSsmKeys kHfSsmKeys{.n_heads = "mamba_n_heads",
-                               .head_dim = "mamba_d_head",
-                               .n_groups = "mamba_n_groups",
-                               .d_state = "mamba_d_state",
-                               .n_taps = "mamba_d_conv"};
+constexpr HfSsmKeys kGraniteHybridHfSsmKeys{.n_heads = "mamba_n_heads",
+                                            .head_dim = "mamba_d_head",
+                                            .n_groups = "mamba_n_groups",
+                                            .d_state = "mamba_d_state",
+                                            .n_taps = "mamba_d_conv"};
 constexpr HfSsmKeys bamba_ssm_keys() {
-  HfSsmKeys keys = kHfSsmKeys;
+  HfSsmKeys keys = kGraniteHybridHfSsmKeys;
   keys.attending_layers = "attn_layer_indices";
   return keys;
 }
@@ -104,8 +104,8 @@ constexpr HfSsmKeys bamba_ssm_keys() {
 }  // namespace
 
 const ArchSpec kGraniteHybrid{.name = "granitehybrid",
-                              .hf_classes = kHfClasses,
-                              .tensors = kTensors,
+                              .hf_classes = kGraniteHybridHfClasses,
+                              .tensors = kGraniteHybridTensors,
                               .recurrent = MixerKind::kMamba2,
                               .gguf_interleaved_rope = true,
                               .embed_scale = {"embedding_scale", "embedding_multiplier"},
@@ -115,11 +115,11 @@ const ArchSpec kGraniteHybrid{.name = "granitehybrid",
                               .gguf_rope_key = "rope.scaling.finetuned",
                               .hf_rope_key = "position_embedding_type",
                               .moe = MoeRule::kIfConfigured,
-                              .hf_flags = kHfFlags,
+                              .hf_flags = kGraniteHybridHfFlags,
                               .hf_keys = {.d_ff = "shared_intermediate_size",
                                           .shared_d_ff = "shared_intermediate_size",
                                           .layer_kinds = "layer_types"},
-                              .hf_ssm_keys = kHfSsmKeys};
+                              .hf_ssm_keys = kGraniteHybridHfSsmKeys};
 
 // transformers, BambaConfig: half of each head is rotated.
 const ArchSpec kBamba{.name = "bamba",

@@ -21,7 +21,7 @@ constexpr std::string_view kClasses[] = {"GrokForCausalLM"}, kGrok1Classes[] = {
 constexpr TensorSpec kPostAttnNorm = norm(Role::kAttnPostNorm, kRequired, "blk.{}.attn_output_norm.weight", "");
 constexpr TensorSpec kPostFfnNorm = norm(Role::kFfnPostNorm, kRequired, "blk.{}.layer_output_norm.weight", "");
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGrokTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.in_out_embed.weight"),
     kHead,
     with_hf(kFinalNorm, "transformer.rms_norm.weight"),
@@ -62,15 +62,15 @@ constexpr auto kGrok1Tensors = std::to_array<TensorSpec>({
 });
 
 // Of Grok 2 alone.
-constexpr HfFlag kHfFlags[] = {{"residual_moe", false}};
-constexpr HfNumber kHfNumbers[] = {{"attn_temperature_len", 0}, {"max_attn_value", 30}};
+constexpr HfFlag kGrokHfFlags[] = {{"residual_moe", false}};
+constexpr HfNumber kGrokHfNumbers[] = {{"attn_temperature_len", 0}, {"max_attn_value", 30}};
 
 // llama.cpp, LLM_ARCH_GROK, whose files may lack these factors
 constexpr ArchSpec grok() {
   ArchSpec spec;
   spec.name = "grok";
   spec.hf_classes = kClasses;
-  spec.tensors = kTensors;
+  spec.tensors = kGrokTensors;
   spec.norm_place = NormPlace::kSandwich;
   spec.activation = Activation::kGelu;
   spec.embed_scale = {"embedding_scale", "embedding_multiplier_scale"};
@@ -82,8 +82,8 @@ constexpr ArchSpec grok() {
   spec.softcaps = Need::kOptional;
   spec.attn_softcap = 30;
   spec.moe = MoeRule::kAlways;
-  spec.hf_flags = kHfFlags;
-  spec.hf_numbers = kHfNumbers;
+  spec.hf_flags = kGrokHfFlags;
+  spec.hf_numbers = kGrokHfNumbers;
   spec.routing = {.is_dense_shared = true, .out_scale_with_shared = 0.5f * std::numbers::sqrt2_v<float>};
   spec.hf_keys.activation = "";
   return spec;

@@ -9,15 +9,15 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"HunYuanDenseV1ForCausalLM"};
-constexpr std::string_view kMoeClasses[] = {"HunYuanMoEV1ForCausalLM"};
+constexpr std::string_view kHunyuanHfClasses[] = {"HunYuanDenseV1ForCausalLM"};
+constexpr std::string_view kHunyuanMoeClasses[] = {"HunYuanMoEV1ForCausalLM"};
 constexpr HfFlag kMoeFlags[] = {{"attention_bias", false}, {"use_cla", false}, {"use_qk_norm", true}};
 
 constexpr TensorSpec norm_of_heads(Role role, std::string_view gguf, std::string_view hf) {
   return {role, kRequired, Shard::kWhole, Dim::kHead, Dim::kNone, gguf, hf};
 }
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kHunyuanTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -35,7 +35,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     kWDown,
 });
 
-constexpr auto kMoeTensors = std::to_array<TensorSpec>({
+constexpr auto kHunyuanMoeTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -60,8 +60,8 @@ constexpr auto kMoeTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kHunYuanMoe{.name = "hunyuan-moe",
-                           .hf_classes = kMoeClasses,
-                           .tensors = kMoeTensors,
+                           .hf_classes = kHunyuanMoeClasses,
+                           .tensors = kHunyuanMoeTensors,
                            .qk_norm = QkNorm::kHead,
                            .norms_after_rope = true,
                            .moe = MoeRule::kAlways,
@@ -72,8 +72,8 @@ const ArchSpec kHunYuanMoe{.name = "hunyuan-moe",
                                        .shared_d_ff = "intermediate_size"}};
 
 const ArchSpec kHunYuanDense{.name = "hunyuan-dense",
-                             .hf_classes = kHfClasses,
-                             .tensors = kTensors,
+                             .hf_classes = kHunyuanHfClasses,
+                             .tensors = kHunyuanTensors,
                              .qk_norm = QkNorm::kHead,
                              .norms_after_rope = true};
 

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"InternLM2ForCausalLM"};
+constexpr std::string_view kInternlm2HfClasses[] = {"InternLM2ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kInternlm2Tensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
      "model.tok_embeddings.weight"},
     {Role::kHead, kOptional, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "output.weight"},
@@ -36,8 +36,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kInternLm2{.name = "internlm2",
-                          .hf_classes = kHfClasses,
-                          .tensors = kTensors,
+                          .hf_classes = kInternlm2HfClasses,
+                          .tensors = kInternlm2Tensors,
                           .hf_qkv_rows = QkvRows::kByKvHead,
                           .gguf_interleaved_rope = true};
 

@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"JAISLMHeadModel"};
+constexpr std::string_view kJaisHfClasses[] = {"JAISLMHeadModel"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kJaisTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.wte.weight"),
     kHead,
     with_hf(kFinalNorm, "transformer.ln_f.weight"),
@@ -38,9 +38,9 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 });
 
 // Slopes that change with the length of the text.
-constexpr HfNumber kHfNumbers[] = {{"alibi_scaling.factor", 1}, {"alibi_scaling.train_seq_len", 0}};
+constexpr HfNumber kJaisHfNumbers[] = {{"alibi_scaling.factor", 1}, {"alibi_scaling.train_seq_len", 0}};
 
-constexpr HfKeys hf_keys() {
+constexpr HfKeys jais_hf_keys() {
   HfKeys keys = gpt2_keys();
   keys.activation = "";
   keys.head_dim = "";
@@ -54,8 +54,8 @@ constexpr HfKeys hf_keys() {
 
 const ArchSpec kJais{
     .name = "jais",
-    .hf_classes = kHfClasses,
-    .tensors = kTensors,
+    .hf_classes = kJaisHfClasses,
+    .tensors = kJaisTensors,
     .norm = NormKind::kLayer,
     .embed_scale = {.hf = "mup_embeddings_scale", .hf_older = "embeddings_scale"},
     .logit_scale = {.hf = "mup_output_alpha", .hf_times = "mup_width_scale", .hf_older = "width_scale"},
@@ -63,7 +63,7 @@ const ArchSpec kJais{
     .hf_transposed_linear = true,
     .needs_alibi = true,
     .divides_by_head_dim = true,
-    .hf_numbers = kHfNumbers,
-    .hf_keys = hf_keys()};
+    .hf_numbers = kJaisHfNumbers,
+    .hf_keys = jais_hf_keys()};
 
 }  // namespace realizar

@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"JambaForCausalLM"};
+constexpr std::string_view kJambaHfClasses[] = {"JambaForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kJambaTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     with_hf(kFinalNorm, "model.final_layernorm.weight"),
@@ -50,19 +50,19 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     with_hf(kExpertDown, "model.layers.{}.feed_forward.experts.{}.down_proj.weight"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"mamba_proj_bias", false}, {"mamba_conv_bias", true}};
+constexpr HfFlag kJambaHfFlags[] = {{"mamba_proj_bias", false}, {"mamba_conv_bias", true}};
 
 }  // namespace
 
 const ArchSpec kJamba{
     .name = "jamba",
-    .hf_classes = kHfClasses,
-    .tensors = kTensors,
+    .hf_classes = kJambaHfClasses,
+    .tensors = kJambaTensors,
     .recurrent = MixerKind::kMamba,
     .hf_kinds_by_tensors = true,
     .nope_interval = 1,
     .moe = MoeRule::kIfConfigured,
-    .hf_flags = kHfFlags,
+    .hf_flags = kJambaHfFlags,
     .routing = {.renormalize = false},
     .experts_by_tensors = true,
     .hf_keys = {.n_experts = "num_experts"},

@@ -10,11 +10,11 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"KimiLinearForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"mla_use_nope", true}};
-constexpr HfNumber kHfNumbers[] = {{"moe_layer_freq", 1}};
+constexpr std::string_view kKimiLinearHfClasses[] = {"KimiLinearForCausalLM"};
+constexpr HfFlag kKimiLinearHfFlags[] = {{"mla_use_nope", true}};
+constexpr HfNumber kKimiLinearHfNumbers[] = {{"moe_layer_freq", 1}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kKimiLinearTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -81,14 +81,14 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kKimiLinear{.name = "kimi-linear",
-                           .hf_classes = kHfClasses,
-                           .tensors = kTensors,
+                           .hf_classes = kKimiLinearHfClasses,
+                           .tensors = kKimiLinearTensors,
                            .mixer = MixerKind::kLatentAttention,
                            .recurrent = MixerKind::kKimiDelta,
                            .nope_interval = 1,
                            .moe = MoeRule::kAlways,
-                           .hf_flags = kHfFlags,
-                           .hf_numbers = kHfNumbers,
+                           .hf_flags = kKimiLinearHfFlags,
+                           .hf_numbers = kKimiLinearHfNumbers,
                            .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
                            .has_leading_dense = true,
                            .hf_keys = {.n_ctx = "model_max_length",

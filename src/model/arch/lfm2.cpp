@@ -26,8 +26,8 @@ constexpr TensorSpec kOwnKNorm = whole(Role::kKNorm, kRequired, Dim::kHead, Dim:
                                        "model.layers.{}.self_attn.k_layernorm.weight");
 constexpr TensorSpec kConvIn = whole(Role::kSsmIn, kRequired, Dim::kSsmIn, Dim::kModel,
                                      "blk.{}.shortconv.in_proj.weight", "model.layers.{}.conv.in_proj.weight");
-constexpr TensorSpec kConv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps, "blk.{}.shortconv.conv.weight",
-                                   "model.layers.{}.conv.conv.weight");
+constexpr TensorSpec kLfm2Conv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps,
+                                       "blk.{}.shortconv.conv.weight", "model.layers.{}.conv.conv.weight");
 constexpr TensorSpec kConvOut = whole(Role::kSsmOut, kRequired, Dim::kModel, Dim::kSsmInner,
                                       "blk.{}.shortconv.out_proj.weight", "model.layers.{}.conv.out_proj.weight");
 constexpr TensorSpec kW1 = matrix(Role::kWGate, kRequired, Shard::kRows, Dim::kFf, Dim::kModel,
@@ -49,7 +49,7 @@ constexpr auto kLfm2Tensors = std::to_array<TensorSpec>({
     kOwnQNorm,
     kOwnKNorm,
     kConvIn,
-    kConv,
+    kLfm2Conv,
     kConvOut,
     kOwnFfnNorm,
     kW1,
@@ -69,7 +69,7 @@ constexpr auto kLfm2MoeTensors = std::to_array<TensorSpec>({
     kOwnQNorm,
     kOwnKNorm,
     kConvIn,
-    kConv,
+    kLfm2Conv,
     kConvOut,
     kOwnFfnNorm,
     kW1,
@@ -87,7 +87,7 @@ constexpr auto kLfm2MoeTensors = std::to_array<TensorSpec>({
            "model.layers.{}.feed_forward.experts.{}.w2.weight"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"conv_bias", false}, {"use_expert_bias", true}};
+constexpr HfFlag kLfm2HfFlags[] = {{"conv_bias", false}, {"use_expert_bias", true}};
 
 }  // namespace
 
@@ -98,7 +98,7 @@ const ArchSpec kLfm2{.name = "lfm2",
                      .qk_norm = QkNorm::kHead,
                      .hf_rope_base = 1e6f,
                      .hf_adjusts_d_ff = true,
-                     .hf_flags = kHfFlags,
+                     .hf_flags = kLfm2HfFlags,
                      .hf_keys = {.norm_eps = "norm_eps", .activation = "", .layer_kinds = "layer_types"},
                      .hf_ssm_keys = {.n_taps = "conv_L_cache", .attending_layers = "full_attn_idxs"}};
 
@@ -109,7 +109,7 @@ const ArchSpec kLfm2Moe{.name = "lfm2moe",
                         .qk_norm = QkNorm::kHead,
                         .hf_rope_base = 1e6f,
                         .moe = MoeRule::kAlways,
-                        .hf_flags = kHfFlags,
+                        .hf_flags = kLfm2HfFlags,
                         .routing = {.score = RouteScore::kSigmoid},
                         .has_leading_dense = true,
                         .hf_keys = {.norm_eps = "norm_eps",

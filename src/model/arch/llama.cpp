@@ -9,10 +9,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM",
-                                           "InternLM3ForCausalLM"};
+constexpr std::string_view kLlamaHfClasses[] = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM",
+                                                "InternLM3ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kLlamaTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -47,8 +47,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kLlama{.name = "llama",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kLlamaHfClasses,
+                      .tensors = kLlamaTensors,
                       .gguf_interleaved_rope = true,
                       .has_window = true,
                       .moe = MoeRule::kIfConfigured};

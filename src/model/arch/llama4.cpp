@@ -10,10 +10,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Llama4ForCausalLM", "Llama4ForConditionalGeneration"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+constexpr std::string_view kLlama4HfClasses[] = {"Llama4ForCausalLM", "Llama4ForConditionalGeneration"};
+constexpr HfFlag kLlama4HfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kLlama4Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -41,8 +41,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 const ArchSpec kLlama4{
     .name = "llama4",
-    .hf_classes = kHfClasses,
-    .tensors = kTensors,
+    .hf_classes = kLlama4HfClasses,
+    .tensors = kLlama4Tensors,
     .qk_norm = QkNorm::kUnitHead,
     .gguf_interleaved_rope = true,
     .hf_interleaved_rope = true,
@@ -59,7 +59,7 @@ const ArchSpec kLlama4{
     .gguf_experts_without_qk_norm = 128,
     .gguf_window = 8192,
     .moe = MoeRule::kAlways,
-    .hf_flags = kHfFlags,
+    .hf_flags = kLlama4HfFlags,
     .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .n_shared = 1, .weighs_input = true},
     .has_expert_interval = true,
     .hf_transposed_experts = true,

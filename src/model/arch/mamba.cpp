@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"MambaForCausalLM", "FalconMambaForCausalLM"};
+constexpr std::string_view kMambaHfClasses[] = {"MambaForCausalLM", "FalconMambaForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMambaTensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
      "backbone.embeddings.weight"},
     kHead,
@@ -36,17 +36,17 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
           "backbone.layers.{}.mixer.out_proj.weight"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"use_bias", false}, {"use_conv_bias", true}};
+constexpr HfFlag kMambaHfFlags[] = {{"use_bias", false}, {"use_conv_bias", true}};
 
 }  // namespace
 
 const ArchSpec kMamba{.name = "mamba",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kMambaHfClasses,
+                      .tensors = kMambaTensors,
                       .mixer = MixerKind::kMamba,
                       .ffn = FfnKind::kNone,
                       .hf_n_ctx = 1 << 20,
-                      .hf_flags = kHfFlags,
+                      .hf_flags = kMambaHfFlags,
                       .hf_keys = {.norm_eps = "layer_norm_epsilon"},
                       .hf_ssm_keys = {.d_state = "state_size",
                                       .n_taps = "conv_kernel",

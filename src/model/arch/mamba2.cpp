@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Mamba2ForCausalLM"};
+constexpr std::string_view kMamba2HfClasses[] = {"Mamba2ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMamba2Tensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
      "backbone.embeddings.weight"},
     kHead,
@@ -33,17 +33,17 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
           "backbone.layers.{}.mixer.out_proj.weight"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"use_bias", false}, {"use_conv_bias", true}, {"rms_norm", true}};
+constexpr HfFlag kMamba2HfFlags[] = {{"use_bias", false}, {"use_conv_bias", true}, {"rms_norm", true}};
 
 }  // namespace
 
 const ArchSpec kMamba2{.name = "mamba2",
-                       .hf_classes = kHfClasses,
-                       .tensors = kTensors,
+                       .hf_classes = kMamba2HfClasses,
+                       .tensors = kMamba2Tensors,
                        .mixer = MixerKind::kMamba2,
                        .ffn = FfnKind::kNone,
                        .hf_n_ctx = 1 << 20,
-                       .hf_flags = kHfFlags,
+                       .hf_flags = kMamba2HfFlags,
                        .hf_keys = {.norm_eps = "layer_norm_epsilon"},
                        .hf_ssm_keys = {.n_heads = "num_heads",
                                        .head_dim = "head_dim",

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"MiniCPMForCausalLM"};
+constexpr std::string_view kMinicpmHfClasses[] = {"MiniCPMForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMinicpmTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -34,8 +34,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 // Files of the first converters give no factors: those of the 1B and 2B models are meant.
 const ArchSpec kMiniCpm{.name = "minicpm",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kMinicpmHfClasses,
+                        .tensors = kMinicpmTensors,
                         .gguf_interleaved_rope = true,
                         .embed_scale = {.gguf = "embedding_scale", .hf = "scale_emb", .gguf_otherwise = 12},
                         .residual_scale = {.gguf = "residual_scale",

@@ -9,10 +9,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"MiniCPM3ForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
+constexpr std::string_view kMinicpm3HfClasses[] = {"MiniCPM3ForCausalLM"};
+constexpr HfFlag kMinicpm3HfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMinicpm3Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -43,8 +43,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 // llama.cpp, LLM_ARCH_MINICPM3
 const ArchSpec kMiniCpm3{.name = "minicpm3",
-                         .hf_classes = kHfClasses,
-                         .tensors = kTensors,
+                         .hf_classes = kMinicpm3HfClasses,
+                         .tensors = kMinicpm3Tensors,
                          .mixer = MixerKind::kLatentAttention,
                          .embed_scale = {.gguf = "embedding_scale", .hf = "scale_emb", .gguf_otherwise = 12},
                          .residual_scale = {.gguf = "residual_scale",
@@ -56,6 +56,6 @@ const ArchSpec kMiniCpm3{.name = "minicpm3",
                                          .hf_rule = ScaleRule::kByWidth,
                                          .gguf_otherwise = 256},
                          .has_latents_in_halves = true,
-                         .hf_flags = kHfFlags};
+                         .hf_flags = kMinicpm3HfFlags};
 
 }  // namespace realizar

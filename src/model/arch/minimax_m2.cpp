@@ -10,10 +10,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"MiniMaxM2ForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"use_qk_norm", true}};
+constexpr std::string_view kMinimaxM2HfClasses[] = {"MiniMaxM2ForCausalLM"};
+constexpr HfFlag kMinimaxM2HfFlags[] = {{"use_qk_norm", true}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMinimaxM2Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -35,11 +35,11 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kMiniMaxM2{.name = "minimax-m2",
-                          .hf_classes = kHfClasses,
-                          .tensors = kTensors,
+                          .hf_classes = kMinimaxM2HfClasses,
+                          .tensors = kMinimaxM2Tensors,
                           .qk_norm = QkNorm::kRow,
                           .moe = MoeRule::kAlways,
-                          .hf_flags = kHfFlags,
+                          .hf_flags = kMinimaxM2HfFlags,
                           .routing = {.score = RouteScore::kSigmoid},
                           .hf_keys = {.n_rot = "rotary_dim"}};
 

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Mistral3ForConditionalGeneration", "Ministral3ForCausalLM"};
+constexpr std::string_view kMistral3HfClasses[] = {"Mistral3ForConditionalGeneration", "Ministral3ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMistral3Tensors = std::to_array<TensorSpec>({
     kEmbed, kHead,  kFinalNorm,        kAttnNorm,         kGgufWqkv,         kGgufBqkv,         kWq,      kWk,
     kWv,    kWo,    q_bias(kOptional), k_bias(kOptional), v_bias(kOptional), o_bias(kOptional), kFfnNorm, kWGate,
     kWUp,   kWDown, kGateBias,         kUpBias,           kDownBias,         kRopeFactors,
@@ -21,8 +21,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 const ArchSpec kMistral3{
     .name = "mistral3",
-    .hf_classes = kHfClasses,
-    .tensors = kTensors,
+    .hf_classes = kMistral3HfClasses,
+    .tensors = kMistral3Tensors,
     .gguf_interleaved_rope = true,
     .attn_scale = {.gguf = "attention.scale"},
     .temperature = {.gguf = "attention.temperature_scale", .hf = "rope_parameters.llama_4_scaling_beta"}};

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"MPTForCausalLM", "MptForCausalLM"};
+constexpr std::string_view kMptHfClasses[] = {"MPTForCausalLM", "MptForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMptTensors = std::to_array<TensorSpec>({
     matrix(Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
            "transformer.wte.weight"),
     matrix(Role::kHead, kOptional, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"),
@@ -36,14 +36,14 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 });
 
 // Norms of q and k and other ways to tell positions are refused.
-constexpr HfFlag kHfFlags[] = {
+constexpr HfFlag kMptHfFlags[] = {
     {"attn_config.alibi", true}, {"attn_config.qk_ln", false}, {"attn_config.prefix_lm", false}};
 
 }  // namespace
 
 const ArchSpec kMpt{.name = "mpt",
-                    .hf_classes = kHfClasses,
-                    .tensors = kTensors,
+                    .hf_classes = kMptHfClasses,
+                    .tensors = kMptTensors,
                     .norm = NormKind::kLayer,
                     .ffn = FfnKind::kPlain,
                     .activation = Activation::kGelu,
@@ -52,7 +52,7 @@ const ArchSpec kMpt{.name = "mpt",
                     .alibi_scale = {.gguf = "attention.max_alibi_bias", .hf = "attn_config.alibi_bias_max"},
                     .needs_alibi = true,
                     .hf_norm_eps = 1e-5f,
-                    .hf_flags = kHfFlags,
+                    .hf_flags = kMptHfFlags,
                     .hf_keys = {.d_model = "d_model",
                                 .n_layers = "n_layers",
                                 .n_heads = "n_heads",

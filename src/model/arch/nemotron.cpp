@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"NemotronForCausalLM"};
+constexpr std::string_view kNemotronHfClasses[] = {"NemotronForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kNemotronTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -39,8 +39,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kNemotron{.name = "nemotron",
-                         .hf_classes = kHfClasses,
-                         .tensors = kTensors,
+                         .hf_classes = kNemotronHfClasses,
+                         .tensors = kNemotronTensors,
                          .norm = NormKind::kLayer,
                          .ffn = FfnKind::kPlain,
                          .activation = Activation::kReluSquared,

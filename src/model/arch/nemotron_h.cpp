@@ -11,7 +11,7 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"NemotronHForCausalLM"};
+constexpr std::string_view kNemotronHHfClasses[] = {"NemotronHForCausalLM"};
 
 constexpr auto kMixerTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "backbone.embeddings.weight"),
@@ -56,28 +56,28 @@ constexpr auto kExpertTensors = std::to_array<TensorSpec>({
     with_hf(kSharedDown, "backbone.layers.{}.mixer.shared_experts.down_proj.weight"),
 });
 
-constexpr auto kTensors = joined(kMixerTensors, kFfnTensors, kExpertTensors);
-constexpr auto kMoeTensors = joined(kMixerTensors, kExpertTensors);
+constexpr auto kNemotronHTensors = joined(kMixerTensors, kFfnTensors, kExpertTensors);
+constexpr auto kNemotronHMoeTensors = joined(kMixerTensors, kExpertTensors);
 
-constexpr HfFlag kHfFlags[] = {{"use_bias", false}, {"mamba_proj_bias", false}, {"attention_bias", false}};
-constexpr HfSsmKeys kHfSsmKeys{.n_heads = "mamba_num_heads",
-                               .head_dim = "mamba_head_dim",
-                               .n_groups = "n_groups",
-                               .d_state = "ssm_state_size",
-                               .n_taps = "conv_kernel"};
-constexpr HfKeys kHfKeys{.norm_eps = "layer_norm_epsilon",
-                         .activation = "mlp_hidden_act",
-                         .n_experts = "n_routed_experts",
-                         .expert_d_ff = "moe_intermediate_size",
-                         .shared_d_ff = "moe_shared_expert_intermediate_size",
-                         .renormalize = "norm_topk_prob",
-                         .routed_scale = "routed_scaling_factor"};
+constexpr HfFlag kNemotronHHfFlags[] = {{"use_bias", false}, {"mamba_proj_bias", false}, {"attention_bias", false}};
+constexpr HfSsmKeys kNemotronHHfSsmKeys{.n_heads = "mamba_num_heads",
+                                        .head_dim = "mamba_head_dim",
+                                        .n_groups = "n_groups",
+                                        .d_state = "ssm_state_size",
+                                        .n_taps = "conv_kernel"};
+constexpr HfKeys kNemotronHHfKeys{.norm_eps = "layer_norm_epsilon",
+                                  .activation = "mlp_hidden_act",
+                                  .n_experts = "n_routed_experts",
+                                  .expert_d_ff = "moe_intermediate_size",
+                                  .shared_d_ff = "moe_shared_expert_intermediate_size",
+                                  .renormalize = "norm_topk_prob",
+                                  .routed_scale = "routed_scaling_factor"};
 
 }  // namespace
 
 const ArchSpec kNemotronH{.name = "nemotron_h",
-                          .hf_classes = kHfClasses,
-                          .tensors = kTensors,
+                          .hf_classes = kNemotronHHfClasses,
+                          .tensors = kNemotronHTensors,
                           .norm_place = NormPlace::kParallel,
                           .recurrent = MixerKind::kMamba2,
                           .has_one_branch = true,
@@ -86,16 +86,16 @@ const ArchSpec kNemotronH{.name = "nemotron_h",
                           .nope_interval = 1,
                           .has_either_eps = true,
                           .moe = MoeRule::kIfConfigured,
-                          .hf_flags = kHfFlags,
+                          .hf_flags = kNemotronHHfFlags,
                           .hf_left_out = "mtp.",
                           .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
                           .experts_by_tensors = true,
-                          .hf_keys = kHfKeys,
-                          .hf_ssm_keys = kHfSsmKeys};
+                          .hf_keys = kNemotronHHfKeys,
+                          .hf_ssm_keys = kNemotronHHfSsmKeys};
 
 const ArchSpec kNemotronHMoe{.name = "nemotron_h_moe",
                              .hf_classes = {},
-                             .tensors = kMoeTensors,
+                             .tensors = kNemotronHMoeTensors,
                              .norm_place = NormPlace::kParallel,
                              .recurrent = MixerKind::kMamba2,
                              .has_one_branch = true,

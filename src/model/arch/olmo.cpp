@@ -9,16 +9,16 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"OlmoForCausalLM"};
+constexpr std::string_view kOlmoHfClasses[] = {"OlmoForCausalLM"};
 
-constexpr auto kTensors =
+constexpr auto kOlmoTensors =
     std::to_array<TensorSpec>({kEmbed, kHead, kGgufWqkv, kWq, kWk, kWv, kWo, kWGate, kWUp, kWDown});
 
 }  // namespace
 
 const ArchSpec kOlmo{.name = "olmo",
-                     .hf_classes = kHfClasses,
-                     .tensors = kTensors,
+                     .hf_classes = kOlmoHfClasses,
+                     .tensors = kOlmoTensors,
                      .norm = NormKind::kLayer,
                      .gguf_interleaved_rope = true,
                      .clip = {.gguf = "attention.clamp_kqv", .hf = "clip_qkv"},

@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Olmo2ForCausalLM", "Olmo3ForCausalLM"};
+constexpr std::string_view kOlmo2HfClasses[] = {"Olmo2ForCausalLM", "Olmo3ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kOlmo2Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -33,8 +33,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kOlmo2{.name = "olmo2",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kOlmo2HfClasses,
+                      .tensors = kOlmo2Tensors,
                       .norm_place = NormPlace::kPost,
                       .qk_norm = QkNorm::kRow,
                       .has_window = true,

@@ -9,11 +9,11 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"OlmoeForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}};
-constexpr HfNumber kHfNumbers[] = {{"clip_qkv", 0}};
+constexpr std::string_view kOlmoeHfClasses[] = {"OlmoeForCausalLM"};
+constexpr HfFlag kOlmoeHfFlags[] = {{"attention_bias", false}};
+constexpr HfNumber kOlmoeHfNumbers[] = {{"clip_qkv", 0}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kOlmoeTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -34,12 +34,12 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kOlmoe{.name = "olmoe",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kOlmoeHfClasses,
+                      .tensors = kOlmoeTensors,
                       .qk_norm = QkNorm::kRow,
                       .moe = MoeRule::kAlways,
-                      .hf_flags = kHfFlags,
-                      .hf_numbers = kHfNumbers,
+                      .hf_flags = kOlmoeHfFlags,
+                      .hf_numbers = kOlmoeHfNumbers,
                       .routing = {.renormalize = false},
                       .hf_keys = {.n_experts = "num_experts", .renormalize = "norm_topk_prob"}};
 

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"OpenELMForCausalLM"};
+constexpr std::string_view kOpenelmHfClasses[] = {"OpenELMForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kOpenelmTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.token_embeddings.weight"),
     with_hf(kFinalNorm, "transformer.norm.weight"),
     with_hf(kAttnNorm, "transformer.layers.{}.attn_norm.weight"),
@@ -27,18 +27,18 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     with_hf(kWDown, "transformer.layers.{}.ffn.proj_2.weight"),
 });
 
-constexpr HfFlag kHfFlags[] = {
+constexpr HfFlag kOpenelmHfFlags[] = {
     {"ffn_with_glu", true}, {"normalize_qk_projections", true}, {"share_input_output_layers", true}};
 
 }  // namespace
 
 const ArchSpec kOpenElm{.name = "openelm",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kOpenelmHfClasses,
+                        .tensors = kOpenelmTensors,
                         .qk_norm = QkNorm::kHead,
                         .has_layer_heads = true,
                         .hf_norm_eps = 1e-6f,
-                        .hf_flags = kHfFlags,
+                        .hf_flags = kOpenelmHfFlags,
                         .hf_keys = {.d_model = "model_dim",
                                     .n_layers = "num_transformer_layers",
                                     .n_heads = "num_query_heads",

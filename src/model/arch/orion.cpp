@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"OrionForCausalLM"};
+constexpr std::string_view kOrionHfClasses[] = {"OrionForCausalLM"};
 
-constexpr auto kTensors =
+constexpr auto kOrionTensors =
     std::to_array<TensorSpec>({kEmbed, kHead, kFinalNorm, kFinalNormBias, kAttnNorm, kAttnNormBias, kGgufWqkv, kWq, kWk,
                                kWv, kWo, kFfnNorm, kFfnNormBias, kWGate, kWUp, kWDown, kInvFreqBuffer});
 
@@ -19,8 +19,8 @@ constexpr auto kTensors =
 
 // The key is called so, and the norms are not of that kind.
 const ArchSpec kOrion{.name = "orion",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kOrionHfClasses,
+                      .tensors = kOrionTensors,
                       .norm = NormKind::kLayer,
                       .hf_keys = {.norm_eps = "rms_norm_eps"}};
 

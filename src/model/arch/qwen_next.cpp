@@ -28,8 +28,8 @@ constexpr TensorSpec kSharedUp =
 constexpr TensorSpec kSharedDown = shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
                                                  "model.layers.{}.mlp.shared_expert.down_proj.weight");
 
-constexpr TensorSpec kConv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps, "blk.{}.ssm_conv1d.weight",
-                                   "model.layers.{}.linear_attn.conv1d.weight");
+constexpr TensorSpec kQwenNextConv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps,
+                                           "blk.{}.ssm_conv1d.weight", "model.layers.{}.linear_attn.conv1d.weight");
 constexpr TensorSpec kDtBias = whole(Role::kSsmDtBias, kRequired, Dim::kSsmHeads, Dim::kNone, "blk.{}.ssm_dt.bias",
                                      "model.layers.{}.linear_attn.dt_bias");
 constexpr TensorSpec kA =
@@ -53,15 +53,15 @@ constexpr TensorSpec kDeltaBetaDecay = whole(Role::kDeltaBetaDecay, kRequired, D
                                              "blk.{}.ssm_ba.weight", "model.layers.{}.linear_attn.in_proj_ba.weight");
 
 constexpr auto kQwen3NextTensors = std::to_array<TensorSpec>({
-    kEmbed,      kHead,     kFinalNorm,  kAttnNorm,     kGatedWq,    kWk,        kWv,
-    kWo,         kQNorm,    kKNorm,      kDeltaIn,      kDeltaQkv,   kDeltaGate, kDeltaBetaDecay,
-    kConv,       kDtBias,   kA,          kDeltaNorm,    kDeltaOut,   kPostNorm,  kRouter,
-    kExpertGate, kExpertUp, kExpertDown, kSharedRouter, kSharedGate, kSharedUp,  kSharedDown,
+    kEmbed,        kHead,     kFinalNorm,  kAttnNorm,     kGatedWq,    kWk,        kWv,
+    kWo,           kQNorm,    kKNorm,      kDeltaIn,      kDeltaQkv,   kDeltaGate, kDeltaBetaDecay,
+    kQwenNextConv, kDtBias,   kA,          kDeltaNorm,    kDeltaOut,   kPostNorm,  kRouter,
+    kExpertGate,   kExpertUp, kExpertDown, kSharedRouter, kSharedGate, kSharedUp,  kSharedDown,
 });
 
 constexpr auto kQwen35Tensors = std::to_array<TensorSpec>({
-    kEmbed, kHead,      kFinalNorm, kAttnNorm,  kGatedWq,   kWk,         kWv,    kWo,
-    kQNorm, kKNorm,     kDeltaQkv,  kDeltaGate, kDeltaBeta, kDeltaDecay, kConv,  kDtBias,
+    kEmbed, kHead,      kFinalNorm, kAttnNorm,  kGatedWq,   kWk,         kWv,           kWo,
+    kQNorm, kKNorm,     kDeltaQkv,  kDeltaGate, kDeltaBeta, kDeltaDecay, kQwenNextConv, kDtBias,
     kA,     kDeltaNorm, kDeltaOut,  kPostNorm,  kWGate,     kWUp,        kWDown,
 });
 
@@ -70,24 +70,24 @@ constexpr TensorSpec kStackedGateUp = fused_experts("model.layers.{}.mlp.experts
 constexpr TensorSpec kStackedDown = with_gguf(with_hf(kExpertDown, "model.layers.{}.mlp.experts.down_proj"), "");
 
 constexpr auto kQwen35MoeTensors = std::to_array<TensorSpec>({
-    kEmbed,      kHead,       kFinalNorm,  kAttnNorm,      kGatedWq,     kWk,           kWv,
-    kWo,         kQNorm,      kKNorm,      kDeltaQkv,      kDeltaGate,   kDeltaBeta,    kDeltaDecay,
-    kConv,       kDtBias,     kA,          kDeltaNorm,     kDeltaOut,    kPostNorm,     kRouter,
-    kExpertGate, kExpertUp,   kExpertDown, kStackedGateUp, kStackedDown, kSharedRouter, kSharedGate,
-    kSharedUp,   kSharedDown,
+    kEmbed,        kHead,       kFinalNorm,  kAttnNorm,      kGatedWq,     kWk,           kWv,
+    kWo,           kQNorm,      kKNorm,      kDeltaQkv,      kDeltaGate,   kDeltaBeta,    kDeltaDecay,
+    kQwenNextConv, kDtBias,     kA,          kDeltaNorm,     kDeltaOut,    kPostNorm,     kRouter,
+    kExpertGate,   kExpertUp,   kExpertDown, kStackedGateUp, kStackedDown, kSharedRouter, kSharedGate,
+    kSharedUp,     kSharedDown,
 });
 
-constexpr HfFlag kHfFlags[] = {{"attention_bias", false}, {"attn_output_gate", true}};
-constexpr HfSsmKeys kHfSsmKeys{.n_heads = "linear_num_value_heads",
-                               .head_dim = "linear_value_head_dim",
-                               .n_groups = "linear_num_key_heads",
-                               .d_state = "linear_key_head_dim",
-                               .n_taps = "linear_conv_kernel_dim"};
-constexpr HfKeys kHfKeys{.n_experts = "num_experts",
-                         .expert_d_ff = "moe_intermediate_size",
-                         .shared_d_ff = "shared_expert_intermediate_size",
-                         .renormalize = "norm_topk_prob",
-                         .layer_kinds = "layer_types"};
+constexpr HfFlag kQwenNextHfFlags[] = {{"attention_bias", false}, {"attn_output_gate", true}};
+constexpr HfSsmKeys kQwenNextHfSsmKeys{.n_heads = "linear_num_value_heads",
+                                       .head_dim = "linear_value_head_dim",
+                                       .n_groups = "linear_num_key_heads",
+                                       .d_state = "linear_key_head_dim",
+                                       .n_taps = "linear_conv_kernel_dim"};
+constexpr HfKeys kQwenNextHfKeys{.n_experts = "num_experts",
+                                 .expert_d_ff = "moe_intermediate_size",
+                                 .shared_d_ff = "shared_expert_intermediate_size",
+                                 .renormalize = "norm_topk_prob",
+                                 .layer_kinds = "layer_types"};
 // Without dense ffns; the weights of those chosen are always divided by their sum.
 constexpr HfKeys kQwen35MoeHfKeys{.d_ff = "moe_intermediate_size",
                                   .n_experts = "num_experts",
@@ -107,10 +107,10 @@ const ArchSpec kQwen3Next{.name = "qwen3next",
                           .hf_norm_plus_one = true,
                           .hf_rope_share = 0.25,
                           .moe = MoeRule::kAlways,
-                          .hf_flags = kHfFlags,
+                          .hf_flags = kQwenNextHfFlags,
                           .hf_left_out = "mtp.",
-                          .hf_keys = kHfKeys,
-                          .hf_ssm_keys = kHfSsmKeys};
+                          .hf_keys = kQwenNextHfKeys,
+                          .hf_ssm_keys = kQwenNextHfSsmKeys};
 
 const ArchSpec kQwen35{.name = "qwen35",
                        .hf_classes = kQwen35Classes,
@@ -122,10 +122,10 @@ const ArchSpec kQwen35{.name = "qwen35",
                        .has_attention_gate = true,
                        .hf_norm_plus_one = true,
                        .hf_rope_share = 0.25,
-                       .hf_flags = kHfFlags,
+                       .hf_flags = kQwenNextHfFlags,
                        .hf_left_out = "mtp.",
                        .hf_keys = {.layer_kinds = "layer_types"},
-                       .hf_ssm_keys = kHfSsmKeys};
+                       .hf_ssm_keys = kQwenNextHfSsmKeys};
 
 const ArchSpec kQwen35Moe{.name = "qwen35moe",
                           .hf_classes = kQwen35MoeClasses,
@@ -138,9 +138,9 @@ const ArchSpec kQwen35Moe{.name = "qwen35moe",
                           .hf_norm_plus_one = true,
                           .hf_rope_share = 0.25,
                           .moe = MoeRule::kAlways,
-                          .hf_flags = kHfFlags,
+                          .hf_flags = kQwenNextHfFlags,
                           .hf_left_out = "mtp.",
                           .hf_keys = kQwen35MoeHfKeys,
-                          .hf_ssm_keys = kHfSsmKeys};
+                          .hf_ssm_keys = kQwenNextHfSsmKeys};
 
 }  // namespace realizar

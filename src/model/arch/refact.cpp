@@ -9,10 +9,10 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"GPTRefactForCausalLM"};
-constexpr HfFlag kHfFlags[] = {{"multi_query", true}};
+constexpr std::string_view kRefactHfClasses[] = {"GPTRefactForCausalLM"};
+constexpr HfFlag kRefactHfFlags[] = {{"multi_query", true}};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kRefactTensors = std::to_array<TensorSpec>({
     with_hf(kEmbed, "transformer.wte.weight"),
     kHead,
     with_hf(kFinalNorm, "transformer.ln_f.weight"),
@@ -32,7 +32,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 });
 
 // Its ffn is two thirds of four times the model's width, in multiples of 256.
-constexpr HfKeys hf_keys() {
+constexpr HfKeys refact_hf_keys() {
   HfKeys keys = gpt2_keys();
   keys.d_ff = "";
   keys.activation = "";
@@ -43,11 +43,11 @@ constexpr HfKeys hf_keys() {
 }  // namespace
 
 const ArchSpec kRefact{.name = "refact",
-                       .hf_classes = kHfClasses,
-                       .tensors = kTensors,
+                       .hf_classes = kRefactHfClasses,
+                       .tensors = kRefactTensors,
                        .alibi = 8,
                        .hf_adjusts_d_ff = true,
-                       .hf_flags = kHfFlags,
-                       .hf_keys = hf_keys()};
+                       .hf_flags = kRefactHfFlags,
+                       .hf_keys = refact_hf_keys()};
 
 }  // namespace realizar

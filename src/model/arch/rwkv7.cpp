@@ -10,7 +10,7 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"RWKV7ForCausalLM", "Rwkv7ForCausalLM"};
+constexpr std::string_view kRwkv7HfClasses[] = {"RWKV7ForCausalLM", "Rwkv7ForCausalLM"};
 
 constexpr TensorSpec square(Role role, std::string_view gguf, std::string_view hf) {
   return whole(role, kRequired, Dim::kModel, Dim::kModel, gguf, hf);
@@ -22,7 +22,7 @@ constexpr TensorSpec shift(Role role, std::string_view hf) {
   return whole(role, kRequired, Dim::kModel, Dim::kNone, "", hf);
 }
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kRwkv7Tensors = std::to_array<TensorSpec>({
     {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "model.embeddings.weight"},
     norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "model.layers.0.pre_norm.weight"),
     norm(Role::kEmbedNormBias, kRequired, "token_embd_norm.bias", "model.layers.0.pre_norm.bias"),
@@ -77,19 +77,19 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
           "model.layers.{}.ffn.value.weight"),
 });
 
-constexpr HfFlag kHfFlags[] = {{"norm_first", true}, {"norm_bias", true}};
+constexpr HfFlag kRwkv7HfFlags[] = {{"norm_first", true}, {"norm_bias", true}};
 
 }  // namespace
 
 const ArchSpec kRwkv7{.name = "rwkv7",
-                      .hf_classes = kHfClasses,
-                      .tensors = kTensors,
+                      .hf_classes = kRwkv7HfClasses,
+                      .tensors = kRwkv7Tensors,
                       .norm = NormKind::kLayer,
                       .mixer = MixerKind::kRwkv7,
                       .ffn = FfnKind::kChannelMix,
                       .activation = Activation::kReluSquared,
                       .hf_n_ctx = 1 << 20,
-                      .hf_flags = kHfFlags,
+                      .hf_flags = kRwkv7HfFlags,
                       .hf_keys = {.n_ctx = "", .norm_eps = "norm_eps", .d_ff_factor = 4},
                       .hf_ssm_keys = {.head_dim = "head_dim",
                                       .decay_rank = "decay_low_rank_dim",

@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"SeedOssForCausalLM"};
+constexpr std::string_view kSeedOssHfClasses[] = {"SeedOssForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kSeedOssTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -35,7 +35,9 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 }  // namespace
 
-const ArchSpec kSeedOss{
-    .name = "seed_oss", .hf_classes = kHfClasses, .tensors = kTensors, .attn_scale = {.gguf = "attention.scale"}};
+const ArchSpec kSeedOss{.name = "seed_oss",
+                        .hf_classes = kSeedOssHfClasses,
+                        .tensors = kSeedOssTensors,
+                        .attn_scale = {.gguf = "attention.scale"}};
 
 }  // namespace realizar

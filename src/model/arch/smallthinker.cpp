@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"SmallThinkerForCausalLM"};
+constexpr std::string_view kSmallthinkerHfClasses[] = {"SmallThinkerForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kSmallthinkerTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -32,8 +32,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 // llama.cpp, LLM_ARCH_SMALLTHINKER; PowerInfer's modeling_smallthinker.py
 const ArchSpec kSmallThinker{.name = "smallthinker",
-                             .hf_classes = kHfClasses,
-                             .tensors = kTensors,
+                             .hf_classes = kSmallthinkerHfClasses,
+                             .tensors = kSmallthinkerTensors,
                              .activation = Activation::kRelu,
                              .has_window = true,
                              .full_interval = 4,

@@ -9,16 +9,16 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"SmolLM3ForCausalLM"};
+constexpr std::string_view kSmollm3HfClasses[] = {"SmolLM3ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>(
+constexpr auto kSmollm3Tensors = std::to_array<TensorSpec>(
     {kEmbed, kHead, kFinalNorm, kAttnNorm, kWq, kWk, kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown});
 
 }  // namespace
 
 const ArchSpec kSmolLm3{.name = "smollm3",
-                        .hf_classes = kHfClasses,
-                        .tensors = kTensors,
+                        .hf_classes = kSmollm3HfClasses,
+                        .tensors = kSmollm3Tensors,
                         .gguf_interleaved_rope = true,
                         .nope_interval = 4,
                         .hf_keys = {.rope_list = "no_rope_layers"}};

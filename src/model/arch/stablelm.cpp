@@ -10,9 +10,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"StableLmForCausalLM", "StableLMEpochForCausalLM"};
+constexpr std::string_view kStablelmHfClasses[] = {"StableLmForCausalLM", "StableLMEpochForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kStablelmTensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -43,8 +43,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kStableLm{.name = "stablelm",
-                         .hf_classes = kHfClasses,
-                         .tensors = kTensors,
+                         .hf_classes = kStablelmHfClasses,
+                         .tensors = kStablelmTensors,
                          .norm = NormKind::kLayer,
                          .qk_norm = QkNorm::kOwnHead,
                          .hf_rope_share = 0.25,

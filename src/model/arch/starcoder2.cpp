@@ -9,9 +9,9 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"Starcoder2ForCausalLM"};
+constexpr std::string_view kStarcoder2HfClasses[] = {"Starcoder2ForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kStarcoder2Tensors = std::to_array<TensorSpec>({
     kEmbed,
     kHead,
     kFinalNorm,
@@ -41,8 +41,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 }  // namespace
 
 const ArchSpec kStarCoder2{.name = "starcoder2",
-                           .hf_classes = kHfClasses,
-                           .tensors = kTensors,
+                           .hf_classes = kStarcoder2HfClasses,
+                           .tensors = kStarcoder2Tensors,
                            .norm = NormKind::kLayer,
                            .ffn = FfnKind::kPlain,
                            .activation = Activation::kGelu,

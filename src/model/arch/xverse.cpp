@@ -9,13 +9,14 @@ namespace {
 
 using namespace tensors;
 
-constexpr std::string_view kHfClasses[] = {"XverseForCausalLM"};
+constexpr std::string_view kXverseHfClasses[] = {"XverseForCausalLM"};
 
-constexpr auto kTensors = std::to_array<TensorSpec>({kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv,
-                                                     kWo, kFfnNorm, kWGate, kWUp, kWDown, kInvFreqBuffer});
+constexpr auto kXverseTensors = std::to_array<TensorSpec>({kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk,
+                                                           kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown, kInvFreqBuffer});
 
 }  // namespace
 
-const ArchSpec kXverse{.name = "xverse", .hf_classes = kHfClasses, .tensors = kTensors, .gguf_interleaved_rope = true};
+const ArchSpec kXverse{
+    .name = "xverse", .hf_classes = kXverseHfClasses, .tensors = kXverseTensors, .gguf_interleaved_rope = true};
 
 }  // namespace realizar

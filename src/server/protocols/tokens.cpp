@@ -87,14 +87,14 @@ Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const
 }
 
 // How many tokens the prompt of a chat has.
-Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> count_input_tokens(Fields& body, const ServedModelPtr& model, const Call&) {
   RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
   return answer({{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}});
 }
 
 }  // namespace
 
-const Protocol kChatTokens{.read = count_tokens};
+const Protocol kChatTokens{.read = count_input_tokens};
 const Protocol kTokenize{.read = tokenize};
 const Protocol kDetokenize{.read = detokenize};
 const Protocol kApplyTemplate{.read = apply_template};

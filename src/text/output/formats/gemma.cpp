@@ -10,9 +10,9 @@ const FormatSpec& gemma_format() {
       .markers = {.opening = {"<|tool_call>"}, .inner = {"<|\"|>", "<tool_call|>"}},
       .make_reader =
           [](TextWindow& window, CallEmitter& emitter) {
-            return make_literal_calls(
-                {.style = {'{', '}', ':', {"<|\"|>"}, false}, .name_prefix = "call:", .closing = "<tool_call|>"},
-                window, emitter);
+            LiteralForm form{.style = {'{', '}', ':', {}, false}, .name_prefix = "call:", .closing = "<tool_call|>"};
+            form.style.quotes.emplace_back("<|\"|>");
+            return make_literal_calls(std::move(form), window, emitter);
           },
   };
   return spec;
