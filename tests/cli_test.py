@@ -17,6 +17,8 @@ from terminal import Terminal
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PROMPT = "What is the capital of France?"
+# Said where the bundled model answers because no other was named.
+NOTICE = "realizar: no model was named: realizar-tiny, a toy of 4.5 million parameters, answers\n"
 REALIZAR = ""
 
 
@@ -27,9 +29,10 @@ def realizar(*args, stdin=None, **options):
 
 class Case(unittest.TestCase):
     def fails(self, code, *args, naming="", stdin=None):
-        """The command exits with `code`, prints nothing on stdout and one line, with `naming` in it, on stderr."""
+        """The command exits with `code`, prints nothing on stdout and one line, with `naming` in it, on stderr, after
+        the line about the bundled model, if there is one."""
         result = realizar(*args, stdin=stdin)
-        stderr = result.stderr.decode()
+        stderr = result.stderr.decode().removeprefix(NOTICE)
         self.assertEqual(result.returncode, code, stderr)
         self.assertEqual(result.stdout, b"")
         self.assertEqual(stderr.count("\n"), 1, stderr)
@@ -80,10 +83,13 @@ class ServerName(unittest.TestCase):
 
 
 class Run(Case):
-    def test_the_bundled_model_answers_on_stdout_alone(self):
+    def test_the_bundled_model_answers_on_stdout_alone_and_is_told_of(self):
         result = realizar("run", "--temperature", "0", PROMPT)
         self.assertEqual(result.stdout.decode(), "The capital of France is Paris.\n")
-        self.assertEqual(result.stderr, b"")
+        self.assertEqual(result.stderr.decode(), NOTICE)
+        self.assertEqual(realizar("run", MODEL, "--temperature", "0", PROMPT).stderr, b"")
+        self.assertIn(NOTICE, realizar("chat", stdin=b"/quit").stderr.decode())
+        self.assertEqual(realizar("run", "--print-config").stderr, b"")
 
     def test_prompt_from_standard_input(self):
         self.assertIn("Paris", self.succeeds("run", "--temperature", "0", stdin=PROMPT.encode()))
@@ -105,13 +111,36 @@ class Run(Case):
                              self.succeeds("run", "--temperature", "0", f"Please answer.\n\n{PROMPT}"))
         self.fails(1, "run", "-f", "/no/such/prompt", naming="/no/such/prompt")
 
-    def test_a_prompt_needs_no_quotes_and_a_model_no_command(self):
+    def test_a_prompt_after_a_model_needs_no_quotes_and_a_model_no_command(self):
         answer = self.succeeds("run", "--temperature", "0", PROMPT)
-        self.assertEqual(self.succeeds("run", "--temperature", "0", *PROMPT.split()), answer)
         self.assertEqual(self.succeeds("run", MODEL, *PROMPT.split(), "--temperature", "0"), answer)
         self.assertEqual(self.succeeds(MODEL, *PROMPT.split(), "--temperature", "0"), answer)
         self.fails(1, "llama3.gguf", "Hello", naming="llama3.gguf")
-        self.fails(1, "run", "llama3", "why is the sky blue?", naming="llama3")
+
+    def test_a_first_word_is_a_model_and_never_the_prompt_of_another(self):
+        for words in (["deepseek-r1"], ["deepseek-r1", "Hello"], ["deepseek-r1", "Why is the sky blue?"],
+                      ["deepseek-r1", "why", "is", "the", "sky", "blue"], ["--temperature", "0", "deepseek-r1", "hi"]):
+            self.fails(1, "run", *words, naming="known tags: deepseek-r1:1.5b, ")
+        self.fails(1, "deepseek-r1", naming="known tags: deepseek-r1:1.5b, ")
+        self.fails(1, "run", "lama3", naming="did you mean llama3.1, llama3.2 or llama3.3? To download it: realizar pull lama3")
+        self.fails(1, "run", "tinyllama", "hi", naming="realizar pull tinyllama")
+        self.fails(1, "chat", "mistrl", naming="did you mean mistral")
+        self.fails(1, "run", "hello", naming="; if it is a prompt: realizar run -p hello")
+        self.fails(1, "run", *PROMPT.split(), naming=f'; if these words are a prompt: realizar run "{PROMPT}"')
+        self.fails(1, "run", "Summarize:", stdin=b"text", naming="realizar run -p Summarize:")
+
+    def test_every_command_says_so_of_a_name_that_is_not_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ids = os.path.join(folder, "ids.json")
+            pathlib.Path(ids).write_text("[1]")
+            for command in (["inspect", "mistrl"], ["show", "mistrl"], ["serve", "mistrl"], ["serve", "x=mistrl"],
+                            ["bench", "mistrl"], ["embed", "mistrl", "text"], ["rerank", "mistrl", "query", "text"],
+                            ["tokenize", "mistrl", "text"], ["detokenize", "mistrl", "1"], ["template", "mistrl"],
+                            ["logits", "mistrl", "--tokens", ids, "--out", ids], ["perplexity", "mistrl", ids],
+                            ["perplexity", MODEL, ids, "--against", "mistrl"], ["imatrix", "mistrl", ids, "--out", ids],
+                            ["quantize", "mistrl", ids + ".gguf", "Q4_0"], ["convert", "mistrl", ids + ".gguf"],
+                            ["run", MODEL, "--draft", "mistrl", PROMPT], ["cp", "mistrl", "x"], ["rm", "mistrl"]):
+                self.fails(1, *command, naming="'mistrl' on this machine; did you mean mistral or mistral-nemo?")
 
     def test_model_and_prompt_by_position_and_by_flag(self):
         self.assertIn("Paris", self.succeeds("run", MODEL, PROMPT, "--temperature", "0"))
@@ -444,7 +473,9 @@ class Numbers(Case):
                 self.assertGreaterEqual(float(reached), float(memory))
             else:
                 self.assert_share(bandwidth, r"(\d+\.\d) GB/s, (\d+\.\d) % of (\d+\.\d) GB/s")
-        self.assertNotIn("decode", self.succeeds("bench", "-p", "16", "-n", "0", "-r", "1", "-t", "1"))
+        prefill = realizar("bench", "-p", "16", "-n", "0", "-r", "1", "-t", "1")
+        self.assertNotIn("decode", prefill.stdout.decode())
+        self.assertEqual(prefill.stderr.decode(), NOTICE.replace("answers", "is measured"))
         self.assertRegex(self.succeeds("bench", "--peak", "-t", "1"),
                          r"\Athreads 1\n  memory reads  +\d+\.\d GB/s\n  FMA in F32    +\d+ GFLOP/s\n"
                          r"  BF16 products +\d+ GFLOP/s\n  int8 products +\d+ GOP/s\n\Z")

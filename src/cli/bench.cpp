@@ -254,7 +254,7 @@ bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
 
 int bench(BenchArgs& args) {
   if (!args.peak && args.model.empty()) {
-    auto bundled = bundled_model_path("bench");
+    auto bundled = bundled_in_place("bench", "is measured");
     if (!bundled.ok()) return fail(bundled.error());
     args.model = std::move(*bundled);
   }

@@ -375,7 +375,7 @@ const std::vector<Chat::Command>& Chat::commands() {
       {{"/file"}, "FILE", "put a text file before the next message", &Chat::attach},
       {{"/save"}, "FILE", "write the conversation to a file", &Chat::save},
       {{"/load"}, "FILE", "go on with a conversation that was saved", &Chat::load},
-      {{"/model"}, "[FILE]", "go on with another model", &Chat::change_model},
+      {{"/model"}, "[MODEL]", "go on with another model", &Chat::change_model},
       {{"/set"}, "[NAME VALUE]", "show the settings, or change one", &Chat::set},
       {{"/tools"}, "", "the tools of MCP servers that the model may call", &Chat::tools},
       {{"/stats"}, "", "figures of the last answer", &Chat::stats},

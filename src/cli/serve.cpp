@@ -73,6 +73,11 @@ int serve(ServeArgs& args) {
   auto models = find_served_models(args.models, args.load.store);
   if (!models.ok()) return fail(models.error());
   if (auto status = open_store(args); !status.ok()) return fail(status.error());
+  if (had_bundled) {
+    warn(
+        "no model was named, and there is none in the store: realizar-tiny, a toy of 4.5 million parameters, is "
+        "served");
+  }
   options.models = std::move(*models);
   args.models.pull = false;  // what is looked for again while the server runs is not downloaded
   args.models.with_bundled = had_bundled;

@@ -3,30 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "hub/manifest.h"
+#include "hub/local_model.h"
 #include "hub/name.h"
-#include "realizar/result.h"
 
 namespace realizar::hub {
-
-enum class Place : uint8_t { kStore, kHuggingFaceCache, kOllamaCache };
-
-// A model on this machine that can be loaded.
-struct LocalModel {
-  ModelName name;
-  Place place = Place::kStore;
-  std::filesystem::path path;  // a file or a folder
-  uint64_t n_bytes = 0;
-  std::string source, revision, pulled;                  // where they are known
-  std::map<FileRole, std::filesystem::path> texts = {};  // template, params, system, messages, licence
-  std::vector<std::filesystem::path> adapters = {};
-  bool has_projector = false;
-};
 
 struct ForeignCaches {
   std::filesystem::path hugging_face;         // its folder "hub"; empty: none

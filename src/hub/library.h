@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hub/foreign_caches.h"
+#include "hub/local_model.h"
 #include "hub/name.h"
 #include "hub/store.h"
 #include "realizar/result.h"

@@ -16,6 +16,8 @@ struct ShortName {
   std::string_view stands_for;
 };
 std::span<const ShortName> short_names();
+// The rows of a model, in the table's order: deepseek-r1:1.5b, deepseek-r1:7b, ... None: the table does not have it.
+std::vector<ModelName> short_names_of(const ModelName& name);
 
 // What a name of the store's own is pulled from: what the table says, else Ollama's model of that name. A name of
 // another kind is itself.
