@@ -54,9 +54,17 @@ class ServerCase(hub_test.Case):
 
 
 class Serving(ServerCase):
-    def test_an_empty_store_leaves_the_bundled_model(self):
-        self.serve()
+    def test_an_empty_store_leaves_the_bundled_model_and_says_so(self):
+        server = self.serve()
         self.assertEqual(self.served(), ["realizar-tiny"])
+        self.assertIn("no model was named", server.stderr.readline())
+
+    def test_the_bundled_model_is_served_by_its_name(self):
+        self.add_tiny()
+        self.pulls(NAME)
+        self.serve("realizar-tiny", "--strict-model-names")
+        self.assertEqual(self.served(), ["realizar-tiny"])
+        self.assertEqual(self.answer("realizar-tiny"), ANSWER)
 
     def test_without_a_model_the_store_is_served(self):
         self.add_tiny()

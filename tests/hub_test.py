@@ -81,10 +81,14 @@ class Case(unittest.TestCase):
         self.assertEqual(self.names(), [])
         return stderr
 
-    def names(self):
+    def listed(self):
+        """What `list` shows besides the bundled model."""
         code, stdout, stderr = self.run_it("list", "--json")
         self.assertEqual(code, 0, stderr)
-        return [json.loads(line)["name"] for line in stdout.splitlines()]
+        return [model for model in map(json.loads, stdout.splitlines()) if model["place"] != "bundled"]
+
+    def names(self):
+        return [model["name"] for model in self.listed()]
 
     def until(self, probe, what):
         end = time.monotonic() + DEADLINE_S
@@ -163,7 +167,7 @@ class Names(Case):
         parts = {f"q/m-Q4_0-0000{i}-of-00003.gguf": b"GGUF part %d" % i for i in (1, 2, 3)}
         self.hub.add_repo("maker/model", {**parts, "m-Q8_0.gguf": TINY})
         self.pulls("hf:maker/model:Q4_0")
-        path = json.loads(self.run_it("list", "--json")[1])["path"]
+        path = self.listed()[0]["path"]
         self.assertTrue(path.endswith("/m-Q4_0-00001-of-00003.gguf"))
         for i in (1, 2, 3):
             self.assertEqual(pathlib.Path(path.replace("00001", f"0000{i}", 1)).read_bytes(), b"GGUF part %d" % i)
@@ -172,7 +176,7 @@ class Names(Case):
         files = {"config.json": b'{"architectures": []}', "tokenizer.json": b"{}", "model.safetensors": b"weights", "x.py": b"evil()"}
         self.hub.add_repo("maker/folder", files, small=["config.json", "tokenizer.json", "x.py"])
         self.pulls("hf:maker/folder")
-        folder = pathlib.Path(json.loads(self.run_it("list", "--json")[1])["path"])
+        folder = pathlib.Path(self.listed()[0]["path"])
         self.assertEqual({path.name: path.read_bytes() for path in folder.iterdir()},
                          {name: data for name, data in files.items() if name != "x.py"})
 
@@ -228,6 +232,29 @@ class Names(Case):
         self.assertEqual(code, 1)
         self.assertIn("Hugging Face", stderr)
         self.assertFalse(self.store.exists())
+
+    def test_the_bundled_model_has_a_name(self):
+        code, stdout, stderr = self.run_it("list")
+        self.assertEqual((code, stderr), (0, "realizar: realizar pull NAME downloads a model, e.g. qwen3:1.7b\n"))
+        self.assertRegex(stdout, r"\nrealizar-tiny +4.8 MB +bundled\n")
+        self.assertEqual(json.loads(self.run_it("list", "--json")[1])["name"], "realizar-tiny")
+        self.assertRegex(self.run_it("show", "realizar-tiny")[1], r"name +realizar-tiny\nsource +part of the program\n")
+        for command in (["run", "realizar-tiny", QUESTION, "--temperature", "0"], ["realizar-tiny", QUESTION, "--temperature", "0"]):
+            self.assertEqual(self.run_it(*command), (0, ANSWER, ""))
+        for command in (["inspect"], ["embed", "text"], ["tokenize", "hi"], ["bench", "-p", "8", "-n", "2", "-r", "1"]):
+            code, _, stderr = self.run_it(command[0], "realizar-tiny", *command[1:])
+            self.assertEqual((code, stderr), (0, ""), command)
+        for command in (["rm", "realizar-tiny"], ["cp", "realizar-tiny", "mine"]):
+            code, _, stderr = self.run_it(*command)
+            self.assertEqual((code, stderr), (1, "realizar: 'realizar-tiny' is part of the program, and not in the store\n"))
+        self.assertIn("did you mean realizar-tiny?", self.run_it("inspect", "realizartiny")[2])
+        # A model that a user calls so takes its place.
+        self.add_tiny()
+        self.pulls(NAME)
+        self.assertEqual(self.run_it("cp", NAME, "realizar-tiny")[0], 0)
+        self.assertEqual(self.names(), [NAME, "realizar-tiny"])
+        self.assertEqual(self.run_it("rm", "realizar-tiny")[0], 0)
+        self.assertEqual(self.names(), [NAME])
 
     def test_offline_asks_nobody(self):
         self.add_tiny()

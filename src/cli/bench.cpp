@@ -14,6 +14,7 @@
 #include "backend/cuda/device/runtime.h"
 #include "base/cpu_features.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"

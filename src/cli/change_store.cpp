@@ -21,11 +21,13 @@ struct RemoveArgs {
 
 // What other programs have downloaded is theirs.
 Error not_ours(const hub::LocalModel& model) {
-  const bool is_ollama = model.place == hub::Place::kOllamaCache;
-  return invalid_argument(
-      fmt::format("'{}' is not in the store: {} has downloaded it to {}, and removes it", hub::to_string(model.name),
-                  is_ollama ? "Ollama" : "Hugging Face's program", model.path.string()),
-      "model");
+  const std::string name = hub::to_string(model.name);
+  if (model.place == hub::Place::kBundled) {
+    return invalid_argument(fmt::format("'{}' is part of the program, and not in the store", name), "model");
+  }
+  return invalid_argument(fmt::format("'{}' is not in the store: {} has downloaded it to {}, and removes it", name,
+                                      hub::place_name(model.place), model.path.string()),
+                          "model");
 }
 
 Status remove_one(const std::string& given, const StoreFlags& flags) {

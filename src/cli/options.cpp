@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <random>
 #include <string>
@@ -368,26 +367,6 @@ Result<LanguageModel> load_writer(const std::string& given, const LoadFlags& loa
   return invalid_argument(fmt::format("{} is an encoder or a reranker, which generates no text: use realizar {} {} {}",
                                       given, ranks ? "rerank" : "embed", given, ranks ? "QUERY DOCUMENTS" : "TEXTS"),
                           "model");
-}
-
-Result<std::string> bundled_model_path(const std::string& command) {
-  std::error_code error;
-  const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf";
-  // bin/ of an install tree has share/realizar beside it; build/<preset>/bin lies three levels below the source.
-  const auto bin = executable.parent_path();
-  for (const auto& candidate : {bin / "../share/realizar" / file, bin / "../../.." / file}) {
-    if (std::filesystem::exists(candidate, error)) return std::filesystem::weakly_canonical(candidate, error).string();
-  }
-  return not_found(
-      "the bundled model is not beside " + executable.string() + "; name a model: realizar " + command + " MODEL",
-      file);
-}
-
-Result<std::string> bundled_in_place(const std::string& command, std::string_view does) {
-  RZ_TRY(std::string path, bundled_model_path(command));
-  warn(fmt::format("no model was named: realizar-tiny, a toy of 4.5 million parameters, {}", does));
-  return path;
 }
 
 Result<std::string> read_text(const std::string& path) {

@@ -79,12 +79,6 @@ Result<LanguageModel> load_model(const std::string& model, LoadOptions options, 
 // The same of a model that is to write. Errors: InvalidArgument, with the command to use, where it gives no text.
 Result<LanguageModel> load_writer(const std::string& model, const LoadFlags& load);
 
-// The bundled model, beside the executable in the build tree or the install tree. Errors: NotFound.
-// `command` is named in it.
-Result<std::string> bundled_model_path(const std::string& command);
-// The same where no model was named, with a line on standard error that says so. `does`: "answers".
-Result<std::string> bundled_in_place(const std::string& command, std::string_view does);
-
 // The whole of a file, or of standard input for "-". Errors: NotFound, InvalidArgument.
 Result<std::string> read_text(const std::string& path);
 

@@ -13,6 +13,7 @@
 #include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/chat.h"
 #include "cli/command.h"
 #include "cli/conversation.h"

@@ -10,6 +10,7 @@
 
 #include "backend/cuda/device/runtime.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/command.h"
 #include "cli/mcp_flags.h"
 #include "cli/options.h"
@@ -74,9 +75,7 @@ int serve(ServeArgs& args) {
   if (!models.ok()) return fail(models.error());
   if (auto status = open_store(args); !status.ok()) return fail(status.error());
   if (had_bundled) {
-    warn(
-        "no model was named, and there is none in the store: realizar-tiny, a toy of 4.5 million parameters, is "
-        "served");
+    warn(fmt::format("no model was named, and there is none in the store: {}, is served", bundled_text()));
   }
   options.models = std::move(*models);
   args.models.pull = false;  // what is looked for again while the server runs is not downloaded

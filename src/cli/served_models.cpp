@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pull_view.h"
@@ -109,7 +110,7 @@ Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store
   if (!with_bundled && !is_empty(store)) return models;
   auto bundled = bundled_model_path("serve");
   if (!bundled.ok() && models.empty()) return bundled.error();
-  if (bundled.ok()) models.insert(models.begin(), {"realizar-tiny", *bundled});
+  if (bundled.ok()) models.insert(models.begin(), {hub::kBundledModel, *bundled});
   return models;
 }
 

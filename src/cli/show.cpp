@@ -34,8 +34,9 @@ Result<std::string> template_of(const hub::ModelTexts& texts, const ModelFile& f
 }
 
 std::string origin_text(const hub::LocalModel& model, const hub::ModelTexts& texts) {
-  if (model.source.empty()) return "";
-  std::string text = fact("name", hub::to_string(model.name)) + fact("source", model.source) +
+  if (model.place == hub::Place::kFile) return "";
+  const std::string source = model.place == hub::Place::kBundled ? "part of the program" : model.source;
+  std::string text = fact("name", hub::to_string(model.name)) + fact("source", source) +
                      fact("revision", model.revision) + fact("pulled", model.pulled) +
                      fact("size", bytes_text(model.n_bytes)) + fact("path", model.path.string()) +
                      fact("parameters", texts.params) + fact("system", texts.system);

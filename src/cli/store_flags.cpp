@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/user_folders.h"
 #include "hub/locate.h"
 #include "server/model_store.h"
@@ -65,7 +66,7 @@ void StoreFlags::add_to(Flags flags, Network network) {
 hub::Library StoreFlags::library() const {
   const fs::path root = folder.empty() ? data_folder().value_or("realizar") / "models" : fs::path(folder);
   const ModelCaches caches = model_caches();
-  return {hub::Store(root), {caches.hugging_face, caches.ollama}};
+  return {hub::Store(root), {caches.hugging_face, caches.ollama}, bundled_file()};
 }
 
 Result<hub::HubSettings> StoreFlags::hub_settings() const {

@@ -13,14 +13,16 @@
 
 namespace realizar::hub {
 
-// kFile: a file or folder that a user named, which has no other name.
-enum class Place : uint8_t { kFile, kStore, kHuggingFaceCache, kOllamaCache };
+// kFile: a file or folder that a user named, which has no other name. kBundled: the model that is part of the program.
+enum class Place : uint8_t { kFile, kBundled, kStore, kHuggingFaceCache, kOllamaCache };
 
 // As lists show it.
 constexpr std::string_view place_name(Place place) {
   switch (place) {
     case Place::kFile:
       return "file";
+    case Place::kBundled:
+      return "bundled";
     case Place::kStore:
       return "store";
     case Place::kHuggingFaceCache:

@@ -119,7 +119,7 @@ Result<LocalModel> locate(const Library& library, const std::string& given) {
 }
 
 bool is_known_name(const std::string& word) {
-  if (has_name_scheme(word)) return true;
+  if (has_name_scheme(word) || word == kBundledModel) return true;
   const auto name = parse_name(word);
   if (!name.ok()) return false;
   return word.find(':') != std::string::npos || name->kind != NameKind::kLocal || !short_names_of(*name).empty();

@@ -16,8 +16,8 @@ Result<LocalModel> locate(const Library& library, const std::string& given);
 // The same of a name alone, whatever file is called so.
 Result<LocalModel> locate_named(const Library& library, const std::string& given);
 
-// Whether the word says by itself that it is a model's name: it has a scheme or a tag, or its model stands in the table
-// of short names.
+// Whether the word says by itself that it is a model's name: it has a scheme or a tag, its model stands in the table of
+// short names, or it is the bundled model's.
 bool is_known_name(const std::string& word);
 
 }  // namespace realizar::hub
