@@ -155,6 +155,12 @@ class Names(Case):
         self.assertEqual(self.run_it("rm", "mine")[0], 1)
         self.assertEqual(list((self.store / "blobs").iterdir()), [])
 
+    def test_a_repository_with_gguf_in_its_name_is_hugging_faces(self):
+        self.hub.add_repo("maker/model-GGUF", {"m-Q8_0.gguf": TINY})
+        self.pulls("maker/model-GGUF")
+        self.assertEqual(self.names(), ["hf:maker/model-GGUF"])
+        self.assertEqual(self.run_it("run", "maker/model-GGUF", QUESTION, "--temperature", "0")[1], ANSWER)
+
     def test_nothing_is_fetched_twice(self):
         self.add_tiny()
         self.pulls(NAME)

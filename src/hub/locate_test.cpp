@@ -50,7 +50,9 @@ TEST_F(LocateTest, TakesAFileAsItIsAndElseAName) {
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->place, Place::kFile);
   EXPECT_EQ(locate(library_, "tinychat")->path.filename(), "m.gguf");
-  EXPECT_EQ(locate(library_, "hf:acme/small")->place, Place::kHuggingFaceCache);
+  for (const char* name : {"hf:acme/small", "acme/small", "acme/small:Q8_0"}) {
+    EXPECT_EQ(locate(library_, name)->place, Place::kHuggingFaceCache) << name;
+  }
   EXPECT_FALSE(locate_named(library_, root_).ok());
   EXPECT_EQ(locate(library_, "hf:../x").error().code, ErrorCode::kInvalidArgument);
 }
@@ -85,7 +87,7 @@ TEST_F(LocateTest, OffersNoDownloadOfWhatCanOnlyBeAPath) {
 
 TEST(KnownName, HasASchemeATagOrARowOfTheTable) {
   for (const char* word :
-       {"deepseek-r1", "llama3.2", "qwen3:9b", "mine:v2", "hf:o/r", "ollama:x", "https://h/m.gguf"}) {
+       {"deepseek-r1", "llama3.2", "qwen3:9b", "mine:v2", "hf:o/r", "ollama:x", "https://h/m.gguf", "o/r-GGUF"}) {
     EXPECT_TRUE(is_known_name(word)) << word;
   }
   for (const char* word : {"mine", "o/r", "hello", "Summarize:", "a/b/c", ""})

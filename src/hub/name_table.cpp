@@ -94,6 +94,9 @@ std::vector<ModelName> meanings(const ModelName& name) {
   if (name.kind != NameKind::kLocal) return names;
   names.push_back(source_of(name));
   if (names.back().kind != NameKind::kOllama) names.push_back(ollamas_own(name));
+  if (!name.owner.empty()) {
+    names.push_back({NameKind::kHuggingFace, name.owner, name.model, "main", name.tag == "latest" ? "" : name.tag, ""});
+  }
   return names;
 }
 

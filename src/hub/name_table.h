@@ -24,7 +24,7 @@ std::vector<ModelName> short_names_of(const ModelName& name);
 ModelName source_of(const ModelName& name);
 
 // Every name under which the model that is meant may be there, the likeliest first: the name itself, what it is pulled
-// from, and Ollama's of that name.
+// from, Ollama's of that name, and Hugging Face's where it has an owner.
 std::vector<ModelName> meanings(const ModelName& name);
 
 }  // namespace realizar::hub
