@@ -218,6 +218,14 @@ class Run(Case):
             self.fails(1, "run", "--prompts", file, "one more", naming="--prompts")
             self.fails(1, "run", "--prompts", "/no/such/file", naming="/no/such/file")
 
+    def test_each_prompt_of_a_file_draws_its_own_seed(self):
+        def stories(*args):
+            lines = self.succeeds("run", MODEL, "--prompts", "-", "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40",
+                                  *args, stdin=b"Tell me a story.\n" * 2).splitlines()
+            return [json.loads(line)["text"] for line in lines]
+        self.assertNotEqual(*stories())
+        self.assertEqual(*stories("--seed", "7"))
+
     def test_refusals(self):
         self.fails(1, "run", "/no/such/model.gguf", PROMPT, naming="/no/such/model.gguf")
         self.fails(1, "run", "", naming="empty")

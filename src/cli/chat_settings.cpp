@@ -39,7 +39,7 @@ std::string shown_or_none(const std::optional<T>& number) {
   return number ? std::to_string(*number) : std::string(kNone);
 }
 
-// A setting that is no parameter of the sampler chain.
+// A setting that is no parameter of the sampler chain, or is shown in another way.
 struct OwnSetting {
   std::string_view name, expected;
   bool (*set)(AnswerOptions&, std::string_view);  // false: that is no value of it
@@ -47,6 +47,8 @@ struct OwnSetting {
 };
 
 constexpr OwnSetting kOwnSettings[] = {
+    {"seed", "a number", [](AnswerOptions& options, std::string_view text) { return set_or_none(text, options.seed); },
+     [](const AnswerOptions& options) { return shown_or_none(options.seed); }},
     {"max_tokens", "a number",
      [](AnswerOptions& options, std::string_view text) { return set_or_none(text, options.max_tokens); },
      [](const AnswerOptions& options) { return shown_or_none(options.max_tokens); }},
@@ -78,6 +80,7 @@ const OwnSetting* find_own(std::string_view name) {
 std::string settings_text(const AnswerOptions& options) {
   std::ostringstream text;
   for (const SamplingParameter& parameter : kSamplingParameters) {
+    if (find_own(parameter.name) != nullptr) continue;
     text << parameter.name << ' ';
     visit_parameter(parameter, options.sampling, [&text](auto value) { text << value; });
     text << '\n';

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "base/try.h"
 #include "cli/answer_view.h"
@@ -50,6 +51,10 @@ nlohmann::ordered_json done_event(const TextGeneration& generation) {
 
 }  // namespace
 
+uint64_t seed_or_drawn(const std::optional<uint64_t>& seed) {
+  return seed ? *seed : uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+}
+
 nlohmann::ordered_json ending_json(const TextGeneration& generation) {
   const GenerationStats& stats = generation.stats;
   return {{"finish_reason", to_string(generation.finish_reason)},
@@ -83,6 +88,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   Request request;
   request.prompt = std::move(prompt);
   request.sampling = options.sampling;
+  request.sampling.seed = seed_or_drawn(options.seed);
   request.max_tokens = options.max_tokens;
   request.n_logprobs = options.n_logprobs;
   request.logprobs = options.n_logprobs > 0;

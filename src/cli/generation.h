@@ -14,7 +14,8 @@
 namespace realizar::cli {
 
 struct AnswerOptions {
-  SamplingParams sampling;
+  SamplingParams sampling;       // but for its seed
+  std::optional<uint64_t> seed;  // nullopt: each answer draws one
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
@@ -32,6 +33,9 @@ struct Answer {
   bool interrupted = false;      // by Ctrl-C
   bool output_failed = false;    // standard output could not be written; reported already
 };
+
+// The seed that is given, or one that is drawn now.
+uint64_t seed_or_drawn(const std::optional<uint64_t>& seed);
 
 // The prompt of a conversation. `variables`: of the model's template, {"messages": [...]}; bytes of theirs that are not
 // UTF-8 become U+FFFD.

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <random>
 #include <string>
 
 #include "api/long_context.h"
@@ -35,7 +34,7 @@ std::string flag_names(const SamplingParameter& parameter) {
   return parameter.other_flag.empty() ? name : name + ',' + std::string(parameter.other_flag);
 }
 
-// Its default is the library's, which a model's own recommendation replaces; the seed's is drawn.
+// Its default is the library's, which a model's own recommendation replaces; a seed has none.
 template <class Number>
 void add_parameter(Flags flags, const SamplingParameter& parameter, Number& number) {
   const SamplingParams defaults;
@@ -281,7 +280,6 @@ std::optional<uint64_t> SamplingFlags::seed() const {
 
 Result<SamplingParams> SamplingFlags::over(const LanguageModel& model) const {
   SamplingParams defaults = model.default_sampling();
-  defaults.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
   RZ_CHECK_OK(put_over(defaults));
   if (const auto texts = breakers()) {
     RZ_TRY(defaults.dry_breakers, model.sequence_breakers(*texts));

@@ -42,6 +42,7 @@ struct SamplingFlags {
   Result<SamplingParams> over(const LanguageModel& model) const;
   // The same for a model that is being served, but for breakers.
   Status put_over(SamplingParams& params) const;
+  // Nullopt: none was given.
   std::optional<uint64_t> seed() const;
   // The texts where DRY's repetitions begin anew; nullopt: those of the request, or the usual ones.
   std::optional<std::vector<std::string>> breakers() const;

@@ -98,7 +98,7 @@ class PromptRun {
     RZ_CHECK_OK(limit_reasoning(model_, options_.reasoning, request));
     request.sampling = options_.sampling;
     if (line.temperature) request.sampling.temperature = *line.temperature;
-    if (line.seed) request.sampling.seed = *line.seed;
+    request.sampling.seed = seed_or_drawn(line.seed ? line.seed : options_.seed);
     request.max_tokens = line.max_tokens ? line.max_tokens : options_.max_tokens;
     return request;
   }

@@ -225,6 +225,7 @@ Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
   RZ_TRY(const SamplingParams sampling, args.sampling.over(model));
   RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
   const AnswerOptions options{.sampling = sampling,
+                              .seed = args.sampling.seed(),
                               .max_tokens = args.max_tokens,
                               .stop = args.stop.empty() ? model.default_stop() : args.stop,
                               .n_logprobs = args.n_logprobs,
