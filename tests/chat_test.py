@@ -118,6 +118,17 @@ class Commands(Case):
         self.assertEqual(given[1:2], self.stories("?", args=["--seed", "8"]))
         self.assertEqual(given[:1] * 2, self.stories("/set seed 7", "?", "/reset", "/set seed 7", "?"))
 
+    def test_answers_are_held_to_a_form(self):
+        grammar = 'root ::= "no" | "yes"'
+        out, err = self.piped(f"{PROMPT}\n/set\n/set format none\n{PROMPT}\n/set format xml\n/set", "--grammar", grammar)
+        self.assertIn(out, [f"{word}\n{ANSWER}\n" for word in ("no", "yes")])
+        self.assertIn("\nformat grammar\n", err)
+        self.assertIn("format: expected json or none, actual 'xml'", err)
+        self.assertTrue(err.split("\nformat ")[-1].startswith("none\n"))
+        out, err = self.piped(f"/set format json\n/set\n{PROMPT}", "-n", "4")
+        self.assertEqual(out[0], "{")
+        self.assertIn("\nformat json\n", err)
+
     def test_undo_regenerate_and_stats(self):
         chat = self.chat()
         self.say(chat, "/regenerate", "no answer yet")

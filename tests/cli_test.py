@@ -218,6 +218,47 @@ class Run(Case):
             self.fails(1, "run", "--prompts", file, "one more", naming="--prompts")
             self.fails(1, "run", "--prompts", "/no/such/file", naming="/no/such/file")
 
+    def test_an_answer_is_held_to_a_form(self):
+        schema = json.dumps({"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"],
+                             "additionalProperties": False})
+        grammar = 'root ::= "no" | "yes" " " "sir"'
+        answers = [{"city": "Paris"}, {"city": "Rome"}]
+        with tempfile.TemporaryDirectory() as folder:
+            for option, source in (("--schema", schema), ("--grammar", grammar)):
+                file = os.path.join(folder, option[2:])
+                pathlib.Path(file).write_text(source)
+                ask = ["run", MODEL, "--temperature", "0", PROMPT, option]
+                answer = self.succeeds(*ask, source)
+                self.assertEqual(self.succeeds(*ask, file), answer)
+                self.assertEqual(self.succeeds("run", MODEL, "--temperature", "0", "--raw", PROMPT, option, file)[-1], "\n")
+                if option == "--schema":
+                    self.assertIn(json.loads(answer), answers)
+                else:
+                    self.assertIn(answer, ("no\n", "yes sir\n"))
+        lines = self.succeeds("run", MODEL, "--temperature", "0", "--schema", schema, "--prompts", "-",
+                              stdin=b"Where?\nWhat is the capital of Italy?\n").splitlines()
+        self.assertEqual([json.loads(json.loads(line)["text"]) in answers for line in lines], [True, True])
+        self.assertEqual(self.succeeds("run", MODEL, "-n", "4", "--temperature", "0", "--format", "json", PROMPT)[0], "{")
+        # Other programs' words for it.
+        for words in (["--json-schema", schema], ["-j", schema], ["--json-schema-file", "f"], ["-jf", "f"], ["--grammar-file", "f"]):
+            target = "grammar = " if "grammar" in words[0] else "schema = "
+            self.assertIn(target, self.succeeds("run", *words, "--print-config"))
+
+    def test_a_form_that_is_wrong_is_told_before_the_model_is_looked_for(self):
+        with tempfile.NamedTemporaryFile() as empty:
+            for given, naming in ((["--schema", "/no/such"], "--schema: no such file: /no/such"),
+                                  (["--grammar", empty.name], f"--grammar {empty.name}: the file is empty"),
+                                  (["--schema", '{"type":'], "--schema, line 1, column 9: this is not JSON"),
+                                  (["--schema", '{"type": "thing"}'], "--schema: #"),
+                                  (["--grammar", "root ::= (" ], "--grammar: line 1, column ")):
+                for command in (["run", "no-such-model", "hi"], ["chat", "no-such-model"], ["run", "--prompts", empty.name]):
+                    self.fails(1, *command, *given, naming=naming)
+        self.fails(2, "run", "--format", "yaml", PROMPT, naming="--format yaml: must be one of json")
+        self.fails(2, "run", "--format", "json", "--schema", "{}", PROMPT, naming="expected one of --format, --schema and --grammar")
+        self.fails(2, "run", "--format", "json", "--mcp", "a=http://127.0.0.1:9", PROMPT, naming="expected no --mcp")
+        self.fails(2, "serve", "--grammar-file", "f", naming="in the field `grammar`")
+        self.fails(2, "serve", "--json-schema", "{}", naming="in the field `response_format`")
+
     def test_each_prompt_of_a_file_draws_its_own_seed(self):
         def stories(*args):
             lines = self.succeeds("run", MODEL, "--prompts", "-", "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40",

@@ -14,7 +14,7 @@
 namespace realizar::cli {
 namespace {
 
-constexpr std::string_view kNone = "none", kDefault = "default";
+constexpr std::string_view kNone = "none", kJson = "json", kDefault = "default";
 
 template <class T>
 bool parse_number(std::string_view text, T& number) {
@@ -47,6 +47,16 @@ struct OwnSetting {
 };
 
 constexpr OwnSetting kOwnSettings[] = {
+    {"format", "json or none",
+     [](AnswerOptions& options, std::string_view text) {
+       options.form = text == kJson ? std::optional(json_form()) : std::nullopt;
+       return text == kJson || text == kNone;
+     },
+     [](const AnswerOptions& options) {
+       if (!options.form) return std::string(kNone);
+       if (options.form == json_form()) return std::string(kJson);
+       return std::string(options.form->kind == AnswerForm::Kind::kSchema ? "schema" : "grammar");
+     }},
     {"seed", "a number", [](AnswerOptions& options, std::string_view text) { return set_or_none(text, options.seed); },
      [](const AnswerOptions& options) { return shown_or_none(options.seed); }},
     {"max_tokens", "a number",

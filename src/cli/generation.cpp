@@ -77,8 +77,13 @@ Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::o
   return model.apply_chat_template(dump(variables));
 }
 
-Status limit_reasoning(const LanguageModel& model, const ReasoningOptions& reasoning, Request& request) {
-  RZ_TRY(const ReasoningPlan plan, plan_reasoning(model, reasoning));
+Status constrain(const LanguageModel& model, const AnswerOptions& options, Request& request) {
+  if (options.form) {
+    // A prompt without the chat template has no reasoning before the form.
+    const std::span<const TokenId> marks = options.split_reasoning ? request.prompt : std::span<const TokenId>();
+    RZ_TRY(request.constraint, constraint_of(model, *options.form, marks));
+  }
+  RZ_TRY(const ReasoningPlan plan, plan_reasoning(model, options.reasoning));
   if (!plan.budget) return {};
   RZ_TRY(request.constraint, reasoning_constraint(model, *plan.budget, request.prompt, std::move(request.constraint)));
   return {};
@@ -93,7 +98,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   request.n_logprobs = options.n_logprobs;
   request.logprobs = options.n_logprobs > 0;
   request.constraint = options.constraint;
-  RZ_CHECK_OK(limit_reasoning(model, options.reasoning, request));
+  RZ_CHECK_OK(constrain(model, options, request));
 
   Answer answer;
   bool has_text = false;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/answer_form.h"
 #include "realizar/engine.h"
 #include "realizar/reasoning.h"
 
@@ -23,6 +24,7 @@ struct AnswerOptions {
   bool split_reasoning = true;  // tell reasoning from the answer, where the model's chat template marks it
   bool hide_reasoning = false;  // and write the answer alone
   ReasoningOptions reasoning = {};
+  std::optional<AnswerForm> form = {};
   std::string tools_json = {};  // as of TextOptions
   std::shared_ptr<TokenConstraint> constraint = {};
 };
@@ -41,8 +43,8 @@ uint64_t seed_or_drawn(const std::optional<uint64_t>& seed);
 // UTF-8 become U+FFFD.
 Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::ordered_json variables,
                                          const ReasoningOptions& reasoning);
-// Holds a request, whose prompt is there, to the budget that the options give its reasoning.
-Status limit_reasoning(const LanguageModel& model, const ReasoningOptions& reasoning, Request& request);
+// Holds a request, whose prompt is there, to the options' form and to the budget that they give its reasoning.
+Status constrain(const LanguageModel& model, const AnswerOptions& options, Request& request);
 
 // Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
 // Calls of tools are no text; as JSON each is an event when it is whole.

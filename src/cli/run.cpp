@@ -48,6 +48,7 @@ struct RunArgs {
   LoadFlags load;
   SamplingFlags sampling;
   ReasoningFlags reasoning;
+  FormFlags form;
   ToolFlags tools;
 };
 
@@ -216,6 +217,7 @@ struct Loaded {
 };
 
 Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
+  RZ_TRY(auto form, args.form.read());
   RZ_CHECK_OK(make_ready(args));
   const auto start = Clock::now();
   RZ_TRY(LanguageModel model, load_writer(args.model, args.load));
@@ -232,7 +234,8 @@ Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
                               .json = args.json,
                               .split_reasoning = !args.raw,
                               .hide_reasoning = args.hide_reasoning,
-                              .reasoning = args.reasoning.options()};
+                              .reasoning = args.reasoning.options(),
+                              .form = std::move(form)};
   RZ_CHECK_OK(plan_reasoning(model, options.reasoning));
   return Loaded{std::move(model), times, options};
 }
@@ -298,6 +301,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.flag("--no-shift,--no-context-shift", args.no_shift,
              "In a chat whose context is full: give an error instead of leaving the oldest turns out");
   flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
+  args.form.add_to(flags);
   args.reasoning.add_to(flags);
   args.load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   args.sampling.add_to(flags);
@@ -315,6 +319,9 @@ std::string complaint(const RunArgs& args) {
   if (args.tools.mcp.is_given() && !takes_tools)
     return "--mcp and --mcp-config have no effect with --raw and --prompts";
   if (const std::string wrong = args.tools.complaint(); !wrong.empty()) return wrong;
+  if (args.tools.mcp.is_given() && args.form.is_given())
+    return "--format, --schema and --grammar hold the whole answer, which then calls no tools: expected no --mcp";
+  if (const std::string wrong = args.form.complaint(); !wrong.empty()) return wrong;
   return args.sampling.complaint();
 }
 
