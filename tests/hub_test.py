@@ -9,6 +9,7 @@ import random
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -289,6 +290,39 @@ class Names(Case):
         self.assertNotEqual(list((self.store / "partial").iterdir()), [])
         self.assertEqual(self.run_it("prune")[0], 0)
         self.assertEqual(list((self.store / "partial").iterdir()), [])
+
+
+class Network(Case):
+    def test_what_is_looked_for_is_said_before_any_answer(self):
+        self.hub.add_repo("Qwen/Qwen3-1.7B-GGUF", {"Qwen3-1.7B-Q8_0.gguf": TINY})
+        said = threading.Event()
+
+        def fault(handler, stage, data):
+            said.wait(DEADLINE_S)
+            return False
+        self.hub.fault = fault
+        self.addCleanup(said.set)
+        for command in (["pull"], ["run", "--pull", "--temperature", "0", "-p", QUESTION]):
+            process = self.start(*command, "--mirror", self.hub.url, "qwen3:1.7b")
+            self.assertEqual(process.stderr.readline(),
+                             f"realizar: looking for qwen3:1.7b (hf:Qwen/Qwen3-1.7B-GGUF:Q8_0) at {self.hub.url}\n")
+            said.set()
+            self.assertEqual(process.wait(DEADLINE_S), 0)
+            said.clear()
+            self.assertEqual(self.run_it("rm", "qwen3:1.7b")[0], 0)
+
+    def test_a_server_that_cannot_be_reached_is_told_of_soon(self):
+        with socket.socket() as closed:  # nobody listens there
+            closed.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+            for command in (["pull", NAME], ["run", "--pull", NAME, "hi"], ["serve", "--pull", NAME]):
+                code, _, stderr = self.run_it(*command, "--mirror", url)
+                lines = stderr.splitlines()
+                self.assertEqual((code, len(lines)), (1, 4), stderr)
+                self.assertEqual(lines[0], f"realizar: looking for {NAME} at {url}")
+                for line in lines[1:3]:
+                    self.assertRegex(line, r"connect.*; trying again in 0\.[36] s$")
+                self.assertRegex(lines[3], "connect.*offline.*https_proxy.*--mirror URL")
 
 
 class Disks(Case):
