@@ -59,6 +59,21 @@ class Serving(ServerCase):
         self.assertEqual(self.served(), ["realizar-tiny"])
         self.assertIn("no model was named", server.stderr.readline())
 
+    def test_without_a_model_those_of_other_programs_are_served_when_they_are_asked_for(self):
+        folder = self.folder / "home/.lmstudio/models/maker/model"
+        folder.mkdir(parents=True)
+        (folder / "broken.gguf").write_bytes(b"GGUF")
+        (folder / "m-Q8_0.gguf").write_bytes(TINY)
+        server = self.serve("--strict-model-names")
+        self.assertIn("those of other programs", server.stderr.readline())
+        self.assertEqual(sorted(self.served()), ["hf:maker/model:broken.gguf", "hf:maker/model:m-Q8_0.gguf"])
+        self.assertEqual(self.answer("hf:maker/model:m-Q8_0.gguf"), ANSWER)
+        # A name that two places have is served once.
+        self.add_tiny()
+        self.pulls("hf:maker/model:m-Q8_0.gguf")
+        self.serve("--strict-model-names")
+        self.assertEqual(sorted(self.served()), ["hf:maker/model:broken.gguf", "hf:maker/model:m-Q8_0.gguf"])
+
     def test_the_bundled_model_is_served_by_its_name(self):
         self.add_tiny()
         self.pulls(NAME)

@@ -240,6 +240,35 @@ class Names(Case):
         self.assertIn("Hugging Face", stderr)
         self.assertFalse(self.store.exists())
 
+    def add_lm_studio(self):
+        folder = self.folder / "home/.lmstudio/models/maker/studio"
+        folder.mkdir(parents=True)
+        (folder / "m-Q8_0.gguf").write_bytes(TINY)
+        (folder / "mmproj-m.gguf").write_bytes(b"GGUF")
+        return "hf:maker/studio:m-Q8_0.gguf"
+
+    def test_models_of_lm_studio_and_llama_cpp_are_found(self):
+        studio = self.add_lm_studio()
+        old = self.folder / "home/.cache/lm-studio/models/maker/old"
+        old.mkdir(parents=True)
+        (old / "old.gguf").write_bytes(TINY)
+        cache = self.folder / "home/.cache/llama.cpp"
+        cache.mkdir(parents=True)
+        for name in ("maker_a_b-GGUF_b-Q8_0.gguf", "mine.gguf", "maker_c_c.gguf", "manifest=maker=c=latest.json", "x.gguf.downloadInProgress"):
+            (cache / name).write_bytes(TINY)
+        found = {model["name"]: model["place"] for model in self.listed()}
+        self.assertEqual(found, {studio: "LM Studio", "hf:maker/old:old.gguf": "LM Studio", "hf:maker/a_b-GGUF:b-Q8_0.gguf": "llama.cpp",
+                                 "hf:maker/c:c.gguf": "llama.cpp", "mine": "llama.cpp"})
+        for name in (*found, "maker/studio", "hf:maker/a_b-GGUF:Q8_0", "maker/a_b-GGUF"):
+            self.assertEqual(self.run_it("tokenize", name, "--ids", "hi")[::2], (0, ""), name)
+        for name in (studio, "mine"):
+            self.assertIn("has downloaded it to", self.run_it("rm", name)[2])
+        elsewhere = {"LLAMA_CACHE": str(self.folder / "elsewhere")}
+        (self.folder / "elsewhere").mkdir()
+        (self.folder / "elsewhere/other.gguf").write_bytes(TINY)
+        self.assertEqual(self.run_it("tokenize", "other", "--ids", "hi", environment=elsewhere)[0], 0)
+        self.assertEqual(self.run_it("tokenize", "mine", "--ids", "hi", environment=elsewhere)[0], 1)
+
     def test_the_bundled_model_has_a_name(self):
         code, stdout, stderr = self.run_it("list")
         self.assertEqual((code, stderr), (0, "realizar: realizar pull NAME downloads a model, e.g. qwen3:1.7b\n"))

@@ -65,8 +65,7 @@ void StoreFlags::add_to(Flags flags, Network network) {
 
 hub::Library StoreFlags::library() const {
   const fs::path root = folder.empty() ? data_folder().value_or("realizar") / "models" : fs::path(folder);
-  const ModelCaches caches = model_caches();
-  return {hub::Store(root), {caches.hugging_face, caches.ollama}, bundled_file()};
+  return {hub::Store(root), model_caches(), bundled_file()};
 }
 
 Result<hub::HubSettings> StoreFlags::hub_settings() const {

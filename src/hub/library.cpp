@@ -47,7 +47,9 @@ Result<LocalModel> Library::find(const ModelName& name) const {
 std::vector<LocalModel> Library::list(std::vector<std::string>& notes) const {
   std::vector<LocalModel> models;
   for (StoredModel& stored : store_.list(notes)) models.push_back(local_model(store_, std::move(stored)));
-  for (LocalModel& model : list_caches(caches_)) models.push_back(std::move(model));
+  for (LocalModel& model : list_caches(caches_)) {
+    if (!store_.has_name(model.name)) models.push_back(std::move(model));
+  }
   const ModelName name = bundled_name();
   if (auto model = bundled(name); model && !store_.has_name(name)) models.push_back(std::move(*model));
   return models;

@@ -14,7 +14,7 @@
 namespace realizar::hub {
 
 // kFile: a file or folder that a user named, which has no other name. kBundled: the model that is part of the program.
-enum class Place : uint8_t { kFile, kBundled, kStore, kHuggingFaceCache, kOllamaCache };
+enum class Place : uint8_t { kFile, kBundled, kStore, kHuggingFaceCache, kOllamaCache, kLmStudio, kLlamaCache };
 
 // As lists show it.
 constexpr std::string_view place_name(Place place) {
@@ -28,9 +28,13 @@ constexpr std::string_view place_name(Place place) {
     case Place::kHuggingFaceCache:
       return "Hugging Face";
     case Place::kOllamaCache:
+      return "Ollama";
+    case Place::kLmStudio:
+      return "LM Studio";
+    case Place::kLlamaCache:
       break;
   }
-  return "Ollama";
+  return "llama.cpp";
 }
 
 struct LocalModel {

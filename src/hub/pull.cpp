@@ -59,7 +59,8 @@ Result<Url> endpoint_of(const ModelName& source, const HubSettings& settings) {
 Error with_hint(Error error) {
   if (error.subject != kNoConnection) return error;
   error.message +=
-      "; is this machine offline? A proxy is taken from https_proxy and http_proxy, and --mirror URL asks another server";
+      "; is this machine offline? A proxy is taken from https_proxy and http_proxy, and --mirror URL asks another "
+      "server";
   return error;
 }
 

@@ -32,7 +32,8 @@ struct PullProgress {
 // On the thread that called pull(), ten times a second or more often.
 using OnPullProgress = std::function<void(const PullProgress&)>;
 
-// The server that is asked for the model: "https://huggingface.co". Errors: InvalidArgument for a mirror that is no URL.
+// The server that is asked for the model: "https://huggingface.co". Errors: InvalidArgument for a mirror that is no
+// URL.
 Result<std::string> server_of(const ModelName& name, const HubSettings& settings);
 
 // Asks the source what the name means. A server that cannot be reached is given up within a second or two. Errors:
