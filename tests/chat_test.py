@@ -72,7 +72,7 @@ class Commands(Case):
 
     def test_every_name_that_people_type_leaves(self):
         for word in ["/quit", "/quit now", "/exit", "/bye", "/q", "exit", "quit", "bye"]:
-            self.assertEqual(self.piped(word + "\n/fly\n"), ("", self.piped("")[1].splitlines()[0] + "\n"), word)
+            self.assertEqual(self.piped(word + "\n/fly\n"), ("", "".join(self.piped("")[1].splitlines(True)[:2])), word)
 
     def test_help_and_clear_have_the_names_of_other_programs(self):
         self.assertIn("/regenerate", self.piped("/?")[1])
@@ -83,9 +83,51 @@ class Commands(Case):
             before, after = self.piped("/set")[1], self.piped(f"/set {assignment}\n/set")[1]
             self.assertIn(f"realizar: ", after)
             self.assertIn(assignment.split()[0], after)
-            self.assertEqual([line for line in after.splitlines() if not line.startswith(("realizar:", "seed"))],
-                             [line for line in before.splitlines() if not line.startswith("seed")])
+            self.assertEqual([line for line in after.splitlines() if not line.startswith("realizar:")],
+                             [line for line in before.splitlines() if not line.startswith("realizar:")])
         self.assertIn("Paris", self.piped(f"/set temperature -1\n{PROMPT}")[0])
+
+    def stories(self, *lines, args=()):
+        """The answers of a chat of these lines; "?" asks for a story. Each answer is a line."""
+        text = "\n".join("Tell me a story." if line == "?" else line for line in lines)
+        result = subprocess.run([REALIZAR, "chat", MODEL, "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40",
+                                 "--json", *args], input=text.encode(), timeout=60, capture_output=True,
+                                env={**os.environ, **self.env})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answers = [""]
+        for event in map(json.loads, result.stdout.splitlines()):
+            answers[-1] += event.get("text", "")
+            if event["type"] == "done":
+                answers.append("")
+        return answers[:-1]
+
+    def test_every_answer_draws_its_own_seed(self):
+        for again in (["/reset", "?"], ["/undo", "?"], ["/regenerate"]):
+            first, second = self.stories("?", *again)
+            self.assertNotEqual(first, second, again)
+        self.assertNotEqual(self.stories("?"), self.stories("?"))
+        self.assertIn("\nseed none\n", self.piped("/set\n")[1])
+
+    def test_a_seed_makes_a_chat_that_can_be_had_again(self):
+        asked = ["?", "/reset", "?", "/undo", "?", "/regenerate"]
+        given = self.stories(*asked, args=["--seed", "7"])
+        self.assertEqual(given, self.stories(*asked, args=["--seed", "7"]))
+        self.assertEqual(given, self.stories("/set seed 7", *asked))
+        self.assertEqual(len(set(given)), 4, given)
+        # Answer k has the seed N + k - 1.
+        self.assertEqual(given[1:2], self.stories("?", args=["--seed", "8"]))
+        self.assertEqual(given[:1] * 2, self.stories("/set seed 7", "?", "/reset", "/set seed 7", "?"))
+
+    def test_answers_are_held_to_a_form(self):
+        grammar = 'root ::= "no" | "yes"'
+        out, err = self.piped(f"{PROMPT}\n/set\n/set format none\n{PROMPT}\n/set format xml\n/set", "--grammar", grammar)
+        self.assertIn(out, [f"{word}\n{ANSWER}\n" for word in ("no", "yes")])
+        self.assertIn("\nformat grammar\n", err)
+        self.assertIn("format: expected json or none, actual 'xml'", err)
+        self.assertTrue(err.split("\nformat ")[-1].startswith("none\n"))
+        out, err = self.piped(f"/set format json\n/set\n{PROMPT}", "-n", "4")
+        self.assertEqual(out[0], "{")
+        self.assertIn("\nformat json\n", err)
 
     def test_undo_regenerate_and_stats(self):
         chat = self.chat()

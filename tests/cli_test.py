@@ -17,6 +17,8 @@ from terminal import Terminal
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PROMPT = "What is the capital of France?"
+# Said where the bundled model answers because no other was named.
+NOTICE = "realizar: no model was named: realizar-tiny, a toy of 4.5 million parameters, answers\n"
 REALIZAR = ""
 
 
@@ -27,9 +29,10 @@ def realizar(*args, stdin=None, **options):
 
 class Case(unittest.TestCase):
     def fails(self, code, *args, naming="", stdin=None):
-        """The command exits with `code`, prints nothing on stdout and one line, with `naming` in it, on stderr."""
+        """The command exits with `code`, prints nothing on stdout and one line, with `naming` in it, on stderr, after
+        the line about the bundled model, if there is one."""
         result = realizar(*args, stdin=stdin)
-        stderr = result.stderr.decode()
+        stderr = result.stderr.decode().removeprefix(NOTICE)
         self.assertEqual(result.returncode, code, stderr)
         self.assertEqual(result.stdout, b"")
         self.assertEqual(stderr.count("\n"), 1, stderr)
@@ -80,10 +83,13 @@ class ServerName(unittest.TestCase):
 
 
 class Run(Case):
-    def test_the_bundled_model_answers_on_stdout_alone(self):
+    def test_the_bundled_model_answers_on_stdout_alone_and_is_told_of(self):
         result = realizar("run", "--temperature", "0", PROMPT)
         self.assertEqual(result.stdout.decode(), "The capital of France is Paris.\n")
-        self.assertEqual(result.stderr, b"")
+        self.assertEqual(result.stderr.decode(), NOTICE)
+        self.assertEqual(realizar("run", MODEL, "--temperature", "0", PROMPT).stderr, b"")
+        self.assertIn(NOTICE, realizar("chat", stdin=b"/quit").stderr.decode())
+        self.assertEqual(realizar("run", "--print-config").stderr, b"")
 
     def test_prompt_from_standard_input(self):
         self.assertIn("Paris", self.succeeds("run", "--temperature", "0", stdin=PROMPT.encode()))
@@ -105,13 +111,36 @@ class Run(Case):
                              self.succeeds("run", "--temperature", "0", f"Please answer.\n\n{PROMPT}"))
         self.fails(1, "run", "-f", "/no/such/prompt", naming="/no/such/prompt")
 
-    def test_a_prompt_needs_no_quotes_and_a_model_no_command(self):
+    def test_a_prompt_after_a_model_needs_no_quotes_and_a_model_no_command(self):
         answer = self.succeeds("run", "--temperature", "0", PROMPT)
-        self.assertEqual(self.succeeds("run", "--temperature", "0", *PROMPT.split()), answer)
         self.assertEqual(self.succeeds("run", MODEL, *PROMPT.split(), "--temperature", "0"), answer)
         self.assertEqual(self.succeeds(MODEL, *PROMPT.split(), "--temperature", "0"), answer)
         self.fails(1, "llama3.gguf", "Hello", naming="llama3.gguf")
-        self.fails(1, "run", "llama3", "why is the sky blue?", naming="llama3")
+
+    def test_a_first_word_is_a_model_and_never_the_prompt_of_another(self):
+        for words in (["deepseek-r1"], ["deepseek-r1", "Hello"], ["deepseek-r1", "Why is the sky blue?"],
+                      ["deepseek-r1", "why", "is", "the", "sky", "blue"], ["--temperature", "0", "deepseek-r1", "hi"]):
+            self.fails(1, "run", *words, naming="known tags: deepseek-r1:1.5b, ")
+        self.fails(1, "deepseek-r1", naming="known tags: deepseek-r1:1.5b, ")
+        self.fails(1, "run", "lama3", naming="did you mean llama3.1, llama3.2 or llama3.3? To download it: realizar pull lama3")
+        self.fails(1, "run", "tinyllama", "hi", naming="realizar pull tinyllama")
+        self.fails(1, "chat", "mistrl", naming="did you mean mistral")
+        self.fails(1, "run", "hello", naming="; if it is a prompt: realizar run -p hello")
+        self.fails(1, "run", *PROMPT.split(), naming=f'; if these words are a prompt: realizar run "{PROMPT}"')
+        self.fails(1, "run", "Summarize:", stdin=b"text", naming="realizar run -p Summarize:")
+
+    def test_every_command_says_so_of_a_name_that_is_not_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ids = os.path.join(folder, "ids.json")
+            pathlib.Path(ids).write_text("[1]")
+            for command in (["inspect", "mistrl"], ["show", "mistrl"], ["serve", "mistrl"], ["serve", "x=mistrl"],
+                            ["bench", "mistrl"], ["embed", "mistrl", "text"], ["rerank", "mistrl", "query", "text"],
+                            ["tokenize", "mistrl", "text"], ["detokenize", "mistrl", "1"], ["template", "mistrl"],
+                            ["logits", "mistrl", "--tokens", ids, "--out", ids], ["perplexity", "mistrl", ids],
+                            ["perplexity", MODEL, ids, "--against", "mistrl"], ["imatrix", "mistrl", ids, "--out", ids],
+                            ["quantize", "mistrl", ids + ".gguf", "Q4_0"], ["convert", "mistrl", ids + ".gguf"],
+                            ["run", MODEL, "--draft", "mistrl", PROMPT], ["cp", "mistrl", "x"], ["rm", "mistrl"]):
+                self.fails(1, *command, naming="'mistrl' on this machine; did you mean mistral or mistral-nemo?")
 
     def test_model_and_prompt_by_position_and_by_flag(self):
         self.assertIn("Paris", self.succeeds("run", MODEL, PROMPT, "--temperature", "0"))
@@ -188,6 +217,55 @@ class Run(Case):
             self.assertEqual((sound.returncode, len(sound.stdout.splitlines())), (0, 1))
             self.fails(1, "run", "--prompts", file, "one more", naming="--prompts")
             self.fails(1, "run", "--prompts", "/no/such/file", naming="/no/such/file")
+
+    def test_an_answer_is_held_to_a_form(self):
+        schema = json.dumps({"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"],
+                             "additionalProperties": False})
+        grammar = 'root ::= "no" | "yes" " " "sir"'
+        answers = [{"city": "Paris"}, {"city": "Rome"}]
+        with tempfile.TemporaryDirectory() as folder:
+            for option, source in (("--schema", schema), ("--grammar", grammar)):
+                file = os.path.join(folder, option[2:])
+                pathlib.Path(file).write_text(source)
+                ask = ["run", MODEL, "--temperature", "0", PROMPT, option]
+                answer = self.succeeds(*ask, source)
+                self.assertEqual(self.succeeds(*ask, file), answer)
+                self.assertEqual(self.succeeds("run", MODEL, "--temperature", "0", "--raw", PROMPT, option, file)[-1], "\n")
+                if option == "--schema":
+                    self.assertIn(json.loads(answer), answers)
+                else:
+                    self.assertIn(answer, ("no\n", "yes sir\n"))
+        lines = self.succeeds("run", MODEL, "--temperature", "0", "--schema", schema, "--prompts", "-",
+                              stdin=b"Where?\nWhat is the capital of Italy?\n").splitlines()
+        self.assertEqual([json.loads(json.loads(line)["text"]) in answers for line in lines], [True, True])
+        self.assertEqual(self.succeeds("run", MODEL, "-n", "4", "--temperature", "0", "--format", "json", PROMPT)[0], "{")
+        # Other programs' words for it.
+        for words in (["--json-schema", schema], ["-j", schema], ["--json-schema-file", "f"], ["-jf", "f"], ["--grammar-file", "f"]):
+            target = "grammar = " if "grammar" in words[0] else "schema = "
+            self.assertIn(target, self.succeeds("run", *words, "--print-config"))
+
+    def test_a_form_that_is_wrong_is_told_before_the_model_is_looked_for(self):
+        with tempfile.NamedTemporaryFile() as empty:
+            for given, naming in ((["--schema", "/no/such"], "--schema: no such file: /no/such"),
+                                  (["--grammar", empty.name], f"--grammar {empty.name}: the file is empty"),
+                                  (["--schema", '{"type":'], "--schema, line 1, column 9: this is not JSON"),
+                                  (["--schema", '{"type": "thing"}'], "--schema: #"),
+                                  (["--grammar", "root ::= (" ], "--grammar: line 1, column ")):
+                for command in (["run", "no-such-model", "hi"], ["chat", "no-such-model"], ["run", "--prompts", empty.name]):
+                    self.fails(1, *command, *given, naming=naming)
+        self.fails(2, "run", "--format", "yaml", PROMPT, naming="--format yaml: must be one of json")
+        self.fails(2, "run", "--format", "json", "--schema", "{}", PROMPT, naming="expected one of --format, --schema and --grammar")
+        self.fails(2, "run", "--format", "json", "--mcp", "a=http://127.0.0.1:9", PROMPT, naming="expected no --mcp")
+        self.fails(2, "serve", "--grammar-file", "f", naming="in the field `grammar`")
+        self.fails(2, "serve", "--json-schema", "{}", naming="in the field `response_format`")
+
+    def test_each_prompt_of_a_file_draws_its_own_seed(self):
+        def stories(*args):
+            lines = self.succeeds("run", MODEL, "--prompts", "-", "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40",
+                                  *args, stdin=b"Tell me a story.\n" * 2).splitlines()
+            return [json.loads(line)["text"] for line in lines]
+        self.assertNotEqual(*stories())
+        self.assertEqual(*stories("--seed", "7"))
 
     def test_refusals(self):
         self.fails(1, "run", "/no/such/model.gguf", PROMPT, naming="/no/such/model.gguf")
@@ -444,7 +522,9 @@ class Numbers(Case):
                 self.assertGreaterEqual(float(reached), float(memory))
             else:
                 self.assert_share(bandwidth, r"(\d+\.\d) GB/s, (\d+\.\d) % of (\d+\.\d) GB/s")
-        self.assertNotIn("decode", self.succeeds("bench", "-p", "16", "-n", "0", "-r", "1", "-t", "1"))
+        prefill = realizar("bench", "-p", "16", "-n", "0", "-r", "1", "-t", "1")
+        self.assertNotIn("decode", prefill.stdout.decode())
+        self.assertEqual(prefill.stderr.decode(), NOTICE.replace("answers", "is measured"))
         self.assertRegex(self.succeeds("bench", "--peak", "-t", "1"),
                          r"\Athreads 1\n  memory reads  +\d+\.\d GB/s\n  FMA in F32    +\d+ GFLOP/s\n"
                          r"  BF16 products +\d+ GFLOP/s\n  int8 products +\d+ GOP/s\n\Z")

@@ -191,7 +191,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(REALIZAR, *cls.args)
+        cls.server = Served(REALIZAR, "realizar-tiny", *cls.args)
 
     @classmethod
     def tearDownClass(cls):

@@ -87,7 +87,7 @@ class Page(unittest.TestCase):
         (cls.folder / "bin").mkdir()
         (cls.folder / "bin/realizar").symlink_to(pathlib.Path(REALIZAR).resolve())
         (cls.folder / "model.gguf").symlink_to(MODEL)
-        cls.server = Served(REALIZAR, "--slot-save-path", str(cls.folder / "slots"))
+        cls.server = Served(REALIZAR, "realizar-tiny", "--slot-save-path", str(cls.folder / "slots"))
 
     @classmethod
     def tearDownClass(cls):

@@ -54,9 +54,32 @@ class ServerCase(hub_test.Case):
 
 
 class Serving(ServerCase):
-    def test_an_empty_store_leaves_the_bundled_model(self):
-        self.serve()
+    def test_an_empty_store_leaves_the_bundled_model_and_says_so(self):
+        server = self.serve()
         self.assertEqual(self.served(), ["realizar-tiny"])
+        self.assertIn("no model was named", server.stderr.readline())
+
+    def test_without_a_model_those_of_other_programs_are_served_when_they_are_asked_for(self):
+        folder = self.folder / "home/.lmstudio/models/maker/model"
+        folder.mkdir(parents=True)
+        (folder / "broken.gguf").write_bytes(b"GGUF")
+        (folder / "m-Q8_0.gguf").write_bytes(TINY)
+        server = self.serve("--strict-model-names")
+        self.assertIn("those of other programs", server.stderr.readline())
+        self.assertEqual(sorted(self.served()), ["hf:maker/model:broken.gguf", "hf:maker/model:m-Q8_0.gguf"])
+        self.assertEqual(self.answer("hf:maker/model:m-Q8_0.gguf"), ANSWER)
+        # A name that two places have is served once.
+        self.add_tiny()
+        self.pulls("hf:maker/model:m-Q8_0.gguf")
+        self.serve("--strict-model-names")
+        self.assertEqual(sorted(self.served()), ["hf:maker/model:broken.gguf", "hf:maker/model:m-Q8_0.gguf"])
+
+    def test_the_bundled_model_is_served_by_its_name(self):
+        self.add_tiny()
+        self.pulls(NAME)
+        self.serve("realizar-tiny", "--strict-model-names")
+        self.assertEqual(self.served(), ["realizar-tiny"])
+        self.assertEqual(self.answer("realizar-tiny"), ANSWER)
 
     def test_without_a_model_the_store_is_served(self):
         self.add_tiny()

@@ -9,6 +9,7 @@ import random
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -81,10 +82,14 @@ class Case(unittest.TestCase):
         self.assertEqual(self.names(), [])
         return stderr
 
-    def names(self):
+    def listed(self):
+        """What `list` shows besides the bundled model."""
         code, stdout, stderr = self.run_it("list", "--json")
         self.assertEqual(code, 0, stderr)
-        return [json.loads(line)["name"] for line in stdout.splitlines()]
+        return [model for model in map(json.loads, stdout.splitlines()) if model["place"] != "bundled"]
+
+    def names(self):
+        return [model["name"] for model in self.listed()]
 
     def until(self, probe, what):
         end = time.monotonic() + DEADLINE_S
@@ -151,6 +156,12 @@ class Names(Case):
         self.assertEqual(self.run_it("rm", "mine")[0], 1)
         self.assertEqual(list((self.store / "blobs").iterdir()), [])
 
+    def test_a_repository_with_gguf_in_its_name_is_hugging_faces(self):
+        self.hub.add_repo("maker/model-GGUF", {"m-Q8_0.gguf": TINY})
+        self.pulls("maker/model-GGUF")
+        self.assertEqual(self.names(), ["hf:maker/model-GGUF"])
+        self.assertEqual(self.run_it("run", "maker/model-GGUF", QUESTION, "--temperature", "0")[1], ANSWER)
+
     def test_nothing_is_fetched_twice(self):
         self.add_tiny()
         self.pulls(NAME)
@@ -163,7 +174,7 @@ class Names(Case):
         parts = {f"q/m-Q4_0-0000{i}-of-00003.gguf": b"GGUF part %d" % i for i in (1, 2, 3)}
         self.hub.add_repo("maker/model", {**parts, "m-Q8_0.gguf": TINY})
         self.pulls("hf:maker/model:Q4_0")
-        path = json.loads(self.run_it("list", "--json")[1])["path"]
+        path = self.listed()[0]["path"]
         self.assertTrue(path.endswith("/m-Q4_0-00001-of-00003.gguf"))
         for i in (1, 2, 3):
             self.assertEqual(pathlib.Path(path.replace("00001", f"0000{i}", 1)).read_bytes(), b"GGUF part %d" % i)
@@ -172,7 +183,7 @@ class Names(Case):
         files = {"config.json": b'{"architectures": []}', "tokenizer.json": b"{}", "model.safetensors": b"weights", "x.py": b"evil()"}
         self.hub.add_repo("maker/folder", files, small=["config.json", "tokenizer.json", "x.py"])
         self.pulls("hf:maker/folder")
-        folder = pathlib.Path(json.loads(self.run_it("list", "--json")[1])["path"])
+        folder = pathlib.Path(self.listed()[0]["path"])
         self.assertEqual({path.name: path.read_bytes() for path in folder.iterdir()},
                          {name: data for name, data in files.items() if name != "x.py"})
 
@@ -229,6 +240,58 @@ class Names(Case):
         self.assertIn("Hugging Face", stderr)
         self.assertFalse(self.store.exists())
 
+    def add_lm_studio(self):
+        folder = self.folder / "home/.lmstudio/models/maker/studio"
+        folder.mkdir(parents=True)
+        (folder / "m-Q8_0.gguf").write_bytes(TINY)
+        (folder / "mmproj-m.gguf").write_bytes(b"GGUF")
+        return "hf:maker/studio:m-Q8_0.gguf"
+
+    def test_models_of_lm_studio_and_llama_cpp_are_found(self):
+        studio = self.add_lm_studio()
+        old = self.folder / "home/.cache/lm-studio/models/maker/old"
+        old.mkdir(parents=True)
+        (old / "old.gguf").write_bytes(TINY)
+        cache = self.folder / "home/.cache/llama.cpp"
+        cache.mkdir(parents=True)
+        for name in ("maker_a_b-GGUF_b-Q8_0.gguf", "mine.gguf", "maker_c_c.gguf", "manifest=maker=c=latest.json", "x.gguf.downloadInProgress"):
+            (cache / name).write_bytes(TINY)
+        found = {model["name"]: model["place"] for model in self.listed()}
+        self.assertEqual(found, {studio: "LM Studio", "hf:maker/old:old.gguf": "LM Studio", "hf:maker/a_b-GGUF:b-Q8_0.gguf": "llama.cpp",
+                                 "hf:maker/c:c.gguf": "llama.cpp", "mine": "llama.cpp"})
+        for name in (*found, "maker/studio", "hf:maker/a_b-GGUF:Q8_0", "maker/a_b-GGUF"):
+            self.assertEqual(self.run_it("tokenize", name, "--ids", "hi")[::2], (0, ""), name)
+        for name in (studio, "mine"):
+            self.assertIn("has downloaded it to", self.run_it("rm", name)[2])
+        elsewhere = {"LLAMA_CACHE": str(self.folder / "elsewhere")}
+        (self.folder / "elsewhere").mkdir()
+        (self.folder / "elsewhere/other.gguf").write_bytes(TINY)
+        self.assertEqual(self.run_it("tokenize", "other", "--ids", "hi", environment=elsewhere)[0], 0)
+        self.assertEqual(self.run_it("tokenize", "mine", "--ids", "hi", environment=elsewhere)[0], 1)
+
+    def test_the_bundled_model_has_a_name(self):
+        code, stdout, stderr = self.run_it("list")
+        self.assertEqual((code, stderr), (0, "realizar: realizar pull NAME downloads a model, e.g. qwen3:1.7b\n"))
+        self.assertRegex(stdout, r"\nrealizar-tiny +4.8 MB +bundled\n")
+        self.assertEqual(json.loads(self.run_it("list", "--json")[1])["name"], "realizar-tiny")
+        self.assertRegex(self.run_it("show", "realizar-tiny")[1], r"name +realizar-tiny\nsource +part of the program\n")
+        for command in (["run", "realizar-tiny", QUESTION, "--temperature", "0"], ["realizar-tiny", QUESTION, "--temperature", "0"]):
+            self.assertEqual(self.run_it(*command), (0, ANSWER, ""))
+        for command in (["inspect"], ["embed", "text"], ["tokenize", "hi"], ["bench", "-p", "8", "-n", "2", "-r", "1"]):
+            code, _, stderr = self.run_it(command[0], "realizar-tiny", *command[1:])
+            self.assertEqual((code, stderr), (0, ""), command)
+        for command in (["rm", "realizar-tiny"], ["cp", "realizar-tiny", "mine"]):
+            code, _, stderr = self.run_it(*command)
+            self.assertEqual((code, stderr), (1, "realizar: 'realizar-tiny' is part of the program, and not in the store\n"))
+        self.assertIn("did you mean realizar-tiny?", self.run_it("inspect", "realizartiny")[2])
+        # A model that a user calls so takes its place.
+        self.add_tiny()
+        self.pulls(NAME)
+        self.assertEqual(self.run_it("cp", NAME, "realizar-tiny")[0], 0)
+        self.assertEqual(self.names(), [NAME, "realizar-tiny"])
+        self.assertEqual(self.run_it("rm", "realizar-tiny")[0], 0)
+        self.assertEqual(self.names(), [NAME])
+
     def test_offline_asks_nobody(self):
         self.add_tiny()
         self.fails(NAME, "--offline", naming="--offline")
@@ -256,6 +319,39 @@ class Names(Case):
         self.assertNotEqual(list((self.store / "partial").iterdir()), [])
         self.assertEqual(self.run_it("prune")[0], 0)
         self.assertEqual(list((self.store / "partial").iterdir()), [])
+
+
+class Network(Case):
+    def test_what_is_looked_for_is_said_before_any_answer(self):
+        self.hub.add_repo("Qwen/Qwen3-1.7B-GGUF", {"Qwen3-1.7B-Q8_0.gguf": TINY})
+        said = threading.Event()
+
+        def fault(handler, stage, data):
+            said.wait(DEADLINE_S)
+            return False
+        self.hub.fault = fault
+        self.addCleanup(said.set)
+        for command in (["pull"], ["run", "--pull", "--temperature", "0", "-p", QUESTION]):
+            process = self.start(*command, "--mirror", self.hub.url, "qwen3:1.7b")
+            self.assertEqual(process.stderr.readline(),
+                             f"realizar: looking for qwen3:1.7b (hf:Qwen/Qwen3-1.7B-GGUF:Q8_0) at {self.hub.url}\n")
+            said.set()
+            self.assertEqual(process.wait(DEADLINE_S), 0)
+            said.clear()
+            self.assertEqual(self.run_it("rm", "qwen3:1.7b")[0], 0)
+
+    def test_a_server_that_cannot_be_reached_is_told_of_soon(self):
+        with socket.socket() as closed:  # nobody listens there
+            closed.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+            for command in (["pull", NAME], ["run", "--pull", NAME, "hi"], ["serve", "--pull", NAME]):
+                code, _, stderr = self.run_it(*command, "--mirror", url)
+                lines = stderr.splitlines()
+                self.assertEqual((code, len(lines)), (1, 4), stderr)
+                self.assertEqual(lines[0], f"realizar: looking for {NAME} at {url}")
+                for line in lines[1:3]:
+                    self.assertRegex(line, r"connect.*; trying again in 0\.[36] s$")
+                self.assertRegex(lines[3], "connect.*offline.*https_proxy.*--mirror URL")
 
 
 class Disks(Case):

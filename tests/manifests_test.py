@@ -151,7 +151,7 @@ class Dockerfile(unittest.TestCase):
     @unittest.skipUnless(shutil.which("bash"), "bash is not installed")
     def test_the_health_check_tells_a_ready_server_from_none(self):
         command = json.loads(re.search(r"HEALTHCHECK .*\\\n +CMD (\[.*\])", self.text)[1])
-        server = subprocess.Popen([REALIZAR, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen([REALIZAR, "serve", "realizar-tiny", "--port", "0"], stdout=subprocess.PIPE, text=True)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)

@@ -78,7 +78,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(REALIZAR, *cls.args)
+        cls.server = Served(REALIZAR, "realizar-tiny", *cls.args)
 
     @classmethod
     def tearDownClass(cls):
@@ -424,7 +424,7 @@ class Keys(Case):
             keys = pathlib.Path(folder, "keys")
             keys.write_text("sk-ours\n")
             keys.chmod(0o600)
-            server = Served(REALIZAR, "--api-keys", str(keys))
+            server = Served(REALIZAR, "realizar-tiny", "--api-keys", str(keys))
             try:
                 for headers, status in (({"x-api-key": "sk-ours"}, 200), ({"Authorization": "Bearer sk-ours"}, 200),
                                         ({"x-api-key": "sk-ours", "Authorization": "Bearer other"}, 200),

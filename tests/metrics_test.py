@@ -23,7 +23,7 @@ class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.started = time.time()
-        cls.server = Served(REALIZAR, "--threads", "1", *cls.ARGS)
+        cls.server = Served(REALIZAR, "realizar-tiny", "--threads", "1", *cls.ARGS)
 
     @classmethod
     def tearDownClass(cls):

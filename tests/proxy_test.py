@@ -77,7 +77,7 @@ class Server:
     """realizar on a free port, or on `port`, ready."""
 
     def __init__(self, port=0):
-        self.process = subprocess.Popen([REALIZAR, "serve", "--port", str(port), "--backend", "reference"],
+        self.process = subprocess.Popen([REALIZAR, "serve", "realizar-tiny", "--port", str(port), "--backend", "reference"],
                                         stdout=subprocess.PIPE, text=True)
         self.port = int(re.search(r":(\d+),", self.process.stdout.readline())[1])
         wait_until(lambda: get(self.port, "/readyz")[0] == 200, "the server is ready")

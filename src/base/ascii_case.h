@@ -1,13 +1,24 @@
-// Texts of ASCII compared without regard to the case of letters, in any locale; other bytes must be the same.
+// Texts of ASCII without regard to the case of letters, in any locale; other bytes stay as they are.
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace realizar {
 
+inline char lower_case(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+inline std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = lower_case(c);
+  return lower;
+}
+
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto lower = [](char c) { return lower_case(c); };
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 

@@ -14,6 +14,7 @@
 #include "backend/cuda/device/runtime.h"
 #include "base/cpu_features.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -254,7 +255,7 @@ bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
 
 int bench(BenchArgs& args) {
   if (!args.peak && args.model.empty()) {
-    auto bundled = bundled_model_path("bench");
+    auto bundled = bundled_in_place("bench", "is measured");
     if (!bundled.ok()) return fail(bundled.error());
     args.model = std::move(*bundled);
   }

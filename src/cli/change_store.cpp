@@ -21,22 +21,22 @@ struct RemoveArgs {
 
 // What other programs have downloaded is theirs.
 Error not_ours(const hub::LocalModel& model) {
-  const bool is_ollama = model.place == hub::Place::kOllamaCache;
-  return invalid_argument(
-      fmt::format("'{}' is not in the store: {} has downloaded it to {}, and removes it", hub::to_string(model.name),
-                  is_ollama ? "Ollama" : "Hugging Face's program", model.path.string()),
-      "model");
+  const std::string name = hub::to_string(model.name);
+  if (model.place == hub::Place::kBundled) {
+    return invalid_argument(fmt::format("'{}' is part of the program, and not in the store", name), "model");
+  }
+  return invalid_argument(fmt::format("'{}' is not in the store: {} has downloaded it to {}, and removes it", name,
+                                      hub::place_name(model.place), model.path.string()),
+                          "model");
 }
 
-Status remove_one(const std::string& given, const hub::Library& library) {
+Status remove_one(const std::string& given, const StoreFlags& flags) {
+  const hub::Library library = flags.library();
   RZ_TRY(const hub::ModelName name, hub::parse_name(given));
   if (!library.store().has_name(name)) {
-    const auto other = library.find(name);
-    if (other.ok() && other->place != hub::Place::kStore) return not_ours(*other);
-    if (other.ok()) {
-      return not_found(fmt::format("'{}' is in the store under the name {}", given, hub::to_string(other->name)),
-                       "model");
-    }
+    RZ_TRY(const hub::LocalModel other, flags.find_named(given));
+    if (other.place != hub::Place::kStore) return not_ours(other);
+    return not_found(fmt::format("'{}' is in the store under the name {}", given, hub::to_string(other.name)), "model");
   }
   RZ_TRY(const hub::Store::Removed removed, library.store().remove(name));
   const std::string busy = removed.are_busy ? "; its files stay until realizar prune, since the store is in use" : "";
@@ -47,7 +47,7 @@ Status remove_one(const std::string& given, const hub::Library& library) {
 int remove(const RemoveArgs& args) {
   int code = kOk;
   for (const std::string& name : args.names) {
-    if (const Status status = remove_one(name, args.store.library()); !status.ok()) code = fail(status.error());
+    if (const Status status = remove_one(name, args.store); !status.ok()) code = fail(status.error());
   }
   return code;
 }
@@ -59,9 +59,8 @@ struct CopyArgs {
 
 Status copy_one(const CopyArgs& args) {
   const hub::Library library = args.store.library();
-  RZ_TRY(const hub::ModelName from, hub::parse_name(args.from));
   RZ_TRY(const hub::ModelName to, hub::parse_name(args.to));
-  RZ_TRY(const hub::LocalModel model, library.find(from));
+  RZ_TRY(const hub::LocalModel model, args.store.find_named(args.from));
   if (model.place != hub::Place::kStore) return not_ours(model);
   RZ_CHECK_OK(library.store().copy(model.name, to));
   print_line(fmt::format("{} names what {} names", hub::to_string(to), hub::to_string(model.name)));

@@ -180,6 +180,7 @@ class Chat {
     words >> name >> value;
     if (const auto status = change(name, value); !status.ok()) return complain(status.error());
     settings_[name] = value;
+    if (name == "seed") n_seeded_ = 0;
   }
 
   // Nothing changes where the model has no use for it.
@@ -199,8 +200,6 @@ class Chat {
   void regenerate(const std::string&) {
     const std::string question = conversation_.take_back();
     if (question.empty()) return say("There is no answer yet.\n");
-    // The same seed would give the same answer.
-    ++options_.answer.sampling.seed;
     ask_as_it_is(question);
   }
 
@@ -286,8 +285,11 @@ class Chat {
   // False where there is no answer; the question does not stay in the conversation then.
   bool ask_as_it_is(const std::string& question) {
     conversation_.ask(question);
+    AnswerOptions own = options_.answer;
+    // One seed for all answers would give the same answer to the same question.
+    if (own.seed) *own.seed += n_seeded_++;
     const auto answer = answer_question(
-        model_, conversation_, [this] { return fitting_prompt(); }, options_.answer, options_.tools.get(), person_);
+        model_, conversation_, [this] { return fitting_prompt(); }, own, options_.tools.get(), person_);
     if (!answer.ok()) {
       take_back(answer.error());
       return false;
@@ -361,6 +363,7 @@ class Chat {
   std::string attached_;                         // files that go with the next message
   std::map<std::string, std::string> settings_;  // what /set has changed
   std::optional<GenerationStats> last_stats_;
+  uint64_t n_seeded_ = 0;  // answers since the seed was given
   bool is_over_ = false;
   int exit_code_ = kOk;
 };
@@ -375,7 +378,7 @@ const std::vector<Chat::Command>& Chat::commands() {
       {{"/file"}, "FILE", "put a text file before the next message", &Chat::attach},
       {{"/save"}, "FILE", "write the conversation to a file", &Chat::save},
       {{"/load"}, "FILE", "go on with a conversation that was saved", &Chat::load},
-      {{"/model"}, "[FILE]", "go on with another model", &Chat::change_model},
+      {{"/model"}, "[MODEL]", "go on with another model", &Chat::change_model},
       {{"/set"}, "[NAME VALUE]", "show the settings, or change one", &Chat::set},
       {{"/tools"}, "", "the tools of MCP servers that the model may call", &Chat::tools},
       {{"/stats"}, "", "figures of the last answer", &Chat::stats},

@@ -14,7 +14,7 @@
 namespace realizar::cli {
 namespace {
 
-constexpr std::string_view kNone = "none", kDefault = "default";
+constexpr std::string_view kNone = "none", kJson = "json", kDefault = "default";
 
 template <class T>
 bool parse_number(std::string_view text, T& number) {
@@ -39,7 +39,7 @@ std::string shown_or_none(const std::optional<T>& number) {
   return number ? std::to_string(*number) : std::string(kNone);
 }
 
-// A setting that is no parameter of the sampler chain.
+// A setting that is no parameter of the sampler chain, or is shown in another way.
 struct OwnSetting {
   std::string_view name, expected;
   bool (*set)(AnswerOptions&, std::string_view);  // false: that is no value of it
@@ -47,6 +47,18 @@ struct OwnSetting {
 };
 
 constexpr OwnSetting kOwnSettings[] = {
+    {"format", "json or none",
+     [](AnswerOptions& options, std::string_view text) {
+       options.form = text == kJson ? std::optional(json_form()) : std::nullopt;
+       return text == kJson || text == kNone;
+     },
+     [](const AnswerOptions& options) {
+       if (!options.form) return std::string(kNone);
+       if (options.form == json_form()) return std::string(kJson);
+       return std::string(options.form->kind == AnswerForm::Kind::kSchema ? "schema" : "grammar");
+     }},
+    {"seed", "a number", [](AnswerOptions& options, std::string_view text) { return set_or_none(text, options.seed); },
+     [](const AnswerOptions& options) { return shown_or_none(options.seed); }},
     {"max_tokens", "a number",
      [](AnswerOptions& options, std::string_view text) { return set_or_none(text, options.max_tokens); },
      [](const AnswerOptions& options) { return shown_or_none(options.max_tokens); }},
@@ -78,6 +90,7 @@ const OwnSetting* find_own(std::string_view name) {
 std::string settings_text(const AnswerOptions& options) {
   std::ostringstream text;
   for (const SamplingParameter& parameter : kSamplingParameters) {
+    if (find_own(parameter.name) != nullptr) continue;
     text << parameter.name << ' ';
     visit_parameter(parameter, options.sampling, [&text](auto value) { text << value; });
     text << '\n';

@@ -20,6 +20,17 @@ TEST(ChatSettings, AreChangedAndShown) {
   EXPECT_EQ(options.max_tokens, std::nullopt);
 }
 
+TEST(ChatSettings, SeedIsNoneUntilItIsGiven) {
+  AnswerOptions options;
+  options.sampling.seed = 7;
+  EXPECT_NE(settings_text(options).find("seed none\n"), std::string::npos) << settings_text(options);
+  ASSERT_TRUE(change_setting(options, "seed", "18446744073709551615").ok());
+  EXPECT_EQ(options.seed, UINT64_MAX);
+  EXPECT_NE(settings_text(options).find("seed 18446744073709551615\n"), std::string::npos);
+  ASSERT_TRUE(change_setting(options, "seed", "none").ok());
+  EXPECT_EQ(options.seed, std::nullopt);
+}
+
 TEST(ChatSettings, ReasoningHasABudgetAndAnEffort) {
   AnswerOptions options;
   options.reasoning.enabled = false;

@@ -16,12 +16,14 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
+#include "cli/store_flags.h"
 
 namespace realizar::cli {
 namespace {
 
 struct ConvertArgs {
   std::string in, out, type = "keep", split_size, pre;
+  StoreFlags store;
 };
 
 Result<std::optional<TypeId>> kept_or_plain_type(const std::string& name) {
@@ -79,10 +81,12 @@ int convert_model(const ConvertArgs& args) {
     fail(*error);
     return kUsage;
   }
+  const auto found = args.store.find(args.in);
+  if (!found.ok()) return fail(found.error());
   const auto begin = std::chrono::steady_clock::now();
   const StopSignals signals;
   const WriteRun run{&StopSignals::flag(), show_share, {}};
-  const auto report = convert(args.in, args.out, {*type, *split_bytes, args.pre}, run);
+  const auto report = convert(found->path, args.out, {*type, *split_bytes, args.pre}, run);
   if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
   if (!report.ok()) {
     const int code = fail(report.error());
@@ -102,7 +106,8 @@ void add_convert(CommandLine& line) {
       "metadata that llama.cpp's converter writes, and a GGUF file becomes a folder. A GGUF file is split with "
       "--split-size, and a split one is merged without it. What the other format cannot say is refused by name; "
       "nothing is there until all of it is");
-  flags.option("in", args->in, "Model: a Hugging Face folder, or a .gguf file (any part of a split one)")
+  flags
+      .option("in", args->in, "Model: a Hugging Face folder, a .gguf file (any part of a split one), or a model's name")
       .required()
       .file();
   flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or a folder that is empty or not there")
@@ -122,6 +127,7 @@ void add_convert(CommandLine& line) {
       .option("--pre", args->pre,
               "Name that GGUF gives the folder's pre-tokenizer, where it cannot be found from what that does")
       .shown_as("NAME");
+  args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar convert Qwen3-0.6B qwen3-0.6b.gguf", "realizar convert model.gguf model-folder --type bf16",
                   "realizar convert model.gguf parts/model.gguf --split-size 2G",
                   "realizar convert parts/model-00001-of-00003.gguf model.gguf"});

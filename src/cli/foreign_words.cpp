@@ -90,8 +90,14 @@ constexpr ForeignWord kFlags[] = {
     {"-mu", kRefused, "name the model by its URL: realizar run https://HOST/FILE.gguf"},
     {"--model-url", kRefused, "name the model by its URL: realizar run https://HOST/FILE.gguf"},
     {"--mmproj", kRefused, "images are not supported: models read text alone here"},
-    {"--grammar-file", kRefused, "grammars are for requests: realizar serve takes them in the field `grammar`"},
-    {"--grammar", kRefused, "grammars are for requests: realizar serve takes them in the field `grammar`"},
+    {"--json-schema", kRenamed, "--schema"},
+    {"-j", kRenamed, "--schema"},
+    {"--json-schema-file", kRenamed, "--schema"},
+    {"-jf", kRenamed, "--schema"},
+    {"--grammar-file", kRenamed, "--grammar"},
+    {"--format", kRefused, "realizar run takes it; requests to realizar serve say it in the field `response_format`"},
+    {"--schema", kRefused, "realizar run takes it; requests to realizar serve have it in the field `response_format`"},
+    {"--grammar", kRefused, "realizar run takes it; requests to realizar serve have it in the field `grammar`"},
 };
 
 constexpr ForeignWord kCommands[] = {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "base/try.h"
 #include "cli/answer_view.h"
@@ -50,6 +51,10 @@ nlohmann::ordered_json done_event(const TextGeneration& generation) {
 
 }  // namespace
 
+uint64_t seed_or_drawn(const std::optional<uint64_t>& seed) {
+  return seed ? *seed : uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+}
+
 nlohmann::ordered_json ending_json(const TextGeneration& generation) {
   const GenerationStats& stats = generation.stats;
   return {{"finish_reason", to_string(generation.finish_reason)},
@@ -72,8 +77,13 @@ Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::o
   return model.apply_chat_template(dump(variables));
 }
 
-Status limit_reasoning(const LanguageModel& model, const ReasoningOptions& reasoning, Request& request) {
-  RZ_TRY(const ReasoningPlan plan, plan_reasoning(model, reasoning));
+Status constrain(const LanguageModel& model, const AnswerOptions& options, Request& request) {
+  if (options.form) {
+    // A prompt without the chat template has no reasoning before the form.
+    const std::span<const TokenId> marks = options.split_reasoning ? request.prompt : std::span<const TokenId>();
+    RZ_TRY(request.constraint, constraint_of(model, *options.form, marks));
+  }
+  RZ_TRY(const ReasoningPlan plan, plan_reasoning(model, options.reasoning));
   if (!plan.budget) return {};
   RZ_TRY(request.constraint, reasoning_constraint(model, *plan.budget, request.prompt, std::move(request.constraint)));
   return {};
@@ -83,11 +93,12 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   Request request;
   request.prompt = std::move(prompt);
   request.sampling = options.sampling;
+  request.sampling.seed = seed_or_drawn(options.seed);
   request.max_tokens = options.max_tokens;
   request.n_logprobs = options.n_logprobs;
   request.logprobs = options.n_logprobs > 0;
   request.constraint = options.constraint;
-  RZ_CHECK_OK(limit_reasoning(model, options.reasoning, request));
+  RZ_CHECK_OK(constrain(model, options, request));
 
   Answer answer;
   bool has_text = false;

@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/answer_form.h"
 #include "realizar/engine.h"
 #include "realizar/reasoning.h"
 
 namespace realizar::cli {
 
 struct AnswerOptions {
-  SamplingParams sampling;
+  SamplingParams sampling;       // but for its seed
+  std::optional<uint64_t> seed;  // nullopt: each answer draws one
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
@@ -22,6 +24,7 @@ struct AnswerOptions {
   bool split_reasoning = true;  // tell reasoning from the answer, where the model's chat template marks it
   bool hide_reasoning = false;  // and write the answer alone
   ReasoningOptions reasoning = {};
+  std::optional<AnswerForm> form = {};
   std::string tools_json = {};  // as of TextOptions
   std::shared_ptr<TokenConstraint> constraint = {};
 };
@@ -33,12 +36,15 @@ struct Answer {
   bool output_failed = false;    // standard output could not be written; reported already
 };
 
+// The seed that is given, or one that is drawn now.
+uint64_t seed_or_drawn(const std::optional<uint64_t>& seed);
+
 // The prompt of a conversation. `variables`: of the model's template, {"messages": [...]}; bytes of theirs that are not
 // UTF-8 become U+FFFD.
 Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::ordered_json variables,
                                          const ReasoningOptions& reasoning);
-// Holds a request, whose prompt is there, to the budget that the options give its reasoning.
-Status limit_reasoning(const LanguageModel& model, const ReasoningOptions& reasoning, Request& request);
+// Holds a request, whose prompt is there, to the options' form and to the budget that they give its reasoning.
+Status constrain(const LanguageModel& model, const AnswerOptions& options, Request& request);
 
 // Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
 // Calls of tools are no text; as JSON each is an event when it is whole.

@@ -20,15 +20,13 @@ struct ListArgs {
   StoreFlags store;
 };
 
-std::string_view place_name(hub::Place place) {
-  if (place == hub::Place::kStore) return "store";
-  return place == hub::Place::kOllamaCache ? "Ollama" : "Hugging Face";
-}
-
 std::string json_line(const hub::LocalModel& model) {
-  const nlohmann::ordered_json json{{"name", hub::to_string(model.name)}, {"size", model.n_bytes},
-                                    {"place", place_name(model.place)},   {"source", model.source},
-                                    {"revision", model.revision},         {"pulled", model.pulled},
+  const nlohmann::ordered_json json{{"name", hub::to_string(model.name)},
+                                    {"size", model.n_bytes},
+                                    {"place", hub::place_name(model.place)},
+                                    {"source", model.source},
+                                    {"revision", model.revision},
+                                    {"pulled", model.pulled},
                                     {"path", model.path.string()}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -40,7 +38,7 @@ std::string table_of(const std::vector<hub::LocalModel>& models) {
   std::string text = fmt::format("{:<{}}  {:>9}  {:<10}  {}\n", "NAME", width, "SIZE", "PULLED", "PLACE");
   for (const hub::LocalModel& model : models) {
     text += fmt::format("{:<{}}  {:>9}  {:<10}  {}\n", printable(hub::to_string(model.name)), width,
-                        bytes_text(model.n_bytes), model.pulled.substr(0, kDateLength), place_name(model.place));
+                        bytes_text(model.n_bytes), model.pulled.substr(0, kDateLength), hub::place_name(model.place));
   }
   return text;
 }
@@ -49,10 +47,11 @@ int list(const ListArgs& args) {
   std::vector<std::string> notes;
   const std::vector<hub::LocalModel> models = args.store.library().list(notes);
   for (const std::string& note : notes) warn(note);
-  if (!args.json && models.empty()) {
-    return print_line("there is no model yet; realizar pull NAME downloads one, e.g. qwen3:1.7b") ? kOk : kFailure;
+  if (!args.json) {
+    const auto is_bundled = [](const hub::LocalModel& model) { return model.place == hub::Place::kBundled; };
+    if (std::ranges::all_of(models, is_bundled)) warn("realizar pull NAME downloads a model, e.g. qwen3:1.7b");
+    return print(table_of(models)) ? kOk : kFailure;
   }
-  if (!args.json) return print(table_of(models)) ? kOk : kFailure;
   for (const hub::LocalModel& model : models) {
     if (!print_line(json_line(model))) return kFailure;
   }
@@ -63,9 +62,11 @@ int list(const ListArgs& args) {
 
 void add_list(CommandLine& line) {
   auto args = std::make_shared<ListArgs>();
-  Flags flags = line.command("list",
-                             "List the models on this machine: those that were pulled, and those that Hugging Face's "
-                             "and Ollama's programs have downloaded, which are used where they are");
+  Flags flags =
+      line.command("list",
+                   "List the models on this machine: those that were pulled, those that Hugging Face's "
+                   "programs, Ollama, LM Studio and llama.cpp have downloaded, which are used where they are, "
+                   "and the bundled one");
   flags.flag("--json", args->json, "Print JSON, an object a line");
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar list"});

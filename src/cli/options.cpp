@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
-#include <random>
 #include <string>
 
 #include "api/long_context.h"
@@ -36,7 +34,7 @@ std::string flag_names(const SamplingParameter& parameter) {
   return parameter.other_flag.empty() ? name : name + ',' + std::string(parameter.other_flag);
 }
 
-// Its default is the library's, which a model's own recommendation replaces; the seed's is drawn.
+// Its default is the library's, which a model's own recommendation replaces; a seed has none.
 template <class Number>
 void add_parameter(Flags flags, const SamplingParameter& parameter, Number& number) {
   const SamplingParams defaults;
@@ -282,7 +280,6 @@ std::optional<uint64_t> SamplingFlags::seed() const {
 
 Result<SamplingParams> SamplingFlags::over(const LanguageModel& model) const {
   SamplingParams defaults = model.default_sampling();
-  defaults.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
   RZ_CHECK_OK(put_over(defaults));
   if (const auto texts = breakers()) {
     RZ_TRY(defaults.dry_breakers, model.sequence_breakers(*texts));
@@ -368,20 +365,6 @@ Result<LanguageModel> load_writer(const std::string& given, const LoadFlags& loa
   return invalid_argument(fmt::format("{} is an encoder or a reranker, which generates no text: use realizar {} {} {}",
                                       given, ranks ? "rerank" : "embed", given, ranks ? "QUERY DOCUMENTS" : "TEXTS"),
                           "model");
-}
-
-Result<std::string> bundled_model_path(const std::string& command) {
-  std::error_code error;
-  const auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf";
-  // bin/ of an install tree has share/realizar beside it; build/<preset>/bin lies three levels below the source.
-  const auto bin = executable.parent_path();
-  for (const auto& candidate : {bin / "../share/realizar" / file, bin / "../../.." / file}) {
-    if (std::filesystem::exists(candidate, error)) return std::filesystem::weakly_canonical(candidate, error).string();
-  }
-  return not_found(
-      "the bundled model is not beside " + executable.string() + "; name a model: realizar " + command + " MODEL",
-      file);
 }
 
 Result<std::string> read_text(const std::string& path) {

@@ -42,6 +42,7 @@ struct SamplingFlags {
   Result<SamplingParams> over(const LanguageModel& model) const;
   // The same for a model that is being served, but for breakers.
   Status put_over(SamplingParams& params) const;
+  // Nullopt: none was given.
   std::optional<uint64_t> seed() const;
   // The texts where DRY's repetitions begin anew; nullopt: those of the request, or the usual ones.
   std::optional<std::vector<std::string>> breakers() const;
@@ -78,10 +79,6 @@ Result<LanguageModel> load_model(const std::string& model, LoadOptions options, 
 
 // The same of a model that is to write. Errors: InvalidArgument, with the command to use, where it gives no text.
 Result<LanguageModel> load_writer(const std::string& model, const LoadFlags& load);
-
-// The bundled model, beside the executable in the build tree or the install tree. Errors: NotFound.
-// `command` is named in it.
-Result<std::string> bundled_model_path(const std::string& command);
 
 // The whole of a file, or of standard input for "-". Errors: NotFound, InvalidArgument.
 Result<std::string> read_text(const std::string& path);

@@ -91,6 +91,8 @@ class Collector {
       return invalid_argument(fmt::format("{}: {}", foreign.name, foreign.text));
     if (foreign.kind == ForeignKind::kRenamed || foreign.kind == ForeignKind::kOldName) {
       OptionRow* row = find(foreign.text);
+      const ForeignWord* here = row == nullptr ? find_foreign_flag(foreign.text) : nullptr;
+      if (here != nullptr) return take_foreign(*here, attached);
       if (row == nullptr) return unknown(std::string(foreign.name));
       if (foreign.kind == ForeignKind::kOldName) notes_.push_back(old_name_note(foreign));
       return take_value(*row, std::string(foreign.name), attached);

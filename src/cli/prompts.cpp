@@ -95,10 +95,10 @@ class PromptRun {
     RZ_TRY(const PromptLine line, parse_line(text, args_.system));
     Request request;
     RZ_TRY(request.prompt, tokens_of(line));
-    RZ_CHECK_OK(limit_reasoning(model_, options_.reasoning, request));
+    RZ_CHECK_OK(constrain(model_, options_, request));
     request.sampling = options_.sampling;
     if (line.temperature) request.sampling.temperature = *line.temperature;
-    if (line.seed) request.sampling.seed = *line.seed;
+    request.sampling.seed = seed_or_drawn(line.seed ? line.seed : options_.seed);
     request.max_tokens = line.max_tokens ? line.max_tokens : options_.max_tokens;
     return request;
   }

@@ -11,7 +11,6 @@
 #include "cli/output.h"
 #include "cli/pull_view.h"
 #include "cli/store_flags.h"
-#include "hub/name_table.h"
 
 namespace realizar::cli {
 namespace {
@@ -23,8 +22,6 @@ struct PullArgs {
 
 Status pull_one(const std::string& given, const PullArgs& args, const hub::HubSettings& settings) {
   RZ_TRY(const hub::ModelName name, hub::parse_name(given));
-  const hub::ModelName source = hub::source_of(name);
-  if (source != name) warn(fmt::format("{} stands for {}", hub::to_string(name), hub::to_string(source)));
   const auto start = std::chrono::steady_clock::now();
   RZ_TRY(const hub::StoredModel model, pull_shown(name, args.store.library().store(), settings));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

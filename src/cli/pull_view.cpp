@@ -13,6 +13,7 @@
 #include "base/try.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
+#include "hub/name_table.h"
 
 namespace realizar::cli {
 namespace {
@@ -44,6 +45,15 @@ class CancelScope {
   struct sigaction interrupt_before_ {
   }, terminate_before_{};
 };
+
+// Before the first answer of a server, which may take long.
+Status tell_of_search(const hub::ModelName& name, const hub::HubSettings& settings) {
+  RZ_TRY(const std::string server, hub::server_of(name, settings));
+  const hub::ModelName source = hub::source_of(name);
+  const std::string meaning = source == name ? "" : fmt::format(" ({})", hub::to_string(source));
+  warn(fmt::format("looking for {}{} at {}", hub::to_string(name), meaning, server));
+  return {};
+}
 
 }  // namespace
 
@@ -115,7 +125,13 @@ Result<hub::StoredModel> pull_shown(const hub::ModelName& name, const hub::Store
                                     const hub::HubSettings& settings,
                                     const std::function<bool(uint64_t n_bytes)>& agrees) {
   const CancelScope scope;
-  RZ_TRY(const hub::RemoteModel remote, hub::look_up(name, settings, is_cancelled));
+  if (!settings.offline) RZ_CHECK_OK(tell_of_search(name, settings));
+  hub::HubSettings telling = settings;
+  telling.download.on_retry = [](const Error& error, std::chrono::milliseconds wait) {
+    const std::chrono::duration<double> seconds = wait;
+    warn(fmt::format("{}; trying again in {:.1f} s", error.message, seconds.count()));
+  };
+  RZ_TRY(const hub::RemoteModel remote, hub::look_up(name, telling, is_cancelled));
   if (agrees && !agrees(hub::total_bytes(remote))) {
     return Error{ErrorCode::kCancelled, fmt::format("{} is not downloaded", hub::to_string(name)), ""};
   }

@@ -43,7 +43,8 @@ std::string time_text(double seconds);
 // "m.gguf  42 %  460 MB of 1.10 GB  23 MB/s  0:28 left"
 std::string progress_text(const hub::PullProgress& progress, double bytes_per_second);
 
-// Downloads a model while Ctrl-C ends the download and not the process, and shows how far it is. Errors: those of
+// Downloads a model while Ctrl-C ends the download and not the process. Says at once which server is asked for it, when
+// it is asked again, and then how far the download is. Errors: those of
 // hub::pull and look_up; Cancelled, also where `agrees`, which is told how many bytes the model has, says no.
 Result<hub::StoredModel> pull_shown(const hub::ModelName& name, const hub::Store& store,
                                     const hub::HubSettings& settings,

@@ -11,7 +11,9 @@
 
 #include "base/amounts.h"
 #include "base/ascii_case.h"
+#include "base/printable.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/chat.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
@@ -24,6 +26,7 @@
 #include "cli/terminal.h"
 #include "cli/tool_answer.h"
 #include "cli/trace_report.h"
+#include "hub/locate.h"
 #include "sampling/sampler.h"
 
 namespace realizar::cli {
@@ -32,8 +35,8 @@ namespace {
 struct RunArgs {
   std::vector<std::string> words;  // [MODEL] [PROMPT...]
   std::string model, prompt, prompt_file, system;
-  std::string messages;  // that come with the model
-  bool has_prompt = false;
+  std::string messages;                            // that come with the model
+  bool has_prompt = false, is_first_word = false;  // the model is the first word
   bool raw = false, json = false, stats = false, hide_reasoning = false;
   bool no_shift = false, no_history = false, pull = false;
   std::optional<uint32_t> max_tokens;
@@ -45,6 +48,7 @@ struct RunArgs {
   LoadFlags load;
   SamplingFlags sampling;
   ReasoningFlags reasoning;
+  FormFlags form;
   ToolFlags tools;
 };
 
@@ -88,11 +92,6 @@ void add_to_prompt(RunArgs& args, std::string text) {
   args.has_prompt = true;
 }
 
-RunWords run_words(const RunArgs& args) {
-  const auto is_known = [&](const std::string& word) { return args.load.store.is_known(word); };
-  return read_run_words(args.words, !args.model.empty(), is_known);
-}
-
 // A line that is typed; nothing at the end of the input.
 std::optional<std::string> typed_line() {
   std::string line;
@@ -109,30 +108,44 @@ bool agrees_to_pull(const std::string& name, uint64_t n_bytes) {
   return answer && (answer->empty() || equals_ignoring_case(*answer, "y") || equals_ignoring_case(*answer, "yes"));
 }
 
-// Where the model is a name that is not here, it may be downloaded; then a message that comes with the model is there
-// too.
+// A first word that is no model's name may have been meant as a prompt.
+Error with_prompts_way(Error error, const RunArgs& args) {
+  if (!args.is_first_word || names_a_model(args.model)) return error;
+  std::string text = args.words[0];
+  for (size_t i = 1; i < args.words.size(); ++i) text += ' ' + args.words[i];
+  error.message += args.words.size() == 1
+                       ? fmt::format("; if it is a prompt: realizar run -p {}", shown(text))
+                       : fmt::format("; if these words are a prompt: realizar run \"{}\"", shown(text));
+  return error;
+}
+
+// Without a model the bundled one answers. Where the model is a name that is not here, it may be downloaded; then a
+// message that comes with the model is there too.
 Status make_ready(RunArgs& args) {
+  if (args.model.empty()) {
+    RZ_TRY(args.model, bundled_in_place("run", "answers"));
+  }
   const StoreFlags& store = args.load.store;
   auto found = store.find(args.model);
   const bool may_ask = stdin_is_terminal() && stderr_is_terminal();
   const auto name = hub::parse_name(args.model);
   const bool is_missing = !found.ok() && found.error().code == ErrorCode::kNotFound && name.ok();
-  if (is_missing && !store.offline && (args.pull || (may_ask && store.is_known(args.model)))) {
+  if (is_missing && !store.offline && (args.pull || (may_ask && hub::is_known_name(args.model)))) {
     RZ_TRY(const hub::HubSettings settings, store.hub_settings());
     const auto agrees = [&](uint64_t n_bytes) { return args.pull || agrees_to_pull(args.model, n_bytes); };
     RZ_TRY([[maybe_unused]] const auto model, pull_shown(*name, store.library().store(), settings, agrees));
     found = store.find(args.model);
   }
-  if (!found.ok()) return found.error();
+  if (!found.ok()) return with_prompts_way(found.error(), args);
   if (args.system.empty()) args.system = found->system;
   args.messages = found->messages;
   return {};
 }
 
-// Sorts the words into model and prompt; what they do not name comes from the bundle, from a file and from standard
-// input.
+// Sorts the words into model and prompt; more of the prompt comes from a file and from standard input.
 Status resolve_words(RunArgs& args) {
-  const RunWords words = run_words(args);
+  const RunWords words = read_run_words(args.words, !args.model.empty());
+  args.is_first_word = words.model.has_value();
   if (words.model) args.model = *words.model;
   if (words.prompt && args.has_prompt) {
     return invalid_argument("one prompt is enough; '" + *words.prompt + "' is a second one", "prompt");
@@ -140,9 +153,6 @@ Status resolve_words(RunArgs& args) {
   if (words.prompt) {
     args.prompt = *words.prompt;
     args.has_prompt = true;
-  }
-  if (args.model.empty()) {
-    RZ_TRY(args.model, bundled_model_path("run"));
   }
   if (!args.prompts.file.empty()) {
     if (!args.has_prompt && args.prompt_file.empty()) return {};
@@ -207,6 +217,7 @@ struct Loaded {
 };
 
 Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
+  RZ_TRY(auto form, args.form.read());
   RZ_CHECK_OK(make_ready(args));
   const auto start = Clock::now();
   RZ_TRY(LanguageModel model, load_writer(args.model, args.load));
@@ -216,13 +227,15 @@ Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
   RZ_TRY(const SamplingParams sampling, args.sampling.over(model));
   RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
   const AnswerOptions options{.sampling = sampling,
+                              .seed = args.sampling.seed(),
                               .max_tokens = args.max_tokens,
                               .stop = args.stop.empty() ? model.default_stop() : args.stop,
                               .n_logprobs = args.n_logprobs,
                               .json = args.json,
                               .split_reasoning = !args.raw,
                               .hide_reasoning = args.hide_reasoning,
-                              .reasoning = args.reasoning.options()};
+                              .reasoning = args.reasoning.options(),
+                              .form = std::move(form)};
   RZ_CHECK_OK(plan_reasoning(model, options.reasoning));
   return Loaded{std::move(model), times, options};
 }
@@ -261,17 +274,12 @@ int run(RunArgs& args) {
 }
 
 int run_chat(RunArgs& args) {
-  const RunWords words = run_words(args);
+  const RunWords words = read_run_words(args.words, !args.model.empty());
   if (words.prompt) {
     return fail(invalid_argument("'" + *words.prompt + "' names no model; realizar run \"" + *words.prompt +
                                  "\" answers a prompt"));
   }
   if (words.model) args.model = *words.model;
-  if (args.model.empty()) {
-    auto bundled = bundled_model_path("run");
-    if (!bundled.ok()) return fail(bundled.error());
-    args.model = *bundled;
-  }
   return begin_chat(args);
 }
 
@@ -293,6 +301,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.flag("--no-shift,--no-context-shift", args.no_shift,
              "In a chat whose context is full: give an error instead of leaving the oldest turns out");
   flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
+  args.form.add_to(flags);
   args.reasoning.add_to(flags);
   args.load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   args.sampling.add_to(flags);
@@ -310,6 +319,9 @@ std::string complaint(const RunArgs& args) {
   if (args.tools.mcp.is_given() && !takes_tools)
     return "--mcp and --mcp-config have no effect with --raw and --prompts";
   if (const std::string wrong = args.tools.complaint(); !wrong.empty()) return wrong;
+  if (args.tools.mcp.is_given() && args.form.is_given())
+    return "--format, --schema and --grammar hold the whole answer, which then calls no tools: expected no --mcp";
+  if (const std::string wrong = args.form.complaint(); !wrong.empty()) return wrong;
   return args.sampling.complaint();
 }
 
@@ -320,10 +332,10 @@ void add_run(CommandLine& line) {
   Flags flags = line.command("run", "Generate text: answer a prompt, or chat");
   flags
       .option("words", args->words,
-              "The first word is the model if it is the name of one or names a file or folder or ends in .gguf or "
-              ".safetensors; the others are the prompt. Without a model the bundled one answers; without a prompt it "
-              "is read from standard input, or, on a terminal, a chat begins. If there is a prompt, text on standard "
-              "input is put after it")
+              "The first word is the model if it has no space: a name, a file or a folder. The others are the prompt. "
+              "A prompt alone, for the bundled model, is quoted and has a space, or is given by -p. Without a prompt "
+              "it is read from standard input, or, on a terminal, a chat begins. If there is a prompt, text on "
+              "standard input is appended")
       .shown_as("[MODEL] [PROMPT...]")
       .file();
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");

@@ -19,11 +19,11 @@ TEST(RunWords, AreModelAndPrompt) {
       {{kModel}, kModel, none},
       {{kModel, "Hello"}, kModel, "Hello"},
       {{kModel, "tell", "me", "a", "story"}, kModel, "tell me a story"},
-      {{"hello"}, none, "hello"},
-      {{"hi", "there"}, none, "hi there"},
-      {{"tell", "me", "a", "story"}, none, "tell me a story"},
+      {{kModel, "-"}, kModel, "-"},
       {{"What is it?"}, none, "What is it?"},
       {{"What is it?", "Tell me."}, none, "What is it? Tell me."},
+      {{"one\ttab"}, none, "one\ttab"},
+      {{"-"}, none, "-"},
       {{""}, none, ""},
   };
   for (const Case& c : cases) {
@@ -33,30 +33,30 @@ TEST(RunWords, AreModelAndPrompt) {
   }
 }
 
-TEST(RunWords, NameAModelThatIsNotThereRatherThanAskAnother) {
-  for (const char* word : {"missing.gguf", "x.safetensors", "./missing", "../missing", "/no/such/model", "~/missing"}) {
+TEST(RunWords, BeginWithAModelWhereTheFirstHasNoSpace) {
+  for (const char* word :
+       {"deepseek-r1", "llama3", "lama3", "tinyllama", "qwen2.5-coder", "mine", "hello", "Summarize:", "org/name",
+        "qwen3:1.7b", "hf:o/r", "ollama:llama9", "https://example.com/m.gguf", "missing.gguf", "x.safetensors",
+        "./missing", "../missing", "/no/such/model", "~/missing"}) {
     EXPECT_EQ(read_run_words({word}, false).model, word);
+    EXPECT_EQ(read_run_words({word}, false).prompt, std::nullopt);
     EXPECT_EQ(read_run_words({word, "hi", "there"}, false).model, word);
+    EXPECT_EQ(read_run_words({word, "why is the sky blue?"}, false).prompt, "why is the sky blue?");
   }
-  EXPECT_EQ(read_run_words({"llama3", "why is the sky blue?"}, false).model, "llama3");
-  EXPECT_EQ(read_run_words({"org/name", "hi", "there"}, false).model, "org/name");
-}
-
-TEST(RunWords, NameAModelOfTheStore) {
-  for (const char* word : {"qwen3:1.7b", "hf:o/r", "ollama:llama9", "https://example.com/m.gguf", "llama3.2"}) {
-    EXPECT_EQ(read_run_words({word}, false).model, word);
-    EXPECT_EQ(read_run_words({word, "hi", "there"}, false).prompt, "hi there");
-  }
-  const auto is_known = [](const std::string& word) { return word == "mine"; };
-  EXPECT_EQ(read_run_words({"mine"}, false, is_known).model, "mine");
-  EXPECT_EQ(read_run_words({"yours"}, false, is_known).prompt, "yours");
-  EXPECT_EQ(read_run_words({"Summarize:"}, false).prompt, "Summarize:");
+  EXPECT_EQ(read_run_words({"my models/missing.gguf"}, false).model, "my models/missing.gguf");
 }
 
 TEST(RunWords, AreAllPromptWhereAnOptionNamesTheModel) {
   const RunWords read = read_run_words({kModel, "hi"}, true);
   EXPECT_EQ(read.model, std::nullopt);
   EXPECT_EQ(read.prompt, std::string(kModel) + " hi");
+}
+
+TEST(RunWords, WithoutACommandNameAModelOnlyWhereTheyCanBeNothingElse) {
+  for (const char* word : {"deepseek-r1", "qwen3:1.7b", "qwen3:9b", "hf:o/r", "m.gguf", "./m"}) {
+    EXPECT_TRUE(names_a_model(word)) << word;
+  }
+  for (const char* word : {"mine", "rnu", "o/r", "Summarize:"}) EXPECT_FALSE(names_a_model(word)) << word;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "backend/cuda/device/runtime.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/command.h"
 #include "cli/mcp_flags.h"
 #include "cli/options.h"
@@ -65,17 +66,32 @@ Status make_room_for_adapters(server::ServerOptions& options) {
   return {};
 }
 
+// Where no model was named, a line says which are served. Nobody has chosen other programs' models for this server, so
+// none of them is loaded before it is asked for.
+void settle_unnamed(ServeArgs& args) {
+  if (!args.models.models.empty() || !args.models.folder.empty()) return;
+  const server::ModelSource& first = args.options.models.front();
+  if (first.store_name) return;
+  args.models.with_bundled = first.path == bundled_file();
+  if (args.models.with_bundled) {
+    return warn(fmt::format("no model was named, and no other is on this machine: {}, is served", bundled_text()));
+  }
+  args.options.preload = false;
+  warn(
+      "no model was named: those of other programs that realizar list shows are served, each loaded when it is asked "
+      "for");
+}
+
 int serve(ServeArgs& args) {
   server::ServerOptions& options = args.options;
   args.models.with_store = args.manages_models;
   args.models.adapters = std::exchange(args.load.options.adapters.sources, {});
-  const bool had_bundled = serves_bundled(args.models, args.load.store);
   auto models = find_served_models(args.models, args.load.store);
   if (!models.ok()) return fail(models.error());
   if (auto status = open_store(args); !status.ok()) return fail(status.error());
   options.models = std::move(*models);
+  settle_unnamed(args);
   args.models.pull = false;  // what is looked for again while the server runs is not downloaded
-  args.models.with_bundled = had_bundled;
   options.find_models = [models = args.models, store = args.load.store] { return find_served_models(models, store); };
   if (auto status = args.defaults.put_into(options); !status.ok()) return fail(status.error());
   if (options.http.tls_cert.empty() != options.http.tls_key.empty()) {
@@ -248,7 +264,8 @@ void add_serve(CommandLine& line) {
   flags
       .option("models", args->models.models,
               "Models: PATH or NAME, or ID=PATH or ID=NAME; the first is loaded at the start, the others when they are "
-              "asked for. Without any, the models that were pulled are served, or, where none was, the bundled one")
+              "asked for. Without any, all models that realizar list shows are served: the one that was pulled last is "
+              "loaded at the start. Where there are none, the bundled one is served")
       .shown_as("[[ID=]MODEL...]")
       .file();
   flags

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pull_view.h"
@@ -87,11 +88,6 @@ Result<std::vector<server::ModelSource>> find_models(const std::string& folder) 
   return found;
 }
 
-bool is_empty(const StoreFlags& store) {
-  std::vector<std::string> notes;
-  return store.library().store().list(notes).empty();
-}
-
 // Those of the store that have not been named.
 void add_store(const StoreFlags& store, std::vector<server::ModelSource>& models) {
   for (server::ModelSource& model : stored_models(store)) {
@@ -102,14 +98,14 @@ void add_store(const StoreFlags& store, std::vector<server::ModelSource>& models
   }
 }
 
-// What is served where nothing is named: the store, the model that was pulled last first; with the bundled model before
-// the others while the store is empty.
+// What is served where nothing is named: what `list` shows, the model that was pulled last first; the bundled one where
+// there is nothing else, or before the others.
 Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store, bool with_bundled) {
   std::vector<server::ModelSource> models = stored_models(store);
-  if (!with_bundled && !is_empty(store)) return models;
+  if (!with_bundled && !models.empty()) return models;
   auto bundled = bundled_model_path("serve");
   if (!bundled.ok() && models.empty()) return bundled.error();
-  if (bundled.ok()) models.insert(models.begin(), {"realizar-tiny", *bundled});
+  if (bundled.ok()) models.insert(models.begin(), {hub::kBundledModel, *bundled});
   return models;
 }
 
@@ -220,10 +216,6 @@ Status set_default_adapter(std::string name, std::vector<server::ModelSource>& m
 }
 
 }  // namespace
-
-bool serves_bundled(const ServedModelArgs& args, const StoreFlags& store) {
-  return args.models.empty() && args.folder.empty() && is_empty(store);
-}
 
 Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArgs& args, const StoreFlags& store) {
   std::vector<server::ModelSource> models;

@@ -19,14 +19,12 @@ struct ServedModelArgs {
   bool are_deletable = false;                 // those of the folder, by clients
   bool pull = false;                          // those that are named and not here are downloaded
   bool with_store = false;                    // the store's models are served besides those that are named
-  bool with_bundled = false;  // where none is named the bundled model is served, also once the store has models
+  bool with_bundled = false;  // where none is named the bundled model is served, also once there are others
 };
 
-// Whether the bundled model is among them where none is named: the store is empty.
-bool serves_bundled(const ServedModelArgs& args, const StoreFlags& store);
-
-// All of them as they lie on the disk now, files or models of the store; where nothing is given the store, and the
-// bundled model where it is empty. Errors: NotFound, InvalidArgument, those of downloads.
+// All of them as they lie on the disk now, files or models by their names. Where nothing is given: the models of the
+// store and of other programs, or the bundled one where there are none. Errors: NotFound, InvalidArgument, those of
+// downloads.
 Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArgs& args, const StoreFlags& store);
 
 }  // namespace realizar::cli

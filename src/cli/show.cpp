@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/store_flags.h"
 #include "formats/model_file.h"
+#include "hub/locate.h"
 
 namespace realizar::cli {
 namespace {
@@ -33,19 +33,10 @@ Result<std::string> template_of(const hub::ModelTexts& texts, const ModelFile& f
   return own.value_or("");
 }
 
-// A file is a model without a name.
-Result<hub::LocalModel> model_of(const ShowArgs& args) {
-  std::error_code error;
-  hub::LocalModel model;
-  model.path = args.name;
-  if (std::filesystem::exists(args.name, error)) return model;
-  RZ_TRY(const hub::ModelName name, hub::parse_name(args.name));
-  return args.store.library().find(name);
-}
-
 std::string origin_text(const hub::LocalModel& model, const hub::ModelTexts& texts) {
-  if (model.source.empty()) return "";
-  std::string text = fact("name", hub::to_string(model.name)) + fact("source", model.source) +
+  if (model.place == hub::Place::kFile) return "";
+  const std::string source = model.place == hub::Place::kBundled ? "part of the program" : model.source;
+  std::string text = fact("name", hub::to_string(model.name)) + fact("source", source) +
                      fact("revision", model.revision) + fact("pulled", model.pulled) +
                      fact("size", bytes_text(model.n_bytes)) + fact("path", model.path.string()) +
                      fact("parameters", texts.params) + fact("system", texts.system);
@@ -55,7 +46,7 @@ std::string origin_text(const hub::LocalModel& model, const hub::ModelTexts& tex
 }
 
 Result<std::string> shown_text(const ShowArgs& args) {
-  RZ_TRY(const hub::LocalModel model, model_of(args));
+  RZ_TRY(const hub::LocalModel model, hub::locate(args.store.library(), args.name));
   RZ_TRY(const hub::ModelTexts texts, hub::read_texts(model));
   if (args.parameters) return texts.params + "\n";
   if (args.system) return texts.system + "\n";

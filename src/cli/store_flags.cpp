@@ -1,15 +1,13 @@
 #include "cli/store_flags.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
-#include "base/printable.h"
 #include "base/try.h"
+#include "cli/bundled_model.h"
 #include "cli/user_folders.h"
-#include "hub/name_table.h"
+#include "hub/locate.h"
 #include "server/model_store.h"
 
 namespace realizar::cli {
@@ -34,23 +32,6 @@ std::string users_token() {
   if (!tokens.hugging_face.empty()) return tokens.hugging_face;
   const auto token = read_token(tokens.hugging_face_file);
   return token.ok() ? *token : "";
-}
-
-bool is_file(const std::string& given) {
-  std::error_code error;
-  return fs::exists(given, error);
-}
-
-Error not_here(const std::string& given) {
-  const bool is_path =
-      given.ends_with(".gguf") || given.ends_with(".safetensors") || given.starts_with('/') || given.starts_with('.');
-  if (!hub::parse_name(given).ok() || (is_path && !hub::has_name_scheme(given))) {
-    return not_found("there is no file or folder " + given, given);
-  }
-  return not_found(
-      fmt::format("there is neither a file nor a model '{0}' on this machine; to download it: realizar pull {0}",
-                  shown(given)),
-      given);
 }
 
 }  // namespace
@@ -84,8 +65,7 @@ void StoreFlags::add_to(Flags flags, Network network) {
 
 hub::Library StoreFlags::library() const {
   const fs::path root = folder.empty() ? data_folder().value_or("realizar") / "models" : fs::path(folder);
-  const ModelCaches caches = model_caches();
-  return {hub::Store(root), {caches.hugging_face, caches.ollama}};
+  return {hub::Store(root), model_caches(), bundled_file()};
 }
 
 Result<hub::HubSettings> StoreFlags::hub_settings() const {
@@ -109,18 +89,11 @@ Result<hub::HubSettings> StoreFlags::hub_settings() const {
 }
 
 Result<hub::LocalModel> StoreFlags::find_named(const std::string& given) const {
-  const auto name = hub::parse_name(given);
-  if (!name.ok() && hub::has_name_scheme(given)) return name.error();
-  if (!name.ok()) return not_here(given);
-  auto model = library().find(*name);
-  const bool is_none = !model.ok() && model.error().code == ErrorCode::kNotFound && model.error().subject == "model";
-  if (is_none) return not_here(given);
-  return model;
+  return hub::locate_named(library(), given);
 }
 
 Result<FoundModel> StoreFlags::find(const std::string& given) const {
-  if (is_file(given)) return FoundModel{given, {}, "", "", {}};
-  RZ_TRY(const hub::LocalModel model, find_named(given));
+  RZ_TRY(const hub::LocalModel model, hub::locate(library(), given));
   RZ_TRY(auto adapter, server::adapter_of(model));
   RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
   return FoundModel{model.path.string(),
@@ -134,19 +107,6 @@ Status StoreFlags::find_path(std::string& given) const {
   RZ_TRY(FoundModel model, find(given));
   given = std::move(model.path);
   return {};
-}
-
-bool StoreFlags::is_known(const std::string& word) const {
-  if (is_model_name(word)) return true;
-  const auto name = hub::parse_name(word);
-  return name.ok() && library().find(*name).ok();
-}
-
-bool is_model_name(const std::string& word) {
-  if (hub::has_name_scheme(word)) return true;
-  const auto name = hub::parse_name(word);
-  if (!name.ok()) return false;
-  return word.find(':') != std::string::npos || hub::source_of(*name).kind == hub::NameKind::kHuggingFace;
 }
 
 }  // namespace realizar::cli

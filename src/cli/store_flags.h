@@ -33,23 +33,17 @@ struct StoreFlags {
   // Errors: InvalidArgument for a token's file that cannot be read, and for a mirror that is no URL.
   Result<hub::HubSettings> hub_settings() const;
 
-  // A file or folder as it is; else a model of that name. Errors: NotFound, with what to do; InvalidArgument where it
-  // is neither a file nor a name.
+  // A file or folder as it is; else a model of that name. Errors: as hub::locate.
   Result<FoundModel> find(const std::string& given) const;
   // The same of a name alone.
   Result<hub::LocalModel> find_named(const std::string& given) const;
   // The path alone, in the place of the name.
   Status find_path(std::string& given) const;
-  // Whether a word is a model's name: one that is here, one of the table of short names, or one that says so itself.
-  bool is_known(const std::string& word) const;
 
   std::string folder;  // "": the user's own
   bool offline = false;
   std::string mirror, token_file, ca_file;
   uint32_t n_connections = 8, timeout_s = 30;
 };
-
-// Whether the word says by itself that it is a model's name: it has a scheme, or a tag, or stands in the table.
-bool is_model_name(const std::string& word);
 
 }  // namespace realizar::cli

@@ -12,6 +12,7 @@ namespace realizar::cli {
 std::vector<server::ModelSource> stored_models(const StoreFlags& store) {
   std::vector<std::string> notes;
   std::vector<hub::LocalModel> models = store.library().list(notes);
+  std::erase_if(models, [](const hub::LocalModel& model) { return model.place == hub::Place::kBundled; });
   std::ranges::stable_sort(models, [](const hub::LocalModel& a, const hub::LocalModel& b) {
     const bool is_a_ours = a.place == hub::Place::kStore, is_b_ours = b.place == hub::Place::kStore;
     return is_a_ours != is_b_ours ? is_a_ours : a.pulled > b.pulled;

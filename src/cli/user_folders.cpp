@@ -46,17 +46,22 @@ std::optional<fs::path> data_folder() {
   return folder_in("XDG_DATA_HOME", ".local/share");
 }
 
-ModelCaches model_caches() {
-  ModelCaches caches;
+hub::ForeignCaches model_caches() {
+  hub::ForeignCaches caches;
   const fs::path home = hugging_face_home();
   caches.hugging_face = home.empty() ? fs::path() : home / "hub";
   for (const char* name : {"HUGGINGFACE_HUB_CACHE", "HF_HUB_CACHE"}) {
     if (const std::string folder = variable(name); !folder.empty()) caches.hugging_face = folder;
   }
   if (const std::string folder = variable("OLLAMA_MODELS"); !folder.empty()) caches.ollama.emplace_back(folder);
-  if (const std::string user = variable("HOME"); user.starts_with('/'))
-    caches.ollama.push_back(fs::path(user) / ".ollama/models");
+  if (const fs::path user = variable("HOME"); user.is_absolute()) {
+    caches.ollama.push_back(user / ".ollama/models");
+    caches.lm_studio = {user / ".lmstudio/models", user / ".cache/lm-studio/models"};
+  }
   caches.ollama.emplace_back("/usr/share/ollama/.ollama/models");
+  const auto shared = base_folder("XDG_CACHE_HOME", ".cache");
+  if (shared) caches.llama_cpp = *shared / "llama.cpp";
+  if (const std::string folder = variable("LLAMA_CACHE"); !folder.empty()) caches.llama_cpp = folder;
   return caches;
 }
 

@@ -6,7 +6,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
+
+#include "hub/foreign_caches.h"
 
 namespace realizar::cli {
 
@@ -17,12 +18,8 @@ std::optional<std::filesystem::path> cache_folder();
 // realizar in $XDG_DATA_HOME or ~/.local/share: what the user wants to keep.
 std::optional<std::filesystem::path> data_folder();
 
-// Where Hugging Face's and Ollama's programs keep models, as their own variables say.
-struct ModelCaches {
-  std::filesystem::path hugging_face;         // empty: nowhere
-  std::vector<std::filesystem::path> ollama;  // the user's, then those of Ollama as a service
-};
-ModelCaches model_caches();
+// Where other programs keep models, as their own variables say; of Ollama's the user's, then those of it as a service.
+hub::ForeignCaches model_caches();
 
 struct UserTokens {
   std::string hugging_face;                 // HF_TOKEN

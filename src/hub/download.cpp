@@ -201,7 +201,7 @@ Status Fetcher::fetch_rest(HttpClient& client, size_t piece_idx, bool whole) {
   Error error = refusal(reply->head, file_.name);
   if (is_stale) error = {ErrorCode::kResourceExhausted, error.message, kBrokenConnection};
   const auto wait = retry_after(reply->head);
-  if (wait && *wait <= settings_.max_retry_after && error.subject == kBrokenConnection) {
+  if (wait && *wait <= settings_.max_retry_after && may_pass(error)) {
     RZ_CHECK_OK(wait_for(*wait, &stopping_));
   } else if (wait && *wait > settings_.max_retry_after) {
     error.subject = "patience";
@@ -222,8 +222,7 @@ Status Fetcher::fetch_piece(HttpClient& client, size_t piece_idx, bool whole) {
     if (whole) RZ_CHECK_OK(partial_.restart());
     const uint64_t n_before = partial_.n_done();
     const Status sent = fetch_rest(client, piece_idx, whole);
-    const bool may_pass = sent.ok() || sent.error().subject == kBrokenConnection;
-    if (!may_pass) return sent;
+    if (!sent.ok() && !may_pass(sent.error())) return sent;
     const bool has_progress = !whole && partial_.n_done() > n_before;
     n_fruitless = has_progress ? 0 : n_fruitless + 1;
     if (is_full()) break;

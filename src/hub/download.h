@@ -20,8 +20,11 @@ struct DownloadSettings {
   HttpSettings http;
   uint32_t n_connections = 8;                          // for one file
   uint32_t n_retries = 5;                              // without a byte between them
+  uint32_t n_reconnects = 5;                           // the same where no connection is made
   std::chrono::milliseconds first_delay{300};          // before the first retry; twice as long before each further one
   std::chrono::milliseconds max_retry_after{120'000};  // a server that wants more patience is told of in an error
+  // Called before send_patiently() waits, on its thread.
+  std::function<void(const Error& error, std::chrono::milliseconds wait)> on_retry = {};
 };
 
 struct RemoteFile {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/files.h"
 #include "base/try.h"
 #include "hub/gguf_choice.h"
+#include "hub/llama_cache.h"
 #include "hub/ollama_registry.h"
 
 namespace realizar::hub {
@@ -41,18 +43,56 @@ std::string commit_of(const fs::path& repository, const std::string& revision) {
   return is_safe_file(commit) && commit.find('/') == std::string::npos ? commit : "";
 }
 
+// What the name's tag says of a folder with the files of its repository.
+std::optional<LocalModel> choose_in(const fs::path& folder, const std::vector<RepoFile>& files, const ModelName& name,
+                                    Place place, const std::string& revision) {
+  const auto chosen = choose_files(files, name.tag, to_string(name));
+  if (!chosen.ok() || chosen->empty()) return std::nullopt;
+  LocalModel model{name, place, folder, 0, to_string(name), revision, ""};
+  for (const ChosenFile& one : *chosen) model.n_bytes += one.file.n_bytes;
+  const std::string& first = chosen->front().file.path;
+  if (first.ends_with(".gguf")) model.path = folder / first;
+  return model;
+}
+
+// Every GGUF file of the folder is a model, and so is a folder of SafeTensors.
+void list_folder(const fs::path& folder, ModelName name, Place place, const std::string& revision,
+                 std::vector<LocalModel>& models) {
+  const auto files = files_below(folder);
+  const auto add = [&] {
+    if (auto model = choose_in(folder, files, name, place, revision)) models.push_back(std::move(*model));
+  };
+  bool has_gguf = false;
+  for (const RepoFile& file : files) {
+    const auto part = part_number(file.path);
+    if (!file.path.ends_with(".gguf") || (part && part->no != 1) || file.path.find("mmproj") != std::string::npos)
+      continue;
+    has_gguf = true;
+    name.tag = file.path;
+    add();
+  }
+  if (has_gguf) return;
+  name.tag.clear();
+  add();
+}
+
+fs::path hugging_face_folder(const fs::path& hub, const ModelName& name) {
+  return hub / fmt::format("models--{}--{}", name.owner, name.model);
+}
+
 std::optional<LocalModel> find_in_hugging_face(const fs::path& hub, const ModelName& name) {
-  const fs::path repository = hub / fmt::format("models--{}--{}", name.owner, name.model);
+  const fs::path repository = hugging_face_folder(hub, name);
   const std::string commit = commit_of(repository, name.revision);
   if (commit.empty()) return std::nullopt;
   const fs::path snapshot = repository / "snapshots" / commit;
-  const auto chosen = choose_files(files_below(snapshot), name.tag, to_string(name));
-  if (!chosen.ok() || chosen->empty()) return std::nullopt;
-  LocalModel model{name, Place::kHuggingFaceCache, snapshot, 0, to_string(name), commit, ""};
-  for (const ChosenFile& one : *chosen) model.n_bytes += one.file.n_bytes;
-  const std::string& first = chosen->front().file.path;
-  if (first.ends_with(".gguf")) model.path = snapshot / first;
-  return model;
+  return choose_in(snapshot, files_below(snapshot), name, Place::kHuggingFaceCache, commit);
+}
+
+// LM Studio keeps no revisions: what is there is the main one.
+std::optional<LocalModel> find_in_lm_studio(const fs::path& root, const ModelName& name) {
+  const fs::path folder = root / name.owner / name.model;
+  if (name.revision != "main") return std::nullopt;
+  return choose_in(folder, files_below(folder), name, Place::kLmStudio, "");
 }
 
 std::optional<LocalModel> find_in_ollama(const fs::path& root, const ModelName& name) {
@@ -80,24 +120,6 @@ std::optional<LocalModel> find_in_ollama(const fs::path& root, const ModelName& 
   return model;
 }
 
-// Every GGUF file of a snapshot is a model, and so is a folder of SafeTensors.
-void list_snapshot(const fs::path& hub, ModelName name, std::vector<LocalModel>& models) {
-  const fs::path repository = hub / fmt::format("models--{}--{}", name.owner, name.model);
-  const auto files = files_below(repository / "snapshots" / commit_of(repository, name.revision));
-  bool has_gguf = false;
-  for (const RepoFile& file : files) {
-    const auto part = part_number(file.path);
-    if (!file.path.ends_with(".gguf") || (part && part->no != 1) || file.path.find("mmproj") != std::string::npos)
-      continue;
-    has_gguf = true;
-    name.tag = file.path;
-    if (auto model = find_in_hugging_face(hub, name)) models.push_back(std::move(*model));
-  }
-  name.tag.clear();
-  if (has_gguf) return;
-  if (auto model = find_in_hugging_face(hub, name)) models.push_back(std::move(*model));
-}
-
 void list_hugging_face(const fs::path& hub, std::vector<LocalModel>& models) {
   constexpr std::string_view kBeginning = "models--", kBetween = "--";
   std::error_code error;
@@ -108,7 +130,23 @@ void list_hugging_face(const fs::path& hub, std::vector<LocalModel>& models) {
     if (middle == std::string::npos) continue;
     const std::string owner = folder.substr(kBeginning.size(), middle - kBeginning.size());
     const auto name = parse_name(fmt::format("hf:{}/{}", owner, folder.substr(middle + kBetween.size())));
-    if (name.ok()) list_snapshot(hub, *name, models);
+    if (!name.ok()) continue;
+    const fs::path repository = hugging_face_folder(hub, *name);
+    const std::string commit = commit_of(repository, name->revision);
+    if (commit.empty()) continue;
+    list_folder(repository / "snapshots" / commit, *name, Place::kHuggingFaceCache, commit, models);
+  }
+}
+
+void list_lm_studio(const fs::path& root, std::vector<LocalModel>& models) {
+  std::error_code error;
+  for (const auto& owner : fs::directory_iterator(root, error)) {
+    std::error_code none;
+    for (const auto& repository : fs::directory_iterator(owner.path(), none)) {
+      const auto name =
+          parse_name(fmt::format("hf:{}/{}", owner.path().filename().string(), repository.path().filename().string()));
+      if (name.ok()) list_folder(repository.path(), *name, Place::kLmStudio, "", models);
+    }
   }
 }
 
@@ -130,20 +168,28 @@ void list_ollama(const fs::path& root, std::vector<LocalModel>& models) {
 }  // namespace
 
 std::optional<LocalModel> find_in_caches(const ForeignCaches& caches, const ModelName& name) {
+  if (name.kind == NameKind::kOllama) {
+    for (const fs::path& root : caches.ollama) {
+      if (auto model = find_in_ollama(root, name)) return model;
+    }
+    return std::nullopt;
+  }
   if (name.kind == NameKind::kHuggingFace && !caches.hugging_face.empty()) {
-    return find_in_hugging_face(caches.hugging_face, name);
+    if (auto model = find_in_hugging_face(caches.hugging_face, name)) return model;
   }
-  if (name.kind != NameKind::kOllama) return std::nullopt;
-  for (const fs::path& root : caches.ollama) {
-    if (auto model = find_in_ollama(root, name)) return model;
+  for (const fs::path& root : caches.lm_studio) {
+    if (name.kind != NameKind::kHuggingFace) break;
+    if (auto model = find_in_lm_studio(root, name)) return model;
   }
-  return std::nullopt;
+  return caches.llama_cpp.empty() ? std::nullopt : find_in_llama_cache(caches.llama_cpp, name);
 }
 
 std::vector<LocalModel> list_caches(const ForeignCaches& caches) {
   std::vector<LocalModel> models;
   if (!caches.hugging_face.empty()) list_hugging_face(caches.hugging_face, models);
   for (const fs::path& root : caches.ollama) list_ollama(root, models);
+  for (const fs::path& root : caches.lm_studio) list_lm_studio(root, models);
+  if (!caches.llama_cpp.empty()) std::ranges::move(list_llama_cache(caches.llama_cpp), std::back_inserter(models));
   std::ranges::stable_sort(models, {}, [](const LocalModel& model) { return to_string(model.name); });
   const auto is_same = [](const LocalModel& a, const LocalModel& b) { return a.name == b.name; };
   const auto same = std::unique(models.begin(), models.end(), is_same);

@@ -24,6 +24,10 @@ Error broken_connection(const Url& url, std::string_view why) {
   return {ErrorCode::kResourceExhausted, fmt::format("{}: {}", url.shown(), why), kBrokenConnection};
 }
 
+Error no_connection(const Url& url, std::string_view why) {
+  return {ErrorCode::kResourceExhausted, fmt::format("{}: {}", url.shown(), why), kNoConnection};
+}
+
 // What libcurl has for certificates where its own build looks for them elsewhere than this system keeps them.
 std::string system_ca_file() {
   for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
@@ -154,7 +158,11 @@ Result<HttpReply> Transfer::result(CURLcode code) {
     case CURLE_SEND_ERROR:
       return broken_connection(url, "the server closed the connection too early");
     case CURLE_OPERATION_TIMEDOUT:
-      return broken_connection(url, fmt::format("no connection within {} ms", settings_.connect_timeout.count()));
+      return no_connection(url, fmt::format("no connection within {} ms", settings_.connect_timeout.count()));
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+      return no_connection(url, curl_.easy_strerror(code));
     default:
       return broken_connection(url, curl_.easy_strerror(code));
   }

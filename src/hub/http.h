@@ -24,8 +24,14 @@ struct HttpSettings {
   std::chrono::milliseconds stall_timeout{30'000};  // without a byte
 };
 
-// The subject of errors of connections: what failed once may go well the next time.
+// The subjects of errors of connections, one that broke and one that was never made: what failed once may go well the
+// next time.
 inline constexpr const char* kBrokenConnection = "connection";
+inline constexpr const char* kNoConnection = "no connection";
+
+inline bool may_pass(const Error& error) {
+  return error.subject == kBrokenConnection || error.subject == kNoConnection;
+}
 
 class HttpHeaders {
  public:
@@ -76,8 +82,8 @@ class HttpClient {
   ~HttpClient();
 
   // Whatever status the reply has. Redirects are followed to http and https alone, and never from https to http.
-  // Errors: ResourceExhausted, subject kBrokenConnection (no connection, a broken one, a stall, a time that is over, a
-  // body that ends too early); InvalidArgument (a certificate, the URL); FormatError (too many redirects or bytes, no
+  // Errors: ResourceExhausted, subject kNoConnection, or kBrokenConnection (also a stall, a time that is over, a body
+  // that ends too early); InvalidArgument (a certificate, the URL); FormatError (too many redirects or bytes, no
   // HTTP); Cancelled; those of on_head and on_bytes.
   Result<HttpReply> send(const HttpCall& call);
 

@@ -9,6 +9,10 @@
 namespace realizar::hub {
 namespace {
 
+ModelName bundled_name() {
+  return {NameKind::kLocal, "", kBundledModel, "", "latest", ""};
+}
+
 LocalModel local_model(const Store& store, StoredModel stored) {
   const Manifest& manifest = stored.manifest;
   LocalModel model{manifest.name,   Place::kStore,     std::move(stored.path), manifest.n_bytes(),
@@ -34,6 +38,7 @@ Result<LocalModel> Library::find(const ModelName& name) const {
       RZ_TRY(StoredModel stored, store_.find(one));
       return local_model(store_, std::move(stored));
     }
+    if (auto model = bundled(one)) return std::move(*model);
     if (auto model = find_in_caches(caches_, one)) return std::move(*model);
   }
   return not_found(fmt::format("there is no model '{}' on this machine", to_string(name)), "model");
@@ -42,8 +47,18 @@ Result<LocalModel> Library::find(const ModelName& name) const {
 std::vector<LocalModel> Library::list(std::vector<std::string>& notes) const {
   std::vector<LocalModel> models;
   for (StoredModel& stored : store_.list(notes)) models.push_back(local_model(store_, std::move(stored)));
-  for (LocalModel& model : list_caches(caches_)) models.push_back(std::move(model));
+  for (LocalModel& model : list_caches(caches_)) {
+    if (!store_.has_name(model.name)) models.push_back(std::move(model));
+  }
+  const ModelName name = bundled_name();
+  if (auto model = bundled(name); model && !store_.has_name(name)) models.push_back(std::move(*model));
   return models;
+}
+
+std::optional<LocalModel> Library::bundled(const ModelName& name) const {
+  const auto version = version_at(bundled_);
+  if (!version || name != bundled_name()) return std::nullopt;
+  return LocalModel{name, Place::kBundled, bundled_, version->n_bytes, kBundledModel, "", ""};
 }
 
 Result<ModelTexts> read_texts(const LocalModel& model) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "hub/hash.h"
@@ -73,6 +74,7 @@ Result<ModelName> parse_hf(std::string_view text, std::string_view rest) {
   RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
   RZ_CHECK_OK(check_part(text, name.model, "the repository"));
   RZ_CHECK_OK(check_part(text, name.revision, "the revision"));
+  if (name.tag == kLatest) name.tag.clear();  // Ollama's word for the usual choice
   if (tagged.has_tag && !is_safe_file(name.tag)) {
     return wrong_name(text, "after the colon expected a quantization, such as Q4_K_M, or a file of the repository");
   }
@@ -174,6 +176,7 @@ Result<ModelName> parse_name(std::string_view text) {
   if (parts.size() > 2 || is_scheme) {
     return wrong_name(text, "expected NAME[:TAG], hf:OWNER/REPOSITORY, ollama:NAME or a URL");
   }
+  if (parts.size() == 2 && lower_case(parts[1]).find("gguf") != std::string::npos) return parse_hf(text, text);
   ModelName name{NameKind::kLocal,
                  parts.size() == 2 ? std::string(parts[0]) : "",
                  std::string(parts.back()),

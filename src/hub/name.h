@@ -5,6 +5,8 @@
 //                               best choice there is
 //   ollama:[OWNER/]NAME[:TAG]   a model of Ollama's registry
 //   https://HOST/FILE.gguf      a file
+//
+// OWNER/REPO whose REPO has "gguf" in it, in any case, is hf:OWNER/REPO: so are repositories of Hugging Face called.
 #pragma once
 
 #include <cstdint>

@@ -67,6 +67,15 @@ std::span<const ShortName> short_names() {
   return kShortNames;
 }
 
+std::vector<ModelName> short_names_of(const ModelName& name) {
+  std::vector<ModelName> names;
+  if (name.kind != NameKind::kLocal || !name.owner.empty()) return names;
+  for (const ShortName& row : kShortNames) {
+    if (row.model == name.model) names.push_back({NameKind::kLocal, "", name.model, "", std::string(row.tag), ""});
+  }
+  return names;
+}
+
 ModelName source_of(const ModelName& name) {
   if (name.kind != NameKind::kLocal) return name;
   const auto* found = std::ranges::find_if(kShortNames, [&](const ShortName& row) {
@@ -85,6 +94,9 @@ std::vector<ModelName> meanings(const ModelName& name) {
   if (name.kind != NameKind::kLocal) return names;
   names.push_back(source_of(name));
   if (names.back().kind != NameKind::kOllama) names.push_back(ollamas_own(name));
+  if (!name.owner.empty()) {
+    names.push_back({NameKind::kHuggingFace, name.owner, name.model, "main", name.tag == "latest" ? "" : name.tag, ""});
+  }
   return names;
 }
 

@@ -34,6 +34,18 @@ TEST(Name, OfOtherProgramsIsUnderstood) {
   EXPECT_EQ(spelled("https://huggingface.co/o/r/resolve/v2/sub/m.gguf?download=true"), "hf:o/r@v2:sub/m.gguf");
   EXPECT_EQ(spelled("ollama.com/library/qwen3:8b"), "ollama:qwen3:8b");
   EXPECT_EQ(spelled("registry.ollama.ai/me/model"), "ollama:me/model");
+  EXPECT_EQ(spelled("hf.co/o/r:latest"), "hf:o/r");
+}
+
+TEST(Name, WithGgufInItIsHuggingFaces) {
+  EXPECT_EQ(spelled("Qwen/Qwen3-4B-GGUF"), "hf:Qwen/Qwen3-4B-GGUF");
+  EXPECT_EQ(spelled("Qwen/Qwen3-4B-GGUF:Q8_0"), "hf:Qwen/Qwen3-4B-GGUF:Q8_0");
+  EXPECT_EQ(spelled("maker/model-gguf@v1:sub/m.gguf"), "hf:maker/model-gguf@v1:sub/m.gguf");
+  EXPECT_EQ(spelled("ollama:maker/model-gguf"), "ollama:maker/model-gguf");
+  EXPECT_EQ(spelled("model-gguf"), "model-gguf");
+  EXPECT_EQ(spelled("gguf-maker/model"), "gguf-maker/model");
+  EXPECT_FALSE(parse_name("../x-gguf").ok());
+  EXPECT_FALSE(parse_name("a/x-gguf/b").ok());
 }
 
 TEST(Name, ThatLeadsElsewhereIsRefused) {

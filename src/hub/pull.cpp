@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -15,6 +16,8 @@
 
 namespace realizar::hub {
 namespace {
+
+constexpr uint32_t kMaxFirstReconnects = 2;  // who has just typed a name does not want to wait
 
 Result<RemoteModel> find_url_model(const ModelName& name, const DownloadSettings& settings,
                                    const std::atomic<bool>& cancelled) {
@@ -47,6 +50,20 @@ std::string digest_of(const RemoteFile& file) {
   return file.digest.kind == Digest::Kind::kSha256 ? "sha256:" + file.digest.hex : "";
 }
 
+// `source`: no URL.
+Result<Url> endpoint_of(const ModelName& source, const HubSettings& settings) {
+  return parse_url(source.kind == NameKind::kOllama ? settings.ollama : settings.hugging_face);
+}
+
+// What to look at where no server could be reached.
+Error with_hint(Error error) {
+  if (error.subject != kNoConnection) return error;
+  error.message +=
+      "; is this machine offline? A proxy is taken from https_proxy and http_proxy, and --mirror URL asks another "
+      "server";
+  return error;
+}
+
 Result<RemoteModel> find_remote(const ModelName& name, const HubSettings& settings,
                                 const std::atomic<bool>& cancelled) {
   const ModelName source = source_of(name);
@@ -54,23 +71,32 @@ Result<RemoteModel> find_remote(const ModelName& name, const HubSettings& settin
     return invalid_argument(fmt::format("'{}' is not on this machine, and --offline asks no server", to_string(name)),
                             "offline");
   }
-  if (source.kind == NameKind::kUrl) return find_url_model(source, settings.download, cancelled);
+  DownloadSettings download = settings.download;
+  download.n_reconnects = std::min(download.n_reconnects, kMaxFirstReconnects);
+  if (source.kind == NameKind::kUrl) return find_url_model(source, download, cancelled);
   const bool is_ollama = source.kind == NameKind::kOllama;
-  RZ_TRY(const Url endpoint, parse_url(is_ollama ? settings.ollama : settings.hugging_face));
+  RZ_TRY(const Url endpoint, endpoint_of(source, settings));
   const std::string& token = is_ollama ? "" : settings.token;
   if (!token.empty() && endpoint.scheme == "http" && !endpoint.is_loopback()) {
     return invalid_argument(fmt::format("{} is not encrypted: no token goes there", endpoint.origin()), "token");
   }
-  const HubAccess access{endpoint, token, settings.download, cancelled};
+  const HubAccess access{endpoint, token, download, cancelled};
   return is_ollama ? find_ollama_model(source, access) : find_hf_model(source, access);
 }
 
 }  // namespace
 
 Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled) {
-  RZ_TRY(RemoteModel model, find_remote(name, settings, cancelled));
-  model.source = to_string(source_of(name));
+  auto model = find_remote(name, settings, cancelled);
+  if (!model.ok()) return with_hint(std::move(model).error());
+  model->source = to_string(source_of(name));
   return model;
+}
+
+Result<std::string> server_of(const ModelName& name, const HubSettings& settings) {
+  const ModelName source = source_of(name);
+  RZ_TRY(const Url url, source.kind == NameKind::kUrl ? parse_url(source.url) : endpoint_of(source, settings));
+  return url.origin();
 }
 
 uint64_t total_bytes(const RemoteModel& model) {
@@ -102,10 +128,11 @@ Result<StoredModel> pull(const ModelName& name, const RemoteModel& remote, const
       progress.total_done = n_before + of_file.n_done;
       on_progress(progress);
     };
-    RZ_TRY(const StoredBlob blob, download(store, file.remote, settings.download, tell, cancelled));
-    tell({FileStage::kChecking, blob.n_bytes, blob.n_bytes});
-    n_before += blob.n_bytes;
-    manifest.files.push_back({file.role, file.name, blob.sha256, blob.n_bytes});
+    const auto blob = download(store, file.remote, settings.download, tell, cancelled);
+    if (!blob.ok()) return with_hint(blob.error());
+    tell({FileStage::kChecking, blob->n_bytes, blob->n_bytes});
+    n_before += blob->n_bytes;
+    manifest.files.push_back({file.role, file.name, blob->sha256, blob->n_bytes});
   }
   progress.stage = PullStage::kWriting;
   on_progress(progress);

@@ -32,8 +32,13 @@ struct PullProgress {
 // On the thread that called pull(), ten times a second or more often.
 using OnPullProgress = std::function<void(const PullProgress&)>;
 
-// Asks the source what the name means. Errors: InvalidArgument where `offline`, or where a token would go over a
-// connection that is not encrypted; those of the source.
+// The server that is asked for the model: "https://huggingface.co". Errors: InvalidArgument for a mirror that is no
+// URL.
+Result<std::string> server_of(const ModelName& name, const HubSettings& settings);
+
+// Asks the source what the name means. A server that cannot be reached is given up within a second or two. Errors:
+// InvalidArgument where `offline`, or where a token would go over a connection that is not encrypted; those of the
+// source.
 Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled);
 uint64_t total_bytes(const RemoteModel& model);
 

@@ -79,8 +79,9 @@ Result<HttpReply> send_patiently(HttpClient& client, const HttpCall& call, const
     Error error = reply.ok() ? refusal(reply->head, what) : reply.error();
     auto wait = delay;
     if (reply.ok()) wait = std::max(wait, retry_after(reply->head).value_or(wait));
-    const bool may_pass = error.subject == kBrokenConnection;
-    if (!may_pass || n_tries > settings.n_retries || wait > settings.max_retry_after) return error;
+    const uint32_t n_most = error.subject == kNoConnection ? settings.n_reconnects : settings.n_retries;
+    if (!may_pass(error) || n_tries > n_most || wait > settings.max_retry_after) return error;
+    if (settings.on_retry) settings.on_retry(error, wait);
     RZ_CHECK_OK(wait_for(wait, call.cancelled));
     delay *= 2;
   }

@@ -294,6 +294,44 @@ TEST_F(CachesTest, AreUsedInPlace) {
   EXPECT_EQ(names, (std::vector<std::string>{"hf:Qwen/Qwen3-1.7B-GGUF:Qwen3-1.7B-Q8_0.gguf", "ollama:llama9:1b"}));
 }
 
+TEST_F(CachesTest, OfLlamaCppHaveFlatNames) {
+  for (const char* file : {"maker_big-00001-of-00002.gguf", "maker_big-00002-of-00002.gguf", "maker_r_x.gguf",
+                           "maker_r_s_y.gguf", "org_some-gguf_sub_z.gguf", "org_some-gguf_mmproj-z.gguf",
+                           "half-00001-of-00002.gguf", "alone.gguf", ".gguf", "notes.txt"}) {
+    write(root_ / "llama" / file, "GGUF");
+  }
+  for (const char* file : {"manifest=maker=r=latest.json", "manifest=maker=r_s=Q8_0.json", "manifest=broken.json"}) {
+    write(root_ / "llama" / file, "{}");
+  }
+  const Library library(store_, {"", {}, {}, root_ / "llama"});
+  std::vector<std::string> notes, names;
+  for (const LocalModel& model : library.list(notes)) names.push_back(to_string(model.name));
+  EXPECT_EQ(names, (std::vector<std::string>{"alone", "hf:maker/r:x.gguf", "hf:maker/r_s:y.gguf",
+                                             "hf:org/some-gguf:sub_z.gguf", "maker_big-00001-of-00002"}));
+  EXPECT_EQ(library.find(*parse_name("maker_big-00001-of-00002"))->n_bytes, 8u);
+  EXPECT_EQ(library.find(*parse_name("hf:org/some-gguf"))->path.filename(), "org_some-gguf_sub_z.gguf");
+  EXPECT_FALSE(library.find(*parse_name("half-00001-of-00002")).ok());
+  EXPECT_FALSE(library.find(*parse_name("alone:v2")).ok());
+  EXPECT_FALSE(library.find(*parse_name("hf:maker/r@v1")).ok());
+}
+
+TEST_F(CachesTest, AreBesideTheBundledModelWhoseNameTheStoreMayTake) {
+  write(root_ / "tiny.gguf", "GGUF bundled");
+  add_to_ollama("library/realizar-tiny/latest", "GGUF ollama", "");
+  const Library library(store_, {"", {root_ / "ollama"}}, root_ / "tiny.gguf");
+  const ModelName name = *parse_name(kBundledModel);
+  const auto bundled = library.find(name);
+  ASSERT_TRUE(bundled.ok()) << bundled.error().message;
+  EXPECT_EQ(bundled->place, Place::kBundled);
+  EXPECT_EQ(content_of(bundled->path), "GGUF bundled");
+  std::vector<std::string> notes;
+  EXPECT_EQ(library.list(notes).back().place, Place::kBundled);
+  put("realizar-tiny", {blob(FileRole::kModel, "m.gguf", "own")});
+  EXPECT_EQ(library.find(name)->place, Place::kStore);
+  for (const LocalModel& model : library.list(notes)) EXPECT_NE(model.place, Place::kBundled);
+  EXPECT_EQ(Library(store_, {}, root_ / "none").find(*parse_name("ollama:realizar-tiny")).ok(), false);
+}
+
 TEST_F(CachesTest, AreNotUsedWhereAFileIsNotWhole) {
   add_to_hugging_face("o--r", "m-Q8_0-00001-of-00002.gguf", "GGUF 1");
   EXPECT_FALSE(library().find(*parse_name("hf:o/r")).ok());

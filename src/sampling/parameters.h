@@ -185,7 +185,9 @@ inline constexpr SamplingParameter kSamplingParameters[] = {
     {.name = "seed",
      .member = &SamplingParams::seed,
      .range = {},
-     .help = "Seed of the random draws: the same seed gives the same text (default: random)",
+     .help =
+         "Seed of the random draws: the same seed gives the same text. Each further answer of a terminal's chat adds 1 "
+         "(default: each answer draws one)",
      .is_common = true,
      .is_told = false},
 };

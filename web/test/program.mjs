@@ -1,10 +1,10 @@
-// Starts the program that REALIZAR_BIN names as a server on a free port.
+// Starts the program that REALIZAR_BIN names as a server of the bundled model on a free port.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 export async function serve(...flags) {
-  const child = spawn(process.env.REALIZAR_BIN, ['serve', '--port', '0', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.env.REALIZAR_BIN, ['serve', 'realizar-tiny', '--port', '0', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const line of createInterface(child.stdout)) {
     const url = /listens on (\S+),/.exec(line)?.[1];
     if (!url) continue;

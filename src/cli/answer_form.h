@@ -1,0 +1,42 @@
+// The form that answers are held to: --format, --schema and --grammar.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cli/flags.h"
+#include "realizar/constraint.h"
+#include "realizar/result.h"
+
+namespace realizar::cli {
+
+struct AnswerForm {
+  enum class Kind : uint8_t { kSchema, kGrammar };
+  Kind kind;
+  std::string source;  // of the JSON Schema, or of the grammar in GBNF
+
+  bool operator==(const AnswerForm&) const = default;
+};
+
+// Any JSON object.
+AnswerForm json_form();
+
+// What Request::constraint takes. `prompt`: as of ConstraintOptions. Errors: those of the constraint.
+Result<std::shared_ptr<TokenConstraint>> constraint_of(const LanguageModel& model, const AnswerForm& form,
+                                                       std::span<const TokenId> prompt);
+
+struct FormFlags {
+  void add_to(Flags flags);
+  bool is_given() const { return format_ || schema_ || grammar_; }
+  // What is wrong with them; empty: nothing.
+  std::string complaint() const;
+  // Needs no model. Errors: NotFound, FormatError, InvalidArgument and Unsupported, naming the option and the place.
+  Result<std::optional<AnswerForm>> read() const;
+
+ private:
+  std::optional<std::string> format_, schema_, grammar_;
+};
+
+}  // namespace realizar::cli

@@ -1,0 +1,49 @@
+#include "cli/bundled_model.h"
+
+#include <fmt/format.h>
+
+#include "base/try.h"
+#include "cli/output.h"
+#include "hub/library.h"
+
+namespace realizar::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path executable() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+}  // namespace
+
+fs::path bundled_file() {
+  const fs::path file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf", bin = executable().parent_path();
+  // bin/ of an install tree has share/realizar beside it; build/<preset>/bin lies three levels below the source.
+  for (const fs::path& candidate : {bin / "../share/realizar" / file, bin / "../../.." / file}) {
+    std::error_code error;
+    if (fs::exists(candidate, error)) return fs::weakly_canonical(candidate, error);
+  }
+  return {};
+}
+
+Result<std::string> bundled_model_path(const std::string& command) {
+  const fs::path file = bundled_file();
+  if (!file.empty()) return file.string();
+  return not_found(fmt::format("the bundled model is not beside {}; name a model: realizar {} MODEL",
+                               executable().string(), command),
+                   hub::kBundledModel);
+}
+
+Result<std::string> bundled_in_place(const std::string& command, std::string_view does) {
+  RZ_TRY(std::string path, bundled_model_path(command));
+  warn(fmt::format("no model was named: {}, {}", bundled_text(), does));
+  return path;
+}
+
+std::string bundled_text() {
+  return fmt::format("{}, a toy of 4.5 million parameters", hub::kBundledModel);
+}
+
+}  // namespace realizar::cli

@@ -1,0 +1,51 @@
+// A model on this machine that can be loaded, and where it was found.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hub/manifest.h"
+#include "hub/name.h"
+
+namespace realizar::hub {
+
+// kFile: a file or folder that a user named, which has no other name. kBundled: the model that is part of the program.
+enum class Place : uint8_t { kFile, kBundled, kStore, kHuggingFaceCache, kOllamaCache, kLmStudio, kLlamaCache };
+
+// As lists show it.
+constexpr std::string_view place_name(Place place) {
+  switch (place) {
+    case Place::kFile:
+      return "file";
+    case Place::kBundled:
+      return "bundled";
+    case Place::kStore:
+      return "store";
+    case Place::kHuggingFaceCache:
+      return "Hugging Face";
+    case Place::kOllamaCache:
+      return "Ollama";
+    case Place::kLmStudio:
+      return "LM Studio";
+    case Place::kLlamaCache:
+      break;
+  }
+  return "llama.cpp";
+}
+
+struct LocalModel {
+  ModelName name;
+  Place place = Place::kStore;
+  std::filesystem::path path;  // a file or a folder
+  uint64_t n_bytes = 0;
+  std::string source, revision, pulled;                  // where they are known
+  std::map<FileRole, std::filesystem::path> texts = {};  // template, params, system, messages, licence
+  std::vector<std::filesystem::path> adapters = {};
+  bool has_projector = false;
+};
+
+}  // namespace realizar::hub

@@ -1,0 +1,128 @@
+#include "hub/locate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/printable.h"
+#include "hub/name_table.h"
+#include "hub/near_names.h"
+
+namespace realizar::hub {
+namespace {
+
+bool is_path_like(const std::string& word) {
+  constexpr std::array<std::string_view, 3> kBeginnings = {"/", ".", "~/"};
+  constexpr std::array<std::string_view, 2> kEndings = {".gguf", ".safetensors"};
+  return std::ranges::any_of(kBeginnings, [&](std::string_view beginning) { return word.starts_with(beginning); }) ||
+         std::ranges::any_of(kEndings, [&](std::string_view ending) { return word.ends_with(ending); });
+}
+
+// "a, b and c"
+std::string listed(const std::vector<std::string>& words, std::string_view last_word) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string_view between = i == 0 ? "" : i + 1 < words.size() ? ", " : last_word;
+    text += fmt::format("{}{}", between, shown(words[i]));
+  }
+  return text;
+}
+
+// Every way to write the name of a model that is here.
+void add_spellings(const ModelName& name, std::vector<KnownName>& known) {
+  const std::string text = to_string(name);
+  known.push_back({text, text});
+  if (name.kind != NameKind::kHuggingFace && name.kind != NameKind::kOllama) return;
+  const std::string own = text.substr(text.find(':') + 1);
+  known.push_back({own, text});
+  if (const size_t slash = own.find('/'); slash != std::string::npos) known.push_back({own.substr(slash + 1), text});
+}
+
+std::vector<KnownName> names_here(const Library& library) {
+  std::vector<KnownName> known;
+  std::vector<std::string> notes;
+  for (const LocalModel& model : library.list(notes)) add_spellings(model.name, known);
+  return known;
+}
+
+// The models of the table, with their tags where one was given.
+void add_table(bool has_tag, std::vector<KnownName>& known) {
+  for (const ShortName& row : short_names()) {
+    const std::string tagged = fmt::format("{}:{}", row.model, row.tag), model(row.model);
+    known.push_back({model, model});
+    if (has_tag) known.push_back({tagged, tagged});
+  }
+}
+
+// "; did you mean a or b? To ...", or "; to ..." where nothing is near.
+std::string with_suggestion(const std::string& given, const std::vector<KnownName>& known, std::string advice) {
+  const std::vector<std::string> near = near_names(given, known);
+  if (near.empty()) return advice.empty() ? "" : "; " + advice;
+  if (!advice.empty()) advice[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(advice[0])));
+  return fmt::format("; did you mean {}?{}{}", listed(near, " or "), advice.empty() ? "" : " ", advice);
+}
+
+// What the table has of a model whose tag it does not have; nothing where it has the tag, or nothing of the model.
+std::vector<std::string> other_tags(const ModelName& name) {
+  std::vector<std::string> names;
+  for (const ModelName& row : short_names_of(name)) {
+    if (row.tag == name.tag) return {};
+    names.push_back(to_string(row));
+  }
+  return names;
+}
+
+Error not_here(const Library& library, const std::string& given) {
+  const auto name = parse_name(given);
+  const std::string pull = "realizar pull ",
+                    nothing = "there is neither a file nor a model '" + shown(given) + "' on this machine";
+  std::vector<KnownName> known = names_here(library);
+  const std::vector<std::string> tags = name.ok() ? other_tags(*name) : std::vector<std::string>();
+  if (!tags.empty()) {
+    const std::string advice =
+        fmt::format("known tags: {}; to download one: {}{}", listed(tags, " and "), pull, tags[0]);
+    return not_found(nothing + with_suggestion(given, known, advice), given);
+  }
+  add_table(given.find(':') != std::string::npos, known);
+  const bool is_path = is_path_like(given) && !has_name_scheme(given);
+  if (!name.ok() || is_path) {
+    return not_found("there is no file or folder " + shown(given) + with_suggestion(given, known, ""), given);
+  }
+  const std::string advice = "to download it: " + pull + shown(given);
+  return not_found(nothing + with_suggestion(given, known, advice), given);
+}
+
+}  // namespace
+
+Result<LocalModel> locate_named(const Library& library, const std::string& given) {
+  const auto name = parse_name(given);
+  if (!name.ok() && has_name_scheme(given)) return name.error();
+  if (!name.ok()) return not_here(library, given);
+  auto model = library.find(*name);
+  const bool is_none = !model.ok() && model.error().code == ErrorCode::kNotFound && model.error().subject == "model";
+  if (is_none) return not_here(library, given);
+  return model;
+}
+
+Result<LocalModel> locate(const Library& library, const std::string& given) {
+  std::error_code error;
+  if (!std::filesystem::exists(given, error)) return locate_named(library, given);
+  LocalModel model;
+  model.place = Place::kFile;
+  model.path = given;
+  return model;
+}
+
+bool is_known_name(const std::string& word) {
+  if (has_name_scheme(word) || word == kBundledModel) return true;
+  const auto name = parse_name(word);
+  if (!name.ok()) return false;
+  return word.find(':') != std::string::npos || name->kind != NameKind::kLocal || !short_names_of(*name).empty();
+}
+
+}  // namespace realizar::hub

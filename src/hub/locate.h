@@ -1,0 +1,23 @@
+// The one way from what a user typed to what a loader opens.
+#pragma once
+
+#include <string>
+
+#include "hub/library.h"
+#include "hub/local_model.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+// A file or folder as it is; else a model of that name. Errors: NotFound, with the names that may be meant and the
+// command that downloads the model; InvalidArgument where a name of a kind that is written out (hf:, ollama:, https://)
+// is wrong; those of a manifest that is damaged.
+Result<LocalModel> locate(const Library& library, const std::string& given);
+// The same of a name alone, whatever file is called so.
+Result<LocalModel> locate_named(const Library& library, const std::string& given);
+
+// Whether the word says by itself that it is a model's name: it has a scheme or a tag, its model stands in the table of
+// short names, or it is the bundled model's.
+bool is_known_name(const std::string& word);
+
+}  // namespace realizar::hub

@@ -1,0 +1,98 @@
+#include "hub/locate.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "hub/hash.h"
+
+namespace realizar::hub {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// A store with "tinychat", and Hugging Face's cache with acme/small:m-Q8_0.gguf.
+class LocateTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(store_.prepare().ok());
+    const std::string text = "GGUF...", sha256 = sha256_text(text);
+    write(store_.blob_path(sha256), text);
+    const Manifest manifest{*parse_name("tinychat"), "hf:o/r", "", "", {{FileRole::kModel, "m.gguf", sha256, 7}}};
+    ASSERT_TRUE(store_.put(manifest).ok());
+    write(root_ / "hub/models--acme--small/refs/main", "abc");
+    write(root_ / "hub/models--acme--small/snapshots/abc/m-Q8_0.gguf", text);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  std::string message(const std::string& given) const {
+    const auto model = locate(library_, given);
+    if (model.ok()) return "";
+    EXPECT_EQ(model.error().code, ErrorCode::kNotFound) << given;
+    return model.error().message;
+  }
+
+  fs::path root_ = fs::temp_directory_path() / ("hub_locate_test" + std::to_string(::getpid()));
+  Store store_{root_ / "store"};
+  Library library_{store_, {root_ / "hub", {}}};
+};
+
+TEST_F(LocateTest, TakesAFileAsItIsAndElseAName) {
+  const auto file = locate(library_, root_ / "hub/models--acme--small/refs/main");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->place, Place::kFile);
+  EXPECT_EQ(locate(library_, "tinychat")->path.filename(), "m.gguf");
+  for (const char* name : {"hf:acme/small", "acme/small", "acme/small:Q8_0"}) {
+    EXPECT_EQ(locate(library_, name)->place, Place::kHuggingFaceCache) << name;
+  }
+  EXPECT_FALSE(locate_named(library_, root_).ok());
+  EXPECT_EQ(locate(library_, "hf:../x").error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(LocateTest, SuggestsWhatIsHereAndWhatTheTableHas) {
+  EXPECT_EQ(message("tinycht"),
+            "there is neither a file nor a model 'tinycht' on this machine; did you mean tinychat? To download it: "
+            "realizar pull tinycht");
+  EXPECT_NE(message("smal").find("did you mean hf:acme/small:m-Q8_0.gguf?"), std::string::npos) << message("smal");
+  EXPECT_NE(message("hf:acme/smal").find("did you mean hf:acme/small:m-Q8_0.gguf?"), std::string::npos);
+  EXPECT_NE(message("mistrl").find("did you mean mistral or mistral-nemo?"), std::string::npos) << message("mistrl");
+  EXPECT_NE(message("phi").find("did you mean phi4?"), std::string::npos);
+  EXPECT_EQ(message("tinyllama"),
+            "there is neither a file nor a model 'tinyllama' on this machine; to download it: realizar pull tinyllama");
+}
+
+TEST_F(LocateTest, ListsTheTagsOfAModelThatTheTableHasOnlyWithOthers) {
+  EXPECT_EQ(message("deepseek-r1"),
+            "there is neither a file nor a model 'deepseek-r1' on this machine; known tags: deepseek-r1:1.5b, "
+            "deepseek-r1:7b, deepseek-r1:14b and deepseek-r1:32b; to download one: realizar pull deepseek-r1:1.5b");
+  EXPECT_NE(message("qwen2.5-coder").find("realizar pull qwen2.5-coder:1.5b"), std::string::npos);
+  EXPECT_NE(message("phi4:9b").find("known tags: phi4 and phi4:14b"), std::string::npos) << message("phi4:9b");
+  EXPECT_EQ(message("phi4"),
+            "there is neither a file nor a model 'phi4' on this machine; to download it: realizar pull phi4");
+}
+
+TEST_F(LocateTest, OffersNoDownloadOfWhatCanOnlyBeAPath) {
+  for (const char* path : {"missing.gguf", "./missing", "/no/such/file", "~/missing", "a/b/c", "Summarize:"}) {
+    EXPECT_EQ(message(path), std::string("there is no file or folder ") + path);
+  }
+}
+
+TEST(KnownName, HasASchemeATagOrARowOfTheTable) {
+  for (const char* word :
+       {"deepseek-r1", "llama3.2", "qwen3:9b", "mine:v2", "hf:o/r", "ollama:x", "https://h/m.gguf", "o/r-GGUF"}) {
+    EXPECT_TRUE(is_known_name(word)) << word;
+  }
+  for (const char* word : {"mine", "o/r", "hello", "Summarize:", "a/b/c", ""})
+    EXPECT_FALSE(is_known_name(word)) << word;
+}
+
+}  // namespace
+}  // namespace realizar::hub
