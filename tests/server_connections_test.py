@@ -66,7 +66,7 @@ class Patience(Case):
 
 
 class Connections(Case):
-    ARGS = ("--write-timeout-ms", "1000", "--max-queue", "2000", "--max-connections", "3000")
+    ARGS = ("--write-timeout-ms", "1000", "--header-timeout-ms", "600000", "--max-queue", "2000", "--max-connections", "3000")
 
     def settled(self):
         """Nothing runs, and the asking connection is the only one."""
@@ -137,7 +137,7 @@ class Connections(Case):
 
 class OpenFiles(unittest.TestCase):
     def test_as_many_as_the_system_lets_and_no_more_connections(self):
-        server = Server(limits={resource.RLIMIT_NOFILE: (50, 300)})
+        server = Server("--header-timeout-ms", "600000", limits={resource.RLIMIT_NOFILE: (50, 300)})
         self.assertEqual(resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE), (300, 300))
         clients = [server.connect() for _ in range(240)]
         n_answered = 0
