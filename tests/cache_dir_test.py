@@ -13,13 +13,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+from waiting import DEADLINE_S, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 REALIZAR = ""
-DEADLINE_S = 60
 PROMPT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 4
 
 
@@ -28,11 +28,7 @@ class Server:
         self.process = subprocess.Popen([REALIZAR, "serve", "--port", "0", "--ctx", "512", "--max-seqs", "4", *map(str, args)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
         self.port = int(re.search(rb":(\d+), model", self.process.stdout.readline()).group(1))
-        end = time.monotonic() + DEADLINE_S
-        while self.request("GET", "/readyz")[0] != 200:
-            if time.monotonic() > end:
-                raise AssertionError("the model is not loaded")
-            time.sleep(0.01)
+        until(lambda: self.request("GET", "/readyz")[0] == 200, "the model")
 
     def request(self, method, path, body=None, key=None):
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)) as connection:

@@ -13,6 +13,7 @@ import unittest
 
 from model_copies import write_thinker
 from terminal import Terminal
+from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -51,7 +52,7 @@ class Case(unittest.TestCase):
         return [(m["role"][0], m["content"]) for m in json.loads(path.read_text())["messages"]]
 
     def piped(self, text, *args):
-        result = subprocess.run([REALIZAR, "chat", *args, "--temperature", "0"], input=text.encode(), timeout=60,
+        result = subprocess.run([REALIZAR, "chat", *args, "--temperature", "0"], input=text.encode(), timeout=DEADLINE_S,
                                 capture_output=True, env={**os.environ, **self.env})
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.decode(), result.stderr.decode()
@@ -267,7 +268,7 @@ class Output(Case):
 
     def test_words_are_not_broken_at_the_terminals_edge(self):
         story = ["--max-tokens", "60", "Tell me a story."]
-        whole = subprocess.run([REALIZAR, "run", "--temperature", "0", *story], capture_output=True, timeout=60,
+        whole = subprocess.run([REALIZAR, "run", "--temperature", "0", *story], capture_output=True, timeout=DEADLINE_S,
                                stdin=subprocess.DEVNULL).stdout.decode()
         terminal = self.chat(*story, env={"TERM": "xterm"}, n_columns=20)
         shown = terminal.read_until(whole.split()[-1])
@@ -294,8 +295,9 @@ class Output(Case):
         self.assertEqual(chat.exit_code(), 130)
 
     def test_each_answer_has_its_trace(self):
-        _, once = self.piped(PROMPT, "--trace")
-        _, twice = self.piped(f"{PROMPT}\n/reset\n{PROMPT}", "--trace")
+        trace = ("--trace", "--no-guesses")  # whose steps come as they pay off
+        _, once = self.piped(PROMPT, *trace)
+        _, twice = self.piped(f"{PROMPT}\n/reset\n{PROMPT}", *trace)
         self.assertEqual(twice.count("decode "), 2 * once.count("decode "))
         self.assertGreater(once.count("decode "), 2)
 
@@ -337,7 +339,7 @@ class Thinking(Case):
         self.model = write_thinker(self.folder / "thinks.gguf")
 
     def run_it(self, *args, stdin=None):
-        result = subprocess.run([REALIZAR, *args], input=stdin, capture_output=True, timeout=60,
+        result = subprocess.run([REALIZAR, *args], input=stdin, capture_output=True, timeout=DEADLINE_S,
                                 stdin=subprocess.DEVNULL if stdin is None else None)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.decode()
@@ -365,7 +367,7 @@ class Thinking(Case):
         for wrong, naming in ((["--reasoning-effort", "much"], "expected none, minimal"), (["--reasoning-budget", "-2"], "-1"),
                               (["--no-reasoning", "--reasoning-budget", "3"], "expected one of"),
                               (["--raw", "--no-reasoning"], "--raw")):
-            result = subprocess.run([REALIZAR, *ask, *wrong], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+            result = subprocess.run([REALIZAR, *ask, *wrong], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(naming, result.stderr.decode())
 

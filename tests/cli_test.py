@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 from terminal import Terminal
+from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -23,7 +24,7 @@ REALIZAR = ""
 
 
 def realizar(*args, stdin=None, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], input=stdin, capture_output=True, timeout=120, **options,
+    return subprocess.run([REALIZAR, *map(str, args)], input=stdin, capture_output=True, timeout=DEADLINE_S, **options,
                           stdin=subprocess.DEVNULL if stdin is None else None)
 
 
@@ -76,7 +77,7 @@ class ServerName(unittest.TestCase):
             for words, code, told in ((["--rpc", "host:1"], 2, "--rpc: other machines cannot help"),
                                       (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "there is no file or folder missing.gguf"),
                                       (["-m", "missing.gguf", "-c", "0", "--slots"], 1, "--slots is always on")):
-                result = subprocess.run([link, *words], capture_output=True, text=True, timeout=60,
+                result = subprocess.run([link, *words], capture_output=True, text=True, timeout=DEADLINE_S,
                                         stdin=subprocess.DEVNULL)
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(told, result.stderr)
@@ -299,7 +300,7 @@ class Run(Case):
     def test_a_full_disk_is_a_failure(self):
         with open("/dev/full", "wb") as full:
             result = subprocess.run([REALIZAR, "run", "--temperature", "0", PROMPT], stdout=full,
-                                    stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60)
+                                    stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=DEADLINE_S)
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"cannot write to standard output: No space left on device", result.stderr)
 
@@ -308,7 +309,7 @@ class Run(Case):
             process = subprocess.Popen([REALIZAR, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        stdin=subprocess.DEVNULL)
             process.stdout.close()
-            self.assertEqual(process.wait(60), -signal.SIGPIPE)
+            self.assertEqual(process.wait(DEADLINE_S), -signal.SIGPIPE)
             self.assertEqual(process.stderr.read(), b"")
             process.stderr.close()
 
@@ -319,7 +320,7 @@ class Run(Case):
                                    stdin=subprocess.DEVNULL)
         first = process.stdout.read(1)
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=DEADLINE_S)
         self.assertIn(process.returncode, (130, 0))
         self.assertTrue((first + rest).endswith(b"\n"))
 

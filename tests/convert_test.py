@@ -11,10 +11,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from gguf_edit import with_metadata
+from waiting import DEADLINE_S, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
@@ -24,7 +24,7 @@ F32, I32, STRING = 0, 5, 8
 
 
 def realizar(*args, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], capture_output=True, timeout=240, stdin=subprocess.DEVNULL, **options)
+    return subprocess.run([REALIZAR, *map(str, args)], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **options)
 
 
 def digest(path):
@@ -224,7 +224,7 @@ class Places(Case):
         os.mkfifo(pipe)
         process = subprocess.Popen([REALIZAR, "convert", MODEL, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         data = pipe.read_bytes()
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, stderr.decode())
         self.assertEqual(hashlib.sha256(data).hexdigest(), digest(MODEL))
 
@@ -327,7 +327,7 @@ class Faults(Case):
             n_bytes = 4
             while piece := reader.read(MB):
                 n_bytes += len(piece)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=DEADLINE_S)
         return process.returncode, stderr.decode(), n_bytes
 
     def test_an_interrupt_ends_it(self):
@@ -352,11 +352,9 @@ class Faults(Case):
         """Whether the signal came in time. Either way nothing half is there."""
         process = subprocess.Popen([REALIZAR, "convert", self.at / "zeros.gguf", self.at / "out.gguf", *options],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        end = time.monotonic() + 60
-        while self.names() == before and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.001)
+        until(lambda: self.names() != before or process.poll() is not None, "the beginning of the file")
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=120)
+        _, stderr = process.communicate(timeout=DEADLINE_S)
         self.assertIn(process.returncode, (0, 130), stderr.decode())
         if process.returncode == 130:
             self.assertEqual(self.names(), before)

@@ -7,11 +7,11 @@ import json
 import pathlib
 import sys
 import tempfile
-import time
 import unittest
 
 from model_copies import write_thinker
-from served import DEADLINE_S, Served
+from served import Served
+from waiting import until
 
 REALIZAR = ""
 SYSTEM = "Be brief."
@@ -358,14 +358,15 @@ class OnePrompt(unittest.TestCase):
 
     def prompt(self, path, body):
         identifier = self.answer(path, body)[1]
-        end = time.monotonic() + DEADLINE_S
-        while True:  # the line is written after the answer
-            whole = [line for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
-            for entry in map(json.loads, whole):
-                if entry.get("request_id", entry.get("id")) == identifier:
-                    return entry["prompt"]
-            self.assertLess(time.monotonic(), end, "the request is not in the access log")
-            time.sleep(0.01)
+        return until(lambda: self.logged_prompt(identifier), "the request in the access log")
+
+    def logged_prompt(self, identifier):
+        """None as long as the line is not written, which comes after the answer."""
+        whole = [line for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        for entry in map(json.loads, whole):
+            if entry.get("request_id", entry.get("id")) == identifier:
+                return entry["prompt"]
+        return None
 
     def test_of_every_dialect(self):
         function = {"name": "weather", "description": "The weather of a city", "parameters": PARAMETERS}

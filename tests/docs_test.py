@@ -22,6 +22,7 @@ import tempfile
 import unittest
 
 from served import Served
+from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
@@ -33,7 +34,6 @@ PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
 FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
                  "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose", "--lora-scaled",
                  "--lora-init-without-apply", "--table"}
-DEADLINE_S = 120
 REALIZAR = MAKE_MODEL = ""
 
 

@@ -9,12 +9,13 @@ import unittest
 
 from model_copies import copy_with_words
 from served import Served
+from waiting import DEADLINE_S
 
 REALIZAR = ""
 
 
 def run(*args, text=""):
-    return subprocess.run([REALIZAR, *args], input=text, capture_output=True, text=True, timeout=60)
+    return subprocess.run([REALIZAR, *args], input=text, capture_output=True, text=True, timeout=DEADLINE_S)
 
 
 class Files(unittest.TestCase):

@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+from waiting import DEADLINE_S, until
 
 GPU_CHECK = pathlib.Path(__file__).resolve().parent.parent / "scripts/gpu-check"
 ROW = {"batch": 1, "prompt": 512, "depth": 0, "prefill_tok_s": {"median": 9000.0}, "prefill_gflop_s": 150000.0,
@@ -36,12 +37,12 @@ class GpuCheck(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    def command(self, what, until, *more):
+    def command(self, what, limit_s, *more):
         return [sys.executable, GPU_CHECK, what, "--build", self.root / "build", "--out", self.root / "out", "--work",
-                self.root / "work", "--until", str(until), *more]
+                self.root / "work", "--until", str(limit_s), *more]
 
-    def check(self, what, until=300, *more):
-        result = subprocess.run(self.command(what, until, *more), capture_output=True, text=True, timeout=120)
+    def check(self, what, limit_s=DEADLINE_S, *more):
+        result = subprocess.run(self.command(what, limit_s, *more), capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertLessEqual(len(list((self.root / "out").iterdir())), 4)
         self.report = json.loads((self.root / "out/report.json").read_text())
         self.text = (self.root / "out/report.md").read_text()
@@ -69,11 +70,13 @@ class GpuCheck(unittest.TestCase):
     def test_a_stage_that_hangs_is_ended_and_its_lines_count(self):
         self.program("bin/realizar", f"""case "$*" in
           devices) echo '0  A GPU';;
-          *--json*) echo '{json.dumps(ROW)}'; printf '{{"batch": 1'; sleep 300;;
+          *--json*) echo '{json.dumps(ROW)}'; printf '{{"batch": 1'; sleep 10000;;
         esac""")
-        start = time.monotonic()
-        self.assertEqual(self.check("bench", until=8), 1)
-        self.assertLess(time.monotonic() - start, 60)
+        for limit_s in (8, 30, 120):
+            status = self.check("bench", limit_s)
+            if self.report["bench"]:  # a busy machine may not come so far in the shortest time
+                break
+        self.assertEqual(status, 1)
         first = next(name for name in self.results if name.startswith("bench qwen"))
         self.assertRegex(self.results[first], r"FAILED \(no end after \d+ s\)")
         self.assertEqual(len(self.report["bench"]), 1)
@@ -90,7 +93,7 @@ class GpuCheck(unittest.TestCase):
         self.program("peer", """echo "$*" >> "$0.calls"
           case "$*" in *"-p 0 "*) echo '{"avg_ts": 200.0}';; *) echo '{"avg_ts": 6000.0}';; esac""")
         peer = self.root / "build/peer"
-        self.check("bench", 300, "--llama-bench", peer)
+        self.check("bench", DEADLINE_S, "--llama-bench", peer)
         calls = (self.root / "build/peer.calls").read_text()
         self.assertIn("-p 512 -n 0 -d 0 ", calls)
         self.assertIn("-p 0 -n 64 -d 1024 ", calls)  # after as many tokens of context and of the prompt
@@ -99,10 +102,9 @@ class GpuCheck(unittest.TestCase):
 
     def test_a_run_that_is_killed_leaves_its_report(self):
         started = self.root / "started"
-        self.program("tests/operations_test", f"echo $$ > {started}.new; mv {started}.new {started}; exec sleep 300")
-        process = subprocess.Popen(self.command("tests", 300), stdout=subprocess.DEVNULL)
-        while not started.exists() and process.poll() is None:
-            time.sleep(0.01)
+        self.program("tests/operations_test", f"echo $$ > {started}.new; mv {started}.new {started}; exec sleep 10000")
+        process = subprocess.Popen(self.command("tests", DEADLINE_S), stdout=subprocess.DEVNULL)
+        until(lambda: started.exists() or process.poll() is not None, "the stage that hangs")
         process.kill()
         process.wait()
         os.kill(int(started.read_text()), signal.SIGKILL)

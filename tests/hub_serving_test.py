@@ -14,7 +14,8 @@ import unittest
 
 import hub_test
 from hub_server import sha256
-from hub_test import ANSWER, BIG, DEADLINE_S, NAME, QUESTION, TINY
+from hub_test import ANSWER, BIG, NAME, QUESTION, TINY
+from waiting import DEADLINE_S, until
 
 TEMPLATE = "{{ if .System }}<|im_start|>system\n{{ .System }}<|im_end|>\n{{ end }}<|im_start|>user\n{{ .Prompt }}<|im_end|>\n<|im_start|>assistant\n{{ .Response }}"
 
@@ -30,7 +31,7 @@ class ServerCase(hub_test.Case):
         line = process.stdout.readline()
         self.assertIn("realizar listens", line, process.stderr.read() if not line else "")
         self.port = int(line.split(",")[0].rsplit(":", 1)[1])
-        self.until(lambda: self.ask("GET", "/readyz")[0] == 200, "the model")
+        until(lambda: self.ask("GET", "/readyz")[0] == 200, "the model")
         return process
 
     def ask(self, method, path, body=None, headers=()):
@@ -266,7 +267,7 @@ class Changes(ServerCase):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
         connection.request("POST", "/api/pull", json.dumps({"model": NAME}))
         connection.getresponse().readline()
-        self.until(lambda: "blob" in self.hub.stages(), "the download")
+        until(lambda: "blob" in self.hub.stages(), "the download")
         connection.close()
         self.assertTrue(self.stopped.wait(DEADLINE_S))
         self.assertEqual(self.names(), [])
@@ -279,7 +280,7 @@ class Changes(ServerCase):
         threads = [threading.Thread(target=lambda: results.append(self.pull_by_api(NAME))) for _ in range(2)]
         for thread in threads:
             thread.start()
-        self.until(lambda: self.hub.stages().count("info") >= 2 and "blob" in self.hub.stages(), "both downloads")
+        until(lambda: self.hub.stages().count("info") >= 2 and "blob" in self.hub.stages(), "both downloads")
         self.assertEqual(self.answer("realizar-tiny"), ANSWER)
         self.go.set()
         for thread in threads:
@@ -301,7 +302,7 @@ class Changes(ServerCase):
         for name in names:
             self.succeeds("POST", "/v1/models/unload", {"model": name})
         self.go.set()
-        self.until(lambda: self.ask("POST", "/v1/models", {"model": NAME})[0] == 200, "a free place")
+        until(lambda: self.ask("POST", "/v1/models", {"model": NAME})[0] == 200, "a free place")
 
     def test_a_model_is_deleted_while_it_answers(self):
         self.add_tiny()
@@ -436,8 +437,8 @@ class Changes(ServerCase):
             connection.endheaders()
             connection.send(BIG[:1 << 20])
             partial = self.store / "partial"
-            self.until(lambda: partial.exists() and list(partial.iterdir()), "the beginning of the file")
-        self.until(lambda: not list(partial.iterdir()), "its end")
+            until(lambda: partial.exists() and list(partial.iterdir()), "the beginning of the file")
+        until(lambda: not list(partial.iterdir()), "its end")
         self.assertEqual(list((self.store / "blobs").iterdir()), [])
 
     def test_a_blob_that_the_disk_has_no_room_for_is_refused_ahead(self):
@@ -507,9 +508,9 @@ class Changes(ServerCase):
         self.succeeds("POST", "/v1/models", {"model": NAME})
         self.assertEqual(state(NAME), "downloading")
         self.assertEqual(self.ask("POST", "/v1/models", {"model": NAME})[0], 400)
-        self.until(lambda: "blob" in self.hub.stages(), "the download")
+        until(lambda: "blob" in self.hub.stages(), "the download")
         self.succeeds("POST", "/v1/models/unload", {"model": NAME})
-        self.until(lambda: state(NAME) is None, "its end")
+        until(lambda: state(NAME) is None, "its end")
         self.assertTrue(self.stopped.wait(DEADLINE_S))
         self.assertEqual(self.names(), [])
 

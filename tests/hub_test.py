@@ -14,13 +14,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import hub_server
 from hub_server import Hub, sha256
 from lora_files import write_gguf_adapter
 from terminal import Terminal
+from waiting import DEADLINE_S, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TINY = (ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf").read_bytes()
@@ -28,7 +28,6 @@ QUESTION, ANSWER = "What is the capital of France?", "The capital of France is P
 BIG = random.Random(1).randbytes(24 << 20)  # six pieces of a download
 NAME = "hf:maker/model:Q8_0"
 REALIZAR = ""
-DEADLINE_S = 60
 
 
 class Case(unittest.TestCase):
@@ -90,12 +89,6 @@ class Case(unittest.TestCase):
 
     def names(self):
         return [model["name"] for model in self.listed()]
-
-    def until(self, probe, what):
-        end = time.monotonic() + DEADLINE_S
-        while not probe():
-            self.assertLess(time.monotonic(), end, f"waited in vain for: {what}")
-            time.sleep(0.005)
 
     def assert_stored(self, data):
         self.assertEqual((self.store / "blobs" / f"sha256-{sha256(data)}").read_bytes(), data)
@@ -439,9 +432,9 @@ class Interruptions(Case):
         self.add_big()
         self.hold_after(12 << 20)
         process = self.start("pull", "--mirror", self.hub.url, NAME)
-        self.until(lambda: self.hub.sent(BIG) >= 12 << 20, "half of the file")
+        until(lambda: self.hub.sent(BIG) >= 12 << 20, "half of the file")
         journals = self.store / "partial"
-        self.until(lambda: sum(self.counts(path) for path in journals.glob("*.journal")) >= 8 << 20, "the journal")
+        until(lambda: sum(self.counts(path) for path in journals.glob("*.journal")) >= 8 << 20, "the journal")
         self.assertEqual(self.names(), [])
         return process
 

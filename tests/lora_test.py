@@ -11,6 +11,7 @@ import unittest
 
 from lora_files import write_adapter
 from served import Served
+from waiting import DEADLINE_S
 
 REALIZAR = ""
 MODEL = str(pathlib.Path(__file__).parent.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -58,7 +59,7 @@ class WithAdapters(unittest.TestCase):
         return json.loads(self.ask(path, body, status))["error"]["message"]
 
     def run_program(self, *args):
-        done = subprocess.run([REALIZAR, *args], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run([REALIZAR, *args], capture_output=True, text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.strip()
 
@@ -151,7 +152,7 @@ class Choosing(WithAdapters):
         self.assertEqual(self.run_program("run", *flags, "--lora", str(self.a)), self.answer(model="a").strip())
         self.assertEqual(self.run_program("run", *flags, "--lora", f"{self.b}:0.5"), self.answer(model="b").strip())
         done = subprocess.run([REALIZAR, "run", *flags, "--lora", str(self.a), "--lora", str(self.b)], capture_output=True,
-                              text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+                              text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("one adapter at a time", done.stderr)
 
@@ -257,7 +258,7 @@ class WrongStarts(unittest.TestCase):
                                 (["--lora", f"a={dora}", "--lora-default", "b"], "no --lora of"),
                                 (["--lora-dir", f"{folder}/none"], "there is no folder")):
                 done = subprocess.run([REALIZAR, "serve", MODEL, "--port", "0", *flags], capture_output=True, text=True,
-                                      timeout=60, stdin=subprocess.DEVNULL, check=False)
+                                      timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
                 self.assertNotEqual(done.returncode, 0, flags)
                 self.assertIn(part, done.stderr)
 

@@ -10,9 +10,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
+
+from waiting import until
 
 try:
     import yaml
@@ -24,7 +25,6 @@ DEPLOY = ROOT / "deploy"
 NODE_MODULES = ROOT / "tests/manifests/node_modules"
 REALIZAR = ""
 SKIPPED = 77
-DEADLINE_S = 30
 KUSTOMIZE = ["kustomize", "build"] if shutil.which("kustomize") else ["kubectl", "kustomize"]
 FOLDERS = ["base", "overlays/example"]
 # Of kubernetes-types; ServiceMonitor belongs to Prometheus Operator.
@@ -157,10 +157,7 @@ class Dockerfile(unittest.TestCase):
         self.addCleanup(server.kill)
         port = re.search(r":(\d+),", server.stdout.readline())[1]
         command = [part.replace("/8080", f"/{port}") for part in command]
-        end = time.monotonic() + DEADLINE_S
-        while subprocess.run(command, capture_output=True).returncode != 0:
-            self.assertLess(time.monotonic(), end, "healthy in time")
-            time.sleep(0.05)
+        until(lambda: subprocess.run(command, capture_output=True).returncode == 0, "a healthy server")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
             self.assertEqual(answer.status, 200)
         server.kill()

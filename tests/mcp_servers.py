@@ -4,7 +4,8 @@ import http.server
 import json
 import re
 import threading
-import time
+
+from waiting import DEADLINE_S, until
 
 TOOLS = [
     {"name": "echo", "description": "Says it again.\nA second line.",
@@ -120,7 +121,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if name == "fail":
             return text_result("the disk is full", is_error=True)
         if name == "wait":
-            self.server.cancelled.wait(20)
+            self.server.cancelled.wait(DEADLINE_S)
             return text_result("waited")
         return {"code": -32602, "message": "Unknown tool"}
 
@@ -194,7 +195,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def mode_silent(self, message):
         if message["method"] == "initialize":
             return self.reply_json(self.answer(message))
-        return self.server.cancelled.wait(20)
+        return self.server.cancelled.wait(DEADLINE_S)
 
     def mode_endless(self, message):
         if message["method"] == "initialize":
@@ -326,9 +327,5 @@ class McpServers:
         return [(message or {}).get("method", http_method if message is None else "reply")
                 for http_method, of, _, message in self.log if of == mode]
 
-    def wait_for(self, mode, method, timeout_s=10):
-        deadline = time.monotonic() + timeout_s
-        while method not in self.methods(mode):
-            if time.monotonic() > deadline:
-                raise AssertionError(f"no {method} in {self.methods(mode)}")
-            time.sleep(0.01)
+    def wait_for(self, mode, method, n=1):
+        until(lambda: self.methods(mode).count(method) >= n, f"{n} x {method} at {mode}")

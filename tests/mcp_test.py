@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 import urllib.parse
 
@@ -19,6 +18,7 @@ from gguf_edit import with_metadata
 from mcp_servers import TOOLS, McpServers
 from served import Served
 from terminal import Terminal
+from waiting import DEADLINE_S, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
     def run_once(self, *args):
         length = [] if "-n" in args else ["-n", "60"]
         return subprocess.run([REALIZAR, "run", "--temperature", "0", *length, *args], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, env={**os.environ, **self.env}, timeout=600)
+                              capture_output=True, text=True, env={**os.environ, **self.env}, timeout=DEADLINE_S)
 
     def events(self, *args):
         """The JSON lines of an answer for which the model must call a tool first."""
@@ -78,6 +78,7 @@ class OneAnswer(Case):
 
     def test_the_protocol_is_kept_to(self):
         self.events(*self.mcp("good"), "--tool-choice", "t__fail", "--mcp-allow", "t__fail")
+        self.servers.wait_for("good", "DELETE")
         self.assertEqual(self.servers.methods("good"),
                          ["initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE"])
         for idx, (_, _, headers, message) in enumerate(self.servers.log):
@@ -120,7 +121,7 @@ class OneAnswer(Case):
 
 class Servers(Case):
     def listing(self, *args):
-        got = subprocess.run([REALIZAR, "chat", *args], input="/tools\n", capture_output=True, text=True, timeout=600,
+        got = subprocess.run([REALIZAR, "chat", *args], input="/tools\n", capture_output=True, text=True, timeout=DEADLINE_S,
                              env={**os.environ, **self.env})
         self.assertEqual(got.returncode, 0, got.stderr)
         return got.stderr
@@ -130,6 +131,7 @@ class Servers(Case):
             with self.subTest(mode):
                 events, _ = self.events(*self.mcp(mode), "--tool-choice", "t__echo", "--mcp-allow", "t")
                 self.assertIn("It was: " + WORD, [event.get("text") for event in events])
+        self.servers.wait_for("forgets", "DELETE")
         self.assertEqual(self.servers.log[-1][2].get("Mcp-Session-Id"), "session-2")
 
     def test_a_servers_requests_are_answered_or_refused(self):
@@ -169,12 +171,17 @@ class Servers(Case):
     def test_who_never_answers_is_given_up(self):
         for mode in ["silent", "endless"]:
             with self.subTest(mode):
-                start = time.monotonic()
-                got = self.run_once("-p", "x", *self.mcp(mode), "--mcp-timeout-s", "1")
-                self.assertIn("there was no answer in time", got.stderr)
-                self.assertLess(time.monotonic() - start, 10)
-                self.servers.wait_for(mode, "notifications/cancelled")
-                self.servers.server.cancelled.clear()
+                until(lambda: self.is_given_up(mode), "a request that is cancelled")
+
+    def is_given_up(self, mode):
+        """On a busy machine the time may be over before there is a session in which to cancel anything."""
+        got = self.run_once("-p", "x", *self.mcp(mode), "--mcp-timeout-s", "1")
+        self.assertIn("there was no answer in time", got.stderr)
+        has_asked = "tools/list" in self.servers.methods(mode)
+        if has_asked:
+            self.servers.wait_for(mode, "notifications/cancelled")
+            self.servers.server.cancelled.clear()
+        return has_asked
 
     def test_who_cannot_be_reached_is_named(self):
         with socket.socket() as unused:
@@ -291,6 +298,7 @@ class Chat(Case):
         self.assertEqual(len(self.calls("good")), 3)
         self.say(chat, "/quit")
         self.assertEqual(chat.exit_code(), 0)
+        self.servers.wait_for("good", "DELETE")
         self.assertEqual(self.servers.methods("good")[-1], "DELETE")
 
     def test_what_was_typed_before_the_question_is_no_answer(self):
@@ -357,6 +365,7 @@ class Proxy(Case):
                                ({"tool": "none"}, {"text": "The call failed: Unknown tool (-32602)", "is_error": True})]:
             self.assertEqual(self.ask(served, "POST", "/mcp/t/call", call), (200, expected))
         self.assertEqual(served.stop(), 0)
+        self.servers.wait_for("good", "DELETE")
         self.assertEqual(self.servers.methods("good")[-1], "DELETE")
 
     def test_a_model_may_be_told_of_the_tools_as_they_are_listed(self):
@@ -395,32 +404,28 @@ class Proxy(Case):
         self.assertEqual(self.servers.log, [])
 
     def test_what_servers_do_wrong_is_a_bad_gateway(self):
-        served = self.serve(*self.mcp("500"), "--mcp", "slow=" + self.servers.url("silent"), "--mcp-timeout-s", "1")
+        served = self.serve(*self.mcp("500"), "--mcp-timeout-s", "300")
         status, body = self.ask(served, "GET", "/mcp/t/tools")
         self.assertEqual((status, body["error"]["code"]), (502, "mcp_error"))
-        status, body = self.ask(served, "GET", "/mcp/slow/tools")
+        served = self.serve(*self.mcp("silent"), "--mcp-timeout-s", "1")
+        status, body = self.ask(served, "GET", "/mcp/t/tools")
         self.assertEqual((status, body["error"]["code"]), (504, "mcp_timeout"))
 
     def test_a_client_that_leaves_cancels_its_call_and_holds_up_nobody(self):
         served = self.serve(*self.mcp("good"))
         host = urllib.parse.urlsplit(served.url)
         text = json.dumps({"tool": "wait"})
-        clients = [socket.create_connection((host.hostname, host.port), 20) for _ in range(8)]
+        clients = [socket.create_connection((host.hostname, host.port), DEADLINE_S) for _ in range(8)]
         for client in clients:
             client.sendall(f"POST /mcp/t/call HTTP/1.1\r\nHost: {host.netloc}\r\nContent-Type: application/json\r\n"
                            f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
-        deadline = time.monotonic() + 20
-        while len(self.calls("good")) < 8 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.assertEqual(len(self.calls("good")), 8)
+        self.servers.wait_for("good", "tools/call", 8)
         self.assertEqual(self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0], 429)
         self.assertEqual(self.ask(served, "GET", "/v1/models")[0], 200)
         for client in clients:
             client.close()
         self.servers.wait_for("good", "notifications/cancelled")
-        while self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0] == 429 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.assertEqual(self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0], 200)
+        until(lambda: self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0] == 200, "room for a call")
 
     def test_a_server_ends_while_a_tool_runs(self):
         served = self.serve(*self.mcp("good"), "--drain-timeout-ms", "100")

@@ -9,7 +9,8 @@ import time
 import unittest
 import urllib.request
 
-from served import DEADLINE_S, Served
+from served import Served
+from waiting import DEADLINE_S, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REALIZAR = ""
@@ -49,6 +50,11 @@ class Case(unittest.TestCase):
             samples[name, *(value for key, value in pairs if key not in ("model_name", "device"))] = float(value)
         return samples
 
+    def samples_at_rest(self):
+        """The same once the engine has counted what it did, which it does after its last answer."""
+        until(lambda: self.samples()["vllm:num_requests_running",] == 0, "the engine's rest")
+        return self.samples()
+
 
 class Names(Case):
     def test_the_page_lists_every_metric_and_no_other(self):
@@ -68,16 +74,18 @@ class Names(Case):
 
 
 class PrefixCache(Case):
+    ARGS = ("--no-idle-prefill",)
+
     def test_a_first_request_is_a_miss_and_the_same_again_a_hit(self):
         self.chat()
-        first = self.samples()
+        first = self.samples_at_rest()
         self.assertEqual((first["realizar_prefix_requests_total", "miss"], first["realizar_prefix_requests_total", "hit"]),
                          (1, 0))
         self.assertGreater(first["realizar_prefix_inserted_blocks_total",], 0)
         self.assertEqual(first["realizar_prefix_blocks", "cache"], first["realizar_prefix_inserted_blocks_total",])
         self.assertEqual(first["realizar_prefix_blocks", "host"], 0)
         self.chat()
-        second = self.samples()
+        second = self.samples_at_rest()
         self.assertEqual(second["realizar_prefix_requests_total", "hit"], 1)
         self.assertEqual(second["realizar_prefix_inserted_blocks_total",], first["realizar_prefix_inserted_blocks_total",])
         self.assertEqual(second["realizar_prefix_evicted_blocks_total",], 0)
@@ -86,7 +94,7 @@ class PrefixCache(Case):
 class Values(Case):
     def test_steps_have_a_mean_and_a_deviation_by_phase(self):
         self.chat()
-        samples = self.samples()
+        samples = self.samples_at_rest()
         for phase in ["prefill", "decode"]:
             n = samples["realizar_backend_steps_total", phase]
             total = samples["realizar_backend_step_seconds_total", phase]

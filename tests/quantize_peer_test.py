@@ -21,13 +21,13 @@ import unittest
 import urllib.request
 
 from gguf_edit import f32_tensors
+from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
 PROGRAMS = ["llama-server", "llama-quantize", "llama-imatrix"]
 REALIZAR, LLAMA, TABLE = "", {}, False
-DEADLINE_S = 240
 NEEDS_IMPORTANCE = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"}
 # Prompts of these lengths, each the beginning of the next.
 LENGTHS = [1, 2, 7, 16, 33, 64, 100, 150]

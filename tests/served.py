@@ -2,11 +2,11 @@
 import json
 import re
 import subprocess
-import time
 import urllib.error
 import urllib.request
 
-DEADLINE_S = 60
+from waiting import DEADLINE_S, until
+
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy knows this machine's loopback
 
 
@@ -25,10 +25,7 @@ class Served:
         listening = re.search(r"listens on (\S+), model (\S+)", self.process.stdout.readline())
         assert listening, self.process.stderr.read()
         self.url, self.model = listening.groups()
-        end = time.monotonic() + DEADLINE_S
-        while self.ask("GET", "/readyz")[0] != 200:
-            assert time.monotonic() < end, f"the model is not ready after {DEADLINE_S} s"
-            time.sleep(0.01)
+        until(lambda: self.ask("GET", "/readyz")[0] == 200, "the model")
 
     def ask(self, method, path, body=None, headers=None):
         """Status, headers and bytes of the answer."""

@@ -5,51 +5,74 @@ import json
 import resource
 import signal
 import socket
-import time
 import unittest
 
-from server_rig import ANSWER, CHAT, Case, Closed, LONG, Server, post, text_of, main
+from server_rig import ANSWER, CHAT, Case, Closed, ENDLESS, LONG, LONG_CONTEXT, Server, post, text_of, main
+
+
+class Patience(Case):
+    """A server that waits for no client longer than a moment, which may be too short for honest ones of a busy machine."""
+    ARGS = ("--header-timeout-ms", "400", "--body-timeout-ms", "400", "--idle-timeout-ms", "400")
+
+    def tearDown(self):
+        self.server.until(self.answers, "an answer")
+
+    def answers(self):
+        try:
+            return self.exchange(post(CHAT)).answer() == ANSWER
+        except (Closed, ConnectionError):
+            return False
+
+    def test_slow_loris(self):
+        for begin in ["G", "GET /livez HTTP/1.1\r\nHost: localhost\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\nA: b\r\n"]:
+            with self.subTest(begin), self.server.connect() as client:
+                client.send(begin)
+                self.server.until(lambda: self.ends_at_a_drip(client), "the end of the connection")
+
+    @staticmethod
+    def ends_at_a_drip(client):
+        """Whether the server has closed the connection; if it waits, it is sent another byte."""
+        client.socket.settimeout(0.1)
+        try:
+            return client.socket.recv(1 << 16) == b""
+        except ConnectionError:
+            return True
+        except TimeoutError:
+            pass
+        try:
+            client.send("x")
+        except ConnectionError:
+            return True
+        return False
+
+    def test_a_connection_that_sends_nothing(self):
+        with self.server.connect() as client:
+            self.assertTrue(client.is_closed())
+
+    def test_a_body_that_stops(self):
+        with self.server.connect() as client:
+            client.send(post(CHAT)[:-5])
+            self.assertTrue(client.is_closed())
+
+    def test_an_idle_connection_is_closed_after_its_time(self):
+        def is_closed_after_a_reply():
+            with self.server.connect() as client:
+                try:
+                    client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    return client.reply().status == 200 and client.is_closed()
+                except (Closed, ConnectionError):
+                    return False
+        self.server.until(is_closed_after_a_reply, "the end of an idle connection")
 
 
 class Connections(Case):
-    ARGS = ("--header-timeout-ms", "400", "--body-timeout-ms", "400", "--idle-timeout-ms", "400", "--write-timeout-ms", "1000",
-            "--max-queue", "2000", "--max-connections", "3000")
+    ARGS = ("--write-timeout-ms", "1000", "--header-timeout-ms", "600000", "--max-queue", "2000", "--max-connections", "3000")
 
     def settled(self):
         """Nothing runs, and the asking connection is the only one."""
         self.server.until(lambda: self.server.metric("realizar_connections") == 1, "connections to end")
         self.server.until(lambda: self.server.metric("vllm:num_requests_running") == 0, "requests to end")
         self.server.until(lambda: self.server.metric("vllm:kv_cache_usage_perc") == 0, "free KV blocks")
-
-    def test_slow_loris(self):
-        for begin in ["", "G", "GET /livez HTTP/1.1\r\nHost: localhost\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\nA: b\r\n"]:
-            with self.subTest(begin), self.server.connect() as client:
-                client.send(begin)
-                start = time.monotonic()
-                try:
-                    while time.monotonic() - start < 10:  # a byte now and then does not help
-                        client.socket.settimeout(0.1)
-                        try:
-                            if client.socket.recv(1) == b"":
-                                break
-                        except TimeoutError:
-                            client.send("x" if begin else "")
-                except ConnectionError:
-                    pass
-                self.assertLess(time.monotonic() - start, 5)
-
-    def test_a_body_that_stops(self):
-        with self.server.connect() as client:
-            client.send(post(CHAT)[:-5])
-            start = time.monotonic()
-            self.assertTrue(client.is_closed())
-            self.assertLess(time.monotonic() - start, 5)
-
-    def test_an_idle_connection_is_closed_after_its_time(self):
-        with self.server.connect() as client:
-            client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.assertEqual(client.reply().status, 200)
-            self.assertTrue(client.is_closed())
 
     def test_a_connection_closed_in_the_middle_of_its_body(self):
         for _ in range(50):
@@ -114,7 +137,7 @@ class Connections(Case):
 
 class OpenFiles(unittest.TestCase):
     def test_as_many_as_the_system_lets_and_no_more_connections(self):
-        server = Server(limits={resource.RLIMIT_NOFILE: (50, 300)})
+        server = Server("--header-timeout-ms", "600000", limits={resource.RLIMIT_NOFILE: (50, 300)})
         self.assertEqual(resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE), (300, 300))
         clients = [server.connect() for _ in range(240)]
         n_answered = 0
@@ -135,21 +158,26 @@ class Limits(Case):
     ARGS = ("--max-connections", "8")
 
     def test_connections_beyond_the_limit_are_closed(self):
-        clients = [self.server.connect() for _ in range(8)]
-        for client in clients:
-            client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.assertEqual(client.reply().status, 200)
+        clients = [self.server.until(self.connected, "room for a connection") for _ in range(8)]
         with self.server.connect() as further:
             self.assertTrue(further.is_closed())
         for client in clients:
             client.socket.close()
+        self.server.until(self.connected, "room again").socket.close()
 
-        def accepts():
-            try:
-                return self.exchange(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").status == 200
-            except Closed:
-                return False
-        self.server.until(accepts, "room for connections")
+    def connected(self):
+        """A connection that is served; None where there are too many."""
+        client = self.server.connect()
+        try:
+            client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual(client.reply().status, 200)
+            return client
+        except (Closed, ConnectionError):
+            client.socket.close()
+            return None
+
+    def tearDown(self):
+        self.server.until(self.connected, "room for a connection").socket.close()
 
 
 class Drain(unittest.TestCase):
@@ -166,11 +194,11 @@ class Drain(unittest.TestCase):
         self.assertEqual(server.stop(), (0, ""))
 
     def test_what_is_cut_off_at_the_end_of_the_time_is_told_so(self):
-        server = Server("--drain-timeout-ms", "50")
-        long = {**CHAT, "n": 8, "ignore_eos": True}
+        server = Server("--drain-timeout-ms", "50", *LONG_CONTEXT)
+        endless = {**ENDLESS, "n": 8}
         with server.connect() as stream, server.connect() as whole:
-            stream.send(post({**long, "stream": True}))
-            whole.send(post(long))
+            stream.send(post(endless))
+            whole.send(post({**endless, "stream": False}))
             stream.head()
             server.until(lambda: server.metric("vllm:num_requests_running") == 16, "both requests")
             server.process.send_signal(signal.SIGTERM)

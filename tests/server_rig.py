@@ -7,17 +7,21 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import unittest
+
+import waiting
+from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 REALIZAR = ""
-DEADLINE_S = 30
 PAGE = ROOT / "web/page/index.html"
 CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
 ANSWER = "The capital of France is Paris."
 LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
+# On a server with such a context nothing of this ends by itself while a test looks at it.
+LONG_CONTEXT = ("--ctx", "32000")
+ENDLESS = {**CHAT, "temperature": 1, "seed": 1, "stream": True, "ignore_eos": True, "max_tokens": 30_000}
 
 
 class Server:
@@ -62,13 +66,7 @@ class Server:
         most = resource.RLIM_INFINITY if spare_mb is None else (self.status_value("VmSize") << 10) + (spare_mb << 20)
         resource.prlimit(self.process.pid, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
-    @staticmethod
-    def until(probe, what, deadline_s=DEADLINE_S):
-        end = time.monotonic() + deadline_s
-        while not probe():
-            if time.monotonic() > end:
-                raise AssertionError(f"waited {deadline_s} s in vain for: {what}")
-            time.sleep(0.01)
+    until = staticmethod(waiting.until)
 
     def stop(self):
         """Ends it; gives its exit code and what it wrote to stderr."""

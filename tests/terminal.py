@@ -9,6 +9,8 @@ import termios
 import time
 import unittest
 
+from waiting import DEADLINE_S
+
 
 class Terminal:
     """A program in a pseudo-terminal; `test` ends it if it is not over by then. `stdout`: a file descriptor in place of the
@@ -30,11 +32,11 @@ class Terminal:
         test.addCleanup(self.close)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, n_columns, 0, 0))
 
-    def read_until(self, text, timeout_s=120):
+    def read_until(self, text):
         """What comes up to and with `text`; the rest is kept for the next call."""
-        deadline = time.monotonic() + timeout_s
+        end = time.monotonic() + DEADLINE_S
         while text.encode() not in self.unread:
-            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
+            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
             if not ready:
                 raise AssertionError(f"no {text!r} in {self.unread!r}")
             self.unread += os.read(self.fd, 4096)
@@ -52,14 +54,14 @@ class Terminal:
         if self.has_ended:
             return
         process = os.pidfd_open(self.pid)
-        if not select.select([process], [], [], 20)[0]:
+        if not select.select([process], [], [], DEADLINE_S)[0]:
             signal.pidfd_send_signal(process, signal.SIGKILL)
         os.close(process)
         os.waitpid(self.pid, 0)
 
-    def exit_code(self, timeout_s=120):
+    def exit_code(self):
         process = os.pidfd_open(self.pid)
-        has_ended = bool(select.select([process], [], [], timeout_s)[0])
+        has_ended = bool(select.select([process], [], [], DEADLINE_S)[0])
         os.close(process)
         if not has_ended:
             raise AssertionError(f"the program goes on; it said {self.unread!r}")

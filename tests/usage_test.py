@@ -17,6 +17,7 @@ from fcntl import ioctl
 import cli_test
 from cli_test import MODEL, PROMPT, ROOT, realizar
 from terminal import Terminal
+from waiting import DEADLINE_S
 
 COMMANDS = ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench", "devices",
             "chat", "completion"]
@@ -45,7 +46,7 @@ class Help(cli_test.Case):
             for line in re.findall(r"(?m)^  .*realizar .*$", self.succeeds(command, "--help").split("\nExamples:\n")[1]):
                 words = re.sub(r"^.*?realizar |[)>].*$", "", line)
                 script = f'"$0" {words} --print-config >/dev/null'
-                result = subprocess.run(["bash", "-c", script, cli_test.REALIZAR], capture_output=True, timeout=60)
+                result = subprocess.run(["bash", "-c", script, cli_test.REALIZAR], capture_output=True, timeout=DEADLINE_S)
                 self.assertEqual(result.returncode, 0, (line, result.stderr))
 
     def test_lines_are_as_long_as_the_terminal_is_wide(self):
@@ -64,7 +65,7 @@ class Help(cli_test.Case):
             except OSError:  # the other end is closed
                 pass
             os.close(parent)
-            self.assertEqual(process.wait(20), 0)
+            self.assertEqual(process.wait(DEADLINE_S), 0)
             longest = max(map(len, text.decode().split("Examples:")[0].split("\r\n")))
             self.assertTrue(n_columns - 15 < longest <= n_columns, text)
 
@@ -275,7 +276,7 @@ class Shells(cli_test.Case):
     def test_fish_completes_what_is_typed(self):
         # Fish tells what TAB offers for the last word, in place of it.
         script = "set -p fish_complete_path docs/completions; for line in $argv; complete -C $line; echo; end"
-        result = subprocess.run(["fish", "--no-config", "-c", script, *self.COMPLETED], capture_output=True, timeout=60,
+        result = subprocess.run(["fish", "--no-config", "-c", script, *self.COMPLETED], capture_output=True, timeout=DEADLINE_S,
                                 cwd=ROOT, env={**os.environ, **self.home()})
         offers = [offer.split("\t")[0] for offer in result.stdout.decode().split("\n")]
         expected = []
@@ -309,7 +310,7 @@ class Manual(cli_test.Case):
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
     def test_roff_has_nothing_to_complain_of(self):
-        result = subprocess.run(["groff", "-man", "-Tutf8", "-wall", ROOT / "docs/realizar.1"], capture_output=True, timeout=60)
+        result = subprocess.run(["groff", "-man", "-Tutf8", "-wall", ROOT / "docs/realizar.1"], capture_output=True, timeout=DEADLINE_S)
         self.assertEqual((result.returncode, result.stderr), (0, b""))
 
 

@@ -166,16 +166,18 @@ class Threads(unittest.TestCase):
 
     def order_of_tokens(self, max_seqs):
         """Which of three requests each token is of, in the order in which the engine has told them."""
-        order = []
+        order, have_begun = [], threading.Event()
         with load(max_seqs=max_seqs, **SLOW) as model:
             real = _requests.Request.take
 
             def take(request, part):
-                order.append(request._number or id(request))
+                have_begun.wait(DEADLINE_S)  # the engine's next step waits too
+                order.append(request._number)
                 return real(request, part)
 
             with unittest.mock.patch.object(_requests.Request, "take", take):
                 streams = [model.stream("Once upon a time", max_tokens=40, **ENDLESS) for _ in range(3)]
+                have_begun.set()
                 for stream in streams:
                     list(stream)
                 numbers = [stream._request._number for stream in streams]

@@ -318,7 +318,6 @@ bool Engine::wipe_some() {
 }
 
 void Engine::publish_counters() {
-  counters_.n_running.store(static_cast<uint32_t>(admission_.running().size()), std::memory_order_relaxed);
   counters_.n_waiting.store(static_cast<uint32_t>(admission_.n_waiting()), std::memory_order_relaxed);
   counters_.n_held_blocks.store(pool_.n_blocks() - pool_.n_free(), std::memory_order_relaxed);
   const kv::BlockPool::NameCounts& names = pool_.name_counts();
@@ -328,6 +327,8 @@ void Engine::publish_counters() {
   counters_.n_dropped_blocks.store(names.n_dropped, std::memory_order_relaxed);
   counters_.n_named_blocks.store(names.n_named, std::memory_order_relaxed);
   counters_.n_stored_blocks.store(names.n_stored, std::memory_order_relaxed);
+  // The last one: who sees that nothing runs sees what has come of it.
+  counters_.n_running.store(static_cast<uint32_t>(admission_.running().size()), std::memory_order_release);
 }
 
 }  // namespace realizar::engine

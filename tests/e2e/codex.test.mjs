@@ -7,9 +7,7 @@ import {createRequire} from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import {after, before, test} from 'node:test';
-import {MODEL, startServer} from './server.mjs';
-
-const TURN_MS = 120_000;
+import {DEADLINE_MS, MODEL, startServer} from './server.mjs';
 
 // The program for this machine, from the package that its launcher would choose; null where npm left it out.
 async function findCodex() {
@@ -79,7 +77,7 @@ async function turn(prompt, changed) {
   change = changed;
   const args = ['exec', '--json', '--skip-git-repo-check', '--ephemeral', '--dangerously-bypass-approvals-and-sandbox'];
   const env = {PATH: process.env.PATH, HOME: home, CODEX_HOME: home};
-  const child = spawn(codex, [...args, '-C', path.join(home, 'work'), prompt], {env, stdio: ['ignore', 'pipe', 'pipe'], timeout: TURN_MS});
+  const child = spawn(codex, [...args, '-C', path.join(home, 'work'), prompt], {env, stdio: ['ignore', 'pipe', 'pipe'], timeout: DEADLINE_MS});
   let stdout = '', stderr = '';
   child.stdout.on('data', (bytes) => (stdout += bytes));
   child.stderr.on('data', (bytes) => (stderr += bytes));

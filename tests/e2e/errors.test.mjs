@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
 import OpenAI from 'openai';
-import {MODEL, startServer} from './server.mjs';
+import {ENDLESS, LONG_CONTEXT, MODEL, startServer, until} from './server.mjs';
 
 const MESSAGES = [{role: 'user', content: 'What is the capital of France?'}];
 let server;
 
-before(async () => (server = await startServer('--max-queue', '4', '--max-body-bytes', '100000', '--strict-model-names')));
+before(async () => (server = await startServer('--max-body-bytes', '100000', '--strict-model-names')));
 after(async () => assert.equal(await server.stop(), 0));
 
 async function refused(response, status, {param = null, code = null, message = /./} = {}) {
@@ -108,17 +108,23 @@ test('an unknown path is 404', async () => {
 });
 
 test('a full queue is 429 with Retry-After, and the others are answered', async () => {
-  const options = {max_tokens: 200, ignore_eos: true, temperature: 0};
-  const responses = await Promise.all(Array.from({length: 120}, () => chat(options)));
-  const full = responses.filter((r) => r.status === 429);
-  assert.ok(full.length > 0);
-  for (const response of full) {
+  const small = await startServer('--max-seqs', '2', '--max-queue', '4', ...LONG_CONTEXT);
+  const post = (body, options = {}) => fetch(`${small.url}/v1/chat/completions`, {method: 'POST', body: JSON.stringify(body), ...options});
+  const n = async (state, expected) => until(async () => (await small.metric(`vllm:num_requests_${state}`)) === expected, `${expected} ${state}`);
+  const leaving = new AbortController();
+  await Promise.all([1, 2].map(() => post(ENDLESS, {signal: leaving.signal})));
+  await n('running', 2);
+  const options = {messages: MESSAGES, max_tokens: 20, ignore_eos: true, temperature: 0};
+  const waiting = [1, 2, 3, 4].map(() => post(options));
+  await n('waiting', 4);
+  for (const response of await Promise.all(Array.from({length: 40}, () => post(options)))) {
     assert.equal(response.headers.get('retry-after'), '1');
     await refused(response, 429, {code: 'rate_limit_exceeded'});
   }
-  const texts = await Promise.all(responses.filter((r) => r.ok).map(async (r) => (await r.json()).choices[0].message.content));
-  assert.ok(texts.length >= 32);
+  leaving.abort();
+  const texts = await Promise.all(waiting.map(async (response) => (await (await response).json()).choices[0].message.content));
   assert.equal(new Set(texts).size, 1);
+  assert.equal(await small.stop(), 0);
 });
 
 test('a deadline that passes is 504', async () => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
-const DEADLINE_MS = 30_000;
+export const DEADLINE_MS = 300_000; // ends what hangs; nothing else depends on it
 const running = new Set();
 // A test that fails leaves its server behind; it must not outlive the tests.
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
@@ -14,12 +14,12 @@ export const MODEL_FILE = path.resolve(HERE, '../../models/realizar-tiny/realiza
 export const MODEL = 'realizar-tiny';
 
 // Asks `probe` again and again until it gives something truthy, which is returned.
-export async function until(probe, what, deadlineMs = DEADLINE_MS) {
-  const end = performance.now() + deadlineMs;
+export async function until(probe, what) {
+  const end = performance.now() + DEADLINE_MS;
   for (;;) {
     const value = await probe();
     if (value) return value;
-    if (performance.now() > end) throw new Error(`waited ${deadlineMs} ms in vain for: ${what}`);
+    if (performance.now() > end) throw new Error(`waited ${DEADLINE_MS} ms in vain for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
@@ -102,7 +102,8 @@ export async function startUnready(...args) {
   return new Server(args).listening();
 }
 
-// A generation that goes on for seconds unless it is ended.
+// A generation that goes on for seconds unless it is ended, and for minutes where a server has a long context.
+export const LONG_CONTEXT = ['--ctx', '32000'];
 export const LONG = {
   model: MODEL,
   messages: [{role: 'user', content: 'What is the capital of France?'}],
@@ -110,3 +111,4 @@ export const LONG = {
   stream: true,
   ignore_eos: true,
 };
+export const ENDLESS = {...LONG, n: 1, temperature: 1, seed: 1, max_tokens: 30_000};

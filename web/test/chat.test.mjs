@@ -259,8 +259,10 @@ test('a wrong key is called wrong, and asked for where it is missed', async (t) 
   await dialog.getByText('The server does not accept this API key.').waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.press('Escape');
-  const answer = await ask(page, 'hello').catch(() => lastAnswer(page));
+  await send(page, 'hello');
+  await dialog.waitFor();
   await page.keyboard.press('Escape');
+  const answer = await answered(page);
   await answer.getByRole('button', { name: 'Enter key' }).click();
   await field.fill('secret');
   await page.getByRole('button', { name: 'Use key' }).click();

@@ -9,6 +9,20 @@ import { kXss, startScriptedServer } from './scripted_server.mjs';
 const shared = scriptedPages();
 const { open } = shared;
 
+// What the browser keeps of all answers.
+const keptText = () => new Promise((resolve, reject) => {
+  const opening = indexedDB.open('realizar');
+  opening.onerror = () => reject(opening.error);
+  opening.onsuccess = () => {
+    const reading = opening.result.transaction('conversations').objectStore('conversations').getAll();
+    reading.onerror = () => reject(reading.error);
+    reading.onsuccess = () => {
+      opening.result.close();
+      resolve(reading.result.flatMap(({ messages }) => messages).filter(({ role }) => role === 'assistant').map(({ content }) => content).join(' '));
+    };
+  };
+});
+
 test('sends a turn and shows the answer with its numbers', async (t) => {
   const { page, problems } = await open(t);
   const answer = await ask(page, 'hello');
@@ -142,8 +156,7 @@ test('chats survive a reload; one can be deleted and brought back', async (t) =>
 test('a reload in the middle of an answer keeps its beginning and offers a retry', async (t) => {
   const { page } = await open(t);
   await send(page, 'slow');
-  await page.waitForFunction(() => document.querySelector('.answer .markdown')?.textContent.length > 40);
-  await page.waitForTimeout(1_200);
+  await eventually(() => page.evaluate(keptText).then((text) => text.includes('One word after')), 'the beginning is not kept');
   await page.reload();
   const answer = await answered(page);
   assert.match(await answer.innerText(), /One word after[^]*The page was closed while/);
@@ -226,7 +239,12 @@ test('the sanitiser holds alone, without Markdown and without a policy', async (
     }, html);
     assert.doesNotMatch(left, /<(?:script|img|svg|math|iframe|style|object|form|video|link|base|meta|details)|<[^>]*\s(?:on\w+|style)=|href="(?!https?:)/i, html);
   }
-  await page.waitForTimeout(200);
+  // An image that fails later than any that may be left.
+  await page.evaluate(() => new Promise((resolve) => {
+    const image = new Image();
+    image.onerror = resolve;
+    image.src = 'x';
+  }));
   assert.equal(await page.evaluate(() => window.__pwned), undefined);
 });
 

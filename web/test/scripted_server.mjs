@@ -110,6 +110,11 @@ class Answer {
     }
   }
 
+  // Until its reader leaves.
+  async endless(text, delayMs) {
+    while (!this.response.destroyed) await this.text(text, delayMs);
+  }
+
   // The whole answer in one write, as a fast model's may come.
   burst(text, nTokens, decodeMs) {
     const chunks = [
@@ -170,10 +175,7 @@ async function complete(body, response, log) {
     return response.destroy();
   }
   if (asked.includes('burst')) return answer.burst('All at once.', 41, 50);
-  if (asked.includes('slow')) {
-    await answer.text('One word after the other. '.repeat(400), 15);
-    return answer.end();
-  }
+  if (asked.includes('slow')) return answer.endless('One word after the other. ', 15);
   if (body.continue_final_message) {
     await answer.text(' and the end.', 2);
     return answer.end();

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { ask, launch, openPage, send } from './browser.mjs';
+import { ask, eventually, launch, openPage, send } from './browser.mjs';
 import { serve } from './program.mjs';
 
 let browser;
@@ -38,8 +38,7 @@ test('stops an answer, and the server with it', async (t) => {
   await page.keyboard.press('Escape');
   await page.locator('.answer[aria-busy=false]').last().waitFor();
   const running = async () => /vllm:num_requests_running\{[^}]*\} (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())[1];
-  const deadline = Date.now() + 10_000;
-  while ((await running()) !== '0') assert.ok(Date.now() < deadline, 'the server goes on');
+  await eventually(async () => (await running()) === '0', 'the server goes on');
   assert.deepEqual(problems, []);
 });
 
