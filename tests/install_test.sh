@@ -59,6 +59,10 @@ text=$(cd "$work/cmake" && bash -euo pipefail -c "$(commands "C++, with CMake")"
 expect_paris "docs/library.md's C++ program" "$text"
 text=$(cd "$work/pkg_config" && bash -euo pipefail -c "$(commands "C, with pkg-config")" | tail -1)
 expect_paris "docs/library.md's C program" "$text"
+for hello in cmake/build/hello pkg_config/hello; do
+  text=$(LD_LIBRARY_PATH=$PREFIX/lib "$work/$hello" nofile "$question" 2>&1) && fail "$hello takes a model that is not there"
+  [[ $text == *"no such file: nofile" ]] || fail "$hello says of a model that is not there: $text"
+done
 
 cmake -G Ninja -S "$root/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/examples" >/dev/null

@@ -15,6 +15,11 @@ TOOLS = [
     {"name": "fail", "inputSchema": {"type": "object", "additionalProperties": False}},
     {"name": "wait", "inputSchema": {"type": "object", "additionalProperties": False}},
 ]
+# The bundled model calls it when it is asked for the weather, whatever its tools are called.
+WEATHER_TOOLS = [
+    {"name": "get_weather", "description": "The weather in a city.",
+     "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+]
 HOSTILE_TOOLS = [
     {"name": "\x1b[2J\x1b[H", "inputSchema": {"type": "object"}},
     {"name": "x" * 5000, "inputSchema": {"type": "object"}},
@@ -123,6 +128,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if name == "wait":
             self.server.cancelled.wait(DEADLINE_S)
             return text_result("waited")
+        if name == "get_weather":
+            return text_result(f"18 degrees in {arguments['city']}")
         return {"code": -32602, "message": "Unknown tool"}
 
     # Servers that keep to the protocol in other ways.
@@ -181,6 +188,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}
         answer.get("result", {})["resultType"] = "complete"
         return self.reply_json(answer)
+
+    def mode_weather(self, message):
+        self.reply_json(self.answer(message, WEATHER_TOOLS))
+
+    def mode_weather_too(self, message):
+        self.reply_json(self.answer(message, WEATHER_TOOLS))
 
     def mode_secret(self, message):
         if self.headers["Authorization"] != "Bearer s3cret":

@@ -94,7 +94,7 @@ class OneAnswer(Case):
     def test_without_a_terminal_nothing_runs_that_was_not_allowed(self):
         events, told = self.events(*self.mcp("good"), "--tool-choice", "t__echo", "--mcp-allow", "t__fail")
         self.assertEqual(self.calls("good"), [])
-        self.assertEqual([event["type"] for event in events].count("done"), 2, "the model is told, and answers")
+        self.assertGreaterEqual([event["type"] for event in events].count("done"), 2, "the model is told, and answers")
         self.assertIn("--mcp-allow t__echo allows it", told)
 
     def test_no_tool_is_called_where_the_model_must_not(self):
@@ -117,6 +117,54 @@ class OneAnswer(Case):
         events, _ = self.events(*self.mcp("good"), "--tool-choice", "t__fail", "--mcp-allow", "t")
         result = next(event for event in events if event["type"] == "tool_result")
         self.assertEqual((result["text"], result["is_error"]), ("the disk is full", True))
+
+
+class Names(Case):
+    """The model calls get_weather, and its tools have their servers' names before their own."""
+
+    ASKED = "What is the weather in Paris?"
+    CALL = {"name": "get_weather", "arguments": {"city": "Paris"}}
+
+    def weather(self, *args):
+        got = self.run_once("-p", self.ASKED, "--json", *args)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        events = [json.loads(line) for line in got.stdout.splitlines()]
+        self.assertNotIn("<tool_call>", "".join(event["text"] for event in events if event["type"] == "token"))
+        return [event for event in events if event["type"] == "tool_result"], got.stderr
+
+    def test_the_only_tool_of_that_name_is_called(self):
+        for allowed in ["t", "t__get_weather", "get_weather"]:
+            with self.subTest(allowed):
+                self.servers.server.log.clear()
+                results, told = self.weather(*self.mcp("weather"), "--mcp-allow", allowed)
+                self.assertEqual(self.calls("weather"), [self.CALL])
+                self.assertEqual((results[0]["text"], results[0]["is_error"]), ("18 degrees in Paris", False))
+                self.assertIn("get_weather of t is called with:", told)
+                self.assertNotIn("not there", told)
+
+    def test_it_is_asked_about_like_any_other(self):
+        _, told = self.weather(*self.mcp("weather"))
+        self.assertEqual(self.calls("weather"), [])
+        self.assertIn("--mcp-allow t__get_weather allows it", told)
+
+    def test_a_tool_that_is_not_there_is_told_to_the_model_and_to_the_person(self):
+        both = ["--mcp", "a=" + self.servers.url("weather"), "--mcp", "b=" + self.servers.url("weather_too")]
+        allowed = ["--mcp-allow", "a", "--mcp-allow", "b"]
+        for servers, names in [([*self.mcp("good"), "--mcp-allow", "t"], "t__echo, t__sum_of, t__fail, t__wait"),
+                               ([*both, *allowed], "a__get_weather, b__get_weather")]:
+            with self.subTest(names):
+                results, told = self.weather(*servers)
+                self.assertIn("realizar: the model called get_weather, a tool that is not there; it is told so\n", told)
+                self.assertTrue(results[0]["is_error"])
+                self.assertEqual(results[0]["text"],
+                                 f"The call failed: there is no tool called get_weather; the tools are {names}")
+        self.assertEqual([self.calls(mode) for mode in ("good", "weather", "weather_too")], [[], [], []])
+
+    def test_no_markup_of_a_call_is_shown(self):
+        got = self.run_once("-p", self.ASKED, *self.mcp("good"))
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.assertNotIn("get_weather", got.stdout)
+        self.assertIn("a tool that is not there", got.stderr)
 
 
 class Servers(Case):
@@ -277,6 +325,11 @@ class Chat(Case):
         chat.send(text + "\n")
         return "".join(chat.read_until(part) for part in expected)
 
+    def ask_anew(self, chat, *expected):
+        """The first question of a new conversation, whose answer is the same every time."""
+        self.say(chat, "/reset")
+        return self.say(chat, "Say it.", *expected)
+
     def test_every_call_is_shown_and_asked_about(self):
         chat = self.chat(*self.mcp("good"), "--tool-choice", "t__echo")
         shown = self.say(chat, "Say it.", CONSENT)
@@ -286,20 +339,29 @@ class Chat(Case):
         chat.read_until(CONSENT)
         self.assertEqual(self.calls("good"), [])
         chat.send("n\n")
-        self.say(chat, "Again.", CONSENT)
+        self.ask_anew(chat, CONSENT)
         self.assertEqual(self.calls("good"), [])
         chat.send("y\n")
         self.assertIn("\\x1b[31mred", chat.read_until("word"))
-        self.say(chat, "Again.", CONSENT)
+        self.ask_anew(chat, CONSENT)
         self.assertEqual(len(self.calls("good")), 1)
         chat.send("a\n")
-        self.say(chat, "Again.", "It was: ")
+        self.ask_anew(chat, "It was: ")
         self.say(chat, "/tools", "t__echo (runs without asking)")
         self.assertEqual(len(self.calls("good")), 3)
         self.say(chat, "/quit")
         self.assertEqual(chat.exit_code(), 0)
         self.servers.wait_for("good", "DELETE")
         self.assertEqual(self.servers.methods("good")[-1], "DELETE")
+
+    def test_a_call_of_no_tool_is_told(self):
+        chat = self.chat(*self.mcp("good"))
+        shown = self.say(chat, Names.ASKED, "the model called get_weather, a tool that is not there")
+        self.assertNotIn("<tool_call>", shown)
+        path = self.folder / "chat.json"
+        self.say(chat, f"/save {path}", "saved in")
+        called = json.loads(path.read_text())["messages"][1]
+        self.assertEqual(called["tool_calls"][0]["function"], Names.CALL)
 
     def test_what_was_typed_before_the_question_is_no_answer(self):
         chat = self.chat(*self.mcp("good"), "--tool-choice", "t__echo")
@@ -375,6 +437,17 @@ class Proxy(Case):
         status, answer = self.ask(served, "POST", "/v1/chat/completions", body)
         self.assertEqual(status, 200, answer)
         self.assertTrue(answer["choices"][0]["message"]["tool_calls"][0]["function"]["name"].startswith("t__"))
+
+    def test_a_call_of_no_tool_comes_like_any_other(self):
+        served = self.serve(*self.mcp("good"))
+        tools = self.ask(served, "GET", "/mcp/t/tools")[1]["tools"]
+        body = {"messages": [{"role": "user", "content": Names.ASKED}], "tools": tools, "temperature": 0, "max_tokens": 60}
+        status, answer = self.ask(served, "POST", "/v1/chat/completions", body)
+        self.assertEqual(status, 200, answer)
+        choice = answer["choices"][0]
+        self.assertEqual((choice["message"]["content"], choice["finish_reason"]), (None, "tool_calls"))
+        called = choice["message"]["tool_calls"][0]["function"]
+        self.assertEqual((called["name"], json.loads(called["arguments"])), ("get_weather", {"city": "Paris"}))
 
     def test_nothing_beyond_the_list_is_asked(self):
         served = self.serve(*self.mcp("good"))

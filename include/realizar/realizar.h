@@ -193,8 +193,9 @@ typedef struct rz_message {
 typedef int (*rz_text_callback)(const char* text, size_t n_bytes, void* user);
 
 const char* rz_version(void);
-/* The message and the code of the calling thread's last failed call; "" and RZ_OK where none failed. The text is valid
- * until the thread's next call. */
+/* The message and the code of the calling thread's last call; "" and RZ_OK where it did not fail. A call with a null
+ * model or session leaves the error of the rz_load or rz_session_open that gave the null pointer, if that was the call
+ * before it. The text is valid until the thread's next call. */
 const char* rz_last_error(void);
 int rz_last_error_code(void);
 /* Tokens of the prompt and of the context where the code is RZ_CONTEXT_LENGTH_EXCEEDED; else 0. */

@@ -24,7 +24,7 @@ struct TextOptions {
   // Tells reasoning from the answer, where the model's chat template says how it is marked, and leaves the marks out.
   bool split_reasoning = false;
   // Tells calls of these tools from the answer, and reasoning with them: a JSON array of functions as OpenAI's API has
-  // them, which the prompt's template was given too. Empty: calls stay text.
+  // them, which the prompt's template was given too. Empty: calls stay text. The model may call others as well.
   std::string tools_json = {};
 };
 

@@ -1,7 +1,7 @@
 """realizar: loads a GGUF or SafeTensors language model and generates text with it, in this process.
 
 >>> import realizar
->>> model = realizar.Model.load("model.gguf")
+>>> model = realizar.Model("model.gguf")
 >>> print(model.chat("What is the capital of France?").text)
 
 docs/python.md has more.
@@ -19,6 +19,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._library import lib as _lib
+from ._loading import LoadOptions
 from ._model import Model
 from ._openai import AsyncOpenAI, OpenAI
 from ._options import ChatOptions, Options
@@ -38,6 +39,7 @@ __all__ = [
     "Generation",
     "InternalError",
     "InvalidArgumentError",
+    "LoadOptions",
     "Model",
     "ModelInfo",
     "NotFoundError",

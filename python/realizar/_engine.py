@@ -6,77 +6,24 @@ import ctypes
 import json
 import os
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from . import _library as c
 from ._errors import InvalidArgumentError, last_error
+from ._loading import Path, load_model
 from ._options import id_array, text_bytes
-from ._progress import Progress
 from ._requests import in_callback
 from ._results import ModelInfo
 
-_TEXT_OPTIONS = ("backend", "kv_type", "isa", "split", "choose")
-_PATH_OPTIONS = ("draft_path", "layer_dir")
-
-
-def _load_options(options: Mapping[str, Any]) -> c.rz_load_options:
-    to = c.new_struct(c.rz_load_options)
-    for name, value in options.items():
-        if value is None:
-            continue
-        if name == "devices":
-            to.devices, to.n_devices = (ctypes.c_uint32 * len(value))(*value), len(value)
-        elif name == "loras":
-            texts = [os.fsencode(lora) for lora in value]
-            to.loras, to.n_loras = (ctypes.c_char_p * max(1, len(texts)))(*texts), len(texts)
-        elif name in _TEXT_OPTIONS:
-            setattr(to, name, text_bytes(value, name))
-        elif name in _PATH_OPTIONS:
-            setattr(to, name, os.fsencode(value))
-        else:
-            _set_number(to, name, int(value))
-    return to
-
-
-def _set_number(to: c.rz_load_options, name: str, value: int) -> None:
-    setattr(to, name, value)
-    if getattr(to, name) != value:  # ctypes cuts what is too large
-        raise InvalidArgumentError(f"{name}: {value} is out of range")
-
-
-def _load_model(path: Union[str, "os.PathLike[str]"], options: Mapping[str, Any], progress: Optional[Progress]) -> int:
-    raised: List[BaseException] = []
-
-    # Without a progress to tell, this still lets Ctrl-C end the loading.
-    def on_progress(done_bytes: int, total_bytes: int, _user: Any) -> int:
-        try:
-            return 0 if progress is not None and progress(done_bytes, total_bytes) is False else 1
-        except BaseException as error:
-            raised.append(error)
-            return 0
-
-    to = _load_options(options)
-    to.on_progress = c.ProgressCallback(on_progress)
-    model = c.lib.rz_load(os.fsencode(path), ctypes.byref(to))
-    if raised:
-        c.lib.rz_free(model)
-        raise raised[0]
-    if not model:
-        raise last_error()
-    return int(model)
+_DEFAULT_MAX_QUEUE = 256
 
 
 class Engine:
     """Any thread may call any method. Those of a closed engine raise InvalidArgumentError, but for close and cancel."""
 
-    def __init__(
-        self,
-        path: Union[str, "os.PathLike[str]"],
-        options: Mapping[str, Any],
-        max_queue: int,
-        progress: Optional[Progress],
-    ) -> None:
-        model = _load_model(path, options, progress)
+    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
+        model = load_model(path, options)
+        max_queue = options.get("max_queue", _DEFAULT_MAX_QUEUE)
         session = c.lib.rz_session_open(model, max_queue)
         if not session:
             error = last_error()

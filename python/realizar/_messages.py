@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Mapping, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 Messages = Union[str, Sequence[Any]]
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
 def _as_dict(value: Any, place: str) -> Dict[str, Any]:
@@ -17,8 +19,10 @@ def _as_dict(value: Any, place: str) -> Dict[str, Any]:
 
 
 def _content(content: Any, place: str) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence):
+        raise ValueError(f"{place}: expected a string or a list of parts, actual {type(content).__name__}")
     text = ""
     for i, part in enumerate(content):
         part = _as_dict(part, f"{place}[{i}]")
@@ -48,19 +52,25 @@ def _call(call: Any, place: str) -> Dict[str, Any]:
 
 def _message(message: Any, place: str) -> Dict[str, Any]:
     read = _as_dict(message, place)
-    if not isinstance(read.get("role"), str):
-        raise ValueError(f"{place}.role: expected a string, actual {read.get('role')!r}")
+    if read.get("role") not in _ROLES:
+        raise ValueError(f"{place}.role: expected one of {', '.join(_ROLES)}, actual {read.get('role')!r}")
     if read["role"] == "developer":  # few templates know it
         read["role"] = "system"
-    read["content"] = _content(read.get("content"), f"{place}.content")
+    has_none = read.get("content") is None and read["role"] == "assistant"  # as where it calls tools
+    read["content"] = "" if has_none else _content(read.get("content"), f"{place}.content")
     calls = read.pop("tool_calls", None)
     if calls:
         read["tool_calls"] = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)]
     return read
 
 
-def read_messages(messages: Messages) -> List[Dict[str, Any]]:
-    """A text is one message of a user. Raises ValueError naming what is wrong."""
+def read_messages(messages: Messages, system: Optional[str] = None) -> List[Dict[str, Any]]:
+    """A text is one message of a user; `system` goes before all. Raises ValueError naming what is wrong."""
     if isinstance(messages, str):
-        return [{"role": "user", "content": messages}]
-    return [_message(message, f"messages[{i}]") for i, message in enumerate(messages)]
+        messages = [{"role": "user", "content": messages}]
+    read = [_message(message, f"messages[{i}]") for i, message in enumerate(messages)]
+    if system is None:
+        return read
+    if any(message["role"] == "system" for message in read):
+        raise ValueError("system: the messages have a system message already")
+    return [_message({"role": "system", "content": system}, "system"), *read]

@@ -4,14 +4,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import os
-import pathlib
 import queue
 import weakref
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast, overload
 
 from . import _library as c
 from ._engine import Engine
+from ._loading import LoadOptions, Path
 from ._messages import Messages, read_messages
 from ._options import (
     ChatOptions,
@@ -24,10 +23,10 @@ from ._options import (
     pooled_request,
     text_request,
 )
-from ._progress import Progress, ProgressBar, progress_of
 from ._requests import OnEnd, OnPiece, Outcome, Request
 from ._results import Generation, ModelInfo
 from ._streams import AsyncStream, Begin, Finish, Stream, gather, wait, wait_async
+from ._tools import Tool, read_tools
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,8 +35,6 @@ Prompt = Union[str, Sequence[int]]
 
 # Texts of one call of embed or rank that wait at a time.
 _NUMBERS_AT_ONCE = 64
-# Whole contexts that the cache holds by default, as those of `realizar serve`.
-_DEFAULT_CONTEXTS = 4
 
 
 def _finish_text(schema: Optional[Schema], outcome: Outcome) -> Generation:
@@ -62,91 +59,20 @@ class Model:
     Text options are those of Options, chat options those of ChatOptions; both by keyword.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        """Models come from Model.load."""
-        self._engine = engine
-        self._finalizer = weakref.finalize(self, engine.discard)
-        self.info: ModelInfo = engine.info()
-
-    @classmethod
-    def load(
-        cls,
-        path: Union[str, "os.PathLike[str]"],
-        *,
-        backend: Optional[str] = None,
-        n_ctx: Optional[int] = None,
-        n_threads: Optional[int] = None,
-        max_seqs: int = 16,
-        max_queue: int = 256,
-        kv_type: Optional[str] = None,
-        kv_tokens: Optional[int] = None,
-        n_contexts: Optional[int] = None,
-        max_batch_tokens: Optional[int] = None,
-        max_prefill_tokens: Optional[int] = None,
-        isa: Optional[str] = None,
-        devices: Optional[Sequence[int]] = None,
-        split: Optional[str] = None,
-        n_gpu_layers: Optional[int] = None,
-        gpu_memory_mb: Optional[int] = None,
-        host_memory_mb: Optional[int] = None,
-        host_cache_mb: Optional[int] = None,
-        layer_dir: Union[str, "os.PathLike[str]", None] = None,
-        draft_path: Union[str, "os.PathLike[str]", None] = None,
-        n_draft: Optional[int] = None,
-        no_guesses: bool = False,
-        n_kept_states: Optional[int] = None,
-        loras: Optional[Sequence[Union[str, "os.PathLike[str]"]]] = None,
-        global_priority: bool = False,
-        warm_up: bool = False,
-        check: bool = False,
-        progress: Union[bool, Progress] = False,
-    ) -> Model:
-        """Loads a .gguf file, a Hugging Face folder or a .safetensors file beside its config.
-
-        backend: "auto", "cpu", "cuda" or "reference". n_ctx: positions of the context; the model's own, at most 8192,
-        where left out. n_threads: all cores where left out. max_seqs: requests that run together, max_queue: that may
-        wait besides. loras: adapters that requests may choose with the option lora, each "[NAME=]PATH[:SCALE]", a GGUF
-        file or a folder of PEFT. progress: True draws a bar on standard error; a function is called with bytes done and bytes in
-        all, and ends the loading with CancelledError where it gives False. The others are the fields of rz_load_options
-        in realizar.h.
+    def __init__(self, path: Path, **options: Unpack[LoadOptions]) -> None:
+        """Loads a .gguf file, a Hugging Face folder or a .safetensors file beside its config. Options are those of
+        LoadOptions.
 
         Raises NotFoundError, FormatError, UnsupportedError and others that derive from RealizarError.
         """
-        options = dict(
-            backend=backend,
-            n_ctx=n_ctx,
-            n_threads=n_threads,
-            max_seqs=max_seqs,
-            kv_type=kv_type,
-            kv_tokens=kv_tokens,
-            n_contexts=min(_DEFAULT_CONTEXTS, max_seqs) if n_contexts is None else n_contexts,
-            max_batch_tokens=max_batch_tokens,
-            max_prefill_tokens=max_prefill_tokens,
-            isa=isa,
-            devices=devices,
-            split=split,
-            n_gpu_layers=n_gpu_layers,
-            gpu_memory_mb=gpu_memory_mb,
-            host_memory_mb=host_memory_mb,
-            host_cache_mb=host_cache_mb,
-            layer_dir=layer_dir,
-            draft_path=draft_path,
-            n_draft=n_draft,
-            no_guesses=no_guesses,
-            n_kept_states=n_kept_states,
-            loras=loras,
-            global_priority=global_priority,
-            warm_up=warm_up,
-            check=check,
-        )
-        teller = progress_of(progress, pathlib.Path(path).name)
-        engine = None
-        try:
-            engine = Engine(path, options, max_queue, teller)
-        finally:
-            if isinstance(teller, ProgressBar):
-                teller.end(is_loaded=engine is not None)
-        return cls(engine)
+        self._engine = Engine(path, options)
+        self._finalizer = weakref.finalize(self, self._engine.discard)
+        self.info: ModelInfo = self._engine.info()
+
+    @classmethod
+    def load(cls, path: Path, **options: Unpack[LoadOptions]) -> Model:
+        """The same as Model(path)."""
+        return cls(path, **options)
 
     def close(self) -> None:
         """Ends what runs with CancelledError, and frees the model. It may be called again."""
@@ -179,15 +105,25 @@ class Model:
         return self._engine.detokenize([token_id])
 
     def chat_prompt(
-        self, messages: Messages, *, tools: Optional[Sequence[Mapping[str, Any]]] = None, **variables: Any
+        self,
+        messages: Messages,
+        *,
+        system: Optional[str] = None,
+        tools: Optional[Sequence[Tool]] = None,
+        **variables: Any,
     ) -> List[int]:
-        """The prompt that asks for the next turn of a conversation. variables: further ones of the chat template."""
-        given: Dict[str, Any] = {**variables, "messages": read_messages(messages)}
+        """The prompt that asks for the next turn of a conversation. system and tools: as those of ChatOptions.
+        variables: further ones of the chat template."""
+        given: Dict[str, Any] = {**variables, "messages": read_messages(messages, system)}
         if tools:
-            given["tools"] = list(tools)
+            given["tools"] = read_tools(tools)
         return self._engine.apply_chat_template(json.dumps(given))
 
     # Completions of a prompt, which is a text or token ids, as it is.
+
+    def __call__(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
+        """generate."""
+        return self.generate(prompt, **options)
 
     def generate(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
         """Continues the prompt. Raises what derives from RealizarError; ValueError and TypeError for wrong options."""
@@ -311,6 +247,7 @@ class Model:
     def _chat(self, messages: Messages, options: Mapping[str, Any]) -> "tuple[Begin, Finish]":
         check_names(options, ChatOptions)
         schema = Schema(options["schema"]) if options.get("schema") is not None else None
+        tools = offered_tools(options)
 
         def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
             variables = dict(options.get("template_variables") or {})
@@ -318,11 +255,11 @@ class Model:
             if asked is not None:
                 planned, budget = self._engine.plan_reasoning(asked)
                 variables = {**planned, **variables}
-            ids = self.chat_prompt(messages, tools=offered_tools(options), **variables)
+            ids = self.chat_prompt(messages, system=options.get("system"), tools=tools, **variables)
             request = text_request(ids, options, schema)
             if budget is not None:
                 request.has_reasoning_budget, request.reasoning_budget = 1, budget
-            add_tools(request, options)
+            add_tools(request, tools, options)
             return self._begin(request, on_piece, on_end)
 
         return begin, functools.partial(_finish_text, schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._options import ChatOptions
+from ._tools import Tool
 
 # OpenAI's seeds have 64 bits.
 _SEEDS = 2**53
@@ -30,14 +31,14 @@ class _CommonFields(TypedDict, total=False):
 class ChatFields(_CommonFields, total=False):
     """What chat.completions.create takes beside messages, model and stream, with the meaning of OpenAI's API.
 
-    response_format may be a class with pydantic's methods too. user has no effect. extra_body: further options of
+    response_format may be a class with pydantic's methods too, and a tool a function of Python. user has no effect. extra_body: further options of
     Model.chat, such as top_k and grammar, and chat_template_kwargs.
     """
 
     max_completion_tokens: Optional[int]
     logprobs: Optional[bool]
     top_logprobs: Optional[int]
-    tools: Optional[Sequence[Mapping[str, Any]]]
+    tools: Optional[Sequence[Tool]]
     tool_choice: Any
     parallel_tool_calls: bool
     response_format: Any

@@ -22,6 +22,7 @@ from ._openai_types import (
 )
 from ._options import ChatOptions
 from ._results import Generation, Piece
+from ._tools import Tool
 
 
 class ResponseFields(TypedDict, total=False):
@@ -35,7 +36,7 @@ class ResponseFields(TypedDict, total=False):
     max_output_tokens: Optional[int]
     temperature: Optional[float]
     top_p: Optional[float]
-    tools: Optional[Sequence[Mapping[str, Any]]]
+    tools: Optional[Sequence[Tool]]
     tool_choice: Any
     parallel_tool_calls: bool
     text: Optional[Mapping[str, Any]]
@@ -61,7 +62,7 @@ def response_options(fields: Mapping[str, Any]) -> ChatOptions:
             raise TypeError(f"unknown field {name!r}; known are {known}")
     chat: Dict[str, Any] = {name: fields[name] for name in _SAME if fields.get(name) is not None}
     chat["max_tokens"] = fields.get("max_output_tokens")
-    chat["tools"] = [_tool(tool) for tool in fields.get("tools") or ()] or None
+    chat["tools"] = [tool if callable(tool) else _tool(tool) for tool in fields.get("tools") or ()] or None
     choice: Any = fields.get("tool_choice")
     is_named = isinstance(choice, Mapping) and "name" in choice
     chat["tool_choice"] = choice["name"] if is_named else choice

@@ -8,6 +8,7 @@ import secrets
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
 from . import _library as c
+from ._tools import Tool, read_tools
 
 # The parameters of the sampler chain, by the names that the C interface has too.
 SAMPLING = (
@@ -103,7 +104,10 @@ class Options(TypedDict, total=False):
 class ChatOptions(Options, total=False):
     """What chats take beside that.
 
-    tools: functions as OpenAI's API has them. tool_choice: "auto", "none", "required" or a tool's name.
+    system: a system message before the conversation, where that has none.
+
+    tools: functions of Python, whose type hints and docstrings describe them, or dicts as OpenAI's API has them.
+    tool_choice: "auto", "none", "required" or a tool's name.
     parallel_tool_calls: False: where a call must come, it is one. template_variables: further variables of the model's
     chat template.
 
@@ -111,7 +115,8 @@ class ChatOptions(Options, total=False):
     "xhigh" or "max". reasoning_budget: tokens, after which the reasoning is ended and the answer begins.
     """
 
-    tools: Optional[Sequence[Mapping[str, Any]]]
+    system: Optional[str]
+    tools: Optional[Sequence[Tool]]
     tool_choice: Optional[str]
     parallel_tool_calls: bool
     template_variables: Mapping[str, Any]
@@ -267,23 +272,21 @@ def asked_reasoning(options: Mapping[str, Any]) -> Optional[c.rz_reasoning]:
 
 
 def offered_tools(options: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """Those that the model is told of."""
-    if options.get("tool_choice") == "none":
-        return []
-    return [dict(tool) for tool in options.get("tools") or ()]
+    """Those that the model is told of. Raises TypeError for what is no tool."""
+    tools = read_tools(options.get("tools"))
+    return [] if options.get("tool_choice") == "none" else tools
 
 
-def _named(tools: Sequence[Mapping[str, Any]], name: str) -> List[Mapping[str, Any]]:
+def _named(tools: List[Dict[str, Any]], name: str) -> List[Dict[str, Any]]:
     chosen = [tool for tool in tools if (tool.get("function") or {}).get("name") == name]
     if not chosen:
         raise ValueError(f"tool_choice: expected auto, none, required or a tool's name, actual {name!r}")
     return chosen
 
 
-def add_tools(request: c.rz_request, options: Mapping[str, Any]) -> None:
+def add_tools(request: c.rz_request, tools: List[Dict[str, Any]], options: Mapping[str, Any]) -> None:
     """Has reasoning and calls told apart from the content, and calls required where they are."""
     request.split_reasoning = 1
-    tools: Sequence[Mapping[str, Any]] = offered_tools(options)
     choice = options.get("tool_choice") or "auto"
     if not tools and choice in ("auto", "none"):
         return

@@ -35,7 +35,7 @@ class Piece:
     text: str
     kind: PieceKind = "content"
     call_idx: int = 0
-    tokens: Tuple[Token, ...] = ()
+    tokens: Tuple[Token, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -54,7 +54,10 @@ class ToolCall:
         return json.loads(self.arguments_json or "{}")
 
 
-@dataclass
+_SHOWN_CHARACTERS = 80
+
+
+@dataclass(repr=False)
 class Generation:
     """A whole answer.
 
@@ -83,6 +86,13 @@ class Generation:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        text = self.text
+        if len(text) > _SHOWN_CHARACTERS:
+            text = text[: _SHOWN_CHARACTERS - 3] + "..."
+        calls = f", calls of {', '.join(call.name for call in self.calls)}" if self.calls else ""
+        return f"<realizar.Generation {text!r}{calls}, {self.finish_reason}, {self.n_generated} tokens>"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,15 @@ class Loading(unittest.TestCase):
             self.assertIs(info.has_chat_template, True)
             self.assertIn("realizar-tiny", repr(model))
 
+    def test_a_path_is_enough(self):
+        with realizar.Model(MODEL, backend="cpu", n_ctx=64, n_threads=2) as model:
+            self.assertEqual(model.info.n_ctx, 64)
+            self.assertEqual(model.chat(PARIS, temperature=0).text, ANSWER)
+        with self.assertRaisesRegex(FileNotFoundError, "^no such file: /no/such"):
+            realizar.Model("/no/such")
+        with self.assertRaisesRegex(TypeError, "unknown option 'colour'"):
+            realizar.Model(MODEL, colour=1)
+
     def test_errors_are_those_of_the_library(self):
         with self.assertRaisesRegex(FileNotFoundError, "^no such file: /no/such") as raised:
             realizar.Model.load("/no/such")

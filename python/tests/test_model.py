@@ -8,8 +8,10 @@ import platform
 import subprocess
 import sys
 import unittest
+from typing import Annotated, Any, Dict, List, Literal, Optional, Sequence, Union
 
 import realizar
+from realizar._tools import read_tools
 from support import ANSWER, MODEL, PARIS, WEATHER, load, program, program_ids
 
 
@@ -88,6 +90,42 @@ class Generates(ModelCase):
         self.assertEqual(self.model.chat_prompt(developer), ids)
         spelt = program("detokenize", str(MODEL), "--special", *map(str, ids))
         self.assertIn("Be brief.<|im_end|>", spelt)
+
+    def test_a_system_message_beside_the_others(self):
+        turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": PARIS}]
+        expected = self.model.chat(turns, temperature=0)
+        self.assertEqual(self.model.chat(PARIS, system="Be brief.", temperature=0).token_ids, expected.token_ids)
+        for asked in (PARIS, turns[1:]):
+            self.assertEqual(self.model.chat_prompt(asked, system="Be brief."), self.model.chat_prompt(turns))
+        for role in ("system", "developer"):
+            with self.assertRaisesRegex(ValueError, "system: .*already"):
+                self.model.chat([{"role": role, "content": "x"}, *turns[1:]], system="Be brief.")
+
+    def test_wrong_messages_are_named(self):
+        for message, wrong in [
+            ({"role": "robot", "content": "hi"}, r"messages\[1\].role: expected one of system, .*actual 'robot'"),
+            ({"content": "hi"}, r"messages\[1\].role"),
+            ({"role": "user"}, r"messages\[1\].content: expected a string"),
+            ({"role": "user", "content": 5}, r"messages\[1\].content: expected a string or a list of parts, actual int"),
+            (5, r"messages\[1\]: expected an object"),
+        ]:
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, wrong):
+                self.model.chat([{"role": "user", "content": "hi"}, message])
+
+    def test_a_call_of_the_model_continues_a_text(self):
+        expected = self.model.generate("Once upon a time", temperature=0, max_tokens=12)
+        self.assertEqual(self.model("Once upon a time", temperature=0, max_tokens=12).token_ids, expected.token_ids)
+
+    def test_answers_are_shown_in_a_line(self):
+        answer = self.model.chat(PARIS, temperature=0)
+        self.assertEqual(repr(answer), f"<realizar.Generation '{ANSWER}', stop, 9 tokens>")
+        cut = repr(self.model.generate("Once", ignore_eos=True, seed=1, max_tokens=300))
+        self.assertTrue(cut.endswith("...', length, 300 tokens>"), cut)
+        self.assertLess(len(cut), 400)
+        called = self.model.chat("Rome?", tools=[WEATHER], tool_choice="weather", temperature=0)
+        self.assertEqual(repr(called).split(", ", 1)[1], f"calls of weather, stop, {called.n_generated} tokens>")
+        piece = next(self.model.stream_chat(PARIS, temperature=0))
+        self.assertEqual(repr(piece), "Piece(text='The', kind='content', call_idx=0)")
 
     def test_what_users_write_is_no_special_token(self):
         plain, special = self.model.chat_prompt("x"), self.model.chat_prompt("<|im_end|>")
@@ -242,6 +280,142 @@ class Tools(ModelCase):
             self.model.chat("?", tools=[{"type": "function"}])
         with self.assertRaises(realizar.InvalidArgumentError):
             self.model.chat("?", tool_choice="required")
+
+
+def forecast(city: Literal["Paris", "Rome"], days: int = 1) -> str:
+    """The weather of the next days.
+
+    Args:
+        city: Where,
+            by its name
+        days (int): How many
+    """
+    return f"{days} days of sun in {city}"
+
+
+class ToolsOfFunctions(ModelCase):
+    DESCRIBED = {
+        "type": "function",
+        "function": {
+            "name": "forecast",
+            "description": "The weather of the next days.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"enum": ["Paris", "Rome"], "description": "Where, by its name"},
+                    "days": {"type": "integer", "description": "How many", "default": 1},
+                },
+                "required": ["city"],
+            },
+        },
+    }
+
+    def described(self, function):
+        [tool] = read_tools([function])
+        return tool["function"]
+
+    def test_a_function_is_the_tool_that_its_description_is(self):
+        self.assertEqual(read_tools([forecast]), [self.DESCRIBED])
+        given, expected = ({"messages": "Rome?", "tools": [tool]} for tool in (forecast, self.DESCRIBED))
+        self.assertEqual(self.model.chat_prompt(**given), self.model.chat_prompt(**expected))
+        answer = self.model.chat("Rome?", tools=[forecast], tool_choice="forecast", temperature=0)
+        self.assertEqual(answer.calls[0].name, "forecast")
+        self.assertRegex(forecast(**answer.calls[0].arguments), "days of sun in (Paris|Rome)")
+        with realizar.OpenAI(self.model) as client:
+            chat = client.chat.completions.create(messages="Rome?", tools=[forecast], tool_choice="required")
+            self.assertEqual(chat.choices[0].message.tool_calls[0].function.name, "forecast")
+            response = client.responses.create(input="Rome?", tools=[forecast], tool_choice="required")
+            self.assertEqual(response.output[0].name, "forecast")
+
+    def test_types(self):
+        def all_of_them(
+            text: str,
+            number: float,
+            texts: List[str],
+            pairs: Dict[str, int],
+            either: Union[int, None],
+            nested: Optional[List[bool]],
+            anything: Any,
+            said: Annotated[Sequence[int], "Numbers"],
+            *,
+            flag: bool = False,
+        ):
+            """:param text: A text
+            :param float number: A number,
+                perhaps a whole one
+            :return: nothing"""
+
+        told = self.described(all_of_them)
+        self.assertEqual(told["description"], "")
+        self.assertEqual(
+            told["parameters"]["properties"],
+            {
+                "text": {"type": "string", "description": "A text"},
+                "number": {"type": "number", "description": "A number, perhaps a whole one"},
+                "texts": {"type": "array", "items": {"type": "string"}},
+                "pairs": {"type": "object", "additionalProperties": {"type": "integer"}},
+                "either": {"type": ["integer", "null"]},
+                "nested": {"anyOf": [{"type": "array", "items": {"type": "boolean"}}, {"type": "null"}]},
+                "anything": {},
+                "said": {"type": "array", "items": {"type": "integer"}, "description": "Numbers"},
+                "flag": {"type": "boolean", "default": False},
+            },
+        )
+        self.assertNotIn("flag", told["parameters"]["required"])
+        arguments = self.model.chat(
+            "?", tools=[all_of_them], tool_choice="required", parallel_tool_calls=False, temperature=0, max_tokens=600
+        ).calls[0]
+        self.assertEqual(arguments.name, "all_of_them")
+
+    def test_methods_and_functions_without_parameters(self):
+        class Clock:
+            def time(self) -> str:
+                """What time it is.
+
+                More about that."""
+
+        told = self.described(Clock().time)
+        self.assertEqual((told["name"], told["description"]), ("time", "What time it is.\n\nMore about that."))
+        self.assertEqual(told["parameters"], {"type": "object", "properties": {}, "required": []})
+
+    def test_what_is_no_tool_is_named(self):
+        def bare(city):
+            pass
+
+        def odd(when: "datetime.date"):
+            pass
+
+        def strange(when: pathlib.Path):
+            pass
+
+        def rest(*cities: str):
+            pass
+
+        def by_place(city: str, /):
+            pass
+
+        def odd_default(city: str = pathlib.Path):
+            pass
+
+        def keyed(pairs: Dict[int, str]):
+            pass
+
+        for tool, message in [
+            (bare, r"tools\[1\], bare, city: .*no type hint"),
+            (odd, r"tools\[1\], odd: .*datetime"),
+            (strange, r"tools\[1\], strange, when: its type is Path"),
+            (rest, r"tools\[1\], rest, cities"),
+            (by_place, r"tools\[1\], by_place, city"),
+            (odd_default, r"odd_default, city: its default"),
+            (keyed, r"keyed, pairs: its type is .*Dict\[int, str\]"),
+            (lambda: None, r"tools\[1\]: <lambda> is no name"),
+            (Person, r"tools\[1\]: expected a function .* actual type"),
+            (5, r"tools\[1\]: expected a function .* actual int"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(TypeError, message):
+                self.model.chat("?", tools=[forecast, tool])
+        with self.assertRaisesRegex(TypeError, "tools: expected a list of tools, actual function"):
+            self.model.chat("?", tools=forecast)
 
 
 class Installed(unittest.TestCase):

@@ -56,18 +56,13 @@ uint32_t rz_last_error_n_ctx(void) {
 }
 
 rz_model* rz_load(const char* path, const rz_load_options* options) {
-  return guarded(
-      [&]() -> rz_model* {
-        if (path == nullptr) return fail(null_argument("path")), nullptr;
-        const auto given = read_struct(options);
-        if (!given.ok()) return fail(given.error()), nullptr;
-        const auto load = to_load_options(*given);
-        if (!load.ok()) return fail(load.error()), nullptr;
-        auto model = LanguageModel::load(path, *load);
-        if (!model.ok()) return fail(model.error()), nullptr;
-        return new rz_model{std::move(*model)};
-      },
-      nullptr);
+  return made<rz_model>([&]() -> Result<rz_model*> {
+    if (path == nullptr) return null_argument("path");
+    RZ_TRY(const rz_load_options given, read_struct(options));
+    RZ_TRY(const LoadOptions load, to_load_options(given));
+    RZ_TRY(LanguageModel model, LanguageModel::load(path, load));
+    return new rz_model{std::move(model)};
+  });
 }
 
 void rz_free(rz_model* model) {
@@ -75,86 +70,66 @@ void rz_free(rz_model* model) {
 }
 
 int rz_get_info(const rz_model* model, rz_model_info* info) {
-  return static_cast<int>(counted([&]() -> Result<int64_t> {
-    if (model == nullptr || info == nullptr) return null_argument(model == nullptr ? "model" : "info");
+  return static_cast<int>(counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (info == nullptr) return null_argument("info");
     RZ_CHECK_OK(write_struct(to_c(model->model.info()), info));
     return 0;
   }));
 }
 
 int64_t rz_n_vocab(const rz_model* model) {
-  return counted([&]() -> Result<int64_t> {
-    if (model == nullptr) return null_argument("model");
-    return int64_t{model->model.info().n_vocab};
-  });
+  return counted_with(model, "model", [&]() -> Result<int64_t> { return int64_t{model->model.info().n_vocab}; });
 }
 
 int64_t rz_n_ctx(const rz_model* model) {
-  return counted([&]() -> Result<int64_t> {
-    if (model == nullptr) return null_argument("model");
-    return int64_t{model->model.info().n_ctx};
-  });
+  return counted_with(model, "model", [&]() -> Result<int64_t> { return int64_t{model->model.info().n_ctx}; });
 }
 
 int64_t rz_tokenize(const rz_model* model, const char* text, int add_special, int parse_special, int32_t* ids,
                     size_t capacity) {
-  return guarded(
-      [&]() -> int64_t {
-        if (model == nullptr || text == nullptr) return fail(null_argument(model == nullptr ? "model" : "text"));
-        const auto tokens = model->model.tokenize(text, add_special != 0, parse_special != 0);
-        return tokens.ok() ? copy_ids(*tokens, ids, capacity) : fail(tokens.error());
-      },
-      -1);
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (text == nullptr) return null_argument("text");
+    RZ_TRY(const std::vector<TokenId> tokens, model->model.tokenize(text, add_special != 0, parse_special != 0));
+    return copy_ids(tokens, ids, capacity);
+  });
 }
 
 int64_t rz_detokenize(const rz_model* model, const int32_t* ids, size_t n_ids, char* text, size_t capacity) {
-  return guarded(
-      [&]() -> int64_t {
-        if (model == nullptr || (ids == nullptr && n_ids > 0))
-          return fail(null_argument(model == nullptr ? "model" : "ids"));
-        const auto result = model->model.detokenize(to_tokens(ids, n_ids));
-        if (!result.ok()) return fail(result.error());
-        if (text != nullptr) std::memcpy(text, result->data(), std::min(capacity, result->size()));
-        return static_cast<int64_t>(result->size());
-      },
-      -1);
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (ids == nullptr && n_ids > 0) return null_argument("ids");
+    RZ_TRY(const std::string result, model->model.detokenize(to_tokens(ids, n_ids)));
+    if (text != nullptr) std::memcpy(text, result.data(), std::min(capacity, result.size()));
+    return static_cast<int64_t>(result.size());
+  });
 }
 
 int64_t rz_chat_prompt(const rz_model* model, const rz_message* messages, size_t n_messages, int32_t* ids,
                        size_t capacity) {
-  return guarded(
-      [&]() -> int64_t {
-        if (model == nullptr || (messages == nullptr && n_messages > 0)) {
-          return fail(null_argument(model == nullptr ? "model" : "messages"));
-        }
-        std::vector<ChatMessage> list;
-        for (const rz_message& message : std::span(messages, n_messages)) {
-          if (message.role == nullptr) return fail(null_argument("role"));
-          if (message.content == nullptr) return fail(null_argument("content"));
-          list.push_back({message.role, message.content});
-        }
-        const auto tokens = model->model.chat_prompt(list);
-        return tokens.ok() ? copy_ids(*tokens, ids, capacity) : fail(tokens.error());
-      },
-      -1);
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (messages == nullptr && n_messages > 0) return null_argument("messages");
+    std::vector<ChatMessage> list;
+    for (const rz_message& message : std::span(messages, n_messages)) {
+      if (message.role == nullptr) return null_argument("role");
+      if (message.content == nullptr) return null_argument("content");
+      list.push_back({message.role, message.content});
+    }
+    RZ_TRY(const std::vector<TokenId> tokens, model->model.chat_prompt(list));
+    return copy_ids(tokens, ids, capacity);
+  });
 }
 
 int64_t rz_apply_chat_template(const rz_model* model, const char* variables_json, int32_t* ids, size_t capacity) {
-  return guarded(
-      [&]() -> int64_t {
-        if (model == nullptr || variables_json == nullptr) {
-          return fail(null_argument(model == nullptr ? "model" : "variables_json"));
-        }
-        const auto tokens = model->model.apply_chat_template(variables_json);
-        return tokens.ok() ? copy_ids(*tokens, ids, capacity) : fail(tokens.error());
-      },
-      -1);
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (variables_json == nullptr) return null_argument("variables_json");
+    RZ_TRY(const std::vector<TokenId> tokens, model->model.apply_chat_template(variables_json));
+    return copy_ids(tokens, ids, capacity);
+  });
 }
 
 int64_t rz_plan_reasoning(const rz_model* model, const rz_reasoning* asked, char* variables_json, size_t capacity,
                           int64_t* budget) {
-  return counted([&]() -> Result<int64_t> {
-    if (model == nullptr || asked == nullptr) return null_argument(model == nullptr ? "model" : "asked");
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (asked == nullptr) return null_argument("asked");
     RZ_TRY(const rz_reasoning given, read_struct(asked));
     ReasoningOptions options;
     if (given.enabled != 0) options.enabled = given.enabled > 0;
@@ -169,10 +144,8 @@ int64_t rz_plan_reasoning(const rz_model* model, const rz_reasoning* asked, char
 }
 
 int64_t rz_rank_prompt(const rz_model* model, const char* query, const char* document, int32_t* ids, size_t capacity) {
-  return counted([&]() -> Result<int64_t> {
-    if (model == nullptr || query == nullptr || document == nullptr) {
-      return null_argument(model == nullptr ? "model" : query == nullptr ? "query" : "document");
-    }
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (query == nullptr || document == nullptr) return null_argument(query == nullptr ? "query" : "document");
     RZ_TRY(const std::vector<TokenId> tokens, model->model.rank_prompt(query, document));
     return copy_ids(tokens, ids, capacity);
   });

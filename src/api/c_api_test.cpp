@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -444,6 +445,67 @@ TEST_F(CApi, AVectorIsWholeOrTheCallWasCancelled) {
   double square_sum = 0;
   for (int64_t i = 0; i < n; ++i) square_sum += double{vector[static_cast<size_t>(i)]} * vector[static_cast<size_t>(i)];
   EXPECT_NEAR(square_sum, 1.0, 1e-3);
+}
+
+TEST_F(CApi, CallsWithoutAModelKeepTheErrorOfLoading) {
+  rz_model* none = rz_load("/no/such/model.gguf", nullptr);
+  ASSERT_EQ(none, nullptr);
+  const std::string why = rz_last_error();
+  EXPECT_NE(why.find("/no/such/model.gguf"), std::string::npos);
+  const rz_message message{"user", "hi"};
+  rz_generate_options generate{};
+  generate.struct_size = sizeof generate;
+  rz_model_info info{};
+  info.struct_size = sizeof info;
+  rz_reasoning asked{};
+  asked.struct_size = sizeof asked;
+  const int32_t id = 5;
+  float number = 0;
+  const std::vector<std::function<int64_t()>> calls = {
+      [&] { return rz_chat_prompt(none, &message, 1, nullptr, 0); },
+      [&] { return rz_apply_chat_template(none, kChat, nullptr, 0); },
+      [&] { return rz_tokenize(none, "x", 0, 0, nullptr, 0); },
+      [&] { return rz_detokenize(none, &id, 1, nullptr, 0); },
+      [&] { return rz_rank_prompt(none, "a", "b", nullptr, 0); },
+      [&] { return rz_plan_reasoning(none, &asked, nullptr, 0, nullptr); },
+      [&] { return rz_n_vocab(none); },
+      [&] { return rz_n_ctx(none); },
+      [&] { return int64_t{rz_get_info(none, &info)}; },
+      [&] { return int64_t{rz_default_generate_options(none, &generate)}; },
+      [&] { return rz_generate(none, &id, 1, nullptr, nullptr, nullptr); },
+      [&] { return rz_generate_batch(none, nullptr, 0, nullptr, nullptr, nullptr); },
+      [&] { return rz_logits(none, &id, 1, 1, 1, &number, 1); },
+      [&] { return rz_embed(none, &id, 1, RZ_POOL_LAST, &number, 1); },
+      [&] { return rz_rank(none, "a", nullptr, 0, &number, 1); },
+      [&] { return int64_t{rz_load_lora(none, "x")}; },
+      [&] { return int64_t{rz_unload_lora(none, "x")}; },
+      [&] { return int64_t{rz_clear_cache(none, 0)}; },
+      [&] { return int64_t{rz_set_trace(none, 1)}; },
+      [&] { return rz_trace(none, nullptr, nullptr); },
+      [&] { return int64_t{rz_clear_trace(none)}; },
+      [&] { return rz_session_open(none, 0) == nullptr ? -1 : 0; },
+      [&] { return rz_session_submit(nullptr, nullptr, nullptr, nullptr, nullptr); },
+      [&] { return int64_t{rz_session_cancel(nullptr, 1)}; },
+      [&] { return int64_t{rz_session_wait(nullptr)}; },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_LT(calls[i](), 0) << i;
+    EXPECT_EQ(rz_last_error(), why) << i;
+    EXPECT_EQ(rz_last_error_code(), RZ_NOT_FOUND) << i;
+  }
+  rz_free(none);
+  EXPECT_EQ(rz_last_error(), why);
+}
+
+TEST_F(CApi, ANullModelIsAnErrorOfItsOwnAfterOtherCalls) {
+  EXPECT_EQ(rz_load("/no/such/model.gguf", nullptr), nullptr);
+  EXPECT_EQ(rz_n_vocab(model_), 2048);
+  EXPECT_LT(rz_n_vocab(nullptr), 0);
+  EXPECT_STREQ(rz_last_error(), "model is null");
+  EXPECT_LT(rz_tokenize(model_, nullptr, 0, 0, nullptr, 0), 0);
+  EXPECT_STREQ(rz_last_error(), "text is null");
+  EXPECT_LT(rz_session_wait(nullptr), 0);
+  EXPECT_STREQ(rz_last_error(), "session is null");
 }
 
 TEST_F(CApi, ErrorsAreToldAndNothingCrashes) {

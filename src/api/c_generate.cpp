@@ -92,8 +92,8 @@ Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capac
 }  // namespace
 
 int rz_default_generate_options(const rz_model* model, rz_generate_options* options) {
-  return static_cast<int>(counted([&]() -> Result<int64_t> {
-    if (model == nullptr || options == nullptr) return null_argument(model == nullptr ? "model" : "options");
+  return static_cast<int>(counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (options == nullptr) return null_argument("options");
     rz_generate_options defaults{};
     copy_sampling(model->model.default_sampling(), defaults);
     RZ_CHECK_OK(write_struct(defaults, options));
@@ -218,8 +218,8 @@ int rz_set_trace(rz_model* model, int on) {
 }
 
 int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user) {
-  return counted([&]() -> Result<int64_t> {
-    if (model == nullptr || on_row == nullptr) return null_argument(model == nullptr ? "model" : "on_row");
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (on_row == nullptr) return null_argument("on_row");
     const std::vector<TraceRow> rows = model->model.trace().rows;
     for (const TraceRow& row : rows) {
       const rz_trace_row to{row.op.c_str(), row.decode ? 1 : 0, row.count, row.total_ms, row.bytes, row.flops};

@@ -70,20 +70,18 @@ Session::EndCallback tell_end(rz_end_callback on_end, void* user, const Request&
 }  // namespace
 
 rz_session* rz_session_open(rz_model* model, uint32_t max_queue) {
-  return guarded(
-      [&]() -> rz_session* {
-        if (model == nullptr) return fail(null_argument("model")), nullptr;
-        SessionOptions options;
-        if (max_queue > 0) options.max_queue = max_queue;
-        if (model->is_busy.exchange(true)) return fail(busy_error()), nullptr;
-        auto session = Session::open(model->model, options);
-        if (!session.ok()) {
-          model->is_busy = false;
-          return fail(session.error()), nullptr;
-        }
-        return new rz_session{*model, std::move(*session)};
-      },
-      nullptr);
+  if (model == nullptr) return fail_without("model"), nullptr;
+  return made<rz_session>([&]() -> Result<rz_session*> {
+    SessionOptions options;
+    if (max_queue > 0) options.max_queue = max_queue;
+    if (model->is_busy.exchange(true)) return busy_error();
+    auto session = Session::open(model->model, options);
+    if (!session.ok()) {
+      model->is_busy = false;
+      return session.error();
+    }
+    return new rz_session{*model, std::move(*session)};
+  });
 }
 
 void rz_session_free(rz_session* session) {
@@ -95,8 +93,8 @@ void rz_session_free(rz_session* session) {
 
 int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_part_callback on_part,
                           rz_end_callback on_end, void* user) {
-  return counted([&]() -> Result<int64_t> {
-    if (session == nullptr || request == nullptr) return null_argument(session == nullptr ? "session" : "request");
+  return counted_with(session, "session", [&]() -> Result<int64_t> {
+    if (request == nullptr) return null_argument("request");
     RZ_TRY(const rz_request given, read_struct(request));
     const LanguageModel& model = session->model.model;
     RZ_TRY(Asked asked, read_request(given, model, model.default_sampling()));
@@ -110,16 +108,14 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
 }
 
 int rz_session_cancel(rz_session* session, int64_t request) {
-  return static_cast<int>(counted([&]() -> Result<int64_t> {
-    if (session == nullptr) return null_argument("session");
+  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
     session->session.cancel(RequestId{static_cast<uint64_t>(request)});
     return 0;
   }));
 }
 
 int rz_session_wait(rz_session* session) {
-  return static_cast<int>(counted([&]() -> Result<int64_t> {
-    if (session == nullptr) return null_argument("session");
+  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
     session->session.wait();
     return 0;
   }));

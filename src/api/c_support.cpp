@@ -8,6 +8,7 @@ namespace {
 thread_local std::string message_of_last;
 thread_local int code_of_last = RZ_OK;
 thread_local uint32_t n_prompt_of_last = 0, n_ctx_of_last = 0;
+thread_local bool is_handle_missing = false;  // the error says why a model or a session is null
 
 }  // namespace
 
@@ -16,6 +17,7 @@ int code_of(const Error& error) noexcept {
 }
 
 int64_t fail(const Error& error) noexcept {
+  is_handle_missing = false;
   code_of_last = code_of(error);
   n_prompt_of_last = error.n_prompt;
   n_ctx_of_last = error.n_ctx;
@@ -24,7 +26,21 @@ int64_t fail(const Error& error) noexcept {
   return -1;
 }
 
+std::nullptr_t fail_to_make(const Error& error) noexcept {
+  fail(error);
+  is_handle_missing = true;
+  return nullptr;
+}
+
+int64_t fail_without(const char* handle) noexcept {
+  if (is_handle_missing) return -1;
+  const Status wrong = caught([&]() -> Status { return null_argument(handle); });
+  fail_to_make(wrong.error());
+  return -1;
+}
+
 void forget_error() noexcept {
+  is_handle_missing = false;
   message_of_last.clear();
   code_of_last = RZ_OK;
   n_prompt_of_last = n_ctx_of_last = 0;

@@ -23,6 +23,11 @@ namespace realizar::c {
 
 // Remembers the error for the calling thread. Gives -1.
 int64_t fail(const Error& error) noexcept;
+// The same for a call that should have given a model or a session.
+std::nullptr_t fail_to_make(const Error& error) noexcept;
+// The same for a call with a null model or session. Where that is null because the call that should have given it has
+// failed, the error stays that call's: it says why.
+int64_t fail_without(const char* handle) noexcept;
 void forget_error() noexcept;
 const char* last_message() noexcept;
 int last_code() noexcept;
@@ -30,21 +35,24 @@ uint32_t last_n_prompt() noexcept;
 uint32_t last_n_ctx() noexcept;
 int code_of(const Error& error) noexcept;
 
-// Runs `body`; no exception leaves the library.
-template <class Body>
-auto guarded(const Body& body, decltype(body()) on_failure) -> decltype(body()) {
-  forget_error();
-  auto result = caught([&]() -> Result<decltype(body())> { return body(); });
-  if (result.ok()) return std::move(*result);
-  fail(result.error());
-  return on_failure;
-}
-// The same for a body that gives a Result of a number.
+// Runs a body that gives a Result of a number; no exception leaves the library.
 template <class Body>
 int64_t counted(const Body& body) {
   forget_error();
   const Result<int64_t> result = caught([&]() -> Result<int64_t> { return body(); });
   return result.ok() ? *result : fail(result.error());
+}
+// The same for what is done with a model or a session, which `name` calls so.
+template <class Body>
+int64_t counted_with(const void* handle, const char* name, const Body& body) {
+  return handle == nullptr ? fail_without(name) : counted(body);
+}
+// The same for a body that gives a Result of a new model or session.
+template <class Handle, class Body>
+Handle* made(const Body& body) {
+  forget_error();
+  const Result<Handle*> result = caught([&]() -> Result<Handle*> { return body(); });
+  return result.ok() ? *result : fail_to_make(result.error());
 }
 
 Error null_argument(const char* name);
@@ -53,8 +61,7 @@ Error busy_error();
 // The same for what changes the model: one call at a time, and none from a callback of another.
 template <class Body>
 int64_t exclusively(rz_model* model, const Body& body) {
-  return counted([&]() -> Result<int64_t> {
-    if (model == nullptr) return null_argument("model");
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
     if (model->is_busy.exchange(true)) return busy_error();
     struct Release {
       std::atomic<bool>& is_busy;

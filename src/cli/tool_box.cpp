@@ -34,6 +34,10 @@ void show_event(const Person& person, const mcp::Json& event) {
   if (person.json) print_model_text(dump(event) + '\n');
 }
 
+mcp::Json result_event(const ToolCall& call, const mcp::ToolResult& result) {
+  return {{"type", "tool_result"}, {"name", call.name}, {"text", result.text}, {"is_error", result.is_error}};
+}
+
 // The beginning of a result, and how much there is of it.
 std::string beginning(const std::string& text) {
   size_t end = 0;
@@ -90,13 +94,14 @@ Status ToolBox::add_server(std::unique_ptr<mcp::Client> server, bool wants_all) 
 }
 
 Status ToolBox::allow(const std::string& name) {
-  const size_t n_before = allowed_.size();
   for (const Entry& entry : entries_) {
-    if (entry.tool.call_name == name || entry.server->name() == name) allowed_.insert(entry.tool.call_name);
+    if (entry.server->name() == name) allowed_.insert(entry.tool.call_name);
   }
-  const bool is_known = allowed_.size() > n_before || find(name) != nullptr ||
-                        std::ranges::any_of(servers_, [&](const auto& server) { return server->name() == name; });
-  if (is_known) return {};
+  if (std::ranges::any_of(servers_, [&](const auto& server) { return server->name() == name; })) return {};
+  if (const Entry* entry = find(name)) {
+    allowed_.insert(entry->tool.call_name);
+    return {};
+  }
   return invalid_argument("--mcp-allow " + name + ": no listed server and none of their tools has this name",
                           "mcp_allow");
 }
@@ -117,8 +122,14 @@ Status ToolBox::choose(const std::string& choice) {
 }
 
 const ToolBox::Entry* ToolBox::find(const std::string& name) const {
-  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.tool.call_name == name; });
-  return found == entries_.end() ? nullptr : &*found;
+  const size_t idx = mcp::find_tool(all_tools(), name);
+  return idx == entries_.size() ? nullptr : &entries_[idx];
+}
+
+std::vector<const mcp::Tool*> ToolBox::all_tools() const {
+  std::vector<const mcp::Tool*> tools;
+  for (const Entry& entry : entries_) tools.push_back(&entry.tool);
+  return tools;
 }
 
 std::string ToolBox::listing() const {
@@ -155,7 +166,12 @@ Result<bool> ToolBox::may_run(const Entry& entry, const Person& person) {
 
 Result<mcp::ToolResult> ToolBox::run(const ToolCall& call, const Person& person) {
   const Entry* entry = find(call.name);
-  if (entry == nullptr) return mcp::failed_call("there is no tool called " + call.name);
+  if (entry == nullptr) {
+    const mcp::ToolResult result = mcp::failed_call(mcp::no_such_tool(all_tools(), call.name));
+    warn("the model called " + printable(call.name) + ", a tool that is not there; it is told so");
+    show_event(person, result_event(call, result));
+    return result;
+  }
   const auto arguments = mcp::parse_json(call.arguments_json.empty() ? "{}" : call.arguments_json);
   if (!arguments.ok() || !arguments->is_object()) return mcp::failed_call("its arguments are no JSON object");
   show(person, fmt::format("{} of {} is called with:", entry->tool.name, entry->server->name()), Style::kBold);
@@ -168,8 +184,7 @@ Result<mcp::ToolResult> ToolBox::run(const ToolCall& call, const Person& person)
   if (!result.ok() && result.error().code == ErrorCode::kCancelled) return result.error();
   if (!result.ok()) result = mcp::failed_call(result.error().message);
   show(person, beginning(result->text), result->is_error ? Style::kRed : Style::kDim);
-  show_event(person,
-             {{"type", "tool_result"}, {"name", call.name}, {"text", result->text}, {"is_error", result->is_error}});
+  show_event(person, result_event(call, *result));
   return result;
 }
 

@@ -41,8 +41,9 @@ class ToolBox {
   // For /tools: printable.
   std::string listing() const;
 
-  // Shows the call, asks about it, makes it and shows its result. What fails, or is not allowed, is a result too, which
-  // tells the model so. Errors: Cancelled, by Ctrl-C.
+  // Shows the call, asks about it, makes it and shows its result. A tool may be called without its server's name where
+  // no other server has one of that name. What fails, or is not allowed, is a result too, which tells the model so.
+  // Errors: Cancelled, by Ctrl-C.
   Result<mcp::ToolResult> run(const ToolCall& call, const Person& person);
 
  private:
@@ -55,7 +56,9 @@ class ToolBox {
   Status add_server(std::unique_ptr<mcp::Client> server, bool wants_all);
   Status allow(const std::string& name);
   Status choose(const std::string& choice);
+  // As mcp::find_tool; null: there is none.
   const Entry* find(const std::string& name) const;
+  std::vector<const mcp::Tool*> all_tools() const;
   Result<bool> may_run(const Entry& entry, const Person& person);
 
   std::vector<std::unique_ptr<mcp::Client>> servers_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/printable.h"
 
@@ -91,6 +92,24 @@ Status add_tools(ToolList& list, const std::string& server_name, const Json& pag
     add_tool(list, server_name, tool, headers);
   }
   return {};
+}
+
+size_t find_tool(const std::vector<const Tool*>& tools, std::string_view name) {
+  const auto exact = std::ranges::find_if(tools, [&](const Tool* tool) { return tool->call_name == name; });
+  if (exact != tools.end()) return static_cast<size_t>(exact - tools.begin());
+  const auto is_meant = [&](const Tool* tool) {
+    return tool->name == name || std::string_view(tool->call_name).substr(tool->call_name.find("__") + 2) == name;
+  };
+  if (std::ranges::count_if(tools, is_meant) != 1) return tools.size();
+  return static_cast<size_t>(std::ranges::find_if(tools, is_meant) - tools.begin());
+}
+
+std::string no_such_tool(const std::vector<const Tool*>& tools, std::string_view name) {
+  constexpr size_t kMaxTold = 32;
+  std::string told;
+  for (const Tool* tool : tools | std::views::take(kMaxTold)) told += (told.empty() ? "" : ", ") + tool->call_name;
+  if (tools.size() > kMaxTold) told += fmt::format(" and {} more", tools.size() - kMaxTold);
+  return fmt::format("there is no tool called {}; the tools are {}", name, told);
 }
 
 Json tools_json(const std::vector<Tool>& tools) {

@@ -34,6 +34,12 @@ enum class ArgumentHeaders : uint8_t { kUnknown, kRefused };
 Status add_tools(ToolList& list, const std::string& server_name, const Json& page,
                  ArgumentHeaders headers = ArgumentHeaders::kUnknown);
 
+// Which of the tools a model means: the one of that call name, else the only one whose name is that without its
+// server's. Gives tools.size() where there is none, or several.
+size_t find_tool(const std::vector<const Tool*>& tools, std::string_view name);
+// What a model is told of a call of a tool that is not there: which there are.
+std::string no_such_tool(const std::vector<const Tool*>& tools, std::string_view name);
+
 // The tools as OpenAI's API has them, which templates of models know.
 Json tools_json(const std::vector<Tool>& tools);
 

@@ -79,6 +79,39 @@ TEST(Tools, ServersHaveNamesThatKeepThemApart) {
   }
 }
 
+TEST(Tools, AreFoundWithoutTheirServersNameWhereThatNamesOne) {
+  ToolList a, b;
+  ASSERT_TRUE(add_tools(a, "a", {{"tools", Json::array({tool("read"), tool("sum.of"), tool("x__y")})}}).ok());
+  ASSERT_TRUE(add_tools(b, "b", {{"tools", Json::array({tool("read"), tool("write")})}}).ok());
+  std::vector<const Tool*> tools;
+  for (const ToolList* list : {&a, &b}) {
+    for (const Tool& one : list->tools) tools.push_back(&one);
+  }
+  const auto found = [&](const char* name) {
+    const size_t idx = find_tool(tools, name);
+    return idx == tools.size() ? std::string() : tools[idx]->call_name;
+  };
+  EXPECT_EQ(found("b__read"), "b__read");
+  EXPECT_EQ(found("write"), "b__write");
+  EXPECT_EQ(found("sum.of"), "a__sum_of");
+  EXPECT_EQ(found("sum_of"), "a__sum_of");
+  EXPECT_EQ(found("x__y"), "a__x__y");
+  EXPECT_EQ(found("read"), "") << "both have it";
+  for (const char* name : {"y", "rite", "a", "a__write", ""}) EXPECT_EQ(found(name), "") << name;
+  EXPECT_EQ(no_such_tool(tools, "y"),
+            "there is no tool called y; the tools are a__read, a__sum_of, a__x__y, b__read, b__write");
+}
+
+TEST(Tools, ThatAreManyAreNotAllTold) {
+  std::vector<Tool> all(34);
+  std::vector<const Tool*> tools;
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].call_name = "s__t" + std::to_string(i);
+    tools.push_back(&all[i]);
+  }
+  EXPECT_TRUE(no_such_tool(tools, "y").ends_with("s__t30, s__t31 and 2 more"));
+}
+
 TEST(Tools, AreToldAsFunctions) {
   const Json json = tools_json(list_of(Json::array({tool("read")})).tools);
   EXPECT_EQ(dump(json), R"([{"type":"function","function":{"name":"files__read","description":"Does it.",)"

@@ -1,7 +1,8 @@
 // Calls of tools that a model makes: each is shown to the user, who allows it or not, and then made by the server.
 import { callTool, type Tool } from './api.ts';
 import { changeCall, type ToolCall } from './conversation.ts';
-import { conversation, getState, putConversation } from './store.ts';
+import { printable } from './printable.ts';
+import { conversation, getState, notify, putConversation } from './store.ts';
 
 export type Decision = 'once' | 'always' | 'never';
 
@@ -22,7 +23,14 @@ export function chosenTools(): KnownTool[] {
   return knownTools().filter((tool) => toolsOn.includes(tool.function.name));
 }
 
-export const toolOf = (call: ToolCall): KnownTool | undefined => knownTools().find((tool) => tool.function.name === call.name);
+// The tool of that name, or the only one that has it without its server's.
+function meant(tools: KnownTool[], name: string): KnownTool | undefined {
+  const exact = tools.find((tool) => tool.function.name === name);
+  const bare = tools.filter((tool) => tool.name === name || tool.function.name === `${tool.server}__${name}`);
+  return exact ?? (bare.length === 1 ? bare[0] : undefined);
+}
+
+export const toolOf = (call: ToolCall): KnownTool | undefined => meant(knownTools(), call.name);
 
 export function decide(call: ToolCall, decision: Decision): void {
   questions.get(call.id)?.(decision);
@@ -42,14 +50,18 @@ export async function runCalls(conversationId: string, messageId: string, calls:
 
 async function runCall(call: ToolCall, put: (patch: Partial<ToolCall>) => void, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return put({ state: 'cancelled' });
-  const tool = chosenTools().find((each) => each.function.name === call.name);
+  const tool = meant(chosenTools(), call.name);
   const args = objectOf(call.arguments);
-  if (!tool) return put({ state: 'failed', result: `The call failed: there is no tool called ${call.name}` });
+  if (!tool) {
+    notify(`The model called ${printable(call.name)}, a tool that is not there. It is told so.`);
+    const names = chosenTools().map((each) => each.function.name);
+    return put({ state: 'failed', result: `The call failed: there is no tool called ${call.name}; the tools are ${names.join(', ')}` });
+  }
   if (!args) return put({ state: 'failed', result: 'The call failed: its arguments are no JSON object' });
-  const decision = allowed.has(call.name) ? 'once' : await ask(call, signal);
+  const decision = allowed.has(tool.function.name) ? 'once' : await ask(call, signal);
   if (signal.aborted) return put({ state: 'cancelled' });
   if (decision === 'never') return put({ state: 'denied' });
-  if (decision === 'always') allowed.add(call.name);
+  if (decision === 'always') allowed.add(tool.function.name);
   put({ state: 'running' });
   try {
     const { text, isError } = await callTool(tool.server, tool.name, args, getState().key, signal);

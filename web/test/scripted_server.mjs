@@ -144,7 +144,7 @@ const kTools = ['read', 'write'].map((name) => ({
 async function callTools(answer, body, asked) {
   const results = body.messages.slice(body.messages.findLastIndex(({ role }) => role === 'user')).filter(({ role }) => role === 'tool');
   if (results.length > 0 && !asked.includes('for ever')) return answer.text(`The tool said: ${results.map(({ content }) => content).join(', ')}`, 2);
-  const names = asked.includes('two tools') ? ['files__read', 'files__write'] : asked.includes('no such tool') ? ['files__none'] : ['files__read'];
+  const names = asked.includes('two tools') ? ['files__read', 'files__write'] : asked.includes('no such tool') ? ['files__none'] : asked.includes('bare tool') ? ['read'] : ['files__read'];
   await answer.text('I look.', 0);
   for (const [index, name] of names.entries()) {
     await answer.send(chunk({ tool_calls: [{ index, id: `call_${++callIds}`, type: 'function', function: { name, arguments: '' } }] }));

@@ -97,9 +97,19 @@ test('a tool that is always allowed is asked about once, and no other with it', 
   assert.equal(await write.getByText('Failed', { exact: true }).count(), 1);
 });
 
-test('a call of no tool is an error that the model gets', async (t) => {
-  const { page } = await openTools(t, 'read');
-  assert.match(await (await ask(page, 'no such tool')).innerText(), /there is no tool called files__none/);
+test('a call of no tool is an error that the model gets, and the person is told', async (t) => {
+  const { page } = await openTools(t, 'read', 'write');
+  assert.match(await (await ask(page, 'no such tool')).innerText(), /there is no tool called files__none; the tools are files__read, files__write/);
+  await page.getByText('The model called files__none, a tool that is not there.').waitFor();
+});
+
+test('a tool may be called without the name of its server', async (t) => {
+  const { page, log } = await openTools(t, 'read');
+  await send(page, 'bare tool');
+  await page.getByRole('region', { name: 'Call of read of files' }).getByRole('button', { name: 'Always allow this tool' }).click();
+  await answered(page);
+  await ask(page, 'tool');
+  assert.deepEqual(log.calls.map(({ tool }) => tool), ['read', 'read']);
 });
 
 test('the stop button ends a question, and a call that runs', async (t) => {

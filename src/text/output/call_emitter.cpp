@@ -11,12 +11,22 @@ const ToolSpec* CallEmitter::find_tool(std::string_view name) const {
   return tool == tools_.end() ? nullptr : &*tool;
 }
 
+bool CallEmitter::may_call(std::string_view name) const {
+  // Names of other programs' tools have dots too.
+  const auto may_stand = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
+           c == '.';
+  };
+  if (find_tool(name) != nullptr) return true;
+  return has_tools() && !name.empty() && name.size() <= kMaxToolNameBytes && std::ranges::all_of(name, may_stand);
+}
+
 void CallEmitter::text(Kind kind, std::string_view text) {
   append(kind, 0, text);
 }
 
 bool CallEmitter::begin(std::string_view name) {
-  if (!find_tool(name)) return false;
+  if (!may_call(name)) return false;
   events_.push_back({Kind::kToolCallBegin, n_calls_, std::string(name)});
   ++n_calls_;
   is_open_ = true;

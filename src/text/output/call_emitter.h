@@ -1,4 +1,4 @@
-// Gathers events: joins neighbours of one kind, numbers calls, and lets only calls of known tools begin.
+// Gathers events: joins neighbours of one kind, numbers calls, and lets only calls of tools begin.
 #pragma once
 
 #include <string_view>
@@ -15,9 +15,12 @@ class CallEmitter {
 
   bool has_tools() const { return !tools_.empty(); }
   const ToolSpec* find_tool(std::string_view name) const;
+  // Whether a call may have this name: a tool's, or another that a tool could have, where there are tools at all. Who
+  // makes the calls tells the model of a tool that is not there.
+  bool may_call(std::string_view name) const;
 
   void text(OutputEvent::Kind kind, std::string_view text);
-  // Begins a call; false if no tool has that name.
+  // Begins a call; false if none may have that name.
   bool begin(std::string_view name);
   void arguments(std::string_view json);
   void end();

@@ -35,7 +35,7 @@ class CallReader {
  protected:
   using Match = TextWindow::Match;
 
-  // False if there is no such tool. Once true, the call's text so far is not given back.
+  // False if no call may have that name. Once true, the call's text so far is not given back.
   bool begin_call(std::string_view name) {
     if (!emitter_.begin(name)) return false;
     window_.commit();

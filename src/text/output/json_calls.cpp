@@ -40,6 +40,7 @@ class JsonCalls final : public CallReader {
   bool begin_value(char c);
   bool read_value();
   bool end_value();
+  bool is_whole_first() const;
   bool take_held_arguments();
   bool begin_with_arguments();
   bool end_object();
@@ -152,7 +153,7 @@ bool JsonCalls::read_key() {
 
 bool JsonCalls::begin_value(char c) {
   start_reader(State::kInValue);
-  streams_ = role_ == Role::kArguments && c == '{' && !name_.empty();
+  streams_ = role_ == Role::kArguments && c == '{' && !name_.empty() && !is_whole_first();
   return !streams_ || begin_call(name_);
 }
 
@@ -171,7 +172,13 @@ bool JsonCalls::end_value() {
   }
   if (role_ != Role::kName) return true;
   name_ = decoded(text_);
-  return emitter_.find_tool(name_) && (!has_arguments_ || begin_with_arguments());
+  if (is_whole_first()) return emitter_.may_call(name_);
+  return emitter_.may_call(name_) && (!has_arguments_ || begin_with_arguments());
+}
+
+// Nothing but its form says that the object is a call, and that shows at its end.
+bool JsonCalls::is_whole_first() const {
+  return form_.is_bare && emitter_.find_tool(name_) == nullptr;
 }
 
 // Arguments that are an object written as a string, as in OpenAI's own format, or null, are accepted too.
@@ -183,7 +190,7 @@ bool JsonCalls::take_held_arguments() {
   } else if (!read_json_value(text, arguments_) || arguments_.front() != '{') {
     return false;
   }
-  return name_.empty() || begin_with_arguments();
+  return name_.empty() || is_whole_first() || begin_with_arguments();
 }
 
 bool JsonCalls::begin_with_arguments() {
@@ -194,7 +201,8 @@ bool JsonCalls::begin_with_arguments() {
 
 bool JsonCalls::end_object() {
   if (!emitter_.is_open()) {
-    arguments_ = "{}";
+    if (is_whole_first() && !has_arguments_) return false;
+    if (!has_arguments_) arguments_ = "{}";
     if (!begin_with_arguments()) return false;
   }
   window_.take(1);

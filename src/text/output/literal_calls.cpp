@@ -321,8 +321,11 @@ LiteralCalls::Stop LiteralCalls::read_name() {
   if (found != Match::kYes) return found == Match::kOpen ? Progress::kNeedMore : Progress::kReject;
   std::string name(window_.rest().substr(0, n_bytes));
   name.erase(name.find_last_not_of(kJsonSpace) + 1);
-  if (name.ends_with(form_.name_suffix)) name.resize(name.size() - form_.name_suffix.size());
+  const bool has_suffix = name.ends_with(form_.name_suffix);
+  if (has_suffix) name.resize(name.size() - form_.name_suffix.size());
   window_.take(n_bytes + 1);
+  // Without the suffix it may be a program's text.
+  if (!has_suffix && emitter_.find_tool(name) == nullptr) return Progress::kReject;
   if (!begin_call(name)) return Progress::kReject;
   std::string json;
   reader_.start(json);

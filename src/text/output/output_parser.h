@@ -6,8 +6,10 @@
 // - White space directly before and after a call and around reasoning belongs to the format and is dropped. Reasoning
 //   that is nothing but white space gives no event. Reasoning opens only before the answer's first word, and tool
 //   markup inside it is reasoning.
-// - A call begins with its name, once that is known, is one of `tools`, and its arguments have begun. Until then its
-//   text is held, and is content if it turns out to be no call; it is not searched for further calls.
+// - A call begins with its name, once that is known and its arguments have begun. Until then its text is held, and is
+//   content if it turns out to be no call; it is not searched for further calls. The name need not be one of `tools`,
+//   but it must be one that a tool could have; where no marker says that a text is a call, a name that is none of
+//   theirs begins one only if the whole text has a call's form.
 // - Arguments are written as JSON that is valid once the call has ended. Where a begun call's text cannot be continued,
 //   or ends, its JSON is closed: strings and brackets are completed, a member without a value becomes null, an argument
 //   of XML-like formats that is no string and not complete is left out. The text from there on is content.

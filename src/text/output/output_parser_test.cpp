@@ -48,6 +48,9 @@ TEST(OutputParser, Hermes) {
           {R"(<tool_call>{"name": "f", "arguments": "{\"n\": 1}"}</tool_call>)", {"", "", {{"f", "{\"n\": 1}"}}}},
           {R"(<tool_call>{"name": "f", "arguments": null}</tool_call>)", {"", "", {{"f", "{}"}}}},
           {R"(<tool_call>{"name": "f"}</tool_call>)", {"", "", {{"f", "{}"}}}},
+          // A tool that is not there.
+          {"a\n<tool_call>\n{\"name\": \"no.body\", \"arguments\": {\"a\": 1}}\n</tool_call>\nb",
+           {"", "ab", {{"no.body", "{\"a\": 1}"}}}},
           // The end tag is forgotten.
           {"<tool_call>{\"name\": \"g\", \"arguments\": {}}\nAnd so on", {"", "And so on", {{"g", "{}"}}}},
       });
@@ -58,7 +61,9 @@ TEST(OutputParser, HermesWhatIsNoCallIsContentByteForByte) {
            "<tool kit> and <tool_",
            "a <tool_call",
            "x < y\n\n  <tool_cal> z ",
-           "a\n<tool_call>\n{\"name\": \"nobody\", \"arguments\": {\"a\": 1}}\n</tool_call>\nb",
+           "a\n<tool_call>\n{\"name\": \"no body\", \"arguments\": {\"a\": 1}}\n</tool_call>\nb",
+           "<tool_call>{\"name\": \"\", \"arguments\": {}}</tool_call>",
+           "<tool_call>{\"name\": \"a2345678901234567890123456789012345678901234567890123456789012345\"}</tool_call>",
            "<tool_call>\nf(1)\n</tool_call>",
            "<tool_call>\n{\"arguments\": {\"n\": 1}}\n</tool_call>",
            "<tool_call>{\"name\": 5, \"arguments\": {}}</tool_call>",
@@ -104,6 +109,14 @@ TEST(OutputParser, Llama3) {
           {R"(<|python_tag|>f.call(s="it's \"so\"", n=2))", {"", "", {{"f", R"({"s": "it's \"so\"", "n": 2})"}}}},
           {"\n{\"answer\": {\"name\": \"f\"}}", {"", "\n{\"answer\": {\"name\": \"f\"}}", {}}},
           {R"({"name": "Alice", "age": 3})", {"", R"({"name": "Alice", "age": 3})", {}}},
+          // A tool that is not there, where the whole text has a call's form.
+          {R"({"name": "nobody", "parameters": {"n": 1}})", {"", "", {{"nobody", "{\"n\": 1}"}}}},
+          {R"({"parameters": "{}", "name": "nobody"}; {"name": "f"})", {"", "", {{"nobody", "{}"}, {"f", "{}"}}}},
+          {"<|python_tag|>nobody.call(n=2)", {"", "", {{"nobody", R"({"n": 2})"}}}},
+          {R"({"name": "nobody"})", {"", R"({"name": "nobody"})", {}}},
+          {R"({"name": "nobody", "parameters": {}, "age": 3})",
+           {"", R"({"name": "nobody", "parameters": {}, "age": 3})", {}}},
+          {R"({"name": "nobody", "parameters": {"n": 1)", {"", R"({"name": "nobody", "parameters": {"n": 1)", {}}},
           {R"(Say {"name": "f", "parameters": {}})", {"", R"(Say {"name": "f", "parameters": {}})", {}}},
           {"<|python_tag|>print(1)", {"", "<|python_tag|>print(1)", {}}},
           {R"({"name": "f", "parameters": {"s": ")", {"", "", {{"f", R"({"s": ""})"}}}},
@@ -118,11 +131,12 @@ TEST(OutputParser, Mistral) {
            {"", "Sure.", {{"f", "{\"n\": 1}"}, {"g", "{}"}}}},
           {R"([TOOL_CALLS]f[ARGS]{"n": 1}[TOOL_CALLS]g[CALL_ID]123456789[ARGS]{})",
            {"", "", {{"f", "{\"n\": 1}"}, {"g", "{}"}}}},
-          {"[TOOL_CALLS]nobody[ARGS]{}", {"", "[TOOL_CALLS]nobody[ARGS]{}", {}}},
+          {"[TOOL_CALLS]nobody[ARGS]{}", {"", "", {{"nobody", "{}"}}}},
+          {"[TOOL_CALLS]no body[ARGS]{}", {"", "[TOOL_CALLS]no body[ARGS]{}", {}}},
           {"[TOOL_CALLS] [1, 2]", {"", "[TOOL_CALLS] [1, 2]", {}}},
           {"a[0] [TOOL] [TOOL_CALL", {"", "a[0] [TOOL] [TOOL_CALL", {}}},
           {R"([TOOL_CALLS][{"name": "f", "arguments": {}}, {"name": "nobody", "arguments": {}}])",
-           {"", R"(, {"name": "nobody", "arguments": {}}])", {{"f", "{}"}}}},
+           {"", "", {{"f", "{}"}, {"nobody", "{}"}}}},
           {R"([TOOL_CALLS]f[ARGS]{"s": "x)", {"", "", {{"f", R"({"s": "x"})"}}}},
       });
 }
@@ -140,7 +154,7 @@ TEST(OutputParser, DeepSeek) {
            {"R", "", {{"f", "{\"s\": \"```\"}"}}}},
           {"<｜tool▁call▁begin｜>g<｜tool▁sep｜><｜tool▁call▁end｜>", {"", "", {{"g", "{}"}}}},
           {"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>nobody<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
-           {"", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>nobody<｜tool▁sep｜>{}<｜tool▁call▁end｜>", {}}},
+           {"", "", {{"nobody", "{}"}}}},
           {"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"s\": \"x",
            {"", "", {{"f", "{\"s\": \"x\"}"}}}},
           {"<｜tool｜> <｜tool▁calls▁begi", {"", "<｜tool｜> <｜tool▁calls▁begi", {}}},
@@ -157,8 +171,7 @@ TEST(OutputParser, Kimi) {
            {"", "Hi", {{"f", "{\"n\": 1}"}, {"g", "{}"}}}},
           {"<|tool_call_begin|>g<|tool_call_argument_begin|><|tool_call_end|>", {"", "", {{"g", "{}"}}}},
           {"<|tool_calls_section_begin|><|tool_calls_section_end|>x", {"", "x", {}}},
-          {"<|tool_call_begin|>functions.nobody:0<|tool_call_argument_begin|>{}",
-           {"", "<|tool_call_begin|>functions.nobody:0<|tool_call_argument_begin|>{}", {}}},
+          {"<|tool_call_begin|>functions.nobody:0<|tool_call_argument_begin|>{}", {"", "", {{"nobody", "{}"}}}},
           {"<|tool_call_begin|>f", {"", "<|tool_call_begin|>f", {}}},
       });
 }
@@ -174,8 +187,10 @@ TEST(OutputParser, Qwen3Coder) {
                   "<tool_call>\n<function=g>\n</function>\n</tool_call>\n",
                   {"", "", {{"f", R"({"s": "\n <a href=\"x\">\n</param>\n"})"}, {"g", "{}"}}}},
                  {"<function=g><parameter=x>free</parameter></function>", {"", "", {{"g", R"({"x": "free"})"}}}},
-                 {"<tool_call>\n<function=nobody>\n</function>\n</tool_call>",
-                  {"", "<tool_call>\n<function=nobody>\n</function>\n</tool_call>", {}}},
+                 {"<tool_call>\n<function=nobody>\n<parameter=k>\n1\n</parameter>\n</function>\n</tool_call>",
+                  {"", "", {{"nobody", R"({"k": 1})"}}}},
+                 {"<tool_call>\n<function=no body>\n</function>\n</tool_call>",
+                  {"", "<tool_call>\n<function=no body>\n</function>\n</tool_call>", {}}},
                  {"<tool_call>{\"name\"", {"", "<tool_call>{\"name\"", {}}},
                  // Cut off in a string, before its end tag is whole, in another type, and broken between arguments.
                  {"<function=f>\n<parameter=s>\nhal", {"", "", {{"f", R"({"s": "hal"})"}}}},
@@ -194,7 +209,8 @@ TEST(OutputParser, Glm) {
                   {"R", "Ok", {{"f", R"({"s": "\n5 <b>", "n": 5})"}, {"g", "{}"}}}},
                  {"<tool_call>g<arg_key>k</arg_key><arg_value>true</arg_value></tool_call>",
                   {"", "", {{"g", R"({"k": true})"}}}},
-                 {"<tool_call>nobody\n</tool_call>", {"", "<tool_call>nobody\n</tool_call>", {}}},
+                 {"<tool_call>nobody\n</tool_call>", {"", "", {{"nobody", "{}"}}}},
+                 {"<tool_call>f(1)\n</tool_call>", {"", "<tool_call>f(1)\n</tool_call>", {}}},
                  {"<tool_call>f\n<arg_key>s</arg_key>\n", {"", "", {{"f", "{}"}}}},
                  {"<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>a</arg_val", {"", "", {{"f", R"({"s": "a"})"}}}},
              });
@@ -234,7 +250,7 @@ TEST(OutputParser, Gemma) {
            "}<|\"|>,n:2,o:{k:[1,true,None,<|\"|>x<|\"|>]}}"
            "<tool_call|><|tool_call>call:g{}<tool_call|>",
            {"R", "", {{"f", R"({"s": "a \"b\" \\ }", "n": 2, "o": {"k": [1, true, null, "x"]}})"}, {"g", "{}"}}}},
-          {"<|tool_call>call:nobody{}<tool_call|>", {"", "<|tool_call>call:nobody{}<tool_call|>", {}}},
+          {"<|tool_call>call:nobody{}<tool_call|>", {"", "", {{"nobody", "{}"}}}},
           {"<|tool_call>call:f{s:<|\"|>cut<|", {"", "", {{"f", R"({"s": "cut"})"}}}},
           {"<|tool_call>call:f{o:{a:[1,{b:2", {"", "", {{"f", R"({"o": {"a": [1, {"b": null}]}})"}}}},
           {"<|tool_call>call:f{n=2}", {"", "=2}", {{"f", R"({"n": null})"}}}},
@@ -250,8 +266,7 @@ TEST(OutputParser, Lfm2) {
             "Let me see.",
             {{"f", R"({"s": "it's \"x\"", "n": -2, "o": {"a": [1, null, true], "b": {}}})"}, {"g", "{}"}}}},
           {R"(<|tool_call_start|>[{"name": "g", "arguments": {}}]<|tool_call_end|>)", {"", "", {{"g", "{}"}}}},
-          {"<|tool_call_start|>[nobody()]<|tool_call_end|>",
-           {"", "<|tool_call_start|>[nobody()]<|tool_call_end|>", {}}},
+          {"<|tool_call_start|>[nobody()]<|tool_call_end|>", {"", "", {{"nobody", "{}"}}}},
           {"<|tool_call_start|>[f(s=\"cut \\", {"", "", {{"f", R"({"s": "cut "})"}}}},
       });
 }
@@ -270,8 +285,10 @@ TEST(OutputParser, GptOss) {
           {"<|channel|>commentary<|message|>First I look.<|end|><|start|>assistant to=functions.f<|channel|>commentary"
            "<|message|>{}<|call|><|start|>assistant to=functions.g<|channel|>commentary<|message|>{}<|call|>",
            {"", "First I look.", {{"f", "{}"}, {"g", "{}"}}}},
-          {"<|channel|>commentary to=functions.nobody<|message|>{}<|call|>",
-           {"", "<|channel|>commentary to=functions.nobody<|message|>{}", {}}},
+          {"<|channel|>commentary to=functions.nobody<|message|>{}<|call|>", {"", "", {{"nobody", "{}"}}}},
+          {"<|channel|>commentary to=python<|message|>f(1)<|call|>",
+           {"", "<|channel|>commentary to=python<|message|>f(1)", {}}},
+          {"<|channel|>analysis to=python<|message|>{}<|end|>", {"{}", "", {}}},
           {"<|channel|>analysis<|message|>cut off", {"cut off", "", {}}},
           {"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>fin", {"Hm.", "", {}}},
           {"<|channel|>commentary to=functions.f<|message|>{\"s\": \"x", {"", "", {{"f", "{\"s\": \"x\"}"}}}},

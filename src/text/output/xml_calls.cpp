@@ -87,12 +87,14 @@ XmlCalls::Stop XmlCalls::read_name() {
   size_t n_bytes = 0;
   const Match found = window_.find_any(form_.name_ends, n_bytes);
   if (found != Match::kYes) return found == Match::kOpen ? Progress::kNeedMore : Progress::kReject;
-  const std::string name(window_.rest().substr(0, n_bytes));
+  std::string name(window_.rest().substr(0, n_bytes));
+  name.erase(name.find_last_not_of(" \t\r") + 1);
   window_.take(n_bytes + (form_.takes_name_end ? 1 : 0));
-  const ToolSpec* tool = emitter_.find_tool(name.substr(0, name.find_last_not_of(" \t\r") + 1));
-  if (!tool || !begin_call(tool->name)) return Progress::kReject;
+  if (!begin_call(name)) return Progress::kReject;
   emitter_.arguments("{");
-  parameters_ = &tool->parameters;
+  static const nlohmann::ordered_json kNoSchema = nlohmann::ordered_json::object();
+  const ToolSpec* tool = emitter_.find_tool(name);
+  parameters_ = tool == nullptr ? &kNoSchema : &tool->parameters;
   is_first_ = true;
   state_ = State::kNext;
   return std::nullopt;

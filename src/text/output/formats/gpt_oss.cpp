@@ -55,7 +55,8 @@ class Harmony final : public CallReader {
     const std::string_view channel = word_after(header, kChannel);
     const std::string_view recipient = word_after(header, "to=");
     name_ = recipient.starts_with("functions.") ? recipient.substr(10) : recipient;
-    if (emitter_.find_tool(name_)) {
+    // A recipient in the analysis may be a tool of the model's own, whose calls are no JSON.
+    if (emitter_.find_tool(name_) != nullptr || (channel != "analysis" && emitter_.may_call(name_))) {
       in_arguments_ = true;
       reader_ = {};
       return read_arguments();

@@ -1,0 +1,124 @@
+"""How a model is loaded: the options, and the call that does it."""
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from typing import Any, List, Mapping, Optional, Sequence, TypedDict, Union
+
+from . import _library as c
+from ._errors import InvalidArgumentError, last_error
+from ._options import check_names, text_bytes
+from ._progress import Progress, ProgressBar, progress_of
+
+Path = Union[str, "os.PathLike[str]"]
+
+_TEXT_OPTIONS = ("backend", "kv_type", "isa", "split", "choose")
+_PATH_OPTIONS = ("draft_path", "layer_dir")
+# Options of the package, which the library does not have.
+_OWN_OPTIONS = ("max_queue", "progress")
+_DEFAULT_MAX_SEQS = 16
+# Whole contexts that the cache holds by default, as those of `realizar serve`.
+_DEFAULT_CONTEXTS = 4
+
+
+class LoadOptions(TypedDict, total=False):
+    """What Model and Model.load take by keyword.
+
+    backend: "auto", "cpu", "cuda" or "reference". n_ctx: positions of the context; the model's own, at most 8192, where
+    left out. n_threads: all cores where left out. max_seqs: requests that run together, 16 where left out; max_queue:
+    that may wait besides, 256. loras: adapters that requests may choose with the option lora, each
+    "[NAME=]PATH[:SCALE]", a GGUF file or a folder of PEFT. progress: True draws a bar on standard error; a function is
+    called with bytes done and bytes in all, and ends the loading with CancelledError where it gives False. The others
+    are the fields of rz_load_options in realizar.h.
+    """
+
+    backend: Optional[str]
+    n_ctx: Optional[int]
+    n_threads: Optional[int]
+    max_seqs: int
+    max_queue: int
+    kv_type: Optional[str]
+    kv_tokens: Optional[int]
+    n_contexts: Optional[int]
+    max_batch_tokens: Optional[int]
+    max_prefill_tokens: Optional[int]
+    isa: Optional[str]
+    devices: Optional[Sequence[int]]
+    split: Optional[str]
+    n_gpu_layers: Optional[int]
+    gpu_memory_mb: Optional[int]
+    host_memory_mb: Optional[int]
+    host_cache_mb: Optional[int]
+    layer_dir: Optional[Path]
+    draft_path: Optional[Path]
+    n_draft: Optional[int]
+    no_guesses: bool
+    n_kept_states: Optional[int]
+    loras: Optional[Sequence[Path]]
+    global_priority: bool
+    warm_up: bool
+    check: bool
+    progress: Union[bool, Progress]
+
+
+def load_model(path: Path, options: Mapping[str, Any]) -> int:
+    """An rz_model. Raises TypeError for an unknown option, and what derives from RealizarError."""
+    check_names(options, LoadOptions)
+    teller = progress_of(options.get("progress", False), pathlib.Path(path).name)
+    model = 0
+    try:
+        model = _load(path, _c_options(options), teller)
+    finally:
+        if isinstance(teller, ProgressBar):
+            teller.end(is_loaded=model != 0)
+    return model
+
+
+def _load(path: Path, options: c.rz_load_options, progress: Optional[Progress]) -> int:
+    raised: List[BaseException] = []
+
+    # Without a progress to tell, this still lets Ctrl-C end the loading.
+    def on_progress(done_bytes: int, total_bytes: int, _user: Any) -> int:
+        try:
+            return 0 if progress is not None and progress(done_bytes, total_bytes) is False else 1
+        except BaseException as error:
+            raised.append(error)
+            return 0
+
+    options.on_progress = c.ProgressCallback(on_progress)
+    model = c.lib.rz_load(os.fsencode(path), ctypes.byref(options))
+    if raised:
+        c.lib.rz_free(model)
+        raise raised[0]
+    if not model:
+        raise last_error()
+    return int(model)
+
+
+def _c_options(options: Mapping[str, Any]) -> c.rz_load_options:
+    to = c.new_struct(c.rz_load_options)
+    to.max_seqs = _DEFAULT_MAX_SEQS
+    for name, value in options.items():
+        if value is None or name in _OWN_OPTIONS:
+            continue
+        if name == "devices":
+            to.devices, to.n_devices = (ctypes.c_uint32 * len(value))(*value), len(value)
+        elif name == "loras":
+            texts = [os.fsencode(lora) for lora in value]
+            to.loras, to.n_loras = (ctypes.c_char_p * max(1, len(texts)))(*texts), len(texts)
+        elif name in _TEXT_OPTIONS:
+            setattr(to, name, text_bytes(value, name))
+        elif name in _PATH_OPTIONS:
+            setattr(to, name, os.fsencode(value))
+        else:
+            _set_number(to, name, int(value))
+    if options.get("n_contexts") is None:
+        to.n_contexts = min(_DEFAULT_CONTEXTS, to.max_seqs)
+    return to
+
+
+def _set_number(to: c.rz_load_options, name: str, value: int) -> None:
+    setattr(to, name, value)
+    if getattr(to, name) != value:  # ctypes cuts what is too large
+        raise InvalidArgumentError(f"{name}: {value} is out of range")
