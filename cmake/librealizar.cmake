@@ -1,9 +1,12 @@
-# librealizar: all rooms in one shared library that exports the public API alone, and what `cmake --install` puts where.
+# librealizar: all rooms up to api in one shared library, and what `cmake --install` puts where. Programs that link it see
+# the public API; bin/realizar, which is of the same build always, uses the rooms themselves, under a version of their own.
 # The tree is relocatable: bin/realizar, lib/librealizar.so, include/realizar/, share/realizar/models/.
 
 add_library(librealizar SHARED $<TARGET_OBJECTS:rz_api>)
 target_link_libraries(librealizar PRIVATE rz_api)
-target_link_options(librealizar PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/librealizar.map)
+# What the library calls of itself is bound when it is linked, as if only the API were exported.
+target_link_options(librealizar PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/librealizar.map -Wl,-Bsymbolic)
+set_target_properties(librealizar PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/librealizar.map)
 set_target_properties(librealizar PROPERTIES OUTPUT_NAME realizar VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME realizar
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
@@ -16,7 +19,7 @@ add_library(realizar::realizar ALIAS librealizar)
 # what these need in turn.
 target_link_options(realizar PRIVATE -Wl,--disable-new-dtags)
 target_link_options(librealizar PRIVATE -Wl,--disable-new-dtags)
-set_target_properties(realizar PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/realizar")
+set_target_properties(realizar PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/realizar")
 set_target_properties(librealizar PROPERTIES INSTALL_RPATH "$ORIGIN/realizar")
 # Else CMake keeps room for it by colons, each of which stands for the current folder.
 set_target_properties(realizar librealizar PROPERTIES BUILD_WITH_INSTALL_RPATH ON)

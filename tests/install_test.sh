@@ -33,6 +33,12 @@ for file in "$prefix/bin/realizar" "$prefix/lib/librealizar.so"; do
   ! grep -qF "$root/" "$file" || fail "$file holds the path of its source, $root"
 done
 
+# The library has what the program uses, so that neither carries the other's code.
+strong_symbols() { nm "$@" | awk '$2 ~ /^[TDBR]$/ { sub(/@.*/, "", $3); print $3 }' | sort -u; }
+twice=$(comm -12 <(strong_symbols --defined-only "$prefix/bin/realizar" | grep '^_ZN8realizar') \
+  <(strong_symbols -D --defined-only "$prefix/lib/librealizar.so"))
+[[ -z $twice ]] || fail "program and library both have $(head -3 <<< "$twice")"
+
 # code LANGUAGE HEADING: the first block of that language below a heading of docs/library.md.
 code() {
   awk -v language="$1" -v heading="## $2" '

@@ -142,7 +142,10 @@ class Dockerfile(unittest.TestCase):
     @unittest.skipUnless(shutil.which("dpkg-query"), "this is not Debian")
     def test_every_shared_library_has_its_package(self):
         listed = set(re.search(r"--no-install-recommends(.*?)&&", self.text, re.DOTALL)[1].replace("\\", " ").split())
+        self.assertIn("librealizar.so*", self.text)
         for library in re.findall(r"=> (/\S+)", output_of("ldd", REALIZAR)):
+            if "/librealizar.so" in library:
+                continue
             # /lib is /usr/lib, and dpkg knows a file by one of the two names.
             owners = output_of("dpkg-query", "-S", f"*{library.removeprefix('/usr')}").splitlines()
             packages = {line.split(":")[0] for line in owners if line.split(" ")[1] in (library, "/usr" + library)}
