@@ -2,6 +2,7 @@
 // architecture and on every backend; and requests with several adapters in one batch give the tokens that each gives
 // alone.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,10 +27,7 @@ constexpr AdapterRoom kRoom{.n_places = 2, .max_rank = 8};
 class Folder {
  public:
   Folder() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = std::string(test->test_suite_name()) + "." + test->name();
-    std::ranges::replace(name, '/', '.');
-    path_ = fs::path(testing::TempDir()) / name;
+    path_ = fs::path(testing::TempDir()) / ("adapters_test." + std::to_string(::getpid()));
     fs::remove_all(path_);
     fs::create_directories(path_);
   }

@@ -69,10 +69,12 @@ TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   request.max_tokens = 120;
   request.ignore_eos = request.logprobs = true;
   request.n_logprobs = 3;
-  std::atomic<uint32_t> n_told{0};
+  // The engine waits for its reader, so that the end of the request lies after what is counted.
+  std::atomic<uint32_t> n_told{0}, n_taken{0};
   engine::EngineThread thread(*(*loaded)->engine, 4, [&] {
-    n_told.fetch_add(1, std::memory_order_release);
+    const uint32_t n = n_told.fetch_add(1, std::memory_order_release) + 1;
     n_told.notify_one();
+    for (uint32_t taken = n_taken; taken < n; taken = n_taken) n_taken.wait(taken);
   });
   const auto stream = std::make_shared<engine::TokenStream>(std::move(request));
   ASSERT_TRUE(thread.submit(stream).ok());
@@ -86,7 +88,11 @@ TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
         if (token->index == 110) at_110 = test::n_allocations();
       }
     }
+    n_taken = n_seen;
+    n_taken.notify_one();
   }
+  n_taken = UINT32_MAX;
+  n_taken.notify_one();
   EXPECT_GT(at_10, 0);
   EXPECT_EQ(at_110, at_10);
 }

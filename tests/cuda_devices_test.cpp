@@ -1,5 +1,6 @@
 // A model on several devices gives the bits that it gives on one, wherever its layers lie; and which devices are taken.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -232,7 +233,7 @@ TEST_P(CudaDevices, StatesThatOneHasSavedServeSeveral) {
   const ModelFile file = small_model_of(kMamba2);
   const engine::EngineOptions options{.n_ctx = 64, .block_tokens = 16};
   const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
-  const std::string path = testing::TempDir() + "cuda_devices_test." + GetParam().name + ".states";
+  const std::string path = testing::TempDir() + "cuda_devices_test.states." + std::to_string(::getpid());
   EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
   const auto first = one->generate(request, {}).value();
   ASSERT_TRUE(one->save_cache(path, 1, 1 << 20).ok());
@@ -247,7 +248,7 @@ TEST_P(CudaDevices, APrefixThatOneHasSavedServesSeveral) {
   const ModelFile file = model_of(kLlama);
   const engine::EngineOptions options{.n_ctx = 64, .block_tokens = 16};
   const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
-  const std::string path = testing::TempDir() + "cuda_devices_test." + GetParam().name + ".prefixes";
+  const std::string path = testing::TempDir() + "cuda_devices_test.prefixes." + std::to_string(::getpid());
   EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
   const auto first = one->generate(request, {}).value();
   ASSERT_TRUE(one->save_cache(path, 1, 1 << 20).ok());

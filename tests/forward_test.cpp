@@ -252,7 +252,8 @@ std::string content_of(const std::filesystem::path& path) {
 void expect_printed(const std::string& name, const std::string& actual) {
   const auto path = std::filesystem::path(RZ_SOURCE_DIR) / "tests/data/programs" / (name + ".txt");
   if (content_of(path) == actual) return;
-  const auto where = std::filesystem::path(testing::TempDir()) / (name + ".program.txt");
+  const auto where =
+      std::filesystem::path(testing::TempDir()) / (name + ".program." + std::to_string(::getpid()) + ".txt");
   std::ofstream(where) << actual;
   ADD_FAILURE() << "the forward pass of " << name << " is not that of " << path << ": see " << where << '\n' << actual;
 }

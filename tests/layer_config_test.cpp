@@ -1,5 +1,6 @@
 // What layers have of their own, as files say it: windows, rotations, scales, in GGUF's keys and in config.json's.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -96,8 +97,7 @@ TEST(LayerConfig, PoolingIsAsTheFileSays) {
 // its config.
 Result<ModelConfig> config_of(const json& config,
                               const std::vector<std::string>& names = {"model.embed_tokens.weight"}) {
-  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  const fs::path folder = fs::path(testing::TempDir()) / (std::string("realizar_hf_config_") + test->name());
+  const fs::path folder = fs::path(testing::TempDir()) / ("realizar_hf_config." + std::to_string(::getpid()));
   fs::create_directories(folder);
   std::ofstream(folder / "config.json") << config.dump();
   test::SafetensorsWriter weights;

@@ -29,14 +29,11 @@ get() {
 }
 
 serves() {
-  local port line n
+  local port line
   coproc SERVER { exec "$1" serve --port 0 2> /tmp/server.log; }
   read -r line <&"${SERVER[0]}" || fail "the server ended: $(cat /tmp/server.log)"
   port=$(sed -n 's/.*127\.0\.0\.1:\([0-9]*\).*/\1/p' <<< "$line")
-  for ((n = 0; n < 300; ++n)); do
-    [[ $(get "$port" /readyz) != *" 200 "* ]] || break
-    sleep 0.1
-  done
+  until [[ $(get "$port" /readyz) == *" 200 "* ]]; do kill -0 "$SERVER_PID" || fail "the server ended"; done
   [[ $(get "$port" /) == *" 200 "* ]] || fail "the server has no chat page"
   kill "$SERVER_PID"
   wait "$SERVER_PID" || fail "the server did not end well"

@@ -1,6 +1,7 @@
 #include "base/memory_nodes.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -32,8 +33,7 @@ class MemoryNodes : public testing::Test {
     fs::create_directories(folder_ / name);
     std::ofstream(folder_ / name / "cpulist") << cpus << '\n';
   }
-  // Tests run side by side.
-  fs::path folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  fs::path folder_ = fs::path(testing::TempDir()) / ("memory_nodes." + std::to_string(::getpid()));
 };
 
 TEST_F(MemoryNodes, AreThoseWithUsableProcessorsInOrder) {

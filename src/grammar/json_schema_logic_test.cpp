@@ -2,7 +2,7 @@
 // with Python's jsonschema.
 #include "grammar/json_schema.h"
 
-#include <chrono>
+#include <ctime>
 
 #include "grammar/test_support.h"
 
@@ -270,11 +270,11 @@ TEST(JsonSchemaLogic, StopsHostileSchemas) {
   hostile.push_back(doubled + R"(, "a40": {"type": "null"}}})");
   for (const std::string& schema : hostile) {
     for (const bool relaxed : {false, true}) {
-      const auto begin = std::chrono::steady_clock::now();
+      const std::clock_t begin = std::clock();  // of this process, whatever runs beside it
       const auto grammar = Grammar::from_json_schema(schema, {}, {.relaxed = relaxed});
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+      const auto elapsed_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
       EXPECT_TRUE(relaxed || !grammar.ok() || schema == hostile.back()) << schema.substr(0, 200);
-      EXPECT_LT(elapsed.count(), 60) << schema.substr(0, 200);
+      EXPECT_LT(elapsed_s, 60) << schema.substr(0, 200);
       if (!grammar.ok()) {
         EXPECT_NE(grammar.error().code, ErrorCode::kInternal) << schema.substr(0, 200);
       }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -63,10 +64,8 @@ struct TinyModel {
   }
 
   Result<ModelFile> open() const {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = std::string(test->test_suite_name()) + "." + test->name() + ".gguf";
-    std::replace(name.begin(), name.end(), '/', '.');
-    const auto path = std::filesystem::path(testing::TempDir()) / name;
+    const auto path =
+        std::filesystem::path(testing::TempDir()) / ("tiny_model." + std::to_string(::getpid()) + ".gguf");
     RZ_CHECK_OK(writer().write(path));
     auto file = ModelFile::open(path);
     std::filesystem::remove(path);  // the map keeps it
