@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write(const fs::path& path, const std::string& text) {
+void write_text(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
 }
@@ -36,7 +36,7 @@ class StoreTest : public testing::Test {
   // A whole file of the store.
   StoredFile blob(FileRole role, const std::string& name, const std::string& text) const {
     const std::string sha256 = sha256_text(text);
-    write(store_.blob_path(sha256), text);
+    write_text(store_.blob_path(sha256), text);
     return {role, name, sha256, text.size()};
   }
   void put(const std::string& name, std::vector<StoredFile> files) const {
@@ -108,7 +108,7 @@ TEST_F(StoreTest, SaysThatAFileIsGone) {
 
 TEST_F(StoreTest, LeavesOutADamagedManifestAndKeepsItsFiles) {
   put("a", {blob(FileRole::kModel, "m.gguf", "text")});
-  write(root_ / "manifests/local/_/broken/latest.json", "{");
+  write_text(root_ / "manifests/local/_/broken/latest.json", "{");
   std::vector<std::string> notes;
   EXPECT_EQ(store_.list(notes).size(), 1u);
   EXPECT_EQ(notes.size(), 1u);
@@ -121,7 +121,7 @@ TEST_F(StoreTest, LeavesOutADamagedManifestAndKeepsItsFiles) {
 TEST_F(StoreTest, PrunesWhatNothingNames) {
   put("a", {blob(FileRole::kModel, "m.gguf", "text")});
   blob(FileRole::kModel, "other.gguf", "unused");
-  write(store_.partial_folder() / "sha256-x", "part");
+  write_text(store_.partial_folder() / "sha256-x", "part");
   const auto removed = store_.prune();
   ASSERT_TRUE(removed.ok());
   EXPECT_GE(removed->n_bytes, 6u);
@@ -215,7 +215,7 @@ TEST_F(PartialFileTest, BelievesNoJournalThatCannotBe) {
   }
   std::string journal = content_of(store_.partial_folder() / "key.journal");
   journal[128 + 7] = 1;  // the highest byte of the first piece's count
-  write(store_.partial_folder() / "key.journal", journal);
+  write_text(store_.partial_folder() / "key.journal", journal);
   auto file = open();
   ASSERT_TRUE(file->begin(kLength, "etag").ok());
   EXPECT_EQ(file->n_done(), 0u);
@@ -257,19 +257,19 @@ class CachesTest : public StoreTest {
  protected:
   void add_to_hugging_face(const std::string& repo, const std::string& file, const std::string& text) const {
     const fs::path folder = root_ / "hf" / ("models--" + repo);
-    write(folder / "blobs" / sha256_text(text), text);
-    write(folder / "refs/main", kCommit);
+    write_text(folder / "blobs" / sha256_text(text), text);
+    write_text(folder / "refs/main", kCommit);
     const fs::path link = folder / "snapshots" / kCommit / file;
     fs::create_directories(link.parent_path());
     fs::create_symlink(folder / "blobs" / sha256_text(text), link);
   }
   void add_to_ollama(const std::string& path, const std::string& model, const std::string& text) const {
     const auto layer = [&](const std::string& type, const std::string& bytes) {
-      write(root_ / "ollama/blobs" / ("sha256-" + sha256_text(bytes)), bytes);
+      write_text(root_ / "ollama/blobs" / ("sha256-" + sha256_text(bytes)), bytes);
       return R"({"mediaType":"application/vnd.ollama.image.)" + type + R"(","digest":"sha256:)" + sha256_text(bytes) +
              R"(","size":)" + std::to_string(bytes.size()) + "}";
     };
-    write(root_ / "ollama/manifests/registry.ollama.ai" / path,
+    write_text(root_ / "ollama/manifests/registry.ollama.ai" / path,
           R"({"schemaVersion":2,"layers":[)" + layer("model", model) + "," + layer("template", text) + "]}");
   }
   static constexpr const char* kCommit = "0123456789012345678901234567890123456789";
@@ -298,10 +298,10 @@ TEST_F(CachesTest, OfLlamaCppHaveFlatNames) {
   for (const char* file : {"maker_big-00001-of-00002.gguf", "maker_big-00002-of-00002.gguf", "maker_r_x.gguf",
                            "maker_r_s_y.gguf", "org_some-gguf_sub_z.gguf", "org_some-gguf_mmproj-z.gguf",
                            "half-00001-of-00002.gguf", "alone.gguf", ".gguf", "notes.txt"}) {
-    write(root_ / "llama" / file, "GGUF");
+    write_text(root_ / "llama" / file, "GGUF");
   }
   for (const char* file : {"manifest=maker=r=latest.json", "manifest=maker=r_s=Q8_0.json", "manifest=broken.json"}) {
-    write(root_ / "llama" / file, "{}");
+    write_text(root_ / "llama" / file, "{}");
   }
   const Library library(store_, {"", {}, {}, root_ / "llama"});
   std::vector<std::string> notes, names;
@@ -316,7 +316,7 @@ TEST_F(CachesTest, OfLlamaCppHaveFlatNames) {
 }
 
 TEST_F(CachesTest, AreBesideTheBundledModelWhoseNameTheStoreMayTake) {
-  write(root_ / "tiny.gguf", "GGUF bundled");
+  write_text(root_ / "tiny.gguf", "GGUF bundled");
   add_to_ollama("library/realizar-tiny/latest", "GGUF ollama", "");
   const Library library(store_, {"", {root_ / "ollama"}}, root_ / "tiny.gguf");
   const ModelName name = *parse_name(kBundledModel);
@@ -340,7 +340,7 @@ TEST_F(CachesTest, AreNotUsedWhereAFileIsNotWhole) {
   fs::remove(root_ / "hf/models--o--r/blobs" / sha256_text("GGUF 2"));
   EXPECT_FALSE(library().find(*parse_name("hf:o/r")).ok());
   add_to_ollama("library/llama9/1b", "GGUF ollama", "t");
-  write(root_ / "ollama/blobs" / ("sha256-" + sha256_text("GGUF ollama")), "GGUF oll");
+  write_text(root_ / "ollama/blobs" / ("sha256-" + sha256_text("GGUF ollama")), "GGUF oll");
   EXPECT_FALSE(library().find(*parse_name("ollama:llama9:1b")).ok());
 }
 
