@@ -468,7 +468,7 @@ class Numbers(Case):
             data = pathlib.Path(kv).read_bytes()
             self.assertIn(b"'shape': (2, 5, 5, 2, 64)", data[:128])
             self.assertEqual(len(data), 128 + 4 * 2 * 5 * 5 * 2 * 64)
-            for name, naming in [("deepseek2-lite", "keep latent rows"), ("mamba2", "no layer of this model keeps keys")]:
+            for name, naming in [("mistral4", "keep latent rows"), ("mamba", "no layer of this model keeps keys")]:
                 model = ROOT / f"tests/data/conformance/{name}.gguf"
                 self.fails(1, "logits", model, "--tokens", tokens, "--out", out, "--kv", kv, naming=naming)
             self.fails(1, "logits", MODEL, "--tokens", tokens, "--out", "/no/such/folder/x.npy", naming="cannot write")

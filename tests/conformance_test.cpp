@@ -1,6 +1,7 @@
 // Tiny models of every architecture and type against reference logits that llama.cpp computed in F32: 48 ids, the last
 // 16 rows; 40 ids as a prompt and 8 one at a time, and all 48 as one prompt.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -8,9 +9,13 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
+#include "model/config_reader.h"
 #include "support/all_devices.h"
 #include "support/made_model.h"
+#include "support/model_kinds.h"
 #include "support/npy.h"
 #include "support/step_driver.h"
 #include "support/test_data.h"
@@ -32,23 +37,42 @@ void PrintTo(const Case& model, std::ostream* out) {
 
 constexpr const char* kNoModels = "no_models";
 
-void add_cases(const fs::path& folder, std::vector<Case>& list) {
+nlohmann::json models_of(const fs::path& folder) {
   std::ifstream in(folder / "manifest.json");
   const auto manifest = nlohmann::json::parse(in, nullptr, false);
-  if (manifest.is_discarded()) return;
-  for (const auto& model : manifest["models"]) {
-    const std::string name = model["name"];
-    const bool is_here = fs::exists(folder / (name + ".gguf")) || fs::exists(folder / name) || model.contains("made");
-    const bool is_known = std::ranges::any_of(list, [&](const Case& known) { return known.name == name; });
-    if (is_here && !is_known) list.push_back({name, model["tolerance"], folder});
-  }
+  return manifest.is_discarded() ? nlohmann::json::array() : manifest["models"];
 }
 
-// Those that come with the source, and others of the large data.
+// Some models of the source's manifest are files of the large data, which a clone may lack.
+bool is_large_data(const nlohmann::json& model) {
+  return model.contains("large_data");
+}
+
+fs::path large_data_of(const nlohmann::json& model) {
+  return test::shared_file(model["large_data"]);
+}
+
+bool is_here(const fs::path& folder, const std::string& name) {
+  return fs::exists(folder / (name + ".gguf")) || fs::exists(folder / name);
+}
+
+// The models that come with the source, and those of the large data that are there.
 std::vector<Case> cases() {
   std::vector<Case> list;
-  add_cases(test::source_file("tests/data/conformance"), list);
-  add_cases(test::shared_file("conformance"), list);
+  const fs::path source = test::source_file("tests/data/conformance");
+  for (const auto& model : models_of(source)) {
+    const std::string name = model["name"];
+    const fs::path folder = is_large_data(model) ? large_data_of(model) : source;
+    if (!is_large_data(model) || is_here(folder, name)) list.push_back({name, model["tolerance"], folder});
+  }
+  for (const char* large : {"conformance", "conformance-families"}) {
+    const fs::path folder = test::shared_file(large);
+    for (const auto& model : models_of(folder)) {
+      const std::string name = model["name"];
+      const bool is_known = std::ranges::any_of(list, [&](const Case& known) { return known.name == name; });
+      if (is_here(folder, name) && !is_known) list.push_back({name, model["tolerance"], folder});
+    }
+  }
   // A case that fails and says so, in every suite.
   return list.empty() ? std::vector<Case>{{kNoModels, 0}} : list;
 }
@@ -104,15 +128,28 @@ TEST_P(Conformance, LogitsAgreeWithTheReference) {
   std::printf("%-16s %-10s %.2e of %.1e\n", model.name.c_str(), device.name, worst, model.tolerance);
 }
 
+// Sets a variable of the environment for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
 // A copy of the program finds its data elsewhere than where it was built, and says where it looked.
 TEST(TestData, IsWhereTheVariableSays) {
   ASSERT_TRUE(fs::exists(test::source_file("tests/data/conformance/manifest.json")));
-  setenv("REALIZAR_TEST_DATA", "/nowhere", 1);
+  const Variable data("REALIZAR_TEST_DATA", "/nowhere"), shared("REALIZAR_TEST_SHARED", "/nowhere");
   EXPECT_EQ(test::source_file("tests/data"), "/nowhere/tests/data");
-  setenv("REALIZAR_TEST_SHARED", "/nowhere", 1);
   const std::vector<Case> without_models = cases();
-  unsetenv("REALIZAR_TEST_DATA");
-  unsetenv("REALIZAR_TEST_SHARED");
   ASSERT_EQ(without_models.size(), 1u);
   EXPECT_EQ(without_models.front().name, kNoModels);
 }
@@ -142,18 +179,101 @@ TEST_P(Arithmetics, OfOneNameGiveTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Arithmetics, testing::ValuesIn(cases()), [](const auto& test) {
-  std::string name = test.param.name;
-  std::replace(name.begin(), name.end(), '-', '_');
+std::vector<std::string> names_of_large_data() {
+  std::vector<std::string> names;
+  for (const auto& model : models_of(test::source_file("tests/data/conformance"))) {
+    if (is_large_data(model)) names.push_back(model["name"]);
+  }
+  return names;
+}
+
+std::set<std::string> kinds_of(const fs::path& folder, const std::string& name) {
+  const auto file = test::open_conformance(folder, name);
+  if (!file.ok()) ADD_FAILURE() << file.error().message;
+  const auto config = file.ok() ? read_config(*file, {.n_ctx = 64}) : file.error();
+  if (!config.ok()) ADD_FAILURE() << name << ": " << config.error().message;
+  return config.ok() ? test::kinds_of(*config, *file) : std::set<std::string>();
+}
+
+class LargeData : public testing::TestWithParam<std::string> {
+ protected:
+  // The kinds of layers that a clone without the large data has, computed once.
+  static const std::set<std::string>& kinds_of_a_clone() {
+    static const std::set<std::string> kinds = [] {
+      std::set<std::string> all;
+      const fs::path source = test::source_file("tests/data/conformance");
+      for (const auto& model : models_of(source)) {
+        if (!is_large_data(model)) all.merge(kinds_of(source, model["name"]));
+      }
+      return all;
+    }();
+    return kinds;
+  }
+};
+
+// So that who has no large data tests all kinds of layers too.
+TEST_P(LargeData, HasNoKindOfLayerThatACloneLacks) {
+  const auto models = models_of(test::source_file("tests/data/conformance"));
+  const auto model = std::ranges::find_if(models, [](const auto& entry) { return entry["name"] == GetParam(); });
+  const fs::path folder = large_data_of(*model);
+  if (!is_here(folder, GetParam())) GTEST_SKIP() << folder / GetParam() << " is not there";
+  for (const std::string& kind : kinds_of(folder, GetParam())) {
+    EXPECT_TRUE(kinds_of_a_clone().contains(kind)) << kind;
+  }
+}
+
+std::string test_name(std::string name) {
+  std::ranges::replace(name, '-', '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LargeData, testing::ValuesIn(names_of_large_data()),
+                         [](const auto& test) { return test_name(test.param); });
+
+// Those without logits of their own among them.
+TEST(MadeModels, AreWhatTheirLogitsWereComputedFor) {
+  const fs::path source = test::source_file("tests/data/conformance");
+  const std::vector<std::string> names = test::made_names(source);
+  EXPECT_GT(names.size(), 50u);
+  for (const std::string& name : names) {
+    const auto file = test::open_conformance(source, name);
+    EXPECT_TRUE(file.ok()) << file.error().message;
+  }
+}
+
+// A change of what makes models, which logits would only show as a difference without a reason.
+TEST(MadeModels, OnesThatDifferFromTheirHashesAreRefused) {
+  const fs::path folder = fs::path(testing::TempDir()) / ("realizar_hashes_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const auto message_with = [&](const nlohmann::json& hash) {
+    nlohmann::json model = {{"name", "small"}, {"made", "olmo2 d_model=32 n_vocab=64"}};
+    if (!hash.is_null()) model["hash"] = hash;
+    std::ofstream(folder / "manifest.json") << nlohmann::json{{"models", {model}}};
+    const auto file = test::open_conformance(folder, "small");
+    return file.ok() ? std::string() : file.error().message;
+  };
+  const std::string without = message_with(nullptr);
+  EXPECT_NE(without.find("small: the manifest has no hash of it"), std::string::npos) << without;
+  const auto right = nlohmann::json::parse("{" + without.substr(without.find("\"hash\"")) + "}")["hash"];
+  EXPECT_EQ(message_with(right), "");
+  for (const auto& [part, what] : {std::pair("weights", "weights"), std::pair("head", "metadata")}) {
+    nlohmann::json wrong = right;
+    wrong[part] = "0123456789abcdef";
+    EXPECT_NE(message_with(wrong).find(std::string("small: its ") + what), std::string::npos) << message_with(wrong);
+    EXPECT_NE(message_with(wrong).find("expected the hash 0123456789abcdef, actual " + right[part].get<std::string>()),
+              std::string::npos)
+        << message_with(wrong);
+  }
+  fs::remove_all(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Arithmetics, testing::ValuesIn(cases()),
+                         [](const auto& test) { return test_name(test.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Models, Conformance,
                          testing::Combine(testing::ValuesIn(cases()), testing::ValuesIn(test::kDevices)),
                          [](const auto& test) {
-                           std::string name = std::get<0>(test.param).name + "_" + std::get<1>(test.param).name;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return test_name(std::get<0>(test.param).name + "_" + std::get<1>(test.param).name);
                          });
 
 }  // namespace

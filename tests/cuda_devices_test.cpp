@@ -8,6 +8,7 @@
 #include "server/metrics.h"
 #include "support/cuda_test.h"
 #include "support/engine_rig.h"
+#include "support/made_model.h"
 #include "support/test_data.h"
 #include "support/thread_orders.h"
 #include "support/tiny_model.h"
@@ -133,8 +134,8 @@ TEST_P(CudaDevices, StreamsHaveTheSameBitsWhereverTheirLayersLie) {
 
 // Blocks' parts are of different widths, and the last layers attend to what earlier ones keep, maybe elsewhere.
 TEST_P(CudaDevices, LayersOfDifferentWidthsHaveTheSameBitsWhereverTheyLie) {
-  const auto file = ModelFile::open(source_file("tests/data/conformance/gemma4-e2b.gguf"));
-  ASSERT_TRUE(file.ok());
+  const auto file = open_conformance(source_file("tests/data/conformance"), "gemma4-e2b");
+  ASSERT_TRUE(file.ok()) << file.error().message;
   const auto alone = logits_on(GetParam(), *file, {1});
   for (const Places& places : {Places{3}, Places{2, 0}}) {
     EXPECT_EQ(logits_on(GetParam(), *file, places), alone) << places.n_devices << " devices";

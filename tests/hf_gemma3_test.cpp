@@ -11,6 +11,7 @@
 #include "model/arch/list.h"
 #include "model/config_reader.h"
 #include "model/fingerprint.h"
+#include "support/made_model.h"
 #include "support/reference_logits.h"
 #include "support/safetensors_writer.h"
 #include "support/test_data.h"
@@ -108,7 +109,7 @@ const json kBareForm = {{"rope_scaling", kLinear}};
 class HfGemma3 : public testing::Test {
  protected:
   void SetUp() override {
-    auto gguf = ModelFile::open(test::source_file("tests/data/conformance/gemma3.gguf"));
+    auto gguf = test::open_conformance(test::source_file("tests/data/conformance"), "gemma3");
     ASSERT_TRUE(gguf.ok()) << gguf.error().message;
     gguf_.emplace(std::move(*gguf));
     fs::create_directories(folder_);

@@ -2,9 +2,9 @@
 """Computes what a folder of Phi-3.5-MoE gives, from the formulas of its model in Hugging Face's transformers, in double
 precision: LayerNorms, LongRoPE with its two factors, a sliding window, and SparseMixer's choice of experts.
 
-usage: phimoe_oracle.py tests/data/conformance
-Reads phimoe.gguf (the weights) and phimoe.tokens.json, writes phimoe-folder.logits.npy: float32 [16, n_vocab], the
-logits of the last 16 of 48 tokens. tests/hf_families_test.cpp writes the folder with the settings below and compares.
+usage: phimoe_oracle.py FOLDER
+Reads phimoe.gguf (the weights, which `make_conformance FOLDER/phimoe.gguf` makes) and phimoe.tokens.json, writes
+phimoe-folder.logits.npy: float32 [16, n_vocab], the logits of the last 16 of 48 tokens. tests/hf_families_test.cpp writes the folder with the settings below and compares.
 """
 import json
 import math

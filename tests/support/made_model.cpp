@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
 
+#include "base/mapped_file.h"
+#include "base/try.h"
 #include "support/tiny_model.h"
 
 namespace realizar::test {
@@ -35,7 +42,7 @@ struct Wanted {
 };
 
 uint32_t* dimension(TinyDims& dims, const std::string& name) {
-  const std::pair<const char*, uint32_t*> kDims[] = {{"n_layers", &dims.n_layers},
+  const std::pair<const char*, uint32_t*> kList[] = {{"n_layers", &dims.n_layers},
                                                      {"d_model", &dims.d_model},
                                                      {"n_heads", &dims.n_heads},
                                                      {"n_kv_heads", &dims.n_kv_heads},
@@ -72,7 +79,7 @@ uint32_t* dimension(TinyDims& dims, const std::string& name) {
                                                      {"rate_rank", &dims.rate_rank},
                                                      {"v_rank", &dims.v_rank},
                                                      {"gate_rank", &dims.gate_rank}};
-  for (const auto& [known, value] : kDims) {
+  for (const auto& [known, value] : kList) {
     if (name == known) return value;
   }
   return nullptr;
@@ -89,6 +96,8 @@ void set(Wanted& wanted, const std::string& name, const std::string& value) {
     wanted.large_type = value == "BF16" ? TypeId::kBF16 : TypeId::kF32;
   } else if (name == "keys_as_values") {
     wanted.dims.has_keys_as_values = value == "1";
+  } else if (name == "plain_latents") {
+    wanted.dims.has_plain_latents = value == "1";
   } else if (name == "grows") {
     wanted.dims.grows = value == "1";
   } else if (name == "ffn_biases") {
@@ -185,17 +194,49 @@ GgufWriter writer_of(const ArchSpec& spec, const Wanted& wanted) {
   return writer;
 }
 
-// The manifest's words for a model; none where it is a file.
-std::vector<std::string> words_for(const fs::path& folder, const std::string& name) {
+nlohmann::json manifest_of(const fs::path& folder) {
   std::ifstream in(folder / "manifest.json");
-  const auto manifest = nlohmann::json::parse(in, nullptr, false);
-  if (manifest.is_discarded()) return {};
-  for (const char* list : {"models", "rerankers"}) {
+  return nlohmann::json::parse(in, nullptr, false);
+}
+
+// The manifest's entries with words, by name.
+std::map<std::string, nlohmann::json> made_entries(const fs::path& folder) {
+  std::map<std::string, nlohmann::json> entries;
+  const auto manifest = manifest_of(folder);
+  if (manifest.is_discarded()) return entries;
+  for (const char* list : {"models", "rerankers", "stand_ins"}) {
     for (const auto& model : manifest.value(list, nlohmann::json::array())) {
-      if (model["name"] == name && model.contains("made")) return model["made"];
+      if (model.contains("made")) entries.emplace(model["name"], model);
     }
   }
-  return {};
+  return entries;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+std::string hex_hash(std::span<const std::byte> bytes) {
+  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+// What is made must be what was made when the reference computed its logits.
+Status check_hash(const nlohmann::json& entry, const MadeHash& actual) {
+  const std::string name = entry["name"];
+  if (!entry.contains("hash")) {
+    return format_error(fmt::format("{}: the manifest has no hash of it; expected {}", name, to_string(actual)), name);
+  }
+  const auto check = [&](const char* what, const char* part, const std::string& hash) -> Status {
+    const std::string expected = entry["hash"].value(part, "");
+    if (hash == expected) return {};
+    return format_error(fmt::format("{}: its {} are made in another way than before, and reference logits are of the "
+                                    "model as it was: expected the hash {}, actual {}",
+                                    name, what, expected, hash),
+                        name);
+  };
+  RZ_CHECK_OK(check("weights", "weights", actual.weights));
+  return check("metadata or the names, shapes and types of its tensors", "head", actual.head);
 }
 
 }  // namespace
@@ -212,14 +253,42 @@ std::optional<GgufWriter> made_model(const std::vector<std::string>& words) {
   return std::nullopt;
 }
 
+Result<MadeHash> hash_of(const GgufWriter& writer, const fs::path& path) {
+  RZ_TRY(const MappedFile file, MappedFile::open(path));
+  const size_t n_head = writer.header().size();
+  return MadeHash{hex_hash(file.bytes().first(n_head)), hex_hash(file.bytes().subspan(n_head))};
+}
+
+std::string to_string(const MadeHash& hash) {
+  return fmt::format(R"("hash": {{"head": "{}", "weights": "{}"}})", hash.head, hash.weights);
+}
+
+std::vector<std::string> words_for(const fs::path& folder, const std::string& name) {
+  const auto entries = made_entries(folder);
+  const auto entry = entries.find(name);
+  return entry == entries.end() ? std::vector<std::string>() : split(entry->second["made"]);
+}
+
+std::vector<std::string> made_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : made_entries(folder)) names.push_back(name);
+  return names;
+}
+
 Result<ModelFile> open_conformance(const fs::path& folder, const std::string& name) {
   if (fs::exists(folder / (name + ".gguf"))) return ModelFile::open(folder / (name + ".gguf"));
-  const auto writer = made_model(words_for(folder, name));
-  if (!writer) return ModelFile::open(folder / name);
+  const auto entries = made_entries(folder);
+  const auto entry = entries.find(name);
+  if (entry == entries.end()) return ModelFile::open(folder / name);
+  const auto writer = made_model(split(entry->second["made"]));
+  if (!writer) return not_found(fmt::format("{}: no row of the architecture table has this name", name), name);
   const fs::path path = fs::path(testing::TempDir()) / fmt::format("realizar_{}_{}.gguf", name, ::getpid());
   RZ_CHECK_OK(writer->write(path));
+  const auto hash = hash_of(*writer, path);
   auto file = ModelFile::open(path);
   fs::remove(path);  // the map keeps it
+  if (!hash.ok()) return hash.error();
+  RZ_CHECK_OK(check_hash(entry->second, *hash));
   return file;
 }
 

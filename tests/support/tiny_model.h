@@ -90,9 +90,10 @@ struct TinyDims {
   uint32_t n_dense_cols = 40;          // between a vector's last products
   uint32_t n_types = 2, n_labels = 0;  // of tokens; scores of a text, 0: there are none
   bool has_keys_as_values = false;
-  bool grows = false;           // layer i has i + 1 times the first one's heads and its ffn's width
-  uint32_t n_turned = 0;        // pairs that a rotation turns by the file's factors; 0: it has no factors
-  bool has_ffn_biases = false;  // of gated ffns, which files may lack
+  bool has_plain_latents = false;  // latent attention makes queries at once, and keys and values by one matrix
+  bool grows = false;              // layer i has i + 1 times the first one's heads and its ffn's width
+  uint32_t n_turned = 0;           // pairs that a rotation turns by the file's factors; 0: it has no factors
+  bool has_ffn_biases = false;     // of gated ffns, which files may lack
   uint32_t ssm_dt_rank = 5;
   uint32_t attend_interval = 2;  // of a model with recurrent layers, one in so many attends
   uint32_t decay_rank = 6, rate_rank = 5, v_rank = 7, gate_rank = 9;  // of RWKV's low ranks
@@ -328,7 +329,12 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
     case Role::kBDown:
       return !with_experts && (t.need == Need::kRequired || !has(Role::kBGate) || dims.has_ffn_biases);
     case Role::kWq:
-      return !has(Role::kWqA);
+      return !has(Role::kWqA) || dims.has_plain_latents;
+    case Role::kWqA:
+    case Role::kWqB:
+    case Role::kLatentK:
+    case Role::kLatentV:
+      return !dims.has_plain_latents;
     case Role::kRopeFactors:
       return dims.n_turned > 0;
     case Role::kWGateUp:
@@ -339,7 +345,7 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
     case Role::kScoreBias:
       return dims.n_labels > 0 && !t.gguf.empty();
     case Role::kLatentKv:
-      return !has(Role::kLatentK);
+      return !has(Role::kLatentK) || dims.has_plain_latents;
     case Role::kRopeShort:
     case Role::kRopeLong:
     case Role::kIgnored:
@@ -416,7 +422,7 @@ inline void add_mixer_keys(TinyModel& model, const std::string& arch, MixerKind 
   switch (kind) {
     case MixerKind::kLatentAttention:
       keys[arch + ".attention.value_length"] = dims.d_value;
-      keys[arch + ".attention.q_lora_rank"] = dims.q_rank;
+      if (!dims.has_plain_latents) keys[arch + ".attention.q_lora_rank"] = dims.q_rank;
       keys[arch + ".attention.kv_lora_rank"] = dims.latent;
       keys[arch + ".rope.dimension_count"] = dims.n_rot;
       break;
