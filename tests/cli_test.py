@@ -477,6 +477,17 @@ class Numbers(Case):
             pathlib.Path(tokens).write_text("[1, -2]")
             self.fails(1, "logits", MODEL, "--tokens", tokens, "--out", out, naming="-2")
 
+    def test_json_that_is_none_is_told_with_its_place_and_where_it_came_from(self):
+        for stdin, naming in ((b"", "standard input, line 1, column 1: this is not JSON"),
+                              (b'{\n "messages" []}', "standard input, line 2, column 13: this is not JSON"),
+                              (b"[1]", "standard input: expected a JSON object, actual array")):
+            self.fails(1, "template", MODEL, stdin=stdin, naming=naming)
+        for stdin, naming in ((b"[1, x]", "standard input, line 1, column 5: "), (b"{}", "standard input: expected a JSON array"),
+                              (b"[-1]", "standard input: '-1' is not a token id")):
+            self.fails(1, "logits", MODEL, "--tokens", "-", "--out", "/dev/null", stdin=stdin, naming=naming)
+        self.fails(1, "run", MODEL, "--prompts", "-", stdin=b"\n", naming="standard input holds no prompt")
+        self.fails(1, "perplexity", MODEL, "-", stdin=b"Hi", naming="standard input has 1 tokens")
+
     def test_perplexity(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "text.txt")

@@ -145,7 +145,8 @@ class Names(Case):
         self.assertEqual(self.run_it("run", "mine", QUESTION, "--temperature", "0")[1], ANSWER)
         for command in (["inspect", "mine"], ["tokenize", "mine", "hi"], ["bench", "mine", "-p", "8", "-n", "2", "-r", "1"]):
             self.assertEqual(self.run_it(*command)[0], 0, command)
-        self.assertIn("4.8 MB are free", self.run_it("rm", "mine")[1])
+        self.assertEqual(self.run_it("rm", "mine")[1], "removed mine: freed 4.8 MB\n")
+        self.assertEqual(self.run_it("prune")[1], "freed 0 bytes\n")
         self.assertEqual(self.run_it("rm", "mine")[0], 1)
         self.assertEqual(list((self.store / "blobs").iterdir()), [])
 

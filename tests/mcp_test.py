@@ -363,6 +363,13 @@ class Chat(Case):
         called = json.loads(path.read_text())["messages"][1]
         self.assertEqual(called["tool_calls"][0]["function"], Names.CALL)
 
+    def test_an_answer_that_is_held_to_a_form_calls_no_tools(self):
+        chat = self.chat(*self.mcp("good"))
+        self.say(chat, "/set format json", "calls no tools")
+        self.say(chat, "/set", "format none")
+        self.say(chat, "/quit")
+        self.assertEqual(chat.exit_code(), 0)
+
     def test_what_was_typed_before_the_question_is_no_answer(self):
         chat = self.chat(*self.mcp("good"), "--tool-choice", "t__echo")
         chat.read_until("> ")

@@ -96,6 +96,21 @@ class WrongWords(cli_test.Case):
         self.fails(2, "run", "-model", MODEL, naming="did you mean --model?")
         self.fails(2, "run", "--kv-type", "q8", naming="must be one of f32, f16, bf16, q8_0, fp8, q4_0; did you mean q8_0?")
 
+    def test_one_letter_is_no_slip_of_another(self):
+        for command, option in (("list", "-m"), ("show", "-f"), ("serve", "-x"), ("run", "-x")):
+            self.fails(2, command, option, "x", naming=f"there is no option {option} (see realizar {command} --help)")
+
+    def test_every_command_that_opens_a_model_takes_it_as_an_option_too(self):
+        for command in ("run", "chat", "serve", "inspect", "show", "tokenize", "detokenize", "template", "embed", "rerank", "logits",
+                        "perplexity", "quantize", "imatrix", "convert", "bench"):
+            self.assertIn("-m, --model", " ".join(self.succeeds(command, "--help").split()), command)
+        for words in (["show", "-m", MODEL], ["inspect", "--model", MODEL], ["tokenize", "-m", MODEL, "hi"]):
+            self.succeeds(*words)
+        self.assertIn(f"models = {MODEL}\n", self.succeeds("serve", "-m", MODEL, "--print-config"))
+        for command in ("quantize", "convert"):
+            words = [command, "-m", "missing.gguf", "out.gguf", *(["Q4_0"] if command == "quantize" else [])]
+            self.fails(1, *words, naming="there is no file or folder missing.gguf")
+
     def test_a_value_that_cannot_be_is_wrong_usage(self):
         for args, naming in [(["run", "--top-p", "3"], "--top-p 3: must be above 0 and at most 1"),
                              (["run", "--threads", "5000"], "--threads 5000: must be from 0 to 1024"),

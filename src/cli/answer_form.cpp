@@ -39,7 +39,7 @@ Result<Source> read_source(const std::string& option, const std::string& given, 
   return Source{where, std::move(*text)};
 }
 
-Error at(const std::string& where, Error error) {
+Error with_place(const std::string& where, Error error) {
   error.message = fmt::format("{}: {}", where, error.message);
   return error;
 }
@@ -55,7 +55,7 @@ Result<std::optional<AnswerForm>> read_schema(const std::string& given) {
         "--schema");
   }
   if (auto grammar = grammar::Grammar::from_json_schema(source.text); !grammar.ok()) {
-    return at(source.where, std::move(grammar).error());
+    return with_place(source.where, std::move(grammar).error());
   }
   return std::optional(AnswerForm{AnswerForm::Kind::kSchema, std::move(source.text)});
 }
@@ -65,7 +65,7 @@ Result<std::optional<AnswerForm>> read_grammar(const std::string& given) {
   RZ_TRY(Source source,
          read_source("--grammar", given, is_text, "a grammar in GBNF, such as root ::= \"yes\" | \"no\""));
   if (auto grammar = grammar::Grammar::from_gbnf(source.text); !grammar.ok()) {
-    return at(source.where, std::move(grammar).error());
+    return with_place(source.where, std::move(grammar).error());
   }
   return std::optional(AnswerForm{AnswerForm::Kind::kGrammar, std::move(source.text)});
 }

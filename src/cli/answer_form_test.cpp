@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::optional<AnswerForm>> read(const std::string& option, const std::string& value) {
+Result<std::optional<AnswerForm>> read_form(const std::string& option, const std::string& value) {
   CommandRow row;
   FormFlags form;
   form.add_to(Flags(&row));
@@ -35,18 +35,18 @@ class FormFile : public testing::Test {
 TEST_F(FormFile, AndTextsAreRead) {
   const std::string schema = R"( {"type": "object"})", grammar = "root ::= \"yes\" | \"no\"";
   for (const std::string& given : {schema, with(schema)}) {
-    const auto form = read("--schema", given);
+    const auto form = read_form("--schema", given);
     ASSERT_TRUE(form.ok()) << form.error().message;
     EXPECT_EQ((*form)->kind, AnswerForm::Kind::kSchema);
     EXPECT_EQ((*form)->source, schema);
   }
   for (const std::string& given : {grammar, with(grammar)}) {
-    const auto form = read("--grammar", given);
+    const auto form = read_form("--grammar", given);
     ASSERT_TRUE(form.ok()) << form.error().message;
     EXPECT_EQ((*form)->kind, AnswerForm::Kind::kGrammar);
     EXPECT_EQ((*form)->source, grammar);
   }
-  EXPECT_EQ(*read("--format", "json"), json_form());
+  EXPECT_EQ(*read_form("--format", "json"), json_form());
   EXPECT_EQ(*FormFlags().read(), std::nullopt);
 }
 
@@ -69,11 +69,11 @@ TEST_F(FormFile, ThatIsWrongIsNamed) {
       {"--grammar", "root ::= \"a", "--grammar: line 1, column "},
   };
   for (const auto& c : cases) {
-    const auto form = read(c.option, c.given);
+    const auto form = read_form(c.option, c.given);
     ASSERT_FALSE(form.ok()) << c.option << " " << c.given;
     EXPECT_TRUE(form.error().message.starts_with(c.begin)) << form.error().message;
   }
-  EXPECT_TRUE(read("--schema", with("[1]")).error().message.ends_with("actual array"));
+  EXPECT_TRUE(read_form("--schema", with("[1]")).error().message.ends_with("actual array"));
 }
 
 TEST(FormFlags, TakeOneOfThem) {

@@ -40,7 +40,7 @@ Status remove_one(const std::string& given, const StoreFlags& flags) {
   }
   RZ_TRY(const hub::Store::Removed removed, library.store().remove(name));
   const std::string busy = removed.are_busy ? "; its files stay until realizar prune, since the store is in use" : "";
-  print_line(fmt::format("removed {}: {} are free{}", hub::to_string(name), bytes_text(removed.n_bytes), busy));
+  print_line(fmt::format("removed {}: freed {}{}", hub::to_string(name), bytes_text(removed.n_bytes), busy));
   return {};
 }
 
@@ -78,7 +78,7 @@ int prune(const StoreFlags& flags) {
   if (removed->are_busy) {
     return fail(invalid_argument("the store is in use by a download; prune it when that has ended", "store"));
   }
-  return print_line(fmt::format("{} are free", bytes_text(removed->n_bytes))) ? kOk : kFailure;
+  return print_line(fmt::format("freed {}", bytes_text(removed->n_bytes))) ? kOk : kFailure;
 }
 
 }  // namespace

@@ -187,6 +187,9 @@ class Chat {
   Status change(const std::string& name, const std::string& value) {
     AnswerOptions changed = options_.answer;
     RZ_CHECK_OK(change_setting(changed, name, value));
+    if (changed.form && options_.tools != nullptr) {
+      return invalid_argument("format: an answer that is held to a form calls no tools, and this chat has some", name);
+    }
     RZ_CHECK_OK(plan_reasoning(model_, changed.reasoning));
     options_.answer = std::move(changed);
     return {};

@@ -107,7 +107,8 @@ void add_convert(CommandLine& line) {
       "--split-size, and a split one is merged without it. What the other format cannot say is refused by name; "
       "nothing is there until all of it is");
   flags
-      .option("in", args->in, "Model: a Hugging Face folder, a .gguf file (any part of a split one), or a model's name")
+      .option("in,-m,--model", args->in,
+              "Model: a Hugging Face folder, a .gguf file (any part of a split one), or a model's name")
       .required()
       .file();
   flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or a folder that is empty or not there")

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace realizar::cli {
 namespace {
@@ -98,6 +99,9 @@ std::string signature(const OptionRow& row) {
 
 std::string description(const OptionRow& row) {
   std::string text = row.help;
+  std::vector<std::string> dashed;
+  std::ranges::copy_if(row.names, std::back_inserter(dashed), [](const auto& name) { return name.starts_with('-'); });
+  if (!row.positional_name().empty() && !dashed.empty()) text += fmt::format(" (also: {})", fmt::join(dashed, ", "));
   if (!row.words.empty() && !mentions_all(text, row.words)) text += fmt::format(": {}", fmt::join(row.words, ", "));
   if (!row.shown_default.empty()) text += fmt::format(" (default: {})", row.shown_default);
   return text;

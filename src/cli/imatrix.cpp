@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
@@ -98,8 +99,8 @@ Result<std::vector<std::vector<TokenId>>> chunks_of(const LanguageModel& model, 
     RZ_TRY(const std::string text, read_text(path));
     RZ_TRY(const std::vector<TokenId> tokens, model.tokenize(text));
     if (tokens.size() < n_chunk) {
-      return invalid_argument(fmt::format("{} has {} tokens; a chunk needs {} (--ctx)", path, tokens.size(), n_chunk),
-                              path);
+      return invalid_argument(
+          fmt::format("{} has {} tokens; a chunk needs {} (--ctx)", source_name(path), tokens.size(), n_chunk), path);
     }
     for (size_t at = 0; at + n_chunk <= tokens.size(); at += n_chunk) {
       const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(at);

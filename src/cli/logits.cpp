@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
@@ -23,13 +24,14 @@ struct LogitsArgs {
 
 Result<std::vector<TokenId>> read_ids(const std::string& path) {
   RZ_TRY(const std::string text, read_text(path));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const std::string where = source_name(path);
+  RZ_TRY(const auto json, parse_json_text(text, where));
   const auto& list = json.is_object() && json.contains("tokens") ? json["tokens"] : json;
-  if (!list.is_array()) return format_error(path + " is not a JSON array of token ids", path);
+  if (!list.is_array()) return format_error(where + ": expected a JSON array of token ids", where);
   std::vector<TokenId> ids;
   for (const auto& id : list) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) {
-      return format_error(path + ": '" + id.dump() + "' is not a token id", path);
+      return format_error(where + ": '" + id.dump() + "' is not a token id", where);
     }
     ids.push_back(TokenId{id.get<int32_t>()});
   }

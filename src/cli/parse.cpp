@@ -117,6 +117,8 @@ class Collector {
                      [](const std::string& other) { return other.starts_with('-'); });
       }
     }
+    // Any letter is one slip away from any other.
+    if (name.size() == 2) return invalid_argument(fmt::format("there is no option {}", name));
     const bool lacks_a_dash = name.size() > 2 && name[1] != '-' && closest("-" + name, known) == "-" + name;
     return invalid_argument(
         fmt::format("there is no option {}{}", name, did_you_mean(lacks_a_dash ? "-" + name : name, known)));

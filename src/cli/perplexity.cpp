@@ -11,6 +11,7 @@
 
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
@@ -102,7 +103,7 @@ Result<Score> score_text(LanguageModel& model, LanguageModel* base, const Perple
   const size_t n_windows_all = tokens.size() / n_window;
   if (n_windows_all == 0) {
     return invalid_argument(
-        fmt::format("{} has {} tokens; one window needs {} (--ctx)", args.file, tokens.size(), n_window));
+        fmt::format("{} has {} tokens; one window needs {} (--ctx)", source_name(args.file), tokens.size(), n_window));
   }
   const size_t n_windows = args.max_windows > 0 ? std::min<size_t>(args.max_windows, n_windows_all) : n_windows_all;
   Score score;

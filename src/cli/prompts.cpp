@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/interrupt.h"
+#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
@@ -149,7 +150,7 @@ int answer_prompts(LanguageModel& model, const PromptsArgs& args, const AnswerOp
   const auto text = read_text(args.file);
   if (!text.ok()) return fail(text.error());
   const std::vector<std::string> lines = lines_of(*text);
-  if (lines.empty()) return fail(invalid_argument(args.file + " holds no prompt", "prompts"));
+  if (lines.empty()) return fail(invalid_argument(source_name(args.file) + " holds no prompt", "prompts"));
   return PromptRun(model, args, options).run(lines);
 }
 

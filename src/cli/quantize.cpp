@@ -212,7 +212,7 @@ void add_quantize(CommandLine& line) {
           mix_list());
   flags
       .option(
-          "in", args->in,
+          "in,-m,--model", args->in,
           "Model in F16, BF16 or F32: a .gguf file (any part of a split one), a Hugging Face folder, or a model's name")
       .required()
       .file();

@@ -262,7 +262,7 @@ void add_serve(CommandLine& line) {
   auto args = std::make_shared<ServeArgs>();
   Flags flags = line.command("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
   flags
-      .option("models", args->models.models,
+      .option("models,-m,--model", args->models.models,
               "Models: PATH or NAME, or ID=PATH or ID=NAME; the first is loaded at the start, the others when they are "
               "asked for. Without any, all models that realizar list shows are served: the one that was pulled last is "
               "loaded at the start. Where there are none, the bundled one is served")

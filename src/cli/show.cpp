@@ -74,7 +74,9 @@ void add_show(CommandLine& line) {
   Flags flags = line.command("show",
                              "Show what a name stands for: where the model came from, where it lies, and what inspect "
                              "tells of its file");
-  flags.option("name", args->name, "Name, as `realizar list` prints it, or a model's file").required().file();
+  flags.option("model,-m,--model", args->name, "Name, as `realizar list` prints it, or a model's file")
+      .required()
+      .file();
   flags.flag("--template", args->chat_template, "Print the chat template alone");
   flags.flag("--parameters", args->parameters, "Print the parameters that come with the model alone");
   flags.flag("--system", args->system, "Print the system message that comes with it alone");

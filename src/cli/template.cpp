@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <chrono>
 #include <ctime>
 #include <memory>
@@ -7,6 +9,7 @@
 #include "api/text_assets.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/store_flags.h"
@@ -45,8 +48,11 @@ Result<ChatTemplateSource> template_source(const TemplateArgs& args) {
 
 Result<nlohmann::ordered_json> request_variables(const TemplateArgs& args, const ChatTemplateSource& source) {
   RZ_TRY(const std::string text, read_text(args.input));
-  auto variables = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!variables.is_object()) return format_error(args.input + " is not a JSON object", args.input);
+  const std::string where = source_name(args.input);
+  RZ_TRY(auto variables, parse_json_text(text, where));
+  if (!variables.is_object()) {
+    return format_error(fmt::format("{}: expected a JSON object, actual {}", where, variables.type_name()), where);
+  }
   if (!variables.contains("bos_token")) variables["bos_token"] = source.bos_token;
   if (!variables.contains("eos_token")) variables["eos_token"] = source.eos_token;
   return variables;

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxCachedFiles = 20'000;
-constexpr std::string_view kModelEnding = ".gguf";
+constexpr size_t kMaxLlamaFiles = 20'000;
+constexpr std::string_view kGgufEnding = ".gguf";
 
 struct Repository {
   std::string owner, model;
@@ -59,7 +59,7 @@ std::optional<CachedFile> cached_file(const fs::path& path, const std::vector<Re
   if (!repository) repository = guessed_repository(flat);
   std::string file = repository ? flat.substr(repository->prefix().size()) : flat;
   const auto name = repository ? parse_name(fmt::format("hf:{}/{}:{}", repository->owner, repository->model, file))
-                               : parse_name(std::string_view(flat).substr(0, flat.size() - kModelEnding.size()));
+                               : parse_name(std::string_view(flat).substr(0, flat.size() - kGgufEnding.size()));
   std::error_code error;
   const uint64_t n_bytes = fs::file_size(path, error);
   if (error || !name.ok()) return std::nullopt;
@@ -71,10 +71,10 @@ std::vector<CachedFile> files_of(const fs::path& folder) {
   std::vector<Repository> repositories;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator() && paths.size() < kMaxCachedFiles; entry.increment(error)) {
+  for (; !error && entry != fs::directory_iterator() && paths.size() < kMaxLlamaFiles; entry.increment(error)) {
     const std::string file = entry->path().filename().string();
     std::error_code ignored;
-    const bool is_model = file.ends_with(kModelEnding) && file.size() > kModelEnding.size() && entry->is_regular_file(ignored);
+    const bool is_model = file.ends_with(kGgufEnding) && file.size() > kGgufEnding.size() && entry->is_regular_file(ignored);
     if (is_model) paths.push_back(entry->path());
     if (auto repository = repository_of_manifest(file)) repositories.push_back(std::move(*repository));
   }
@@ -97,7 +97,7 @@ std::optional<LocalModel> model_of(const std::vector<CachedFile>& files, const M
   for (const CachedFile& file : files) {
     if (is_beside(file)) choices.push_back({file.file, file.n_bytes, {}});
   }
-  const auto chosen = choose_files(choices, is_local ? name.model + std::string(kModelEnding) : name.tag, to_string(name));
+  const auto chosen = choose_files(choices, is_local ? name.model + std::string(kGgufEnding) : name.tag, to_string(name));
   if (!chosen.ok() || chosen->empty()) return std::nullopt;
   const auto first = std::ranges::find_if(
       files, [&](const CachedFile& file) { return is_beside(file) && file.file == chosen->front().file.path; });

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write(const fs::path& path, const std::string& text) {
+void put_file(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
 }
@@ -25,11 +25,11 @@ class LocateTest : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(store_.prepare().ok());
     const std::string text = "GGUF...", sha256 = sha256_text(text);
-    write(store_.blob_path(sha256), text);
+    put_file(store_.blob_path(sha256), text);
     const Manifest manifest{*parse_name("tinychat"), "hf:o/r", "", "", {{FileRole::kModel, "m.gguf", sha256, 7}}};
     ASSERT_TRUE(store_.put(manifest).ok());
-    write(root_ / "hub/models--acme--small/refs/main", "abc");
-    write(root_ / "hub/models--acme--small/snapshots/abc/m-Q8_0.gguf", text);
+    put_file(root_ / "hub/models--acme--small/refs/main", "abc");
+    put_file(root_ / "hub/models--acme--small/snapshots/abc/m-Q8_0.gguf", text);
   }
   void TearDown() override { fs::remove_all(root_); }
 
