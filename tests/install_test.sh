@@ -29,6 +29,8 @@ done
 for file in bash-completion/completions/realizar zsh/site-functions/_realizar fish/vendor_completions.d/realizar.fish; do
   [[ -s $prefix/share/$file ]] || fail "$file is missing"
 done
+needed=$(readelf -d "$prefix/lib/librealizar.so" | grep NEEDED)
+[[ ! $needed =~ lib(curl|ssl|crypto) ]] || fail "the library is linked with what only downloads need: $needed"
 for file in "$prefix/bin/realizar" "$prefix/lib/librealizar.so"; do
   ! grep -qF "$root/" "$file" || fail "$file holds the path of its source, $root"
 done
@@ -67,7 +69,8 @@ text=$(cd "$work/pkg_config" && bash -euo pipefail -c "$(commands "C, with pkg-c
 expect_paris "docs/library.md's C program" "$text"
 for hello in cmake/build/hello pkg_config/hello; do
   text=$(LD_LIBRARY_PATH=$PREFIX/lib "$work/$hello" nofile "$question" 2>&1) && fail "$hello takes a model that is not there"
-  [[ $text == *"no such file: nofile" ]] || fail "$hello says of a model that is not there: $text"
+  [[ $text == *"neither a file nor a model 'nofile'"* ]] || fail "$hello says of a model that is not there: $text"
+  expect_paris "$hello with a name" "$(LD_LIBRARY_PATH=$PREFIX/lib "$work/$hello" realizar-tiny "$question")"
 done
 
 cmake -G Ninja -S "$root/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null

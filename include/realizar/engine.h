@@ -60,8 +60,11 @@ struct MatrixProduct {
 
 class LanguageModel {
  public:
-  // `path`: a .gguf file, a Hugging Face folder, or a .safetensors file beside its config.
-  static Result<LanguageModel> load(const std::string& path, const LoadOptions& options = {});
+  // `model`: a .gguf file, a Hugging Face folder, a .safetensors file beside its config, or the name of a model on this
+  // machine, as `realizar list` shows it and `realizar run` takes it; nothing is downloaded. A system message, a
+  // beginning of chats and an adapter that come with a model of that name are used. Errors besides those of the file:
+  // NotFound, with the names that may be meant and the command that downloads the model.
+  static Result<LanguageModel> load(const std::string& model, const LoadOptions& options = {});
   LanguageModel(LanguageModel&&) noexcept;
   LanguageModel& operator=(LanguageModel&&) noexcept;
   ~LanguageModel();

@@ -126,7 +126,8 @@ struct BatchSettings {
 };
 
 struct DraftSettings {
-  std::string path = {};  // a smaller model with the same vocabulary that guesses; empty: the text so far does
+  std::string path = {};  // of a smaller model with the same vocabulary that guesses, or its name; empty: the text so
+                          // far does
   uint32_t n_tokens = 0;  // guessed and verified together; 0: as `guesses` says, or 4 with a path
   // On a CPU, from the text so far: as many tokens as their hits and the times of steps make worth it. Not where layers
   // keep states.
@@ -161,9 +162,10 @@ struct LoadOptions {
   // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
   // that the next turn of a chat finds them cached: a server and a session by themselves, others by idle_step.
   bool idle_prefill = true;
-  bool warm_up = false;       // run steps of every usual size, so that the first requests take no longer
-  bool check = false;         // compare the logits of a short prompt with another backend's
-  bool hash_weights = false;  // while they are read, for cached prefixes that are kept in a file
+  bool warm_up = false;           // run steps of every usual size, so that the first requests take no longer
+  bool check = false;             // compare the logits of a short prompt with another backend's
+  bool hash_weights = false;      // while they are read, for cached prefixes that are kept in a file
+  std::string models_store = {};  // folder of the models that were pulled, for names; empty: the user's own
   // Bytes done and in all; false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
 };

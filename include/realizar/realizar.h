@@ -50,7 +50,7 @@ typedef struct rz_load_options {
   uint32_t max_seqs;      /* prompts of a batch that run together; 0: 1 */
   uint32_t max_batch_tokens;   /* tokens a step; 0: 512 */
   uint32_t kv_tokens;          /* positions that the cache holds in all; 0: n_ctx for each of max_seqs */
-  const char* draft_path;      /* a smaller model with the same vocabulary that guesses */
+  const char* draft_path;      /* a smaller model with the same vocabulary that guesses, or its name */
   uint32_t n_draft;            /* tokens guessed and verified together; 0: as many as their hits make worth their
                                   time, with draft_path or where the model runs on a CPU */
   uint64_t host_memory_mb;     /* of the host's memory, for layers that find no place on GPUs; 0: without layer_dir no
@@ -68,9 +68,10 @@ typedef struct rz_load_options {
                                gigabyte holds, at least 2 and at most max_seqs + 2 */
   const char* const* loras; /* n_loras adapters of low rank, "[NAME=]PATH[:SCALE]" each, that generations may choose */
   size_t n_loras;
-  uint32_t max_loras;     /* adapters that there is room for at a time; 0: n_loras */
-  uint32_t max_lora_rank; /* and their rank; 0: the largest of loras, or 64 where there are none */
-  int no_guesses;         /* 1: with n_draft 0 and no draft_path, no tokens are guessed */
+  uint32_t max_loras;       /* adapters that there is room for at a time; 0: n_loras */
+  uint32_t max_lora_rank;   /* and their rank; 0: the largest of loras, or 64 where there are none */
+  int no_guesses;           /* 1: with n_draft 0 and no draft_path, no tokens are guessed */
+  const char* models_store; /* folder of the models that were pulled, for names; null: the user's own */
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */
@@ -202,8 +203,9 @@ int rz_last_error_code(void);
 uint32_t rz_last_error_n_prompt(void);
 uint32_t rz_last_error_n_ctx(void);
 
-/* `options` may be null. Free with rz_free. */
-rz_model* rz_load(const char* path, const rz_load_options* options);
+/* `model`: a file or folder, or the name of a model on this machine, as `realizar list` shows it and `realizar run`
+ * takes it; nothing is downloaded. `options` may be null. Free with rz_free. */
+rz_model* rz_load(const char* model, const rz_load_options* options);
 void rz_free(rz_model* model);
 
 /* Loads an adapter, "[NAME=]PATH[:SCALE]", into the room of max_loras, and unloads the one of that name. Negative on

@@ -1,4 +1,5 @@
-"""Builds the wheel: the package's files, librealizar and the libraries that it needs. Wants no other package.
+"""Builds the wheel: the package's files, librealizar, the libraries that it needs, and the bundled model. Wants no other
+package.
 
 pip finds it by pyproject.toml (PEP 517): `pip install ./python` builds the library first. As a program:
 realizar_wheel.py OUT_DIR [LIBRARY] takes a library that was built before. The same files give the same bytes.
@@ -20,6 +21,7 @@ import zipfile
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
 ROOT = PYTHON.parent
+TINY = ROOT / "models/realizar-tiny"
 # libstdc++ stays the system's, as in every wheel: a process has one, and another package may need a newer one.
 SYSTEM_LIBRARIES = r"^(libstdc\+\+|libgcc_s)\.so"
 # e_machine of the ELF header.
@@ -69,6 +71,8 @@ def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> dict[str, by
         if path.suffix == ".py" or path.name == "py.typed"
     }
     files["realizar/lib/librealizar.so.0"] = stripped.read_bytes()
+    # Where the library looks for the model that has the name realizar-tiny.
+    files |= {f"realizar/share/realizar/models/realizar-tiny/{path.name}": path.read_bytes() for path in TINY.iterdir()}
     # Where the library's rpath looks, as in the downloads of scripts/package.
     files |= {f"realizar/lib/realizar/{path.name}": path.read_bytes() for path in needed.iterdir()}
     files |= {f"{info}/licenses/third-party/{path.name}": path.read_bytes() for path in licences.iterdir()}

@@ -74,6 +74,7 @@ class rz_load_options(Structure):
         ("max_loras", c_uint32),
         ("max_lora_rank", c_uint32),
         ("no_guesses", c_int),
+        ("models_store", c_char_p),
     ]
 
 

@@ -14,7 +14,7 @@ from ._progress import Progress, ProgressBar, progress_of
 Path = Union[str, "os.PathLike[str]"]
 
 _TEXT_OPTIONS = ("backend", "kv_type", "isa", "split", "choose")
-_PATH_OPTIONS = ("draft_path", "layer_dir")
+_PATH_OPTIONS = ("draft_path", "layer_dir", "models_store")
 # Options of the package, which the library does not have.
 _OWN_OPTIONS = ("max_queue", "progress")
 _DEFAULT_MAX_SEQS = 16
@@ -29,8 +29,9 @@ class LoadOptions(TypedDict, total=False):
     left out. n_threads: all cores where left out. max_seqs: requests that run together, 16 where left out; max_queue:
     that may wait besides, 256. loras: adapters that requests may choose with the option lora, each
     "[NAME=]PATH[:SCALE]", a GGUF file or a folder of PEFT. progress: True draws a bar on standard error; a function is
-    called with bytes done and bytes in all, and ends the loading with CancelledError where it gives False. The others
-    are the fields of rz_load_options in realizar.h.
+    called with bytes done and bytes in all, and ends the loading with CancelledError where it gives False.
+    models_store: the folder of the models that were pulled; the user's own where left out. The others are the fields of
+    rz_load_options in realizar.h.
     """
 
     backend: Optional[str]
@@ -59,6 +60,7 @@ class LoadOptions(TypedDict, total=False):
     global_priority: bool
     warm_up: bool
     check: bool
+    models_store: Optional[Path]
     progress: Union[bool, Progress]
 
 

@@ -60,10 +60,11 @@ class Model:
     """
 
     def __init__(self, path: Path, **options: Unpack[LoadOptions]) -> None:
-        """Loads a .gguf file, a Hugging Face folder or a .safetensors file beside its config. Options are those of
-        LoadOptions.
+        """Loads a .gguf file, a Hugging Face folder, a .safetensors file beside its config, or a model of this machine
+        by its name, as `realizar list` shows it; nothing is downloaded. Options are those of LoadOptions.
 
-        Raises NotFoundError, FormatError, UnsupportedError and others that derive from RealizarError.
+        Raises NotFoundError, which says what may be meant and how a model is downloaded, FormatError, UnsupportedError
+        and others that derive from RealizarError.
         """
         self._engine = Engine(path, options)
         self._finalizer = weakref.finalize(self, self._engine.discard)

@@ -37,18 +37,24 @@ if TYPE_CHECKING:
 ResponseInput = Union[str, Sequence[Any]]
 
 
+def _name_of(model: Union[Model, str, "os.PathLike[str]"]) -> str:
+    if isinstance(model, str) and not os.path.exists(model):
+        return model
+    path = pathlib.Path(model.info.path if isinstance(model, Model) else model)
+    return path.stem if path.suffix in (".gguf", ".safetensors") else path.name
+
+
 class _Client:
     """What both clients share: the model and its name."""
 
     def __init__(
         self, model: Union[Model, str, "os.PathLike[str]"], *, model_name: Optional[str] = None, **load_options: Any
     ) -> None:
-        """model: a loaded one, which stays open when the client is closed, or the path of one. model_name: what
-        answers call it; by default the name of its file. load_options: of Model.load."""
+        """model: a loaded one, which stays open when the client is closed, or the path or the name of one. model_name:
+        what answers call it; by default its name, or that of its file. load_options: of Model."""
         self._owns_model = not isinstance(model, Model)
         self._model = model if isinstance(model, Model) else Model.load(model, **load_options)
-        path = pathlib.Path(self._model.info.path)
-        self._name = model_name or (path.stem if path.suffix in (".gguf", ".safetensors") else path.name)
+        self._name = model_name or _name_of(model)
         self._created = int(time.time())
         self._fingerprint = f"realizar-{c.lib.rz_version().decode()}"
 

@@ -29,13 +29,13 @@ class Loading(unittest.TestCase):
         with realizar.Model(MODEL, backend="cpu", n_ctx=64, n_threads=2) as model:
             self.assertEqual(model.info.n_ctx, 64)
             self.assertEqual(model.chat(PARIS, temperature=0).text, ANSWER)
-        with self.assertRaisesRegex(FileNotFoundError, "^no such file: /no/such"):
+        with self.assertRaisesRegex(FileNotFoundError, "^there is no file or folder /no/such"):
             realizar.Model("/no/such")
         with self.assertRaisesRegex(TypeError, "unknown option 'colour'"):
             realizar.Model(MODEL, colour=1)
 
     def test_errors_are_those_of_the_library(self):
-        with self.assertRaisesRegex(FileNotFoundError, "^no such file: /no/such") as raised:
+        with self.assertRaisesRegex(FileNotFoundError, "^there is no file or folder /no/such") as raised:
             realizar.Model.load("/no/such")
         self.assertIsInstance(raised.exception, realizar.NotFoundError)
         with self.assertRaises(realizar.FormatError):

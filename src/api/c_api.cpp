@@ -55,12 +55,12 @@ uint32_t rz_last_error_n_ctx(void) {
   return last_n_ctx();
 }
 
-rz_model* rz_load(const char* path, const rz_load_options* options) {
+rz_model* rz_load(const char* name, const rz_load_options* options) {
   return made<rz_model>([&]() -> Result<rz_model*> {
-    if (path == nullptr) return null_argument("path");
+    if (name == nullptr) return null_argument("model");
     RZ_TRY(const rz_load_options given, read_struct(options));
     RZ_TRY(const LoadOptions load, to_load_options(given));
-    RZ_TRY(LanguageModel model, LanguageModel::load(path, load));
+    RZ_TRY(LanguageModel model, LanguageModel::load(name, load));
     return new rz_model{std::move(model)};
   });
 }

@@ -86,6 +86,7 @@ Result<LoadOptions> to_load_options(const rz_load_options& given) {
   take_number(load.cpu.n_threads, given.n_threads);
   take_number(load.n_ctx, given.n_ctx);
   take_text(load.draft.path, given.draft_path);
+  take_text(load.models_store, given.models_store);
   take_number(load.draft.n_tokens, given.n_draft);
   load.draft.guesses = given.no_guesses == 0;
   load.check = given.check != 0;

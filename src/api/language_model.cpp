@@ -1,10 +1,13 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "api/found_model.h"
 #include "api/language_model.h"
 #include "api/ranking.h"
 #include "api/text_builder.h"
 #include "base/try.h"
+#include "hub/locate.h"
+#include "hub/user_library.h"
 #include "text/utf8.h"
 
 namespace realizar {
@@ -14,6 +17,21 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
+}
+
+// What lies beside the model goes with it, unless the caller has set its own.
+Result<LoadOptions> options_for(FoundModel& found, LoadOptions options, const hub::Library& library) {
+  const bool has_own = !options.beside.chat_template.empty() || !options.beside.params.empty();
+  if (!has_own) options.beside = std::move(found.beside);
+  if (found.adapter) {
+    if (options.adapters.default_name.empty()) options.adapters.default_name = found.adapter->name;
+    options.adapters.sources.push_back(std::move(*found.adapter));
+  }
+  if (!options.draft.path.empty()) {
+    RZ_TRY(const hub::LocalModel draft, hub::locate(library, options.draft.path));
+    options.draft.path = draft.path.string();
+  }
+  return options;
 }
 
 }  // namespace
@@ -32,10 +50,15 @@ Status LanguageModel::Impl::begin_session() {
   return {};
 }
 
-Result<LanguageModel> LanguageModel::load(const std::string& path, const LoadOptions& options) {
+Result<LanguageModel> LanguageModel::load(const std::string& model, const LoadOptions& options) {
   const uint64_t start_ns = now_ns();
-  RZ_TRY(auto loaded, LoadedModel::load(path, options));
-  return LanguageModel(std::make_unique<Impl>(std::move(loaded), start_ns));
+  const hub::Library library = hub::user_library(options.models_store);
+  RZ_TRY(FoundModel found, find_model(library, model));
+  RZ_TRY(const LoadOptions own, options_for(found, options, library));
+  RZ_TRY(auto loaded, LoadedModel::load(found.path, own));
+  auto impl = std::make_unique<Impl>(std::move(loaded), start_ns);
+  impl->beginning = read_chat_beginning(std::move(found.system), found.messages, impl->loaded->info.notes);
+  return LanguageModel(std::move(impl));
 }
 
 LanguageModel::LanguageModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -64,7 +87,7 @@ Result<std::vector<TokenId>> LanguageModel::chat_prompt(const std::vector<ChatMe
   for (const ChatMessage& message : messages) {
     list.push_back({{"role", message.role}, {"content", text::replace_invalid_utf8(message.content)}});
   }
-  RZ_TRY(const auto pieces, impl_->loaded->render_chat({{"messages", std::move(list)}}));
+  RZ_TRY(const auto pieces, impl_->loaded->render_chat({{"messages", impl_->beginning.before(std::move(list))}}));
   return impl_->loaded->encode_prompt(pieces);
 }
 
@@ -72,6 +95,10 @@ Result<std::vector<TokenId>> LanguageModel::apply_chat_template(std::string_view
   RZ_CHECK_OK(impl_->loaded->require_tokenizer());
   auto variables = nlohmann::ordered_json::parse(variables_json, nullptr, false);
   if (!variables.is_object()) return invalid_argument("the template's variables are not a JSON object", "variables");
+  const bool has_messages = variables.contains("messages") && variables["messages"].is_array();
+  if (has_messages && !impl_->beginning.empty()) {
+    variables["messages"] = impl_->beginning.before(std::move(variables["messages"]));
+  }
   RZ_TRY(const auto pieces, impl_->loaded->render_chat(std::move(variables)));
   return impl_->loaded->encode_prompt(pieces);
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "api/chat_beginning.h"
 #include "api/loaded_model.h"
 #include "api/trace_log.h"
 #include "realizar/engine.h"
@@ -17,6 +18,7 @@ struct LanguageModel::Impl {
   Impl(std::unique_ptr<LoadedModel> model, uint64_t start_ns) : loaded(std::move(model)), trace(start_ns) {}
 
   std::unique_ptr<LoadedModel> loaded;
+  ChatBeginning beginning;
   TraceLog trace;
   std::atomic<bool> has_session{false};
   std::mutex session_mutex;  // held while a session begins, and while generations are cancelled

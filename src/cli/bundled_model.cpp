@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/try.h"
 #include "cli/output.h"
-#include "hub/library.h"
+#include "hub/user_library.h"
 
 namespace realizar::cli {
 namespace {
@@ -18,18 +20,8 @@ fs::path executable() {
 
 }  // namespace
 
-fs::path bundled_file() {
-  const fs::path file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf", bin = executable().parent_path();
-  // bin/ of an install tree has share/realizar beside it; build/<preset>/bin lies three levels below the source.
-  for (const fs::path& candidate : {bin / "../share/realizar" / file, bin / "../../.." / file}) {
-    std::error_code error;
-    if (fs::exists(candidate, error)) return fs::weakly_canonical(candidate, error);
-  }
-  return {};
-}
-
 Result<std::string> bundled_model_path(const std::string& command) {
-  const fs::path file = bundled_file();
+  const fs::path file = hub::bundled_file();
   if (!file.empty()) return file.string();
   return not_found(fmt::format("the bundled model is not beside {}; name a model: realizar {} MODEL",
                                executable().string(), command),

@@ -1,7 +1,6 @@
-// The model that is part of the program: beside the executable in the build tree or the install tree.
+// The model that is part of the program, where no other was named.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -9,9 +8,7 @@
 
 namespace realizar::cli {
 
-// Its file; empty: it is not there.
-std::filesystem::path bundled_file();
-// Errors: NotFound, naming the command to give a model to.
+// Its file. Errors: NotFound, naming the command to give a model to.
 Result<std::string> bundled_model_path(const std::string& command);
 // The same where no model was named, with a line on standard error that says so. `does`: "answers".
 Result<std::string> bundled_in_place(const std::string& command, std::string_view does);

@@ -11,7 +11,7 @@
 
 #include "base/files.h"
 #include "base/try.h"
-#include "cli/user_folders.h"
+#include "hub/user_folders.h"
 
 namespace realizar::cli {
 namespace {
@@ -47,7 +47,7 @@ Status rewrite(const fs::path& path, const std::vector<std::string>& entries) {
 }  // namespace
 
 std::optional<fs::path> history_path() {
-  const auto folder = state_folder();
+  const auto folder = hub::state_folder();
   return folder ? std::optional(*folder / "history") : std::nullopt;
 }
 

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/try.h"
 #include "cli/output.h"
-#include "cli/user_folders.h"
+#include "hub/user_folders.h"
 #include "sampling/sampler_names.h"
 
 namespace realizar::cli {
@@ -205,7 +205,7 @@ void LoadFlags::add_gpu_options(Flags flags) {
               "Use at most N MB of the host's memory for layers that do not fit on the GPUs; 0: three quarters of what "
               "is available. Layers beyond that are read from the disk at every step")
       .with_default();
-  options.gpu.layer_dir = cache_folder().value_or("").string();
+  options.gpu.layer_dir = hub::cache_folder().value_or("").string();
   flags
       .option("--layer-dir", options.gpu.layer_dir,
               "Folder for layers that are read from the disk, while the program runs; created if it is missing")

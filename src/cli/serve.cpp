@@ -17,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/served_models.h"
 #include "cli/serving_defaults.h"
+#include "hub/user_library.h"
 #include "server/origin_policy.h"
 #include "server/server.h"
 
@@ -72,7 +73,7 @@ void settle_unnamed(ServeArgs& args) {
   if (!args.models.models.empty() || !args.models.folder.empty()) return;
   const server::ModelSource& first = args.options.models.front();
   if (first.store_name) return;
-  args.models.with_bundled = first.path == bundled_file();
+  args.models.with_bundled = first.path == hub::bundled_file();
   if (args.models.with_bundled) {
     return warn(fmt::format("no model was named, and no other is on this machine: {}, is served", bundled_text()));
   }

@@ -5,10 +5,9 @@
 
 #include "base/files.h"
 #include "base/try.h"
-#include "cli/bundled_model.h"
-#include "cli/user_folders.h"
 #include "hub/locate.h"
-#include "server/model_store.h"
+#include "hub/user_folders.h"
+#include "hub/user_library.h"
 
 namespace realizar::cli {
 namespace {
@@ -28,7 +27,7 @@ Result<std::string> read_token(const fs::path& file) {
 
 // The token of Hugging Face's own programs.
 std::string users_token() {
-  const UserTokens tokens = user_tokens();
+  const hub::UserTokens tokens = hub::user_tokens();
   if (!tokens.hugging_face.empty()) return tokens.hugging_face;
   const auto token = read_token(tokens.hugging_face_file);
   return token.ok() ? *token : "";
@@ -64,8 +63,7 @@ void StoreFlags::add_to(Flags flags, Network network) {
 }
 
 hub::Library StoreFlags::library() const {
-  const fs::path root = folder.empty() ? data_folder().value_or("realizar") / "models" : fs::path(folder);
-  return {hub::Store(root), model_caches(), bundled_file()};
+  return hub::user_library(folder);
 }
 
 Result<hub::HubSettings> StoreFlags::hub_settings() const {
@@ -74,7 +72,7 @@ Result<hub::HubSettings> StoreFlags::hub_settings() const {
   settings.download.n_connections = n_connections;
   settings.download.http.stall_timeout = std::chrono::seconds(timeout_s);
   settings.download.http.connect_timeout = std::chrono::seconds(timeout_s);
-  settings.download.http.ca_file = ca_file.empty() ? user_tokens().ca_file : ca_file;
+  settings.download.http.ca_file = ca_file.empty() ? hub::user_tokens().ca_file : ca_file;
   if (!mirror.empty()) {
     RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(mirror));
     settings.hugging_face = settings.ollama = mirror;
@@ -93,14 +91,7 @@ Result<hub::LocalModel> StoreFlags::find_named(const std::string& given) const {
 }
 
 Result<FoundModel> StoreFlags::find(const std::string& given) const {
-  RZ_TRY(const hub::LocalModel model, hub::locate(library(), given));
-  RZ_TRY(auto adapter, server::adapter_of(model));
-  RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
-  return FoundModel{model.path.string(),
-                    {std::move(texts.chat_template), std::move(texts.params)},
-                    std::move(texts.system),
-                    std::move(texts.messages),
-                    std::move(adapter)};
+  return find_model(library(), given);
 }
 
 Status StoreFlags::find_path(std::string& given) const {

@@ -2,27 +2,16 @@
 // typed to what a loader opens.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "api/found_model.h"
 #include "cli/flags.h"
 #include "hub/library.h"
 #include "hub/pull.h"
-#include "realizar/options.h"
 #include "realizar/result.h"
 
 namespace realizar::cli {
-
-// A model as a loader takes it.
-struct FoundModel {
-  std::string path;
-  BesideSettings beside;
-  std::string system;                         // a message that comes with it; "": none
-  std::string messages;                       // a conversation's beginning, a JSON list; "": none
-  std::optional<AdapterSource> adapter = {};  // that its answers have
-};
 
 struct StoreFlags {
   // --models-store; `network`: and those of downloads.

@@ -5,7 +5,7 @@
 
 #include "hub/hf_hub.h"
 #include "hub/manifest.h"
-#include "hub/ollama_registry.h"
+#include "hub/ollama_manifest.h"
 
 namespace realizar::hub {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/try.h"
 #include "hub/gguf_choice.h"
 #include "hub/llama_cache.h"
-#include "hub/ollama_registry.h"
+#include "hub/ollama_manifest.h"
 
 namespace realizar::hub {
 namespace {

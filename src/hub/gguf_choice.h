@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hub/hash.h"
+#include "hub/digest.h"
 #include "hub/manifest.h"
 #include "realizar/result.h"
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -17,12 +16,6 @@ struct Hasher::Context {
   Context& operator=(const Context&) = delete;
   ~Context() { EVP_MD_CTX_free(context); }
 };
-
-bool is_hex_digest(std::string_view hex, Digest::Kind kind) {
-  constexpr size_t kSha256Digits = 64, kSha1Digits = 40;
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return hex.size() == (kind == Digest::Kind::kGit ? kSha1Digits : kSha256Digits) && std::ranges::all_of(hex, is_digit);
-}
 
 Hasher::Hasher(Digest::Kind kind, uint64_t n_bytes) : context_(std::make_unique<Context>()) {
   const EVP_MD* method = kind == Digest::Kind::kGit ? EVP_sha1() : EVP_sha256();
@@ -43,12 +36,6 @@ std::string Hasher::finish() {
   std::string hex;
   for (unsigned int i = 0; i < n; ++i) hex += fmt::format("{:02x}", digest[i]);
   return hex;
-}
-
-std::string sha256_text(std::string_view text) {
-  Hasher hasher(Digest::Kind::kSha256, text.size());
-  hasher.add(text);
-  return hasher.finish();
 }
 
 }  // namespace realizar::hub

@@ -9,14 +9,14 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "hub/hash.h"
+#include "hub/digest.h"
 #include "hub/json.h"
 
 namespace realizar::hub {
 namespace {
 
 constexpr int kFormat = 1;
-constexpr size_t kMaxFiles = 10'000;
+constexpr size_t kMaxModelFiles = 10'000;
 constexpr std::string_view kRoleNames[] = {"model",    "file",    "template", "params",   "system",
                                            "messages", "license", "adapter",  "projector"};
 
@@ -92,8 +92,9 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where)
   RZ_TRY(manifest.revision, text_member(json, "revision", where));
   RZ_TRY(manifest.pulled, text_member(json, "pulled", where));
   RZ_TRY(const Json files, list_member(json, "files", where));
-  if (files.empty() || files.size() > kMaxFiles) {
-    return format_error(fmt::format("{}: expected 1 to {} files, actual {}", where, kMaxFiles, files.size()), where);
+  if (files.empty() || files.size() > kMaxModelFiles) {
+    return format_error(fmt::format("{}: expected 1 to {} files, actual {}", where, kMaxModelFiles, files.size()),
+                        where);
   }
   std::set<std::string> names;
   for (const Json& row : files) {

@@ -9,7 +9,7 @@
 #include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "hub/hash.h"
+#include "hub/digest.h"
 #include "hub/url.h"
 
 namespace realizar::hub {
@@ -137,9 +137,9 @@ Result<ModelName> parse_with_host(std::string_view text, std::string_view host, 
   return wrong_name(text, fmt::format("there is no registry {} here; --mirror names another server", shown(host)));
 }
 
-constexpr std::string_view kEnding = ".json";  // of manifests
-constexpr const char* kNoOwner = "_";          // no owner's name begins so,
-constexpr const char* kNoTag = "-";            // nor any file's
+constexpr std::string_view kManifestEnding = ".json";
+constexpr const char* kNoOwner = "_";  // no owner's name begins so,
+constexpr const char* kNoTag = "-";    // nor any file's
 
 }  // namespace
 
@@ -208,10 +208,10 @@ std::string to_string(const ModelName& name) {
 
 std::filesystem::path manifest_path(const ModelName& name) {
   namespace fs = std::filesystem;
-  const std::string tagged = (name.tag.empty() ? kNoTag : name.tag) + std::string(kEnding);
+  const std::string tagged = (name.tag.empty() ? kNoTag : name.tag) + std::string(kManifestEnding);
   switch (name.kind) {
     case NameKind::kUrl:
-      return fs::path("url") / (sha256_text(name.url) + std::string(kEnding));
+      return fs::path("url") / (sha256_text(name.url) + std::string(kManifestEnding));
     case NameKind::kOllama:
       return fs::path("ollama") / name.owner / name.model / tagged;
     case NameKind::kLocal:
@@ -225,8 +225,8 @@ std::filesystem::path manifest_path(const ModelName& name) {
 Result<ModelName> name_of_manifest(const std::filesystem::path& path, std::string_view url) {
   const Error wrong = format_error(path.string() + " is no manifest's path", path.string());
   const std::string text = path.generic_string();
-  if (!text.ends_with(kEnding)) return wrong;
-  const auto parts = split(std::string_view(text).substr(0, text.size() - kEnding.size()), '/');
+  if (!text.ends_with(kManifestEnding)) return wrong;
+  const auto parts = split(std::string_view(text).substr(0, text.size() - kManifestEnding.size()), '/');
   std::string spelled;
   if (parts[0] == "url") {
     spelled = url;

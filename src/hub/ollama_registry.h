@@ -1,30 +1,11 @@
-// Ollama's registry, and the manifests that Ollama keeps on disk in the same form: layers by media type.
+// Ollama's registry, from which a model's layers come.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "hub/hf_hub.h"
-#include "hub/manifest.h"
 #include "hub/name.h"
 #include "realizar/result.h"
 
 namespace realizar::hub {
-
-struct OllamaLayer {
-  FileRole role;
-  std::string sha256;
-  uint64_t n_bytes;
-};
-
-// Layers of kinds that nothing here uses are left out. Errors: FormatError; Unsupported (a model that is no GGUF file,
-// or several).
-Result<std::vector<OllamaLayer>> parse_ollama_manifest(std::string_view text, const std::string& where);
-
-// The names of the layers' files in the store, in their order.
-std::vector<std::string> ollama_file_names(const std::vector<OllamaLayer>& layers, const ModelName& name);
 
 Result<RemoteModel> find_ollama_model(const ModelName& name, const HubAccess& access);
 

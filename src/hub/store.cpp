@@ -14,7 +14,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "hub/hash.h"
+#include "hub/digest.h"
 #include "hub/partial_file.h"
 
 namespace realizar::hub {

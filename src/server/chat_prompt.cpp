@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "api/chat_beginning.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/chat_tools.h"
@@ -113,23 +114,13 @@ Result<Json> read_messages(Fields& fields, const ServedModel& model) {
   return read;
 }
 
-bool is_system(const Json& message) {
-  const Json role = message.value("role", Json());
-  return role == "system" || role == "developer";
-}
-
-// The beginning of a conversation that a model of the store has comes before the client's messages, and its system
-// message first where neither has one.
 Result<Json> with_stored_texts(Json messages, const ServedModel& model) {
   if (model.texts == nullptr) return messages;
-  Json all = Json::array();
+  ChatBeginning beginning{model.texts->system};
   if (!model.texts->messages.empty()) {
-    RZ_TRY(all, parse_json(model.texts->messages));
+    RZ_TRY(beginning.messages, parse_json(model.texts->messages));
   }
-  for (Json& message : messages) all.push_back(std::move(message));
-  const bool wants_system = !model.texts->system.empty() && std::ranges::none_of(all, is_system);
-  if (wants_system) all.insert(all.begin(), Json{{"role", "system"}, {"content", model.texts->system}});
-  return all;
+  return beginning.before(std::move(messages));
 }
 
 // The arguments of calls that are no object but text.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "api/found_model.h"
 #include "base/ascii_case.h"
 #include "hub/name_table.h"
 

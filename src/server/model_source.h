@@ -25,9 +25,6 @@ struct StoredTexts {
   bool operator==(const StoredTexts&) const = default;
 };
 
-// The name of an adapter that the store has beside a model.
-inline constexpr const char* kStoredAdapter = "adapter";
-
 struct ModelSource {
   std::string id;                                 // as clients name it
   std::string path;                               // .gguf, folder or .safetensors

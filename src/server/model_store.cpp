@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/found_model.h"
 #include "base/try.h"
 #include "hub/name_table.h"
 #include "server/ollama.h"
@@ -46,16 +47,6 @@ Result<Json> read_stored_messages(const Json& messages) {
     if (!read[i]["content"].is_string()) return wrong(fmt::format("messages[{}].content", i), "expected a string");
   }
   return read;
-}
-
-Result<std::optional<AdapterSource>> adapter_of(const hub::LocalModel& model) {
-  if (model.adapters.empty()) return std::optional<AdapterSource>();
-  if (model.adapters.size() > 1) {
-    return unsupported(fmt::format("'{}' has {} adapters, and only one is supported", hub::to_string(model.name),
-                                   model.adapters.size()),
-                       "model");
-  }
-  return std::optional(AdapterSource{kStoredAdapter, model.adapters.front().string()});
 }
 
 Result<ModelSource> source_of_local(const hub::LocalModel& model) {

@@ -19,9 +19,6 @@ struct ModelStore {
 // the field.
 Result<Json> read_stored_messages(const Json& messages);
 
-// The adapter that the answers of a model of this machine have. Errors: Unsupported (it has several).
-Result<std::optional<AdapterSource>> adapter_of(const hub::LocalModel& model);
-
 // A model of this machine as the registry takes it. Errors: those of reading its texts and of adapter_of.
 Result<ModelSource> source_of_local(const hub::LocalModel& model);
 

@@ -1,8 +1,8 @@
-#include "cli/user_folders.h"
+#include "hub/user_folders.h"
 
 #include <cstdlib>
 
-namespace realizar::cli {
+namespace realizar::hub {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,8 +46,8 @@ std::optional<fs::path> data_folder() {
   return folder_in("XDG_DATA_HOME", ".local/share");
 }
 
-hub::ForeignCaches model_caches() {
-  hub::ForeignCaches caches;
+ForeignCaches model_caches() {
+  ForeignCaches caches;
   const fs::path home = hugging_face_home();
   caches.hugging_face = home.empty() ? fs::path() : home / "hub";
   for (const char* name : {"HUGGINGFACE_HUB_CACHE", "HF_HUB_CACHE"}) {
@@ -72,4 +72,4 @@ UserTokens user_tokens() {
   return tokens;
 }
 
-}  // namespace realizar::cli
+}  // namespace realizar::hub

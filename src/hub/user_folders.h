@@ -1,4 +1,5 @@
-// What the environment says of the user's folders, tokens and certificates. Folders are as the XDG Base Directory
+// What the environment says of the user's folders, tokens and certificates: for the program and for the library, which
+// look for models in the same places. Folders are as the XDG Base Directory
 // Specification, version 0.8, has them; they need not be there, and are nullopt where the environment names neither
 // them nor a home.
 #pragma once
@@ -9,7 +10,7 @@
 
 #include "hub/foreign_caches.h"
 
-namespace realizar::cli {
+namespace realizar::hub {
 
 // realizar in $XDG_STATE_HOME or ~/.local/state: what a session leaves to the next.
 std::optional<std::filesystem::path> state_folder();
@@ -19,7 +20,7 @@ std::optional<std::filesystem::path> cache_folder();
 std::optional<std::filesystem::path> data_folder();
 
 // Where other programs keep models, as their own variables say; of Ollama's the user's, then those of it as a service.
-hub::ForeignCaches model_caches();
+ForeignCaches model_caches();
 
 struct UserTokens {
   std::string hugging_face;                 // HF_TOKEN
@@ -28,4 +29,4 @@ struct UserTokens {
 };
 UserTokens user_tokens();
 
-}  // namespace realizar::cli
+}  // namespace realizar::hub

@@ -1,0 +1,28 @@
+// Manifests of Ollama's, of its registry and of its folder on disk: layers by media type.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hub/manifest.h"
+#include "hub/name.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+struct OllamaLayer {
+  FileRole role;
+  std::string sha256;
+  uint64_t n_bytes;
+};
+
+// Layers of kinds that nothing here uses are left out. Errors: FormatError; Unsupported (a model that is no GGUF file,
+// or several).
+Result<std::vector<OllamaLayer>> parse_ollama_manifest(std::string_view text, const std::string& where);
+
+// The names of the layers' files in the store, in their order.
+std::vector<std::string> ollama_file_names(const std::vector<OllamaLayer>& layers, const ModelName& name);
+
+}  // namespace realizar::hub
