@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTinyModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+constexpr const char* kBundledModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 constexpr const char* kTurnsOfMine =
     R"([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day."}])";
 
@@ -27,9 +27,9 @@ class FoundModelTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(store_.prepare().ok());
-    const hub::StoredFile weights{hub::FileRole::kModel, "m.gguf", hub::sha256_text(kTinyModel),
-                                  fs::file_size(kTinyModel)};
-    fs::create_symlink(kTinyModel, store_.blob_path(weights.sha256));
+    const hub::StoredFile weights{hub::FileRole::kModel, "m.gguf", hub::sha256_text(kBundledModel),
+                                  fs::file_size(kBundledModel)};
+    fs::create_symlink(kBundledModel, store_.blob_path(weights.sha256));
     put("mine", {weights, text(hub::FileRole::kSystem, "Be brief."), text(hub::FileRole::kMessages, kTurnsOfMine),
                  text(hub::FileRole::kParams, R"({"num_ctx": 128, "temperature": 0.25})")});
     put("odd", {weights, text(hub::FileRole::kMessages, R"([{"role": "robot", "content": "x"}])")});
@@ -65,7 +65,7 @@ TEST_F(FoundModelTest, ANameLoadsWhatLiesBesideTheModelToo) {
   EXPECT_EQ(named->info().n_ctx, 128u);
   EXPECT_EQ(named->default_sampling().temperature, 0.25F);
   EXPECT_TRUE(named->info().notes.empty());
-  const auto plain = LanguageModel::load(kTinyModel, options_);
+  const auto plain = LanguageModel::load(kBundledModel, options_);
   ASSERT_TRUE(plain.ok()) << plain.error().message;
   const std::vector<ChatMessage> all = {
       {"system", "Be brief."}, {"user", "Hello"}, {"assistant", "Good day."}, {"user", "hi"}};
@@ -95,9 +95,9 @@ TEST_F(FoundModelTest, WhatIsNotHereIsAnErrorThatSaysWhatToDo) {
 
 TEST_F(FoundModelTest, ADraftModelMayBeNamedToo) {
   options_.draft.path = "mine";
-  EXPECT_TRUE(LanguageModel::load(kTinyModel, options_).ok());
+  EXPECT_TRUE(LanguageModel::load(kBundledModel, options_).ok());
   options_.draft.path = "mien";
-  EXPECT_NE(refusal(kTinyModel).find("did you mean mine"), std::string::npos);
+  EXPECT_NE(refusal(kBundledModel).find("did you mean mine"), std::string::npos);
 }
 
 TEST_F(FoundModelTest, NamesWorkInCToo) {

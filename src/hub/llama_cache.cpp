@@ -74,7 +74,8 @@ std::vector<CachedFile> files_of(const fs::path& folder) {
   for (; !error && entry != fs::directory_iterator() && paths.size() < kMaxLlamaFiles; entry.increment(error)) {
     const std::string file = entry->path().filename().string();
     std::error_code ignored;
-    const bool is_model = file.ends_with(kGgufEnding) && file.size() > kGgufEnding.size() && entry->is_regular_file(ignored);
+    const bool is_model =
+        file.ends_with(kGgufEnding) && file.size() > kGgufEnding.size() && entry->is_regular_file(ignored);
     if (is_model) paths.push_back(entry->path());
     if (auto repository = repository_of_manifest(file)) repositories.push_back(std::move(*repository));
   }
@@ -97,7 +98,8 @@ std::optional<LocalModel> model_of(const std::vector<CachedFile>& files, const M
   for (const CachedFile& file : files) {
     if (is_beside(file)) choices.push_back({file.file, file.n_bytes, {}});
   }
-  const auto chosen = choose_files(choices, is_local ? name.model + std::string(kGgufEnding) : name.tag, to_string(name));
+  const auto chosen =
+      choose_files(choices, is_local ? name.model + std::string(kGgufEnding) : name.tag, to_string(name));
   if (!chosen.ok() || chosen->empty()) return std::nullopt;
   const auto first = std::ranges::find_if(
       files, [&](const CachedFile& file) { return is_beside(file) && file.file == chosen->front().file.path; });

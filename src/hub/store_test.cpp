@@ -270,7 +270,7 @@ class CachesTest : public StoreTest {
              R"(","size":)" + std::to_string(bytes.size()) + "}";
     };
     write_text(root_ / "ollama/manifests/registry.ollama.ai" / path,
-          R"({"schemaVersion":2,"layers":[)" + layer("model", model) + "," + layer("template", text) + "]}");
+               R"({"schemaVersion":2,"layers":[)" + layer("model", model) + "," + layer("template", text) + "]}");
   }
   static constexpr const char* kCommit = "0123456789012345678901234567890123456789";
   Library library() const { return {store_, {root_ / "hf", {root_ / "none", root_ / "ollama"}}}; }

@@ -5,7 +5,8 @@
 #include <string_view>
 
 #include "hub/manifest.h"
-#include "hub/ollama_registry.h"
+#include "hub/digest.h"
+#include "hub/ollama_manifest.h"
 
 using namespace realizar::hub;
 
