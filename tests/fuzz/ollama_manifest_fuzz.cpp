@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "hub/manifest.h"
 #include "hub/digest.h"
+#include "hub/manifest.h"
 #include "hub/ollama_manifest.h"
 
 using namespace realizar::hub;
