@@ -107,7 +107,7 @@ size_t find_tool(const std::vector<const Tool*>& tools, std::string_view name) {
 std::string no_such_tool(const std::vector<const Tool*>& tools, std::string_view name) {
   constexpr size_t kMaxTold = 32;
   std::string told;
-  for (const Tool* tool : tools | std::views::take(kMaxTold)) told += (told.empty() ? "" : ", ") + tool->call_name;
+  for (size_t i = 0; i < std::min(tools.size(), kMaxTold); ++i) told += (i == 0 ? "" : ", ") + tools[i]->call_name;
   if (tools.size() > kMaxTold) told += fmt::format(" and {} more", tools.size() - kMaxTold);
   return fmt::format("there is no tool called {}; the tools are {}", name, told);
 }
