@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PROMPT = "What is the capital of France?"
 # Said where the bundled model answers because no other was named.
-NOTICE = "realizar: no model was named: realizar-tiny, a toy of 4.5 million parameters, answers\n"
+NOTICE = "realizar: no model was named; realizar-tiny, a toy of 4.5 million parameters, answers\n"
 REALIZAR = ""
 
 
@@ -305,7 +305,7 @@ class Run(Case):
         self.assertIn(b"cannot write to standard output: No space left on device", result.stderr)
 
     def test_a_closed_pipe_ends_it_quietly_as_it_ends_other_filters(self):
-        for args in [["run", "--temperature", "1", "-n", "500", "Tell me a long story."], ["inspect", "--tensors", MODEL]]:
+        for args in [["run", MODEL, "--temperature", "1", "-n", "500", "Tell me a long story."], ["inspect", "--tensors", MODEL]]:
             process = subprocess.Popen([REALIZAR, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        stdin=subprocess.DEVNULL)
             process.stdout.close()
@@ -486,7 +486,7 @@ class Numbers(Case):
                               (b"[-1]", "standard input: '-1' is not a token id")):
             self.fails(1, "logits", MODEL, "--tokens", "-", "--out", "/dev/null", stdin=stdin, naming=naming)
         self.fails(1, "run", MODEL, "--prompts", "-", stdin=b"\n", naming="standard input holds no prompt")
-        self.fails(1, "perplexity", MODEL, "-", stdin=b"Hi", naming="standard input has 1 tokens")
+        self.fails(1, "perplexity", MODEL, "-", stdin=b"Hi", naming="standard input has 2 tokens")
 
     def test_perplexity(self):
         with tempfile.TemporaryDirectory() as folder:

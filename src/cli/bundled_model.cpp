@@ -30,7 +30,7 @@ Result<std::string> bundled_model_path(const std::string& command) {
 
 Result<std::string> bundled_in_place(const std::string& command, std::string_view does) {
   RZ_TRY(std::string path, bundled_model_path(command));
-  warn(fmt::format("no model was named: {}, {}", bundled_text(), does));
+  warn(fmt::format("no model was named; {}, {}", bundled_text(), does));
   return path;
 }
 

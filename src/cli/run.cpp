@@ -49,6 +49,7 @@ struct RunArgs {
   SamplingFlags sampling;
   ReasoningFlags reasoning;
   FormFlags form;
+  std::optional<AnswerForm> answer_form;  // what they give
   ToolFlags tools;
 };
 
@@ -119,9 +120,10 @@ Error with_prompts_way(Error error, const RunArgs& args) {
   return error;
 }
 
-// Without a model the bundled one answers. Where the model is a name that is not here, it may be downloaded; then a
-// message that comes with the model is there too.
+// What can be wrong without a model, and then the model. Without one the bundled one answers. Where it is a name that
+// is not here, it may be downloaded; then a message that comes with the model is there too.
 Status make_ready(RunArgs& args) {
+  RZ_TRY(args.answer_form, args.form.read());
   if (args.model.empty()) {
     RZ_TRY(args.model, bundled_in_place("run", "answers"));
   }
@@ -142,7 +144,7 @@ Status make_ready(RunArgs& args) {
   return {};
 }
 
-// Sorts the words into model and prompt; more of the prompt comes from a file and from standard input.
+// Sorts the words into model and prompt.
 Status resolve_words(RunArgs& args) {
   const RunWords words = read_run_words(args.words, !args.model.empty());
   args.is_first_word = words.model.has_value();
@@ -154,11 +156,13 @@ Status resolve_words(RunArgs& args) {
     args.prompt = *words.prompt;
     args.has_prompt = true;
   }
-  if (!args.prompts.file.empty()) {
-    if (!args.has_prompt && args.prompt_file.empty()) return {};
-    return invalid_argument("there is a prompt and there is --prompts: put the prompt into the file of --prompts",
-                            "prompts");
-  }
+  if (args.prompts.file.empty() || (!args.has_prompt && args.prompt_file.empty())) return {};
+  return invalid_argument("there is a prompt and there is --prompts: put the prompt into the file of --prompts",
+                          "prompts");
+}
+
+// More of the prompt comes from a file and from standard input.
+Status complete_prompt(RunArgs& args) {
   if (!args.prompt_file.empty()) {
     RZ_TRY(std::string text, read_text(args.prompt_file));
     add_to_prompt(args, std::move(text));
@@ -217,8 +221,6 @@ struct Loaded {
 };
 
 Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
-  RZ_TRY(auto form, args.form.read());
-  RZ_CHECK_OK(make_ready(args));
   const auto start = Clock::now();
   RZ_TRY(LanguageModel model, load_writer(args.model, args.load));
   model.set_trace(args.trace.wanted());
@@ -235,7 +237,7 @@ Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
                               .split_reasoning = !args.raw,
                               .hide_reasoning = args.hide_reasoning,
                               .reasoning = args.reasoning.options(),
-                              .form = std::move(form)};
+                              .form = args.answer_form};
   RZ_CHECK_OK(plan_reasoning(model, options.reasoning));
   return Loaded{std::move(model), times, options};
 }
@@ -263,7 +265,9 @@ int run_prompts(RunArgs& args) {
 int run(RunArgs& args) {
   use_utf8_locale();
   if (auto status = resolve_words(args); !status.ok()) return fail(status.error());
+  if (auto status = make_ready(args); !status.ok()) return fail(status.error());
   if (!args.prompts.file.empty()) return run_prompts(args);
+  if (auto status = complete_prompt(args); !status.ok()) return fail(status.error());
   if (!args.has_prompt) return begin_chat(args);
   if (args.prompt.empty()) return fail(invalid_argument("the prompt is empty", "prompt"));
   auto tools = open_tools(args, true);
@@ -280,6 +284,7 @@ int run_chat(RunArgs& args) {
                                  "\" answers a prompt"));
   }
   if (words.model) args.model = *words.model;
+  if (auto status = make_ready(args); !status.ok()) return fail(status.error());
   return begin_chat(args);
 }
 

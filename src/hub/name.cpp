@@ -74,10 +74,10 @@ Result<ModelName> parse_hf(std::string_view text, std::string_view rest) {
   RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
   RZ_CHECK_OK(check_part(text, name.model, "the repository"));
   RZ_CHECK_OK(check_part(text, name.revision, "the revision"));
-  if (name.tag == kLatest) name.tag.clear();  // Ollama's word for the usual choice
   if (tagged.has_tag && !is_safe_file(name.tag)) {
     return wrong_name(text, "after the colon expected a quantization, such as Q4_K_M, or a file of the repository");
   }
+  if (name.tag == kLatest) name.tag.clear();  // Ollama's word for the usual choice
   return name;
 }
 
