@@ -15,7 +15,7 @@ import sys
 import tempfile
 import unittest
 
-from waiting import DEADLINE_S, until
+from waiting import DEADLINE_S, ONE_THREAD, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
@@ -25,7 +25,7 @@ PROMPT = "Once upon a time a little bird sat in a tree and sang of the sea, the 
 
 class Server:
     def __init__(self, *args, **options):
-        self.process = subprocess.Popen([REALIZAR, "serve", "--port", "0", "--ctx", "512", "--max-seqs", "4", *map(str, args)],
+        self.process = subprocess.Popen([REALIZAR, "serve", "--port", "0", "--ctx", "512", "--max-seqs", "4", *ONE_THREAD, *map(str, args)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
         self.port = int(re.search(rb":(\d+), model", self.process.stdout.readline()).group(1))
         until(lambda: self.request("GET", "/readyz")[0] == 200, "the model")

@@ -13,7 +13,7 @@ import unittest
 
 from model_copies import write_thinker
 from terminal import Terminal
-from waiting import DEADLINE_S
+from waiting import DEADLINE_S, ONE_THREAD
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -33,7 +33,7 @@ class Case(unittest.TestCase):
         self.history = self.folder / "realizar/history"
 
     def chat(self, *args, env=None, **options):
-        return Terminal(self, REALIZAR, "run", "--temperature", "0", *args, env={**self.env, **(env or {})}, **options)
+        return Terminal(self, REALIZAR, "run", "--temperature", "0", *ONE_THREAD, *args, env={**self.env, **(env or {})}, **options)
 
     def say(self, chat, text, *expected):
         """Types a line at the prompt, and reads what is expected to come, in this order."""
@@ -52,7 +52,7 @@ class Case(unittest.TestCase):
         return [(m["role"][0], m["content"]) for m in json.loads(path.read_text())["messages"]]
 
     def piped(self, text, *args):
-        result = subprocess.run([REALIZAR, "chat", *args, "--temperature", "0"], input=text.encode(), timeout=DEADLINE_S,
+        result = subprocess.run([REALIZAR, "chat", *args, "--temperature", "0", *ONE_THREAD], input=text.encode(), timeout=DEADLINE_S,
                                 capture_output=True, env={**os.environ, **self.env})
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.decode(), result.stderr.decode()
@@ -404,7 +404,7 @@ class Thinking(Case):
 class Interrupts(Case):
     def endless_story(self):
         """A chat in the middle of an answer that does not end by itself."""
-        chat = Terminal(self, REALIZAR, "run", "--temperature", "1", "--seed", "2", "--ctx", "100000", "--logit-bias",
+        chat = Terminal(self, REALIZAR, "run", *ONE_THREAD, "--temperature", "1", "--seed", "2", "--ctx", "100000", "--logit-bias",
                         "2041=-100", "--logit-bias", "2039=-100", env=self.env)
         chat.read_until("\n> ")
         chat.send("Tell me a story.\n")

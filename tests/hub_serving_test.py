@@ -15,7 +15,7 @@ import unittest
 import hub_test
 from hub_server import sha256
 from hub_test import ANSWER, BIG, NAME, QUESTION, TINY
-from waiting import DEADLINE_S, until
+from waiting import DEADLINE_S, ONE_THREAD, until
 
 TEMPLATE = "{{ if .System }}<|im_start|>system\n{{ .System }}<|im_end|>\n{{ end }}<|im_start|>user\n{{ .Prompt }}<|im_end|>\n<|im_start|>assistant\n{{ .Response }}"
 
@@ -27,7 +27,7 @@ def is_gone(connection):
 
 class ServerCase(hub_test.Case):
     def serve(self, *args):
-        process = self.start("serve", "--port", "0", "--ctx", "512", "--mirror", self.hub.url, *args)
+        process = self.start("serve", "--port", "0", "--ctx", "512", *ONE_THREAD, "--mirror", self.hub.url, *args)
         line = process.stdout.readline()
         self.assertIn("realizar listens", line, process.stderr.read() if not line else "")
         self.port = int(line.split(",")[0].rsplit(":", 1)[1])

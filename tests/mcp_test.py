@@ -18,7 +18,7 @@ from gguf_edit import with_metadata
 from mcp_servers import TOOLS, McpServers
 from served import Served
 from terminal import Terminal
-from waiting import DEADLINE_S, until
+from waiting import DEADLINE_S, ONE_THREAD, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -47,7 +47,7 @@ class Case(unittest.TestCase):
 
     def run_once(self, *args):
         length = [] if "-n" in args else ["-n", "60"]
-        return subprocess.run([REALIZAR, "run", "--temperature", "0", *length, *args], stdin=subprocess.DEVNULL,
+        return subprocess.run([REALIZAR, "run", "--temperature", "0", *ONE_THREAD, *length, *args], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, env={**os.environ, **self.env}, timeout=DEADLINE_S)
 
     def events(self, *args):
@@ -318,7 +318,7 @@ class Tls(Case):
 
 class Chat(Case):
     def chat(self, *args):
-        return Terminal(self, REALIZAR, "chat", "--temperature", "0", "-n", "150", *args, env=self.env)
+        return Terminal(self, REALIZAR, "chat", "--temperature", "0", *ONE_THREAD, "-n", "150", *args, env=self.env)
 
     def say(self, chat, text, *expected):
         chat.read_until("> ")

@@ -24,7 +24,7 @@ class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.started = time.time()
-        cls.server = Served(REALIZAR, "realizar-tiny", "--threads", "1", *cls.ARGS)
+        cls.server = Served(REALIZAR, "realizar-tiny", *cls.ARGS)
 
     @classmethod
     def tearDownClass(cls):

@@ -5,14 +5,14 @@ import subprocess
 import urllib.error
 import urllib.request
 
-from waiting import DEADLINE_S, until
+from waiting import DEADLINE_S, ONE_THREAD, until
 
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy knows this machine's loopback
 
 
 class Served:
     def __init__(self, realizar, *args):
-        self.process = subprocess.Popen([realizar, "serve", "--port", "0", *args], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([realizar, "serve", "--port", "0", *ONE_THREAD, *args], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             self.await_model()

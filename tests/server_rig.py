@@ -10,7 +10,7 @@ import sys
 import unittest
 
 import waiting
-from waiting import DEADLINE_S
+from waiting import DEADLINE_S, ONE_THREAD
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
@@ -31,7 +31,7 @@ class Server:
             signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and the tests with it
             for name, values in (limits or {}).items():
                 resource.setrlimit(name, values)
-        self.process = subprocess.Popen([REALIZAR, "serve", MODEL, "--port", "0", *args], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([REALIZAR, "serve", MODEL, "--port", "0", *ONE_THREAD, *args], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_up)
         self.output = line = self.process.stdout.readline().decode()
         while line and "realizar listens" not in line:

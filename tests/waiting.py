@@ -2,6 +2,9 @@
 import time
 
 DEADLINE_S = 300
+# Of programs that are tested for something else than speed: threads that wait for each other wait for the machine's other
+# work too.
+ONE_THREAD = ("--threads", "1")
 
 
 def until(probe, what):
