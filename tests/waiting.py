@@ -2,8 +2,7 @@
 import time
 
 DEADLINE_S = 300
-# Of programs that are tested for something else than speed: threads that wait for each other wait for the machine's other
-# work too.
+# For programs whose speed is not tested: threads that wait for each other also wait for whatever else the machine runs.
 ONE_THREAD = ("--threads", "1")
 
 
