@@ -92,7 +92,7 @@ class Commands(Case):
         """The answers of a chat of these lines; "?" asks for a story. Each answer is a line."""
         text = "\n".join("Tell me a story." if line == "?" else line for line in lines)
         result = subprocess.run([REALIZAR, "chat", MODEL, "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40",
-                                 "--json", *args], input=text.encode(), timeout=60, capture_output=True,
+                                 "--json", *args], input=text.encode(), timeout=DEADLINE_S, capture_output=True,
                                 env={**os.environ, **self.env})
         self.assertEqual(result.returncode, 0, result.stderr)
         answers = [""]

@@ -271,7 +271,7 @@ class Lists(Case):
                 ((*self.mcp("good"), "--mcp-allow", "t__nothing"), "none of their tools has this name"),
                 ((*self.mcp("good"), "--tool-choice", "nothing"), "there is no such tool")]:
             with self.subTest(args):
-                got = self.run_once("-p", "x", *args)
+                got = self.run_once(MODEL, "-p", "x", *args)
                 self.assertEqual(got.returncode, 1, got.stderr)
                 self.assertIn(expected, got.stderr)
                 self.assertEqual(len(got.stderr.splitlines()), 1)

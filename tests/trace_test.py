@@ -18,7 +18,7 @@ MATRICES = {"linear.qkv", "linear.o", "linear.gate_up", "linear.down", "linear.h
 
 class Table(Case):
     def setUp(self):
-        result = realizar("run", "--no-guesses", "--temperature", "0", "-n", "6", "--trace", PROMPT)
+        result = realizar("run", "realizar-tiny", "--no-guesses", "--temperature", "0", "-n", "6", "--trace", PROMPT)
         self.assertEqual(result.returncode, 0)
         self.text = result.stderr.decode()
 

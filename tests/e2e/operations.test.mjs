@@ -91,7 +91,7 @@ describe('health', () => {
 
 describe('ending', () => {
   test('after SIGTERM a running stream ends whole, new requests are not taken, and the exit code is 0', async () => {
-    const server = await startServer('--drain-timeout-ms', '600000');  // not to depend on the machine's speed
+    const server = await startServer(MODEL, '--drain-timeout-ms', '600000');  // not to depend on the machine's speed
     const stream = await server.post('/v1/chat/completions', {...LONG, n: 4});
     const reader = stream.body.getReader();
     let text = Buffer.from((await reader.read()).value).toString();
@@ -111,7 +111,7 @@ describe('ending', () => {
   });
 
   test('a second SIGTERM ends it at once, and the exit code is 1', async () => {
-    const server = await startServer('--drain-timeout-ms', '3600000', ...LONG_CONTEXT);
+    const server = await startServer(MODEL, '--drain-timeout-ms', '3600000', ...LONG_CONTEXT);
     const stream = await server.post('/v1/chat/completions', ENDLESS);
     const reader = stream.body.getReader();
     await reader.read();
