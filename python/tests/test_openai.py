@@ -70,7 +70,7 @@ class OpenAICase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.client = realizar.OpenAI(MODEL, backend="cpu", n_threads=2, max_seqs=4)
-        cls.server = Served(PROGRAM, str(MODEL), "--threads", "2")
+        cls.server = Served(PROGRAM, str(MODEL))
 
     @classmethod
     def tearDownClass(cls):

@@ -95,6 +95,8 @@ Error not_here(const Library& library, const std::string& given) {
     return not_found("there is no file or folder " + shown(given) + with_suggestion(given, known, ""), given);
   }
   const std::string advice = "to download it: " + pull + shown(given);
+  // What the table has is no slip.
+  if (!short_names_of(*name).empty()) return not_found(nothing + "; " + advice, given);
   return not_found(nothing + with_suggestion(given, known, advice), given);
 }
 
