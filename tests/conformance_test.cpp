@@ -211,7 +211,7 @@ class LargeData : public testing::TestWithParam<std::string> {
   }
 };
 
-// So that who has no large data tests all kinds of layers too.
+// A clone without the large data tests all kinds of layers too.
 TEST_P(LargeData, HasNoKindOfLayerThatACloneLacks) {
   const auto models = models_of(test::source_file("tests/data/conformance"));
   const auto model = std::ranges::find_if(models, [](const auto& entry) { return entry["name"] == GetParam(); });
@@ -230,7 +230,7 @@ std::string test_name(std::string name) {
 INSTANTIATE_TEST_SUITE_P(Models, LargeData, testing::ValuesIn(names_of_large_data()),
                          [](const auto& test) { return test_name(test.param); });
 
-// Those without logits of their own among them.
+// Models without logits have hashes too.
 TEST(MadeModels, AreWhatTheirLogitsWereComputedFor) {
   const fs::path source = test::source_file("tests/data/conformance");
   const std::vector<std::string> names = test::made_names(source);
@@ -241,7 +241,7 @@ TEST(MadeModels, AreWhatTheirLogitsWereComputedFor) {
   }
 }
 
-// A change of what makes models, which logits would only show as a difference without a reason.
+// Else logits would differ when what makes models changes, and nothing would say why.
 TEST(MadeModels, OnesThatDifferFromTheirHashesAreRefused) {
   const fs::path folder = fs::path(testing::TempDir()) / ("realizar_hashes_" + std::to_string(::getpid()));
   fs::create_directories(folder);

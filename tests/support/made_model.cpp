@@ -221,7 +221,7 @@ std::string hex_hash(std::span<const std::byte> bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
-// What is made must be what was made when the reference computed its logits.
+// A model must be the one that the reference computed logits for.
 Status check_hash(const nlohmann::json& entry, const MadeHash& actual) {
   const std::string name = entry["name"];
   if (!entry.contains("hash")) {

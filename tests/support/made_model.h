@@ -15,13 +15,12 @@ namespace realizar::test {
 // A model by make_conformance's words: ROW [NAME=VALUE ...]. Nothing where the table has no such row.
 std::optional<GgufWriter> made_model(const std::vector<std::string>& words);
 
-// Hashes of a made file, which the manifest records: a model whose weights differ is not the one whose logits are
-// compared.
+// Hashes of a made file, which the manifest records: reference logits hold for these weights alone.
 struct MadeHash {
   std::string head;     // metadata, and the names, shapes and types of tensors
   std::string weights;  // all tensors' data
 };
-// Of the file that `writer` wrote. Errors: those of MappedFile::open.
+// Hashes the file that `writer` wrote. Errors: those of MappedFile::open.
 Result<MadeHash> hash_of(const GgufWriter& writer, const std::filesystem::path& path);
 // As the manifest has it: "hash": {...}
 std::string to_string(const MadeHash& hash);
