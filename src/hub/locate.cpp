@@ -61,8 +61,7 @@ void add_table(bool has_tag, std::vector<KnownName>& known) {
 
 // "; did you mean a or b? To ...", or "; to ..." where nothing is near.
 std::string with_suggestion(const std::string& given, const std::vector<KnownName>& known, std::string advice) {
-  std::vector<std::string> near = near_names(given, known);
-  std::erase(near, given);
+  const std::vector<std::string> near = near_names(given, known);
   if (near.empty()) return advice.empty() ? "" : "; " + advice;
   if (!advice.empty()) advice[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(advice[0])));
   return fmt::format("; did you mean {}?{}{}", listed(near, " or "), advice.empty() ? "" : " ", advice);
