@@ -69,7 +69,7 @@ for tool in node npm python3 chromium sudo; do ! command -v $tool || fail "the f
 expect_silence() {
   local said
   said=$(bash -c "${commands[0]}" 2>&1 > /dev/null)
-  [[ $said == "realizar: no model was named: "* && $said != *$'\n'* ]] || fail "the first command says, where nothing is to be done: $said"
+  [[ $said == "realizar: no model was named; "* && $said != *$'\n'* ]] || fail "the first command says, where nothing is to be done: $said"
 }
 expect_silence
 
