@@ -273,7 +273,7 @@ class Output(Case):
         terminal = self.chat(*story, env={"TERM": "xterm"}, n_columns=20)
         shown = terminal.read_until(whole.split()[-1])
         terminal.read_until("\n")
-        shown = re.sub("\r[^\r\n]*\r\x1b\\[K", "", shown)  # the spinner
+        shown = re.sub("(\r[^\r\n]*)+\r\x1b\\[K", "", shown)  # the spinner, and how much of the model is loaded
         lines = [""]
         for part in re.split("(\x1b\\[[0-9]+D\x1b\\[K|\r\n)", shown):
             if part == "\r\n":
