@@ -43,7 +43,7 @@ std::string commit_of(const fs::path& repository, const std::string& revision) {
   return is_safe_file(commit) && commit.find('/') == std::string::npos ? commit : "";
 }
 
-// What the name's tag says of a folder with the files of its repository.
+// Chooses by the name's tag among the files of its repository, which lie in a folder.
 std::optional<LocalModel> choose_in(const fs::path& folder, const std::vector<RepoFile>& files, const ModelName& name,
                                     Place place, const std::string& revision) {
   const auto chosen = choose_files(files, name.tag, to_string(name));
@@ -64,9 +64,7 @@ void list_folder(const fs::path& folder, ModelName name, Place place, const std:
   };
   bool has_gguf = false;
   for (const RepoFile& file : files) {
-    const auto part = part_number(file.path);
-    if (!file.path.ends_with(".gguf") || (part && part->no != 1) || file.path.find("mmproj") != std::string::npos)
-      continue;
+    if (!begins_model(file.path)) continue;
     has_gguf = true;
     name.tag = file.path;
     add();

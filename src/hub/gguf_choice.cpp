@@ -132,6 +132,11 @@ Result<std::vector<ChosenFile>> choose_folder(const std::vector<RepoFile>& files
 
 }  // namespace
 
+bool begins_model(std::string_view path) {
+  const auto part = part_number(path);
+  return path.ends_with(".gguf") && (!part || part->no == 1) && path.find("mmproj") == std::string_view::npos;
+}
+
 Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files, const std::string& what,
                                              const std::string& name) {
   const auto named = std::ranges::find(files, what, &RepoFile::path);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hub/digest.h"
@@ -21,6 +22,9 @@ struct ChosenFile {
   RepoFile file;
   FileRole role;
 };
+
+// Whether a repository's file is a GGUF model by itself or the first part of one: no later part, and no projector.
+bool begins_model(std::string_view path);
 
 // `what`: a quantization ("Q4_K_M", in any case), a .gguf file of the list, or "": the usual choice among GGUF files,
 // or, where there is none, the SafeTensors files with their config and tokenizer. A split file comes with all its

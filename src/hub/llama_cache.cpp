@@ -120,8 +120,7 @@ std::vector<LocalModel> list_llama_cache(const fs::path& folder) {
   const std::vector<CachedFile> files = files_of(folder);
   std::vector<LocalModel> models;
   for (const CachedFile& file : files) {
-    const auto part = part_number(file.file);
-    if ((part && part->no != 1) || file.file.find("mmproj") != std::string::npos) continue;
+    if (!begins_model(file.file)) continue;
     if (auto model = model_of(files, file.name)) models.push_back(std::move(*model));
   }
   return models;
