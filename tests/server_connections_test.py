@@ -158,26 +158,15 @@ class Limits(Case):
     ARGS = ("--max-connections", "8")
 
     def test_connections_beyond_the_limit_are_closed(self):
-        clients = [self.server.until(self.connected, "room for a connection") for _ in range(8)]
+        clients = [self.server.until(self.server.connect_served, "room for a connection") for _ in range(8)]
         with self.server.connect() as further:
             self.assertTrue(further.is_closed())
         for client in clients:
             client.socket.close()
-        self.server.until(self.connected, "room again").socket.close()
-
-    def connected(self):
-        """A connection that is served; None where there are too many."""
-        client = self.server.connect()
-        try:
-            client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.assertEqual(client.reply().status, 200)
-            return client
-        except (Closed, ConnectionError):
-            client.socket.close()
-            return None
+        self.server.until(self.server.connect_served, "room again").socket.close()
 
     def tearDown(self):
-        self.server.until(self.connected, "room for a connection").socket.close()
+        self.server.until(self.server.connect_served, "room for a connection").socket.close()
 
 
 class Drain(unittest.TestCase):

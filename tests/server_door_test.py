@@ -435,26 +435,15 @@ class AddressLimit(Case):
     def tearDown(self):
         pass
 
-    def connected(self):
-        """A connection that is served; None where the address has too many."""
-        client = self.server.connect()
-        try:
-            client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.assertEqual(client.reply().status, 200)
-            return client
-        except (Closed, ConnectionError):
-            client.socket.close()
-            return None
-
     def test_an_address_has_so_many_connections(self):
         clients = []
 
         def has_all():
-            clients.extend(client for client in [self.connected()] if client)
+            clients.extend(client for client in [self.server.connect_served()] if client)
             return len(clients) == 4
         for _ in range(2):
             self.server.until(has_all, "room for the address")
-            self.assertIsNone(self.connected())
+            self.assertIsNone(self.server.connect_served())
             while clients:
                 clients.pop().socket.close()
 

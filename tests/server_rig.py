@@ -43,6 +43,17 @@ class Server:
     def connect(self, **options):
         return Client(self.port, **options)
 
+    def connect_served(self):
+        """A connection that is served; None where there are too many."""
+        client = self.connect()
+        try:
+            client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.reply().status == 200
+            return client
+        except (Closed, ConnectionError):
+            client.socket.close()
+            return None
+
     def get(self, path, *headers):
         lines = [f"GET {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
         with self.connect() as client:
