@@ -62,6 +62,7 @@ class Changes(unittest.TestCase):
 
     def test_what_is_outside_of_the_rooms_wants_what_covers_it(self):
         self.assertEqual(self.covering("web/src/chat.ts")[0], {"page"})
+        self.assertEqual(self.covering("tests/data/conformance/manifest.json")[0], {"conformance_test", "repository_size"})
         self.assertEqual(self.covering("LICENSE"), (set(), set()))
 
 
