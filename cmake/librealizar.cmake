@@ -4,7 +4,7 @@
 
 add_library(librealizar SHARED $<TARGET_OBJECTS:rz_api>)
 target_link_libraries(librealizar PRIVATE rz_api)
-# What the library calls of itself is bound when it is linked, as if only the API were exported.
+# Calls within the library are bound when it is linked, as if only the API were exported.
 target_link_options(librealizar PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/librealizar.map -Wl,-Bsymbolic)
 set_target_properties(librealizar PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/librealizar.map)
 set_target_properties(librealizar PROPERTIES OUTPUT_NAME realizar VERSION ${PROJECT_VERSION}

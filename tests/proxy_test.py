@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REALIZAR = ""
 SKIPPED = 77
 ENDLESS = 8000  # tokens: minutes of generating with the reference backend
-# Of this process alone: where nobody else listens, a port that was free stays so.
+# An address for this process alone: where nobody else listens, a port that was free stays so.
 ADDRESS = f"127.{64 + (os.getpid() >> 16) % 64}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # where Debian keeps daemons

@@ -88,7 +88,7 @@ TEST_P(SentencePiece, EveryBeginningOfAFileIsReadOrRefused) {
   EXPECT_GT(n_refused, 0);
 }
 
-// Of this process, whatever runs beside it.
+// This process alone counts, whatever runs beside it.
 double processor_s_of(const Tokenizer& tokenizer, const std::string& text) {
   const std::clock_t start = std::clock();
   (void)tokenizer.encode(text, kPlain);

@@ -19,7 +19,7 @@ uint64_t now_ns() {
           .count());
 }
 
-// What lies beside the model goes with it, unless the caller has set its own.
+// The files beside the model go with it, unless the caller has set its own.
 Result<LoadOptions> options_for(FoundModel& found, LoadOptions options, const hub::Library& library) {
   const bool has_own = !options.beside.chat_template.empty() || !options.beside.params.empty();
   if (!has_own) options.beside = std::move(found.beside);

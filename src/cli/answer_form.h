@@ -23,14 +23,14 @@ struct AnswerForm {
 // Any JSON object.
 AnswerForm json_form();
 
-// What Request::constraint takes. `prompt`: as of ConstraintOptions. Errors: those of the constraint.
+// A constraint for Request::constraint. `prompt`: as of ConstraintOptions. Errors: those of the constraint.
 Result<std::shared_ptr<TokenConstraint>> constraint_of(const LanguageModel& model, const AnswerForm& form,
                                                        std::span<const TokenId> prompt);
 
 struct FormFlags {
   void add_to(Flags flags);
   bool is_given() const { return format_ || schema_ || grammar_; }
-  // What is wrong with them; empty: nothing.
+  // Says which of them do not go together; empty: they do.
   std::string complaint() const;
   // Needs no model. Errors: NotFound, FormatError, InvalidArgument and Unsupported, naming the option and the place.
   Result<std::optional<AnswerForm>> read() const;

@@ -120,8 +120,8 @@ Error with_prompts_way(Error error, const RunArgs& args) {
   return error;
 }
 
-// What can be wrong without a model, and then the model. Without one the bundled one answers. Where it is a name that
-// is not here, it may be downloaded; then a message that comes with the model is there too.
+// Reads the form of answers, which needs no model, and finds the model. Where none is named the bundled one answers. A
+// name that is not here may be downloaded; then a message that comes with the model is there too.
 Status make_ready(RunArgs& args) {
   RZ_TRY(args.answer_form, args.form.read());
   if (args.model.empty()) {

@@ -98,8 +98,8 @@ void add_store(const StoreFlags& store, std::vector<server::ModelSource>& models
   }
 }
 
-// What is served where nothing is named: what `list` shows, the model that was pulled last first; the bundled one where
-// there is nothing else, or before the others.
+// Where nothing is named, the models that `list` shows are served, the one that was pulled last first; the bundled one
+// where there is nothing else, or before the others.
 Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store, bool with_bundled) {
   std::vector<server::ModelSource> models = stored_models(store);
   if (!with_bundled && !models.empty()) return models;

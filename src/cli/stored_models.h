@@ -9,8 +9,8 @@
 
 namespace realizar::cli {
 
-// Those of the store, the one that was pulled last before the others; then those of other programs, and never the
-// bundled one. What cannot be served is left out, with a line that says so.
+// The store's models, the one that was pulled last before the others; then those of other programs, and never the
+// bundled one. A model that cannot be served is left out, with a line that says so.
 std::vector<server::ModelSource> stored_models(const StoreFlags& store);
 
 // A model of that name, which the server was started with. Errors: as StoreFlags::find.

@@ -8,7 +8,7 @@
 
 namespace realizar::hub {
 
-// What a server says that a file's bytes give.
+// The digest that a server says a file has.
 struct Digest {
   enum class Kind : uint8_t {
     kNone,    // it says nothing

@@ -27,7 +27,7 @@ class Library {
   // The store's own name first, then what a short name stands for, in the store and in caches. Errors: NotFound; those
   // of a manifest that is damaged.
   Result<LocalModel> find(const ModelName& name) const;
-  // Those of the store, those of caches, then the bundled one. `notes`: why some are left out.
+  // The store's models, those of caches, then the bundled one. `notes`: why some are left out.
   std::vector<LocalModel> list(std::vector<std::string>& notes) const;
 
  private:

@@ -67,7 +67,7 @@ std::string with_suggestion(const std::string& given, const std::vector<KnownNam
   return fmt::format("; did you mean {}?{}{}", listed(near, " or "), advice.empty() ? "" : " ", advice);
 }
 
-// What the table has of a model whose tag it does not have; nothing where it has the tag, or nothing of the model.
+// The table's tags of a model whose given tag it does not have; none where it has that tag, or not the model.
 std::vector<std::string> other_tags(const ModelName& name) {
   std::vector<std::string> names;
   for (const ModelName& row : short_names_of(name)) {
@@ -94,7 +94,7 @@ Error not_here(const Library& library, const std::string& given) {
     return not_found("there is no file or folder " + shown(given) + with_suggestion(given, known, ""), given);
   }
   const std::string advice = "to download it: " + pull + shown(given);
-  // What the table has is no slip.
+  // A name of the table is no slip.
   if (!short_names_of(*name).empty()) return not_found(nothing + "; " + advice, given);
   return not_found(nothing + with_suggestion(given, known, advice), given);
 }

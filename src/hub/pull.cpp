@@ -55,7 +55,7 @@ Result<Url> endpoint_of(const ModelName& source, const HubSettings& settings) {
   return parse_url(source.kind == NameKind::kOllama ? settings.ollama : settings.hugging_face);
 }
 
-// What to look at where no server could be reached.
+// Adds where to look if no server could be reached.
 Error with_hint(Error error) {
   if (error.subject != kNoConnection) return error;
   error.message +=

@@ -1,7 +1,6 @@
-// What the environment says of the user's folders, tokens and certificates: for the program and for the library, which
-// look for models in the same places. Folders are as the XDG Base Directory
-// Specification, version 0.8, has them; they need not be there, and are nullopt where the environment names neither
-// them nor a home.
+// The user's folders, tokens and certificates as the environment names them, for the program and for the library, which
+// look for models in the same places. Folders follow the XDG Base Directory Specification, version 0.8; they need not be
+// there, and are nullopt where the environment names neither them nor a home.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +18,7 @@ std::optional<std::filesystem::path> cache_folder();
 // realizar in $XDG_DATA_HOME or ~/.local/share: what the user wants to keep.
 std::optional<std::filesystem::path> data_folder();
 
-// Where other programs keep models, as their own variables say; of Ollama's the user's, then those of it as a service.
+// Where other programs keep models, as their own variables say. Ollama: the user's folders, then the service's.
 ForeignCaches model_caches();
 
 struct UserTokens {

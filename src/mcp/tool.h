@@ -37,7 +37,7 @@ Status add_tools(ToolList& list, const std::string& server_name, const Json& pag
 // Which of the tools a model means: the one of that call name, else the only one whose name is that without its
 // server's. Gives tools.size() where there is none, or several.
 size_t find_tool(const std::vector<const Tool*>& tools, std::string_view name);
-// What a model is told of a call of a tool that is not there: which there are.
+// The text that tells a model that a tool is not there, and which are.
 std::string no_such_tool(const std::vector<const Tool*>& tools, std::string_view name);
 
 // The tools as OpenAI's API has them, which templates of models know.

@@ -9,7 +9,7 @@ import { kXss, startScriptedServer } from './scripted_server.mjs';
 const shared = scriptedPages();
 const { open } = shared;
 
-// What the browser keeps of all answers.
+// The text of all answers that the browser keeps.
 const keptText = () => new Promise((resolve, reject) => {
   const opening = indexedDB.open('realizar');
   opening.onerror = () => reject(opening.error);
