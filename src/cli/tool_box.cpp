@@ -54,10 +54,10 @@ std::string beginning(const std::string& text) {
 // While a server is waited for, Ctrl-C ends the wait.
 template <class F>
 auto while_waiting(const std::string& what, F f) {
-  std::atomic<bool> is_cancelled{false};
-  const InterruptScope interrupt(is_cancelled);
+  std::atomic<bool> is_interrupted{false};
+  const InterruptScope interrupt(is_interrupted);
   const Spinner spinner(what, obeys_escapes(STDERR_FILENO));
-  return f(&is_cancelled);
+  return f(&is_interrupted);
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ class Facts {
 
   // A required one that cannot be.
   bool lacks_property(int depth) const {
-    constexpr int kMaxDepth = 5;
-    return depth < kMaxDepth && std::ranges::any_of(required_, [&](const std::string& name) {
+    constexpr int kMaxRequiredDepth = 5;
+    return depth < kMaxRequiredDepth && std::ranges::any_of(required_, [&](const std::string& name) {
              Facts own;
              for (const Json* properties : properties_) {
                if (!spend(properties->size())) return false;

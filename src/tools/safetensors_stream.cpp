@@ -54,12 +54,12 @@ std::string header_of(std::span<const OutTensor* const> tensors, size_t n_prefix
         {"dtype", dtype_of(tensor->rows->type())}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};
     at = end;
   }
-  std::string json = root.dump();
-  json.resize((json.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
-  const uint64_t n_bytes = json.size();
+  std::string text = root.dump();
+  text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
+  const uint64_t n_bytes = text.size();
   std::string header(sizeof n_bytes, '\0');
   std::memcpy(header.data(), &n_bytes, sizeof n_bytes);
-  return header + json;
+  return header + text;
 }
 
 class FolderWriter {
