@@ -1,6 +1,6 @@
 // The user's folders, tokens and certificates as the environment names them, for the program and for the library, which
-// look for models in the same places. Folders follow the XDG Base Directory Specification, version 0.8; they need not be
-// there, and are nullopt where the environment names neither them nor a home.
+// look for models in the same places. Folders follow the XDG Base Directory Specification, version 0.8; they need not
+// be there, and are nullopt where the environment names neither them nor a home.
 #pragma once
 
 #include <filesystem>
