@@ -43,7 +43,8 @@ Admission::Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const Engin
       priority_scope_(options.priority_scope),
       phases_agree_(phases_agree),
       whole_prompts_(options.whole_prompts),
-      counters_(counters) {
+      counters_(counters),
+      shares_(options.max_seqs) {
   running_.reserve(max_seqs_);
 }
 
@@ -62,6 +63,17 @@ void Admission::submit(SequencePtr sequence) {
   if (!has_work) sequence->ended = sequence->reason_when_full();
   waiting_.push_back(std::move(sequence));
   if (!has_work) remove_ended();
+  shed();
+}
+
+void Admission::shed() {
+  while (running_.size() + waiting_.size() > max_open_) {
+    const auto victim = pick_shed(waiting_, shares_, max_open_);
+    if (!victim) return;
+    const Error error = queue_is_full(max_open_);
+    end_each(std::span(waiting_).subspan(*victim, 1), FinishReason::kError, &error);
+    remove_ended();
+  }
 }
 
 void Admission::update(Sequence::Clock::time_point now) {
@@ -108,10 +120,15 @@ void Admission::look_up_prefixes() {
 }
 
 void Admission::admit(Sequence::Clock::time_point now) {
-  while (running_.size() < max_seqs_ && !waiting_.empty()) {
-    const size_t next = pick_next(waiting_, shares_, priority_scope_);
+  while (!waiting_.empty()) {
+    const auto claimant = pick_claimant();
+    const size_t next = claimant ? *claimant : pick_next(waiting_, shares_, priority_scope_);
     Sequence& sequence = *waiting_[next];
-    if (!try_admit(sequence)) return;
+    if (claimant) {
+      make_room(sequence);
+    } else if (running_.size() == max_seqs_ || !try_admit(sequence)) {
+      return;
+    }
     if (sequence.ending.stats.n_preemptions == 0) {
       sequence.first_step = now;
       sequence.ending.stats.queue_ms = elapsed_ms(sequence.arrived, now);
@@ -122,13 +139,45 @@ void Admission::admit(Sequence::Clock::time_point now) {
   }
 }
 
-// Takes a sequence's cached prefix. False, with nothing taken, where the rest of what is known of it does not fit
-// in addition to the next block of everyone who runs.
+std::optional<size_t> Admission::pick_claimant() const {
+  if (priority_scope_ != PriorityScope::kTenant) return std::nullopt;
+  return engine::pick_claimant(waiting_, shares_, [this](const Sequence& sequence) { return can_have_room(sequence); });
+}
+
+// There is a place, or some tenant has more than its share of those. So with the blocks, of which its own tenant stays
+// within the share.
+bool Admission::can_have_room(const Sequence& sequence) const {
+  if (running_.size() == max_seqs_ && n_running_most() <= shares_.place_share()) return false;
+  const uint64_t share = block_share(), n_wanted = n_needed(sequence);
+  return n_blocks_of(running_, sequence.request->tenant) + n_wanted <= share &&
+         (n_wanted <= pool_.n_free() || n_wanted <= pool_.n_free() + n_beyond_share(running_, share));
+}
+
+uint32_t Admission::n_running_most() const {
+  return shares_.n_running(running_[pick_victim(running_, shares_, priority_scope_)]->request->tenant);
+}
+
+uint64_t Admission::block_share() const {
+  return share_of(pool_.n_blocks(), shares_.n_active());
+}
+
+// Takes a claimant's place and blocks, from the tenants that have more than their share.
+void Admission::make_room(Sequence& sequence) {
+  if (running_.size() == max_seqs_) preempt(pick_victim(running_, shares_, priority_scope_));
+  while (!try_admit(sequence)) preempt(pick_block_victim(running_));
+}
+
+// Blocks for what is known of it, and the next block of everyone who runs.
+uint32_t Admission::n_needed(const Sequence& sequence) const {
+  return sequence.cache.n_missing(sequence.n_known(), max_rows_) +
+         static_cast<uint32_t>(running_.size()) * pool_.n_groups();
+}
+
+// Takes a sequence's cached prefix. False, with nothing taken, where too few blocks are free for the rest.
 bool Admission::try_admit(Sequence& sequence) {
   const auto start = Sequence::Clock::now();
   sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
-  const uint32_t n_needed = sequence.cache.n_missing(sequence.n_known(), max_rows_);
-  if (!running_.empty() && pool_.n_free() < n_needed + running_.size() * pool_.n_groups()) {
+  if (!running_.empty() && pool_.n_free() < n_needed(sequence)) {
     sequence.give_back();
     return false;
   }
@@ -188,7 +237,10 @@ void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const Seq
 
 void Admission::preempt() {
   REQUIRE(running_.size() > 1);
-  const size_t victim = pick_victim(running_, shares_, priority_scope_);
+  preempt(pick_victim(running_, shares_, priority_scope_));
+}
+
+void Admission::preempt(size_t victim) {
   SequencePtr& sequence = running_[victim];
   sequence->give_back();
   stop_running(*sequence);

@@ -2,6 +2,7 @@
 // are cancelled or late, and go back to waiting when blocks run out. Computes nothing. One thread, the engine's.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,9 @@ class Admission {
   // It is told of every sequence that runs no more. It must outlive the running ones; null: there is none.
   void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
 
+  // Requests that may be here at once. Beyond that the newest waiting ones of the tenant that has most end, told
+  // ResourceExhausted, where a tenant came that has less than its share.
+  void set_max_open(uint32_t max_open) { max_open_ = max_open; }
   void submit(SequencePtr sequence);
   // Ends what was cancelled or is too late, has followers take the prefixes that they waited for, and lets in what
   // fits.
@@ -48,7 +52,15 @@ class Admission {
   void sweep(Sequence::Clock::time_point now);
   void look_up_prefixes();
   void admit(Sequence::Clock::time_point now);
+  std::optional<size_t> pick_claimant() const;
+  bool can_have_room(const Sequence& sequence) const;
+  uint32_t n_running_most() const;
+  uint64_t block_share() const;
+  void make_room(Sequence& sequence);
   bool try_admit(Sequence& sequence);
+  uint32_t n_needed(const Sequence& sequence) const;
+  void preempt(size_t victim);
+  void shed();
   uint32_t n_cacheable(const Sequence& sequence) const;
   void take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier);
   void follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const;
@@ -62,6 +74,7 @@ class Admission {
   const bool phases_agree_, whole_prompts_;
   EngineCounters& counters_;
   ModelDrafter* drafter_ = nullptr;
+  uint32_t max_open_ = UINT32_MAX;
   FairShare shares_;
   std::vector<SequencePtr> waiting_, running_;
   uint64_t n_sequences_ = 0;

@@ -51,6 +51,8 @@ class Engine {
   // sequence, which ends with sink.on_end. Errors: InvalidArgument (empty prompt, id outside the vocabulary, a sampling
   // parameter out of range, by name), ContextLengthExceeded (both numbers, before any computation).
   Result<SequencePtr> prepare(const Request& request, RequestSink& sink);
+  // Requests that wait and run at once, as Admission::set_max_open has it. Before the first one.
+  void set_max_open(uint32_t max_open) { admission_.set_max_open(max_open); }
   // Puts it among those that wait.
   void submit(SequencePtr sequence);
   // Takes in what waits and fits, computes one batch and hands out its tokens. An error (Internal: the device failed,

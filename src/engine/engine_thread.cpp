@@ -1,7 +1,5 @@
 #include "engine/engine_thread.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -16,9 +14,9 @@ using Clock = std::chrono::steady_clock;
 
 EngineThread::EngineThread(Engine& engine, uint32_t max_queue, std::function<void()> on_progress)
     : engine_(engine),
-      max_open_(max_queue + engine.max_seqs()),
+      open_(max_queue + engine.max_seqs()),
       on_progress_(std::move(on_progress)),
-      ready_(max_open_),
+      ready_(open_.most()),
       thread_([this] { run(); }) {}
 
 EngineThread::~EngineThread() {
@@ -39,14 +37,10 @@ Status EngineThread::submit(const std::shared_ptr<TokenStream>& stream) {
   auto mail = std::make_unique<Mail>();
   mail->stream = stream;
   mail->sequence = std::move(sequence);
-  const uint32_t n_open_before = n_open_.fetch_add(1, std::memory_order_acq_rel);
-  if (n_open_before >= max_open_) {
-    n_open_.fetch_sub(1, std::memory_order_acq_rel);
-    return Error{ErrorCode::kResourceExhausted, fmt::format("{} requests are running or waiting already", max_open_),
-                 "queue"};
-  }
+  const bool was_idle = n_open() == 0;
+  if (!open_.take(stream->request().tenant)) return queue_is_full(max_open());
   // Time without requests is no standstill.
-  if (n_open_before == 0) progress_at_.store(Clock::now(), std::memory_order_relaxed);
+  if (was_idle) progress_at_.store(Clock::now(), std::memory_order_relaxed);
   stream->ready_ = &ready_;
   stream->self_ = stream;
   post(std::move(mail));
@@ -101,7 +95,7 @@ std::shared_ptr<TokenStream> EngineThread::next_ready() {
   std::shared_ptr<TokenStream> stream = ready_.pop();
   if (stream != nullptr && stream->ended_.load(std::memory_order_acquire) &&
       !std::exchange(stream->is_counted_out_, true)) {
-    n_open_.fetch_sub(1, std::memory_order_acq_rel);
+    open_.give_back(stream->request().tenant);
   }
   return stream;
 }
@@ -120,6 +114,7 @@ bool EngineThread::is_stalled(std::chrono::milliseconds patience) const {
 
 // A request may end when it is taken in, without any step.
 void EngineThread::run() {
+  engine_.set_max_open(max_open());
   while (true) {
     const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);
     take_mail();

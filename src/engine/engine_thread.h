@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "engine/engine.h"
+#include "engine/open_requests.h"
 #include "engine/token_stream.h"
 #include "realizar/result.h"
 
@@ -26,7 +27,8 @@ class EngineThread {
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
-  // Any thread. Errors: those of Engine::prepare; ResourceExhausted where the queue is full, or no new work is taken.
+  // Any thread. Errors: those of Engine::prepare; ResourceExhausted where the queue is full and the
+  // tenant has no claim to a place, or no new work is taken. A request that waits may end so too, for another tenant.
   Status submit(const std::shared_ptr<TokenStream>& stream);
   // One reader thread: the next stream with news, or null. A stream whose end was seen here no longer counts.
   std::shared_ptr<TokenStream> next_ready();
@@ -46,9 +48,9 @@ class EngineThread {
   // No new work from now on; what runs and waits goes on.
   void drain() { draining_.store(true, std::memory_order_relaxed); }
   // How many requests it takes at once: those that run, and those that wait.
-  uint32_t max_open() const { return max_open_; }
+  uint32_t max_open() const { return open_.max_open(); }
   // Requests that were taken and whose end was not seen yet.
-  uint32_t n_open() const { return n_open_.load(std::memory_order_acquire); }
+  uint32_t n_open() const { return open_.n_open(); }
   const Engine& engine() const { return engine_; }
   // There are requests, and for longer than `patience`, and than four times the longest step so far, neither a step nor
   // the taking in of a request was finished.
@@ -76,13 +78,12 @@ class EngineThread {
   void wake();
 
   Engine& engine_;
-  uint32_t max_open_;
+  OpenRequests open_;
   std::function<void()> on_progress_;
   ReadyQueue ready_;
   std::atomic<Mail*> mailbox_{nullptr};  // newest first
   Mail* work_ = nullptr;                 // a list, in order; the engine's thread owns it
   std::atomic<uint32_t> n_wake_ups_{0};
-  std::atomic<uint32_t> n_open_{0};
   std::atomic<bool> draining_{false}, stopping_{false};
   std::atomic<std::chrono::steady_clock::time_point> progress_at_{};
   std::atomic<std::chrono::steady_clock::duration> longest_step_{};

@@ -1,6 +1,7 @@
-// Counts the tokens computed for each tenant, so that the one served least comes next (virtual token counters: Sheng et
-// al. 2024, "Fairness in serving large language models"). A tenant that comes back starts level with the least served
-// of those that are there: rest earns no credit.
+// Who has how much of what is scarce. Each tenant has a claim to its share: one that holds less gets room at once, from
+// whoever holds most. Beyond that the one served least comes next, by the tokens computed for it (virtual token
+// counters: Sheng et al. 2024, "Fairness in serving large language models"). A tenant that comes back starts level with
+// the least served of those that are there: rest earns no credit.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,21 @@
 
 namespace realizar::engine {
 
+// The part of n_total things that each of n_tenants may have whatever the others want; one thing at least.
+inline uint64_t share_of(uint64_t n_total, size_t n_tenants) {
+  return std::max<uint64_t>(n_total / std::max<size_t>(n_tenants, 1), 1);
+}
+
+// Whether a tenant that would hold n_with gets room from the one that holds most.
+inline bool has_claim(uint64_t n_with, uint64_t n_most, uint64_t share) {
+  return n_with <= share && n_most > share;
+}
+
 class FairShare {
  public:
+  // `n_places`: requests that run together.
+  explicit FairShare(uint32_t n_places = UINT32_MAX) : n_places_(n_places) {}
+
   // A request of `tenant` arrives or ends.
   void join(uint64_t tenant) {
     Account& account = accounts_[tenant];
@@ -36,6 +50,11 @@ class FairShare {
 
   uint64_t n_tokens(uint64_t tenant) const { return account_of(tenant).n_tokens; }
   uint32_t n_running(uint64_t tenant) const { return account_of(tenant).n_running; }
+  uint32_t n_requests(uint64_t tenant) const { return account_of(tenant).n_requests; }
+  // It runs fewer requests than its share of the places.
+  bool lacks_place(uint64_t tenant) const { return n_running(tenant) < place_share(); }
+  uint64_t place_share() const { return share_of(n_places_, n_active_); }
+  size_t n_active() const { return n_active_; }  // tenants that have requests
   // Orders tenants by when they last came without having a request here already.
   uint64_t active_since(uint64_t tenant) const { return account_of(tenant).active_since; }
   size_t n_accounts() const { return accounts_.size(); }
@@ -69,7 +88,8 @@ class FairShare {
 
   std::unordered_map<uint64_t, Account> accounts_;
   uint64_t n_arrivals_ = 0;
-  size_t n_active_ = 0;  // tenants that have requests
+  size_t n_active_ = 0;
+  uint32_t n_places_;
 };
 
 }  // namespace realizar::engine

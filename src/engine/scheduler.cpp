@@ -1,5 +1,7 @@
 #include "engine/scheduler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -31,6 +33,11 @@ void plan_prefill(uint32_t i, const Sequence& seq, ChunkKind kind, uint32_t n_to
   plan.push_back({i, n_tokens, kind, n_logit_rows, false});
   room.n_prefill -= n_tokens;
   room.n_logit_rows -= n_logit_rows;
+}
+
+// The order in which a tenant's own requests are admitted.
+auto own_rank(const Sequence& seq) {
+  return std::tuple(seq.request->priority, seq.ending.stats.n_preemptions == 0, seq.id);
 }
 
 bool wants_prompt_rows(const Sequence& seq) {
@@ -68,13 +75,18 @@ bool is_planned(uint32_t i, const std::vector<PlannedChunk>& plan) {
   return std::any_of(plan.begin(), plan.end(), [i](const PlannedChunk& chunk) { return chunk.seq_idx == i; });
 }
 
+// Half of the room for prefill at most, where there are prompts too.
 void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
+  const bool has_prompts = std::ranges::any_of(running, [](const SequencePtr& seq) { return wants_prompt_rows(*seq); });
+  const uint32_t n_kept = has_prompts ? room.n_prefill / 2 : 0;
+  room.n_prefill -= n_kept;
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
     if (!seq.is_decoding() || n_pending(seq) == 1 || is_planned(i, plan)) continue;
     const uint32_t n_tokens = n_fitting(seq, n_pending(seq), room);
     if (n_tokens > 0) plan_prefill(i, seq, ChunkKind::kReplay, n_tokens, room, plan);
   }
+  room.n_prefill += n_kept;
 }
 
 // False where nothing of it fits.
@@ -215,6 +227,69 @@ size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares
   const auto victim =
       std::max_element(running.begin(), running.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   return static_cast<size_t>(victim - running.begin());
+}
+
+std::optional<size_t> pick_claimant(std::span<const SequencePtr> waiting, const FairShare& shares,
+                                    const std::function<bool(const Sequence&)>& can_have_room) {
+  const auto turn = [&](const Sequence& seq) { return std::pair(shares.n_tokens(seq.request->tenant), seq.id); };
+  const auto is_next_of_tenant = [&](const Sequence& seq) {
+    return std::ranges::none_of(waiting, [&](const SequencePtr& other) {
+      return other->request->tenant == seq.request->tenant && own_rank(*other) < own_rank(seq);
+    });
+  };
+  std::optional<size_t> claimant;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    const Sequence& seq = *waiting[i];
+    if (!shares.lacks_place(seq.request->tenant) || (claimant && turn(*waiting[*claimant]) < turn(seq))) continue;
+    if (is_next_of_tenant(seq) && can_have_room(seq)) claimant = i;
+  }
+  return claimant;
+}
+
+uint64_t n_beyond_share(std::span<const SequencePtr> running, uint64_t share) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < running.size(); ++i) {
+    const uint64_t tenant = running[i]->request->tenant;
+    const bool is_counted = std::ranges::any_of(
+        running.first(i), [tenant](const SequencePtr& seq) { return seq->request->tenant == tenant; });
+    if (is_counted) continue;
+    const uint64_t n_held = n_blocks_of(running, tenant);
+    n += n_held - std::min(n_held, share);
+  }
+  return n;
+}
+
+uint64_t n_blocks_of(std::span<const SequencePtr> running, uint64_t tenant) {
+  uint64_t n = 0;
+  for (const SequencePtr& seq : running) n += seq->request->tenant == tenant ? seq->cache.n_own() : 0;
+  return n;
+}
+
+size_t pick_block_victim(std::span<const SequencePtr> running) {
+  const auto rank = [&](const SequencePtr& seq) {
+    return std::pair(n_blocks_of(running, seq->request->tenant), seq->id);
+  };
+  const auto victim =
+      std::max_element(running.begin(), running.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return static_cast<size_t>(victim - running.begin());
+}
+
+Error queue_is_full(uint32_t n_total) {
+  return {ErrorCode::kResourceExhausted, fmt::format("{} requests are running or waiting already", n_total),
+          kQueueSubject};
+}
+
+std::optional<size_t> pick_shed(std::span<const SequencePtr> waiting, const FairShare& shares, uint64_t n_total) {
+  const auto n_requests = [&](const SequencePtr& seq) { return shares.n_requests(seq->request->tenant); };
+  const auto rank = [&](const SequencePtr& seq) {
+    return std::tuple(seq->ending.stats.n_preemptions == 0, n_requests(seq), shares.active_since(seq->request->tenant),
+                      seq->request->priority, seq->id);
+  };
+  const auto last =
+      std::max_element(waiting.begin(), waiting.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  const bool is_found = last != waiting.end() && (*last)->ending.stats.n_preemptions == 0 &&
+                        n_requests(*last) > share_of(n_total, shares.n_active());
+  return is_found ? std::optional(static_cast<size_t>(last - waiting.begin())) : std::nullopt;
 }
 
 }  // namespace realizar::engine

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,9 +40,10 @@ struct StepLimits {
 };
 
 // Clears and fills `plan`, which has the capacity for all sequences: one token (and its drafts) of every decoding
-// sequence; then, up to the limits, generated tokens that are computed again after a preemption; then prompt chunks.
-// The oldest prompt gets half of what is left, the shortest remainders the rest: a long prompt neither starves nor
-// blocks the others. Decode rows come first. Prompts that are taken whole come in their order, as they fit.
+// sequence; then, up to the limits, generated tokens that are computed again after a preemption; then prompt chunks, to
+// which half of what is left is kept. The oldest prompt gets half of that, the shortest remainders the rest: a long
+// prompt neither starves nor blocks the others. Decode rows come first. Prompts that are taken whole come in their
+// order, as they fit.
 void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, std::vector<PlannedChunk>& plan);
 
 // Where the next chunk of the prompt has to end at the latest: at its end, or where a state is to be kept, also for
@@ -63,5 +66,27 @@ size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, 
 // many the one that came last, the least important request, and of those the youngest. With kAll the least important of
 // all. `running` is not empty.
 size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares, PriorityScope scope);
+
+// Index of the waiting sequence that is admitted before all others, and gets its place and blocks from others if need
+// be: the next one of a tenant that runs less than its share, and `can_have_room`. Of several such tenants the one that
+// was served least. nullopt: there is none.
+std::optional<size_t> pick_claimant(std::span<const SequencePtr> waiting, const FairShare& shares,
+                                    const std::function<bool(const Sequence&)>& can_have_room);
+
+// Blocks that only a tenant's running sequences hold, each of them by itself.
+uint64_t n_blocks_of(std::span<const SequencePtr> running, uint64_t tenant);
+// The sum of what tenants hold so beyond a share.
+uint64_t n_beyond_share(std::span<const SequencePtr> running, uint64_t share);
+
+// Index of the running sequence whose blocks go to a claimant: the newest one of the tenant that holds most.
+size_t pick_block_victim(std::span<const SequencePtr> running);
+
+// ResourceExhausted: n_total requests are here. Its subject is kQueueSubject.
+inline constexpr const char* kQueueSubject = "queue";
+Error queue_is_full(uint32_t n_total);
+
+// Index of the waiting sequence that ends where more than n_total requests are here: the least important and newest,
+// not begun yet, of the tenant that has most requests, if those are more than its share. nullopt: there is none.
+std::optional<size_t> pick_shed(std::span<const SequencePtr> waiting, const FairShare& shares, uint64_t n_total);
 
 }  // namespace realizar::engine

@@ -258,9 +258,9 @@ TEST(Scheduler, TheYoungestOfTheLeastImportantGivesItsBlocksBack) {
   for (int i = 0; i < 3; ++i) sequences.add(1, 0);
   for (const PriorityScope scope : {PriorityScope::kTenant, PriorityScope::kAll}) {
     sequences.request(0).priority = 0;
-    EXPECT_EQ(pick_victim(sequences.list, {}, scope), 2u);
+    EXPECT_EQ(pick_victim(sequences.list, FairShare(), scope), 2u);
     sequences.request(0).priority = 5;
-    EXPECT_EQ(pick_victim(sequences.list, {}, scope), 0u);
+    EXPECT_EQ(pick_victim(sequences.list, FairShare(), scope), 0u);
   }
 }
 

@@ -59,6 +59,14 @@ uint32_t SequenceCache::table_stride() const {
   return groups_.empty() ? 0 : static_cast<uint32_t>(tables_.size() / groups_.size());
 }
 
+uint32_t SequenceCache::n_own() const {
+  uint32_t n = 0;
+  for (uint32_t group = 0; group < n_groups(); ++group) {
+    for (const BlockId id : held(group)) n += pool_->n_holders(id) == 1 ? 1 : 0;
+  }
+  return n;
+}
+
 uint32_t SequenceCache::n_missing(uint32_t n_positions, uint32_t n_rows) const {
   const uint32_t block_tokens = pool_->block_tokens();
   uint32_t n = 0;

@@ -70,6 +70,8 @@ class SequenceCache {
   uint32_t table_stride() const;
   // The blocks of the table that it holds: all but the first ones, which its window has left.
   std::span<const BlockId> held(uint32_t group = 0) const { return table(group).subspan(groups_[group].first_held); }
+  // Blocks of all groups that it alone holds: so many are free when it gives all back.
+  uint32_t n_own() const;
   // Blocks of all groups that it will take until n_positions are computed, n_rows at most at a time.
   uint32_t n_missing(uint32_t n_positions, uint32_t n_rows) const;
 
