@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The server against raw bytes: what no proper client sends, and what clients do when they go wrong.
 Usage: server_test.py REALIZAR."""
+import contextlib
 import gzip
 import json
 import os
@@ -274,6 +275,35 @@ class GlobalPriority(Case):
             self.assertEqual(other.reply().status, 200)
         self.server.until(lambda: len(self.answered()) == 2, "the log of both")
         self.assertEqual(self.answered(), ["urgent", "other"])
+
+
+class Shares(Case):
+    """Without keys, addresses share what there is."""
+    ARGS = ("--max-seqs", "2", "--max-queue", "4", *LONG_CONTEXT)
+
+    def n_requests(self, state):
+        return self.server.metric(f"vllm:num_requests_{state}")
+
+    def test_an_address_that_has_every_place_gives_way_to_another(self):
+        short = post({**CHAT, "max_tokens": 1})
+        with contextlib.ExitStack() as clients:
+            greedy = [clients.enter_context(self.server.connect(source="127.0.0.2")) for _ in range(7)]
+            for i, client in enumerate(greedy[:6], 1):
+                client.send(post(ENDLESS))
+                self.server.until(lambda: self.n_requests("running") + self.n_requests("waiting") == i, "the requests")
+            for _ in range(3):
+                self.assertEqual(self.exchange(short).status, 200)
+            self.assertIn(b"6 requests are running or waiting already", greedy[5].reply().body, "the newest one ends")
+            greedy[5].send(post(ENDLESS))
+            self.server.until(lambda: self.n_requests("running") + self.n_requests("waiting") == 6, "it to be taken again")
+            greedy[6].send(short)
+            self.assertEqual(greedy[6].reply().status, 429, "it has more than its share")
+
+    def test_a_list_that_is_longer_than_the_queue_is_taken_as_room_comes(self):
+        prompts = [f"{i} " for i in range(40)]
+        reply = self.exchange(post({"prompt": prompts, "max_tokens": 12, "ignore_eos": True}, "/v1/completions"))
+        self.assertEqual(reply.status, 200, reply.body)
+        self.assertEqual([choice["index"] for choice in reply.json()["choices"]], list(range(40)))
 
 
 class Metrics(Case):

@@ -35,7 +35,9 @@ const TokenStream::End* TokenStream::end() const {
 // One slot stays unused: the reader may still look at the `top` of the one that it took last.
 bool TokenStream::on_token(const TokenEvent& event) {
   const uint64_t n_written = n_written_.load(std::memory_order_relaxed);
-  if (n_written - n_read_.load(std::memory_order_acquire) + 1 >= n_slots_) {
+  const uint64_t n_unread = n_written - n_read_.load(std::memory_order_acquire);
+  const bool is_too_slow = is_blocked_.load(std::memory_order_relaxed) && n_unread >= kMaxUnread;
+  if (n_unread + 1 >= n_slots_ || is_too_slow) {
     overflowed_ = true;
     return false;
   }

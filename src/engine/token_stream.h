@@ -1,6 +1,6 @@
 // One request between the engine's thread and its reader. The engine writes tokens into a bounded ring and never waits:
-// a reader so slow that the ring is full loses the request. One writer (the engine), one reader thread; cancel() from
-// any.
+// where the ring is full, or too much waits for a client that takes no more, the request ends. One writer (the engine),
+// one reader thread; cancel() from any.
 #pragma once
 
 #include <atomic>
@@ -44,6 +44,9 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   bool tells_progress = false;
   // What the reader wants done when it finds this stream ready; its own affair, the engine never calls it.
   std::function<void()> on_ready;
+  // The client takes no more for now: the request ends when kMaxUnread tokens wait for it. Without that only a full
+  // ring ends it, so that no client answers for a reader that is late.
+  void set_blocked(bool is_blocked) { is_blocked_.store(is_blocked, std::memory_order_relaxed); }
   // Ends the request within one step.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
@@ -56,6 +59,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
  private:
   friend class EngineThread;
   friend class ReadyQueue;
+  static constexpr uint64_t kMaxUnread = 127;
   // Has no initializers, so that slots which no token reaches stay untouched.
   struct Slot {
     TokenId id;
@@ -79,6 +83,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   std::atomic<double> prompt_ms_{0};
   std::atomic<bool> ended_{false};
   std::atomic<bool> cancelled_{false};
+  std::atomic<bool> is_blocked_{false};
   std::atomic<bool> is_ready_{false};  // stands in the ready queue
   End end_;
   bool overflowed_ = false;      // the writer's

@@ -64,6 +64,19 @@ TEST(TokenStream, KeepsWhatATokenHasUntilItIsRead) {
   EXPECT_FALSE(stream.pop());
 }
 
+TEST(TokenStream, OnlyAClientThatTakesNoMoreCountsTheTokensThatWait) {
+  TokenStream stream(request_for(1, 1000), 1001);
+  EXPECT_EQ(fill(stream, 300), 300u) << "the reader is late";
+  stream.set_blocked(true);
+  EXPECT_EQ(fill(stream, 1), 0u);
+  stream.set_blocked(false);
+  EXPECT_EQ(fill(stream, 1), 1u);
+  while (stream.pop()) {
+  }
+  stream.set_blocked(true);
+  EXPECT_EQ(fill(stream, 300), 127u);
+}
+
 // As many as a queue holds, in a long context.
 TEST(TokenStream, UsesNoMemoryForTokensThatNeverCome) {
   constexpr uint32_t kContext = 1 << 17;

@@ -9,6 +9,8 @@ namespace {
 
 using Kind = text::OutputEvent::Kind;
 
+constexpr uint32_t kMaxStreamedUnread = 4096;  // tokens that may wait for the server's thread
+
 text::AnswerOptions telling_tokens(text::AnswerOptions options, bool tells_tokens) {
   options.tells_tokens = options.tells_tokens || tells_tokens;
   return options;
@@ -33,9 +35,11 @@ GenerationStats sum_of(const GenerationStats& before, const GenerationStats& mor
 
 }  // namespace
 
-Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options, const LineRules& lines)
+Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options, bool is_streamed,
+               const LineRules& lines)
     : model_(std::move(model)),
-      stream_(std::make_shared<engine::TokenStream>(std::move(request))),
+      is_streamed_(is_streamed),
+      stream_(make_stream(std::move(request))),
       first_stream_(stream_),
       answer_(model_->tokenizer(), telling_tokens(options, stream_->request().logprobs)),
       lines_(lines),
@@ -43,6 +47,13 @@ Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions option
 
 Choice::~Choice() {
   cancel();
+}
+
+// Room for the whole answer: nobody waits for one but the server's own thread. What streams is read as it comes.
+std::shared_ptr<engine::TokenStream> Choice::make_stream(Request request) const {
+  const uint32_t n_all = engine::capacity_for_all(request, model_->loaded->info.n_ctx);
+  return std::make_shared<engine::TokenStream>(std::move(request),
+                                               is_streamed_ ? std::min(n_all, kMaxStreamedUnread) : n_all);
 }
 
 Status Choice::submit(std::function<void()> on_ready) {
@@ -101,7 +112,7 @@ void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
   }
   stats_before_ = sum_of(stats_before_, end.stats, first_token_ == 0);
   first_token_ = n_before;
-  auto stream = std::make_shared<engine::TokenStream>(std::move(next));
+  auto stream = make_stream(std::move(next));
   stream->on_ready = std::exchange(stream_->on_ready, {});
   stream_ = std::move(stream);
   if (const Status status = model_->thread->submit(stream_); !status.ok()) {

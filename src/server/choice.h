@@ -44,8 +44,10 @@ struct ChoiceNews {
 
 class Choice {
  public:
-  // The answer's tokens are told where the options say so, or the request asks for log-probabilities.
-  Choice(ServedModelPtr model, Request request, text::AnswerOptions options, const LineRules& lines = {});
+  // The answer's tokens are told where the options say so, or the request asks for log-probabilities. `is_streamed`:
+  // the client gets them as they come.
+  Choice(ServedModelPtr model, Request request, text::AnswerOptions options, bool is_streamed,
+         const LineRules& lines = {});
   ~Choice();
   // How far the prompt is comes as news. To be called before submit.
   void tell_progress() { stream_->tells_progress = true; }
@@ -58,6 +60,8 @@ class Choice {
   Status submit(std::function<void()> on_ready);
   // Called when there is news, or room to send it. `on_token` is called with each generated token.
   ChoiceNews take_news(const std::function<void(const TokenEvent&)>& on_token);
+  // The client takes no more for now, or again.
+  void set_blocked(bool is_blocked) { stream_->set_blocked(is_blocked); }
   void cancel();
 
   // After the end:
@@ -84,6 +88,7 @@ class Choice {
   bool is_truncated() const { return stream_ != first_stream_ || end_.finish_reason == FinishReason::kContext; }
 
  private:
+  std::shared_ptr<engine::TokenStream> make_stream(Request request) const;
   bool goes_on(const engine::TokenStream::End& end) const;
   void go_on(const engine::TokenStream::End& end, ChoiceNews& news);
   void take_progress(ChoiceNews& news);
@@ -95,6 +100,7 @@ class Choice {
   bool is_over() const { return answer_.is_stopped() || lines_.is_over(); }
 
   ServedModelPtr model_;
+  const bool is_streamed_;
   std::shared_ptr<engine::TokenStream> stream_;
   std::shared_ptr<engine::TokenStream> first_stream_;  // another one once the context was shifted
   ContextShift shift_;

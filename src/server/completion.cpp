@@ -79,7 +79,7 @@ Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
   for (Request& request : plan_.requests) {
     request.trace = wants_operations && call_.context.options.trace_operations;
     const ContextShift shift = shift_of(plan_, *model_, request);
-    choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.lines));
+    choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.stream, plan_.lines));
     choices_.back()->shift_context(shift);
     if (plan_.stream && plan_.tells_progress) choices_.back()->tell_progress();
   }
@@ -97,23 +97,30 @@ void Completion::start() {
   }
   call_.record.model = model_->id;
   call_.record.n_prompt = usage().n_prompt;
-  while (n_submitted_ < std::min(choices_.size(), kMaxAtOnce) && submit_next()) {
-  }
+  submit_some();
   // The head goes out before the first token: whoever waits in the queue knows that it was taken.
   if (!done_ && plan_.stream) begin_stream();
 }
 
-// False where that failed, and with it the whole call.
+void Completion::submit_some() {
+  while (n_submitted_ < choices_.size() && n_submitted_ - n_ended_ < kMaxAtOnce && submit_next()) {
+  }
+}
+
+// False where the queue has no room, which the end of another one of the call makes, or the whole call has failed.
 bool Completion::submit_next() {
-  const size_t i = n_submitted_++;
   // The choice forgets the function before the call ends.
-  const auto status = choices_[i]->submit([&call = call_] { call.tell_news(); });
-  if (!status.ok()) fail(to_api_error(told_of(status.error(), i)));
+  const auto status = choices_[n_submitted_]->submit([&call = call_] { call.tell_news(); });
+  if (!status.ok() && status.error().subject == engine::kQueueSubject && n_submitted_ > n_ended_) return false;
+  if (!status.ok()) fail(to_api_error(told_of(status.error(), n_submitted_)));
+  ++n_submitted_;
   return status.ok();
 }
 
 void Completion::take_news() {
-  if (call_.is_congested()) return;
+  const bool is_blocked = call_.is_congested();
+  for (const auto& choice : choices_) choice->set_blocked(plan_.stream && is_blocked);
+  if (is_blocked) return;
   for (size_t i = 0; i < n_submitted_ && !done_; ++i) {
     if (!choices_[i]->has_ended()) take_news_of(i);
   }
@@ -129,7 +136,8 @@ void Completion::take_news_of(size_t choice_idx) {
     observe_end(choice);
     if (choice_idx % n_per_prompt_ == 0) note_slot(choice);
     if (const auto error = error_of(choice_idx)) return fail(*error);
-    if (n_submitted_ < choices_.size() && !submit_next()) return;
+    submit_some();
+    if (done_) return;
   }
   Speller& speller = *call_.speller;
   const bool has_any =

@@ -54,6 +54,7 @@ class Completion {
   bool is_done() const { return done_; }
 
  private:
+  void submit_some();
   bool submit_next();
   void take_news_of(size_t choice_idx);
   void begin_stream();
