@@ -51,13 +51,16 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+// A file may shrink after its bytes were read: then no read has faulted.
 Status MappedFile::check() const {
   if (guard_ == nullptr) return {};
-  if (guard_->faulted.load(std::memory_order_acquire)) {
+  const auto version = version_at(path_);
+  const bool is_known = version && version->is_same_file(version_);
+  const bool is_shorter = is_known && version->n_bytes < version_.n_bytes;
+  if (is_shorter || guard_->faulted.load(std::memory_order_acquire)) {
     return format_error(path_ + ": the file became shorter while it was read, or its disk failed", path_);
   }
-  const auto version = version_at(path_);
-  if (!version || !version->is_same_file(version_) || *version == version_) return {};
+  if (!is_known || *version == version_) return {};
   return format_error(path_ + ": the file was written to while it was read", path_);
 }
 

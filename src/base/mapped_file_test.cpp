@@ -87,6 +87,12 @@ TEST_F(AFileThatChanges, ReadsAsZerosWhereItIsGoneOnEveryThread) {
   EXPECT_TRUE(other.check().ok());
 }
 
+TEST_F(AFileThatChanges, TellsThatItIsShorterWhetherOrNotThatWasRead) {
+  const MappedFile file = open(2);
+  std::filesystem::resize_file(path_, kPageBytes);
+  EXPECT_NE(file.check().error().message.find("became shorter"), std::string::npos) << file.check().error().message;
+}
+
 TEST_F(AFileThatChanges, TellsTheReasonInPlaceOfWhatItLedTo) {
   MappedFile file = open(2);
   EXPECT_EQ(*file.checked(Result<int>(7)), 7);
