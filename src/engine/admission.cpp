@@ -144,13 +144,16 @@ std::optional<size_t> Admission::pick_claimant() const {
   return engine::pick_claimant(waiting_, shares_, [this](const Sequence& sequence) { return can_have_room(sequence); });
 }
 
-// There is a place, or some tenant has more than its share of those. So with the blocks, of which its own tenant stays
-// within the share.
+// Whether a place and blocks are free, or are to be had from tenants that have more than their share, and its own
+// tenant stays within that.
 bool Admission::can_have_room(const Sequence& sequence) const {
-  if (running_.size() == max_seqs_ && n_running_most() <= shares_.place_share()) return false;
+  const uint64_t tenant = sequence.request->tenant;
+  const bool has_place =
+      running_.size() < max_seqs_ || has_claim(shares_.n_running(tenant) + 1, n_running_most(), shares_.place_share());
+  if (!has_place) return false;
   const uint64_t share = block_share(), n_wanted = n_needed(sequence);
-  return n_blocks_of(running_, sequence.request->tenant) + n_wanted <= share &&
-         (n_wanted <= pool_.n_free() || n_wanted <= pool_.n_free() + n_beyond_share(running_, share));
+  if (n_blocks_of(running_, tenant) + n_wanted > share) return false;
+  return n_wanted <= pool_.n_free() || n_wanted <= pool_.n_free() + n_beyond_share(running_, share);
 }
 
 uint32_t Admission::n_running_most() const {
