@@ -71,6 +71,13 @@ class Commands(Case):
         self.say(chat, "/reset", "The conversation is empty.")
         self.leave(chat)
 
+    def test_the_model_is_never_replaced_by_the_conversation(self):
+        model = self.folder / "own.gguf"
+        model.write_bytes(pathlib.Path(MODEL).read_bytes())
+        _, said = self.piped(f"/save {model}\n/quit\n", str(model))
+        self.assertIn("would replace", said)
+        self.assertEqual(model.read_bytes(), pathlib.Path(MODEL).read_bytes())
+
     def test_every_name_that_people_type_leaves(self):
         for word in ["/quit", "/quit now", "/exit", "/bye", "/q", "exit", "quit", "bye"]:
             self.assertEqual(self.piped(word + "\n/fly\n"), ("", "".join(self.piped("")[1].splitlines(True)[:2])), word)

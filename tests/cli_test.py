@@ -137,8 +137,8 @@ class Run(Case):
             for command in (["inspect", "mistrl"], ["show", "mistrl"], ["serve", "mistrl"], ["serve", "x=mistrl"],
                             ["bench", "mistrl"], ["embed", "mistrl", "text"], ["rerank", "mistrl", "query", "text"],
                             ["tokenize", "mistrl", "text"], ["detokenize", "mistrl", "1"], ["template", "mistrl"],
-                            ["logits", "mistrl", "--tokens", ids, "--out", ids], ["perplexity", "mistrl", ids],
-                            ["perplexity", MODEL, ids, "--against", "mistrl"], ["imatrix", "mistrl", ids, "--out", ids],
+                            ["logits", "mistrl", "--tokens", ids, "--out", ids + ".npy"], ["perplexity", "mistrl", ids],
+                            ["perplexity", MODEL, ids, "--against", "mistrl"], ["imatrix", "mistrl", ids, "--out", ids + ".dat"],
                             ["quantize", "mistrl", ids + ".gguf", "Q4_0"], ["convert", "mistrl", ids + ".gguf"],
                             ["run", MODEL, "--draft", "mistrl", PROMPT], ["cp", "mistrl", "x"], ["rm", "mistrl"]):
                 self.fails(1, *command, naming="'mistrl' on this machine; did you mean mistral or mistral-nemo?")

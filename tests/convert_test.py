@@ -21,6 +21,7 @@ MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 REALIZAR = ""
 MB = 1 << 20
 F32, I32, STRING = 0, 5, 8
+BLOCK_TYPES = [2, 8, 12, 20, 39]  # Q4_0, Q8_0, Q4_K, IQ4_NL, MXFP4
 
 
 def realizar(*args, **options):
@@ -157,6 +158,24 @@ class Parts(Case):
             return realizar("inspect", path, "--tensors", "--json").stdout.decode().replace(str(path), "")
         self.assertEqual(len(json.loads(tensors(self.at / "one.gguf"))["tensors"]),
                          len(json.loads(tensors(self.at / "two.gguf"))["tensors"]))
+
+
+class Refusals(Case):
+    def test_a_vector_in_blocks_is_refused_by_name_in_every_tool(self):
+        whole = MODEL.read_bytes()
+        for name in ["output_norm.weight", "blk.0.attn_norm.weight"]:
+            at = whole.index(struct.pack("<Q", len(name)) + name.encode() + struct.pack("<IQI", 1, 256, F32)) + 8 + len(name) + 12
+            for block_type in BLOCK_TYPES:
+                path = self.at / "blocked.gguf"
+                path.write_bytes(whole[:at] + struct.pack("<I", block_type) + whole[at + 4:])
+                refused = realizar("run", path, "a", "-n", 1)
+                self.assertEqual((refused.returncode, name in refused.stderr.decode()), (1, True), refused.stderr.decode())
+                for command in [["convert", path, self.at / "folder"], ["convert", path, self.at / "out.gguf"],
+                                ["quantize", path, self.at / "out.gguf", "Q4_0", "--allow-requantize"]]:
+                    result = realizar(*command)
+                    self.assertEqual(result.returncode, 1, (command, result.stderr.decode()))
+                    self.assertIn(name, result.stderr.decode())
+                    self.assertEqual(self.names(), ["blocked.gguf"])
 
 
 class Places(Case):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -221,6 +222,50 @@ class Runs(Case):
         self.fails(1, "quantize", self.source, link, "Q8_0", naming="would replace")
         link.unlink()
         self.assertEqual(digest(self.source), before)
+
+    def test_no_command_writes_over_what_it_reads(self):
+        model, ids, text = self.at / "read.gguf", self.at / "ids.json", self.at / "text.txt"
+        shutil.copy(MODEL, model)
+        ids.write_text("[1, 2]")
+        text.write_text("The capital of France is Paris. " * 40)
+        importance, link = self.at / "read.imatrix", self.at / "other.gguf"
+        self.succeeds("imatrix", model, text, "-o", importance, "--ctx", 32)
+        os.link(model, link)
+        logits = ["logits", model, "--tokens", ids, "--last", 1, "--out"]
+        collect = ["imatrix", model, text, "--ctx", 32, "-o"]
+        run = ["run", model, "--raw", "ab", "-n", 1, "--trace-file"]
+        before = {path: digest(path) for path in (model, ids, text, importance)}
+        for command in [collect + [model], collect + [link], collect + [text], logits + [model], logits + [ids],
+                        logits + [self.at / "out.npy", "--kv", model], run + [model], ["chat", model, "--trace-file", model],
+                        ["run", "-f", text, "-m", model, "--trace-file", text],
+                        ["run", model, "a", "--lora", f"{importance}=0.5", "--trace-file", importance],
+                        ["bench", model, "--trace-file", model],
+                        ["serve", f"id={model}", "--port", 0, "--access-log", model],
+                        ["imatrix", "--add", importance, "-o", importance],
+                        ["quantize", model, importance, "Q4_0", "--imatrix", importance]]:
+            self.fails(1, *command, naming="would replace")
+        self.fails(1, *logits, self.at / "same", "--kv", self.at / "." / "same", naming="written twice")
+        self.assertEqual({path: digest(path) for path in before}, before)
+        link.unlink()
+
+    def test_no_part_of_what_is_read_is_replaced(self):
+        self.succeeds("convert", self.source, self.at / "m.gguf", "--split-size", "8M")
+        parts = sorted(self.at.glob("m-*-of-*.gguf"))
+        before = [digest(part) for part in parts]
+        self.fails(1, "quantize", parts[0], parts[1], "Q8_0", naming="would replace")
+        self.fails(1, "quantize", parts[1], parts[0], "Q8_0", naming="would replace")
+        self.fails(1, "run", parts[0], "a", "--trace-file", parts[-1], naming="would replace")
+        self.assertEqual([digest(part) for part in parts], before)
+
+    def test_no_file_of_a_folder_that_is_read_is_replaced(self):
+        folder = self.at / "folder"
+        self.succeeds("convert", MODEL, folder)
+        before = {path.name: digest(path) for path in folder.iterdir()}
+        for name in before:
+            self.fails(1, "quantize", folder, folder / name, "Q8_0", naming="would replace")
+        self.assertEqual({path.name: digest(path) for path in folder.iterdir()}, before)
+        for _ in range(2):
+            self.succeeds("quantize", folder, folder / "small.gguf", "Q8_0")
 
     def test_a_file_that_may_not_grow_leaves_nothing(self):
         before = self.names()

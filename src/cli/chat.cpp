@@ -25,6 +25,7 @@
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "cli/tool_answer.h"
+#include "tools/read_files.h"
 
 namespace realizar::cli {
 namespace {
@@ -225,6 +226,9 @@ class Chat {
   }
 
   void save(const std::string& path) {
+    if (const auto status = check_not_read(path, files_read_for(model_.info().path)); !status.ok()) {
+      return complain(status.error());
+    }
     if (const auto status = write_file(path, conversation_.to_json()); !status.ok()) return complain(status.error());
     note("saved in " + printable(path));
   }

@@ -14,6 +14,7 @@
 #include "cli/help.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/written_files.h"
 #include "realizar/engine.h"
 
 namespace realizar::cli {
@@ -125,6 +126,7 @@ int CommandLine::run_command(CommandRow& command, const std::vector<std::string>
   for (const auto* some : {&*notes, &*file_notes}) {
     for (const std::string& note : *some) warn(note);
   }
+  if (const Status status = check_written_files(command, table_.common); !status.ok()) return fail(status.error());
   return command.run();
 }
 

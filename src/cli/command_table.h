@@ -32,8 +32,9 @@ struct OptionRow {
   std::vector<std::string> words;  // all values that it takes; empty: any
   std::optional<NumberRange> range;
   Completes completes = Completes::kNothing;
-  char separator = 0;     // between the values of a list in one word
-  size_t max_values = 1;  // that may be given
+  char separator = 0;                        // between the values of a list in one word
+  size_t max_values = 1;                     // that may be given
+  bool is_read = false, is_written = false;  // the files that it names
   bool is_list = false, is_required = false, is_common = true, is_for_gpu = false;
 
   std::function<void()> clear;                               // of a list, before its first value is read

@@ -113,7 +113,7 @@ void add_convert(CommandLine& line) {
       .file();
   flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or a folder that is empty or not there")
       .required()
-      .file();
+      .written();
   flags
       .option("--type", args->type,
               "Type of matrices: keep, f32, f16 or bf16. Vectors are F32 in GGUF; quantized weights of a GGUF file "

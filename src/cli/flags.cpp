@@ -73,7 +73,19 @@ Option& Option::shown_as(const std::string& text) {
 
 Option& Option::file() {
   row_->completes = Completes::kFile;
+  row_->is_read = true;
   if (row_->value == "TEXT") row_->value = "FILE";
+  return *this;
+}
+
+Option& Option::reads() {
+  row_->is_read = true;
+  return *this;
+}
+
+Option& Option::written() {
+  file();
+  row_->is_written = true;
   return *this;
 }
 

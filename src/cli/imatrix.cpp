@@ -206,7 +206,7 @@ void add_imatrix(CommandLine& line) {
       "a chunk in tokens (default 512)");
   flags.option("model,-m,--model", args->model, "Model: a .gguf file, best in F16 or BF16").file();
   flags.option("texts,-f,--file", args->texts, "Text files like what the model will write").file();
-  flags.option("-o,--out", args->out, "File to write").required().file();
+  flags.option("-o,--out", args->out, "File to write").required().written();
   flags.option("--chunks", args->n_chunks, "Read only the first N chunks; 0: all").with_default();
   flags.flag("--resume", args->resume, "Go on from the chunks that the file has already");
   flags.option("--add", args->add, "Add the sums of another importance matrix; may be given again").file();

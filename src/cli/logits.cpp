@@ -104,12 +104,12 @@ void add_logits(CommandLine& line) {
   flags.option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'")
       .required()
       .file();
-  flags.option("--out", args->out, "File to write: float32 [N, n_vocab]").required().file();
+  flags.option("--out", args->out, "File to write: float32 [N, n_vocab]").required().written();
   flags
       .option("--kv", args->kv_out,
               "File for what the KV cache holds of all tokens: float32 [2, n_layers, n_tokens, n_kv_heads, head_dim], "
               "keys and then values")
-      .file();
+      .written();
   flags.option("--last", args->n_last, "Write the logits of the last N positions (default: all)").positive();
   flags
       .option("--prompt", args->n_prompt,

@@ -129,6 +129,7 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
       .option("--lora", options.adapters.sources,
               "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT, and a factor on what it adds; may be "
               "repeated where requests choose")
+      .reads()
       .common();
   flags
       .option("--choose", options.gpu.chooser,

@@ -14,7 +14,6 @@
 
 #include "base/amounts.h"
 #include "base/cpu_features.h"
-#include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
@@ -135,12 +134,6 @@ void show_progress(const SourceModel& source, const QuantizePlan& plan, size_t t
                std::string(traits(plan.types[tensor_idx].type).name).c_str());
 }
 
-Status check_places(const QuantizeArgs& args, const std::string& in_path) {
-  const auto in = version_at(in_path), out = version_at(args.out);
-  if (!in || !out || !in->is_same_file(*out)) return {};
-  return invalid_argument(fmt::format("{} would replace the model that it is made of", args.out), args.out);
-}
-
 int write_file(const QuantizeArgs& args, const SourceModel& source, const QuantizePlan& plan,
                const QuantizeOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
@@ -187,7 +180,6 @@ int quantize(const QuantizeArgs& args) {
   }
   const auto found = args.store.find(args.in);
   if (!found.ok()) return fail(found.error());
-  if (const Status status = check_places(args, found->path); !status.ok()) return fail(status.error());
   const auto file = ModelFile::open(found->path);
   if (!file.ok()) return fail(file.error());
   const auto source = source_of(*file, {args.pre});
@@ -216,7 +208,7 @@ void add_quantize(CommandLine& line) {
           "Model in F16, BF16 or F32: a .gguf file (any part of a split one), a Hugging Face folder, or a model's name")
       .required()
       .file();
-  flags.option("out", args->out, "File to write. It is there whole or not at all").required().file();
+  flags.option("out", args->out, "File to write. It is there whole or not at all").required().written();
   flags.option("type,--type", args->type, "Type, e.g. Q4_K_M, in any case").required();
   flags.option("--imatrix", args->imatrix, "Importance of columns, as realizar imatrix or llama-imatrix writes it")
       .file();

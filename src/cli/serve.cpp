@@ -240,7 +240,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       "Name by which clients may reach a server that asks for no key; may be repeated; *: any. On loopback only "
       "loopback's names and these are answered");
   flags.option("--access-log", options.access_log, "Write a JSON line for each request to this file; -: standard error")
-      .file()
+      .written()
       .common();
   flags
       .option("--stored-responses-bytes", options.stored_responses_bytes,

@@ -170,7 +170,7 @@ void TraceFlags::add_to(Flags flags) {
   flags
       .option("--trace-file", file,
               "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)")
-      .file();
+      .written();
 }
 
 Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced) {

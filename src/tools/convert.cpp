@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "base/try.h"
 #include "formats/gguf_writer.h"
 #include "tools/conversion.h"
 #include "tools/general_keys.h"
+#include "tools/read_files.h"
 #include "tools/safetensors_stream.h"
+#include "tools/source_model.h"
 
 namespace realizar {
 namespace {
@@ -90,18 +91,9 @@ Result<ConvertReport> to_folder(const ModelFile& gguf, const std::filesystem::pa
   return ConvertReport{std::move(files), bytes_of(tensors), std::move(plan.notes), std::move(plan.left_out)};
 }
 
-// A file that is read cannot be written.
 Status check_places(const ModelFile& file, const std::vector<std::filesystem::path>& places) {
-  std::error_code error;
-  for (const std::filesystem::path& own : file.files()) {
-    for (const std::filesystem::path& place : places) {
-      const bool is_same =
-          std::filesystem::weakly_canonical(own, error) == std::filesystem::weakly_canonical(place, error);
-      if (!is_same && !std::filesystem::equivalent(own, place, error)) continue;
-      return invalid_argument(fmt::format("{} would replace the model that it is made of", place.string()),
-                              place.string());
-    }
-  }
+  const std::vector<std::filesystem::path> files = files_read_for(file);
+  for (const std::filesystem::path& place : places) RZ_CHECK_OK(check_not_read(place, files));
   return {};
 }
 
@@ -111,6 +103,7 @@ Result<ConvertReport> repack(const ModelFile& file, const std::filesystem::path&
   if (options.type) {
     return invalid_argument("--type is for folders: 'realizar quantize' gives a GGUF file another type", "--type");
   }
+  RZ_CHECK_OK(check_vectors(file));
   std::vector<OutTensor> tensors;
   for (const TensorInfo& tensor : file.tensors()) {
     const uint64_t n_cols = tensor.shape.empty() ? 1 : tensor.shape.back();

@@ -1,5 +1,8 @@
 #include "tools/row_source.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -251,6 +254,21 @@ MatrixRows without_blocks(MatrixRows source) {
 }
 
 }  // namespace
+
+Status check_rows(const TensorInfo& tensor, uint64_t n_cols) {
+  const TypeTraits& type = traits(tensor.type);
+  const bool has_scales = tensor.type == TypeId::kF8_E4M3 && tensor.shape.size() > 1;
+  if (type.block_elems == 1 && tensor.packed == nullptr && !has_scales) return {};
+  const uint64_t n_stored = tensor.shape.empty() ? 1 : tensor.shape.back();
+  if (n_stored == n_cols && n_cols % type.block_elems == 0) return {};
+  if (n_cols == 1) {
+    return unsupported(fmt::format("tensor '{}': a vector of type {} is not supported", tensor.name, type.name),
+                       tensor.name);
+  }
+  return unsupported(fmt::format("tensor '{}': expected rows of {} elements, actual shape [{}] of type {}", tensor.name,
+                                 n_cols, fmt::join(tensor.shape, ", "), type.name),
+                     tensor.name);
+}
 
 MatrixRows stored_rows(const ModelFile& file, const TensorInfo& tensor, uint64_t n_cols) {
   if (tensor.type == TypeId::kF8_E4M3) {

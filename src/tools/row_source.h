@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "formats/model_file.h"
 #include "quant/types.h"
 #include "realizar/result.h"
@@ -18,7 +19,9 @@ namespace realizar {
 
 class RowSource {
  public:
-  RowSource(TypeId type, uint64_t n_rows, uint64_t n_cols) : type_(type), n_rows_(n_rows), n_cols_(n_cols) {}
+  RowSource(TypeId type, uint64_t n_rows, uint64_t n_cols) : type_(type), n_rows_(n_rows), n_cols_(n_cols) {
+    REQUIRE(n_cols % traits(type).block_elems == 0);
+  }
   virtual ~RowSource() = default;
   RowSource(const RowSource&) = delete;
   RowSource& operator=(const RowSource&) = delete;
@@ -41,7 +44,11 @@ class RowSource {
 
 using MatrixRows = std::shared_ptr<const RowSource>;
 
-// A tensor's, all of them below each other; of an F8 matrix the values, in BF16, since GGUF has no F8.
+// Whether the tensor can be read in rows of `n_cols` elements. Blocks, packed codes and scales follow the rows that a
+// tensor is stored in; elements on their own can be read in any rows. Errors: Unsupported, which names the tensor.
+Status check_rows(const TensorInfo& tensor, uint64_t n_cols);
+// A tensor's, which check_rows has passed, all of them below each other; of an F8 matrix the values, in BF16, since
+// GGUF has no F8.
 MatrixRows stored_rows(const ModelFile& file, const TensorInfo& tensor, uint64_t n_cols);
 // Of values that are there already, [n_rows, n_cols].
 MatrixRows given_rows(std::vector<float> values, uint64_t n_cols);

@@ -103,14 +103,15 @@ std::vector<const TensorInfo*> TensorParts::tensors_of(const TensorSpec& spec, c
 }
 
 // Some folders keep matrices as [in, out].
-MatrixRows TensorParts::unturned(const TensorSpec& spec, const TensorInfo& tensor, uint64_t n_rows,
-                                 uint64_t n_cols) const {
+Result<MatrixRows> TensorParts::unturned(const TensorSpec& spec, const TensorInfo& tensor, uint64_t n_rows,
+                                         uint64_t n_cols) const {
   const Role role = spec.role;
   const bool is_table = role == Role::kEmbed || role == Role::kPositionEmbed || role == Role::kHead;
   const bool is_of_stack = is_hf() && is_stack(role, spec.hf);
   bool is_turned = is_hf() && spec_.hf_transposed_linear && spec.cols != Dim::kNone && !is_table;
   if (is_of_stack && spec_.hf_transposed_experts) is_turned = is_expert_role(role) && tensor.packed == nullptr;
   if (is_of_stack && spec_.hf_flat_experts) is_turned = role == Role::kExpertDown;
+  RZ_CHECK_OK(check_rows(tensor, is_turned ? n_rows : n_cols));
   if (is_turned) return turned_rows(stored_rows(file_, tensor, n_rows), n_cols);
   MatrixRows rows = stored_rows(file_, tensor, n_cols);
   if (is_hf() || tensor.type != TypeId::kNVFP4) return rows;
@@ -146,7 +147,8 @@ Result<MatrixRows> TensorParts::own_rows(const TensorSpec& spec, const Part& par
     for (const char* end : {"_scale_inv", "_scale"}) {
       if (const TensorInfo* scales = file_.find(tensor->name + end)) claimed_.insert(scales);
     }
-    all.push_back(unturned(spec, *tensor, n_rows, n_cols));
+    RZ_TRY(MatrixRows rows, unturned(spec, *tensor, n_rows, n_cols));
+    all.push_back(std::move(rows));
   }
   MatrixRows rows = joined_rows(std::move(all));
   const uint32_t n_skipped = is_hf() && spec.rows == Dim::kCtx ? spec_.hf_skipped_positions : 0;

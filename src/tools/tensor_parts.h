@@ -52,7 +52,7 @@ class TensorParts {
   std::vector<const TensorInfo*> tensors_of(const TensorSpec& spec, const Part& part) const;
   Result<MatrixRows> own_rows(const TensorSpec& spec, const Part& part);
   Result<MatrixRows> fused_rows(const Fusion& fusion, size_t index, const Part& part);
-  MatrixRows unturned(const TensorSpec& spec, const TensorInfo& tensor, uint64_t n_rows, uint64_t n_cols) const;
+  Result<MatrixRows> unturned(const TensorSpec& spec, const TensorInfo& tensor, uint64_t n_rows, uint64_t n_cols) const;
   bool is_hf() const { return file_.format() == FileFormat::kHuggingFace; }
 
   const ModelFile& file_;
