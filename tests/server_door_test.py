@@ -501,6 +501,66 @@ class Logs(Temporary):
 
     def test_pipes_without_anybody_end_the_start(self):
         fifo = self.path("fifo")
+def open_port(process):
+    """The port that the process listens on, whatever it says of it; 0: none yet."""
+    assert process.poll() is None, "the server has ended"
+    table = [line.split() for line in pathlib.Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
+    ports = {f"socket:[{row[9]}]": int(row[1].split(":")[1], 16) for row in table if row[3] == "0A"}
+    folder = pathlib.Path(f"/proc/{process.pid}/fd")
+    return next((ports[link] for link in map(os.readlink, folder.iterdir()) if link in ports), 0)
+
+
+def full_pipe():
+    """Both ends of a pipe that takes nothing more."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    return reader, writer
+
+
+class StandardStreams(Temporary):
+    def serve(self, *args, **streams):
+        """The process of a server that listens, and a function that asks it for the status of a path."""
+        process = subprocess.Popen([server_rig.REALIZAR, "serve", MODEL, "--port", "0", *args],
+                                   **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **streams})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        port = Server.until(lambda: open_port(process), "an open port")
+
+        def status(path):
+            with server_rig.Client(port) as client:
+                client.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return client.reply().status
+        return process, status
+
+    def test_a_full_pipe_stops_neither_the_start_nor_the_end(self):
+        for name in ["stdout", "stderr"]:
+            reader, writer = full_pipe()
+            # Beyond loopback there is a warning on standard error, too.
+            process, status = self.serve("--host", "0.0.0.0", **{name: writer})
+            Server.until(lambda: status("/readyz") == 200, "the model")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=DEADLINE_S), 0, name)
+            os.close(reader)
+            os.close(writer)
+
+    def test_closed_streams_are_no_other_files(self):
+        for closed in [(0,), (1,), (2,), (1, 2), (0, 1, 2)]:
+            log = pathlib.Path(self.path(f"log{len(closed)}{closed[0]}"))
+            process, status = self.serve("--access-log", str(log), preexec_fn=lambda: [os.close(fd) for fd in closed])
+            for fd in range(3):
+                self.assertEqual(os.readlink(f"/proc/{process.pid}/fd/{fd}"), "/dev/null", (closed, fd))
+            Server.until(lambda: status("/readyz") == 200, "the model")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=DEADLINE_S), 0, closed)
+            for line in log.read_text().splitlines():
+                self.assertEqual(json.loads(line)["path"], "/readyz", closed)
+
+
         os.mkfifo(fifo)
         for flag in ["--access-log", "--api-keys"]:
             process = start(flag, fifo)

@@ -66,7 +66,7 @@ class Server {
         prefixes_(std::move(prefixes)),
         slots_(std::move(slots)) {}
 
-  Status run(const std::function<void(const std::string&)>& on_listening);
+  Status run(ServerLog& server_log);
 
  private:
   std::optional<std::string> accept(HttpRequest request, const std::shared_ptr<Reply>& reply);
@@ -89,6 +89,7 @@ class Server {
   AccessLog log_;
   ServerMetrics metrics_;
   ResponseStore responses_;
+  std::string url() const;
   BackgroundRecords background_;
   std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
   std::unique_ptr<SlotFolder> slots_;       // null: clients save none
@@ -100,7 +101,7 @@ class Server {
   Status status_;
 };
 
-Status Server::run(const std::function<void(const std::string&)>& on_listening) {
+Status Server::run(ServerLog& server_log) {
   RZ_TRY(http_, HttpServer::create(options_.http, [this](HttpRequest request, const auto& reply) {
            return accept(std::move(request), reply);
          }));
@@ -141,10 +142,8 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
     context_->for_each_call([now](Call& call) { call.ping(now); });
   });
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
-  const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
-  on_listening(fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
-                           options_.http.host, is_ipv6 ? "]" : "", http_->port()));
+  server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
   if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
   load_first_model();
   sample();
@@ -162,6 +161,12 @@ void Server::tell_change(const ModelChange& change) {
 }
 
 void Server::tell_listeners() {
+std::string Server::url() const {
+  const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
+                     options_.http.host, is_ipv6 ? "]" : "", http_->port());
+}
+
   http_->post([this] {
     context_->for_each_call([](Call& call) {
       if (call.listens) call.tell_news();
@@ -334,11 +339,11 @@ void Server::cut_off() {
 
 }  // namespace
 
-Status serve(const ServerOptions& given, const std::function<void(const std::string&)>& on_listening) {
+Status serve(const ServerOptions& given) {
   ServerOptions options = given;
   if (options.models.empty()) return invalid_argument("expected at least one model", "models");
   return_large_blocks();
-  const ServerLog server_log;
+  ServerLog server_log;
   if (const uint32_t most = max_connections_under(raise_file_limit()); options.http.max_connections > most) {
     spdlog::warn("the limit of open files leaves room for {} connections, not for {}", most,
                  options.http.max_connections);
@@ -359,7 +364,7 @@ Status serve(const ServerOptions& given, const std::function<void(const std::str
   if (!options.slot_save_path.empty()) {
     RZ_TRY(slots, SlotFolder::open(options.slot_save_path, options.slot_save_bytes));
   }
-  return Server(options, std::move(keys), std::move(log), std::move(prefixes), std::move(slots)).run(on_listening);
+  return Server(options, std::move(keys), std::move(log), std::move(prefixes), std::move(slots)).run(server_log);
 }
 
 }  // namespace realizar::server
