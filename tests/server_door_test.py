@@ -108,6 +108,10 @@ class Keys(Case):
             client.send(self.head(10_000_000, "Expect: 100-continue", KEY))
             self.assertEqual(client.reply().status, 413)
 
+    def test_any_number_of_spaces_follows_the_scheme(self):
+        for key in ["Bearer   right", "bearer  right"]:
+            self.assertEqual(self.exchange(post(CHAT, "/v1/chat/completions", f"Authorization: {key}")).answer(), ANSWER)
+
     def test_two_keys_are_400(self):
         self.assertEqual(self.exchange(post(CHAT, "/v1/chat/completions", KEY, "authorization: Bearer other")).status, 400)
 
