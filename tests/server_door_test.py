@@ -216,7 +216,7 @@ class Names(Case):
 
     def test_routes_are_there_without_version(self):
         self.assertEqual(self.exchange(post(CHAT, "/chat/completions")).answer(), ANSWER)
-        for path in ["/v1/health", "/ping", "/v1/ping", "/health"]:
+        for path in ["/ping", "/health"]:
             self.assertEqual(self.server.get(path).json()["status"], "ok", path)
         self.assertRegex(self.server.get("/version").json()["version"], r"^\d+\.\d+\.\d+$")
 
@@ -255,6 +255,20 @@ class Starts(Temporary):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
+    def test_the_version_leads_to_no_route_that_a_proxy_keeps_back(self):
+        for path in ["/metrics", "/metrics/history", "/slots", "/props", "/mcp", "/lora-adapters", "/api/tags", "/api/version"]:
+            self.assertEqual(self.server.get(path).status, 200, path)
+            for before in ["/v1", "//v1", "/v1/", "/"]:
+                self.assertEqual(self.server.get(before + path).status, 404, before + path)
+
+    def test_slashes_too_many(self):
+        for path in ["/v1/models/", "/v1//models", "//v1/models", "/api/tags/", "/v1/models/third/"]:
+            self.assertEqual(self.server.get(path).status, 200, path)
+        for path in ["/v1/chat/completions/", "//v1/chat//completions", "//chat/completions"]:
+            self.assertEqual(self.exchange(post(CHAT, path)).answer(), ANSWER, path)
+        reply = self.exchange(post({"input": "x"}, "//v1/embeddings/"))
+        self.assertEqual((reply.status, reply.json()["object"]), (200, "list"))
+
             self.assertIn("--port 0 any free one", self.refused(port=str(taken.getsockname()[1])))
 
 

@@ -100,6 +100,16 @@ std::optional<PathMatch> match_path(std::string_view path, std::string_view patt
   }
   const std::string_view before = pattern.substr(0, brace), after = pattern.substr(pattern.find('}') + 1);
   const size_t n_fixed = before.size() + after.size();
+// Without slashes that follow another one, and without one at the end.
+std::string without_extra_slashes(std::string_view path) {
+  std::string tidy;
+  for (const char c : path) {
+    if (c != '/' || !tidy.ends_with('/')) tidy += c;
+  }
+  if (tidy.size() > 1 && tidy.ends_with('/')) tidy.pop_back();
+  return tidy;
+}
+
   const bool is_one = path.size() > n_fixed && path.starts_with(before) && path.ends_with(after);
   return is_one ? std::optional(PathMatch{path.substr(before.size(), path.size() - n_fixed), n_fixed}) : std::nullopt;
 }
@@ -108,15 +118,25 @@ std::optional<PathMatch> match_path(std::string_view path, std::string_view patt
 
 // Without a version /completions is llama-server's own route, and for everybody else OpenAI's.
 RouteMatch find_route(std::string_view method, std::string_view path, bool llama_answers) {
-  if (llama_answers && path == "/completions") path = "/completion";
+  std::string tidy = without_extra_slashes(path);
+  if (llama_answers && tidy == "/completions") path = tidy = "/completion";
   RouteMatch match;
   size_t n_fixed = 0;
   const std::string_view wanted = method == "HEAD" ? "GET" : method;
   for (const Route& route : kRoutes) {
-    const auto found = match_path(without_version(path), without_version(route.path));
+    const auto found = match_spelled(path, tidy, route.path);
     if (!found || found->n_fixed < n_fixed) continue;
     if (found->n_fixed > n_fixed) match = {};
     n_fixed = found->n_fixed;
+// How a request's path may be spelled for a route. A proxy's rules for what it does not pass on (/metrics, /mcp, /api)
+// must hold: such a path has no second spelling that begins in another way.
+std::optional<PathMatch> match_spelled(std::string_view path, std::string_view tidy, std::string_view pattern) {
+  const bool is_versioned = pattern.starts_with("/v1/") || pattern.starts_with("/v2/");
+  if (is_versioned) return match_path(without_version(tidy), without_version(pattern));
+  const bool may_be_tidied = pattern.starts_with("/api/") && path.starts_with("/api/");
+  return match_path(may_be_tidied ? tidy : path, pattern);
+}
+
     match.allowed += std::string(route.method) + (route.method == std::string_view("GET") ? ", HEAD, " : ", ");
     if (wanted != route.method) continue;
     match.route = &route;
