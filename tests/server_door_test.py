@@ -153,6 +153,20 @@ class Pages(Case):
             reply = self.exchange(post(CHAT, "/v1/chat/completions", f"Origin: {origin}"))
             self.assertEqual(reply.answer(), ANSWER, origin)
 
+    def test_pictures_on_pages_of_others_reach_no_tools(self):
+        for path, status in [("/mcp", 403), ("/mcp/x/tools", 403), ("/livez", 200), ("/", 200)]:
+            self.assertEqual(self.status("localhost", "Sec-Fetch-Site: cross-site", path=path), status, path)
+        self.assertEqual(self.status("localhost", "Sec-Fetch-Site: cross-site", method="POST", path="/tokenize"), 403)
+        self.assertEqual(self.status("localhost", "Sec-Fetch-Site: same-origin", path="/mcp"), 200)
+        self.assertEqual(self.status("localhost", "Sec-Fetch-Site: cross-site", "Origin: http://localhost:3000", path="/mcp"), 200)
+
+    def test_no_browser_takes_an_answer_for_another_type(self):
+        replies = [self.exchange("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                   for path in ["/livez", "/v1/models", "/nothing", "/metrics", "/"]]
+        replies += [self.exchange(post(CHAT)), self.exchange(post({**CHAT, "stream": True})), self.exchange("nonsense\r\n\r\n")]
+        for reply in replies:
+            self.assertEqual(reply.headers["x-content-type-options"], "nosniff", reply.body[:100])
+
     def test_a_page_may_send_the_headers_that_its_client_has(self):
         def preflight(asked, origin="http://localhost:3000", path="/v1/chat/completions"):
             lines = [f"OPTIONS {path} HTTP/1.1", "Host: localhost", f"Origin: {origin}", "Access-Control-Request-Method: POST",
@@ -198,6 +212,27 @@ class Pages(Case):
             self.assertLess(len(reply.body), 500)
 
 
+class Rebinding(Case):
+    ARGS = ("--host", "0.0.0.0")
+
+    @classmethod
+    def tearDownClass(cls):
+        code, stderr = cls.server.stop()
+        assert code == 0 and "whoever reaches 0.0.0.0 may use this server" in stderr, f"exit code {code}: {stderr}"
+
+    def status(self, host, path, method="POST"):
+        return self.exchange(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n").status
+
+    def test_a_name_that_a_stranger_can_have_reaches_nothing_that_changes_the_server(self):
+        for method, path in [("GET", "/mcp"), ("GET", "/mcp/x/tools"), ("POST", "/mcp/x/call"), ("POST", "/v1/models/unload"),
+                             ("POST", "/models/load"), ("DELETE", "/cache"), ("POST", "/slots/0")]:
+            self.assertEqual(self.status("evil.example:8080", path, method), 403, path)
+            for host in ["127.0.0.1", "[::1]:8080", "gpu-1", "gpu-1.local", "host.docker.internal", "localhost", socket.gethostname()]:
+                self.assertNotEqual(self.status(host, path, method), 403, (host, path))
+        self.assertEqual(self.status("gpu-1.lan", "/livez", "GET"), 200)
+        self.assertEqual(self.status("gpu-1.lan", "/v1/models", "GET"), 200)
+
+
 class Names(Case):
     ARGS = ("--alias", "gpt-4o,other name", "--alias", "third")
 
@@ -219,6 +254,20 @@ class Names(Case):
         for path in ["/ping", "/health"]:
             self.assertEqual(self.server.get(path).json()["status"], "ok", path)
         self.assertRegex(self.server.get("/version").json()["version"], r"^\d+\.\d+\.\d+$")
+
+    def test_the_version_leads_to_no_route_that_a_proxy_keeps_back(self):
+        for path in ["/metrics", "/metrics/history", "/slots", "/props", "/mcp", "/lora-adapters", "/api/tags", "/api/version"]:
+            self.assertEqual(self.server.get(path).status, 200, path)
+            for before in ["/v1", "//v1", "/v1/", "/"]:
+                self.assertEqual(self.server.get(before + path).status, 404, before + path)
+
+    def test_slashes_too_many(self):
+        for path in ["/v1/models/", "/v1//models", "//v1/models", "/api/tags/", "/v1/models/third/"]:
+            self.assertEqual(self.server.get(path).status, 200, path)
+        for path in ["/v1/chat/completions/", "//v1/chat//completions", "//chat/completions"]:
+            self.assertEqual(self.exchange(post(CHAT, path)).answer(), ANSWER, path)
+        reply = self.exchange(post({"input": "x"}, "//v1/embeddings/"))
+        self.assertEqual((reply.status, reply.json()["object"]), (200, "list"))
 
 
 class StrictNames(Case):
@@ -255,20 +304,6 @@ class Starts(Temporary):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
-    def test_the_version_leads_to_no_route_that_a_proxy_keeps_back(self):
-        for path in ["/metrics", "/metrics/history", "/slots", "/props", "/mcp", "/lora-adapters", "/api/tags", "/api/version"]:
-            self.assertEqual(self.server.get(path).status, 200, path)
-            for before in ["/v1", "//v1", "/v1/", "/"]:
-                self.assertEqual(self.server.get(before + path).status, 404, before + path)
-
-    def test_slashes_too_many(self):
-        for path in ["/v1/models/", "/v1//models", "//v1/models", "/api/tags/", "/v1/models/third/"]:
-            self.assertEqual(self.server.get(path).status, 200, path)
-        for path in ["/v1/chat/completions/", "//v1/chat//completions", "//chat/completions"]:
-            self.assertEqual(self.exchange(post(CHAT, path)).answer(), ANSWER, path)
-        reply = self.exchange(post({"input": "x"}, "//v1/embeddings/"))
-        self.assertEqual((reply.status, reply.json()["object"]), (200, "list"))
-
             self.assertIn("--port 0 any free one", self.refused(port=str(taken.getsockname()[1])))
 
 
@@ -466,59 +501,6 @@ class AddressLimit(Case):
                 clients.pop().socket.close()
 
 
-class Logs(Temporary):
-    LOST = "realizar_access_log_lost_lines_total"
-
-    def storm(self, server, n):
-        line = f"GET /{'x' * 900} HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        with server.connect() as client:
-            for _ in range(n // 100):
-                client.send(line * 100)
-                for _ in range(100):
-                    self.assertEqual(client.reply().status, 404)
-
-    def test_a_log_that_nobody_reads_stops_nobody(self):
-        fifo = self.path("fifo")
-        os.mkfifo(fifo)
-        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-        self.addCleanup(os.close, reader)
-        server = Server("--access-log", fifo)
-        self.storm(server, 6000)
-        self.assertGreater(server.metric(self.LOST), 0)
-        self.assertEqual(server.stop()[0], 0)
-
-    def test_standard_error_that_nobody_reads_stops_nobody(self):
-        server = Server("--access-log", "-")
-        self.storm(server, 6000)
-        self.assertGreater(server.metric(self.LOST), 0)
-        self.assertEqual(server.stop()[0], 0)
-
-    def test_a_full_disk_is_told_once_and_counted(self):
-        server = Server("--access-log", "/dev/full")
-        n_lost = server.metric(self.LOST)
-        self.storm(server, 300)
-        server.until(lambda: server.metric(self.LOST) >= n_lost + 300, "300 lost lines")
-        server.process.send_signal(signal.SIGTERM)
-        stdout, stderr = server.process.communicate(timeout=DEADLINE_S)
-        self.assertEqual(server.process.returncode, 0)
-        self.assertEqual((stdout + stderr).count(b"No space left on device"), 1)
-
-    def test_lines_are_whole_and_hold_no_control_characters(self):
-        path = self.path("log")
-        server = Server("--access-log", path)
-        for target in [b"/\xc2\x9bowned", b"/\xc2\xa0\xc3\xa9"]:
-            with server.connect() as client:
-                client.send(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                self.assertIn(client.reply().status, (400, 404))
-        server.stop()
-        lines = pathlib.Path(path).read_bytes().splitlines()
-        paths = [json.loads(line)["path"] for line in lines]
-        self.assertIn("/\x9bowned", paths)
-        self.assertIn("/\xa0\xe9", paths)
-        self.assertNotIn(b"\xc2\x9b", b"".join(lines))
-
-    def test_pipes_without_anybody_end_the_start(self):
-        fifo = self.path("fifo")
 def open_port(process):
     """The port that the process listens on, whatever it says of it; 0: none yet."""
     assert process.poll() is None, "the server has ended"
@@ -579,6 +561,59 @@ class StandardStreams(Temporary):
                 self.assertEqual(json.loads(line)["path"], "/readyz", closed)
 
 
+class Logs(Temporary):
+    LOST = "realizar_access_log_lost_lines_total"
+
+    def storm(self, server, n):
+        line = f"GET /{'x' * 900} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        with server.connect() as client:
+            for _ in range(n // 100):
+                client.send(line * 100)
+                for _ in range(100):
+                    self.assertEqual(client.reply().status, 404)
+
+    def test_a_log_that_nobody_reads_stops_nobody(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        server = Server("--access-log", fifo)
+        self.storm(server, 6000)
+        self.assertGreater(server.metric(self.LOST), 0)
+        self.assertEqual(server.stop()[0], 0)
+
+    def test_standard_error_that_nobody_reads_stops_nobody(self):
+        server = Server("--access-log", "-")
+        self.storm(server, 6000)
+        self.assertGreater(server.metric(self.LOST), 0)
+        self.assertEqual(server.stop()[0], 0)
+
+    def test_a_full_disk_is_told_once_and_counted(self):
+        server = Server("--access-log", "/dev/full")
+        n_lost = server.metric(self.LOST)
+        self.storm(server, 300)
+        server.until(lambda: server.metric(self.LOST) >= n_lost + 300, "300 lost lines")
+        server.process.send_signal(signal.SIGTERM)
+        stdout, stderr = server.process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(server.process.returncode, 0)
+        self.assertEqual((stdout + stderr).count(b"No space left on device"), 1)
+
+    def test_lines_are_whole_and_hold_no_control_characters(self):
+        path = self.path("log")
+        server = Server("--access-log", path)
+        for target in [b"/\xc2\x9bowned", b"/\xc2\xa0\xc3\xa9"]:
+            with server.connect() as client:
+                client.send(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                self.assertIn(client.reply().status, (400, 404))
+        server.stop()
+        lines = pathlib.Path(path).read_bytes().splitlines()
+        paths = [json.loads(line)["path"] for line in lines]
+        self.assertIn("/\x9bowned", paths)
+        self.assertIn("/\xa0\xe9", paths)
+        self.assertNotIn(b"\xc2\x9b", b"".join(lines))
+
+    def test_pipes_without_anybody_end_the_start(self):
+        fifo = self.path("fifo")
         os.mkfifo(fifo)
         for flag in ["--access-log", "--api-keys"]:
             process = start(flag, fifo)

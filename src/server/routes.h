@@ -7,6 +7,7 @@
 
 #include "server/context.h"
 #include "server/json.h"
+#include "server/origin_policy.h"
 #include "server/protocol.h"
 
 namespace realizar::server {
@@ -19,6 +20,8 @@ struct Route {
   bool needs_key = true;
   void (*before_body)(Call& call) = nullptr;  // may answer, or say where the body goes; null: it goes into memory
 };
+
+Effect effect_of(const Route& route);
 
 // Where a request's method and path lead.
 struct RouteMatch {

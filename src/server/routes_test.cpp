@@ -66,6 +66,29 @@ TEST(FindRoute, ForgivesSlashesTooMany) {
   }
 }
 
+TEST(EffectOf, IsFarReachingWhereOthersAreConcerned) {
+  const auto effect = [](const char* method, const char* path) {
+    const Route* route = find_route(method, path).route;
+    EXPECT_NE(route, nullptr) << path;
+    return route == nullptr ? Effect::kNone : effect_of(*route);
+  };
+  for (const char* path :
+       {"/mcp/x/call", "/models", "/models/load", "/models/unload", "/load_lora_adapter", "/unload_lora_adapter",
+        "/lora-adapters", "/slots/0", "/api/copy", "/api/create", "/api/pull", "/api/push", "/api/blobs/x"}) {
+    EXPECT_EQ(effect("POST", path), Effect::kFarReaching) << path;
+  }
+  for (const char* path : {"/models", "/cache", "/api/delete"})
+    EXPECT_EQ(effect("DELETE", path), Effect::kFarReaching) << path;
+  for (const char* path : {"/mcp", "/mcp/x/tools"}) EXPECT_EQ(effect("GET", path), Effect::kFarReaching) << path;
+  for (const char* path :
+       {"/", "/models", "/models/x", "/models/sse", "/lora-adapters", "/slots", "/metrics", "/api/tags"}) {
+    EXPECT_EQ(effect("GET", path), Effect::kNone) << path;
+  }
+  for (const char* path : {"/chat/completions", "/messages", "/tokenize", "/api/chat", "/api/show"}) {
+    EXPECT_EQ(effect("POST", path), Effect::kNone) << path;
+  }
+}
+
 TEST(FindRoute, TellsTheMethodsOfAPath) {
   EXPECT_EQ(find_route("GET", "/v1/chat/completions").route, nullptr);
   EXPECT_EQ(find_route("GET", "/v1/chat/completions").allowed, "POST, OPTIONS");

@@ -1,7 +1,9 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
+#include <limits.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -53,13 +55,18 @@ Error shutting_down() {
   return {ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
 }
 
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 class Server {
  public:
   Server(const ServerOptions& options, KeyStore keys, AccessLog log, std::unique_ptr<PrefixKeeper> prefixes,
          std::unique_ptr<SlotFolder> slots)
       : options_(options),
         keys_(std::move(keys)),
-        origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty()}),
+        origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty(), host_name()}),
         log_(std::move(log)),
         responses_({options.stored_responses_bytes, options.stored_responses_bytes / 4}),
         background_(options.stored_responses_bytes / 2, options.stored_responses_bytes / 8),
@@ -82,6 +89,7 @@ class Server {
   void finish_drain();
   void cut_off();
   void load_first_model();
+  std::string url() const;
 
   const ServerOptions& options_;
   KeyStore keys_;
@@ -89,7 +97,6 @@ class Server {
   AccessLog log_;
   ServerMetrics metrics_;
   ResponseStore responses_;
-  std::string url() const;
   BackgroundRecords background_;
   std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
   std::unique_ptr<SlotFolder> slots_;       // null: clients save none
@@ -154,6 +161,12 @@ Status Server::run(ServerLog& server_log) {
   return status_;
 }
 
+std::string Server::url() const {
+  const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
+                     options_.http.host, is_ipv6 ? "]" : "", http_->port());
+}
+
 // Those that listen are told later, since a call that goes on may ask for another model.
 void Server::tell_change(const ModelChange& change) {
   context_->model_events.add(change);
@@ -161,12 +174,6 @@ void Server::tell_change(const ModelChange& change) {
 }
 
 void Server::tell_listeners() {
-std::string Server::url() const {
-  const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
-  return fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
-                     options_.http.host, is_ipv6 ? "]" : "", http_->port());
-}
-
   http_->post([this] {
     context_->for_each_call([](Call& call) {
       if (call.listens) call.tell_news();
@@ -265,7 +272,8 @@ void Server::take_or_refuse(Call& call) const {
   if (match.route != nullptr) call.protocol = match.route->protocol;
   if (call.protocol == &kPlainProtocol && is_anthropic(request)) call.protocol = &kMessages;
   if (call.protocol->id_header != nullptr) call.headers.emplace_back(call.protocol->id_header, call.id);
-  if (const auto refusal = origins_.refusal(request)) return call.fail(*refusal);
+  const Effect effect = match.route != nullptr ? effect_of(*match.route) : Effect::kNone;
+  if (const auto refusal = origins_.refusal(request, effect)) return call.fail(*refusal);
   if (request.method == "OPTIONS") return call.send(options_of(request));
   if (match.route == nullptr) return call.send(no_route(call, match));
   if (auto refusal = coding_refusal(call)) return call.send(std::move(*refusal));
