@@ -318,8 +318,11 @@ class Behind:
     def test_plain_http_is_sent_to_https_and_metrics_stay_inside(self):
         self.assertEqual(get(self.http_port, "/v1/models")[0], 301)
         self.assertEqual(self.status("/v1/models"), 200)
-        self.assertEqual(self.status("/metrics"), 404)
-        self.assertEqual(self.status("/metrics/history"), 404)
+        for path in ["/metrics", "/metrics/", "/metrics/history", "//metrics", "/metrics//history", "/%6detrics",
+                     "/v1/metrics", "/v1/metrics/history", "/v1//metrics", "//v1/metrics/", "/v1/../metrics"]:
+            self.assertIn(self.status(path), (400, 404), path)
+        for path in ["/v1/slots", "/v1/props", "/v1/mcp", "/v1/api/tags", "/v1/lora-adapters"]:
+            self.assertEqual(self.status(path), 404, path)
 
 
 @unittest.skipUnless(shutil.which("nginx"), "nginx is not installed")

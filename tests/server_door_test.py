@@ -108,6 +108,10 @@ class Keys(Case):
             client.send(self.head(10_000_000, "Expect: 100-continue", KEY))
             self.assertEqual(client.reply().status, 413)
 
+    def test_any_number_of_spaces_follows_the_scheme(self):
+        for key in ["Bearer   right", "bearer  right"]:
+            self.assertEqual(self.exchange(post(CHAT, "/v1/chat/completions", f"Authorization: {key}")).answer(), ANSWER)
+
     def test_two_keys_are_400(self):
         self.assertEqual(self.exchange(post(CHAT, "/v1/chat/completions", KEY, "authorization: Bearer other")).status, 400)
 
@@ -148,6 +152,20 @@ class Pages(Case):
         for origin in ["http://localhost", "http://localhost:3000"]:
             reply = self.exchange(post(CHAT, "/v1/chat/completions", f"Origin: {origin}"))
             self.assertEqual(reply.answer(), ANSWER, origin)
+
+    def test_pictures_on_pages_of_others_reach_no_tools(self):
+        for path, status in [("/mcp", 403), ("/mcp/x/tools", 403), ("/livez", 200), ("/", 200)]:
+            self.assertEqual(self.status("localhost", "Sec-Fetch-Site: cross-site", path=path), status, path)
+        self.assertEqual(self.status("localhost", "Sec-Fetch-Site: cross-site", method="POST", path="/tokenize"), 403)
+        self.assertEqual(self.status("localhost", "Sec-Fetch-Site: same-origin", path="/mcp"), 200)
+        self.assertEqual(self.status("localhost", "Sec-Fetch-Site: cross-site", "Origin: http://localhost:3000", path="/mcp"), 200)
+
+    def test_no_browser_takes_an_answer_for_another_type(self):
+        replies = [self.exchange("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                   for path in ["/livez", "/v1/models", "/nothing", "/metrics", "/"]]
+        replies += [self.exchange(post(CHAT)), self.exchange(post({**CHAT, "stream": True})), self.exchange("nonsense\r\n\r\n")]
+        for reply in replies:
+            self.assertEqual(reply.headers["x-content-type-options"], "nosniff", reply.body[:100])
 
     def test_a_page_may_send_the_headers_that_its_client_has(self):
         def preflight(asked, origin="http://localhost:3000", path="/v1/chat/completions"):
@@ -194,6 +212,27 @@ class Pages(Case):
             self.assertLess(len(reply.body), 500)
 
 
+class Rebinding(Case):
+    ARGS = ("--host", "0.0.0.0")
+
+    @classmethod
+    def tearDownClass(cls):
+        code, stderr = cls.server.stop()
+        assert code == 0 and "whoever reaches 0.0.0.0 may use this server" in stderr, f"exit code {code}: {stderr}"
+
+    def status(self, host, path, method="POST"):
+        return self.exchange(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n").status
+
+    def test_a_name_that_a_stranger_can_have_reaches_nothing_that_changes_the_server(self):
+        for method, path in [("GET", "/mcp"), ("GET", "/mcp/x/tools"), ("POST", "/mcp/x/call"), ("POST", "/v1/models/unload"),
+                             ("POST", "/models/load"), ("DELETE", "/cache"), ("POST", "/slots/0")]:
+            self.assertEqual(self.status("evil.example:8080", path, method), 403, path)
+            for host in ["127.0.0.1", "[::1]:8080", "gpu-1", "gpu-1.local", "host.docker.internal", "localhost", socket.gethostname()]:
+                self.assertNotEqual(self.status(host, path, method), 403, (host, path))
+        self.assertEqual(self.status("gpu-1.lan", "/livez", "GET"), 200)
+        self.assertEqual(self.status("gpu-1.lan", "/v1/models", "GET"), 200)
+
+
 class Names(Case):
     ARGS = ("--alias", "gpt-4o,other name", "--alias", "third")
 
@@ -212,9 +251,23 @@ class Names(Case):
 
     def test_routes_are_there_without_version(self):
         self.assertEqual(self.exchange(post(CHAT, "/chat/completions")).answer(), ANSWER)
-        for path in ["/v1/health", "/ping", "/v1/ping", "/health"]:
+        for path in ["/ping", "/health"]:
             self.assertEqual(self.server.get(path).json()["status"], "ok", path)
         self.assertRegex(self.server.get("/version").json()["version"], r"^\d+\.\d+\.\d+$")
+
+    def test_the_version_leads_to_no_route_that_a_proxy_keeps_back(self):
+        for path in ["/metrics", "/metrics/history", "/slots", "/props", "/mcp", "/lora-adapters", "/api/tags", "/api/version"]:
+            self.assertEqual(self.server.get(path).status, 200, path)
+            for before in ["/v1", "//v1", "/v1/", "/"]:
+                self.assertEqual(self.server.get(before + path).status, 404, before + path)
+
+    def test_slashes_too_many(self):
+        for path in ["/v1/models/", "/v1//models", "//v1/models", "/api/tags/", "/v1/models/third/"]:
+            self.assertEqual(self.server.get(path).status, 200, path)
+        for path in ["/v1/chat/completions/", "//v1/chat//completions", "//chat/completions"]:
+            self.assertEqual(self.exchange(post(CHAT, path)).answer(), ANSWER, path)
+        reply = self.exchange(post({"input": "x"}, "//v1/embeddings/"))
+        self.assertEqual((reply.status, reply.json()["object"]), (200, "list"))
 
 
 class StrictNames(Case):
@@ -446,6 +499,66 @@ class AddressLimit(Case):
             self.assertIsNone(self.server.connect_served())
             while clients:
                 clients.pop().socket.close()
+
+
+def open_port(process):
+    """The port that the process listens on, whatever it says of it; 0: none yet."""
+    assert process.poll() is None, "the server has ended"
+    table = [line.split() for line in pathlib.Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
+    ports = {f"socket:[{row[9]}]": int(row[1].split(":")[1], 16) for row in table if row[3] == "0A"}
+    folder = pathlib.Path(f"/proc/{process.pid}/fd")
+    return next((ports[link] for link in map(os.readlink, folder.iterdir()) if link in ports), 0)
+
+
+def full_pipe():
+    """Both ends of a pipe that takes nothing more."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    return reader, writer
+
+
+class StandardStreams(Temporary):
+    def serve(self, *args, **streams):
+        """The process of a server that listens, and a function that asks it for the status of a path."""
+        process = subprocess.Popen([server_rig.REALIZAR, "serve", MODEL, "--port", "0", *args],
+                                   **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **streams})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        port = Server.until(lambda: open_port(process), "an open port")
+
+        def status(path):
+            with server_rig.Client(port) as client:
+                client.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return client.reply().status
+        return process, status
+
+    def test_a_full_pipe_stops_neither_the_start_nor_the_end(self):
+        for name in ["stdout", "stderr"]:
+            reader, writer = full_pipe()
+            # Beyond loopback there is a warning on standard error, too.
+            process, status = self.serve("--host", "0.0.0.0", **{name: writer})
+            Server.until(lambda: status("/readyz") == 200, "the model")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=DEADLINE_S), 0, name)
+            os.close(reader)
+            os.close(writer)
+
+    def test_closed_streams_are_no_other_files(self):
+        for closed in [(0,), (1,), (2,), (1, 2), (0, 1, 2)]:
+            log = pathlib.Path(self.path(f"log{len(closed)}{closed[0]}"))
+            process, status = self.serve("--access-log", str(log), preexec_fn=lambda: [os.close(fd) for fd in closed])
+            for fd in range(3):
+                self.assertEqual(os.readlink(f"/proc/{process.pid}/fd/{fd}"), "/dev/null", (closed, fd))
+            Server.until(lambda: status("/readyz") == 200, "the model")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=DEADLINE_S), 0, closed)
+            for line in log.read_text().splitlines():
+                self.assertEqual(json.loads(line)["path"], "/readyz", closed)
 
 
 class Logs(Temporary):

@@ -113,6 +113,23 @@ class Requests(Case):
             data += b"".join(b"%x;ext=1\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\nTrailer: x\r\n\r\n"
             self.assertEqual(self.exchange(data).answer(), ANSWER)
 
+    def test_a_transfer_encoding_that_is_not_chunked_ends_the_connection(self):
+        """Otherwise a part of the body would be answered as a second request."""
+        hidden = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)
+        for headers in ["Transfer-Encoding: xchunked", "Transfer-Encoding: chunked, identity", "Transfer-Encoding: gzip",
+                        "Transfer-Encoding: identity", "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: chunked, chunked",
+                        "Transfer-Encoding:", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+                        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+                        "Transfer-Encoding: gzip\r\nContent-Length: 3", "Content-Length: 3\r\nTransfer-Encoding: identity"]:
+            for method in ["POST", "GET"]:
+                with self.server.connect() as client:
+                    client.send(f"{method} /v1/models HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n\r\n".encode() + body + hidden)
+                    reply = client.reply()
+                    self.assertEqual((reply.status, reply.headers["connection"]), (400, "close"), headers)
+                    client.socket.shutdown(socket.SHUT_WR)
+                    self.assertTrue(client.is_closed(), headers)
+
     def test_expect_100_continue(self):
         body = json.dumps(CHAT).encode()
         with self.server.connect() as client:

@@ -84,6 +84,19 @@ Result<AdapterRoom> adapter_room(const AdapterSettings& settings) {
   return room;
 }
 
+// The kernel ends a process that takes more than its control group may have, without a word: what cannot fit is
+// refused.
+Status check_group_memory(const ModelSource& source, const ModelSource* drafter) {
+  const auto group = group_memory();
+  if (!group) return {};
+  const uint64_t n_needed = gpu_tensor_bytes(source.file) + (drafter != nullptr ? gpu_tensor_bytes(drafter->file) : 0);
+  if (n_needed <= group->left_bytes()) return {};
+  return Error{ErrorCode::kResourceExhausted,
+               fmt::format("no memory for {} bytes of weights: the control group's limit of {} bytes leaves {}",
+                           n_needed, group->limit_bytes, group->left_bytes()),
+               "memory"};
+}
+
 // Null where each layer is whole on one GPU.
 Result<std::unique_ptr<cuda::DeviceExchange>> open_exchange(const LoadOptions& options) {
   if (options.gpu.split == Split::kLayer) return std::unique_ptr<cuda::DeviceExchange>();
@@ -132,6 +145,7 @@ Result<std::unique_ptr<Backend>> make_backend(BackendChoice choice, const LoadOp
     return invalid_argument(fmt::format("threads: expected at most {}, actual {}", kMaxThreads, options.cpu.n_threads),
                             "threads");
   }
+  RZ_CHECK_OK(check_group_memory(source, drafter));
   return cpu::make_cpu_backend({options.cpu.n_threads, static_cast<cpu::CpuIsa>(options.cpu.isa)});
 }
 

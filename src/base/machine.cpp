@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 namespace realizar {
 namespace {
@@ -29,9 +30,66 @@ uint64_t kilobytes(std::string_view value) {
 }
 
 // Files of /proc tell no size: they are read to their end.
-std::string content_of(const char* path) {
+std::string content_of(const std::filesystem::path& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Nothing where the file is not there, or has no number ("max").
+std::optional<uint64_t> number_in(const std::filesystem::path& path) {
+  const std::string text = content_of(path);
+  uint64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc() ? std::optional(n) : std::nullopt;
+}
+
+// The number after the name that begins a line, as in "anon 4096"; 0 where no line has it.
+uint64_t number_after(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ' ') continue;
+    uint64_t n = 0;
+    std::from_chars(line.data() + name.size() + 1, line.data() + line.size(), n);
+    return n;
+  }
+  return 0;
+}
+
+// The names of the two versions' files and numbers.
+struct GroupFiles {
+  const char *folder, *limit, *usage, *cache, *shared;
+};
+constexpr GroupFiles kGroupFiles[] = {
+    {"sys/fs/cgroup", "memory.max", "memory.current", "file", "shmem"},
+    {"sys/fs/cgroup/unified", "memory.max", "memory.current", "file", "shmem"},
+    {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem"},
+};
+constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // version 1 says a number near 2^63 for none
+
+std::optional<GroupMemory> memory_in(const std::filesystem::path& group, const GroupFiles& files) {
+  const auto limit = number_in(group / files.limit);
+  if (!limit || *limit >= kNoLimit) return std::nullopt;
+  const std::string stat = content_of(group / "memory.stat");
+  const uint64_t cache = number_after(stat, files.cache), shared = number_after(stat, files.shared);
+  const uint64_t kept_back = cache - std::min(cache, shared);  // files' pages, which are dropped for others
+  const uint64_t used = number_in(group / files.usage).value_or(0);
+  return GroupMemory{*limit, used - std::min(used, kept_back)};
+}
+
+// The paths of the process's groups: "0::/a/b" in version 2, "4:memory:/a/b" in version 1.
+std::vector<std::filesystem::path> own_groups(std::string_view text) {
+  std::vector<std::filesystem::path> groups;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t path = line.find(":/");
+    if (path == std::string_view::npos) continue;
+    const bool has_memory = line.starts_with("0:") || line.substr(0, path).ends_with(":memory") ||
+                            line.find(":memory,") < path || line.substr(0, path).ends_with(",memory");
+    if (has_memory) groups.push_back(std::filesystem::path(line.substr(path + 1)).lexically_normal().relative_path());
+  }
+  return groups;
 }
 
 }  // namespace
@@ -50,7 +108,29 @@ std::string cpu_name() {
 }
 
 HostMemory host_memory() {
-  return parse_host_memory(content_of("/proc/meminfo"));
+  HostMemory memory = parse_host_memory(content_of("/proc/meminfo"));
+  if (const auto group = group_memory()) {
+    memory.total_bytes = std::min(memory.total_bytes, group->limit_bytes);
+    memory.available_bytes = std::min(memory.available_bytes, group->left_bytes());
+  }
+  return memory;
+}
+
+// A container may see its own group as the root, while the path names it as the host does: what is not there is passed
+// over, and the root is looked at in any case.
+std::optional<GroupMemory> group_memory(const std::filesystem::path& root) {
+  std::optional<GroupMemory> narrowest;
+  for (std::filesystem::path group : own_groups(content_of(root / "proc/self/cgroup"))) {
+    while (true) {
+      for (const GroupFiles& files : kGroupFiles) {
+        const auto memory = memory_in(root / files.folder / group, files);
+        if (memory && (!narrowest || memory->left_bytes() < narrowest->left_bytes())) narrowest = memory;
+      }
+      if (group.empty()) break;
+      group = group.parent_path();
+    }
+  }
+  return narrowest;
 }
 
 }  // namespace realizar

@@ -63,6 +63,7 @@ int run_main(int argc, char** argv) {
 }  // namespace realizar::cli
 
 int main(int argc, char** argv) {
+  if (!realizar::cli::hold_closed_streams()) return realizar::cli::kFailure;
   // A reader that goes away shows as a failed write, which is reported; it must not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
   // So does a file that may not become larger.

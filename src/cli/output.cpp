@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/printable.h"
 #include "cli/command.h"
@@ -22,7 +24,21 @@ void end_as_a_filter_does() {
   std::raise(SIGPIPE);
 }
 
+std::function<void(std::string)>& warning_writer() {
+  static std::function<void(std::string)> writer;
+  return writer;
+}
+
 }  // namespace
+
+bool hold_closed_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is taken, which is this one.
+    if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return false;
+  }
+  return true;
+}
 
 bool print(std::string_view text) {
   static bool broken = false;
@@ -54,7 +70,17 @@ int fail(const Error& error) {
 }
 
 void warn(std::string_view message) {
-  std::fputs((styled("realizar:", Style::kRed, STDERR_FILENO) + ' ' + printable(message) + '\n').c_str(), stderr);
+  std::string line = styled("realizar:", Style::kRed, STDERR_FILENO) + ' ' + printable(message);
+  if (const auto& write = warning_writer()) return write(std::move(line));
+  std::fputs((line + '\n').c_str(), stderr);
+}
+
+WarningsGoTo::WarningsGoTo(std::function<void(std::string)> write) {
+  warning_writer() = std::move(write);
+}
+
+WarningsGoTo::~WarningsGoTo() {
+  warning_writer() = nullptr;
 }
 
 int side_fd(bool prints_json) {

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "realizar/result.h"
 
 namespace realizar::cli {
+
+// Puts /dev/null in the place of standard streams that are closed. Otherwise the next file that is opened would be one
+// of them, and get what is printed. Reading and writing still fail, as with a closed stream. False where it cannot be
+// done.
+bool hold_closed_streams();
 
 // Writes and flushes; false once standard output cannot be written (full disk). The reason is printed once. A closed
 // pipe ends the process by SIGPIPE.
@@ -20,6 +27,15 @@ bool print_model_text(std::string_view text);
 int fail(const Error& error);
 // "realizar: message" on standard error, alike.
 void warn(std::string_view message);
+
+// While it lives, lines of warn() and fail() go to `write` and not to standard error.
+class WarningsGoTo {
+ public:
+  explicit WarningsGoTo(std::function<void(std::string line)> write);
+  ~WarningsGoTo();
+  WarningsGoTo(const WarningsGoTo&) = delete;
+  WarningsGoTo& operator=(const WarningsGoTo&) = delete;
+};
 
 // Where goes what is no answer: to the terminal that shows the answers, else to standard error.
 int side_fd(bool prints_json);

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,6 +18,7 @@
 #include "cli/served_models.h"
 #include "cli/serving_defaults.h"
 #include "hub/user_library.h"
+#include "server/line_writer.h"
 #include "server/origin_policy.h"
 #include "server/server.h"
 
@@ -89,6 +90,9 @@ int serve(ServeArgs& args) {
   args.models.adapters = std::exchange(args.load.options.adapters.sources, {});
   auto models = find_served_models(args.models, args.load.store);
   if (!models.ok()) return fail(models.error());
+  // Whoever has standard error may not read it, and a server does not wait for them.
+  const auto warnings = server::LineWriter::over(STDERR_FILENO, "standard error", [](const std::string&) {});
+  const WarningsGoTo writer([&](std::string line) { warnings->write(std::move(line)); });
   if (auto status = open_store(args); !status.ok()) return fail(status.error());
   options.models = std::move(*models);
   settle_unnamed(args);
@@ -119,11 +123,7 @@ int serve(ServeArgs& args) {
   options.memory_bytes = args.memory_mb << 20;
   options.cache_dir_bytes = args.cache_dir_mb << 20;
   options.slot_save_bytes = args.slot_save_mb << 20;
-  const auto status = server::serve(options, [&](const std::string& url) {
-    // print would fail where nobody reads this any more, and the server goes on.
-    std::puts(("realizar listens on " + url + ", model " + options.models.front().id).c_str());
-    std::fflush(stdout);
-  });
+  const auto status = server::serve(options);
   return status.ok() ? kOk : fail(status.error());
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 16u << 20;  // of a file of keys
 constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -42,6 +43,11 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
+// Such as the zeros of UTF-16, which no client could send as a key.
+bool has_control_characters(std::string_view key) {
+  return std::ranges::any_of(key, [](char c) { return static_cast<uint8_t>(c) < ' ' || c == 0x7f; });
+}
+
 std::string exposure_of(const std::string& path, bool holds_secrets) {
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return {};
@@ -60,7 +66,8 @@ KeyDigest digest_of(std::string_view key) {
 }
 
 Result<KeyStore> KeyStore::read(const std::string& path) {
-  RZ_TRY(const std::string text, read_file_or_pipe(path, kMaxBytes));
+  RZ_TRY(std::string text, read_file_or_pipe(path, kMaxBytes));
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   std::istringstream lines(text);
   KeyStore store;
   bool holds_secrets = false;
@@ -68,6 +75,10 @@ Result<KeyStore> KeyStore::read(const std::string& path) {
   for (int number = 1; std::getline(lines, line); ++number) {
     const std::string_view key = trimmed(line);
     if (key.empty() || key.front() == '#') continue;
+    if (has_control_characters(key)) {
+      return format_error(
+          fmt::format("{}:{}: a key has no control characters; the file is text in UTF-8", path, number), path);
+    }
     if (!key.starts_with(kHashed)) {
       store.digests_.push_back(digest_of(key));
       holds_secrets = true;
@@ -90,10 +101,11 @@ Status KeyStore::add(std::string_view key) {
 }
 
 std::optional<KeyDigest> KeyStore::find(std::string_view authorization) const {
-  // The scheme's case does not matter (RFC 9110, section 11.1).
+  // The scheme's case does not matter, and any number of spaces follows it (RFC 9110, sections 11.1 and 11.4).
   const bool is_bearer = authorization.size() > kBearer.size() && starts_with_ignoring_case(authorization, kBearer);
   if (!is_bearer) return std::nullopt;
-  return find_key(authorization.substr(kBearer.size()));
+  authorization.remove_prefix(std::min(authorization.find_first_not_of(' ', kBearer.size()), authorization.size()));
+  return find_key(authorization);
 }
 
 // Every digest is compared, whole: the time tells nothing.

@@ -31,6 +31,7 @@ TEST_F(KeyStoreTest, FindsEachKeyByItsDigest) {
   EXPECT_EQ(keys->find("Bearer first"), digest_of("first"));
   EXPECT_EQ(keys->find("Bearer hidden"), digest_of("hidden"));
   EXPECT_EQ(keys->find("bearer last"), digest_of("last"));
+  EXPECT_EQ(keys->find("Bearer   first"), digest_of("first"));
   EXPECT_EQ(keys->find_key("first"), digest_of("first"));
 }
 
@@ -46,13 +47,36 @@ TEST_F(KeyStoreTest, FindsNothingElse) {
   ASSERT_TRUE(keys.ok());
   for (const std::string& header :
        {std::string(), std::string("first"), std::string("Bearer"), std::string("Bearer "), std::string("Bearer firs"),
-        std::string("Bearer first "), std::string("Bearer  first"), std::string("Basic first"),
-        std::string("Bearer sha256:") + kHidden, std::string("Bearer ") + kHidden, std::string("Bearer first\0", 13)}) {
+        std::string("Bearer first "), std::string("Bearer   "), std::string("Bearer \tfirst"),
+        std::string("Basic first"), std::string("Bearer sha256:") + kHidden, std::string("Bearer ") + kHidden,
+        std::string("Bearer first\0", 13)}) {
     EXPECT_EQ(keys->find(header), std::nullopt) << header;
   }
   for (const std::string& key : {std::string(), std::string("firs"), "sha256:" + std::string(kHidden)}) {
     EXPECT_EQ(keys->find_key(key), std::nullopt) << key;
   }
+}
+
+TEST_F(KeyStoreTest, ReadsWhatEditorsOnWindowsWrite) {
+  for (const std::string& text : {std::string("\xef\xbb\xbf"
+                                              "first\r\nlast\r\n"),
+                                  std::string("\xef\xbb\xbf# ours\r\nfirst\r\nlast")}) {
+    const auto keys = read(text);
+    ASSERT_TRUE(keys.ok()) << keys.error().message;
+    EXPECT_EQ(keys->find("Bearer first"), digest_of("first"));
+    EXPECT_EQ(keys->find("Bearer last"), digest_of("last"));
+    EXPECT_EQ(keys->find("Bearer # ours"), std::nullopt);
+  }
+  const auto digest = read(std::string("\xef\xbb\xbfsha256:") + kHidden + "\r\n");
+  ASSERT_TRUE(digest.ok()) << digest.error().message;
+  EXPECT_EQ(digest->find("Bearer hidden"), digest_of("hidden"));
+  const auto wide =
+      read(std::string("\xff\xfe"
+                       "f\0i\0\r\0\n\0",
+                       10));
+  ASSERT_FALSE(wide.ok());
+  EXPECT_NE(wide.error().message.find(":1: a key has no control characters"), std::string::npos)
+      << wide.error().message;
 }
 
 TEST_F(KeyStoreTest, RefusesADigestThatIsNone) {

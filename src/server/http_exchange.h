@@ -95,7 +95,7 @@ class Exchange final : public Reply {
   std::string head_of(const HttpResponse& response) const {
     std::string head = fmt::format("HTTP/1.1 {} {}\r\nConnection: {}\r\n", response.status,
                                    reason_phrase(response.status), keep_alive_ ? "keep-alive" : "close");
-    head += fmt::format("Date: {}\r\n", http_date(std::time(nullptr)));
+    head += fmt::format("Date: {}\r\nX-Content-Type-Options: nosniff\r\n", http_date(std::time(nullptr)));
     if (!response.content_type.empty()) head += fmt::format("Content-Type: {}\r\n", response.content_type);
     for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
     return head + "\r\n";

@@ -4,6 +4,9 @@
 
 #include <ctime>
 
+#include "base/ascii_case.h"
+#include "base/printable.h"
+
 namespace realizar::server {
 
 size_t n_empty_line_bytes(std::string_view bytes) {
@@ -29,15 +32,6 @@ std::string_view origin_form(std::string_view target) {
   return slash == std::string_view::npos ? "/" : target.substr(slash);
 }
 
-std::string wrong_headers(const HttpRequest& request, bool is_http_1_0) {
-  if (request.count("host") == 0 && !is_http_1_0) return "a request of HTTP/1.1 needs a Host header";
-  for (const char* name : {"Host", "Authorization"}) {
-    const size_t n = request.count(name);
-    if (n > 1) return fmt::format("expected one {} header, actual {}", name, n);
-  }
-  return {};
-}
-
 namespace {
 
 std::string_view without_spaces(std::string_view text) {
@@ -57,7 +51,28 @@ bool any_item(std::string_view list, IsIt is_it) {
   return false;
 }
 
+// Chunks alone have an end that every reader sees.
+std::string wrong_transfer_encoding(const HttpRequest& request, bool is_http_1_0) {
+  const size_t n = request.count("transfer-encoding");
+  if (n == 0) return {};
+  if (n > 1) return fmt::format("expected one Transfer-Encoding header, actual {}", n);
+  if (is_http_1_0) return "HTTP/1.0 has no Transfer-Encoding";
+  if (request.count("content-length") > 0) return "expected Transfer-Encoding or Content-Length, actual both";
+  const std::string_view coding = without_spaces(request.header("transfer-encoding"));
+  if (equals_ignoring_case(coding, "chunked")) return {};
+  return fmt::format("Transfer-Encoding: expected chunked, actual '{}'", shown(coding));
+}
+
 }  // namespace
+
+std::string wrong_headers(const HttpRequest& request, bool is_http_1_0) {
+  if (request.count("host") == 0 && !is_http_1_0) return "a request of HTTP/1.1 needs a Host header";
+  for (const char* name : {"Host", "Authorization"}) {
+    const size_t n = request.count(name);
+    if (n > 1) return fmt::format("expected one {} header, actual {}", name, n);
+  }
+  return wrong_transfer_encoding(request, is_http_1_0);
+}
 
 bool names_tag(std::string_view if_none_match, std::string_view etag) {
   const auto opaque = [](std::string_view tag) { return tag.starts_with("W/") ? tag.substr(2) : tag; };

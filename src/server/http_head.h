@@ -17,7 +17,7 @@ bool has_folded_line(std::string_view bytes);
 // Of http://host/path, which proxies send (RFC 9112, section 3.2.2), the path; any other target as it is.
 std::string_view origin_form(std::string_view target);
 // What is wrong with headers that a parser took; "" where nothing is. Two readers of such a request could see different
-// hosts or different keys.
+// hosts, different keys, or another end of its body (RFC 9112, section 6.3).
 std::string wrong_headers(const HttpRequest& request, bool is_http_1_0);
 // Whether an If-None-Match header names the tag, which is weak (RFC 9110, section 13.1.2).
 bool names_tag(std::string_view if_none_match, std::string_view etag);

@@ -42,6 +42,28 @@ TEST(HttpHead, RefusesWhatTwoReadersCouldReadDifferently) {
   EXPECT_EQ(wrong_headers(request, false), "expected one Host header, actual 2");
 }
 
+TEST(HttpHead, TakesNoTransferEncodingButChunked) {
+  const auto wrong = [](Headers headers, bool is_http_1_0 = false) {
+    headers.emplace_back("Host", "a");
+    HttpRequest request;
+    request.headers = std::move(headers);
+    return wrong_headers(request, is_http_1_0);
+  };
+  for (const char* coding : {"chunked", "Chunked", " chunked\t"}) {
+    EXPECT_EQ(wrong({{"Transfer-Encoding", coding}}), "") << coding;
+  }
+  for (const char* coding : {"", "xchunked", "gzip", "identity", "chunked, identity", "gzip, chunked",
+                             "chunked, chunked", "chunked,", "chunked;q=1", "\"chunked\"",
+                             "\x0b"
+                             "chunked"}) {
+    EXPECT_NE(wrong({{"transfer-encoding", coding}}), "") << coding;
+  }
+  EXPECT_NE(wrong({{"Transfer-Encoding", "chunked"}, {"Transfer-Encoding", "chunked"}}), "");
+  EXPECT_NE(wrong({{"Transfer-Encoding", "chunked"}, {"Content-Length", "3"}}), "");
+  EXPECT_NE(wrong({{"Transfer-Encoding", "chunked"}}, true), "");
+  EXPECT_LT(wrong({{"Transfer-Encoding", std::string(30'000, 'x')}}).size(), 300u);
+}
+
 TEST(HttpHead, FindsATagAmongThoseThatAClientHas) {
   for (const char* header : {"W/\"1a\"", "\"1a\"", "*", "\"x\", W/\"1a\"", "\"x\",\"1a\" "}) {
     EXPECT_TRUE(names_tag(header, "W/\"1a\"")) << header;

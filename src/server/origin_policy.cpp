@@ -55,6 +55,20 @@ bool is_harmless(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
 
+bool is_address(const std::string& name) {
+  in_addr v4{};
+  in6_addr v6{};
+  return inet_pton(AF_INET, name.c_str(), &v4) == 1 || inet_pton(AF_INET6, name.c_str(), &v6) == 1;
+}
+
+// A name that no DNS server of a stranger answers for: no page from elsewhere can be made to have it.
+bool is_local_name(std::string_view host, std::string_view machine_name) {
+  const std::string name(without_port(host));
+  if (name.find('.') == std::string::npos || is_address(name)) return true;
+  if (ends_with_ignoring_case(name, ".local") || ends_with_ignoring_case(name, ".internal")) return true;
+  return equals_ignoring_case(name, machine_name);
+}
+
 ApiError forbidden(std::string message) {
   return {403, std::move(message), "", "forbidden_origin"};
 }
@@ -70,14 +84,16 @@ bool is_loopback(std::string_view host) {
   return inet_pton(AF_INET6, name.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+bool OriginPolicy::checks_every_host() const {
+  return is_loopback(options_.listen_host) || !options_.allowed_hosts.empty();
+}
+
 bool OriginPolicy::is_own_host(std::string_view host) const {
-  const auto& allowed = options_.allowed_hosts;
-  const bool is_checked = is_loopback(options_.listen_host) || !allowed.empty();
-  if (!is_checked || is_loopback(host)) return true;
+  if (is_loopback(host)) return true;
   const std::string_view name = without_port(host);
   if (equals_ignoring_case(name, without_port(options_.listen_host))) return true;
-  return std::any_of(allowed.begin(), allowed.end(),
-                     [&](const std::string& own) { return own == "*" || equals_ignoring_case(own, name); });
+  return std::ranges::any_of(options_.allowed_hosts,
+                             [&](const std::string& own) { return own == "*" || equals_ignoring_case(own, name); });
 }
 
 bool OriginPolicy::is_cors_origin(std::string_view origin) const {
@@ -85,21 +101,37 @@ bool OriginPolicy::is_cors_origin(std::string_view origin) const {
          std::ranges::any_of(options_.cors_origins, [&](const std::string& allowed) { return fits(origin, allowed); });
 }
 
-std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request) const {
+std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect effect) const {
   if (options_.asks_for_keys) return std::nullopt;
   const std::string_view host = request.header("host");
+  const bool has_effect = effect != Effect::kNone;
   // HTTP/1.0 has no Host, and no browser speaks it.
-  if (request.count("host") > 0 && !is_own_host(host)) {
+  const bool is_named = request.count("host") > 0 && !is_own_host(host);
+  if (is_named && checks_every_host()) {
     return forbidden(fmt::format("the Host header names '{}', which is no name of this server; --allowed-host adds one",
                                  shown(host)));
   }
-  if (is_harmless(request.method) || request.count("origin") == 0) return std::nullopt;
+  if (is_named && has_effect && !is_local_name(host, options_.machine_name)) {
+    return forbidden(
+        fmt::format("the Host header names '{}', which may be anybody's name for this server; "
+                    "--allowed-host says that it is yours",
+                    shown(host)));
+  }
+  if (is_harmless(request.method) && !has_effect) return std::nullopt;
+  const bool has_origin = request.count("origin") > 0;
   const std::string_view origin = request.header("origin");
-  const auto authority = authority_of(origin);
-  if (authority && !host.empty() && equals_ignoring_case(*authority, host)) return std::nullopt;
-  if (is_cors_origin(origin)) return std::nullopt;
-  return forbidden(
-      fmt::format("pages of '{}' may not call this server; --cors-origin allows an origin", shown(origin)));
+  if (has_origin) {
+    const auto authority = authority_of(origin);
+    if (authority && !host.empty() && equals_ignoring_case(*authority, host)) return std::nullopt;
+    if (is_cors_origin(origin)) return std::nullopt;
+  }
+  if (has_origin && !is_harmless(request.method)) {
+    return forbidden(
+        fmt::format("pages of '{}' may not call this server; --cors-origin allows an origin", shown(origin)));
+  }
+  // Pictures and links of a page come without Origin.
+  if (!equals_ignoring_case(request.header("sec-fetch-site"), "cross-site")) return std::nullopt;
+  return forbidden("pages of other sites may not call this; --cors-origin allows an origin");
 }
 
 }  // namespace realizar::server

@@ -1,5 +1,7 @@
 #include "server/routes.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -81,10 +83,31 @@ constexpr Route kRoutes[] = {
     {"GET", "/manifest.webmanifest", at_once<get_manifest>, &kPlainProtocol, false},
 };
 
+// Tools run with the operator's credentials; models, adapters and the cache are everybody's.
+constexpr std::string_view kFarReachingPaths[] = {
+    "/mcp",      "/cache",    "/lora-adapters", "/slots/{slot_id}", "/v1/load_lora_adapter", "/v1/unload_lora_adapter",
+    "/api/copy", "/api/pull", "/api/push",      "/api/create",      "/api/delete",           "/api/blobs/{digest}",
+};
+
+bool is_far_reaching(std::string_view path) {
+  return path.starts_with("/mcp/") || path.starts_with("/v1/models") ||
+         std::ranges::find(kFarReachingPaths, path) != std::end(kFarReachingPaths);
+}
+
 std::string_view without_version(std::string_view path) {
   constexpr std::string_view kVersion = "/v1";
   const bool has_version = path.starts_with("/v1/") && path.size() > kVersion.size() + 1;
   return has_version ? path.substr(kVersion.size()) : path;
+}
+
+// Without slashes that follow another one, and without one at the end.
+std::string without_extra_slashes(std::string_view path) {
+  std::string tidy;
+  for (const char c : path) {
+    if (c != '/' || !tidy.ends_with('/')) tidy += c;
+  }
+  if (tidy.size() > 1 && tidy.ends_with('/')) tidy.pop_back();
+  return tidy;
 }
 
 struct PathMatch {
@@ -104,16 +127,33 @@ std::optional<PathMatch> match_path(std::string_view path, std::string_view patt
   return is_one ? std::optional(PathMatch{path.substr(before.size(), path.size() - n_fixed), n_fixed}) : std::nullopt;
 }
 
+// How a request's path may be spelled for a route. A proxy's rules for what it does not pass on (/metrics, /mcp, /api)
+// must hold: such a path has no second spelling that begins in another way.
+std::optional<PathMatch> match_spelled(std::string_view path, std::string_view tidy, std::string_view pattern) {
+  const bool is_versioned = pattern.starts_with("/v1/") || pattern.starts_with("/v2/");
+  if (is_versioned) return match_path(without_version(tidy), without_version(pattern));
+  const bool may_be_tidied = pattern.starts_with("/api/") && path.starts_with("/api/");
+  return match_path(may_be_tidied ? tidy : path, pattern);
+}
+
 }  // namespace
+
+// A GET changes nothing; but a list of tools is asked for with the operator's credentials.
+Effect effect_of(const Route& route) {
+  const std::string_view path = route.path;
+  const bool may_have = route.method != std::string_view("GET") || path.starts_with("/mcp");
+  return may_have && is_far_reaching(path) ? Effect::kFarReaching : Effect::kNone;
+}
 
 // Without a version /completions is llama-server's own route, and for everybody else OpenAI's.
 RouteMatch find_route(std::string_view method, std::string_view path, bool llama_answers) {
-  if (llama_answers && path == "/completions") path = "/completion";
+  std::string tidy = without_extra_slashes(path);
+  if (llama_answers && tidy == "/completions") path = tidy = "/completion";
   RouteMatch match;
   size_t n_fixed = 0;
   const std::string_view wanted = method == "HEAD" ? "GET" : method;
   for (const Route& route : kRoutes) {
-    const auto found = match_path(without_version(path), without_version(route.path));
+    const auto found = match_spelled(path, tidy, route.path);
     if (!found || found->n_fixed < n_fixed) continue;
     if (found->n_fixed > n_fixed) match = {};
     n_fixed = found->n_fixed;

@@ -7,6 +7,7 @@
 
 #include "server/context.h"
 #include "server/json.h"
+#include "server/origin_policy.h"
 #include "server/protocol.h"
 
 namespace realizar::server {
@@ -20,6 +21,8 @@ struct Route {
   void (*before_body)(Call& call) = nullptr;  // may answer, or say where the body goes; null: it goes into memory
 };
 
+Effect effect_of(const Route& route);
+
 // Where a request's method and path lead.
 struct RouteMatch {
   const Route* route = nullptr;  // null: nowhere
@@ -27,8 +30,9 @@ struct RouteMatch {
   std::string allowed;           // the path's methods, as the header Allow has them; "": there is no such path
 };
 
-// Every route is there with /v1 before its path and without it. HEAD goes where GET goes. Where several paths
-// fit, the one with most text outside its braces is meant.
+// A route whose path begins with /v1 is there without it too, and no other route is there with it. Slashes too many
+// lead to the routes of /v1, /v2 and /api. HEAD goes where GET goes. Where several paths fit, the one with most text
+// outside its braces is meant.
 RouteMatch find_route(std::string_view method, std::string_view path, bool llama_answers = false);
 
 HttpResponse get_model(const Call& call);

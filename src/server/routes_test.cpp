@@ -5,13 +5,87 @@
 namespace realizar::server {
 namespace {
 
-TEST(FindRoute, HasEveryRouteWithAndWithoutVersion) {
-  for (const char* path : {"/models", "/chat/completions", "/completions", "/embeddings", "/responses", "/tokenize",
-                           "/detokenize", "/apply-template", "/health", "/ping", "/version", "/metrics"}) {
+TEST(FindRoute, HasVersionedRoutesWithoutVersionToo) {
+  for (const char* path : {"/models", "/models/load", "/chat/completions", "/completions", "/embeddings", "/responses",
+                           "/messages", "/rerank", "/score", "/fim/completions", "/load_lora_adapter"}) {
     const RouteMatch plain = find_route("GET", path), versioned = find_route("GET", std::string("/v1") + path);
     EXPECT_NE(plain.allowed, "") << path;
     EXPECT_EQ(plain.allowed, versioned.allowed) << path;
     EXPECT_EQ(plain.route, versioned.route) << path;
+  }
+}
+
+TEST(FindRoute, HasNoOtherRouteUnderAVersion) {
+  for (const char* path : {"/metrics",
+                           "/metrics/history",
+                           "/slots",
+                           "/slots/0",
+                           "/props",
+                           "/mcp",
+                           "/mcp/x/tools",
+                           "/mcp/x/call",
+                           "/cache",
+                           "/lora-adapters",
+                           "/api/tags",
+                           "/api/pull",
+                           "/api/blobs/x",
+                           "/tokenize",
+                           "/detokenize",
+                           "/apply-template",
+                           "/completion",
+                           "/infill",
+                           "/embedding",
+                           "/livez",
+                           "/readyz",
+                           "/health",
+                           "/ping",
+                           "/version",
+                           "/manifest.webmanifest",
+                           "/"}) {
+    EXPECT_NE(find_route("GET", path).allowed, "") << path;
+    for (const char* before : {"/v1", "//v1", "/v1/", "/v2"}) {
+      EXPECT_EQ(find_route("GET", std::string(before) + path).allowed, "") << before << path;
+    }
+  }
+}
+
+TEST(FindRoute, ForgivesSlashesTooMany) {
+  for (const char* path : {"/v1/models/", "/v1//models", "//v1/models", "/v1/models//", "//models", "/models/"}) {
+    EXPECT_EQ(find_route("GET", path).route, find_route("GET", "/v1/models").route) << path;
+  }
+  EXPECT_EQ(find_route("GET", "/v1/models//a/").path_id, "a");
+  EXPECT_EQ(find_route("GET", "/v1/responses//resp_1/input_items/").path_id, "resp_1");
+  EXPECT_EQ(find_route("POST", "/completions/", true).route, find_route("POST", "/completion").route);
+  EXPECT_EQ(find_route("POST", "/v1/completions/", true).route, find_route("POST", "/v1/completions").route);
+  EXPECT_NE(find_route("POST", "/v2/rerank/").route, nullptr);
+  for (const char* path : {"/api/tags/", "/api//tags"}) {
+    EXPECT_EQ(find_route("GET", path).route, find_route("GET", "/api/tags").route) << path;
+  }
+  for (const char* path : {"//api/tags", "//metrics", "/metrics/", "//mcp", "//slots", "/props/", "//"}) {
+    EXPECT_EQ(find_route("GET", path).allowed, "") << path;
+  }
+}
+
+TEST(EffectOf, IsFarReachingWhereOthersAreConcerned) {
+  const auto effect = [](const char* method, const char* path) {
+    const Route* route = find_route(method, path).route;
+    EXPECT_NE(route, nullptr) << path;
+    return route == nullptr ? Effect::kNone : effect_of(*route);
+  };
+  for (const char* path :
+       {"/mcp/x/call", "/models", "/models/load", "/models/unload", "/load_lora_adapter", "/unload_lora_adapter",
+        "/lora-adapters", "/slots/0", "/api/copy", "/api/create", "/api/pull", "/api/push", "/api/blobs/x"}) {
+    EXPECT_EQ(effect("POST", path), Effect::kFarReaching) << path;
+  }
+  for (const char* path : {"/models", "/cache", "/api/delete"})
+    EXPECT_EQ(effect("DELETE", path), Effect::kFarReaching) << path;
+  for (const char* path : {"/mcp", "/mcp/x/tools"}) EXPECT_EQ(effect("GET", path), Effect::kFarReaching) << path;
+  for (const char* path :
+       {"/", "/models", "/models/x", "/models/sse", "/lora-adapters", "/slots", "/metrics", "/api/tags"}) {
+    EXPECT_EQ(effect("GET", path), Effect::kNone) << path;
+  }
+  for (const char* path : {"/chat/completions", "/messages", "/tokenize", "/api/chat", "/api/show"}) {
+    EXPECT_EQ(effect("POST", path), Effect::kNone) << path;
   }
 }
 
@@ -47,8 +121,7 @@ TEST(FindRoute, TakesThePathThatSaysMost) {
 }
 
 TEST(FindRoute, KnowsNoOtherPath) {
-  for (const char* path : {"", "/v1", "/v1/", "/v1/models/", "/models/", "/v1/responses/", "/v1/v1/models", "/v1models",
-                           "/v2/models", "//models", "/model"}) {
+  for (const char* path : {"", "/v1", "/v1/", "/v1/v1/models", "/v1models", "/v2/models", "/model", "/V1/models"}) {
     EXPECT_EQ(find_route("GET", path).route, nullptr) << path;
     EXPECT_EQ(find_route("GET", path).allowed, "") << path;
   }

@@ -1,7 +1,9 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
+#include <limits.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -53,20 +55,25 @@ Error shutting_down() {
   return {ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
 }
 
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 class Server {
  public:
   Server(const ServerOptions& options, KeyStore keys, AccessLog log, std::unique_ptr<PrefixKeeper> prefixes,
          std::unique_ptr<SlotFolder> slots)
       : options_(options),
         keys_(std::move(keys)),
-        origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty()}),
+        origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty(), host_name()}),
         log_(std::move(log)),
         responses_({options.stored_responses_bytes, options.stored_responses_bytes / 4}),
         background_(options.stored_responses_bytes / 2, options.stored_responses_bytes / 8),
         prefixes_(std::move(prefixes)),
         slots_(std::move(slots)) {}
 
-  Status run(const std::function<void(const std::string&)>& on_listening);
+  Status run(ServerLog& server_log);
 
  private:
   std::optional<std::string> accept(HttpRequest request, const std::shared_ptr<Reply>& reply);
@@ -82,6 +89,7 @@ class Server {
   void finish_drain();
   void cut_off();
   void load_first_model();
+  std::string url() const;
 
   const ServerOptions& options_;
   KeyStore keys_;
@@ -100,7 +108,7 @@ class Server {
   Status status_;
 };
 
-Status Server::run(const std::function<void(const std::string&)>& on_listening) {
+Status Server::run(ServerLog& server_log) {
   RZ_TRY(http_, HttpServer::create(options_.http, [this](HttpRequest request, const auto& reply) {
            return accept(std::move(request), reply);
          }));
@@ -141,10 +149,8 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
     context_->for_each_call([now](Call& call) { call.ping(now); });
   });
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
-  const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
-  on_listening(fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
-                           options_.http.host, is_ipv6 ? "]" : "", http_->port()));
+  server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
   if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
   load_first_model();
   sample();
@@ -153,6 +159,12 @@ Status Server::run(const std::function<void(const std::string&)>& on_listening) 
   models_.reset();
   if (status_.ok() && prefixes_ != nullptr) status_ = prefixes_->status();
   return status_;
+}
+
+std::string Server::url() const {
+  const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
+                     options_.http.host, is_ipv6 ? "]" : "", http_->port());
 }
 
 // Those that listen are told later, since a call that goes on may ask for another model.
@@ -260,7 +272,8 @@ void Server::take_or_refuse(Call& call) const {
   if (match.route != nullptr) call.protocol = match.route->protocol;
   if (call.protocol == &kPlainProtocol && is_anthropic(request)) call.protocol = &kMessages;
   if (call.protocol->id_header != nullptr) call.headers.emplace_back(call.protocol->id_header, call.id);
-  if (const auto refusal = origins_.refusal(request)) return call.fail(*refusal);
+  const Effect effect = match.route != nullptr ? effect_of(*match.route) : Effect::kNone;
+  if (const auto refusal = origins_.refusal(request, effect)) return call.fail(*refusal);
   if (request.method == "OPTIONS") return call.send(options_of(request));
   if (match.route == nullptr) return call.send(no_route(call, match));
   if (auto refusal = coding_refusal(call)) return call.send(std::move(*refusal));
@@ -334,11 +347,11 @@ void Server::cut_off() {
 
 }  // namespace
 
-Status serve(const ServerOptions& given, const std::function<void(const std::string&)>& on_listening) {
+Status serve(const ServerOptions& given) {
   ServerOptions options = given;
   if (options.models.empty()) return invalid_argument("expected at least one model", "models");
   return_large_blocks();
-  const ServerLog server_log;
+  ServerLog server_log;
   if (const uint32_t most = max_connections_under(raise_file_limit()); options.http.max_connections > most) {
     spdlog::warn("the limit of open files leaves room for {} connections, not for {}", most,
                  options.http.max_connections);
@@ -359,7 +372,7 @@ Status serve(const ServerOptions& given, const std::function<void(const std::str
   if (!options.slot_save_path.empty()) {
     RZ_TRY(slots, SlotFolder::open(options.slot_save_path, options.slot_save_bytes));
   }
-  return Server(options, std::move(keys), std::move(log), std::move(prefixes), std::move(slots)).run(on_listening);
+  return Server(options, std::move(keys), std::move(log), std::move(prefixes), std::move(slots)).run(server_log);
 }
 
 }  // namespace realizar::server

@@ -6,8 +6,8 @@
 
 namespace realizar::server {
 
-// Serves until SIGINT or SIGTERM, which lets running requests end, or a second one, which does not. `on_listening` is
-// called once the port is open, with the URL. Errors: those of the options; a failed load of the first model.
-Status serve(const ServerOptions& options, const std::function<void(const std::string& url)>& on_listening);
+// Serves until SIGINT or SIGTERM, which lets running requests end, or a second one, which does not. Once the port is
+// open, standard output gets a line with the URL. Errors: those of the options; a failed load of the first model.
+Status serve(const ServerOptions& options);
 
 }  // namespace realizar::server

@@ -10,6 +10,9 @@ namespace realizar::server {
 namespace {
 
 class Sink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit Sink(std::shared_ptr<LineWriter> writer) : writer_(std::move(writer)) {}
+
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
@@ -19,14 +22,16 @@ class Sink final : public spdlog::sinks::base_sink<std::mutex> {
   }
   void flush_() override {}
 
-  // There is nowhere to tell that lines of this log are lost.
-  std::unique_ptr<LineWriter> writer_ = LineWriter::over(STDOUT_FILENO, "standard output", [](const std::string&) {});
+  const std::shared_ptr<LineWriter> writer_;
 };
 
 }  // namespace
 
-ServerLog::ServerLog() : before_(spdlog::default_logger()) {
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<Sink>()));
+// There is nowhere to tell that lines of this log are lost.
+ServerLog::ServerLog()
+    : writer_(LineWriter::over(STDOUT_FILENO, "standard output", [](const std::string&) {})),
+      before_(spdlog::default_logger()) {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<Sink>(writer_)));
 }
 
 ServerLog::~ServerLog() {

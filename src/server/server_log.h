@@ -1,8 +1,9 @@
-// What the program says of itself, through spdlog, while it serves: on standard output, by a thread of its own, so that
-// a reader who sleeps stops nothing.
+// What the program says of itself while it serves, through spdlog too: on standard output, by a thread of its own, so
+// that a reader who sleeps stops nothing.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "server/line_writer.h"
 
@@ -19,7 +20,11 @@ class ServerLog {
   ServerLog(const ServerLog&) = delete;
   ServerLog& operator=(const ServerLog&) = delete;
 
+  // The line alone, without a time or level.
+  void write(std::string line) { writer_->write(std::move(line)); }
+
  private:
+  std::shared_ptr<LineWriter> writer_;
   std::shared_ptr<spdlog::logger> before_;
 };
 

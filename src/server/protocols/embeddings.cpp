@@ -141,7 +141,7 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const 
 Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const Call& call) {
   const Pooling own = model->loaded->model->config().pooling;
   const Pooling pooling = own == Pooling::kRank ? own : model->defaults->pooling.value_or(own);
-  const bool is_openai = call.request.path.starts_with("/v1/");
+  const bool is_openai = call.request.path.find("/v1/") != std::string::npos;
   if (pooling == Pooling::kAll && is_openai) {
     return invalid_argument("with --pooling none there is a vector of each token, which POST /embeddings gives");
   }

@@ -23,9 +23,11 @@ HttpResponse get_page(const Call& call) {
   }
   const PageFiles& page = page_files();
   HttpResponse response{200, "text/html; charset=utf-8", "", {}};
-  response.headers = {{"Cache-Control", "no-cache"},       {"ETag", page.etag},
-                      {"Vary", "Accept, Accept-Encoding"}, {"X-Content-Type-Options", "nosniff"},
-                      {"X-Frame-Options", "DENY"},         {"Referrer-Policy", "no-referrer"}};
+  response.headers = {{"Cache-Control", "no-cache"},
+                      {"ETag", page.etag},
+                      {"Vary", "Accept, Accept-Encoding"},
+                      {"X-Frame-Options", "DENY"},
+                      {"Referrer-Policy", "no-referrer"}};
   if (names_tag(call.request.header("if-none-match"), page.etag)) {
     response.status = 304;
     response.content_type.clear();
