@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import resource
+import select
 import shutil
 import signal
 import struct
@@ -22,6 +23,16 @@ REALIZAR = ""
 MB = 1 << 20
 F32, I32, STRING = 0, 5, 8
 BLOCK_TYPES = [2, 8, 12, 20, 39]  # Q4_0, Q8_0, Q4_K, IQ4_NL, MXFP4
+
+
+def convert_into_pipe(source, pipe):
+    """The process, which waits for no reader, and the pipe's reader, which has seen its writer."""
+    os.mkfifo(pipe)
+    reader = open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+    process = subprocess.Popen([REALIZAR, "convert", source, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until(lambda: select.select([reader], [], [], 0)[0] or process.poll() is not None, "the first bytes")
+    os.set_blocking(reader.fileno(), True)
+    return process, reader
 
 
 def realizar(*args, **options):
@@ -240,9 +251,9 @@ class Places(Case):
 
     def test_a_pipe_is_written_to_as_it_is(self):
         pipe = self.at / "pipe.gguf"
-        os.mkfifo(pipe)
-        process = subprocess.Popen([REALIZAR, "convert", MODEL, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        data = pipe.read_bytes()
+        process, reader = convert_into_pipe(MODEL, pipe)
+        with reader:
+            data = reader.read()
         _, stderr = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, stderr.decode())
         self.assertEqual(hashlib.sha256(data).hexdigest(), digest(MODEL))
@@ -338,9 +349,8 @@ class Faults(Case):
         Gives the exit code, what it says, and how much it wrote."""
         source, pipe = self.at / "zeros.gguf", self.at / "pipe.gguf"
         write_zeros(source, self.N_TENSORS, 8 * MB)
-        os.mkfifo(pipe)
-        process = subprocess.Popen([REALIZAR, "convert", source, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        with open(pipe, "rb", buffering=0) as reader:
+        process, reader = convert_into_pipe(source, pipe)
+        with reader:
             self.assertEqual(reader.read(4), b"GGUF")
             fault(process, source)
             n_bytes = 4
