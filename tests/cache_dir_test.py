@@ -136,7 +136,7 @@ class CacheDir(unittest.TestCase):
 
     def test_a_cache_that_is_deleted_is_forgotten_in_memory_and_on_the_disk(self):
         self.fill()
-        server = self.serve()
+        server = self.serve("--manage-models")
         answer, n_cached = server.complete()
         self.assertGreaterEqual(n_cached, 64)
         self.assertEqual(server.request("DELETE", "/cache"), (200, b'{"deleted":true}'))

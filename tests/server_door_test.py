@@ -2,9 +2,11 @@
 """What the server lets in, and that what one client sends harms no other.
 Usage: server_door_test.py REALIZAR."""
 import gzip
+import hashlib
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -127,6 +129,63 @@ class Keys(Case):
         self.assertEqual(self.exchange(data).answer(), ANSWER)
 
 
+def routes_of_rights():
+    """SECURITY.md's table: right -> routes, such as ("POST", "/v1/models/load")."""
+    table = re.findall(r"^\| \*\*(\w+)\*\* \|(.*?)\|", (server_rig.ROOT / "SECURITY.md").read_text(), re.M)
+    return {right: re.findall(r"`([A-Z]+) (\S+)`", routes) for right, routes in table}
+
+
+class Rights(Temporary):
+    """Each right of SECURITY.md's table, with every kind of key and without keys."""
+
+    def statuses(self, server, routes, *headers):
+        for method, path in routes:
+            path = re.sub(r"{\w+}", "x", path)
+            with server.connect() as client:
+                lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Content-Length: 0", *headers, "", ""]
+                client.send("\r\n".join(lines))
+                yield client.head()[0], path
+
+    def check(self, server, allowed, refusal, *headers):
+        for right, routes in routes_of_rights().items():
+            self.assertGreater(len(routes), 0)
+            for status, path in self.statuses(server, routes, *headers):
+                self.assertEqual(status == refusal, right not in allowed, (right, path, status))
+                self.assertTrue(status == refusal or status not in (401, 403), (right, path, status))
+
+    def test_keys_have_them(self):
+        keys = pathlib.Path(self.path("keys"))
+        keys.write_text("plain\nadmin boss\nadmin sha256:" + hashlib.sha256(b"hidden").hexdigest() + "\n")
+        keys.chmod(0o600)
+        server = Server("--api-keys", keys, "--api-key", "admin second", "--lora-dir", self.folder.name, "--manage-models",
+                        "--models-store", self.path("store"))
+        self.check(server, {"none"}, 401)
+        self.check(server, {"none"}, 401, "Authorization: Bearer admin boss")
+        self.check(server, {"none", "key", "own"}, 403, "Authorization: Bearer plain")
+        for key in ["boss", "hidden", "second"]:
+            self.check(server, {"none", "key", "own", "admin"}, 403, f"Authorization: Bearer {key}")
+        server.stop()
+
+    def test_without_keys_clients_on_the_same_machine_have_them_where_a_flag_says_so(self):
+        server = Server("--lora-dir", self.folder.name, "--manage-models", "--models-store", self.path("store"))
+        self.check(server, {"none", "key", "own", "admin"}, 403)
+        server.stop()
+        server = Server()
+        self.check(server, {"none", "key"}, 403)
+        server.stop()
+
+    def test_only_an_admin_changes_the_store(self):
+        server = Server("--api-key", "plain", "--api-key", "admin boss", "--manage-models", "--models-store", self.path("store"),
+                        "--offline")
+        files = {"a.gguf": "sha256:" + 64 * "0"}
+        for path, body in [("/api/pull", {"model": "x"}), ("/api/create", {"model": "y", "files": files})]:
+            for key, is_refused in [("plain", True), ("boss", False)]:
+                with server.connect() as client:
+                    client.send(post(body, path, f"Authorization: Bearer {key}"))
+                    self.assertEqual(client.reply().status == 403, is_refused, (path, key))
+        server.stop()
+
+
 class Pages(Case):
     ARGS = ("--allowed-host", "llm.example", "--cors-origin", "http://localhost:3000", "--strict-model-names")
 
@@ -213,7 +272,7 @@ class Pages(Case):
 
 
 class Rebinding(Case):
-    ARGS = ("--host", "0.0.0.0")
+    ARGS = ("--host", "0.0.0.0", "--lora-dir", tempfile.gettempdir())
 
     @classmethod
     def tearDownClass(cls):

@@ -67,6 +67,7 @@ class Call final : public ReplyListener {
   const Route* route = nullptr;                    // once it is taken
   std::string path_id;       // what stands in the request's path for the name in braces of its route's
   KeyDigest key{};           // of the API key; zeros where none is asked for
+  bool may_manage = false;   // it may change the server for others
   std::string adapter;       // that the model's name asks for; "": none
   uint64_t tenant = 0;       // whose share of the engine it uses
   std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for

@@ -34,6 +34,8 @@ struct ServerOptions {
   bool strict_model_names = false;     // a model that is served alone answers to its own names only
   std::string api_keys_file;           // a key a line
   std::vector<std::string> api_keys;   // added to those of the file; where there are none at all, no key is asked for
+  // Where no key is asked for, clients on the server's own machine may change it for others.
+  bool clients_manage = false;
   std::vector<std::string> cors_origins;
   std::vector<std::string> allowed_hosts;  // names by which clients may reach it, besides those that need no saying
   std::string access_log;                  // a file, "-" for standard error; empty: none

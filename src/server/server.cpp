@@ -81,6 +81,7 @@ class Server {
   Headers common_headers(const Call& call) const;
   HttpResponse options_of(const HttpRequest& request) const;
   bool allows_origin(std::string_view origin) const;
+  std::optional<ApiError> identify(Call& call) const;
   std::optional<ApiError> admit(Call& call) const;
   void tell_change(const ModelChange& change);
   void tell_listeners();
@@ -131,7 +132,7 @@ Status Server::run(ServerLog& server_log) {
   context_ = std::make_unique<ServerContext>(
       ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
   if (!options_.mcp_servers.empty()) context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, options_.mcp);
-  if (may_change_store(*context_)) {
+  if (options_.store != nullptr && options_.store->may_change) {
     context_->pulls = std::make_unique<ModelPulls>(
         *options_.store, [this](std::function<void()> task) { http_->post(std::move(task)); });
     context_->downloads =
@@ -152,6 +153,10 @@ Status Server::run(ServerLog& server_log) {
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
   server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
   if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
+  const bool nobody_manages = options_.clients_manage && !keys_.is_empty() && !keys_.has_admin();
+  if (nobody_manages) {
+    spdlog::warn("no API key is an admin's, so that no client may change models, adapters or what is loaded");
+  }
   load_first_model();
   sample();
   http_->run();
@@ -284,20 +289,33 @@ void Server::take_or_refuse(Call& call) const {
   if (call.route->before_body != nullptr) call.route->before_body(call);
 }
 
-// Whose call it is, by its key, and why it is not taken, if it is not.
-std::optional<ApiError> Server::admit(Call& call) const {
+// Whose call it is, by its key, and what it may do. 401 where the route asks for a key and the call has none, 403 where
+// the route asks for more than the key may.
+std::optional<ApiError> Server::identify(Call& call) const {
+  const Right right = call.route->right;
   call.tenant = tenant_of(call.request.peer);
-  if (!keys_.is_empty() && call.route->needs_key) {
-    auto key = keys_.find(call.request.header("authorization"));
-    if (!key) key = keys_.find_key(call.request.header("x-api-key"));
-    if (!key) {
-      ApiError error{401, "the API key is missing or wrong", "", "invalid_api_key"};
-      if (options_.llama_answers) error.type = "authentication_error";
-      return error;
-    }
-    call.key = *key;
-    call.tenant = tenant_of(*key);
+  if (right == Right::kNone) return std::nullopt;
+  if (keys_.is_empty()) {
+    call.may_manage = options_.clients_manage && is_loopback(call.request.peer);
+    return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
   }
+  auto key = keys_.find(call.request.header("authorization"));
+  if (!key) key = keys_.find_key(call.request.header("x-api-key"));
+  if (!key) {
+    ApiError error{401, "the API key is missing or wrong", "", "invalid_api_key"};
+    if (options_.llama_answers) error.type = "authentication_error";
+    return error;
+  }
+  call.key = *key;
+  call.tenant = tenant_of(*key);
+  call.may_manage = keys_.is_admin(*key);
+  if (right != Right::kManage || call.may_manage) return std::nullopt;
+  return may_not_manage(call);
+}
+
+// Why a call is not taken, if it is not.
+std::optional<ApiError> Server::admit(Call& call) const {
+  if (auto refusal = identify(call)) return refusal;
   call.client =
       keys_.is_empty() ? fmt::format("connection {}", call.request.connection_id) : fmt::format("key {}", call.tenant);
   if (!call.is_post()) return std::nullopt;
