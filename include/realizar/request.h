@@ -70,6 +70,10 @@ class TokenConstraint {
   // Sets bit t % 64 of word t / 64 for every token t that may come next, end tokens included, and clears all others; no
   // bit ends the request. False: any token may come, and `allowed` was left as it was.
   virtual bool allow(std::span<uint64_t> allowed) = 0;
+  // Does a part of what the next allow() has to compute, so that it takes no time of note, and says how far that is.
+  // n_work: what may be done, in units of about five nanoseconds; what was is taken away. kTooCostly ends the request.
+  enum class Readiness : uint8_t { kReady, kUnderWay, kTooCostly };
+  virtual Readiness prepare(uint64_t& /*n_work*/) { return Readiness::kReady; }
   // The token that was chosen.
   virtual void accept(TokenId id) = 0;
   // One that stands where this one stands, for a request of its own.

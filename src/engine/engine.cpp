@@ -135,7 +135,7 @@ Engine::Engine(const Model& model, Backend& backend, const ForwardPrograms& forw
                     options.idle_prefill && !backend.info().phases_agree && !options.whole_prompts, counters_),
       admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),
       step_(backend, forward, limits_for(options), outputs.n_vocab, options, counters_),
-      results_(backend, outputs, std::move(end_tokens), options.n_ctx, counters_) {
+      results_(backend, outputs, std::move(end_tokens), options.n_ctx, masks_, counters_) {
   counters_.n_blocks = pool_.n_blocks();
   publish_counters();
 }
@@ -212,9 +212,11 @@ Status Engine::try_step() {
   const auto start = Sequence::Clock::now();
   if (cancelled_.load(std::memory_order_relaxed)) cancel_all();
   admission_.update(start);
+  if (masks_.prepare(admission_.running())) admission_.remove_ended();
   if (admission_.running().empty()) return {};
   RZ_CHECK_OK(step_.draft(admission_.running()));
   while (!step_.plan(admission_.running(), admission_.n_waiting())) admission_.preempt();
+  if (step_.chunks().empty()) return {};  // all wait for their masks
   RZ_CHECK_OK(step_.run(admission_.running()));
   admission_.charge(step_.chunks());
   results_.take(admission_.running(), step_.chunks());

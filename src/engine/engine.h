@@ -23,6 +23,7 @@
 #include "engine/engine_options.h"
 #include "engine/host_blocks.h"
 #include "engine/idle_prefill.h"
+#include "engine/mask_turns.h"
 #include "engine/model_drafter.h"
 #include "engine/results.h"
 #include "engine/sequence.h"
@@ -166,6 +167,7 @@ class Engine {
   IdlePrefill idle_prefill_;
   Admission admission_;
   Step step_;
+  MaskTurns masks_;
   Results results_;
   ModelDrafter* drafter_ = nullptr;
   std::atomic<bool> cancelled_{false};

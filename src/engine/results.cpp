@@ -11,7 +11,7 @@
 namespace realizar::engine {
 
 Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens, uint32_t n_ctx,
-                 EngineCounters& counters)
+                 MaskTurns& masks, EngineCounters& counters)
     : backend_(backend),
       outputs_(outputs),
       end_tokens_(std::move(end_tokens)),
@@ -19,7 +19,8 @@ Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vec
       whole_prompts_(outputs.whole_prompts),
       counters_(counters),
       sampler_(outputs.n_vocab, n_ctx),
-      allowed_((outputs.n_vocab + 63) / 64) {}
+      allowed_((outputs.n_vocab + 63) / 64),
+      masks_(masks) {}
 
 void Results::take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks) {
   size_t first_row = 0;
@@ -55,8 +56,8 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   while (true) {
     sequence.cache.commit(sequence.tokens, 1, phases_agree_);
     take_row(sequence, sequence.n_computed() - 1, first_row + n_right);
-    const bool goes_on = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
-    if (!goes_on) break;
+    const bool is_right = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
+    if (!is_right || (sequence.lacks_mask() && !masks_.is_ready(sequence))) break;
     ++n_right;
   }
   raise_to(counters_.n_tokens_max, sequence.n_computed());
@@ -127,18 +128,28 @@ void Results::report_row(Sequence& sequence, uint32_t pos, size_t row) {
 void Results::take_token(Sequence& sequence, size_t row) {
   const Request& request = *sequence.request;
   const TokenId id = choose_token(sequence, row);
-  if (id == kNoToken) return fail_nonfinite(sequence, sequence.n_known() - 1);
+  if (id == kNoToken) return end_without_token(sequence, row);
   const double token_ms = note_times(sequence);
   if (is_stop(request, id)) {
     sequence.ending.stop_token = id;
     return sequence.finish(FinishReason::kStop);
   }
-  if (request.constraint) request.constraint->accept(id);
+  if (request.constraint) {
+    request.constraint->accept(id);
+    MaskTurns::forget(sequence);
+  }
   sequence.tokens.push_back(id);
   add_to(counters_.n_generated_tokens, 1);
   const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, token_ms};
   if (!report(sequence, event, row)) return sequence.finish(FinishReason::kCancelled);
   if (sequence.n_generated() == sequence.n_wanted) sequence.finish(sequence.reason_when_full());
+}
+
+// Where the logits are numbers, its own rules leave no token: the answer ends, as one that is whole does.
+void Results::end_without_token(Sequence& sequence, size_t row) {
+  const bool has_rules = sequence.request->constraint != nullptr && is_prediction(logits_of(row));
+  if (has_rules) return sequence.finish(FinishReason::kStop);
+  fail_nonfinite(sequence, sequence.n_known() - 1);
 }
 
 // Takes the backend's choice where it has made one. Gives kNoToken where none can be made.

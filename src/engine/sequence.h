@@ -80,6 +80,9 @@ struct Sequence {
   SeqId leader{};             // computes a prefix that this one shares, and is waited for; 0: none
   uint32_t n_shared = 0;      // tokens that the leader then has computed
 
+  bool has_mask = false;   // what may come next, where the request is held to a form, has been computed
+  uint64_t mask_work = 0;  // done for it so far
+
   std::optional<FinishReason> ended;
   std::optional<Error> failure;  // its own alone; `ending` points to it
   Ending ending;
@@ -87,6 +90,8 @@ struct Sequence {
   uint32_t n_known() const { return static_cast<uint32_t>(tokens.size()); }
   uint32_t n_computed() const { return cache.n_computed(); }
   bool is_decoding() const { return n_computed() >= n_prompt; }
+  // It sits out steps until what may come next is known.
+  bool lacks_mask() const { return request->constraint != nullptr && !has_mask; }
   uint32_t n_generated() const { return n_known() - n_prompt; }
   // Why it ends when it has all the tokens that it wanted: the request asked for no more, or the context holds no more.
   FinishReason reason_when_full() const;

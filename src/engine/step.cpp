@@ -20,7 +20,7 @@ void note_step(StepTimes& times, double s) {
 
 // The step computes its newest token.
 bool is_decoding_next(const Sequence& sequence) {
-  return sequence.is_decoding() && sequence.n_computed() + 1 == sequence.n_known();
+  return sequence.is_decoding() && sequence.n_computed() + 1 == sequence.n_known() && !sequence.lacks_mask();
 }
 
 bool wants_guess(const Sequence& sequence) {
