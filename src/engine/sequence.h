@@ -99,6 +99,12 @@ struct Sequence {
 
 using SequencePtr = std::unique_ptr<Sequence>;
 
+// Tokens that fit the context after a prompt of at most n_ctx tokens. The last one needs no position, so there is
+// always one.
+inline uint32_t n_answer_room(uint32_t n_ctx, uint32_t n_prompt) {
+  return n_prompt < n_ctx ? n_ctx - n_prompt : 1;
+}
+
 // What a request is checked against.
 struct SequenceLimits {
   uint32_t n_ctx, n_vocab, d_model, max_drafts;
