@@ -1,5 +1,7 @@
 // librealizar in C++: load a model file with its tokenizer and chat template, generate text.
-// One LanguageModel is used by one thread at a time, except cancel(), which any thread may call.
+// One LanguageModel is used by one thread at a time, except cancel(), which any thread may call. A callback may call
+// cancel() and const functions of its model. The others give InvalidArgument there, subject "model", and those that
+// return nothing do nothing. The model must not be destroyed or assigned to in a callback.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
  * Every function that can fail gives a null pointer or a negative number; rz_last_error then says why, for the calling
  * thread. A null pointer where a value is needed is such an error. One rz_model is used by one thread at a time, except
  * rz_cancel, which any thread may call while rz_generate, rz_generate_batch, rz_embed or rz_rank runs. A callback may
- * call rz_cancel and what takes a const rz_model; of the others rz_free must not be called there, and the rest fail. A
- * session (rz_session_open) runs many requests at once, and any thread may use it. */
+ * call rz_cancel and what takes a const rz_model; the others fail there with RZ_INVALID_ARGUMENT, and so does rz_free,
+ * which then frees nothing. A session (rz_session_open) runs many requests at once, and any thread may use it. */
 #ifndef REALIZAR_H
 #define REALIZAR_H
 
@@ -164,7 +164,7 @@ typedef struct rz_generate_options {
   float top_p, min_p, typical_p, repeat_penalty, frequency_penalty, presence_penalty;
   int32_t repeat_last_n;
   uint64_t seed;
-  uint32_t max_tokens;     /* 0: until a stop or the end of the context */
+  uint32_t max_tokens;     /* 0: until a stop or the end of the context, unless has_max_tokens is 1 */
   const char* const* stop; /* n_stop strings that end the text, and are not part of it */
   size_t n_stop;
   const int32_t* stop_tokens; /* n_stop_tokens ids that end it too */
@@ -182,6 +182,7 @@ typedef struct rz_generate_options {
   const rz_sampler_chain* chain; /* null: the default one */
   const char* lora;              /* the adapter's name; null: none */
   float lora_scale;              /* on what it adds; 0: its own */
+  int has_max_tokens;            /* 1: max_tokens counts as it stands; 0 of them: the prompt is read, and that is all */
 } rz_generate_options;
 
 /* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */
@@ -206,6 +207,7 @@ uint32_t rz_last_error_n_ctx(void);
 /* `model`: a file or folder, or the name of a model on this machine, as `realizar list` shows it and `realizar run`
  * takes it; nothing is downloaded. `options` may be null. Free with rz_free. */
 rz_model* rz_load(const char* model, const rz_load_options* options);
+/* Where a call runs or a session is open, the model stays, and rz_last_error says so. */
 void rz_free(rz_model* model);
 
 /* Loads an adapter, "[NAME=]PATH[:SCALE]", into the room of max_loras, and unloads the one of that name. Negative on
@@ -294,7 +296,7 @@ typedef struct rz_request {
   size_t n_ids;
   const rz_parameter* parameters; /* n_parameters; those that are not named are as the model recommends */
   size_t n_parameters;
-  uint32_t max_tokens;     /* 0: until a stop or the end of the context */
+  uint32_t max_tokens;     /* 0: until a stop or the end of the context, unless has_max_tokens is 1 */
   const char* const* stop; /* n_stop strings that end the text, and are not part of it */
   size_t n_stop;
   const int32_t* stop_tokens; /* n_stop_tokens ids that end it too */
@@ -320,6 +322,9 @@ typedef struct rz_request {
   uint32_t reasoning_budget; /* and the answer goes on; where the model's chat template marks no reasoning: nothing */
   const char* lora;          /* the adapter's name; null: none */
   float lora_scale;          /* on what it adds; 0: its own */
+  int has_max_tokens;        /* 1: max_tokens counts as it stands; 0 of them: the prompt is read, and that is all */
+  int has_seed;              /* 1: the seed is this one, and not that of the parameters, which hold 53 bits of one */
+  uint64_t seed;
 } rz_request;
 
 /* Kinds of a part. */
@@ -343,7 +348,8 @@ typedef void (*rz_end_callback)(const char* text, size_t n_bytes, const rz_resul
  * thread, and the other functions of the model fail. `max_queue`: requests that may wait while max_seqs run;
  * 0: 256. */
 rz_session* rz_session_open(rz_model* model, uint32_t max_queue);
-/* Cancels what runs, and returns once every end was told. Not to be called from a callback. */
+/* Cancels what runs, and returns once every end was told. In a callback of the session it stays, and rz_last_error says
+ * so. */
 void rz_session_free(rz_session* session);
 /* Begins a request and gives its number, which is positive. Any thread, callbacks too. The callbacks, which may be
  * null, are called on the session's thread, on_end perhaps before this returns, and not at all where this fails. */
@@ -351,7 +357,7 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
                           rz_end_callback on_end, void* user);
 /* Ends a request within a step, with RZ_FINISH_CANCELLED; nothing where it is over. Any thread. */
 int rz_session_cancel(rz_session* session, int64_t request);
-/* Returns once no request is open. Not to be called from a callback. */
+/* Returns once no request is open. Negative on failure: in a callback of the session. */
 int rz_session_wait(rz_session* session);
 
 /* The logits of the last n_last of the tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the

@@ -191,6 +191,9 @@ class rz_request(Structure):
         ("reasoning_budget", c_uint32),
         ("lora", c_char_p),
         ("lora_scale", c_float),
+        ("has_max_tokens", c_int),
+        ("has_seed", c_int),
+        ("seed", c_uint64),
     ]
 
 

@@ -23,7 +23,7 @@ from ._options import (
     pooled_request,
     text_request,
 )
-from ._requests import OnEnd, OnPiece, Outcome, Request
+from ._requests import OnEnd, OnPiece, Outcome, Request, require_no_callback_of
 from ._results import Generation, ModelInfo
 from ._streams import AsyncStream, Begin, Finish, Stream, gather, wait, wait_async
 from ._tools import Tool, read_tools
@@ -76,7 +76,9 @@ class Model:
         return cls(path, **options)
 
     def close(self) -> None:
-        """Ends what runs with CancelledError, and frees the model. It may be called again."""
+        """Ends what runs with CancelledError, and frees the model. It may be called again. Raises InvalidArgumentError
+        in a callback of the model."""
+        require_no_callback_of(self._engine)
         self._finalizer.detach()
         self._engine.close()
 
@@ -122,17 +124,23 @@ class Model:
 
     # Completions of a prompt, which is a text or token ids, as it is.
 
-    def __call__(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
+    def __call__(self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]) -> Generation:
         """generate."""
-        return self.generate(prompt, **options)
+        return self.generate(prompt, on_piece=on_piece, **options)
 
-    def generate(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
-        """Continues the prompt. Raises what derives from RealizarError; ValueError and TypeError for wrong options."""
-        return cast(Generation, wait(*self._text(prompt, options)))
+    def generate(self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]) -> Generation:
+        """Continues the prompt. Raises what derives from RealizarError; ValueError and TypeError for wrong options.
 
-    async def agenerate(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
+        on_piece: called with each piece as it comes, on a thread of the model. False from it ends the answer, whose
+        finish_reason is then "cancelled"; what it raises ends the answer too, and is raised here.
+        """
+        return cast(Generation, wait(*self._text(prompt, options), on_piece))
+
+    async def agenerate(
+        self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]
+    ) -> Generation:
         """generate for asyncio. Cancelling the task ends the request."""
-        return cast(Generation, await wait_async(*self._text(prompt, options)))
+        return cast(Generation, await wait_async(*self._text(prompt, options), on_piece))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
         """The pieces of generate's text as they come."""
@@ -144,13 +152,17 @@ class Model:
 
     # Chats.
 
-    def chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Generation:
-        """Answers a conversation: a text, or messages as OpenAI's API has them."""
-        return cast(Generation, wait(*self._chat(messages, options)))
+    def chat(
+        self, messages: Messages, *, on_piece: Optional[OnPiece] = None, **options: Unpack[ChatOptions]
+    ) -> Generation:
+        """Answers a conversation: a text, or messages as OpenAI's API has them. on_piece: as of generate."""
+        return cast(Generation, wait(*self._chat(messages, options), on_piece))
 
-    async def achat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Generation:
+    async def achat(
+        self, messages: Messages, *, on_piece: Optional[OnPiece] = None, **options: Unpack[ChatOptions]
+    ) -> Generation:
         """chat for asyncio. Cancelling the task ends the request."""
-        return cast(Generation, await wait_async(*self._chat(messages, options)))
+        return cast(Generation, await wait_async(*self._chat(messages, options), on_piece))
 
     def stream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Stream:
         """The pieces of chat's answer as they come: reasoning, content and calls of tools."""
@@ -216,6 +228,7 @@ class Model:
 
         def begin(i: int) -> None:
             requests.append(begins[i](None, lambda outcome: ends.put((i, outcome))))
+            requests[i].require_awaitable()
 
         def take_end() -> None:
             i, outcome = ends.get()

@@ -34,8 +34,6 @@ SAMPLING = (
     "frequency_penalty",
     "presence_penalty",
 )
-# Seeds cross the C interface as doubles, which hold these whole.
-_MAX_SEED = 2**53
 
 
 class Options(TypedDict, total=False):
@@ -44,8 +42,8 @@ class Options(TypedDict, total=False):
     samplers: the ones to use, in this order, of "penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p",
     "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY begins anew.
 
-    max_tokens: until a stop or the end of the context where left out. seed: drawn where left out; the same seed gives
-    the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
+    max_tokens: until a stop or the end of the context where left out; 0: none. seed: of 64 bits; drawn where left out;
+    the same seed gives the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
     model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
     too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
 
@@ -181,13 +179,11 @@ def _count(options: Mapping[str, Any], name: str, least: int = 0, most: int = 2*
 
 def _parameters(options: Mapping[str, Any]) -> Any:
     values = {name: float(options[name]) for name in SAMPLING if options.get(name) is not None}
-    seed = options.get("seed")
-    if seed is None:
-        seed = secrets.randbelow(_MAX_SEED)
-    if not 0 <= seed < _MAX_SEED:
-        raise ValueError(f"seed: expected 0 to {_MAX_SEED - 1}, actual {seed}")
-    values["seed"] = float(seed)
     return _array(c.rz_parameter, [(name.encode(), value) for name, value in values.items()])
+
+
+def _seed(options: Mapping[str, Any]) -> int:
+    return secrets.randbelow(2**64) if options.get("seed") is None else _count(options, "seed", most=2**64 - 1)
 
 
 def _add_chain(request: c.rz_request, options: Mapping[str, Any]) -> None:
@@ -227,7 +223,9 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     parameters = _parameters(options)
     request.parameters, request.n_parameters = parameters, len(parameters)
     _add_chain(request, options)
-    request.max_tokens = _count(options, "max_tokens", least=1)
+    request.max_tokens = _count(options, "max_tokens")
+    request.has_max_tokens = options.get("max_tokens") is not None
+    request.has_seed, request.seed = 1, _seed(options)
     stop = options.get("stop") or ()
     stop_bytes = [text_bytes(text, "stop") for text in ([stop] if isinstance(stop, str) else stop)]
     request.stop, request.n_stop = _array(ctypes.c_char_p, stop_bytes), len(stop_bytes)

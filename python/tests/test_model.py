@@ -67,6 +67,40 @@ class Generates(ModelCase):
         never = self.model.chat(PARIS, temperature=0, logit_bias={is_id: -float("inf")})
         self.assertNotIn(is_id, never.token_ids)
 
+    def test_no_tokens_are_none(self):
+        for answer in (
+            self.model.generate(PARIS, max_tokens=0),
+            self.model.chat(PARIS, max_tokens=0),
+            self.ended(self.model.stream(PARIS, max_tokens=0)),
+        ):
+            self.assertEqual((answer.text, answer.tokens, answer.finish_reason), ("", [], "length"))
+        with realizar.OpenAI(self.model) as client:
+            for asked in ({"max_tokens": 0}, {"max_completion_tokens": 0, "max_tokens": 9}):
+                self.assertEqual(client.chat.completions.create(messages="Hi", **asked).usage.completion_tokens, 0)
+            self.assertEqual(client.completions.create(prompt="Hi", max_tokens=0).choices[0].text, "")
+
+    def ended(self, stream):
+        self.assertEqual(list(stream), [])
+        return stream.generation
+
+    def test_a_prompt_of_the_whole_context_gives_one_token(self):
+        n_ctx = self.model.info.n_ctx
+        answer = self.model.generate([5] * n_ctx, temperature=0, ignore_eos=True)
+        self.assertEqual((answer.n_generated, answer.finish_reason), (1, "context"))
+        with self.assertRaises(realizar.ContextLengthError) as raised:
+            self.model.generate([5] * (n_ctx + 1))
+        self.assertEqual((raised.exception.n_prompt, raised.exception.n_ctx), (n_ctx + 1, n_ctx))
+
+    def test_seeds_have_64_bits(self):
+        drawn = lambda seed: self.model.chat("Tell me about rain", temperature=2, seed=seed, max_tokens=20).token_ids
+        most = 2**64 - 1
+        flags = ["--temperature", "2", "--seed", str(most), "--max-tokens", "20"]
+        self.assertEqual(drawn(most), program_ids(*flags, "Tell me about rain"))
+        self.assertNotEqual(drawn(2**53), drawn(2**53 + 1))
+        for wrong in (-1, 2**64):
+            with self.assertRaisesRegex(ValueError, f"seed: expected 0 to {most}, actual {wrong}"):
+                drawn(wrong)
+
     def test_logprobs_are_told_where_asked_for(self):
         plain = self.model.chat(PARIS, temperature=0)
         self.assertTrue(all(token.logprob is None and token.top == () for token in plain.tokens))

@@ -66,6 +66,10 @@ rz_model* rz_load(const char* name, const rz_load_options* options) {
 }
 
 void rz_free(rz_model* model) {
+  if (model != nullptr && model->is_busy) {
+    fail(busy_error());
+    return;
+  }
   delete model;
 }
 

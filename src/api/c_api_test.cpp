@@ -83,6 +83,30 @@ TEST_F(CApi, StopStringsAndLimitsHold) {
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 2);
 }
 
+TEST_F(CApi, NoTokensAreAskedForByAFieldThatSaysSo) {
+  const auto ids = chat_ids();
+  auto options = greedy();
+  rz_result result{};
+  result.struct_size = sizeof result;
+  options.result = &result;
+  options.has_max_tokens = 1;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0) << rz_last_error();
+  EXPECT_EQ(result.finish_reason, RZ_FINISH_LENGTH);
+  options.struct_size = offsetof(rz_generate_options, has_max_tokens);
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "as it was before";
+}
+
+TEST_F(CApi, APromptOfTheWholeContextGivesOneToken) {
+  auto options = greedy();
+  options.ignore_eos = 1;
+  rz_result result{};
+  result.struct_size = sizeof result;
+  options.result = &result;
+  const std::vector<int32_t> ids(1024, 5);
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 1) << rz_last_error();
+  EXPECT_EQ(result.finish_reason, RZ_FINISH_CONTEXT);
+}
+
 TEST_F(CApi, TokensGoThereAndBackInBuffersOfAnySize) {
   const int64_t n = rz_tokenize(model_, "Hello world", 0, 0, nullptr, 0);
   ASSERT_GT(n, 1);
@@ -288,6 +312,9 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
     refuse(rz_clear_cache(a->model, 1));
     refuse(rz_set_trace(a->model, 1));
     refuse(rz_clear_trace(a->model));
+    refuse(rz_session_open(a->model, 0) == nullptr ? -1 : 0);
+    rz_free(a->model);
+    refuse(rz_last_error_code() == RZ_OK ? 0 : -1);
     a->n_tokens = rz_tokenize(a->model, "Hello world", 0, 0, nullptr, 0);
     a->n_vocab = rz_n_vocab(a->model);
     return 0;
@@ -295,8 +322,8 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
   const auto ids = chat_ids();
   const auto options = greedy();
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, ask, &asked), 1) << rz_last_error();
-  EXPECT_EQ(asked.refused, std::vector<int64_t>(9, -1));
-  EXPECT_EQ(asked.codes, std::vector<int>(9, RZ_INVALID_ARGUMENT));
+  EXPECT_EQ(asked.refused, std::vector<int64_t>(11, -1));
+  EXPECT_EQ(asked.codes, std::vector<int>(11, RZ_INVALID_ARGUMENT));
   EXPECT_GT(asked.n_tokens, 1);
   EXPECT_EQ(asked.n_vocab, 2048);
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";

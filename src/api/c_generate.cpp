@@ -32,6 +32,7 @@ rz_request request_of(const rz_generate_options& options) {
   request.parameters = options.parameters;
   request.n_parameters = options.n_parameters;
   request.max_tokens = options.max_tokens;
+  request.has_max_tokens = options.has_max_tokens;
   request.stop = options.stop;
   request.n_stop = options.n_stop;
   request.stop_tokens = options.stop_tokens;

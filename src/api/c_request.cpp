@@ -75,7 +75,8 @@ Result<Asked> read_request(const rz_request& given, const LanguageModel& model, 
   asked.request.sampling = sampling;
   RZ_CHECK_OK(read_lists(given, asked));
   RZ_CHECK_OK(read_chain(given.chain, model, asked.request.sampling));
-  if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
+  if (given.max_tokens > 0 || given.has_max_tokens != 0) asked.request.max_tokens = given.max_tokens;
+  if (given.has_seed != 0) asked.request.sampling.seed = given.seed;
   asked.request.ignore_eos = given.ignore_eos != 0;
   asked.request.n_logprobs = given.n_logprobs;
   asked.request.logprobs = given.logprobs != 0 || given.n_logprobs > 0;

@@ -86,6 +86,10 @@ rz_session* rz_session_open(rz_model* model, uint32_t max_queue) {
 
 void rz_session_free(rz_session* session) {
   if (session == nullptr) return;
+  if (session->session.in_callback()) {
+    fail(callback_error());
+    return;
+  }
   rz_model& model = session->model;
   delete session;
   model.is_busy = false;
@@ -116,6 +120,7 @@ int rz_session_cancel(rz_session* session, int64_t request) {
 
 int rz_session_wait(rz_session* session) {
   return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
+    if (session->session.in_callback()) return callback_error();
     session->session.wait();
     return 0;
   }));

@@ -70,6 +70,10 @@ Error busy_error() {
       "model");
 }
 
+Error callback_error() {
+  return invalid_argument("a callback cannot wait for its own session, or free it", "session");
+}
+
 int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity) {
   for (size_t i = 0; ids != nullptr && i < std::min(capacity, tokens.size()); ++i) ids[i] = to_index(tokens[i]);
   return static_cast<int64_t>(tokens.size());

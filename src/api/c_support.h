@@ -57,6 +57,8 @@ Handle* made(const Body& body) {
 
 Error null_argument(const char* name);
 Error busy_error();
+// For what a callback of a session cannot do, since the session would wait for itself.
+Error callback_error();
 
 // The same for what changes the model: one call at a time, and none from a callback of another.
 template <class Body>

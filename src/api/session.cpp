@@ -84,7 +84,17 @@ class Session::Impl {
     return open_.size();
   }
 
+  // Whether this is a thread on which a request's callbacks or its constraint are called.
+  bool in_callback() const { return std::this_thread::get_id() == reader_.get_id() || engine_.is_current(); }
+
+  // Ends the session on a thread of its own, since the threads of callbacks cannot wait for themselves.
+  static void end_elsewhere(std::unique_ptr<Impl> session) {
+    std::thread& end = session->hold_.model.session_end;
+    end = std::thread([ending = std::move(session)]() mutable { ending.reset(); });
+  }
+
   void wait() const {
+    if (in_callback()) return;
     std::unique_lock lock(mutex_);
     all_told_.wait(lock, [this] { return open_.empty(); });
   }
@@ -92,7 +102,7 @@ class Session::Impl {
   void clear_cache() {
     const auto done = std::make_shared<std::promise<void>>();
     engine_.clear_cache(std::nullopt, [done] { done->set_value(); });
-    done->get_future().wait();
+    if (!engine_.is_current()) done->get_future().wait();
   }
 
  private:
@@ -152,10 +162,14 @@ class Session::Impl {
 
   static Result<TextGeneration> result_of(Answering& answering, const engine::TokenStream::End& end) {
     if (!answering.failure.ok()) return answering.failure.error();
-    if (end.error) return *end.error;
+    if (end.error && answering.is_wanted) return *end.error;
     Generation generation = static_cast<const Generation&>(end);
     generation.tokens = std::move(answering.tokens);
-    if (!answering.is_wanted) generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
+    // The engine's own end came after that of the answer.
+    if (!answering.is_wanted) {
+      generation.stop_token.reset();
+      generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
+    }
     return caught([&]() -> Result<TextGeneration> { return answering.builder.finish(std::move(generation)); });
   }
 
@@ -186,8 +200,14 @@ Result<Session> Session::open(LanguageModel& model, const SessionOptions& option
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
-Session& Session::operator=(Session&&) noexcept = default;
-Session::~Session() = default;
+Session& Session::operator=(Session&& other) noexcept {
+  const Session old(std::move(*this));
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+Session::~Session() {
+  if (in_callback()) Impl::end_elsewhere(std::move(impl_));
+}
 
 Result<RequestId> Session::submit(Request request, const TextOptions& text, TextCallback on_text, EndCallback on_end) {
   return impl_->submit(std::move(request), text, std::move(on_text), std::move(on_end));
@@ -204,6 +224,9 @@ std::future<Result<TextGeneration>> Session::ask(Request request, const TextOpti
 
 void Session::cancel(RequestId id) {
   impl_->cancel(id);
+}
+bool Session::in_callback() const {
+  return impl_ != nullptr && impl_->in_callback();
 }
 size_t Session::n_open() const {
   return impl_->n_open();
