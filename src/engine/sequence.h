@@ -61,6 +61,7 @@ struct Sequence {
   uint32_t n_wanted = 0;  // tokens to generate at most
   Clock::time_point arrived, first_step, first_token, last_token;
   std::optional<Clock::time_point> deadline;
+  double device_ms = 0;  // that the backend computed its steps for, since its last token
 
   AdapterHold adapter;                  // of its rows, or none
   uint64_t cache_salt = 0;              // the request's, and the adapter's
