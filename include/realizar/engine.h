@@ -40,6 +40,13 @@ struct ModelInfo {
   std::string check;               // what the comparison that was asked for gave
   bool gives_text = true;          // false: vectors or scores of texts alone
   std::vector<std::string> notes;  // what of the weights could not be kept as another program quantized it
+  float norm_eps = 0;
+  bool tie_word_embeddings = false;  // the embedding is the head
+  // How positions rotate queries and keys in the layers that see the whole context: base and leading dimensions of a
+  // head, as the file has them, and what the lengths of both are multiplied by. 0 dimensions: they do not.
+  double rope_base = 0;
+  uint32_t n_rope_dims = 0;
+  float rope_scale = 1;
 };
 
 // One operation of a traced step.

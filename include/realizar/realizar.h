@@ -87,7 +87,21 @@ typedef struct rz_model_info {
   uint32_t n_ctx, n_ctx_train;
   uint64_t n_params, file_bytes, weight_bytes, kv_bytes;
   int has_chat_template;
+  uint64_t scratch_bytes; /* activations, and what else steps compute in */
+  float norm_eps;
+  int tie_word_embeddings; /* 1: the embedding is the head */
+  double rope_base;        /* of the layers that see the whole context, as the file has it */
+  uint32_t n_rope_dims;    /* leading dimensions of a head that are rotated; 0: none */
+  float rope_scale;        /* what the rotated lengths are multiplied by */
 } rz_model_info;
+
+/* What a device holds of a model. Later versions may have more fields at the end. For the host's own memory total_bytes
+ * and free_bytes are 0, which means unknown. */
+typedef struct rz_device {
+  const char* name; /* "cuda:0", "cpu" */
+  uint64_t weight_bytes, kv_bytes, scratch_bytes;
+  uint64_t total_bytes, free_bytes; /* of the device, whoever uses it, once the model was loaded */
+} rz_device;
 
 /* How a generation ended. */
 enum {
@@ -112,6 +126,8 @@ typedef struct rz_result {
   double decode_ms;               /* from the first token to the last */
   const float* embedding;         /* [n_embedding], for on_end of a request with pooling, while that runs; else null */
   size_t n_embedding;
+  uint32_t n_preemptions;  /* times that it was preempted for want of memory */
+  double prefix_lookup_ms; /* looking for the prompt's beginning in the cache, before prefill_ms */
 } rz_result;
 
 typedef struct rz_logprob {
@@ -129,6 +145,7 @@ typedef struct rz_token {
   size_t n_top;
   const char* text; /* [n_text_bytes] that it completed, whole UTF-8 characters; may be none */
   size_t n_text_bytes;
+  double device_ms; /* of ms, what the device computed for; the host took the rest */
 } rz_token;
 
 /* Called with each token. Gives 0 to stop. */
@@ -217,6 +234,8 @@ int rz_unload_lora(rz_model* model, const char* name);
 
 /* Fills `info`, whose struct_size is set. Negative on failure. */
 int rz_get_info(const rz_model* model, rz_model_info* info);
+/* Calls on_device with each device that the model runs on; `device` is valid during the call. Gives their number. */
+int64_t rz_devices(const rz_model* model, void (*on_device)(const rz_device* device, void* user), void* user);
 /* Negative on failure. */
 int64_t rz_n_vocab(const rz_model* model);
 int64_t rz_n_ctx(const rz_model* model);
@@ -359,6 +378,12 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
 int rz_session_cancel(rz_session* session, int64_t request);
 /* Returns once no request is open. Negative on failure: in a callback of the session. */
 int rz_session_wait(rz_session* session);
+/* rz_clear_cache with `wipe`, rz_logits and rz_set_trace of a model that has a session: between two steps of the
+ * requests that run. Any thread; not in a callback. rz_trace and its like may be called meanwhile. */
+int rz_session_clear_cache(rz_session* session);
+int64_t rz_session_logits(rz_session* session, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last,
+                          float* logits, size_t capacity);
+int rz_session_set_trace(rz_session* session, int on);
 
 /* The logits of the last n_last of the tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the
  * others one at a time. `capacity`: floats that `logits` has room for. Gives the number of floats. */
@@ -374,6 +399,30 @@ int64_t rz_rank_prompt(const rz_model* model, const char* query, const char* doc
 int64_t rz_rank(rz_model* model, const char* query, const char* const* documents, size_t n_documents, float* relevances,
                 size_t capacity);
 
+/* Draws tokens from logits that the caller has, as rz_generate would; a sampler is used by one thread at a time. */
+typedef struct rz_sampler rz_sampler;
+/* Set struct_size: zeroes and null pointers stand for the defaults, in every field but n_vocab. */
+typedef struct rz_sampler_options {
+  size_t struct_size;
+  uint32_t n_vocab;               /* numbers of a row of logits */
+  const rz_parameter* parameters; /* n_parameters; the temperature 0 always draws the likeliest token */
+  size_t n_parameters;
+  const rz_logit_bias* logit_bias; /* n_logit_bias tokens */
+  size_t n_logit_bias;
+  const rz_sampler_chain* chain; /* null: the default one; dry_breakers want `model` */
+  const rz_model* model;         /* parameters that are not named are as it recommends; null: as most models do */
+  int has_seed;                  /* 1: the seed is this one, and not that of the parameters */
+  uint64_t seed;
+} rz_sampler_options;
+/* Free with rz_sampler_free. Null on failure. */
+rz_sampler* rz_sampler_new(const rz_sampler_options* options);
+/* Gives the id of the token that is drawn from logits[n_vocab]. `history`: n_history ids of prompt and output so far,
+ * which penalties see; their number is the position that the draw is keyed by beside the seed. */
+int64_t rz_sample(rz_sampler* sampler, const float* logits, size_t n_logits, const int32_t* history, size_t n_history);
+/* Forgets the draws, for another text. */
+int rz_sampler_reset(rz_sampler* sampler);
+void rz_sampler_free(rz_sampler* sampler);
+
 /* Forgets cached prefixes. `wipe` 1: what prompts left in memory is zeroed too. */
 int rz_clear_cache(rz_model* model, int wipe);
 
@@ -388,6 +437,34 @@ typedef struct rz_trace_row {
 } rz_trace_row;
 /* Calls on_row with each; `row` is valid during the call. Gives the number of rows. */
 int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user);
+/* All operations of a phase. n_tokens: that came of its steps, read of prompts or generated; n_computed: with wrong
+ * guesses. */
+typedef struct rz_trace_phase {
+  uint64_t n_steps, n_tokens;
+  double total_ms;
+  uint64_t n_computed;
+} rz_trace_phase;
+/* Set struct_size. */
+typedef struct rz_trace_totals {
+  size_t struct_size;
+  rz_trace_phase prefill, decode, both;
+} rz_trace_totals;
+int rz_get_trace_totals(const rz_model* model, rz_trace_totals* totals);
+/* One operation of a traced step. Later versions may have more fields at the end. */
+typedef struct rz_trace_event {
+  const char* op;
+  int is_decode;
+  int32_t layer;                /* -1: of none */
+  double start_us, duration_us; /* since the load began */
+  uint64_t step;                /* counted from 0 since the trace was cleared */
+  uint32_t n_tokens;            /* that the step computed */
+} rz_trace_event;
+/* Calls on_event with each, in their order; `event` is valid during the call. Gives their number. */
+int64_t rz_trace_events(const rz_model* model, void (*on_event)(const rz_trace_event* event, void* user), void* user);
+/* How traced steps differ from others: at most `capacity` bytes, no terminator; gives the number of all. 0: not at all.
+ */
+int64_t rz_trace_note(const rz_model* model, char* note, size_t capacity);
+/* Forgets what was recorded. Any thread, also while the model has a session. */
 int rz_clear_trace(rz_model* model);
 
 #ifdef __cplusplus

@@ -7,6 +7,8 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "realizar/request.h"
 #include "realizar/result.h"
@@ -55,6 +57,11 @@ class Session {
   bool in_callback() const;
   // Forgets cached prefixes, and zeroes what ended requests have left in memory. Returns when that is done.
   void clear_cache();
+  // LanguageModel::logits, between two steps of the requests that run. Those that run go on meanwhile, and new ones
+  // wait. Any thread but those of callbacks, as for the next. Errors: InvalidArgument in a callback.
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
+  // LanguageModel::set_trace. What was recorded is read from the model.
+  Status set_trace(bool on);
 
  private:
   class Impl;

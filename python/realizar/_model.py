@@ -1,6 +1,7 @@
 """Model: what people use."""
 from __future__ import annotations
 
+import array
 import asyncio
 import functools
 import json
@@ -24,7 +25,7 @@ from ._options import (
     text_request,
 )
 from ._requests import OnEnd, OnPiece, Outcome, Request, require_no_callback_of
-from ._results import Generation, ModelInfo
+from ._results import Generation, ModelInfo, Trace
 from ._streams import AsyncStream, Begin, Finish, Stream, gather, wait, wait_async
 from ._tools import Tool, read_tools
 
@@ -171,6 +172,37 @@ class Model:
     def astream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> AsyncStream:
         """stream_chat for asyncio."""
         return AsyncStream(self, *self._chat(messages, options))
+
+    # Numbers.
+
+    def logits(
+        self, prompt: Prompt, *, n_prompt: Optional[int] = None, n_last: int = 1
+    ) -> "List[array.array[float]]":
+        """The logits after each of the last n_last tokens of a text or of token ids: arrays of info.n_vocab floats.
+        n_prompt: tokens that are run as a prompt, all where left out; the others are run one at a time."""
+        require_no_callback_of(self._engine)
+        ids, n_vocab = self._ids(prompt), self.info.n_vocab
+        if not 1 <= n_last <= max(1, len(ids)):
+            raise ValueError(f"n_last: expected 1 to {len(ids)}, actual {n_last}")
+        values = self._engine.logits(ids, len(ids) if n_prompt is None else n_prompt, n_last, n_vocab)
+        return [values[i : i + n_vocab] for i in range(0, len(values), n_vocab)]
+
+    def clear_cache(self) -> None:
+        """Forgets cached prefixes, and zeroes what ended requests have left in memory."""
+        self._engine.clear_cache()
+
+    def set_trace(self, on: bool) -> None:
+        """Records the time of every operation of the steps that follow, or no more."""
+        require_no_callback_of(self._engine)
+        self._engine.set_trace(on)
+
+    def trace(self) -> Trace:
+        """What was recorded since the last clear_trace."""
+        return self._engine.trace()
+
+    def clear_trace(self) -> None:
+        """Forgets what was recorded."""
+        self._engine.clear_trace()
 
     # Vectors.
 

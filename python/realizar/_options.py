@@ -99,6 +99,35 @@ class Options(TypedDict, total=False):
     lora_scale: Optional[float]
 
 
+class SamplerOptions(TypedDict, total=False):
+    """What Sampler takes by keyword; each is as in Options."""
+
+    temperature: Optional[float]
+    top_k: Optional[int]
+    top_p: Optional[float]
+    min_p: Optional[float]
+    typical_p: Optional[float]
+    top_n_sigma: Optional[float]
+    xtc_probability: Optional[float]
+    xtc_threshold: Optional[float]
+    dynatemp_range: Optional[float]
+    dynatemp_exponent: Optional[float]
+    mirostat: Optional[int]
+    mirostat_tau: Optional[float]
+    mirostat_eta: Optional[float]
+    dry_multiplier: Optional[float]
+    dry_base: Optional[float]
+    dry_allowed_length: Optional[int]
+    dry_penalty_last_n: Optional[int]
+    samplers: Union[str, Sequence[str], None]
+    repeat_penalty: Optional[float]
+    repeat_last_n: Optional[int]
+    frequency_penalty: Optional[float]
+    presence_penalty: Optional[float]
+    seed: Optional[int]
+    logit_bias: Mapping[int, float]
+
+
 class ChatOptions(Options, total=False):
     """What chats take beside that.
 
@@ -186,7 +215,12 @@ def _seed(options: Mapping[str, Any]) -> int:
     return secrets.randbelow(2**64) if options.get("seed") is None else _count(options, "seed", most=2**64 - 1)
 
 
-def _add_chain(request: c.rz_request, options: Mapping[str, Any]) -> None:
+def _add_bias(to: Any, options: Mapping[str, Any]) -> None:
+    bias = list((options.get("logit_bias") or {}).items())
+    to.logit_bias, to.n_logit_bias = _array(c.rz_logit_bias, [(int(i), b) for i, b in bias]), len(bias)
+
+
+def _add_chain(request: Any, options: Mapping[str, Any]) -> None:
     samplers, breakers = options.get("samplers"), options.get("dry_sequence_breakers")
     if samplers is None and breakers is None:
         return
@@ -235,8 +269,7 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     logprobs = options.get("logprobs", False)
     request.logprobs = logprobs is not False and logprobs is not None
     request.n_logprobs = 0 if isinstance(logprobs, bool) else _count(options, "logprobs")
-    bias = list((options.get("logit_bias") or {}).items())
-    request.logit_bias, request.n_logit_bias = _array(c.rz_logit_bias, [(int(i), b) for i, b in bias]), len(bias)
+    _add_bias(request, options)
     if schema is not None:
         request.json_schema = text_bytes(schema.json, "schema")
         relaxed = options.get("relaxed_schema")
@@ -251,6 +284,17 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
         request.lora = text_bytes(options["lora"], "lora")
         request.lora_scale = float(options.get("lora_scale") or 0)
     return request
+
+
+def sampler_options(n_vocab: int, options: Mapping[str, Any]) -> c.rz_sampler_options:
+    to = c.new_struct(c.rz_sampler_options)
+    to.n_vocab = _count({"n_vocab": n_vocab}, "n_vocab", least=1)
+    parameters = _parameters(options)
+    to.parameters, to.n_parameters = parameters, len(parameters)
+    _add_bias(to, options)
+    _add_chain(to, options)
+    to.has_seed, to.seed = 1, _count(options, "seed", most=2**64 - 1)
+    return to
 
 
 def asked_reasoning(options: Mapping[str, Any]) -> Optional[c.rz_reasoning]:

@@ -15,6 +15,19 @@ Outcome = Union[Generation, List[float], BaseException]
 OnPiece = Callable[[Piece], object]
 OnEnd = Callable[[Outcome], None]
 
+# Fields of Generation that rz_result has too.
+_NUMBERS = (
+    "n_prompt",
+    "n_cached",
+    "n_generated",
+    "n_preemptions",
+    "queue_ms",
+    "prefix_lookup_ms",
+    "prefill_ms",
+    "first_token_ms",
+    "decode_ms",
+)
+
 _open: Dict[int, "Request"] = {}
 _keys = itertools.count(1)
 _callback = threading.local()
@@ -109,7 +122,7 @@ class Request:
         answer = self._answer
         answer.text = text
         answer.finish_reason = reason  # type: ignore[assignment]
-        for name in ("n_prompt", "n_cached", "n_generated", "queue_ms", "prefill_ms", "first_token_ms", "decode_ms"):
+        for name in _NUMBERS:
             setattr(answer, name, getattr(result, name))
         if reason in ("cancelled", "deadline") and not self._is_refused:
             return _cut(answer)
@@ -130,7 +143,7 @@ def _cut(answer: Generation) -> RealizarError:
 
 def _token(token: c.rz_token) -> Token:
     top = tuple((token.top[i].id, token.top[i].logprob) for i in range(token.n_top))
-    return Token(token.id, None if math.isnan(token.logprob) else token.logprob, top, token.ms)
+    return Token(token.id, None if math.isnan(token.logprob) else token.logprob, top, token.ms, token.device_ms)
 
 
 def _on_part(part: Any, key: int) -> int:

@@ -348,6 +348,37 @@ TEST_F(CSession, CallsToolsWhereItMust) {
   EXPECT_LT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0);
 }
 
+TEST_F(CSession, GivesLogitsTracesAndAnEmptyCacheBesideItsRequests) {
+  rz_request endless = request();
+  endless.ignore_eos = 1;
+  Told beside;
+  ASSERT_GT(rz_session_submit(session_, &endless, on_part, on_end, &beside), 0);
+  const auto n_vocab = static_cast<size_t>(rz_n_vocab(model_));
+  std::vector<float> logits(n_vocab), alone(n_vocab);
+  const auto n_ids = static_cast<uint32_t>(ids_.size());
+  ASSERT_EQ(rz_session_set_trace(session_, 1), 0) << rz_last_error();
+  ASSERT_GT(rz_session_logits(session_, ids_.data(), n_ids, n_ids, 1, logits.data(), n_vocab), 0) << rz_last_error();
+  rz_trace_totals totals{};
+  totals.struct_size = sizeof totals;
+  EXPECT_EQ(rz_get_trace_totals(model_, &totals), 0);
+  EXPECT_GE(totals.prefill.n_steps, 1u);
+  EXPECT_EQ(rz_session_set_trace(session_, 0), 0);
+  EXPECT_EQ(rz_clear_trace(model_), 0);
+  rz_session_wait(session_);
+  EXPECT_EQ(beside.n_ends, 1);
+  EXPECT_EQ(beside.result.finish_reason, RZ_FINISH_CONTEXT);
+  EXPECT_EQ(rz_session_clear_cache(session_), 0);
+  const rz_request asked = request();
+  Told told;
+  ASSERT_GT(rz_session_submit(session_, &asked, on_part, on_end, &told), 0);
+  rz_session_wait(session_);
+  EXPECT_EQ(told.result.n_cached, 0u);
+  rz_session_free(session_);
+  session_ = nullptr;
+  ASSERT_GT(rz_logits(model_, ids_.data(), n_ids, n_ids, 1, alone.data(), n_vocab), 0);
+  EXPECT_EQ(logits, alone);
+}
+
 TEST_F(CSession, HasTheModelForItself) {
   EXPECT_EQ(rz_session_open(model_, 0), nullptr);
   EXPECT_LT(rz_generate(model_, ids_.data(), ids_.size(), nullptr, nullptr, nullptr), 0);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,6 +99,9 @@ Status write_struct(Struct filled, Struct* to) {
 }
 
 int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity);
+// Gives the number of all. Errors: InvalidArgument where there is no room for them.
+Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity);
+int64_t copy_text(const std::string& from, char* to, size_t capacity);
 std::vector<TokenId> to_tokens(const int32_t* ids, size_t n);
 
 }  // namespace realizar::c

@@ -57,6 +57,12 @@ Status LanguageModel::Impl::begin_session() {
   return {};
 }
 
+void LanguageModel::Impl::trace_steps(bool on) {
+  if (!on) return loaded->engine->set_step_observer({});
+  loaded->engine->set_step_observer(
+      [this](const engine::StepTokens& tokens, std::span<const OpTiming> timings) { trace.add(tokens, timings); });
+}
+
 Result<LanguageModel> LanguageModel::load(const std::string& model, const LoadOptions& options) {
   const uint64_t start_ns = now_ns();
   const hub::Library library = hub::user_library(options.models_store);
@@ -264,10 +270,7 @@ void LanguageModel::clear_cache(bool wipe) {
 void LanguageModel::set_trace(bool on) {
   const auto call = impl_->begin_call();
   if (!call.ok()) return;
-  if (!on) return impl_->loaded->engine->set_step_observer({});
-  impl_->loaded->engine->set_step_observer([impl = impl_.get()](uint32_t n_tokens, std::span<const OpTiming> timings) {
-    impl->trace.add(n_tokens, timings);
-  });
+  impl_->trace_steps(on);
 }
 
 Status LanguageModel::watch_products(std::function<void(const MatrixProduct&)> callback) {

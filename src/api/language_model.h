@@ -37,6 +37,8 @@ struct LanguageModel::Impl {
   // Errors: InvalidArgument where a session has the model, or another call runs, of whose callbacks this may be one.
   Result<Call> begin_call();
   Status begin_session();
+  // Records the operations of the steps that follow, or no more. On the engine's thread.
+  void trace_steps(bool on);
   static Impl& of(const LanguageModel& model) { return *model.impl_; }
 };
 

@@ -105,6 +105,24 @@ class Session::Impl {
     if (!engine_.is_current()) done->get_future().wait();
   }
 
+  // Between two steps, on the engine's thread.
+  Status visit(const std::function<void(engine::Engine&)>& visit) {
+    if (in_callback()) return invalid_argument("the model is busy with a callback of its session", "model");
+    std::promise<Status> done;
+    engine_.visit([&](engine::Engine& engine) { done.set_value(caught([&] { visit(engine); })); });
+    return done.get_future().get();
+  }
+
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
+    Result<std::vector<float>> logits = std::vector<float>();
+    RZ_CHECK_OK(visit([&](engine::Engine& engine) { logits = engine.logits(tokens, n_prompt, n_last); }));
+    return logits;
+  }
+
+  Status set_trace(bool on) {
+    return visit([&](engine::Engine&) { model_.trace_steps(on); });
+  }
+
  private:
   void cancel_all() {
     const std::lock_guard lock(mutex_);
@@ -180,7 +198,7 @@ class Session::Impl {
   };
 
   const Hold hold_;
-  const LanguageModel::Impl& model_;
+  LanguageModel::Impl& model_;
   mutable std::mutex mutex_;
   mutable std::condition_variable all_told_;
   std::map<uint64_t, std::shared_ptr<Answering>> open_;
@@ -236,6 +254,12 @@ void Session::wait() const {
 }
 void Session::clear_cache() {
   impl_->clear_cache();
+}
+Result<std::vector<float>> Session::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
+  return impl_->logits(tokens, n_prompt, n_last);
+}
+Status Session::set_trace(bool on) {
+  return impl_->set_trace(on);
 }
 
 }  // namespace realizar
