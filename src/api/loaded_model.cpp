@@ -183,8 +183,14 @@ Result<LoadOptions> with_n_ctx_beside(const LoadOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
+  return load_for_short(path, options, UINT32_MAX);
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::load_for_short(const std::string& path, const LoadOptions& options,
+                                                                 uint32_t n_positions) {
   RZ_TRY(ModelFile file, ModelFile::open(path));
   auto loaded = std::make_unique<LoadedModel>(std::move(file));
+  loaded->n_positions_ = n_positions;
   RZ_TRY(LoadOptions complete, with_n_ctx_beside(options));
   complete.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
     return !loaded->text_has_failed_ && (!options.progress || options.progress(done_bytes, total_bytes));
@@ -259,8 +265,9 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   engine::EngineOptions engine_options;
   engine_options.kv_type = static_cast<KvType>(options.cache.type);
   engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
-  engine_options.n_ctx = config.n_ctx;
+  engine_options.n_ctx = std::min(config.n_ctx, n_positions_);
   engine_options.whole_prompts = config.sees_later;
+  if (options.batch.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
   if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.batch.max_seqs;
   engine_options.n_kept_states = options.cache.n_states;
@@ -408,6 +415,13 @@ void LoadedModel::fill_info() {
   info.n_vocab = c.n_vocab;
   info.n_ctx = engine->n_ctx();
   info.n_ctx_train = c.n_ctx_train;
+  info.norm_eps = c.norm_eps;
+  info.tie_word_embeddings = c.is_head_tied;
+  if (!c.ropes.empty()) {
+    info.rope_base = c.ropes.front().base;
+    info.n_rope_dims = c.ropes.front().n_rot;
+    info.rope_scale = c.ropes.front().scale;
+  }
   info.n_params = 0;
   for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
   info.file_bytes = file.file_bytes();

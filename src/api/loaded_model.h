@@ -35,6 +35,10 @@ struct LoadedModel {
   explicit LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
   // Errors: those of the file, its tokenizer and template, and of the options, each by name.
   static Result<std::unique_ptr<LoadedModel>> load(const std::string& path, const LoadOptions& options);
+  // The same for texts of at most n_positions tokens, where the context is longer: the cache is of that size, and the
+  // rotations are those of the context.
+  static Result<std::unique_ptr<LoadedModel>> load_for_short(const std::string& path, const LoadOptions& options,
+                                                             uint32_t n_positions);
 
   ModelFile file;
   std::optional<text::Tokenizer> tokenizer;  // a bare conformance file has none
@@ -88,6 +92,7 @@ struct LoadedModel {
   Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config);
   void fill_info();
 
+  uint32_t n_positions_ = UINT32_MAX;
   std::atomic<bool> text_has_failed_ = false;
   Status text_status_;
   std::future<Status> text_;  // the last member: the thread uses the others

@@ -220,6 +220,7 @@ Status Engine::try_step() {
   RZ_CHECK_OK(step_.run(admission_.running()));
   admission_.charge(step_.chunks());
   results_.take(admission_.running(), step_.chunks());
+  step_.tell_operations(admission_.running());
   step_.observe(admission_.running(), elapsed_ms(start, Sequence::Clock::now()));
   admission_.remove_ended();
   return {};
@@ -238,6 +239,7 @@ Status Engine::try_idle_step() {
   const auto chunk = idle_prefill_.plan();
   if (!chunk) return {};
   RZ_CHECK_OK(step_.run_alone(idle_prefill_.sequence(), *chunk));
+  step_.tell_operations(idle_prefill_.sequence());
   idle_prefill_.take(*chunk, elapsed_ms(start, Sequence::Clock::now()));
   return {};
 }

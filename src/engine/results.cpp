@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/counter.h"
 #include "sampling/finite.h"
@@ -108,7 +109,7 @@ void Results::keep_row(Sequence& sequence, uint32_t pos, size_t row) {
 }
 
 void Results::finish_vector(Sequence& sequence) {
-  add_to(counters_.n_prompt_tokens, sequence.n_prompt);
+  note_prefill(sequence);
   sequence.finish(FinishReason::kStop);
 }
 
@@ -129,7 +130,7 @@ void Results::take_token(Sequence& sequence, size_t row) {
   const Request& request = *sequence.request;
   const TokenId id = choose_token(sequence, row);
   if (id == kNoToken) return end_without_token(sequence, row);
-  const double token_ms = note_times(sequence);
+  const TokenTimes times = note_times(sequence);
   if (is_stop(request, id)) {
     sequence.ending.stop_token = id;
     return sequence.finish(FinishReason::kStop);
@@ -140,7 +141,7 @@ void Results::take_token(Sequence& sequence, size_t row) {
   }
   sequence.tokens.push_back(id);
   add_to(counters_.n_generated_tokens, 1);
-  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, token_ms};
+  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, times.ms, times.device_ms};
   if (!report(sequence, event, row)) return sequence.finish(FinishReason::kCancelled);
   if (sequence.n_generated() == sequence.n_wanted) sequence.finish(sequence.reason_when_full());
 }
@@ -166,18 +167,23 @@ TokenId Results::choose_token(Sequence& sequence, size_t row) {
 }
 
 // Notes that a token has been chosen. Gives the time since the one before it, or since the request came.
-double Results::note_times(Sequence& sequence) {
+Results::TokenTimes Results::note_times(Sequence& sequence) {
   const auto now = Sequence::Clock::now();
   const bool is_first = sequence.n_generated() == 0;
-  const double token_ms = elapsed_ms(is_first ? sequence.arrived : sequence.last_token, now);
+  const TokenTimes times{elapsed_ms(is_first ? sequence.arrived : sequence.last_token, now),
+                         std::exchange(sequence.device_ms, 0)};
   sequence.last_token = now;
-  if (!is_first) return token_ms;
-  GenerationStats& stats = sequence.ending.stats;
+  if (!is_first) return times;
   sequence.first_token = now;
-  stats.first_token_ms = token_ms;
-  stats.prefill_ms = elapsed_ms(sequence.first_step, now) - stats.prefix_lookup_ms;
+  sequence.ending.stats.first_token_ms = times.ms;
+  note_prefill(sequence);
+  return times;
+}
+
+void Results::note_prefill(Sequence& sequence) {
+  GenerationStats& stats = sequence.ending.stats;
+  stats.prefill_ms = elapsed_ms(sequence.first_step, Sequence::Clock::now()) - stats.prefix_lookup_ms;
   add_to(counters_.n_prompt_tokens, sequence.n_prompt);
-  return token_ms;
 }
 
 // Gives false where the caller wants no more.

@@ -32,6 +32,10 @@ class Results {
   void take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks);
 
  private:
+  struct TokenTimes {
+    double ms = 0, device_ms = 0;
+  };
+
   void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row);
   void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row);
   void take_row(Sequence& sequence, uint32_t pos, size_t row);
@@ -42,7 +46,8 @@ class Results {
   void take_token(Sequence& sequence, size_t row);
   void end_without_token(Sequence& sequence, size_t row);
   TokenId choose_token(Sequence& sequence, size_t row);
-  double note_times(Sequence& sequence);
+  TokenTimes note_times(Sequence& sequence);
+  void note_prefill(Sequence& sequence);
   bool report(Sequence& sequence, TokenEvent event, size_t row);
   bool is_stop(const Request& request, TokenId id) const;
   void fail_nonfinite(Sequence& sequence, uint32_t pos);

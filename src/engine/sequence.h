@@ -61,6 +61,7 @@ struct Sequence {
   uint32_t n_wanted = 0;  // tokens to generate at most
   Clock::time_point arrived, first_step, first_token, last_token;
   std::optional<Clock::time_point> deadline;
+  double device_ms = 0;  // that the backend computed its steps for, since its last token
 
   AdapterHold adapter;                  // of its rows, or none
   uint64_t cache_salt = 0;              // the request's, and the adapter's
@@ -103,6 +104,12 @@ struct Sequence {
 };
 
 using SequencePtr = std::unique_ptr<Sequence>;
+
+// Tokens that fit the context after a prompt of at most n_ctx tokens. The last one needs no position, so there is
+// always one.
+inline uint32_t n_answer_room(uint32_t n_ctx, uint32_t n_prompt) {
+  return n_prompt < n_ctx ? n_ctx - n_prompt : 1;
+}
 
 // What a request is checked against.
 struct SequenceLimits {

@@ -67,6 +67,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     float logprob;
     uint32_t n_top;
     bool has_logprob, is_prompt;
+    float device_ms;
     double ms;
   };
 

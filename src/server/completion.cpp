@@ -19,7 +19,10 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
 }
 
 Json phase_json(const TracePhase& phase) {
-  return {{"n_steps", phase.n_steps}, {"n_tokens", phase.n_tokens}, {"total_ms", phase.total_ms}};
+  return {{"n_steps", phase.n_steps},
+          {"n_tokens", phase.n_tokens},
+          {"total_ms", phase.total_ms},
+          {"n_computed", phase.n_computed}};
 }
 
 // Adds the steps that the request had a part in; others may have had theirs in the same steps.

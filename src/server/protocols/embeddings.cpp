@@ -95,7 +95,7 @@ Error wrong_input() {
 Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& model) {
   if (input.is_string()) {
     const auto& text = input.get_ref<const std::string&>();
-    RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+    RZ_CHECK_OK(check_text_length({text}, "input", model));
     return model.tokenizer().encode(text, {.add_special = true, .parse_special = false});
   }
   if (!input.is_array()) return wrong_input();
@@ -106,7 +106,7 @@ Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& m
     if (token) tokens.push_back(TokenId{*token});
     if (!token) {
       const auto& text = part.get_ref<const std::string&>();
-      RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+      RZ_CHECK_OK(check_text_length({text}, "input", model));
       const auto added = model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
       tokens.insert(tokens.end(), added.begin(), added.end());
     }

@@ -83,7 +83,7 @@ Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, co
   const std::string after = body.text("suffix").value_or("");
   if (!before) body.fail("prompt", "expected a string");
   if (!body.status().ok()) return body.status().error();
-  RZ_CHECK_OK(check_text_length(before->size() + after.size(), "prompt", model));
+  RZ_CHECK_OK(check_text_length({*before, after}, "prompt", model));
   auto tokens = after.empty() ? std::optional(model.tokenizer().encode(*before))
                               : infill_prompt(model.tokenizer(), *before, after);
   if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");

@@ -74,7 +74,7 @@ std::string_view cut_text(std::string_view text, size_t max_bytes) {
 // A text that is too long loses its end, but for the token that the vocabulary puts after each.
 Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRequest& request,
                                           const ServedModel& model, const Call& call) {
-  if (!request.truncates) RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+  if (!request.truncates) RZ_CHECK_OK(check_text_length({text}, "input", model));
   const auto encode = [&](std::string_view part) {
     return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
   };

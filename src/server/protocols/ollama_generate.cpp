@@ -320,7 +320,7 @@ Result<GenerateFields> read_generate_fields(Fields& body, const ServedModel& mod
 
 // The text as it is.
 Result<ChatPrompt> plain_prompt(const GenerateFields& fields, const OllamaRequest& request, const ServedModel& model) {
-  RZ_CHECK_OK(check_text_length(fields.prompt.size() + fields.suffix.size(), "prompt", model));
+  RZ_CHECK_OK(check_text_length({fields.prompt, fields.suffix}, "prompt", model));
   ChatPrompt prompt;
   prompt.text = fields.prompt;
   if (fields.suffix.empty()) {
