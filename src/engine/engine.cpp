@@ -84,6 +84,12 @@ CacheLayout Engine::cache_layout_for(const ModelConfig& config, const EngineOpti
   return layout;
 }
 
+uint64_t Engine::list_bytes_for(const ModelConfig& config, const EngineOptions& options) {
+  const CacheLayout layout = cache_layout_for(config, options);
+  const uint64_t of_tables = uint64_t{options.max_seqs} * (options.n_ctx / options.block_tokens + 1) * sizeof(BlockId);
+  return kv::BlockPool::list_bytes(layout.n_blocks, options.block_tokens) + of_tables;
+}
+
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
                                                const EngineOptions& options) {
   const ModelConfig& c = model.config();
@@ -96,7 +102,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
                     options.n_ctx),
         "ctx");
   }
-  if (options.max_seqs < 1 || options.max_batch_tokens < options.max_seqs) {
+  if (options.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
+  if (options.max_batch_tokens < options.max_seqs) {
     return invalid_argument(fmt::format("batch tokens: expected at least {}, a token for each sequence, actual {}",
                                         options.max_seqs, options.max_batch_tokens),
                             "batch_tokens");
