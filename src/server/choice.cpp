@@ -75,7 +75,7 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
     const auto token = stream_->pop();
     if (!token) break;
     if (token->is_prompt) {
-      news.prompt_tokens.push_back(info_of(*token));
+      news.prompt_tokens.add(token->id, token->logprob.value_or(0), token->top);
       continue;
     }
     on_token(*token);
@@ -137,7 +137,9 @@ void Choice::take_progress(ChoiceNews& news) {
 void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
   if (token.index > 0) decode_ms_ += token.ms;
   sum_logprob_ += token.logprob.value_or(0);
-  if (tells_tokens_) infos_.push_back(info_of(token));
+  if (tells_tokens_) {
+    open_tokens_.push_back({token.id, token.logprob.value_or(0), {token.top.begin(), token.top.end()}});
+  }
   tokens_.push_back(token.id);
   add(answer_.push(token.id), news);
   lines_.note_time(decode_ms_);
@@ -160,8 +162,13 @@ void Choice::add(text::AnswerPart part, ChoiceNews& news) {
     if (event.kind == Kind::kContent) event.text = lines_.take(std::move(event.text));
     if (event.kind != Kind::kContent || !event.text.empty()) add_event(std::move(event), news);
   }
-  for (const uint32_t idx : part.tokens) news.tokens.push_back(std::move(infos_[idx - first_info_]));
-  for (; first_info_ < answer_.first_open_token() && !infos_.empty(); ++first_info_) infos_.pop_front();
+  for (const uint32_t idx : part.tokens) {
+    const OpenToken& token = open_tokens_[idx - first_open_token_];
+    news.tokens.add(token.id, token.logprob, token.top);
+  }
+  for (; first_open_token_ < answer_.first_open_token() && !open_tokens_.empty(); ++first_open_token_) {
+    open_tokens_.pop_front();
+  }
 }
 
 void Choice::add_event(text::OutputEvent event, ChoiceNews& news) {
@@ -192,13 +199,6 @@ const char* Choice::end_label() const {
   if (end_.finish_reason == FinishReason::kDeadline) return "timeout";
   if (end_.finish_reason == FinishReason::kError) return "error";
   return finish_reason();
-}
-
-TokenInfo Choice::info_of(const TokenEvent& token) const {
-  const auto bytes_of = [&](TokenId id) { return model_->tokenizer().token_bytes(id, {.skip_special = false}); };
-  TokenInfo info{token.id, bytes_of(token.id), token.logprob.value_or(0), {}};
-  for (const TokenLogprob& top : token.top) info.top.push_back({top.id, bytes_of(top.id), top.logprob});
-  return info;
 }
 
 }  // namespace realizar::server

@@ -7,6 +7,7 @@
 #include "server/context.h"
 #include "server/metrics.h"
 #include "server/protocol.h"
+#include "server/send_json.h"
 
 namespace realizar::server {
 namespace {
@@ -59,6 +60,14 @@ Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
     NewsWait news(call);
     going = co_await news;
     if (going.ok()) going = caught([&] { completion.take_news(); });
+  }
+  if (going.ok() && completion.has_whole()) {
+    JsonPieces answer;
+    going = caught([&] { completion.put_whole(answer); });
+    if (going.ok()) {
+      Task<Status> sending = send_json(call, answer);
+      going = co_await sending;
+    }
   }
   if (!going.ok()) completion.fail(to_api_error(going.error()));
   co_return Status();
@@ -159,22 +168,22 @@ void Completion::begin_stream() {
 void Completion::finish() {
   done_ = true;
   record_prompts();
-  const Usage total = usage();
-  const bool wants_trace = !trace_wish().empty() && trace_wish() != "0";
-  const Json trace_json = wants_trace ? trace() : Json();
-  if (plan_.stream) {
-    std::string last = call_.speller->stream_end(total, wants_trace ? &trace_json : nullptr);
-    call_.write(last += call_.protocol->terminator);
-    return call_.end();
-  }
-  Json body = call_.speller->whole(choices_, total);
-  if (wants_trace && body.is_object()) body["trace"] = trace_json;
-  call_.send({200, "application/json", dump(body), {}});
+  has_whole_ = !plan_.stream;
+  if (has_whole_) return;
+  const Json trace_json = wants_trace() ? trace() : Json();
+  std::string last = call_.speller->stream_end(usage(), wants_trace() ? &trace_json : nullptr);
+  call_.write(last += call_.protocol->terminator);
+  call_.end();
+}
+
+void Completion::put_whole(JsonPieces& pieces) {
+  Json body = call_.speller->whole(choices_, usage(), pieces);
+  if (wants_trace() && body.is_object()) body["trace"] = trace();
+  pieces.put(std::move(body));
 }
 
 void Completion::fail(const ApiError& error) {
-  done_ = true;
-  record_prompts();
+  if (!std::exchange(done_, true)) record_prompts();
   call_.fail(error);
 }
 

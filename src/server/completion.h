@@ -50,8 +50,11 @@ class Completion {
   void take_news();
   // Before a stream begins the status says it; after that, an event in the stream.
   void fail(const ApiError& error);
-  // The reply is sent.
+  // The reply is sent, or is a whole answer that can be.
   bool is_done() const { return done_; }
+  bool has_whole() const { return has_whole_; }
+  // Has it written. Any thread, while the call waits.
+  void put_whole(JsonPieces& pieces);
 
  private:
   void submit_some();
@@ -70,6 +73,7 @@ class Completion {
   Json times_of(size_t prompt_idx) const;
   // What the header X-Trace says; empty: nothing.
   std::string_view trace_wish() const;
+  bool wants_trace() const { return !trace_wish().empty() && trace_wish() != "0"; }
   Json trace() const;
 
   Call& call_;
@@ -78,7 +82,7 @@ class Completion {
   size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
   size_t n_submitted_ = 0, n_ended_ = 0;
-  bool done_ = false;
+  bool done_ = false, has_whole_ = false;
 };
 
 // Generates what `plan` says, and answers the call with it.
