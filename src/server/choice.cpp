@@ -4,12 +4,15 @@
 #include <span>
 #include <utility>
 
+#include "server/answer_room.h"
+
 namespace realizar::server {
 namespace {
 
 using Kind = text::OutputEvent::Kind;
 
-constexpr uint32_t kMaxStreamedUnread = 4096;  // tokens that may wait for the server's thread
+// Tokens that may wait for the server's thread in a stream: so many, or what so many bytes hold.
+constexpr uint32_t kMaxStreamedUnread = 4096, kMaxStreamedBytes = 1u << 20;
 
 text::AnswerOptions telling_tokens(text::AnswerOptions options, bool tells_tokens) {
   options.tells_tokens = options.tells_tokens || tells_tokens;
@@ -52,8 +55,9 @@ Choice::~Choice() {
 // Room for the whole answer: nobody waits for one but the server's own thread. What streams is read as it comes.
 std::shared_ptr<engine::TokenStream> Choice::make_stream(Request request) const {
   const uint32_t n_all = engine::capacity_for_all(request, model_->loaded->info.n_ctx);
-  return std::make_shared<engine::TokenStream>(std::move(request),
-                                               is_streamed_ ? std::min(n_all, kMaxStreamedUnread) : n_all);
+  const uint64_t n_by_bytes = kMaxStreamedBytes / (kTokenBytes + request.n_logprobs * sizeof(TokenLogprob));
+  const auto n_streamed = static_cast<uint32_t>(std::clamp<uint64_t>(n_by_bytes, 256, kMaxStreamedUnread));
+  return std::make_shared<engine::TokenStream>(std::move(request), is_streamed_ ? std::min(n_all, n_streamed) : n_all);
 }
 
 Status Choice::submit(std::function<void()> on_ready) {
@@ -110,6 +114,7 @@ void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
     const auto passed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(passed).count();
     next.timeout_ms = static_cast<uint32_t>(std::max<int64_t>(int64_t{*timeout_ms} - passed_ms, 1));
   }
+  stream_->free_tokens();
   stats_before_ = sum_of(stats_before_, end.stats, first_token_ == 0);
   first_token_ = n_before;
   auto stream = make_stream(std::move(next));
@@ -148,6 +153,7 @@ void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
 
 void Choice::take_end(const engine::TokenStream::End& end, ChoiceNews& news) {
   end_ = end;
+  stream_->free_tokens();
   if (stream_ != first_stream_) end_.stats = sum_of(stats_before_, end.stats, false);
   if (lines_.is_over()) end_.finish_reason = FinishReason::kLength;
   if (answer_.is_stopped()) end_.finish_reason = FinishReason::kStop;

@@ -1,5 +1,7 @@
 #include "server/completion.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -13,6 +15,7 @@ namespace realizar::server {
 namespace {
 
 constexpr std::string_view kOperations = "operations";  // of X-Trace
+constexpr uint32_t kUsualTokens = 8192;                 // that an answer without a limit is expected to have at most
 constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
@@ -51,9 +54,59 @@ ContextShift shift_of(const CompletionPlan& plan, const ServedModel& model, Requ
   return shift;
 }
 
+// Of an answer. One without a limit that ends by itself is bounded when it has grown too large.
+uint64_t most_tokens(const CompletionPlan& plan, const Request& request, const ServedModel& model) {
+  if (request.pooling != Pooling::kNone) return 0;
+  const ModelInfo& info = model.loaded->info;
+  const bool shifts = plan.shift.is_on() || model.defaults->context_shift;
+  const uint32_t own = engine::capacity_for_all(request, info.n_ctx) - 1;
+  const uint32_t most = plan.shift.is_on() ? plan.shift.max_tokens : shifts ? request.max_tokens.value_or(own) : own;
+  return request.max_tokens || request.ignore_eos ? most : std::min(most, kUsualTokens);
+}
+
+uint64_t vector_bytes(const Request& request, const ServedModel& model) {
+  if (request.pooling == Pooling::kNone) return 0;
+  const size_t n_vectors = request.pooling == Pooling::kAll ? request.prompt.size() : 1;
+  return n_vectors * model.loaded->info.d_model * sizeof(float);
+}
+
+Error no_answer_room() {
+  return {ErrorCode::kResourceExhausted, "other answers fill the room that this server has for them", "answers"};
+}
+
+std::string mb_of(uint64_t n_bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(n_bytes) / (1 << 20));
+}
+
 }  // namespace
 
+Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room) {
+  uint64_t n_bytes = 0, n_most = 0, n_alternatives = 0;
+  for (const Request& request : plan.requests) {
+    const uint64_t n_tokens = plan.stream ? 0 : most_tokens(plan, request, model);
+    const uint64_t n_scored = n_tokens + (request.prompt_logprobs ? request.prompt.size() : 0);
+    n_bytes += n_scored * (kTokenBytes + kTokenTextBytes + request.n_logprobs * kAlternativeBytes);
+    n_bytes += vector_bytes(request, model);
+    n_most = std::max(n_most, n_scored);
+    n_alternatives = std::max<uint64_t>(n_alternatives, request.n_logprobs);
+  }
+  if (n_bytes <= room.n_bytes_of_one()) return {};
+  const std::string what =
+      n_most == 0 ? fmt::format("{} vectors of {} numbers", plan.requests.size(), model.loaded->info.d_model)
+                  : fmt::format("{} answers of up to {} tokens with {} alternatives each", plan.requests.size(), n_most,
+                                n_alternatives);
+  return invalid_argument(
+      fmt::format("{} may take {}, and those of one request may take {} here (--max-answer-bytes): ask for fewer "
+                  "prompts, answers, tokens or alternatives",
+                  what, mb_of(n_bytes), mb_of(room.n_bytes_of_one())));
+}
+
 Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
+  const Status fits = check_answer_size(plan, *model, call.context.answers);
+  if (!fits.ok()) {
+    call.fail(fits.error());
+    co_return Status();
+  }
   Completion completion(call, std::move(model), std::move(plan));
   Status going = caught([&] { completion.start(); });
   while (going.ok() && !completion.is_done()) {
@@ -81,7 +134,10 @@ HttpResponse stream_head(const Protocol& protocol) {
 }
 
 Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
-    : call_(call), model_(std::move(model)), plan_(std::move(plan)) {
+    : call_(call),
+      model_(std::move(model)),
+      plan_(std::move(plan)),
+      room_share_(call.context.answers, call.tenant, [&call] { call.interrupt(no_answer_room()); }) {
   call_.speller = std::move(plan_.speller);
   call_.record.prompt = std::move(plan_.logged_prompt);
   const bool wants_operations = trace_wish() == kOperations;
@@ -139,7 +195,10 @@ void Completion::take_news_of(size_t choice_idx) {
   Choice& choice = *choices_[choice_idx];
   ChoiceNews news = choice.take_news([this](const TokenEvent& token) {
     if (token.index > 0) call_.context.metrics.observe_inter_token(model_->id, token.ms);
+    n_answer_bytes_ += kTokenBytes + token.top.size() * kAlternativeBytes;
   });
+  const auto too_large = plan_.stream ? std::nullopt : count_bytes(news, choice);
+  if (too_large) return fail(*too_large);
   if (news.ended) {
     ++n_ended_;
     observe_end(choice);
@@ -158,6 +217,26 @@ void Completion::take_news_of(size_t choice_idx) {
     speller.collect(choice_idx, std::move(news));
   }
   if (n_ended_ == choices_.size()) finish();
+}
+
+// Of what the answers have by now. Why there is no room for it.
+std::optional<ApiError> Completion::count_bytes(const ChoiceNews& news, const Choice& choice) {
+  for (const text::OutputEvent& event : news.events) n_answer_bytes_ += event.text.size();
+  const TokenLog& prompt = news.prompt_tokens;
+  n_answer_bytes_ += prompt.size() * kTokenBytes + prompt.n_alternatives() * kAlternativeBytes;
+  if (news.ended) n_answer_bytes_ += choice.end().embedding.size() * sizeof(float);
+  switch (room_share_.grow_to(n_answer_bytes_)) {
+    case AnswerRoom::Grown::kYes:
+      return std::nullopt;
+    case AnswerRoom::Grown::kTooLarge:
+      return bad_request(
+          fmt::format("the answers take more than {}, which those of one request may take here "
+                      "(--max-answer-bytes)",
+                      mb_of(call_.context.answers.n_bytes_of_one())));
+    case AnswerRoom::Grown::kNoRoom:
+      break;
+  }
+  return to_api_error(no_answer_room());
 }
 
 void Completion::begin_stream() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/answer_room.h"
 #include "server/api_error.h"
 #include "server/call.h"
 #include "server/choice.h"
@@ -36,6 +37,9 @@ struct CompletionPlan {
 // The head of a stream in that dialect.
 HttpResponse stream_head(const Protocol& protocol);
 
+// Errors: InvalidArgument with the numbers, where the whole answers may be larger than room.n_bytes_of_one().
+Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room);
+
 // Ends with its call: what still runs is cancelled then.
 class Completion {
  public:
@@ -60,6 +64,7 @@ class Completion {
   void submit_some();
   bool submit_next();
   void take_news_of(size_t choice_idx);
+  std::optional<ApiError> count_bytes(const ChoiceNews& news, const Choice& choice);
   void begin_stream();
   void finish();
   void observe_end(const Choice& choice);
@@ -81,6 +86,8 @@ class Completion {
   CompletionPlan plan_;
   size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
+  AnswerRoom::Share room_share_;
+  uint64_t n_answer_bytes_ = 0;  // of whole answers so far
   size_t n_submitted_ = 0, n_ended_ = 0;
   bool done_ = false, has_whole_ = false;
 };
