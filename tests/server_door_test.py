@@ -393,6 +393,44 @@ class Bodies(Case):
         self.server.until(lambda: self.exchange(post(b" " * 900_000)).status == 400, "room again")
 
 
+class Answers(Case):
+    """What whole answers may take."""
+    ARGS = ("--max-answer-bytes", "2000000")
+
+    def reply_to(self, path, body):
+        with self.server.connect() as client:
+            client.send(post(body, path))
+            return client.reply()
+
+    def test_answers_that_may_be_too_large_are_400_with_the_numbers_before_they_start(self):
+        many = {"ignore_eos": True, "temperature": 0}
+        for path, body, numbers in (
+                ("/completion", {**many, "prompt": ["x"] * 128, "n_predict": 900, "n_probs": 100}, ("128", "900", "100")),
+                ("/v1/chat/completions", {**CHAT, "n": 64, "max_tokens": 400, "logprobs": True, "top_logprobs": 20}, ("64", "400", "20")),
+                ("/v1/completions", {**many, "prompt": ["a b c d " * 100] * 32, "echo": True, "logprobs": 20, "max_tokens": 1}, ("32", "20")),
+                ("/v1/completions", {**many, "prompt": ["a b c d " * 100] * 32, "echo": True, "logprobs": 20, "max_tokens": 1, "stream": True}, ("32", "20")),
+                ("/completion", {**many, "prompt": ["x"] * 128, "n_probs": 100}, ("128", "100"))):
+            with self.subTest(path, body=body):
+                before = self.server.metric("vllm:generation_tokens_total")
+                reply = self.reply_to(path, body)
+                self.assertEqual(reply.status, 400)
+                error = reply.json()["error"]
+                self.assertEqual(error["type"], "invalid_request_error")
+                for number in (*numbers, "1.9 MB", "--max-answer-bytes"):
+                    self.assertIn(number, error["message"])
+                self.assertEqual(self.server.metric("vllm:generation_tokens_total"), before)
+        self.assertEqual(self.reply_to("/v1/chat/completions", CHAT).answer(), ANSWER)
+
+    def test_an_answer_is_the_same_whether_it_has_a_length_or_comes_in_pieces(self):
+        few = {"prompt": ["a", "b"], "n_predict": 12, "n_probs": 100, "ignore_eos": True, "temperature": 0, "response_fields": ["content", "completion_probabilities"]}
+        reply = self.reply_to("/completion", few)
+        self.assertIn("content-length", reply.headers)
+        many = self.reply_to("/completion", {**few, "prompt": ["a", "b"] * 35})
+        self.assertEqual(many.headers.get("transfer-encoding"), "chunked")
+        self.assertEqual(many.headers["content-type"], "application/json")
+        self.assertEqual(json.loads(many.body), json.loads(reply.body) * 35)
+
+
 class CodedBodies(Case):
     """Bodies with a Content-Encoding."""
     ARGS = ("--max-body-bytes", "1000000", "--max-bodies-bytes", "4000000")

@@ -106,6 +106,10 @@ int serve(ServeArgs& args) {
     return fail(invalid_argument("--max-bodies-bytes is for all bodies: expected at least --max-body-bytes",
                                  "max_bodies_bytes"));
   }
+  if (options.max_answers_bytes < options.max_answer_bytes) {
+    return fail(invalid_argument("--max-answers-bytes is for all answers: expected at least --max-answer-bytes",
+                                 "max_answers_bytes"));
+  }
   if (options.wipe_cache && options.cache_dir.empty()) {
     return fail(invalid_argument("--wipe-cache is for the folder of --cache-dir, which is not given", "wipe_cache"));
   }
@@ -223,6 +227,12 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags
       .option("--max-bodies-bytes", options.http.max_bodies_bytes,
               "Bytes of all bodies together; beyond that: 503. The first 64 KB of each do not count")
+      .with_default();
+  flags.option("--max-answer-bytes", options.max_answer_bytes, "Memory of one request's answers; beyond that: 400")
+      .with_default();
+  flags
+      .option("--max-answers-bytes", options.max_answers_bytes,
+              "Memory of all answers that are sent whole; beyond that: 429. The first 64 KB of each do not count")
       .with_default();
   flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused").with_default();
   flags.option("--max-connections", options.http.max_connections, "Connections at once; further ones are closed")

@@ -84,6 +84,9 @@ class Call final : public ReplyListener {
   // that these do nothing.
   void send(HttpResponse response);
   void begin_stream(HttpResponse head);
+  // The head of a whole reply of which the body comes in pieces, by writes and an end. Nothing else may stand in such a
+  // body: what fails after this closes the connection.
+  void begin_pieces(HttpResponse head);
   void write(std::string_view bytes);
   void end();
   // Ends a stream as its speller has it, and is the whole reply otherwise. Where neither can be sent, the
@@ -144,6 +147,7 @@ class Call final : public ReplyListener {
   std::coroutine_handle<> at_;  // where the coroutine goes on
   int status_ = 0;
   bool is_over_ = false, is_open_ = false, has_news_ = false;
+  bool is_in_pieces_ = false;
   Status interruption_;
   std::optional<Clock::time_point> last_sent_;  // since a stream began
   Task<Status> task_;                           // last: it uses all the rest

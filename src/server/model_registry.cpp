@@ -310,6 +310,7 @@ Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry
     return beyond_memory(wanted.source.id, wanted.n_needed_bytes, options_.memory_bytes);
   }
   const uint64_t n_needed = bytes_to_load(wanted);
+  const uint64_t n_answers = options_.n_answer_bytes ? options_.n_answer_bytes() : 0;
   while (true) {
     uint64_t n_held = 0;
     uint32_t n_loaded = 0;
@@ -323,7 +324,8 @@ Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry
       const bool is_unused = entry.model.use_count() == 1 && entry.model->thread->n_open() == 0;
       if (is_unused && (oldest == nullptr || entry.last_used < oldest->last_used)) oldest = &entry;
     });
-    const bool has_memory = options_.memory_bytes == 0 || n_held == 0 || n_held + n_needed <= options_.memory_bytes;
+    const bool has_memory =
+        options_.memory_bytes == 0 || n_held == 0 || n_held + n_answers + n_needed <= options_.memory_bytes;
     const bool has_place = options_.max_loaded == 0 || n_loaded < options_.max_loaded;
     if (has_memory && has_place) return given_up;
     if (oldest == nullptr) break;

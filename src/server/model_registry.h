@@ -49,6 +49,7 @@ struct RegistryOptions {
   uint32_t max_queue = 256;                             // requests that wait for each model
   bool strict_names = false;                            // a model that is alone is not asked for by any other name
   uint64_t memory_bytes = 0;                            // for weights and caches of all models; 0: no bound
+  std::function<uint64_t()> n_answer_bytes = {};        // that count with them; null: none do
   uint32_t max_loaded = 0;                              // models that are loaded at once; 0: no bound
   std::optional<std::chrono::milliseconds> keep_alive;  // of every model when it is loaded
   bool autoload = true;                                 // a request for a model that is not loaded loads it

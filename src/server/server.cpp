@@ -34,6 +34,7 @@ namespace realizar::server {
 namespace {
 
 constexpr size_t kMaxAskedHeadersBytes = 2000;
+constexpr uint64_t kReturnedBytes = 1u << 20;  // of answers that have ended: so much is worth giving back
 constexpr const char* kAllMethods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view kUsualHeaders =
     "Authorization, X-Api-Key, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
@@ -59,6 +60,21 @@ std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
+
+// Has the allocator give back what ended answers took of small blocks: large ones go by themselves.
+class MemoryReturn final : public Job {
+ public:
+  void begin(HttpServer& http) {
+    if (std::exchange(is_under_way_, true)) return;
+    http.post_work("", WorkPool::kSmallBytes + 1, *this);
+  }
+
+ private:
+  void run() noexcept override { give_memory_back(); }
+  void then() noexcept override { is_under_way_ = false; }
+
+  bool is_under_way_ = false;
+};
 
 class Server {
  public:
@@ -101,6 +117,7 @@ class Server {
   BackgroundRecords background_;
   std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
   std::unique_ptr<SlotFolder> slots_;       // null: clients save none
+  MemoryReturn memory_return_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
@@ -118,6 +135,7 @@ Status Server::run(ServerLog& server_log) {
   registry.max_queue = options_.max_queue;
   registry.strict_names = options_.strict_model_names;
   registry.memory_bytes = options_.memory_bytes;
+  registry.n_answer_bytes = [this] { return context_->answers.n_held_bytes(); };
   registry.max_loaded = options_.max_loaded;
   registry.autoload = options_.autoload;
   registry.preload = options_.preload;
@@ -146,6 +164,7 @@ Status Server::run(ServerLog& server_log) {
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
     models_->unload_idle();
+    if (context_->answers.take_n_freed_bytes() >= kReturnedBytes) memory_return_.begin(*http_);
     const auto now = Clock::now();
     context_->for_each_call([now](Call& call) { call.ping(now); });
   });

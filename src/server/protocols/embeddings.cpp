@@ -34,17 +34,14 @@ class EmbeddingSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
-    Json data = Json::array();
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
     size_t n_tokens = 0;
-    for (size_t i = 0; i < choices.size(); ++i) {
-      const auto values = shortened(choices[i]->end().embedding, n_values_);
-      Json embedding = Json::array();
-      if (as_base64_) embedding = base64(values);
-      for (const float x : as_base64_ ? std::vector<float>() : values) embedding.push_back(decimal(x));
-      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}});
-      n_tokens += choices[i]->request().prompt.size();
-    }
+    for (const auto& choice : choices) n_tokens += choice->request().prompt.size();
+    Json data = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
+      auto values = shortened(choices[i]->end().embedding, n_values_);
+      Json embedding = as_base64_ ? Json(base64(values)) : vector_json(std::move(values), pieces);
+      return {{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}};
+    });
     return {{"id", random_id("embd-")},
             {"object", "list"},
             {"data", std::move(data)},
@@ -68,18 +65,15 @@ class StatesSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
-    Json list = Json::array();
-    for (const auto& choice : choices) {
-      Json vectors = Json::array();
-      const std::vector<float>& numbers = choice->end().embedding;
-      for (size_t at = 0; at < numbers.size(); at += d_model_) {
-        Json& vector = vectors.emplace_back(Json::array());
-        for (size_t i = at; i < at + d_model_; ++i) vector.push_back(decimal(numbers[i]));
-      }
-      list.push_back({{"index", list.size()}, {"embedding", std::move(vectors)}});
-    }
-    return list;
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+    return pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
+      const std::vector<float>& numbers = choices[i]->end().embedding;
+      const auto vector_at = [this, &numbers, &pieces](size_t k) {
+        const auto begin = numbers.begin() + static_cast<ptrdiff_t>(k * d_model_);
+        return vector_json({begin, begin + static_cast<ptrdiff_t>(d_model_)}, pieces);
+      };
+      return {{"index", i}, {"embedding", pieces.list(numbers.size() / d_model_, vector_at)}};
+    });
   }
 
  private:

@@ -51,7 +51,7 @@ class FimSpeller final : public Speller {
 
   void collect(size_t, ChoiceNews news) override { text_ += text_of_news(news); }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces&) override {
     Json json = head("chat.completion");
     Json message{{"role", "assistant"}, {"content", std::move(text_)}, {"tool_calls", nullptr}, {"prefix", false}};
     json["choices"] = Json::array(

@@ -23,7 +23,7 @@ class EventSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   std::string stream_error(const ApiError&) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
-  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&) override { return {}; }
+  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
 };
 
 HttpResponse success() {
