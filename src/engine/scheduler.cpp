@@ -267,7 +267,7 @@ uint64_t n_blocks_of(std::span<const SequencePtr> running, uint64_t tenant) {
 
 size_t pick_block_victim(std::span<const SequencePtr> running) {
   const auto rank = [&](const SequencePtr& seq) {
-    return std::pair(n_blocks_of(running, seq->request->tenant), seq->id);
+    return std::tuple(n_blocks_of(running, seq->request->tenant), seq->request->priority, seq->id);
   };
   const auto victim =
       std::max_element(running.begin(), running.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
