@@ -296,11 +296,12 @@ Result<uint64_t> LoadedModel::needed_bytes(const std::string& path, const LoadOp
   return file.checked(count());
 }
 
-Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options) {
+Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options,
+                                                          uint32_t max_positions) {
   engine::EngineOptions engine_options;
   engine_options.kv_type = static_cast<KvType>(options.cache.type);
   engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
-  engine_options.n_ctx = std::min(config.n_ctx, n_positions_);
+  engine_options.n_ctx = std::min(config.n_ctx, max_positions);
   engine_options.whole_prompts = config.sees_later;
   if (options.batch.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
   if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
@@ -333,7 +334,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
 
 Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
-  RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options));
+  RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options, n_positions_));
   if (!gives_text(config) && (!options.draft.path.empty() || engine_options.n_draft > 0)) {
     return invalid_argument("draft: the model generates no tokens to guess", "draft");
   }

@@ -92,7 +92,8 @@ struct LoadedModel {
   Status load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
                         const LoadOptions& options, engine::EngineOptions engine_options);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
-  static Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options);
+  static Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options,
+                                                      uint32_t max_positions = UINT32_MAX);
   Status fit_cache(BackendChoice choice, const ModelConfig& config, const LoadOptions& options,
                    engine::EngineOptions& engine_options);
   Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config);

@@ -40,19 +40,19 @@ TEST(LoadedModel, HoldsTheContextsOfAllRequestsWhateverTheirLength) {
 
 // Whoever wrote the parameters is not who runs the model: no number of theirs takes more than it was made for.
 TEST(LoadedModel, AContextBesideTheFileIsBoundedByWhatTheModelWasMadeFor) {
-  struct Case {
+  struct Given {
     const char* params;
     uint32_t given, n_ctx;
     bool is_told;
   };
-  for (const Case& c : {Case{R"({"num_ctx": 2147483648})", 0, 1024, true},
-                        {R"({"num_ctx": 18446744073709551615})", 0, 1024, true},
-                        {R"({"num_ctx": 1025})", 0, 1024, true},
-                        {R"({"num_ctx": 1024})", 0, 1024, false},
-                        {R"({"num_ctx": 100})", 0, 100, false},
-                        {R"({"num_ctx": 100})", 64, 64, false},
-                        {R"({"num_ctx": 0})", 0, 1024, false},
-                        {R"({"num_ctx": -5})", 0, 1024, false}}) {
+  for (const Given& c : {Given{R"({"num_ctx": 2147483648})", 0, 1024, true},
+                         {R"({"num_ctx": 18446744073709551615})", 0, 1024, true},
+                         {R"({"num_ctx": 1025})", 0, 1024, true},
+                         {R"({"num_ctx": 1024})", 0, 1024, false},
+                         {R"({"num_ctx": 100})", 0, 100, false},
+                         {R"({"num_ctx": 100})", 64, 64, false},
+                         {R"({"num_ctx": 0})", 0, 1024, false},
+                         {R"({"num_ctx": -5})", 0, 1024, false}}) {
     LoadOptions options;
     options.backend = BackendChoice::kCpu;
     options.n_ctx = c.given;
