@@ -143,7 +143,7 @@ class Faults(hub_test.Case):
         self.hub.fault = fault
         self.pulls(f"{self.hub.url}/m.gguf")
         self.assert_stored(BIG)
-        self.assertEqual(ranges, ["bytes=0-0", None])
+        self.assertEqual((set(ranges[:-1]), ranges[-1]), ({"bytes=0-0"}, None))
 
     def test_wrong_bytes_are_refused_and_removed(self):
         self.add_big()

@@ -37,7 +37,7 @@ class Streams(StreamCase):
         self.assertEqual(list(stream), [])
 
     def but_for_times(self, kept, other):
-        for name in ("queue_ms", "prefill_ms", "first_token_ms", "decode_ms", "n_cached"):
+        for name in ("queue_ms", "prefill_ms", "first_token_ms", "decode_ms", "n_cached", "prefix_lookup_ms"):
             setattr(other, name, getattr(kept, name))
         self.assertEqual(other.token_ids, kept.token_ids)
         other.tokens = kept.tokens

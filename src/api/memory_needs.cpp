@@ -35,11 +35,11 @@ uint64_t host_cache_bytes(const ModelConfig& config, const engine::EngineOptions
 }
 
 void fit_contexts(const ModelConfig& config, uint64_t host_bytes, engine::EngineOptions& options) {
-  const uint32_t n_of_context =
-      (options.n_ctx - 1) / options.block_tokens * options.block_tokens + options.block_tokens;
+  const uint64_t n_of_context =
+      (uint64_t{options.n_ctx} + options.block_tokens - 1) / options.block_tokens * options.block_tokens;
   if (host_bytes == 0) return;
   while (options.kv_tokens / 2 >= n_of_context && host_cache_bytes(config, options, true) > host_bytes) {
-    options.kv_tokens = options.kv_tokens / 2 / n_of_context * n_of_context;
+    options.kv_tokens = static_cast<uint32_t>(options.kv_tokens / 2 / n_of_context * n_of_context);
   }
 }
 
