@@ -45,8 +45,8 @@ class MaskTable {
   static constexpr uint32_t kMaxDepth = 1000;
   // A mask may take this much work, which is counted in nodes of the trie that are looked at; a frame of a stack counts
   // as kFrameWork of them. One unit takes about five nanoseconds.
-  static constexpr uint64_t kMaxMaskWork = 80'000'000;
-  static constexpr uint64_t kFrameWork = 4;
+  static constexpr uint64_t kMaxMaskWork = 200'000'000;
+  static constexpr uint64_t kFrameWork = 32;
 
   // A walk of this many nodes costs about as much as looking at the shared parts.
   static constexpr uint64_t kNarrowNodes = 4096;
