@@ -23,7 +23,7 @@ struct LanguageModel::Impl {
 
   // A call that runs or changes the model, until it is destroyed.
   struct CallEnd {
-    void operator()(std::atomic<bool>* has_call) const { *has_call = false; }
+    void operator()(std::atomic<bool>* is_calling) const { *is_calling = false; }
   };
   using Call = std::unique_ptr<std::atomic<bool>, CallEnd>;
 
