@@ -36,69 +36,6 @@ SAMPLING = (
 )
 
 
-class Options(TypedDict, total=False):
-    """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
-
-    samplers: the ones to use, in this order, of "penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p",
-    "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY begins anew.
-
-    max_tokens: until a stop or the end of the context where left out; 0: none. seed: of 64 bits; drawn where left out;
-    the same seed gives the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
-    model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
-    too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
-
-    schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or what has its methods: the answer is
-    such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
-    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
-    GBNF.
-
-    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests
-    of one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
-
-    lora: the name of one of Model.load's loras; lora_scale: the factor on what it adds, its own where left out.
-    """
-
-    max_tokens: Optional[int]
-    temperature: Optional[float]
-    top_k: Optional[int]
-    top_p: Optional[float]
-    min_p: Optional[float]
-    typical_p: Optional[float]
-    top_n_sigma: Optional[float]
-    xtc_probability: Optional[float]
-    xtc_threshold: Optional[float]
-    dynatemp_range: Optional[float]
-    dynatemp_exponent: Optional[float]
-    mirostat: Optional[int]
-    mirostat_tau: Optional[float]
-    mirostat_eta: Optional[float]
-    dry_multiplier: Optional[float]
-    dry_base: Optional[float]
-    dry_allowed_length: Optional[int]
-    dry_penalty_last_n: Optional[int]
-    dry_sequence_breakers: Optional[Sequence[str]]
-    samplers: Union[str, Sequence[str], None]
-    repeat_penalty: Optional[float]
-    repeat_last_n: Optional[int]
-    frequency_penalty: Optional[float]
-    presence_penalty: Optional[float]
-    seed: Optional[int]
-    stop: Union[str, Sequence[str], None]
-    stop_tokens: Sequence[int]
-    ignore_eos: bool
-    logprobs: Union[bool, int]
-    logit_bias: Mapping[int, float]
-    schema: Any
-    relaxed_schema: Optional[bool]
-    grammar: Optional[str]
-    timeout: Optional[float]
-    priority: int
-    tenant: int
-    cache_salt: int
-    lora: Optional[str]
-    lora_scale: Optional[float]
-
-
 class SamplerOptions(TypedDict, total=False):
     """What Sampler takes by keyword; each is as in Options."""
 
@@ -126,6 +63,45 @@ class SamplerOptions(TypedDict, total=False):
     presence_penalty: Optional[float]
     seed: Optional[int]
     logit_bias: Mapping[int, float]
+
+
+class Options(SamplerOptions, total=False):
+    """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
+
+    samplers: the ones to use, in this order, of "penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p",
+    "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY begins anew.
+
+    max_tokens: until a stop or the end of the context where left out; 0: none. seed: of 64 bits; drawn where left out;
+    the same seed gives the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
+    model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
+    too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
+
+    schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or what has its methods: the answer is
+    such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
+    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
+    GBNF.
+
+    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests
+    of one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
+
+    lora: the name of one of Model.load's loras; lora_scale: the factor on what it adds, its own where left out.
+    """
+
+    max_tokens: Optional[int]
+    dry_sequence_breakers: Optional[Sequence[str]]
+    stop: Union[str, Sequence[str], None]
+    stop_tokens: Sequence[int]
+    ignore_eos: bool
+    logprobs: Union[bool, int]
+    schema: Any
+    relaxed_schema: Optional[bool]
+    grammar: Optional[str]
+    timeout: Optional[float]
+    priority: int
+    tenant: int
+    cache_salt: int
+    lora: Optional[str]
+    lora_scale: Optional[float]
 
 
 class ChatOptions(Options, total=False):

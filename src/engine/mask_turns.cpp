@@ -7,14 +7,11 @@ namespace {
 
 constexpr uint64_t kTurnWork = MaskTurns::kWorkOfStep / 8;
 
-void fail_too_costly(Sequence& sequence) {
-  sequence.failure = unsupported(
-      "the grammar or schema is too ambiguous for this model's vocabulary: which tokens may come next costs too much "
-      "to "
-      "compute",
+Error too_costly() {
+  return unsupported(
+      "the grammar or schema is too ambiguous for this model's vocabulary: working out which tokens may come next "
+      "costs too much",
       "grammar");
-  sequence.ending.error = &*sequence.failure;
-  sequence.finish(FinishReason::kError);
 }
 
 }  // namespace
@@ -53,7 +50,7 @@ void MaskTurns::go_on(Sequence& sequence, uint64_t max_work) {
   n_left_ -= std::min(n_left_, n_done);
   sequence.mask_work += n_done;
   sequence.has_mask = readiness == Readiness::kReady;
-  if (readiness == Readiness::kTooCostly) fail_too_costly(sequence);
+  if (readiness == Readiness::kTooCostly) sequence.fail(too_costly());
 }
 
 }  // namespace realizar::engine

@@ -58,7 +58,7 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
     sequence.cache.commit(sequence.tokens, 1, phases_agree_);
     take_row(sequence, sequence.n_computed() - 1, first_row + n_right);
     const bool is_right = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
-    if (!is_right || (sequence.lacks_mask() && !masks_.is_ready(sequence))) break;
+    if (!is_right || !masks_.is_ready(sequence)) break;
     ++n_right;
   }
   raise_to(counters_.n_tokens_max, sequence.n_computed());
@@ -209,14 +209,12 @@ bool Results::is_stop(const Request& request, TokenId id) const {
 // What the model gives after position `pos` is no prediction: that is this request's end, and no other's.
 void Results::fail_nonfinite(Sequence& sequence, uint32_t pos) {
   add_to(counters_.n_nonfinite_logits, 1);
-  sequence.failure = Error{
+  sequence.fail(Error{
       ErrorCode::kInternal,
       fmt::format("the model gave no finite logit, NaN or an infinity after position {}: its weights are damaged, "
                   "or its numbers overflow",
                   pos),
-      "logits"};
-  sequence.ending.error = &*sequence.failure;
-  sequence.finish(FinishReason::kError);
+      "logits"});
 }
 
 std::span<const float> Results::logits_of(size_t row) const {

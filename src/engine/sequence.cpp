@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/try.h"
 #include "sampling/sampler.h"
@@ -110,6 +111,12 @@ void Sequence::finish(FinishReason reason) {
   ended = reason;
   if (reason != FinishReason::kError) cache.offer_tail(tokens);
   give_back();
+}
+
+void Sequence::fail(Error error) {
+  failure = std::move(error);
+  ending.error = &*failure;
+  finish(FinishReason::kError);
 }
 
 }  // namespace realizar::engine

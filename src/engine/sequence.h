@@ -101,6 +101,8 @@ struct Sequence {
   void give_back();
   // The same for good. Its blocks are back at once; its sink hears of it when the step's results are all taken.
   void finish(FinishReason reason);
+  // The same by an error that is its own alone.
+  void fail(Error error);
 };
 
 using SequencePtr = std::unique_ptr<Sequence>;

@@ -206,7 +206,7 @@ const MaskTable::Shared* MaskTable::shared_of(MaskWork& mask, SetId top, uint32_
     return &found->second;
   }
   if (!mask.draft) {
-    mask.draft.emplace(SharedDraft{top, max_bytes, {}, std::vector<uint64_t>(trie_->mask_words(), 0)});
+    mask.draft.emplace(SharedDraft{{}, std::vector<uint64_t>(trie_->mask_words(), 0)});
     begin(mask.walk, top);
   }
   SharedDraft& draft = *mask.draft;

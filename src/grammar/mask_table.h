@@ -4,7 +4,7 @@
 // that leave those frames are tried on each stack. (The split is described by Dong et al. 2024, "XGrammar",
 // section 3.1.)
 //
-// Not for more than one thread at a time; see mask_cache.h.
+// Not for more than one thread at a time; see MaskCache in matcher.h.
 #pragma once
 
 #include <cstdint>
@@ -85,8 +85,6 @@ class MaskTable {
 
   // A shared part under way.
   struct SharedDraft {
-    SetId top;
-    uint32_t max_bytes;
     Shared shared;
     std::vector<uint64_t> words;
   };
