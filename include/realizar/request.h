@@ -71,9 +71,10 @@ class TokenConstraint {
   // bit ends the request. False: any token may come, and `allowed` was left as it was.
   virtual bool allow(std::span<uint64_t> allowed) = 0;
   // Does a part of what the next allow() has to compute, so that it takes no time of note, and says how far that is.
-  // n_work: what may be done, in units of about five nanoseconds; what was is taken away. kTooCostly ends the request.
+  // n_work: what may be done, in units of about five nanoseconds; what was done is taken away, which may be somewhat
+  // more. kTooCostly ends the request.
   enum class Readiness : uint8_t { kReady, kUnderWay, kTooCostly };
-  virtual Readiness prepare(uint64_t& /*n_work*/) { return Readiness::kReady; }
+  virtual Readiness prepare(int64_t& /*n_work*/) { return Readiness::kReady; }
   // The token that was chosen.
   virtual void accept(TokenId id) = 0;
   // One that stands where this one stands, for a request of its own.

@@ -31,7 +31,7 @@ class GrammarConstraint final : public TokenConstraint {
     return true;
   }
 
-  Readiness prepare(uint64_t& n_work) override {
+  Readiness prepare(int64_t& n_work) override {
     if (!is_bound_) return Readiness::kReady;
     switch (matcher_.prepare(n_work)) {
       case grammar::MaskProgress::kDone:
@@ -47,7 +47,7 @@ class GrammarConstraint final : public TokenConstraint {
   void accept(TokenId id) override {
     if (is_bound_ && opener_ != id) {
       opener_.reset();
-      static_cast<void>(matcher_.accept(id));
+      matcher_.accept_later(id);
       return;
     }
     is_bound_ = false;

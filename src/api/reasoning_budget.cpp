@@ -42,7 +42,7 @@ class BudgetConstraint final : public TokenConstraint {
     return true;
   }
 
-  Readiness prepare(uint64_t& n_work) override {
+  Readiness prepare(int64_t& n_work) override {
     return inner_ != nullptr ? inner_->prepare(n_work) : Readiness::kReady;
   }
 

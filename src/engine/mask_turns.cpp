@@ -5,7 +5,7 @@
 namespace realizar::engine {
 namespace {
 
-constexpr uint64_t kTurnWork = MaskTurns::kWorkOfStep / 8;
+constexpr int64_t kTurnWork = MaskTurns::kWorkOfStep / 8;
 
 Error too_costly() {
   return unsupported(
@@ -40,15 +40,15 @@ void MaskTurns::forget(Sequence& sequence) {
   sequence.mask_work = 0;
 }
 
-void MaskTurns::go_on(Sequence& sequence, uint64_t max_work) {
+void MaskTurns::go_on(Sequence& sequence, int64_t max_work) {
   using Readiness = TokenConstraint::Readiness;
-  const uint64_t n_given = std::min(n_left_, max_work);
-  uint64_t n_work = n_given;
+  const int64_t n_given = std::min(n_left_, max_work);
+  int64_t n_work = n_given;
   const Readiness readiness = sequence.request->constraint->prepare(n_work);
   // A constraint that is not ready has done something, whatever it says.
-  const uint64_t n_done = std::max<uint64_t>(n_given - std::min(n_work, n_given), 1);
-  n_left_ -= std::min(n_left_, n_done);
-  sequence.mask_work += n_done;
+  const int64_t n_done = std::max<int64_t>(n_given - n_work, 1);
+  n_left_ -= n_done;
+  sequence.mask_work += static_cast<uint64_t>(n_done);
   sequence.has_mask = readiness == Readiness::kReady;
   if (readiness == Readiness::kTooCostly) sequence.fail(too_costly());
 }

@@ -12,8 +12,8 @@ namespace realizar::engine {
 
 class MaskTurns {
  public:
-  // Of all masks in a step, in the units of TokenConstraint::prepare: about a millisecond.
-  static constexpr uint64_t kWorkOfStep = 200'000;
+  // Of all masks in a step, in the units of TokenConstraint::prepare: about half a millisecond.
+  static constexpr int64_t kWorkOfStep = 100'000;
 
   // Begins a step: goes on with the masks that are missing, those with the least work so far first, so that a small one
   // never waits for a large one. A sequence whose mask costs too much ends with an error. Gives whether one did.
@@ -24,9 +24,9 @@ class MaskTurns {
   static void forget(Sequence& sequence);
 
  private:
-  void go_on(Sequence& sequence, uint64_t max_work);
+  void go_on(Sequence& sequence, int64_t max_work);
 
-  uint64_t n_left_ = 0;
+  int64_t n_left_ = 0;
 };
 
 }  // namespace realizar::engine

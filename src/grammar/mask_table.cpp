@@ -67,13 +67,23 @@ SetId MaskTable::step(SetId set, std::string_view bytes) {
   return set;
 }
 
+SetId MaskTable::step_on(SetId set, std::string_view& bytes, int64_t& n_work) {
+  while (!bytes.empty() && set != kDead && n_work > 0) {
+    const uint64_t n_before = work();
+    set = sets_.step(set, static_cast<uint8_t>(bytes.front()));
+    n_work -= static_cast<int64_t>(work() - n_before);
+    bytes.remove_prefix(1);
+  }
+  return set;
+}
+
 const TokenSet& MaskTable::tokens_after(SetId set) {
-  uint64_t n_work = kNoLimit;
+  int64_t n_work = std::numeric_limits<int64_t>::max();
   static_cast<void>(prepare(set, n_work));
   return masks_.at(canonical(set));
 }
 
-MaskProgress MaskTable::prepare(SetId set, uint64_t& n_work) {
+MaskProgress MaskTable::prepare(SetId set, int64_t& n_work) {
   set = canonical(set);
   if (masks_.contains(set)) return too_costly_.contains(set) ? MaskProgress::kTooCostly : MaskProgress::kDone;
   const auto [found, is_new] = under_way_.try_emplace(set);
@@ -82,12 +92,13 @@ MaskProgress MaskTable::prepare(SetId set, uint64_t& n_work) {
     mask.words.assign(trie_->mask_words(), 0);
     begin(mask.walk, set);
   }
+  const auto n_allowed = static_cast<uint64_t>(std::max<int64_t>(n_work, 0));
   const uint64_t n_before = work();
-  const bool is_done = go_on(mask, set, n_before + std::min(n_work, kMaxMaskWork - mask.n_done));
+  const bool is_done = go_on(mask, set, n_before + std::min(n_allowed, kMaxMaskWork - mask.n_done));
   const uint64_t n_used = work() - n_before;
-  n_work -= std::min(n_work, n_used);
-  mask.n_done += std::min(n_used, kMaxMaskWork - mask.n_done);
-  if (!is_done && mask.n_done < kMaxMaskWork) return MaskProgress::kUnderWay;
+  n_work -= static_cast<int64_t>(n_used);
+  mask.n_done += n_used;
+  if (!is_done && !mask.walk.is_too_costly && mask.n_done < kMaxMaskWork) return MaskProgress::kUnderWay;
   if (!is_done) too_costly_.insert(set);
   keep(set, mask);
   under_way_.erase(set);
@@ -113,7 +124,7 @@ MaskTable::WalkEnd MaskTable::go_on(Walk& walk, uint64_t max_nodes, uint32_t max
   const auto nodes = trie_->nodes();
   uint32_t& i = walk.next;
   while (i < nodes.size()) {
-    if (work() > last_work) return WalkEnd::kPaused;
+    if (work() > last_work) return WalkEnd::kStopped;
     const TokenTrie::Node node = nodes[i];
     ++n_nodes_;
     if (node.depth > max_bytes) {
@@ -121,6 +132,10 @@ MaskTable::WalkEnd MaskTable::go_on(Walk& walk, uint64_t max_nodes, uint32_t max
       continue;
     }
     const SetId set = sets_.step(walk.path[node.depth - 1u], node.byte);
+    if (set == kTooAmbiguous) {
+      walk.is_too_costly = true;
+      return WalkEnd::kStopped;
+    }
     if (++walk.n_visited > max_nodes) return WalkEnd::kTooLong;
     if (set == kDead) {
       i = node.end;
@@ -140,12 +155,12 @@ void MaskTable::allow(std::vector<uint64_t>& words, uint32_t node) const {
   }
 }
 
-// False where the work is used up before the mask is done.
+// False where the work is used up before the mask is done, or a set that it met is too costly.
 bool MaskTable::go_on(MaskWork& mask, SetId set, uint64_t last_work) {
   using Phase = MaskWork::Phase;
   if (mask.phase == Phase::kNarrow) {
     const WalkEnd end = walk_all(mask, narrow_nodes_, last_work);
-    if (end == WalkEnd::kPaused) return false;
+    if (end == WalkEnd::kStopped) return false;
     end == WalkEnd::kWhole ? void(mask.phase = Phase::kDone) : begin_shared(mask, set);
   }
   if (mask.phase == Phase::kShared && !go_on_shared(mask, set, last_work)) return false;
@@ -181,24 +196,27 @@ void MaskTable::begin_shared(MaskWork& mask, SetId set) {
 // Where a token might reach the depth's limit, which they do not know, the mask is walked as a whole.
 bool MaskTable::go_on_shared(MaskWork& mask, SetId set, uint64_t last_work) {
   while (mask.used.size() < mask.tops.size()) {
+    if (work() > last_work) return false;
     const SetId top = mask.tops[mask.used.size()], short_top = sets_.canonical(top, kShortBytes);
     const bool is_short = short_top != top;
     const Shared* shared = shared_of(mask, short_top, is_short ? kShortBytes : kAnyBytes, last_work);
     if (shared == nullptr) return false;
     mask.only_short = mask.only_short || is_short;
     if (sets_.depth(set) + shared->max_depth > sets_.max_depth()) {
+      std::ranges::fill(mask.words, 0);
       begin(mask.walk, set);
       mask.phase = MaskWork::Phase::kDeep;
       return true;
     }
     mask.used.push_back(shared);
+    shared->allowed.add_to(mask.words);
+    n_nodes_ += mask.words.size() / 8;
   }
-  for (const Shared* shared : mask.used) shared->allowed.add_to(mask.words);
   mask.phase = MaskWork::Phase::kDepends;
   return true;
 }
 
-// Null where the work is used up before it is done.
+// Null where it could not be done yet.
 const MaskTable::Shared* MaskTable::shared_of(MaskWork& mask, SetId top, uint32_t max_bytes, uint64_t last_work) {
   const uint64_t key = uint64_t{max_bytes} << 32 | top;
   if (const auto found = shared_.find(key); found != shared_.end()) {
@@ -226,7 +244,7 @@ const MaskTable::Shared* MaskTable::shared_of(MaskWork& mask, SetId top, uint32_
   return &shared;
 }
 
-// Allows the nodes that `set` leads to; false where the work is used up before. Nodes come in the trie's order, so that
+// Allows the nodes that `set` leads to; false where it could not be done yet. Nodes come in the trie's order, so that
 // each goes on where it leaves the path of the one before.
 bool MaskTable::try_nodes(MaskWork& mask, SetId set, std::span<const uint32_t> nodes, uint64_t last_work) {
   std::vector<SetId>& path = mask.walk.path;
@@ -246,6 +264,8 @@ bool MaskTable::try_nodes(MaskWork& mask, SetId set, std::span<const uint32_t> n
       path[at + 1] = sets_.step(path[at], static_cast<uint8_t>(bytes[at]));
       ++n_nodes_;
     }
+    mask.walk.is_too_costly = path[bytes.size()] == kTooAmbiguous;
+    if (mask.walk.is_too_costly) return false;
     if (path[bytes.size()] != kDead) allow(mask.words, node);
     mask.previous = bytes;
   }

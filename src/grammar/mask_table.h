@@ -45,8 +45,8 @@ class MaskTable {
   static constexpr uint32_t kMaxDepth = 1000;
   // A mask may take this much work, which is counted in nodes of the trie that are looked at; a frame of a stack counts
   // as kFrameWork of them. One unit takes about five nanoseconds.
-  static constexpr uint64_t kMaxMaskWork = 200'000'000;
-  static constexpr uint64_t kFrameWork = 32;
+  static constexpr uint64_t kMaxMaskWork = 50'000'000;
+  static constexpr uint64_t kFrameWork = 8;
 
   // A walk of this many nodes costs about as much as looking at the shared parts.
   static constexpr uint64_t kNarrowNodes = 4096;
@@ -58,8 +58,11 @@ class MaskTable {
   StackSets& sets() { return sets_; }
   const StackSets& sets() const { return sets_; }
   SetId step(SetId set, std::string_view bytes);
-  // Goes on with the mask of `set`, up to n_work, of which what is used is taken away.
-  MaskProgress prepare(SetId set, uint64_t& n_work);
+  // Steps over the first of the bytes and takes them off, until n_work is used up; takes away what it used.
+  SetId step_on(SetId set, std::string_view& bytes, int64_t& n_work);
+  // Goes on with the mask of `set` until n_work is used up, and takes away what it used: up to one step of the sets
+  // more.
+  MaskProgress prepare(SetId set, int64_t& n_work);
   // It has begun, and is not done.
   bool is_under_way(SetId set) { return under_way_.contains(canonical(set)); }
   // The tokens allowed after `set`. Of a mask that costs too much only those that were found until then. Valid until
@@ -79,9 +82,10 @@ class MaskTable {
   struct Walk {
     uint32_t next = 0;  // node
     uint64_t n_visited = 0;
-    std::vector<SetId> path;  // sets after each byte of the current path
+    std::vector<SetId> path;     // sets after each byte of the current path
+    bool is_too_costly = false;  // it met a set that is
   };
-  enum class WalkEnd : uint8_t { kWhole, kTooLong, kPaused };
+  enum class WalkEnd : uint8_t { kWhole, kTooLong, kStopped };
 
   // A shared part under way.
   struct SharedDraft {

@@ -1,5 +1,7 @@
 #include "grammar/matcher.h"
 
+#include <limits>
+
 #include "base/check.h"
 
 namespace realizar::grammar {
@@ -27,26 +29,29 @@ Matcher::Matcher(std::shared_ptr<MaskCache> cache) : cache_(std::move(cache)) {
 
 void Matcher::fill_mask(std::span<uint64_t> mask) {
   REQUIRE(mask.size() == cache_->trie_->mask_words());
-  uint64_t n_work = 0;
-  static_cast<void>(prepare(n_work));
   const std::lock_guard lock(cache_->mutex_);
+  catch_up();
+  if (!table_->is_under_way(state_)) cache_->refresh(table_, state_);
   table_->tokens_after(state_).write_to(mask);
 }
 
 // A mask that has begun ends in the table in which it did: however large that is by now, nothing is done twice.
-MaskProgress Matcher::prepare(uint64_t& n_work) {
+MaskProgress Matcher::prepare(int64_t& n_work) {
   const std::lock_guard lock(cache_->mutex_);
+  if (!catch_up(n_work)) return MaskProgress::kUnderWay;
   if (!table_->is_under_way(state_)) cache_->refresh(table_, state_);
   return table_->prepare(state_, n_work);
 }
 
-bool Matcher::is_complete() const {
+bool Matcher::is_complete() {
   const std::lock_guard lock(cache_->mutex_);
+  catch_up();
   return table_->sets().is_complete(state_);
 }
 
-bool Matcher::can_continue() const {
+bool Matcher::can_continue() {
   const std::lock_guard lock(cache_->mutex_);
+  catch_up();
   return table_->sets().can_continue(state_);
 }
 
@@ -57,11 +62,35 @@ bool Matcher::accept(TokenId token) {
 
 bool Matcher::accept_bytes(std::string_view bytes) {
   const std::lock_guard lock(cache_->mutex_);
+  catch_up();
   cache_->refresh(table_, state_);
   const SetId next = table_->step(state_, bytes);
-  if (next == kDead) return false;
+  if (next == kDead || next == kTooAmbiguous) return false;
   state_ = next;
   return true;
+}
+
+void Matcher::accept_later(TokenId token) {
+  const std::lock_guard lock(cache_->mutex_);
+  catch_up();
+  cache_->refresh(table_, state_);
+  ahead_ = cache_->trie_->bytes(token);
+  ahead_state_ = state_;
+}
+
+// False where the work is used up before. A token that the grammar does not allow changes nothing.
+bool Matcher::catch_up(int64_t& n_work) {
+  if (ahead_.empty()) return true;
+  ahead_state_ = table_->step_on(ahead_state_, ahead_, n_work);
+  if (ahead_state_ != kDead && !ahead_.empty()) return false;
+  ahead_ = {};
+  if (ahead_state_ != kDead) state_ = ahead_state_;
+  return true;
+}
+
+void Matcher::catch_up() {
+  int64_t n_work = std::numeric_limits<int64_t>::max();
+  static_cast<void>(catch_up(n_work));
 }
 
 }  // namespace realizar::grammar

@@ -42,23 +42,30 @@ class Matcher {
   // Bit i of the mask ([ceil(n_vocab / 64)]): token i may come next. Never control tokens: whether the text may end is
   // is_complete(). No bit where the text cannot go on.
   void fill_mask(std::span<uint64_t> mask);
-  // Does a part of what fill_mask() has to compute, up to n_work (as MaskTable counts it), of which what is used is
-  // taken away. kTooCostly: the mask would not be whole.
-  MaskProgress prepare(uint64_t& n_work);
+  // Does a part of what fill_mask() has to compute, until n_work (as MaskTable counts it) is used up, and takes away
+  // what it used. kTooCostly: the mask would not be whole.
+  MaskProgress prepare(int64_t& n_work);
   // The text so far is a whole sentence of the grammar.
-  bool is_complete() const;
+  bool is_complete();
   // Some byte may follow.
-  bool can_continue() const;
+  bool can_continue();
 
   // False, and nothing changes, where the grammar does not allow it. That includes stacks deeper than
-  // MaskTable::kMaxDepth, e.g. in JSON nested that deep, and an ambiguity of more than StackSets::kMaxWidth frames.
+  // MaskTable::kMaxDepth, e.g. in JSON nested that deep.
   bool accept(TokenId token);
   bool accept_bytes(std::string_view bytes);
+  // Does as accept() does, but not now: it is a part of what prepare() does, or whatever is called first.
+  void accept_later(TokenId token);
 
  private:
+  bool catch_up(int64_t& n_work);
+  void catch_up();
+
   std::shared_ptr<MaskCache> cache_;
   std::shared_ptr<MaskTable> table_;
   SetId state_;
+  std::string_view ahead_;  // the rest of a token that was accepted and not yet read
+  SetId ahead_state_ = kDead;
 };
 
 }  // namespace realizar::grammar

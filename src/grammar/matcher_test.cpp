@@ -1,5 +1,6 @@
 #include "grammar/matcher.h"
 
+#include <limits>
 #include <random>
 
 #include "grammar/test_support.h"
@@ -30,14 +31,28 @@ std::vector<std::string> small_vocabulary() {
   return tokens;
 }
 
-// Walks at random along allowed tokens; at every step each token's bit must be what trying it on a copy says.
+// The whole mask, in pieces of n_work.
+MaskProgress prepare_all(Matcher& matcher, int64_t n_work) {
+  for (;;) {
+    int64_t n_left = n_work;
+    const MaskProgress progress = matcher.prepare(n_left);
+    if (progress != MaskProgress::kUnderWay) return progress;
+  }
+}
+
+// Walks at random along allowed tokens; at every step each token's bit must be what trying it on a copy says. A walk
+// ends where a mask costs too much, which n_too_costly counts.
 void walk_and_compare(const std::shared_ptr<MaskCache>& cache, const std::vector<std::string>& tokens, int n_walks,
-                      int n_steps, std::mt19937& random) {
+                      int n_steps, std::mt19937& random, int& n_too_costly) {
   Mask mask((tokens.size() + 63) / 64);
   for (int walk = 0; walk < n_walks; ++walk) {
     Matcher matcher(cache);
     std::string text;
     for (int step = 0; step < n_steps; ++step) {
+      if (prepare_all(matcher, 1000) == MaskProgress::kTooCostly) {
+        ++n_too_costly;
+        break;
+      }
       matcher.fill_mask(mask);
       std::vector<size_t> allowed;
       for (size_t i = 0; i < tokens.size(); ++i) {
@@ -50,7 +65,7 @@ void walk_and_compare(const std::shared_ptr<MaskCache>& cache, const std::vector
       ASSERT_TRUE(matcher.is_complete() || !allowed.empty()) << text;
       if (allowed.empty()) break;
       const size_t next = allowed[random() % allowed.size()];
-      ASSERT_TRUE(matcher.accept(TokenId{static_cast<int32_t>(next)}));
+      matcher.accept_later(TokenId{static_cast<int32_t>(next)});
       text += tokens[next];
     }
   }
@@ -58,12 +73,12 @@ void walk_and_compare(const std::shared_ptr<MaskCache>& cache, const std::vector
 
 // Once with every state walked as it is, once with the shared parts for all.
 void expect_masks_equal_trying(const std::shared_ptr<const Grammar>& grammar, int n_walks, int n_steps,
-                               std::mt19937& random) {
+                               std::mt19937& random, int& n_too_costly) {
   const std::vector<std::string> tokens = small_vocabulary();
   for (const uint64_t narrow_nodes : {MaskTable::kNarrowNodes, uint64_t{0}}) {
     SCOPED_TRACE(narrow_nodes);
     const auto cache = std::make_shared<MaskCache>(grammar, trie_of(tokens), size_t{64} << 20, narrow_nodes);
-    walk_and_compare(cache, tokens, n_walks, n_steps, random);
+    walk_and_compare(cache, tokens, n_walks, n_steps, random, n_too_costly);
   }
 }
 
@@ -80,12 +95,14 @@ TEST(Matcher, MasksEqualTryingEveryToken) {
       "root ::= (\"a\"? \"b\"?){0,100} \"c\"?",
   };
   std::mt19937 random(1);
+  int n_too_costly = 0;
   for (const char* source : sources) {
     const auto grammar = Grammar::from_gbnf(source);
     ASSERT_TRUE(grammar.ok()) << grammar.error().message;
     SCOPED_TRACE(source);
-    expect_masks_equal_trying(*grammar, 30, 80, random);
+    expect_masks_equal_trying(*grammar, 30, 80, random, n_too_costly);
   }
+  EXPECT_EQ(n_too_costly, 0);
 }
 
 TEST(Matcher, MasksOfSchemasEqualTryingEveryToken) {
@@ -98,12 +115,14 @@ TEST(Matcher, MasksOfSchemasEqualTryingEveryToken) {
       R"({"type": "array", "items": {"type": "integer", "minimum": -50, "maximum": 1200}})",
   };
   std::mt19937 random(2);
+  int n_too_costly = 0;
   for (const char* schema : schemas) {
     const auto grammar = Grammar::from_json_schema(schema);
     ASSERT_TRUE(grammar.ok()) << grammar.error().message;
     SCOPED_TRACE(schema);
-    expect_masks_equal_trying(*grammar, 20, 80, random);
+    expect_masks_equal_trying(*grammar, 20, 80, random, n_too_costly);
   }
+  EXPECT_EQ(n_too_costly, 0);
 }
 
 // An expression over a, b, c, x, ( and ), and rules with higher numbers or after a character.
@@ -134,7 +153,7 @@ std::string random_expression(std::mt19937& random, int rule, int n_rules, int d
 
 TEST(Matcher, MasksOfRandomGrammarsEqualTryingEveryToken) {
   std::mt19937 random(3);
-  int n_compiled = 0;
+  int n_compiled = 0, n_too_costly = 0;
   for (int round = 0; round < 400; ++round) {
     constexpr int kRules = 4;
     std::string source = "root ::= r0 r1\n";
@@ -144,10 +163,102 @@ TEST(Matcher, MasksOfRandomGrammarsEqualTryingEveryToken) {
     if (!grammar.ok()) continue;
     ++n_compiled;
     SCOPED_TRACE(source);
-    expect_masks_equal_trying(*grammar, 2, 12, random);
+    expect_masks_equal_trying(*grammar, 2, 12, random, n_too_costly);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(n_compiled, 200);
+  EXPECT_LT(n_too_costly, n_compiled / 50);
+}
+
+// 150,000 tokens of letters, blanks and brackets, up to 12 bytes long.
+std::vector<std::string> large_vocabulary() {
+  constexpr std::string_view kChars = "abcdefghijklmnopqrstuvwxyz ()]0123456789";
+  std::mt19937 random(4);
+  std::vector<std::string> tokens(150'000);
+  for (std::string& token : tokens) {
+    token.resize(1 + random() % 12);
+    for (char& c : token) c = kChars[random() % kChars.size()];
+  }
+  return tokens;
+}
+
+// Rules that call each other in several ways, so that many stacks stand for one text.
+std::vector<std::string> ambiguous_grammars(int n_rules) {
+  std::string nested = "root ::= r0", prefixes = "root ::= r0", deep = "root ::= r0";
+  for (int i = 1; i < n_rules; ++i) nested += " | r" + std::to_string(i), prefixes += " | r" + std::to_string(i);
+  for (int i = 0; i < n_rules; ++i) {
+    const auto rule = [&](int other) { return "r" + std::to_string(other % n_rules); };
+    const std::string name = "\n" + rule(i) + " ::= ";
+    if (i + 1 == n_rules) {
+      nested += name + "\"z\"";
+    } else {
+      nested += name + "[a-z ]* " + rule(i + 1) + "x? [a-z ]*";
+    }
+    nested += "\n" + rule(i) + "x ::= [a-z ]+ " + rule(i) + "? | \"(\" " + rule(13 * i + 5) + " \")\"";
+    prefixes += name + "[a-z]+ " + rule(7 * i + 3) + " \"1\" | [a-z]+ " + rule(11 * i + 1) + " [0-9] | \"a\"";
+    deep += name + "\"(\" " + rule(i + 1) + " \")\" | \"(\" " + rule(5 * i + 2) + " \"]\" | [a-z ]+";
+  }
+  return {nested, prefixes, deep};
+}
+
+// Whatever the grammar, a call that may do little does little: the work that one step of the sets may take, more.
+TEST(Matcher, NoCallDoesMuchMoreThanItMay) {
+  constexpr int64_t kMay = 20'000;
+  constexpr auto kMore = static_cast<int64_t>(2 * StackSets::kMaxCallWork * MaskTable::kFrameWork);
+  const auto trie = trie_of(large_vocabulary());
+  Mask mask(trie->mask_words());
+  std::mt19937 random(5);
+  for (const std::string& source : ambiguous_grammars(300)) {
+    const auto grammar = Grammar::from_gbnf(source);
+    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    Matcher matcher(std::make_shared<MaskCache>(*grammar, trie));
+    for (int n_tokens = 0; n_tokens < 4; ++n_tokens) {
+      MaskProgress progress = MaskProgress::kUnderWay;
+      while (progress == MaskProgress::kUnderWay) {
+        int64_t n_left = kMay;
+        progress = matcher.prepare(n_left);
+        ASSERT_GE(n_left, -kMore) << source.substr(0, 100);
+      }
+      if (progress == MaskProgress::kTooCostly) break;
+      matcher.fill_mask(mask);
+      std::vector<int32_t> allowed;
+      for (size_t i = 0; i < trie->n_vocab(); ++i) {
+        if (has_bit(mask, i)) allowed.push_back(static_cast<int32_t>(i));
+      }
+      if (allowed.empty()) break;
+      matcher.accept_later(TokenId{allowed[random() % allowed.size()]});
+    }
+  }
+}
+
+// Not a token is forbidden in silence.
+TEST(Matcher, AStepThatIsTooAmbiguousMakesTheMaskTooCostly) {
+  const auto grammar = Grammar::from_gbnf(ambiguous_grammars(600)[0]);
+  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+  Matcher matcher(std::make_shared<MaskCache>(*grammar, trie_of(small_vocabulary())));
+  EXPECT_EQ(prepare_all(matcher, 1000), MaskProgress::kTooCostly);
+}
+
+TEST(Matcher, ATokenThatIsAcceptedLaterAndNotAllowedChangesNothing) {
+  const auto grammar = Grammar::from_gbnf("root ::= \"abc\"");
+  ASSERT_TRUE(grammar.ok());
+  Matcher matcher = matcher_of(*grammar);
+  matcher.accept_later(TokenId{'a'});
+  matcher.accept_later(TokenId{'x'});
+  EXPECT_FALSE(matcher.is_complete());
+  matcher.accept_later(TokenId{'b'});
+  matcher.accept_later(TokenId{'c'});
+  EXPECT_TRUE(matcher.is_complete());
+}
+
+TEST(SetMemo, FindsWhatWasInsertedWhileItGrows) {
+  SetMemo memo;
+  const auto key_of = [](uint32_t i) { return (uint64_t{i} + 1) * 0x9E3779B97F4A7C15u; };
+  constexpr uint32_t kEntries = 100'000;
+  EXPECT_EQ(memo.find(key_of(0)), 0u);
+  for (uint32_t i = 0; i < kEntries; ++i) memo.insert(key_of(i), i + 1);
+  for (uint32_t i = 0; i < kEntries; ++i) ASSERT_EQ(memo.find(key_of(i)), i + 1);
+  EXPECT_EQ(memo.find(key_of(kEntries)), 0u);
 }
 
 TEST(Matcher, RefusesWithoutMoving) {

@@ -1,20 +1,33 @@
 #include "grammar/stack_sets.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <utility>
 
 namespace realizar::grammar {
 namespace {
 
 constexpr SetId kNotComputed = 0xFFFFFFFF;
 
-bool is_special(StateId state) {
-  return state >= kUnknownState;
-}
-
 uint64_t mixed(uint64_t x) {  // the finalizer of splitmix64
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
+}
+
+// Of two numbers that are not both 0; never 0, and different for different ones.
+uint64_t key_of(uint32_t a, uint32_t b) {
+  return mixed(uint64_t{a} << 32 | b);
+}
+
+bool is_special(StateId state) {
+  return state >= kUnknownState;
+}
+
+bool comes_before(const Frame& a, const Frame& b) {
+  return a.state != b.state ? a.state < b.state : a.count != b.count ? a.count < b.count : a.below < b.below;
 }
 
 uint64_t hash_of(std::span<const Frame> frames) {
@@ -29,7 +42,12 @@ uint64_t hash_of(std::span<const Frame> frames) {
 }  // namespace
 
 StackSets::StackSets(const Automaton& automaton, uint32_t max_depth)
-    : automaton_(automaton), max_depth_(max_depth), infos_(1), table_(1024, kDead) {
+    : automaton_(automaton),
+      max_depth_(max_depth),
+      infos_(kTooAmbiguous + 1),
+      returns_(automaton.callees.size()),
+      is_called_(automaton.callees.size()) {
+  begin_call();
   Frames popped{{kPoppedState, 0, kDead}};
   unknown_below_ = intern(popped);
   Frames end{{kEndState, 0, kDead}};
@@ -40,25 +58,25 @@ StackSets::StackSets(const Automaton& automaton, uint32_t max_depth)
 }
 
 SetId StackSets::step(SetId set, uint8_t byte) {
-  if (set == kDead) return kDead;
-  const uint32_t n_classes = automaton_.n_byte_classes;
-  if (infos_[set].row == kNotComputed) {
-    infos_[set].row = static_cast<uint32_t>(steps_.size() / n_classes);
-    steps_.resize(steps_.size() + n_classes, kNotComputed);
+  if (set == kDead || set == kTooAmbiguous) return set;
+  Info& info = infos_[set];
+  if (info.steps == nullptr) {
+    const std::span<SetId> steps = allocate<SetId>(automaton_.n_byte_classes);
+    std::ranges::fill(steps, kNotComputed);
+    info.steps = steps.data();
   }
-  const size_t at = size_t{infos_[set].row} * n_classes + automaton_.byte_class[byte];
-  if (steps_[at] == kNotComputed) {
-    const SetId next = compute_step(set, byte);
-    steps_[at] = next;
+  SetId& next = info.steps[automaton_.byte_class[byte]];
+  if (next == kNotComputed) {
+    begin_call();
+    next = compute_step(set, byte);
   }
-  return steps_[at];
+  return next;
 }
 
 SetId StackSets::compute_step(SetId set, uint8_t byte) {
+  work_ += kStepWork;
   Frames kernel;
-  const auto [begin, size, depth, row, hash] = infos_[set];
-  for (uint32_t i = begin; i < begin + size; ++i) {
-    const Frame frame = frames_[i];
+  for (const Frame& frame : frames_of(set)) {
     ++work_;
     if (frame.state == kPoppedState || frame.state == kUnknownState) kernel.push_back({kUnknownState, 0, kDead});
     if (is_special(frame.state)) continue;
@@ -71,7 +89,8 @@ SetId StackSets::compute_step(SetId set, uint8_t byte) {
 }
 
 // The frame, unless nothing can follow its state, and all that follows where its callee ends here.
-void StackSets::add_returned(const Frame& frame, Frames& out) const {
+void StackSets::add_returned(const Frame& frame, Frames& out) {
+  if (is_too_much()) return;
   const State& state = automaton_.states[frame.state];
   if (state.bytes_begin < state.bytes_end || state.calls_begin < state.calls_end) out.push_back(frame);
   if (!state.accepting) return;
@@ -82,6 +101,7 @@ void StackSets::add_returned(const Frame& frame, Frames& out) const {
   }
   if (count >= callee.min) {
     const auto below = frames_of(frame.below);
+    work_ += below.size();
     out.insert(out.end(), below.begin(), below.end());
   }
 }
@@ -89,7 +109,6 @@ void StackSets::add_returned(const Frame& frame, Frames& out) const {
 // Adds what the frames call, callers first, and keeps the frames that wait for a byte.
 SetId StackSets::close(Frames& kernel) {
   join_equal(kernel);
-  pending_.clear();
   Frames active;
   const auto enter = [&](const Frame& frame) {
     ++work_;
@@ -99,34 +118,47 @@ SetId StackSets::close(Frames& kernel) {
     if (state.calls_begin < state.calls_end) add_calls(frame);
   };
   for (const Frame& frame : kernel) enter(frame);
-  for (size_t n_done = 0; n_done < pending_.size(); ++n_done) {
-    // Callees that are called later in this loop have higher numbers and are sorted after it.
-    Frames returns = std::move(pending_[n_done].returns);
-    const CalleeId callee = pending_[n_done].callee;
+  while (!called_.empty()) {
+    // Callees that are called later in this loop have higher numbers, so that all callers of this one are known.
+    const CalleeId callee = pop_called();
+    Frames returns = std::exchange(returns_[callee], {});
+    if (returns.empty() || is_too_much()) continue;
     join_equal(returns);
-    if (returns.empty()) continue;
+    if (is_too_much()) continue;
     const SetId below = intern(returns);
     if (infos_[below].depth < max_depth_) enter({automaton_.callees[callee].start, 0, below});
-    if (active.size() > kMaxWidth) return kDead;
   }
   join_equal(active);
-  return intern(active);
+  return is_too_much() || active.size() > kMaxWidth ? kTooAmbiguous : intern(active);
 }
 
 void StackSets::add_calls(const Frame& frame) {
   for (const CallEdge& call : automaton_.calls_of(automaton_.states[frame.state])) {
-    auto place = std::ranges::lower_bound(pending_, call.callee, {}, &Pending::callee);
-    if (place == pending_.end() || place->callee != call.callee) place = pending_.insert(place, {call.callee, {}});
-    add_returned({call.target, frame.count, frame.below}, place->returns);
+    ++work_;
+    add_returned({call.target, frame.count, frame.below}, returns_[call.callee]);
+    if (is_called_[call.callee]) continue;
+    is_called_[call.callee] = true;
+    called_.push_back(call.callee);
+    std::ranges::push_heap(called_, std::greater());
   }
+}
+
+CalleeId StackSets::pop_called() {
+  std::ranges::pop_heap(called_, std::greater());
+  const CalleeId callee = called_.back();
+  called_.pop_back();
+  is_called_[callee] = false;
+  return callee;
 }
 
 // Sorted; frames of one state and count become one.
 void StackSets::join_equal(Frames& frames) {
+  std::ranges::sort(frames, comes_before);
+  join_sorted(frames);
+}
+
+void StackSets::join_sorted(Frames& frames) {
   work_ += frames.size();
-  std::ranges::sort(frames, [](const Frame& a, const Frame& b) {
-    return a.state != b.state ? a.state < b.state : a.count != b.count ? a.count < b.count : a.below < b.below;
-  });
   size_t n_kept = 0;
   for (size_t i = 0; i < frames.size(); ++i) {
     if (n_kept > 0 && frames[n_kept - 1].state == frames[i].state && frames[n_kept - 1].count == frames[i].count) {
@@ -138,55 +170,45 @@ void StackSets::join_equal(Frames& frames) {
   frames.resize(n_kept);
 }
 
-// Recurses as deep as the stacks do, so not deeper than max_depth_.
+// Recurses as deep as the stacks do, so not deeper than max_depth_. Where it is too much, what comes out means nothing.
 SetId StackSets::unite(SetId a, SetId b) {
-  if (a == b || b == kDead) return a;
+  if (a == b || b == kDead || is_too_much()) return a;
   if (a == kDead) return b;
   if (a > b) std::swap(a, b);
-  const uint64_t key = uint64_t{a} << 32 | b;
-  if (const auto found = unions_.find(key); found != unions_.end()) return found->second;
-  Frames both(frames_of(a).begin(), frames_of(a).end());
-  both.insert(both.end(), frames_of(b).begin(), frames_of(b).end());
-  join_equal(both);
-  return unions_[key] = intern(both);
+  if (const SetId found = unions_.find(key_of(a, b)); found != kDead) return found;
+  Frames both;
+  both.reserve(frames_of(a).size() + frames_of(b).size());
+  std::ranges::merge(frames_of(a), frames_of(b), std::back_inserter(both), comes_before);
+  join_sorted(both);
+  if (is_too_much()) return a;
+  const SetId set = intern(both);
+  unions_.insert(key_of(a, b), set);
+  return set;
 }
 
 // `frames` sorted and joined.
 SetId StackSets::intern(Frames& frames) {
   if (frames.empty()) return kDead;
-  const uint64_t hash = hash_of(frames);
-  size_t slot = 0;
-  if (const SetId found = lookup(frames, hash, slot); found != kDead) return found;
+  uint64_t hash = hash_of(frames);
+  for (SetId found = by_frames_.find(hash); found != kDead; found = by_frames_.find(++hash)) {
+    if (std::ranges::equal(frames_of(found), frames)) return found;
+  }
   const auto id = static_cast<SetId>(infos_.size());
-  Info info;
-  info.begin = static_cast<uint32_t>(frames_.size());
-  info.size = static_cast<uint32_t>(frames.size());
-  info.hash = hash;
+  const std::span<Frame> kept = allocate<Frame>(frames.size());
+  std::ranges::copy(frames, kept.begin());
+  Info info{kept};
   for (const Frame& frame : frames) info.depth = std::max(info.depth, infos_[frame.below].depth + 1);
-  frames_.insert(frames_.end(), frames.begin(), frames.end());
   infos_.push_back(info);
-  table_[slot] = id;
-  if (infos_.size() * 2 > table_.size()) grow_table();
+  by_frames_.insert(hash, id);
   return id;
 }
 
-SetId StackSets::lookup(const Frames& frames, uint64_t hash, size_t& slot) const {
-  const size_t mask = table_.size() - 1;
-  for (slot = hash & mask; table_[slot] != kDead; slot = (slot + 1) & mask) {
-    const SetId id = table_[slot];
-    if (infos_[id].hash == hash && std::ranges::equal(frames_of(id), frames)) return id;
-  }
-  return kDead;
-}
-
-void StackSets::grow_table() {
-  table_.assign(table_.size() * 2, kDead);
-  const size_t mask = table_.size() - 1;
-  for (SetId id = 1; id < infos_.size(); ++id) {
-    size_t slot = infos_[id].hash & mask;
-    while (table_[slot] != kDead) slot = (slot + 1) & mask;
-    table_[slot] = id;
-  }
+template <class T>
+std::span<T> StackSets::allocate(size_t n) {
+  memory_bytes_ += n * sizeof(T);
+  auto* first = static_cast<T*>(memory_.allocate(n * sizeof(T), alignof(T)));
+  std::uninitialized_default_construct_n(first, n);
+  return {first, n};
 }
 
 bool StackSets::has_state(SetId set, StateId state) const {
@@ -194,6 +216,7 @@ bool StackSets::has_state(SetId set, StateId state) const {
 }
 
 SetId StackSets::on_unknown(std::span<const Frame> frames) {
+  begin_call();
   Frames own;
   for (const Frame& frame : frames) {
     if (!is_special(frame.state)) own.push_back({frame.state, frame.count, unknown_below_});
@@ -214,25 +237,38 @@ uint32_t StackSets::canonical_count(const Frame& frame, uint32_t n_bytes) const 
 }
 
 SetId StackSets::canonical(SetId set, uint32_t n_bytes) {
-  if (!automaton_.has_counts || set == kDead) return set;
-  const uint64_t key = uint64_t{n_bytes} << 32 | set;
-  if (const auto found = canonical_.find(key); found != canonical_.end()) return found->second;
+  if (!automaton_.has_counts) return set;
+  begin_call();
+  const SetId found = canonical_of(set, n_bytes);
+  if (!is_too_much()) return found;
+  canonical_.insert(key_of(n_bytes, set), set);
+  return set;
+}
+
+SetId StackSets::canonical_of(SetId set, uint32_t n_bytes) {
+  if (set == kDead || set == kTooAmbiguous || is_too_much()) return set;
+  if (const SetId found = canonical_.find(key_of(n_bytes, set)); found != kDead) return found;
   Frames frames(frames_of(set).begin(), frames_of(set).end());
   for (Frame& frame : frames) {
     frame.count = canonical_count(frame, n_bytes);
-    frame.below = canonical(frame.below, n_bytes);
+    frame.below = canonical_of(frame.below, n_bytes);
   }
   join_equal(frames);
-  return canonical_[key] = intern(frames);
+  if (is_too_much()) return set;
+  const SetId smallest = intern(frames);
+  canonical_.insert(key_of(n_bytes, set), smallest);
+  return smallest;
 }
 
 SetId StackSets::import(const StackSets& other, SetId set) {
   std::unordered_map<SetId, SetId> known;
-  return import_from(other, set, known);
+  begin_call();
+  const SetId here = import_from(other, set, known);
+  return is_too_much() ? kTooAmbiguous : here;
 }
 
 SetId StackSets::import_from(const StackSets& other, SetId set, std::unordered_map<SetId, SetId>& known) {
-  if (set == kDead) return kDead;
+  if (set == kDead || set == kTooAmbiguous || is_too_much()) return set;
   if (const auto found = known.find(set); found != known.end()) return found->second;
   Frames frames(other.frames_of(set).begin(), other.frames_of(set).end());
   for (Frame& frame : frames) frame.below = import_from(other, frame.below, known);
@@ -241,8 +277,7 @@ SetId StackSets::import_from(const StackSets& other, SetId set, std::unordered_m
 }
 
 size_t StackSets::bytes() const {
-  return infos_.size() * sizeof(Info) + frames_.size() * sizeof(Frame) + table_.size() * sizeof(SetId) +
-         steps_.size() * sizeof(SetId) + 40 * (unions_.size() + canonical_.size());
+  return infos_.size() * sizeof(Info) + memory_bytes_ + by_frames_.bytes() + unions_.bytes() + canonical_.bytes();
 }
 
 }  // namespace realizar::grammar
