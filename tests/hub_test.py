@@ -164,6 +164,16 @@ class Names(Case):
         self.assertEqual(self.hub.sent(TINY), len(TINY))
         self.assertEqual(self.names(), [NAME, "hf:maker/model:m-Q8_0.gguf"])
 
+    def test_hugging_faces_own_variable_names_the_server(self):
+        self.add_tiny()
+        environment = {"HF_ENDPOINT": self.hub.url + "/", "HF_TOKEN": "secret"}
+        code, _, stderr = self.run_it("pull", NAME, environment=environment)
+        self.assertEqual(code, 0, stderr)
+        self.assert_stored(TINY)
+        code, _, stderr = self.run_it("rm", NAME)
+        self.assertEqual(code, 0, stderr)
+        self.pulls(NAME, environment={"HF_ENDPOINT": "http://127.0.0.1:1"})
+
     def test_all_parts_of_a_split_file_come(self):
         parts = {f"q/m-Q4_0-0000{i}-of-00003.gguf": b"GGUF part %d" % i for i in (1, 2, 3)}
         self.hub.add_repo("maker/model", {**parts, "m-Q8_0.gguf": TINY})

@@ -28,10 +28,11 @@ Result<std::string> read_token(const fs::path& file) {
   return invalid_argument(file.string() + ": expected a token, which is one word", "token_file");
 }
 
-// The token of Hugging Face's own programs.
-std::string users_token() {
+// The token of Hugging Face's own programs. A server that HF_ENDPOINT names gets the one that stands beside it in the
+// environment, and none that was kept for huggingface.co.
+std::string users_token(bool is_elsewhere) {
   const hub::UserTokens tokens = hub::user_tokens();
-  if (!tokens.hugging_face.empty()) return tokens.hugging_face;
+  if (!tokens.hugging_face.empty() || is_elsewhere) return tokens.hugging_face;
   const auto token = read_token(tokens.hugging_face_file);
   return token.ok() ? *token : "";
 }
@@ -47,7 +48,8 @@ void StoreFlags::add_to(Flags flags, Network network) {
   flags.flag("--offline", offline, "Ask no server: use only what is on this machine");
   flags
       .option("--mirror", mirror,
-              "Server that is asked in place of huggingface.co, or, for ollama: names, of registry.ollama.ai")
+              "Server that is asked in place of huggingface.co (default: HF_ENDPOINT), or, for ollama: names, of "
+              "registry.ollama.ai")
       .shown_as("URL");
   flags
       .option("--token-file", token_file,
@@ -78,15 +80,19 @@ Result<hub::HubSettings> StoreFlags::hub_settings() const {
   settings.download.http.rate_window = kRateWindows * std::chrono::seconds(timeout_s);
   settings.download.http.least_bytes = uint64_t{kLeastBytesASecond} * kRateWindows * timeout_s;
   settings.download.http.ca_file = ca_file.empty() ? hub::user_tokens().ca_file : ca_file;
+  const std::string endpoint = hub::hugging_face_endpoint();
   if (!mirror.empty()) {
     RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(mirror));
     settings.hugging_face = settings.ollama = mirror;
+  } else if (!endpoint.empty()) {
+    RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(endpoint));
+    settings.hugging_face = endpoint;
   }
   // What the environment holds is for huggingface.co; a mirror gets what is given with it.
   if (!token_file.empty()) {
     RZ_TRY(settings.token, read_token(token_file));
   } else if (mirror.empty()) {
-    settings.token = users_token();
+    settings.token = users_token(!endpoint.empty());
   }
   return settings;
 }

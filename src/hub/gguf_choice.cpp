@@ -21,24 +21,25 @@ std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// The first part of a split file stands for all of it.
-bool is_gguf_choice(const RepoFile& file) {
-  const auto part = part_number(file.path);
-  return file.path.ends_with(".gguf") && (!part || part->no == 1) && !file_name(file.path).starts_with("mmproj");
-}
-
 bool ends_word(std::string_view text, size_t at) {
   return at >= text.size() || text[at] == '-' || text[at] == '.' || text[at] == '/';
 }
 
-// "Q4_K" is a word of "model-Q4_K.gguf" and none of "model-Q4_K_M.gguf".
+// "Q4_K" is a word of "model-Q4_K.gguf" and "model_Q4_K.gguf", and none of "model-Q4_K_M.gguf".
 bool has_word(std::string_view path, std::string_view word) {
   for (size_t at = 0; at + word.size() <= path.size(); ++at) {
-    const bool begins = at == 0 || ends_word(path, at - 1);
+    const bool begins = at == 0 || ends_word(path, at - 1) || path[at - 1] == '_';
     if (begins && ends_word(path, at + word.size()) && equals_ignoring_case(path.substr(at, word.size()), word))
       return true;
   }
   return false;
+}
+
+// Lies beside a model and is none: a projector, an importance matrix.
+bool is_companion(std::string_view path) {
+  static constexpr std::array<std::string_view, 4> kWords = {"mmproj", "mm_proj", "imatrix", "projector"};
+  const std::string name = lower_case(file_name(path));
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 std::vector<const RepoFile*> with_word(const std::vector<const RepoFile*>& files, std::string_view word) {
@@ -94,10 +95,21 @@ Result<const RepoFile*> choose_gguf(const std::vector<const RepoFile*>& ggufs, c
                    "model");
 }
 
+// A file of one of sentence-transformers' modules, which lie in numbered folders: "1_Pooling/config.json",
+// "2_Dense/model.safetensors".
+bool belongs_to_module(std::string_view path) {
+  const size_t slash = path.find('/'), underscore = path.find('_');
+  if (slash == std::string_view::npos || underscore == 0 || underscore > slash) return false;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::string_view file = path.substr(slash + 1);
+  return std::ranges::all_of(path.substr(0, underscore), is_digit) &&
+         (file == "config.json" || file == "model.safetensors");
+}
+
 // Of a Hugging Face model: what its readers may look for.
 bool belongs_to_folder(std::string_view path) {
   static constexpr std::array<std::string_view, 5> kEndings = {".json", ".jinja", ".model", ".tiktoken", ".txt"};
-  if (path == "1_Pooling/config.json") return true;
+  if (belongs_to_module(path)) return true;
   const bool is_below = path.find('/') != std::string_view::npos;
   return !is_below && std::ranges::any_of(kEndings, [&](std::string_view ending) { return path.ends_with(ending); });
 }
@@ -134,7 +146,7 @@ Result<std::vector<ChosenFile>> choose_folder(const std::vector<RepoFile>& files
 
 bool begins_model(std::string_view path) {
   const auto part = part_number(path);
-  return path.ends_with(".gguf") && (!part || part->no == 1) && path.find("mmproj") == std::string_view::npos;
+  return path.ends_with(".gguf") && (!part || part->no == 1) && !is_companion(path);
 }
 
 Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files, const std::string& what,
@@ -144,7 +156,7 @@ Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files,
   if (what.ends_with(".gguf")) return not_found(fmt::format("{}: there is no file '{}'", name, shown(what)), "model");
   std::vector<const RepoFile*> ggufs;
   for (const RepoFile& file : files) {
-    if (is_gguf_choice(file)) ggufs.push_back(&file);
+    if (begins_model(file.path)) ggufs.push_back(&file);
   }
   if (!ggufs.empty()) {
     RZ_TRY(const RepoFile* chosen, choose_gguf(ggufs, what, name));

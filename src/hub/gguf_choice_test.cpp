@@ -42,6 +42,17 @@ TEST(GgufChoice, TakesTheUsualOneWhereNoneIsNamed) {
   EXPECT_EQ(chosen(files_of({"odd-name.gguf"}), ""), "odd-name.gguf");
 }
 
+TEST(GgufChoice, TakesNoCompanionForAModel) {
+  EXPECT_EQ(chosen(files_of({"G.BF16-mmproj.gguf", "G-large.BF16.gguf"}), "BF16"), "G-large.BF16.gguf");
+  EXPECT_EQ(chosen(files_of({"MMPROJ-F16.gguf", "model.gguf", "imatrix.gguf"}), ""), "model.gguf");
+  EXPECT_EQ(chosen(files_of({"mmproj-F16.gguf"}), "mmproj-F16.gguf"), "mmproj-F16.gguf");
+}
+
+TEST(GgufChoice, KnowsAQuantizationAfterAnUnderscore) {
+  EXPECT_EQ(chosen(files_of({"t_Q4_K_M.gguf", "t_Q8_0.gguf"}), "Q8_0"), "t_Q8_0.gguf");
+  EXPECT_NE(chosen(files_of({"t_Q4_K_M.gguf"}), "Q4_K").find("there is no 'Q4_K'"), std::string::npos);
+}
+
 TEST(GgufChoice, BringsAllPartsOrRefuses) {
   EXPECT_EQ(chosen(kQuants, "Q6_K"), "q/m-q6_k-00001-of-00002.gguf q/m-q6_k-00002-of-00002.gguf");
   EXPECT_NE(chosen(files_of({"m-Q4_0-00001-of-00002.gguf"}), "").find("part 2 of 2 is missing"), std::string::npos);
@@ -57,12 +68,15 @@ TEST(GgufChoice, SaysWhatThereIs) {
 }
 
 TEST(GgufChoice, TakesAFolderOfSafeTensorsWithoutDoubles) {
-  const auto files = files_of({"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
-                               "consolidated.safetensors", "tokenizer.json", "model.safetensors.index.json", "x.py",
-                               "onnx/model.onnx", "1_Pooling/config.json", "sub/other.json", "chat_template.jinja"});
+  const auto files =
+      files_of({"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                "consolidated.safetensors", "tokenizer.json", "model.safetensors.index.json", "x.py", "onnx/model.onnx",
+                "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "sub/other.json",
+                "sub/model.safetensors", "chat_template.jinja"});
   EXPECT_EQ(chosen(files, ""),
             "config.json model-00001-of-00002.safetensors model-00002-of-00002.safetensors tokenizer.json "
-            "model.safetensors.index.json 1_Pooling/config.json chat_template.jinja");
+            "model.safetensors.index.json 1_Pooling/config.json 2_Dense/config.json 2_Dense/model.safetensors "
+            "chat_template.jinja");
   EXPECT_EQ(chosen(files, "Q8_0"), "error: hf:o/r: there is no .gguf file, of which 'Q8_0' could be one");
 }
 

@@ -28,6 +28,13 @@ Result<HttpReply> ask_hub(HttpClient& client, const HubAccess& access, const Url
   return send_patiently(client, call, what, access.settings);
 }
 
+// As one part of a path, in which a slash begins no other.
+std::string encoded_part(std::string_view text) {
+  std::string encoded;
+  for (const char c : percent_encoded(text)) encoded += c == '/' ? std::string("%2F") : std::string(1, c);
+  return encoded;
+}
+
 Result<Url> url_below(const Url& endpoint, const std::string& path) {
   std::string base = endpoint.text();
   while (base.ends_with('/')) base.pop_back();
@@ -116,7 +123,7 @@ Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access
   const std::string what = to_string(name);
   RZ_TRY(HttpClient client, HttpClient::create(access.settings.http));
   RZ_TRY(const Url info, url_below(access.endpoint, fmt::format("/api/models/{}/{}/revision/{}", name.owner, name.model,
-                                                                name.revision)));
+                                                                encoded_part(name.revision))));
   RZ_TRY(const HttpReply reply, ask_hub(client, access, info, what));
   RemoteModel model;
   RZ_TRY(model.revision, parse_hf_revision(reply.body, info.shown()));

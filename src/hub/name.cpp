@@ -51,6 +51,18 @@ Status check_part(std::string_view text, std::string_view part, std::string_view
                     fmt::format("{} '{}' is not made of letters, digits, '-', '_' and single '.'", what, shown(part)));
 }
 
+// A branch or tag, in which slashes may stand: "refs/pr/1".
+Status check_revision(std::string_view text, std::string_view revision) {
+  for (const std::string_view part : split(revision, '/')) RZ_CHECK_OK(check_part(text, part, "the revision"));
+  return revision.size() <= kMaxPartBytes ? Status() : wrong_name(text, "the revision is too long");
+}
+
+// A revision is one folder in the store. No part of a name has a '+'.
+std::string with_each(std::string text, char from, char to) {
+  std::ranges::replace(text, from, to);
+  return text;
+}
+
 struct Tagged {
   std::string_view path, tag;
   bool has_tag;
@@ -73,7 +85,7 @@ Result<ModelName> parse_hf(std::string_view text, std::string_view rest) {
   if (at != std::string_view::npos) name.revision = tagged.path.substr(at + 1);
   RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
   RZ_CHECK_OK(check_part(text, name.model, "the repository"));
-  RZ_CHECK_OK(check_part(text, name.revision, "the revision"));
+  RZ_CHECK_OK(check_revision(text, name.revision));
   if (tagged.has_tag && !is_safe_file(name.tag)) {
     return wrong_name(text, "after the colon expected a quantization, such as Q4_K_M, or a file of the repository");
   }
@@ -98,6 +110,17 @@ Result<ModelName> parse_ollama(std::string_view text, std::string_view rest) {
   return name;
 }
 
+// The slashes of a revision are spelled %2F in a page's path.
+std::string with_slashes(std::string_view revision) {
+  std::string text;
+  for (size_t at = 0; at < revision.size(); ++at) {
+    const bool is_slash = equals_ignoring_case(revision.substr(at, 3), "%2F");
+    text += is_slash ? '/' : revision[at];
+    at += is_slash ? 2 : 0;
+  }
+  return text;
+}
+
 // OWNER/REPO, OWNER/REPO/tree/REV, OWNER/REPO/(blob|resolve)/REV/FILE.
 Result<ModelName> parse_hf_page(std::string_view text, std::string_view path) {
   path = path.substr(0, path.find('?'));
@@ -107,7 +130,7 @@ Result<ModelName> parse_hf_page(std::string_view text, std::string_view path) {
   std::string spelled = fmt::format("{}/{}", parts[0], parts[1]);
   const bool has_revision = parts.size() >= 4 && (parts[2] == "tree" || parts[2] == "blob" || parts[2] == "resolve");
   if (parts.size() > 2 && !has_revision) return wrong_name(text, "expected a repository's page or file");
-  if (has_revision && parts[3] != kMain) spelled += fmt::format("@{}", parts[3]);
+  if (has_revision && parts[3] != kMain) spelled += fmt::format("@{}", with_slashes(parts[3]));
   if (parts.size() > 4) {
     const size_t n_before = static_cast<size_t>(parts[4].data() - path.data());
     spelled += fmt::format(":{}", path.substr(n_before));
@@ -219,7 +242,7 @@ std::filesystem::path manifest_path(const ModelName& name) {
     case NameKind::kHuggingFace:
       break;
   }
-  return fs::path("hf") / name.owner / name.model / name.revision / tagged;
+  return fs::path("hf") / name.owner / name.model / with_each(name.revision, '/', '+') / tagged;
 }
 
 Result<ModelName> name_of_manifest(const std::filesystem::path& path, std::string_view url) {
@@ -237,7 +260,7 @@ Result<ModelName> name_of_manifest(const std::filesystem::path& path, std::strin
     spelled = fmt::format("{}{}:{}", owner, parts[2], parts[3]);
   } else if (parts[0] == "hf" && parts.size() >= 5) {
     const std::string_view tag(parts[4].data(), static_cast<size_t>(parts.back().end() - parts[4].begin()));
-    spelled = fmt::format("hf:{}/{}@{}", parts[1], parts[2], parts[3]);
+    spelled = fmt::format("hf:{}/{}@{}", parts[1], parts[2], with_each(std::string(parts[3]), '+', '/'));
     if (tag != kNoTag) spelled += fmt::format(":{}", tag);
   } else {
     return wrong;

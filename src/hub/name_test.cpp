@@ -17,8 +17,9 @@ std::string spelled(std::string_view text) {
 TEST(Name, IsPrintedAsItIsTyped) {
   for (const char* text :
        {"qwen3:1.7b", "mine", "me/mine:v2", "hf:Qwen/Qwen3-1.7B-GGUF", "hf:o/r:Q4_K_M", "hf:o/r@v1:Q8_0",
-        "hf:o/r:sub/model-00001-of-00002.gguf", "ollama:llama3.2", "ollama:llama3.2:1b", "ollama:someone/model:tag",
-        "https://example.com/a/b.gguf?x=1", "http://127.0.0.1:8000/m.gguf"}) {
+        "hf:o/r@refs/pr/1", "hf:o/r@feature/x:Q8_0", "hf:o/r:sub/model-00001-of-00002.gguf", "ollama:llama3.2",
+        "ollama:llama3.2:1b", "ollama:someone/model:tag", "https://example.com/a/b.gguf?x=1",
+        "http://127.0.0.1:8000/m.gguf"}) {
     EXPECT_EQ(spelled(text), text);
   }
 }
@@ -32,6 +33,7 @@ TEST(Name, OfOtherProgramsIsUnderstood) {
   EXPECT_EQ(spelled("https://huggingface.co/o/r/tree/main"), "hf:o/r");
   EXPECT_EQ(spelled("https://huggingface.co/o/r/blob/main/m.gguf"), "hf:o/r:m.gguf");
   EXPECT_EQ(spelled("https://huggingface.co/o/r/resolve/v2/sub/m.gguf?download=true"), "hf:o/r@v2:sub/m.gguf");
+  EXPECT_EQ(spelled("https://huggingface.co/o/r/tree/refs%2Fpr%2F1"), "hf:o/r@refs/pr/1");
   EXPECT_EQ(spelled("ollama.com/library/qwen3:8b"), "ollama:qwen3:8b");
   EXPECT_EQ(spelled("registry.ollama.ai/me/model"), "ollama:me/model");
   EXPECT_EQ(spelled("hf.co/o/r:latest"), "hf:o/r");
@@ -68,6 +70,10 @@ TEST(Name, ThatLeadsElsewhereIsRefused) {
                            "hf:a/b:x/../../y",
                            "hf:a/b:",
                            "hf:a/b@..:x",
+                           "hf:a/b@v/../..",
+                           "hf:a/b@/v",
+                           "hf:a/b@v//w",
+                           "hf:a/b@v+w",
                            "ollama:a/b/c",
                            "ollama:a:b/../c",
                            "ollama:..:x",
@@ -89,8 +95,8 @@ TEST(Name, ThatLeadsElsewhereIsRefused) {
 }
 
 TEST(Name, HasAManifestOfItsOwn) {
-  for (const char* text :
-       {"qwen3:1.7b", "me/mine", "hf:o/r", "hf:o/r:Q4_K_M", "hf:o/r@v1:sub/m.gguf", "ollama:llama3.2"}) {
+  for (const char* text : {"qwen3:1.7b", "me/mine", "hf:o/r", "hf:o/r:Q4_K_M", "hf:o/r@v1:sub/m.gguf",
+                           "hf:o/r@refs/pr/1:Q8_0", "ollama:llama3.2"}) {
     const auto name = parse_name(text);
     ASSERT_TRUE(name.ok()) << text;
     const auto back = name_of_manifest(manifest_path(*name), "");

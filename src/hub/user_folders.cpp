@@ -65,6 +65,12 @@ ForeignCaches model_caches() {
   return caches;
 }
 
+std::string hugging_face_endpoint() {
+  std::string endpoint = variable("HF_ENDPOINT");
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  return endpoint;
+}
+
 UserTokens user_tokens() {
   UserTokens tokens{variable("HF_TOKEN"), variable("HF_TOKEN_PATH"), variable("SSL_CERT_FILE")};
   const fs::path home = hugging_face_home();
