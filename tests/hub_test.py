@@ -244,6 +244,19 @@ class Names(Case):
         self.assertIn("Hugging Face", stderr)
         self.assertFalse(self.store.exists())
 
+    def test_what_ollama_has_of_hugging_face_is_found_by_its_name(self):
+        models = self.folder / "home/.ollama/models"
+        manifest = models / "manifests/hf.co/maker/model/Q8_0"
+        manifest.parent.mkdir(parents=True)
+        layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{sha256(TINY)}", "size": len(TINY)}
+        manifest.write_text(json.dumps({"schemaVersion": 2, "layers": [layer]}))
+        (models / "blobs").mkdir()
+        (models / f"blobs/sha256-{sha256(TINY)}").write_bytes(TINY)
+        self.assertEqual(self.names(), ["hf:maker/model:Q8_0"])
+        for name in ("hf:maker/model:Q8_0", "hf.co/maker/model:Q8_0"):
+            self.assertEqual(self.run_it("run", "--offline", name, QUESTION, "--temperature", "0")[1], ANSWER)
+        self.assertIn("on this machine; did you mean", self.run_it("run", "--offline", "hf:maker/model@v1:Q8_0", QUESTION)[2])
+
     def add_lm_studio(self):
         folder = self.folder / "home/.lmstudio/models/maker/studio"
         folder.mkdir(parents=True)

@@ -16,7 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRegistry = "registry.ollama.ai";
+// Registries of which Ollama keeps models, in folders of these names, and how names of theirs begin here.
+struct Registry {
+  const char* folder;
+  NameKind kind;
+  const char* scheme;
+};
+constexpr Registry kRegistries[] = {{"registry.ollama.ai", NameKind::kOllama, "ollama:"},
+                                    {"hf.co", NameKind::kHuggingFace, "hf:"},
+                                    {"huggingface.co", NameKind::kHuggingFace, "hf:"}};
 constexpr size_t kMaxCacheFiles = 20'000;
 
 // What a snapshot holds: links to blobs, which are there once they are whole.
@@ -93,8 +101,9 @@ std::optional<LocalModel> find_in_lm_studio(const fs::path& root, const ModelNam
   return choose_in(folder, files_below(folder), name, Place::kLmStudio, "");
 }
 
-std::optional<LocalModel> find_in_ollama(const fs::path& root, const ModelName& name) {
-  const fs::path path = root / "manifests" / kRegistry / name.owner / name.model / name.tag;
+std::optional<LocalModel> find_in_registry(const fs::path& root, const Registry& registry, const ModelName& name) {
+  const std::string tag = name.tag.empty() ? "latest" : name.tag;
+  const fs::path path = root / "manifests" / registry.folder / name.owner / name.model / tag;
   const auto text = read_file(path, kMaxManifestBytes);
   if (!text.ok()) return std::nullopt;
   const auto layers = parse_ollama_manifest(*text, path.string());
@@ -116,6 +125,16 @@ std::optional<LocalModel> find_in_ollama(const fs::path& root, const ModelName& 
     }
   }
   return model;
+}
+
+// Ollama keeps no revisions of other registries: what is there is the main one.
+std::optional<LocalModel> find_in_ollama(const fs::path& root, const ModelName& name) {
+  if (name.kind == NameKind::kHuggingFace && name.revision != "main") return std::nullopt;
+  for (const Registry& registry : kRegistries) {
+    if (registry.kind != name.kind) continue;
+    if (auto model = find_in_registry(root, registry, name)) return model;
+  }
+  return std::nullopt;
 }
 
 void list_hugging_face(const fs::path& hub, std::vector<LocalModel>& models) {
@@ -148,8 +167,8 @@ void list_lm_studio(const fs::path& root, std::vector<LocalModel>& models) {
   }
 }
 
-void list_ollama(const fs::path& root, std::vector<LocalModel>& models) {
-  const fs::path folder = root / "manifests" / kRegistry;
+void list_registry(const fs::path& root, const Registry& registry, std::vector<LocalModel>& models) {
+  const fs::path folder = root / "manifests" / registry.folder;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
@@ -157,21 +176,19 @@ void list_ollama(const fs::path& root, std::vector<LocalModel>& models) {
     if (!entry->is_regular_file(ignored)) continue;
     const fs::path path = entry->path().lexically_relative(folder);
     const std::string tag = path.filename().string(), model = path.parent_path().generic_string();
-    const auto name = parse_name(fmt::format("ollama:{}:{}", model, tag));
+    const auto name = parse_name(fmt::format("{}{}:{}", registry.scheme, model, tag));
     if (!name.ok()) continue;
-    if (auto found = find_in_ollama(root, *name)) models.push_back(std::move(*found));
+    if (auto found = find_in_registry(root, registry, *name)) models.push_back(std::move(*found));
   }
 }
 
 }  // namespace
 
 std::optional<LocalModel> find_in_caches(const ForeignCaches& caches, const ModelName& name) {
-  if (name.kind == NameKind::kOllama) {
-    for (const fs::path& root : caches.ollama) {
-      if (auto model = find_in_ollama(root, name)) return model;
-    }
-    return std::nullopt;
+  for (const fs::path& root : caches.ollama) {
+    if (auto model = find_in_ollama(root, name)) return model;
   }
+  if (name.kind == NameKind::kOllama) return std::nullopt;
   if (name.kind == NameKind::kHuggingFace && !caches.hugging_face.empty()) {
     if (auto model = find_in_hugging_face(caches.hugging_face, name)) return model;
   }
@@ -185,7 +202,9 @@ std::optional<LocalModel> find_in_caches(const ForeignCaches& caches, const Mode
 std::vector<LocalModel> list_caches(const ForeignCaches& caches) {
   std::vector<LocalModel> models;
   if (!caches.hugging_face.empty()) list_hugging_face(caches.hugging_face, models);
-  for (const fs::path& root : caches.ollama) list_ollama(root, models);
+  for (const fs::path& root : caches.ollama) {
+    for (const Registry& registry : kRegistries) list_registry(root, registry, models);
+  }
   for (const fs::path& root : caches.lm_studio) list_lm_studio(root, models);
   if (!caches.llama_cpp.empty()) std::ranges::move(list_llama_cache(caches.llama_cpp), std::back_inserter(models));
   std::ranges::stable_sort(models, {}, [](const LocalModel& model) { return to_string(model.name); });
