@@ -16,7 +16,7 @@ import sys
 import tempfile
 import unittest
 
-from gguf_edit import with_metadata
+from gguf_edit import contents, with_metadata
 from waiting import DEADLINE_S, until, writes_into
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -288,6 +288,26 @@ class Refusals(Case):
                     self.assertEqual((result.returncode, result.stderr), (1, refused.stderr), command)
                 self.assertEqual(self.names(), before)
             whole.unlink()
+
+    def test_a_value_beyond_the_type_is_refused_by_name(self):
+        exact = self.at / "exact.gguf"
+        self.assertEqual(realizar("quantize", MODEL, exact, "F32", "--allow-requantize").returncode, 0)
+        data = exact.read_bytes()
+        _, tensors, begin = contents(data)
+        name = "blk.1.ffn_up.weight"
+        at = begin + tensors[name][2]
+        exact.write_bytes(data[:at] + struct.pack("<f", 70000) + data[at + 4:])
+        folder, out = self.at / "folder", self.at / "out.gguf"
+        self.succeeds(exact, folder)
+        self.fails(1, folder, out, "--type", "f16", naming=f"tensor '{name}': row 0 has values of up to 70000")
+        self.fails(1, exact, self.at / "halves", "--type", "f16", naming="row 0 has values of up to 70000")
+        quantized = realizar("quantize", exact, out, "F16")
+        self.assertEqual((quantized.returncode, f"tensor '{name}': row 0" in quantized.stderr.decode()), (1, True))
+        for command in [["convert", folder, out, "--type", "bf16"], ["convert", folder, out], ["quantize", exact, out, "Q8_0"]]:
+            made = realizar(*command)
+            self.assertEqual(made.returncode, 0, made.stderr.decode())
+            self.assertEqual(realizar("run", out, "a", "-n", 1).returncode, 0)
+            out.unlink()
 
 
 class Places(Case):
