@@ -405,6 +405,18 @@ class Sources(Case):
         self.assertEqual(digest(self.at / "copy.gguf"), digest(other))
         self.fails(1, other, self.at / "folder", naming="nonesuch")
 
+    def test_a_file_that_says_that_it_is_no_model_is_merged(self):
+        def edit(key, value):
+            return b"adapter" if key == "general.type" else value
+        data = MODEL.read_bytes().replace(b"blk.0.attn_q.weight", b"blk.0.attn_q.lora_a")
+        spoiled, adapter = self.at / "spoiled.gguf", self.at / "adapter.gguf"
+        spoiled.write_bytes(data)
+        self.fails(1, spoiled, self.at / "copy.gguf", naming="blk.0.attn_q.weight")
+        added = [] if b"general.type" in data else [("general.type", STRING, b"adapter")]
+        adapter.write_bytes(with_metadata(data, edit, added))
+        self.succeeds(adapter, self.at / "copy.gguf")
+        self.assertEqual(digest(self.at / "copy.gguf"), digest(adapter))
+
     def test_types_that_are_none_are_refused(self):
         self.fails(2, MODEL, self.at / "folder", "--type", "q4_0", naming="--type")
         self.fails(1, MODEL, self.at / "out.gguf", "--type", "f16", naming="realizar quantize")
