@@ -16,11 +16,12 @@ import sys
 import tempfile
 import unittest
 
-from gguf_edit import with_metadata
+from gguf_edit import contents, with_metadata
 from waiting import DEADLINE_S, until, writes_into
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
+PROSE = ROOT / "docs/guide.md"
 REALIZAR = ""
 MB = 1 << 20
 F32, I32, STRING = 0, 5, 8
@@ -46,12 +47,12 @@ def digest(path):
 
 
 def write_zeros(path, n_tensors, n_bytes):
-    """A GGUF file of tensors of zeros, for which a file system keeps no room."""
+    """A GGUF file of tensors of zeros, for which a file system keeps no room. Its architecture is unknown, so that any do."""
     def text(value):
         return struct.pack("<Q", len(value)) + value.encode()
 
     header = b"GGUF" + struct.pack("<IQQ", 3, n_tensors, 1)
-    header += text("general.architecture") + struct.pack("<I", STRING) + text("llama")
+    header += text("general.architecture") + struct.pack("<I", STRING) + text("zeros")
     for i in range(n_tensors):
         header += text(f"t{i}") + struct.pack("<IQQIQ", 2, 1024, n_bytes // 4096, F32, i * n_bytes)
     begin = (len(header) + 31) // 32 * 32
@@ -244,6 +245,71 @@ class Refusals(Case):
                     self.assertEqual(self.names(), ["blocked.gguf"])
 
 
+    def test_what_run_refuses_is_refused_in_its_words_by_every_tool(self):
+        def shape_at(data, name, n_dims):
+            return data.index(struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", n_dims)) + 8 + len(name) + 4
+
+        def turned(data, name):
+            at = shape_at(data, name, 2)
+            return data[:at] + data[at + 8:at + 16] + data[at:at + 8] + data[at + 16:]
+
+        def shorter(data, name):
+            at = shape_at(data, name, 1)
+            return data[:at] + struct.pack("<Q", struct.unpack_from("<Q", data, at)[0] - 1) + data[at + 8:]
+
+        def renamed(data, name):
+            return data.replace(name.encode(), name.replace("attn", "attm").encode())
+
+        def counted(data, key):
+            return with_metadata(data, lambda k, value: struct.pack("<I", 3) if k.endswith(key) else value)
+
+        ids = self.at / "ids.json"
+        ids.write_text("[1]")
+        for kind in ["F32", "F16", "BF16"]:
+            whole = self.at / f"{kind}.gguf"
+            made = realizar("quantize", MODEL, whole, kind, "--allow-requantize")
+            self.assertEqual(made.returncode, 0, made.stderr.decode())
+            data = whole.read_bytes()
+            for edit, name in [(turned, "blk.0.ffn_up.weight"), (turned, "token_embd.weight"), (shorter, "output_norm.weight"),
+                               (shorter, "blk.1.ffn_norm.weight"), (renamed, "blk.0.attn_q.weight"),
+                               (counted, "attention.head_count"), (counted, "feed_forward_length")]:
+                path = self.at / "spoiled.gguf"
+                path.write_bytes(edit(data, name))
+                self.assertNotEqual(path.read_bytes(), data)
+                refused = realizar("run", path, "a", "-n", 1)
+                self.assertEqual(refused.returncode, 1, (kind, name))
+                before = self.names()
+                for command in [["convert", path, self.at / "folder"], ["convert", path, self.at / "out.gguf"],
+                                ["convert", path, self.at / "out.gguf", "--split-size", "1M"],
+                                ["quantize", path, self.at / "out.gguf", "Q4_0"],
+                                ["quantize", path, self.at / "out.gguf", kind], ["imatrix", path, PROSE, "-o", self.at / "out"],
+                                ["logits", path, "--tokens", ids, "--out", self.at / "out.npy"]]:
+                    result = realizar(*command)
+                    self.assertEqual((result.returncode, result.stderr), (1, refused.stderr), command)
+                self.assertEqual(self.names(), before)
+            whole.unlink()
+
+    def test_a_value_beyond_the_type_is_refused_by_name(self):
+        exact = self.at / "exact.gguf"
+        self.assertEqual(realizar("quantize", MODEL, exact, "F32", "--allow-requantize").returncode, 0)
+        data = exact.read_bytes()
+        _, tensors, begin = contents(data)
+        name = "blk.1.ffn_up.weight"
+        at = begin + tensors[name][2]
+        exact.write_bytes(data[:at] + struct.pack("<f", 70000) + data[at + 4:])
+        folder, out = self.at / "folder", self.at / "out.gguf"
+        self.succeeds(exact, folder)
+        self.fails(1, folder, out, "--type", "f16", naming=f"tensor '{name}': row 0 has values of up to 70000")
+        self.fails(1, exact, self.at / "halves", "--type", "f16", naming="row 0 has values of up to 70000")
+        quantized = realizar("quantize", exact, out, "F16")
+        self.assertEqual((quantized.returncode, f"tensor '{name}': row 0" in quantized.stderr.decode()), (1, True))
+        for command in [["convert", folder, out, "--type", "bf16"], ["convert", folder, out], ["quantize", exact, out, "Q8_0"]]:
+            made = realizar(*command)
+            self.assertEqual(made.returncode, 0, made.stderr.decode())
+            self.assertEqual(realizar("run", out, "a", "-n", 1).returncode, 0)
+            out.unlink()
+
+
 class Places(Case):
     def test_the_model_that_is_read_is_never_replaced(self):
         own = self.at / "own.gguf"
@@ -338,6 +404,18 @@ class Sources(Case):
         self.succeeds(other, self.at / "copy.gguf")
         self.assertEqual(digest(self.at / "copy.gguf"), digest(other))
         self.fails(1, other, self.at / "folder", naming="nonesuch")
+
+    def test_a_file_that_says_that_it_is_no_model_is_merged(self):
+        def edit(key, value):
+            return b"adapter" if key == "general.type" else value
+        data = MODEL.read_bytes().replace(b"blk.0.attn_q.weight", b"blk.0.attn_q.lora_a")
+        spoiled, adapter = self.at / "spoiled.gguf", self.at / "adapter.gguf"
+        spoiled.write_bytes(data)
+        self.fails(1, spoiled, self.at / "copy.gguf", naming="blk.0.attn_q.weight")
+        added = [] if b"general.type" in data else [("general.type", STRING, b"adapter")]
+        adapter.write_bytes(with_metadata(data, edit, added))
+        self.succeeds(adapter, self.at / "copy.gguf")
+        self.assertEqual(digest(self.at / "copy.gguf"), digest(adapter))
 
     def test_types_that_are_none_are_refused(self):
         self.fails(2, MODEL, self.at / "folder", "--type", "q4_0", naming="--type")

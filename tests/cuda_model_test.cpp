@@ -2,7 +2,9 @@
 // streamed compute what resident ones do.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <stdexcept>
+#include <string>
 
 #include "support/cuda_test.h"
 #include "support/engine_rig.h"
@@ -163,6 +165,37 @@ TEST(CudaGraphs, AStepWhoseRecordingFailsIsLaunchedOneByOne) {
     EXPECT_EQ(use.n_graph_failures, 1u);
     EXPECT_GT(use.n_launches, n_launches);
   }
+}
+
+// What a step of the whole model says whose launch after `n_before` others fails.
+std::string said_of_failure(LaunchFault fault, uint32_t n_before) {
+  const auto open = [=] { return make_emulated_cuda_device({.launch_fault = fault, .failing_launch = n_before}); };
+  Rig rig({"emulated", open}, kQuantized);
+  const auto failed = rig->generate(request_for(some_tokens(5, 3), 1), {});
+  return failed.ok() ? "nothing" : failed.error().message;
+}
+
+TEST(CudaFailures, AFailedStepNamesItsOperationAndLayer) {
+  const std::string end = ": the emulated device runs no more";
+  EXPECT_EQ(said_of_failure(LaunchFault::kRefused, 0), "embed" + end);
+  EXPECT_EQ(said_of_failure(LaunchFault::kRefused, 1), "layer 0 norm.attn" + end);
+  EXPECT_EQ(said_of_failure(LaunchFault::kTold, 1), "layer 0 norm.attn or an operation before it" + end);
+  // The launches of a prompt's step; then those that record a decode step, which are launched anew where one fails;
+  // then the recorded step.
+  std::set<std::string> names;
+  std::string said;
+  for (uint32_t n = 0; !said.starts_with("a recorded step"); ++n) {
+    said = said_of_failure(LaunchFault::kRefused, n);
+    ASSERT_TRUE(said.ends_with(end)) << said;
+    names.insert(said);
+  }
+  EXPECT_EQ(said, "a recorded step up to choose" + end);
+  for (const char* name : {"layer 0 linear.qkv", "layer 0 attention", "layer 0 linear.down", "linear.head", "choose"}) {
+    EXPECT_TRUE(names.contains(name + end)) << name;
+  }
+  const std::string at_wait = said_of_failure(LaunchFault::kAtWait, 3);
+  EXPECT_TRUE(at_wait.starts_with("an operation of layers 0 to 0, or ")) << at_wait;
+  EXPECT_NE(at_wait.find("CUDA_LAUNCH_BLOCKING=1"), std::string::npos);
 }
 
 }  // namespace

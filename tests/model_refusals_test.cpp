@@ -21,12 +21,25 @@ Result<ModelConfig> config_of(const TinyModel& model) {
   return read_config(file);
 }
 
+template <class T>
+std::string said_of(const Result<T>& result) {
+  return result.ok() ? "nothing" : result.error().message;
+}
+
+Status checked(const ModelFile& file, const ModelOptions& options) {
+  RZ_TRY(const ModelConfig config, read_config(file, options));
+  return check_tensors(file, config);
+}
+
+// What a check without a backend says is the same.
 Result<ModelConfig> load(const TinyModel& model, const ModelOptions& options = {}) {
   RZ_TRY(const ModelFile file, model.open());
   const auto backend = make_reference_backend();
   RZ_CHECK_OK(backend->configure({.max_rows = 8, .max_logit_rows = 8, .max_context = 64}));
-  RZ_TRY(const Model loaded, Model::load(file, *backend, options));
-  return loaded.config();
+  const auto loaded = Model::load(file, *backend, options);
+  EXPECT_EQ(said_of(checked(file, options)), said_of(loaded));
+  if (!loaded.ok()) return loaded.error();
+  return loaded->config();
 }
 
 template <class T>

@@ -304,7 +304,9 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   engine_options.n_ctx = std::min(config.n_ctx, max_positions);
   engine_options.whole_prompts = config.sees_later;
   if (options.batch.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
-  if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
+  if (options.batch.max_tokens < 1) {
+    return invalid_argument("max_batch_tokens: expected 1 or more, actual 0", "max_batch_tokens");
+  }
   engine_options.max_seqs = options.batch.max_seqs;
   engine_options.n_kept_states = options.cache.n_states;
   engine_options.max_batch_tokens = options.batch.max_tokens;

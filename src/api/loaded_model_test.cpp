@@ -83,13 +83,22 @@ TEST(LoadedModel, ACacheBeyondTheMachinesMemoryIsRefusedWithBothNumbers) {
   EXPECT_NE(model.error().message.find("and this machine has"), std::string::npos) << model.error().message;
 }
 
-TEST(LoadedModel, NoRequestsAtOnceAreToldByTheirOwnName) {
-  LoadOptions options;
-  options.batch.max_seqs = 0;
-  const auto model = LoadedModel::load(kModel, options);
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().message, "max_seqs: expected 1 or more, actual 0");
-  EXPECT_EQ(model.error().subject, "max_seqs");
+TEST(LoadedModel, EveryBoundIsToldByItsOwnName) {
+  const auto refused = [](auto set) {
+    LoadOptions options;
+    set(options);
+    const auto model = LoadedModel::load(kModel, options);
+    return model.ok() ? Error{ErrorCode::kInternal, "accepted", ""} : model.error();
+  };
+  const auto expect_named = [](const Error& error, const std::string& name, const std::string& rest) {
+    EXPECT_EQ(error.message, name + ": " + rest);
+    EXPECT_EQ(error.subject, name);
+  };
+  expect_named(refused([](LoadOptions& o) { o.batch.max_seqs = 0; }), "max_seqs", "expected 1 or more, actual 0");
+  expect_named(refused([](LoadOptions& o) { o.batch.max_tokens = 0; }), "max_batch_tokens",
+               "expected 1 or more, actual 0");
+  expect_named(refused([](LoadOptions& o) { o.batch = {.max_seqs = 8, .max_tokens = 7}; }), "max_batch_tokens",
+               "expected at least 8, one for each of max_seqs, actual 7");
 }
 
 TEST(LoadedModel, TellsOfATokenizerThatItDoesNotKnow) {

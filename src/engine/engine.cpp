@@ -104,12 +104,12 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
   }
   if (options.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
   if (options.max_batch_tokens < options.max_seqs) {
-    return invalid_argument(fmt::format("batch tokens: expected at least {}, a token for each sequence, actual {}",
+    return invalid_argument(fmt::format("max_batch_tokens: expected at least {}, one for each of max_seqs, actual {}",
                                         options.max_seqs, options.max_batch_tokens),
-                            "batch_tokens");
+                            "max_batch_tokens");
   }
   if (options.n_draft > kMaxDraft) {
-    return invalid_argument(fmt::format("draft tokens: expected at most {}, actual {}", kMaxDraft, options.n_draft),
+    return invalid_argument(fmt::format("n_draft: expected at most {}, actual {}", kMaxDraft, options.n_draft),
                             "n_draft");
   }
   REQUIRE(options.whole_prompts == c.sees_later);

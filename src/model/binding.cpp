@@ -116,6 +116,14 @@ Result<Weights> bind_all(const ModelConfig& config, TensorBinder& tensors) {
 
 }  // namespace
 
+Status check_tensors(const ModelFile& file, const ModelConfig& config) {
+  RZ_TRY(const ArchSpec* spec, find_architecture(file));
+  const ModelOptions options;
+  TensorBinder tensors(file, *spec, config, nullptr, options);
+  RZ_CHECK_OK(bind_all(config, tensors));
+  return {};
+}
+
 Result<Model> Model::load(const ModelFile& file, Backend& backend, const ModelOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file, options));
   return load(file, config, backend, options);
@@ -127,7 +135,7 @@ Result<Model> Model::load(const ModelFile& file, const ModelConfig& config, Back
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
   Model model;
   model.config_ = config;
-  TensorBinder tensors(file, *spec, config, backend, options);
+  TensorBinder tensors(file, *spec, config, &backend, options);
   RZ_TRY(model.weights_, bind_all(config, tensors));
   model.weights_hash_ = tensors.weights_hash();
   RZ_TRY(model.adapter_targets_,

@@ -32,6 +32,10 @@ struct ModelOptions {
 // FormatError (key missing, of the wrong type or out of range).
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options = {});
 
+// Checks all that Model::load checks of a file but whether its matrices hold numbers, without a backend: no byte of a
+// matrix is read. Errors: as Model::load's, in the same words.
+Status check_tensors(const ModelFile& file, const ModelConfig& config);
+
 // Handles on the backend, by their parts; names are gone. Vectors are F32. A weight that the model lacks is kNoWeight.
 using MixerWeights = std::variant<AttentionWeights, LatentAttentionWeights, Mamba2Weights, DeltaNetWeights,
                                   ShortConvWeights, KimiDeltaWeights, MambaWeights, NoMixerWeights, Rwkv7Weights>;

@@ -20,7 +20,7 @@ std::vector<float> TensorBinder::Part::of(const std::vector<float>& fused) const
   return own;
 }
 
-TensorBinder::TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend& backend,
+TensorBinder::TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend* backend,
                            const ModelOptions& options)
     : file_(file), spec_(spec), config_(config), backend_(backend), options_(options) {}
 
@@ -78,6 +78,11 @@ Result<std::vector<WeightId>> TensorBinder::matrices(Role role) {
     const Found own{{found.tensors[is_one_stack ? 0 : i]}};
     const TensorInfo& tensor = *own.tensors.front();
     const Part part{.first_row = is_one_stack ? i * n_rows : 0, .n_rows = n_rows};
+    if (backend_ == nullptr) {
+      RZ_TRY(const WeightId checked, check_rows(own, {.n_rows = n_rows}));
+      weights.push_back(checked);
+      continue;
+    }
     std::vector<std::byte> unpacked;
     RZ_TRY(const auto stored, bytes_of(tensor, unpacked));
     RZ_TRY(const auto scales, row_scales(own, {.n_rows = n_rows}));
@@ -146,7 +151,8 @@ Result<WeightId> TensorBinder::decay() {
 
 Result<WeightId> TensorBinder::upload(const std::vector<float>& values) {
   if (values.empty()) return kNoWeight;
-  auto loaded = backend_.load_vector(values, layer_);
+  if (backend_ == nullptr) return kChecked;
+  auto loaded = backend_->load_vector(values, layer_);
   if (loaded.ok() || loaded.error().code != ErrorCode::kResourceExhausted) return loaded;
   Error error = std::move(loaded).error();
   const std::string where = layer_ >= 0 ? fmt::format(" of layer {}", file_layer()) : "";

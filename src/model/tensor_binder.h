@@ -34,7 +34,8 @@ class TensorBinder {
     std::vector<float> of(const std::vector<float>& fused) const;
   };
 
-  TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend& backend,
+  // backend: null where tensors are only checked. Every weight is then kChecked, and of matrices no byte is read.
+  TensorBinder(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, Backend* backend,
                const ModelOptions& options);
 
   void begin_layer(uint32_t layer);
@@ -89,6 +90,8 @@ class TensorBinder {
   std::optional<uint64_t> weights_hash() const;
 
  private:
+  static constexpr WeightId kChecked{0};
+
   // A matrix role's tensors in the file: one, or one an expert; empty where an optional one is absent.
   struct Found {
     std::vector<const TensorInfo*> tensors;
@@ -114,6 +117,8 @@ class TensorBinder {
   std::string target_name(const TensorSpec& spec, bool of_gguf) const;
 
   // These are in tensor_loading.cpp.
+  // All that load_rows would refuse, without the matrix's bytes.
+  Result<WeightId> check_rows(const Found& found, const Part& part);
   Result<WeightId> load_rows(const Found& found, Role role, const Part& part, bool is_stack = false);
   // The head's rows, each divided by its length.
   Result<WeightId> load_unit_rows(const Found& head);
@@ -140,7 +145,7 @@ class TensorBinder {
   const ModelFile& file_;
   const ArchSpec& spec_;
   const ModelConfig& config_;
-  Backend& backend_;
+  Backend* backend_;
   const ModelOptions& options_;
   // Of the layer that is being bound, in the file; 0 where none is.
   uint32_t file_layer() const { return static_cast<uint32_t>(std::max(layer_, 0)) / config_.n_layers_each; }

@@ -11,9 +11,9 @@
 #include "formats/gguf_writer.h"
 #include "tools/conversion.h"
 #include "tools/general_keys.h"
+#include "tools/model_check.h"
 #include "tools/read_files.h"
 #include "tools/safetensors_stream.h"
-#include "tools/source_model.h"
 
 namespace realizar {
 namespace {
@@ -103,7 +103,6 @@ Result<ConvertReport> repack(const ModelFile& file, const std::filesystem::path&
   if (options.type) {
     return invalid_argument("--type is for folders: 'realizar quantize' gives a GGUF file another type", "--type");
   }
-  RZ_CHECK_OK(check_vectors(file));
   std::vector<OutTensor> tensors;
   for (const TensorInfo& tensor : file.tensors()) {
     const uint64_t n_cols = tensor.shape.empty() ? 1 : tensor.shape.back();
@@ -125,6 +124,7 @@ Result<ConvertReport> convert(const std::filesystem::path& from, const std::file
                               const ConvertOptions& options, const WriteRun& run) {
   RZ_TRY(const ModelFile file, ModelFile::open(from));
   RZ_CHECK_OK(check_places(file, {to}));
+  RZ_CHECK_OK(file.checked(check_model(file)));
   WriteRun checked = run;
   checked.check = [&file] { return file.check(); };
   const bool becomes_gguf = to.extension() == ".gguf";

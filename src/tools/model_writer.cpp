@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/try.h"
 #include "formats/gguf_format.h"
+#include "tools/finite_rows.h"
 #include "tools/gguf_stream.h"
 
 namespace realizar {
@@ -103,6 +104,7 @@ Status TensorPump::write(const OutTensor& tensor, const std::function<Status(std
     const uint64_t n_read = std::min(n_at_once, n - row);
     piece_.resize(n_read * row_size);
     RZ_CHECK_OK(tensor.rows->read(row, n_read, piece_.data()));
+    RZ_CHECK_OK(check_finite(tensor.name, *tensor.rows, row, piece_));
     RZ_CHECK_OK(write(piece_));
     n_done_ += piece_.size();
     if (run_.progress) run_.progress(n_done_, n_all_);

@@ -44,13 +44,14 @@ std::vector<std::filesystem::path> gguf_paths(const std::filesystem::path& path,
 // most, or of one larger tensor. All are there whole or none is: the parts share an id, a hash of them all, that tells
 // them from another set's, and the first one, without which no reader takes the others, is the last to get its name. A
 // set of the same names loses its first part before. Gives the paths. Errors: InvalidArgument (the place, a full disk,
-// more parts than the format has numbers for), Cancelled.
+// more parts than the format has numbers for), FormatError (a weight that is no number in its type), Cancelled.
 Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::path& path,
                                                       const std::vector<OutTensor>& tensors,
                                                       const AddMetadata& add_metadata, uint64_t most_bytes,
                                                       const WriteRun& run);
 
-// Calls `write` with the tensors' bytes in turn. Errors: those of `write` and of the rows, Cancelled.
+// Calls `write` with the tensors' bytes in turn. Errors: those of `write` and of the rows, FormatError
+// (a weight that is no number in its type), Cancelled.
 class TensorPump {
  public:
   TensorPump(const WriteRun& run, uint64_t n_all) : run_(run), n_all_(n_all) {}

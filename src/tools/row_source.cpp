@@ -237,6 +237,7 @@ class ConvertedRows : public RowSource {
       : RowSource(type, source->n_rows(), source->n_cols()), source_(std::move(source)) {}
 
   void release() const override { source_->release(); }
+  const RowSource* unconverted() const override { return source_.get(); }
 
   Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const override {
     std::vector<float> values(n_rows * n_cols());
@@ -330,10 +331,14 @@ MatrixRows rows_in_type(MatrixRows source, TypeId type) {
   return std::make_shared<ConvertedRows>(std::move(source), type);
 }
 
-Result<std::vector<float>> all_values(const RowSource& source) {
-  std::vector<float> values(source.n_rows() * source.n_cols());
-  RZ_CHECK_OK(read_floats(source, 0, source.n_rows(), values.data()));
+Result<std::vector<float>> values_of(const RowSource& source, uint64_t first_row, uint64_t n_rows) {
+  std::vector<float> values(n_rows * source.n_cols());
+  RZ_CHECK_OK(read_floats(source, first_row, n_rows, values.data()));
   return values;
+}
+
+Result<std::vector<float>> all_values(const RowSource& source) {
+  return values_of(source, 0, source.n_rows());
 }
 
 }  // namespace realizar

@@ -31,9 +31,11 @@ class RowSource {
   uint64_t n_cols() const { return n_cols_; }  // a multiple of the type's block
   size_t row_size() const { return row_bytes(traits(type_), n_cols_); }
 
-  // MatrixRows [first_row, first_row + n_rows); `out` has their bytes. Any thread may call it. Errors: FormatError (a
-  // value that the type cannot hold).
+  // MatrixRows [first_row, first_row + n_rows); `out` has their bytes. Any thread may call it. Values that the type
+  // cannot hold are infinite in it (tools/finite_rows.h). Errors: FormatError (packed codes that are none).
   virtual Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const = 0;
+  // The same rows before they were brought into their type; null: they are as they come.
+  virtual const RowSource* unconverted() const { return nullptr; }
   // The file's pages that they come from are not needed in memory any more.
   virtual void release() const = 0;
 
@@ -73,7 +75,8 @@ MatrixRows changed_rows(MatrixRows source, std::function<void(uint64_t, std::spa
 MatrixRows reshaped_rows(MatrixRows source, uint64_t n_cols);
 MatrixRows rows_in_type(MatrixRows source, TypeId type);
 
-// As floats, [n_rows, n_cols].
+// As floats, [n_rows, n_cols]: some rows, or all.
+Result<std::vector<float>> values_of(const RowSource& source, uint64_t first_row, uint64_t n_rows);
 Result<std::vector<float>> all_values(const RowSource& source);
 
 }  // namespace realizar

@@ -8,8 +8,7 @@
 
 #include "base/try.h"
 #include "formats/gguf_format.h"
-#include "model/arch/arch_spec.h"
-#include "model/config_reader.h"
+#include "tools/model_check.h"
 
 namespace realizar {
 namespace {
@@ -19,25 +18,6 @@ bool is_of_storage(std::string_view key) {
   constexpr std::string_view kKeys[] = {"general.file_type", "general.quantization_version", kGgufAlignmentKey};
   return std::ranges::find(kKeys, key) != std::end(kKeys) || key.starts_with("split.") ||
          key.starts_with("quantize.imatrix.");
-}
-
-bool fits_pattern(std::string_view name, std::string_view pattern) {
-  const size_t at = pattern.find("{}");
-  if (at == std::string_view::npos) return name == pattern;
-  const std::string_view begin = pattern.substr(0, at), end = pattern.substr(at + 2);
-  if (name.size() <= begin.size() + end.size() || !name.starts_with(begin) || !name.ends_with(end)) return false;
-  const std::string_view layer = name.substr(at, name.size() - begin.size() - end.size());
-  return layer.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-bool is_vector_of(const ArchSpec& spec, std::string_view name) {
-  bool is_vector = false;
-  for (const TensorSpec& tensor : spec.tensors) {
-    if (tensor.gguf.empty() || !fits_pattern(name, tensor.gguf)) continue;
-    if (tensor.cols != Dim::kNone) return false;
-    is_vector = true;
-  }
-  return is_vector;
 }
 
 SourceModel source_of_gguf(const ModelFile& file) {
@@ -79,19 +59,10 @@ uint64_t SourceTensor::n_mats() const {
   return shape.size() > 2 ? std::accumulate(shape.begin(), shape.end() - 2, uint64_t{1}, std::multiplies<>()) : 1;
 }
 
-Status check_vectors(const ModelFile& gguf) {
-  for (const TensorInfo& tensor : gguf.tensors()) {
-    if (tensor.shape.size() != 1 || traits(tensor.type).block_elems == 1) continue;
-    const auto spec = find_architecture(gguf);
-    if (spec.ok() && is_vector_of(**spec, tensor.name)) return check_rows(tensor, 1);
-  }
-  return {};
-}
-
 Result<SourceModel> source_of(const ModelFile& file, const GgufPlanOptions& options) {
+  RZ_CHECK_OK(file.checked(check_model(file)));
   SourceModel source;
   if (file.format() == FileFormat::kGguf) {
-    RZ_CHECK_OK(check_vectors(file));
     source = source_of_gguf(file);
   } else {
     RZ_TRY(source, source_of_folder(file, options));

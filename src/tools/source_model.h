@@ -39,10 +39,7 @@ struct SourceModel {
   std::shared_ptr<const GgufKeys> keys;      // of a folder: what the metadata's views are of
 };
 
-// Errors: Unsupported, for a vector of the model whose type has blocks, which no reader takes.
-Status check_vectors(const ModelFile& gguf);
-
-// The file must outlive what comes of it. Errors: check_vectors', and for a folder those of plan_gguf.
+// The file must outlive what comes of it. Errors: check_model's, and for a folder those of plan_gguf.
 Result<SourceModel> source_of(const ModelFile& file, const GgufPlanOptions& options = {});
 
 }  // namespace realizar

@@ -1,11 +1,8 @@
 #include "tools/tensor_encoder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "base/printable.h"
 #include "base/try.h"
 #include "base/work_shares.h"
 #include "quant/fit/fit.h"
@@ -15,12 +12,6 @@ namespace {
 
 constexpr uint64_t kPieceElems = 4 << 20;
 constexpr uint64_t kBatchElems = 32 << 10;
-
-Error not_finite(const SourceTensor& tensor, uint64_t row) {
-  return format_error(
-      fmt::format("tensor '{}': row {} has a value that is infinite or not a number", printable(tensor.name), row),
-      tensor.name);
-}
 
 }  // namespace
 
@@ -43,6 +34,7 @@ Status TensorEncoder::copy(const SourceTensor& tensor, uint64_t piece_rows,
     const uint64_t n = std::min(piece_rows, n_rows - row);
     piece.resize(n * row_size);
     RZ_CHECK_OK(tensor.rows->read(row, n, piece.data()));
+    RZ_CHECK_OK(check_finite(tensor.name, *tensor.rows, row, piece));
     RZ_CHECK_OK(out_.write(piece));
     tensor.rows->release();
     progress((row + n) * row_size);
@@ -55,15 +47,13 @@ Status TensorEncoder::write(const SourceTensor& tensor, TypeId type, std::span<c
   const uint64_t n_rows = tensor.n_rows(), n_cols = tensor.n_cols();
   const uint64_t piece_rows = std::max<uint64_t>(1, kPieceElems / n_cols);
   if (type == tensor.type()) return copy(tensor, piece_rows, progress);
+  const ValueRange range = range_of(type);
   std::vector<std::byte> written, result;
   for (uint64_t row = 0; row < n_rows; row += piece_rows) {
     RZ_CHECK_OK(stopped());
-    const Piece piece{&tensor,
-                      type,
-                      importance,
-                      row,
-                      std::min(piece_rows, n_rows - row),
-                      std::max<uint64_t>(1, kBatchElems / n_cols)};
+    const Piece piece{
+        &tensor, type, importance, row, std::min(piece_rows, n_rows - row), std::max<uint64_t>(1, kBatchElems / n_cols),
+        range};
     RZ_CHECK_OK(encode_piece(piece, written, result));
     std::swap(written, result);
     tensor.rows->release();
@@ -105,18 +95,20 @@ Status TensorEncoder::encode_rows(const Piece& piece, uint64_t first_row, uint64
   RZ_CHECK_OK(tensor.rows->read(first_row, n_rows, member.stored.data()));
   member.values.resize(n);
   if (!read_finite(tensor.type(), member.stored.data(), member.values.data(), n)) {
-    for (uint64_t row = 0; row < n_rows; ++row) {
-      const std::byte* stored = member.stored.data() + row * stored_row;
-      if (!read_finite(tensor.type(), stored, member.values.data(), n_cols)) return not_finite(tensor, first_row + row);
-    }
+    RZ_CHECK_OK(check_finite(tensor.name, *tensor.rows, first_row, member.stored));
   }
+  RZ_CHECK_OK(check_range(tensor.name, piece.type, piece.range, n_cols, first_row, std::span(member.values).first(n)));
   const uint64_t mat_rows = tensor.n_rows() / tensor.n_mats();
   for (uint64_t row = 0; row < n_rows; ++row) {
     const uint64_t mat = (first_row + row) / mat_rows;
     const float* weights = piece.importance.empty() ? nullptr : piece.importance.data() + mat * n_cols;
     fit_blocks(piece.type, member.values.data() + row * n_cols, weights, out + row * result_row, n_cols);
   }
-  return {};
+  const auto origin = [&](uint64_t row) -> Result<std::vector<float>> {
+    const float* values = member.values.data() + (row - first_row) * n_cols;
+    return std::vector<float>(values, values + n_cols);
+  };
+  return check_finite(tensor.name, piece.type, n_cols, first_row, {out, n_rows * result_row}, origin);
 }
 
 }  // namespace realizar

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/thread_team.h"
+#include "tools/finite_rows.h"
 #include "tools/gguf_stream.h"
 #include "tools/quantize.h"
 
@@ -35,6 +36,7 @@ class TensorEncoder {
     std::span<const float> importance;
     uint64_t first_row, n_rows;
     uint64_t batch_rows;  // a thread takes at a time
+    ValueRange range;     // of the type
   };
 
   Status copy(const SourceTensor& tensor, uint64_t piece_rows, const std::function<void(uint64_t)>& progress);

@@ -111,13 +111,21 @@ class EmulatedDevice final : public Device {
   double ms_between(uint32_t first_place, uint32_t last_place) override {
     return std::chrono::duration<double, std::milli>(times_[last_place] - times_[first_place]).count();
   }
+  std::optional<DeviceFailure> failure() override {
+    if (options_.launch_fault == test::LaunchFault::kNone || n_launches_++ < options_.failing_launch)
+      return std::nullopt;
+    has_failed_ = true;
+    if (options_.launch_fault == test::LaunchFault::kAtWait) return std::nullopt;
+    return DeviceFailure{failed_launch(), options_.launch_fault == test::LaunchFault::kRefused};
+  }
   bool is_busy() override { return false; }
   Status wait() override {
     attach();
-    return {};
+    return std::exchange(has_failed_, false) ? failed_launch() : Status();
   }
 
  private:
+  static Error failed_launch() { return {ErrorCode::kInternal, "the emulated device runs no more", "cuda"}; }
   static Error failed_capture() { return {ErrorCode::kInternal, "the emulated device records nothing", "cuda"}; }
   void land(uint32_t buffer) {
     for (const Copy& copy : aside_[buffer]) std::memcpy(copy.to, copy.from, copy.n_bytes);
@@ -156,6 +164,8 @@ class EmulatedDevice final : public Device {
   std::vector<std::unique_ptr<emulator::Recording>> graphs_;
   emulator::Recording* recording_ = nullptr;
   std::map<void*, Allocation> memory_;
+  uint32_t n_launches_ = 0;
+  bool has_failed_ = false;
 };
 thread_local const EmulatedDevice* EmulatedDevice::attached = nullptr;
 

@@ -16,13 +16,17 @@ struct EmulatedMemory {
   size_t device_bytes = 0, pinned_bytes = 0;
 };
 enum class CaptureFault { kNone, kAtBegin, kAtEnd };
+// How a launch fails: it is refused; it is told of after a later launch; when all are waited for.
+enum class LaunchFault { kNone, kRefused, kTold, kAtWait };
 struct EmulatedDeviceOptions {
   size_t free_bytes = size_t{1} << 40;  // that the device says it has
   size_t memory_bytes = SIZE_MAX;       // and that it has, for allocations of whole pieces
   size_t piece_bytes = 1;
   size_t shared_allocation_bytes = 0;
   CaptureFault capture_fault = CaptureFault::kNone;  // of every capture
-  EmulatedMemory* memory = nullptr;                  // told there
+  LaunchFault launch_fault = LaunchFault::kNone;
+  uint32_t failing_launch = 0;       // after so many others
+  EmulatedMemory* memory = nullptr;  // told there
 };
 std::unique_ptr<cuda::Device> make_emulated_cuda_device(const EmulatedDeviceOptions& options = {});
 inline Result<std::unique_ptr<cuda::Device>> open_emulated_cuda() {

@@ -1,5 +1,7 @@
 #include "backend/cuda/cuda_backend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -108,6 +110,7 @@ class CudaBackend final : public Backend {
   void for_each_slot_part(const Visit& visit) const;
   Status watch_exchange() const;
   Status wait_for_all() const;
+  Error failed_while_running(uint32_t rank, Error error) const;
 
   CudaOptions options_;
   ThreadTeam packers_;
@@ -412,11 +415,21 @@ void CudaBackend::run(ProgramId id, const StepBatch& batch) {
   ranks_[stages().last_rank()]->memory().download_chosen();
 }
 
+// Kernels run after their launch, so that only the layers are known of one that fails then.
+Error CudaBackend::failed_while_running(uint32_t rank, Error error) const {
+  if (running_ == nullptr || placement_.n_layers_on(rank) == 0) return error;
+  error.message = fmt::format(
+      "an operation of layers {} to {}, or of what comes before or after them: {}. With CUDA_LAUNCH_BLOCKING=1 in the "
+      "environment, a traced run names it",
+      placement_.first_layer_on(rank), placement_.end_layer_on(rank) - 1, error.message);
+  return error;
+}
+
 Status CudaBackend::wait_for_all() const {
   Status first;
-  for (const auto& rank : ranks_) {
-    Status status = rank->device().wait();
-    if (first.ok()) first = std::move(status);
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    Status status = ranks_[i]->device().wait();
+    if (first.ok() && !status.ok()) first = failed_while_running(i, std::move(status).error());
   }
   return first;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "backend/cuda/kernels/kernels.h"
@@ -11,6 +12,13 @@
 namespace realizar::cuda {
 
 enum class GraphId : uint32_t {};
+
+// An error of the calls so far.
+struct DeviceFailure {
+  Error error;
+  // The device refused the last call itself. Else something failed while it ran, and the last call only told of it.
+  bool is_of_call = false;
+};
 
 // What allocations are aligned to.
 inline constexpr size_t kAllocationAlign = 256;
@@ -71,6 +79,8 @@ class Device {
   // Notes the time at this place of the stream's order; after wait(), the time between two such places.
   virtual void mark_time(uint32_t place) = 0;
   virtual double ms_between(uint32_t first_place, uint32_t last_place) = 0;
+  // What is known without waiting; asked after each launch, also within a capture. wait() tells it too.
+  virtual std::optional<DeviceFailure> failure() = 0;
   // Something that was given to the stream is not done yet.
   virtual bool is_busy() = 0;
   // Waits until all that was given to the stream is done. Errors: Internal, by name, of anything since the last call.

@@ -3,6 +3,9 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "backend/cuda/kernels/load_kernels.h"
 #include "backend/cuda/kernels/runtime_kernels.h"
 #include "base/try.h"
@@ -15,6 +18,23 @@ constexpr int kLeastMajor = 8;                     // Ampere: bf16 and asynchron
 
 std::string words(cudaError_t error) {
   return fmt::format("{} ({})", cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+// Whether it came of a kernel that ran, or of the device, whatever call tells of it.
+bool is_of_running(cudaError_t error) {
+  constexpr cudaError_t kErrors[] = {cudaErrorECCUncorrectable,
+                                     cudaErrorNvlinkUncorrectable,
+                                     cudaErrorIllegalAddress,
+                                     cudaErrorLaunchTimeout,
+                                     cudaErrorAssert,
+                                     cudaErrorHardwareStackError,
+                                     cudaErrorIllegalInstruction,
+                                     cudaErrorMisalignedAddress,
+                                     cudaErrorInvalidAddressSpace,
+                                     cudaErrorInvalidPc,
+                                     cudaErrorLaunchFailure,
+                                     cudaErrorUnknown};
+  return std::ranges::find(kErrors, error) != std::end(kErrors);
 }
 
 std::string version(int number) {
@@ -155,6 +175,11 @@ class RuntimeDevice final : public Device {
     note(cudaEventElapsedTime(&ms, times_[first_place], times_[last_place]));
     return ms;
   }
+  std::optional<DeviceFailure> failure() override {
+    note(cudaGetLastError());
+    if (error_ == cudaSuccess) return std::nullopt;
+    return DeviceFailure{error_of(error_), !is_of_running(error_)};
+  }
   bool is_busy() override {
     attach();
     return cudaStreamQuery(stream_) == cudaErrorNotReady;
@@ -208,7 +233,10 @@ class RuntimeDevice final : public Device {
     // is open here: begin_capture() comes here where none was begun, end_capture() after it has ended it, and wait() is
     // never called within one.
     is_lost_ = cudaStreamSynchronize(stream_) != cudaSuccess;
-    return Error{ErrorCode::kInternal, fmt::format("{}: {}", info_.name, words(error)), "cuda"};
+    return error_of(error);
+  }
+  Error error_of(cudaError_t error) const {
+    return {ErrorCode::kInternal, fmt::format("{}: {}", info_.name, words(error)), "cuda"};
   }
   // The event of this number, which is made where it is first asked for. One that was never recorded is waited for by
   // nobody.

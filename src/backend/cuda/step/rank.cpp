@@ -1,6 +1,9 @@
 #include "backend/cuda/step/rank.h"
 
+#include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "base/counter.h"
 #include "base/try.h"
@@ -33,6 +36,22 @@ Status Rank::fit(const ActLayout& acts, const DeviceProgram& program) {
   return {};
 }
 
+// Whether the device has told of a failure by this launch, the last one.
+Status Rank::check(const Launch& last, bool is_replayed) {
+  std::optional<DeviceFailure> failure = device_->failure();
+  if (!failure) return {};
+  const OpPlace place = std::visit([](const auto& op) { return place_of(op); }, last.command);
+  std::string text = place.layer < 0 ? "" : "layer " + std::to_string(place.layer) + " ";
+  text += name_of(kind_of(last.command), place.role);
+  if (is_replayed) {
+    text = "a recorded step up to " + text;
+  } else if (!failure->is_of_call) {
+    text += " or an operation before it";
+  }
+  failure->error.message = text + ": " + failure->error.message;
+  return std::move(failure->error);
+}
+
 // Operations that need no streamed weights may run within a streamed layer as well as between two.
 Status Rank::launch(std::span<const Launch> stage, const StepShape& shape, StepTrace* trace) {
   std::optional<uint32_t> current;
@@ -44,6 +63,7 @@ Status Rank::launch(std::span<const Launch> stage, const StepShape& shape, StepT
       current = launch.streamed_layer;
     }
     launcher_.launch(launch, shape);
+    RZ_CHECK_OK(check(launch));
     if (trace == nullptr) continue;
     trace->note(launch.command);
     for (const LinearOp& other : launch.more) trace->note(other);
@@ -94,7 +114,7 @@ Status Rank::replay(std::span<const Launch> stage, const StepShape& shape) {
   if (graph) {
     device_->replay(*graph);
     add_to(use_.n_replays, 1);
-    return {};
+    return stage.empty() ? Status() : check(stage.back(), true);
   }
   return run(stage, shape, nullptr);
 }

@@ -42,7 +42,8 @@ class Rank {
   void begin(const ActLayout& acts, const DeviceProgram& program, const StepBatch& batch, const StepShape& shape) {
     memory_.begin(acts, program, cache_.common(), batch, shape);
   }
-  // Launches a stage; `trace` is null where there is none. Errors: as LayerStream::enter.
+  // Launches a stage; `trace` is null where there is none. Errors: as LayerStream::enter; Internal (the device refuses
+  // a launch, or something before it failed), with the operation and its layer.
   Status run(std::span<const Launch> stage, const StepShape& shape, StepTrace* trace);
   // The same, each time as one graph: replay() records it where the program's are not known yet for this shape. Where a
   // recording fails, the stage is launched one by one, then and whenever a step of this shape comes again.
@@ -53,6 +54,7 @@ class Rank {
 
  private:
   void note_memory();
+  Status check(const Launch& last, bool is_replayed = false);
   Status launch(std::span<const Launch> stage, const StepShape& shape, StepTrace* trace);
   Result<GraphId> capture(std::span<const Launch> stage, const StepShape& shape);
   Status record(std::span<const Launch> stage, const StepShape& shape);

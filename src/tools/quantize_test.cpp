@@ -1,0 +1,124 @@
+#include "tools/quantize.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "formats/gguf_writer.h"
+#include "quant/finite.h"
+#include "tools/convert.h"
+#include "tools/finite_rows.h"
+
+namespace realizar {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kRows = 3, kCols = 256;
+
+// What a block of the type can hold, where that is easily said: its scale has 16 bits.
+float largest_of(TypeId type) {
+  constexpr float kLargestHalf = 65504;
+  if (type == TypeId::kF32) return std::numeric_limits<float>::infinity();
+  if (type == TypeId::kF16) return kLargestHalf;
+  return type == TypeId::kQ8_0 ? 127 * kLargestHalf : std::numeric_limits<float>::quiet_NaN();
+}
+
+class WrittenValues : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directory(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // A file of a matrix in F32 whose last row has a large value. Its architecture is unknown: any file is quantized.
+  ModelFile with_value(float value) const {
+    std::vector<float> values(kRows * kCols);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+    values.back() = value;
+    GgufWriter writer;
+    writer.add_string("general.architecture", "nonesuch");
+    writer.add_tensor("blk.0.ffn_up.weight", TypeId::kF32, {kRows, kCols}, values);
+    EXPECT_TRUE(writer.write(folder_ / "in.gguf").ok());
+    return std::move(*ModelFile::open(folder_ / "in.gguf"));
+  }
+
+  Status quantize(const ModelFile& file, const QuantizeOptions& options) const {
+    const auto source = source_of(file);
+    EXPECT_TRUE(source.ok());
+    const auto plan = plan_types(*source, options);
+    EXPECT_TRUE(plan.ok());
+    fs::remove(folder_ / "out.gguf");
+    return write_quantized(*source, *plan, options, {}, folder_ / "out.gguf");
+  }
+
+  // Whether it was refused by name and left nothing; else the file has a number like the value.
+  bool is_refused(const Status& written, const std::string& type, float value) const {
+    const fs::path out = folder_ / "out.gguf";
+    if (!written.ok()) {
+      EXPECT_EQ(written.error().code, ErrorCode::kFormatError);
+      const std::string& said = written.error().message;
+      EXPECT_NE(said.find("tensor 'blk.0.ffn_up.weight': row 2"), std::string::npos) << type << ": " << said;
+      EXPECT_FALSE(fs::exists(out)) << type;
+      return true;
+    }
+    const auto made = ModelFile::open(out);
+    EXPECT_TRUE(made.ok());
+    const TensorInfo& tensor = made->tensors().front();
+    EXPECT_TRUE(all_finite(tensor.type, tensor.data.data(), tensor.n_elems())) << type;
+    std::vector<float> back(tensor.n_elems());
+    traits(tensor.type).decode(tensor.data.data(), back.data(), back.size());
+    EXPECT_GT(back.back() / value, 0.5) << type << ": " << value << " became " << back.back();
+    return false;
+  }
+
+  const fs::path folder_ = fs::path(testing::TempDir()) / ("written_values." + std::to_string(::getpid()));
+};
+
+TEST_F(WrittenValues, NoTypeTakesAValueThatItCannotHold) {
+  Imatrix importance;
+  importance.entries["blk.0.ffn_up.weight"] = {std::vector<float>(kCols, 1.0f), {1.0f}};
+  for (const float value : {6e4f, -7e4f, 1e7f, -1e12f, 1e30f, std::numeric_limits<float>::max()}) {
+    const ModelFile file = with_value(value);
+    for (const Mix& mix : all_mixes()) {
+      QuantizeOptions options;
+      options.mix = &mix;
+      options.is_pure = true;
+      options.importance = &importance;
+      const std::string name(mix.name);
+      const bool refused = is_refused(quantize(file, options), name, value);
+      const float most = largest_of(mix.base);
+      EXPECT_TRUE(std::isnan(most) || refused == (std::abs(value) > most)) << name << " " << value;
+    }
+  }
+}
+
+TEST_F(WrittenValues, ACopyIsCheckedToo) {
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const ModelFile file = with_value(value);
+    QuantizeOptions options;
+    options.mix = find_mix("F32");
+    EXPECT_TRUE(is_refused(quantize(file, options), "F32", value));
+    const auto merged = convert(folder_ / "in.gguf", folder_ / "out.gguf", {}, {});
+    ASSERT_FALSE(merged.ok());
+    EXPECT_TRUE(is_refused(merged.error(), "a copy", value));
+  }
+}
+
+TEST(FiniteRows, ARowIsNamedWithWhatItWasMadeFrom) {
+  const MatrixRows from = given_rows({1, 2, 3, -70000}, 2);
+  const MatrixRows rows = rows_in_type(from, TypeId::kF16);
+  std::vector<std::byte> bytes(2 * rows->row_size());
+  ASSERT_TRUE(rows->read(0, 2, bytes.data()).ok());
+  const Status status = check_finite("x", *rows, 0, bytes);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message,
+            "tensor 'x': row 1 has values of up to 70000, which are too large for F16: take a type of a wider range "
+            "for it, as F32");
+  EXPECT_TRUE(check_finite("x", *rows, 0, std::span(bytes).first(rows->row_size())).ok());
+}
+
+}  // namespace
+}  // namespace realizar
