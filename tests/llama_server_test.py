@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What llama.cpp's clients find of its server: slots that are saved and restored, models that come and go, events of them,
 and its command line. Usage: llama_server_test.py REALIZAR."""
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -193,6 +194,19 @@ class Models(Case):
             self.await_status(server, name, "loaded")
         self.assertEqual(self.statuses(server), {"a": "unloaded", "b": "loaded", "c": "loaded"})
         self.assertEqual(self.ask(server, "GET", "/props")["max_instances"], 2)
+
+    def test_one_that_made_room_answers_as_one_that_sleeps(self):
+        server = self.serve("x=" + MODEL, "y=" + MODEL, "--models-max", 1)
+        ask = {"content": "a"}
+        for _ in range(3):
+            self.ask(server, "POST", "/tokenize", {**ask, "model": "y"})
+            self.assertTrue(self.ask(server, "GET", "/props?model=x")["is_sleeping"])
+            with concurrent.futures.ThreadPoolExecutor(10) as clients:
+                asked = [clients.submit(self.ask, server, "POST", "/tokenize", {**ask, "model": "x"}) for _ in range(9)]
+                while not all(one.done() for one in asked):
+                    self.assertEqual(self.ask(server, "GET", "/readyz")["status"], "ready")
+                for one in asked:
+                    one.result()
 
     def test_requests_load_none_where_they_may_not(self):
         server = self.serve("x=" + MODEL, "y=" + MODEL, "--no-models-autoload")

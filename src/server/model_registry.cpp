@@ -404,11 +404,10 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
 void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded) {
   entry.loader.reset();  // has nothing left to do
   entry.failure.reset();
-  entry.rests = false;
   entry.last_used = std::chrono::steady_clock::now();
   if (loaded.ok()) {
     entry.model = *loaded;
-    has_served_ = true;
+    entry.has_served = has_served_ = true;
   } else {
     entry.failure = loaded.error();
     entry.failed_at = std::chrono::steady_clock::now();
@@ -461,7 +460,6 @@ void ModelRegistry::unload(Entry& entry) {
     return;
   }
   set_state(entry, State::kUnloading);
-  entry.rests = true;
 }
 
 void ModelRegistry::on_unloaded(Entry& entry) {
@@ -510,9 +508,8 @@ void ModelRegistry::dispatch() {
   });
 }
 
-bool ModelRegistry::any_ready() const {
-  return !options_.autoload || !options_.preload ||
-         std::ranges::any_of(entries_, [](const Entry& e) { return e.state == State::kReady || e.rests; });
+bool ModelRegistry::has_been_ready() const {
+  return !options_.autoload || !options_.preload || has_served_;
 }
 
 bool ModelRegistry::any_lost() const {

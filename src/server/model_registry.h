@@ -87,7 +87,7 @@ class ModelRegistry {
     std::chrono::steady_clock::time_point last_used, failed_at;
     std::chrono::system_clock::time_point created;        // of the file
     std::optional<std::chrono::milliseconds> keep_alive;  // without use, then it is unloaded; nullopt: for ever
-    bool rests = false;                                   // it was unloaded by keep_alive, and would load again
+    bool has_served = false;                              // it was ready at some time, and would load again
     std::unique_ptr<TaskThread> loader;                   // or unloader
   };
   using Then = std::function<void(const Result<ServedModelPtr>&)>;
@@ -125,8 +125,8 @@ class ModelRegistry {
   void unload_idle();
   // Calls every stream that has news.
   void dispatch();
-  // Some model is ready, or would be loaded again at its first use.
-  bool any_ready() const;
+  // Some model was ready at some time, or none is loaded before it is asked for.
+  bool has_been_ready() const;
   // The device of some model has failed for good: only a new process helps.
   bool any_lost() const;
   // The engine of some model has requests and has made no progress for that time.

@@ -80,10 +80,11 @@ Task<Result<std::string>> model_name(Call& call) {
   co_return name;
 }
 
-// 503 while the first model is loading: a balancer should send its clients elsewhere.
+// 503 while the first model is loaded for the first time: a balancer should send its clients elsewhere.
 bool is_starting(const ModelRegistry& models, const std::string& name) {
   const auto* entry = models.find(name);
-  return !models.any_ready() && entry == &models.entries().front() && entry->state == ModelRegistry::State::kLoading;
+  return !models.has_been_ready() && entry == &models.entries().front() &&
+         entry->state == ModelRegistry::State::kLoading;
 }
 
 // How many ids of each kind a body may hold for this model.
