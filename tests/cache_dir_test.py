@@ -27,7 +27,8 @@ class Server:
     def __init__(self, *args, **options):
         self.process = subprocess.Popen([REALIZAR, "serve", "--port", "0", "--ctx", "512", "--max-seqs", "4", *ONE_THREAD, *map(str, args)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
-        self.port = int(re.search(rb":(\d+), model", self.process.stdout.readline()).group(1))
+        listens = next(found for line in self.process.stdout if (found := re.search(rb":(\d+), model", line)))
+        self.port = int(listens.group(1))
         until(lambda: self.request("GET", "/readyz")[0] == 200, "the model")
 
     def request(self, method, path, body=None, key=None):
@@ -67,14 +68,17 @@ def value_offset(gguf, key):
 class CacheDir(unittest.TestCase):
     def test_wiped_first_where_that_is_asked_for(self):
         self.folder.mkdir()
-        for name in ("gone.prefixes", "model.prefixes.part17"):
-            (self.folder / name).write_text("secret")
+        for name in ("gone.prefixes", "model.prefixes.part17", ".model.prefixes.0123456789abcdef.part"):
+            (self.folder / name).write_text("RZPREFIX secret")
+        foreign = self.folder / "thesis.prefixes"
+        foreign.write_text("no cache")
         server = Server(self.model, "--cache-dir", self.folder, "--wipe-cache")
         self.servers.append(server)
-        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(list(self.folder.iterdir()), [foreign])
+        self.assertEqual(foreign.read_text(), "no cache")
         self.assertEqual(server.complete()[1], 0)
         self.assertEqual(server.stop()[0], 0)
-        self.assertEqual(len(list(self.folder.iterdir())), 1, "kept anew")
+        self.assertEqual(len(list(self.folder.iterdir())), 2, "kept anew")
         alone = subprocess.run([REALIZAR, "serve", self.model, "--wipe-cache"], capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(alone.returncode, 1)
         self.assertIn("--cache-dir", alone.stderr)
@@ -136,7 +140,7 @@ class CacheDir(unittest.TestCase):
 
     def test_a_cache_that_is_deleted_is_forgotten_in_memory_and_on_the_disk(self):
         self.fill()
-        server = self.serve()
+        server = self.serve("--manage-models")
         answer, n_cached = server.complete()
         self.assertGreaterEqual(n_cached, 64)
         self.assertEqual(server.request("DELETE", "/cache"), (200, b'{"deleted":true}'))

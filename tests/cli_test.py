@@ -186,8 +186,14 @@ class Run(Case):
         errors = result.stderr.decode()
         self.assertIn("time to the first token", errors)
         self.assertNotIn("attention", errors)
-        times = errors.split("ms each\n")[1].split()
-        self.assertEqual(len(times), 8)
+        table = [line.split() for line in errors.split("ms each\n")[1].splitlines()]
+        self.assertEqual(table[0], ["position", "total", "device", "host", "tok/s"])
+        rows = [[float(x) for x in row] for row in table[1:]]
+        self.assertEqual([row[0] for row in rows], list(range(17, 25)))
+        for _, total, device, host, *rate in rows:
+            self.assertAlmostEqual(total, device + host, delta=0.002)
+            for tokens_per_s in rate:
+                self.assertAlmostEqual(1e3 / total / tokens_per_s, 1, delta=0.0006 / total + 0.06 / tokens_per_s)
         events = [json.loads(line) for line in
                   realizar("run", "--temperature", "0", "--json", PROMPT).stdout.decode().splitlines()]
         tokens = [event for event in events if event["type"] == "token" and "id" in event]

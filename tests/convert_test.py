@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """realizar convert as a person and a script use it. Usage: convert_test.py REALIZAR."""
+import contextlib
+import ctypes
 import hashlib
 import json
 import os
 import pathlib
 import resource
+import select
 import shutil
 import signal
 import struct
@@ -14,7 +17,7 @@ import tempfile
 import unittest
 
 from gguf_edit import with_metadata
-from waiting import DEADLINE_S, until
+from waiting import DEADLINE_S, until, writes_into
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
@@ -22,6 +25,16 @@ REALIZAR = ""
 MB = 1 << 20
 F32, I32, STRING = 0, 5, 8
 BLOCK_TYPES = [2, 8, 12, 20, 39]  # Q4_0, Q8_0, Q4_K, IQ4_NL, MXFP4
+
+
+def convert_into_pipe(source, pipe):
+    """The process, which waits for no reader, and the pipe's reader, which has seen its writer."""
+    os.mkfifo(pipe)
+    reader = open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+    process = subprocess.Popen([REALIZAR, "convert", source, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until(lambda: select.select([reader], [], [], 0)[0] or process.poll() is not None, "the first bytes")
+    os.set_blocking(reader.fileno(), True)
+    return process, reader
 
 
 def realizar(*args, **options):
@@ -45,6 +58,25 @@ def write_zeros(path, n_tensors, n_bytes):
     with open(path, "wb") as file:
         file.write(header)
         file.truncate(begin + n_tensors * n_bytes)
+
+
+@contextlib.contextmanager
+def folder_events(folder):
+    """A list that has, after the block, which names of the folder went and which were taken, in this order (inotify)."""
+    libc, moved_to, created, deleted = ctypes.CDLL(None, use_errno=True), 0x80, 0x100, 0x200
+    fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    events = []
+    try:
+        if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(folder), moved_to | created | deleted) < 0:
+            raise unittest.SkipTest("this system gives no inotify")
+        yield events
+        data = os.read(fd, MB)
+        while data:
+            _, mask, _, n_bytes = struct.unpack_from("<iIII", data)
+            events.append((data[16:16 + n_bytes].rstrip(b"\0").decode(), "gone" if mask & deleted else "named"))
+            data = data[16 + n_bytes:]
+    finally:
+        os.close(fd)
 
 
 class Case(unittest.TestCase):
@@ -139,6 +171,40 @@ class Parts(Case):
         parts = self.split(size="3M")
         shutil.copy(others[1], self.at / f"part-00002-of-{len(parts):05}.gguf")
         self.fails(1, parts[0], self.at / "merged.gguf", naming="split")
+
+    def test_parts_of_two_models_of_one_shape_are_told_apart(self):
+        parts = self.split()
+        other = bytearray(MODEL.read_bytes())
+        other[-1] ^= 1
+        (self.at / "changed.gguf").write_bytes(other)
+        others = self.split(self.at / "changed.gguf", "other")
+        self.assertEqual(len(parts), len(others))
+        for path, another in zip(parts, others):
+            whole = path.read_bytes()
+            shutil.copy(another, path)
+            self.fails(1, parts[0], self.at / "merged.gguf", naming="split.set_id")
+            path.write_bytes(whole)
+        self.succeeds(parts[0], self.at / "merged.gguf")
+
+    def test_a_set_of_parts_begins_to_be_there_when_it_is_whole(self):
+        parts = self.split()
+        with folder_events(self.at) as events:
+            self.split()
+        first, others = parts[0].name, {path.name for path in parts[1:]}
+        changes = [(name, kind) for name, kind in events if name in others | {first}]
+        self.assertEqual(changes[0], (first, "gone"))
+        self.assertEqual(changes[-1], (first, "named"))
+        self.assertEqual(set(changes[1:-1]), {(name, "named") for name in others})
+
+    def test_what_a_killed_process_left_goes_with_the_next_one(self):
+        out, folder = self.at / "out.gguf", self.at / "folder"
+        left = [self.at / f".{name}.0123456789abcdef.part" for name in ("out.gguf", "folder")]
+        left[0].write_text("half a file")
+        left[1].mkdir()
+        (left[1] / "model.safetensors").write_text("half a file")
+        self.succeeds(MODEL, out)
+        self.succeeds(MODEL, folder)
+        self.assertEqual(sorted(self.at.iterdir()), [folder, out])
 
     def test_a_part_is_never_replaced_by_what_is_made_of_it(self):
         parts = self.split()
@@ -240,9 +306,9 @@ class Places(Case):
 
     def test_a_pipe_is_written_to_as_it_is(self):
         pipe = self.at / "pipe.gguf"
-        os.mkfifo(pipe)
-        process = subprocess.Popen([REALIZAR, "convert", MODEL, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        data = pipe.read_bytes()
+        process, reader = convert_into_pipe(MODEL, pipe)
+        with reader:
+            data = reader.read()
         _, stderr = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, stderr.decode())
         self.assertEqual(hashlib.sha256(data).hexdigest(), digest(MODEL))
@@ -338,9 +404,8 @@ class Faults(Case):
         Gives the exit code, what it says, and how much it wrote."""
         source, pipe = self.at / "zeros.gguf", self.at / "pipe.gguf"
         write_zeros(source, self.N_TENSORS, 8 * MB)
-        os.mkfifo(pipe)
-        process = subprocess.Popen([REALIZAR, "convert", source, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        with open(pipe, "rb", buffering=0) as reader:
+        process, reader = convert_into_pipe(source, pipe)
+        with reader:
             self.assertEqual(reader.read(4), b"GGUF")
             fault(process, source)
             n_bytes = 4
@@ -371,7 +436,7 @@ class Faults(Case):
         """Whether the signal came in time. Either way nothing half is there."""
         process = subprocess.Popen([REALIZAR, "convert", self.at / "zeros.gguf", self.at / "out.gguf", *options],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        until(lambda: self.names() != before or process.poll() is not None, "the beginning of the file")
+        until(lambda: writes_into(process, self.at) or process.poll() is not None, "the beginning of the file")
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=DEADLINE_S)
         self.assertIn(process.returncode, (0, 130), stderr.decode())

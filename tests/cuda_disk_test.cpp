@@ -113,6 +113,8 @@ TEST_P(CudaDisk, LayersWithoutAnyPlaceAreAnErrorThatAllowsForTheCpu) {
     const auto model = Model::load(file, *backend, {.n_ctx = 64});
     ASSERT_FALSE(model.ok());
     EXPECT_EQ(model.error().code, ErrorCode::kResourceExhausted);
+    EXPECT_EQ(model.error().message.rfind("tensor 'blk.0.", 0), 0u) << model.error().message;
+    EXPECT_NE(model.error().message.find("' of layer 0: "), std::string::npos) << model.error().message;
     EXPECT_NE(model.error().message.find(folder.empty() ? "no folder" : folder), std::string::npos);
   }
 }

@@ -2,6 +2,7 @@
 """Downloads from servers that misbehave: what each fault leads to (docs/models.md has the table), and who gets a token.
 Usage: hub_faults_test.py REALIZAR."""
 import contextlib
+import itertools
 import json
 import pathlib
 import random
@@ -86,6 +87,63 @@ class Faults(hub_test.Case):
             self.assertIn("no byte came for 1000 ms", stderr)
         has_stalled = not stalls.acquire(blocking=False)
         return code == 0 and has_stalled
+
+    def test_a_server_that_drips_is_given_up(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage != "blob":
+                return False
+            handler.head(data, *handler.wanted(data))
+            with contextlib.suppress(OSError):
+                while not self.hub.ends.wait(0.05):
+                    handler.wfile.write(b"a")
+                    handler.wfile.flush()
+            return True
+        self.hub.fault = fault
+        # A server that is too busy to drip in time is given up too, for a stall.
+        self.fails(NAME, "--timeout", "1", "--connections", "1", naming=" came ")
+
+    def test_a_header_without_end_is_refused(self):
+        self.add_big()
+
+        def fault(handler, stage, data):
+            if stage != "blob":
+                return False
+            with contextlib.suppress(OSError):
+                handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: " + b"a" * (30 << 20) + b"\r\n\r\n")
+            return handler.drop()
+        self.hub.fault = fault
+        self.fails(NAME, "--connections", "1", naming="the header has")
+
+    def test_parts_with_other_weak_tags_are_not_put_together(self):
+        other = random.Random(3).randbytes(len(BIG))
+        self.hub.links["m.gguf"] = BIG
+        n_asked = itertools.count()
+
+        def fault(handler, stage, data):
+            n = next(n_asked)
+            version = BIG if n < 3 else other  # its length, and two pieces
+            first, end, is_range = handler.wanted(version)
+            handler.head(version, first, end, is_range, ETag=f'W/"{n < 3}"')
+            handler.send_bytes(version, first, end)
+            return True
+        self.hub.fault = fault
+        self.pulls(f"{self.hub.url}/m.gguf", "--connections", "1")
+        self.assert_stored(other)
+
+    def test_a_file_that_nothing_identifies_is_fetched_as_a_whole(self):
+        self.hub.links["m.gguf"] = BIG
+        ranges = []
+
+        def fault(handler, stage, data):
+            ranges.append(handler.headers.get("Range"))
+            handler.send_file(data, ETag="")
+            return True
+        self.hub.fault = fault
+        self.pulls(f"{self.hub.url}/m.gguf")
+        self.assert_stored(BIG)
+        self.assertEqual((set(ranges[:-1]), ranges[-1]), ({"bytes=0-0"}, None))
 
     def test_wrong_bytes_are_refused_and_removed(self):
         self.add_big()

@@ -34,10 +34,10 @@ class ServerCase(hub_test.Case):
         until(lambda: self.ask("GET", "/readyz")[0] == 200, "the model")
         return process
 
-    def ask(self, method, path, body=None, headers=()):
-        """`body`: JSON, or bytes as they are."""
+    def ask(self, method, path, body=None, headers=(), source="127.0.0.1"):
+        """`body`: JSON, or bytes as they are. `source`: the client's address."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body)
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)) as connection:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, DEADLINE_S, (source, 0))) as connection:
             connection.request(method, path, data, dict(headers))
             reply = connection.getresponse()
             return reply.status, reply.read().decode()
@@ -289,17 +289,19 @@ class Changes(ServerCase):
         self.assertEqual(self.hub.sent(TINY), len(TINY))
         self.assertEqual(self.answer(NAME), ANSWER)
 
-    def test_one_client_has_some_downloads_at_a_time(self):
+    def test_clients_share_the_places_for_downloads(self):
         self.add_big()
         self.hold_blobs()
         self.serve_managed()
-        names = [f"copy{i}" for i in range(4)]
+        names = [f"copy{i}" for i in range(8)]
         for name in names:
             self.hub.add_ollama(f"library/{name}:latest", [("model", BIG)])
             self.succeeds("POST", "/v1/models", {"model": name})
         self.assertEqual(self.ask("POST", "/v1/models", {"model": NAME})[0], 429)
         self.assertEqual(self.ask("POST", "/api/pull", {"model": NAME})[0], 503)
-        for name in names:
+        self.assertEqual(self.ask("POST", "/v1/models", {"model": NAME}, source="127.0.0.2")[0], 200)
+        until(lambda: f'"{names[-1]}"' not in self.ask("GET", "/v1/models")[1], "the newest to give way")
+        for name in [*names[:-1], NAME]:
             self.succeeds("POST", "/v1/models/unload", {"model": name})
         self.go.set()
         until(lambda: self.ask("POST", "/v1/models", {"model": NAME})[0] == 200, "a free place")

@@ -306,6 +306,40 @@ class Names(Case):
         self.fails("hf:maker/model", naming="there is no model")
         self.fails(NAME, naming="there is no .gguf file")
 
+    def manifest(self):
+        return next(path for path in (self.store / "manifests").rglob("*.json"))
+
+    def test_what_a_manifest_says_is_spelled_out(self):
+        self.hub.add_repo("maker/model", {"m-Q8_0.gguf": TINY})
+        self.pulls(NAME)
+        manifest = json.loads(self.manifest().read_text())
+        manifest.update(pulled="\x1b[2J\u202e\x9b", revision="\u202ex", source="\x9b")
+        self.manifest().write_text(json.dumps(manifest))
+        table = self.run_it("list")[1]
+        self.assertIn("\\x1b[2J\\u{202e}", table)
+        self.assertIn("\u202ex", self.run_it("list", "--json")[1])
+        terminal = Terminal(self, REALIZAR, "list", "--json", env=self.environment)
+        shown = terminal.read_until("\\u{202e}x")
+        self.assertEqual([c for c in table + shown if c in "\x1b\u202e\x9b"], [])
+
+    def test_a_damaged_manifest_stops_nothing_else(self):
+        self.hub.add_repo("maker/model", {"m-Q8_0.gguf": TINY})
+        self.pulls(NAME)
+        damaged = self.store / "manifests/local/_/damaged/latest.json"
+        damaged.parent.mkdir(parents=True)
+        damaged.write_text("{")
+        unused = self.store / f"blobs/sha256-{sha256(b'unused')}"
+        unused.write_bytes(b"unused")
+        code, stdout, stderr = self.run_it("prune")
+        self.assertEqual((code, stdout), (0, "freed 6 bytes\n"), stderr)
+        self.assertIn(str(damaged), stderr)
+        self.assertFalse(unused.exists())
+        self.assert_stored(TINY)
+        code, _, stderr = self.run_it("rm", NAME)
+        self.assertEqual(code, 0, stderr)
+        self.assertIn(str(damaged), stderr)
+        self.assertEqual(list((self.store / "blobs").iterdir()), [])
+
     def test_prune_removes_what_has_no_name(self):
         self.add_big()
         self.hub.fault = lambda handler, stage, data: stage == "blob" and handler.drop()

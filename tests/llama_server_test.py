@@ -169,7 +169,7 @@ class Models(Case):
 
     def test_are_loaded_and_unloaded_by_name(self):
         self.add("a"), self.add("b")
-        server = self.serve("--models-dir", self.folder)
+        server = self.serve("--models-dir", self.folder, "--manage-models")
         self.assertEqual(self.statuses(server), {"a": "loaded", "b": "unloaded"})
         self.assertEqual(self.ask(server, "POST", "/models/load", {"model": "b"}), {"success": True})
         self.await_status(server, "b", "loaded")
@@ -188,7 +188,7 @@ class Models(Case):
     def test_no_more_are_loaded_than_there_may_be(self):
         for name in "abc":
             self.add(name)
-        server = self.serve("--models-dir", self.folder, "--models-max", 2)
+        server = self.serve("--models-dir", self.folder, "--models-max", 2, "--manage-models")
         for name in "bc":
             self.ask(server, "POST", "/models/load", {"model": name})
             self.await_status(server, name, "loaded")

@@ -495,12 +495,19 @@ class Proxy(Case):
         served = self.serve(*self.mcp("good"))
         host = urllib.parse.urlsplit(served.url)
         text = json.dumps({"tool": "wait"})
-        clients = [socket.create_connection((host.hostname, host.port), DEADLINE_S) for _ in range(8)]
-        for client in clients:
+
+        def call(source="127.0.0.1"):
+            client = socket.create_connection((host.hostname, host.port), DEADLINE_S, (source, 0))
+            clients.append(client)
             client.sendall(f"POST /mcp/t/call HTTP/1.1\r\nHost: {host.netloc}\r\nContent-Type: application/json\r\n"
                            f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
-        self.servers.wait_for("good", "tools/call", 8)
+        clients = []
+        for i in range(16):
+            call()
+            self.servers.wait_for("good", "tools/call", i + 1)
         self.assertEqual(self.ask(served, "POST", "/mcp/t/call", {"tool": "fail"})[0], 429)
+        call("127.0.0.2")
+        self.assertIn(b" 429 ", clients[15].recv(100), "the newest of whoever has most gives way")
         self.assertEqual(self.ask(served, "GET", "/v1/models")[0], 200)
         for client in clients:
             client.close()

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 from gguf_edit import f32_tensors
-from waiting import DEADLINE_S, until
+from waiting import DEADLINE_S, until, writes_into
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
@@ -281,7 +281,7 @@ class Runs(Case):
         out = self.at / "interrupted.gguf"
         process = subprocess.Popen([REALIZAR, "quantize", str(self.source), str(out), "IQ3_S", "--threads", "1"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        until(lambda: self.names() != before or process.poll() is not None, "the beginning of the file")
+        until(lambda: writes_into(process, self.at) or process.poll() is not None, "the beginning of the file")
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=DEADLINE_S)
         if process.returncode == 0:

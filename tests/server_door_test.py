@@ -2,9 +2,11 @@
 """What the server lets in, and that what one client sends harms no other.
 Usage: server_door_test.py REALIZAR."""
 import gzip
+import hashlib
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -127,6 +129,63 @@ class Keys(Case):
         self.assertEqual(self.exchange(data).answer(), ANSWER)
 
 
+def routes_of_rights():
+    """SECURITY.md's table: right -> routes, such as ("POST", "/v1/models/load")."""
+    table = re.findall(r"^\| \*\*(\w+)\*\* \|(.*?)\|", (server_rig.ROOT / "SECURITY.md").read_text(), re.M)
+    return {right: re.findall(r"`([A-Z]+) (\S+)`", routes) for right, routes in table}
+
+
+class Rights(Temporary):
+    """Each right of SECURITY.md's table, with every kind of key and without keys."""
+
+    def statuses(self, server, routes, *headers):
+        for method, path in routes:
+            path = re.sub(r"{\w+}", "x", path)
+            with server.connect() as client:
+                lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Content-Length: 0", *headers, "", ""]
+                client.send("\r\n".join(lines))
+                yield client.head()[0], path
+
+    def check(self, server, allowed, refusal, *headers):
+        for right, routes in routes_of_rights().items():
+            self.assertGreater(len(routes), 0)
+            for status, path in self.statuses(server, routes, *headers):
+                self.assertEqual(status == refusal, right not in allowed, (right, path, status))
+                self.assertTrue(status == refusal or status not in (401, 403), (right, path, status))
+
+    def test_keys_have_them(self):
+        keys = pathlib.Path(self.path("keys"))
+        keys.write_text("plain\nadmin boss\nadmin sha256:" + hashlib.sha256(b"hidden").hexdigest() + "\n")
+        keys.chmod(0o600)
+        server = Server("--api-keys", keys, "--api-key", "admin second", "--lora-dir", self.folder.name, "--manage-models",
+                        "--models-store", self.path("store"))
+        self.check(server, {"none"}, 401)
+        self.check(server, {"none"}, 401, "Authorization: Bearer admin boss")
+        self.check(server, {"none", "key", "own"}, 403, "Authorization: Bearer plain")
+        for key in ["boss", "hidden", "second"]:
+            self.check(server, {"none", "key", "own", "admin"}, 403, f"Authorization: Bearer {key}")
+        server.stop()
+
+    def test_without_keys_clients_on_the_same_machine_have_them_where_a_flag_says_so(self):
+        server = Server("--lora-dir", self.folder.name, "--manage-models", "--models-store", self.path("store"))
+        self.check(server, {"none", "key", "own", "admin"}, 403)
+        server.stop()
+        server = Server()
+        self.check(server, {"none", "key"}, 403)
+        server.stop()
+
+    def test_only_an_admin_changes_the_store(self):
+        server = Server("--api-key", "plain", "--api-key", "admin boss", "--manage-models", "--models-store", self.path("store"),
+                        "--offline")
+        files = {"a.gguf": "sha256:" + 64 * "0"}
+        for path, body in [("/api/pull", {"model": "x"}), ("/api/create", {"model": "y", "files": files})]:
+            for key, is_refused in [("plain", True), ("boss", False)]:
+                with server.connect() as client:
+                    client.send(post(body, path, f"Authorization: Bearer {key}"))
+                    self.assertEqual(client.reply().status == 403, is_refused, (path, key))
+        server.stop()
+
+
 class Pages(Case):
     ARGS = ("--allowed-host", "llm.example", "--cors-origin", "http://localhost:3000", "--strict-model-names")
 
@@ -213,7 +272,7 @@ class Pages(Case):
 
 
 class Rebinding(Case):
-    ARGS = ("--host", "0.0.0.0")
+    ARGS = ("--host", "0.0.0.0", "--lora-dir", tempfile.gettempdir())
 
     @classmethod
     def tearDownClass(cls):
@@ -332,6 +391,44 @@ class Bodies(Case):
             self.assertEqual(client.reply().answer(), ANSWER)
         holding.socket.close()
         self.server.until(lambda: self.exchange(post(b" " * 900_000)).status == 400, "room again")
+
+
+class Answers(Case):
+    """What whole answers may take."""
+    ARGS = ("--max-answer-bytes", "2000000")
+
+    def reply_to(self, path, body):
+        with self.server.connect() as client:
+            client.send(post(body, path))
+            return client.reply()
+
+    def test_answers_that_may_be_too_large_are_400_with_the_numbers_before_they_start(self):
+        many = {"ignore_eos": True, "temperature": 0}
+        for path, body, numbers in (
+                ("/completion", {**many, "prompt": ["x"] * 128, "n_predict": 900, "n_probs": 100}, ("128", "900", "100")),
+                ("/v1/chat/completions", {**CHAT, "n": 64, "max_tokens": 400, "logprobs": True, "top_logprobs": 20}, ("64", "400", "20")),
+                ("/v1/completions", {**many, "prompt": ["a b c d " * 100] * 32, "echo": True, "logprobs": 20, "max_tokens": 1}, ("32", "20")),
+                ("/v1/completions", {**many, "prompt": ["a b c d " * 100] * 32, "echo": True, "logprobs": 20, "max_tokens": 1, "stream": True}, ("32", "20")),
+                ("/completion", {**many, "prompt": ["x"] * 128, "n_probs": 100}, ("128", "100"))):
+            with self.subTest(path, body=body):
+                before = self.server.metric("vllm:generation_tokens_total")
+                reply = self.reply_to(path, body)
+                self.assertEqual(reply.status, 400)
+                error = reply.json()["error"]
+                self.assertEqual(error["type"], "invalid_request_error")
+                for number in (*numbers, "1.9 MB", "--max-answer-bytes"):
+                    self.assertIn(number, error["message"])
+                self.assertEqual(self.server.metric("vllm:generation_tokens_total"), before)
+        self.assertEqual(self.reply_to("/v1/chat/completions", CHAT).answer(), ANSWER)
+
+    def test_an_answer_is_the_same_whether_it_has_a_length_or_comes_in_pieces(self):
+        few = {"prompt": ["a", "b"], "n_predict": 12, "n_probs": 100, "ignore_eos": True, "temperature": 0, "response_fields": ["content", "completion_probabilities"]}
+        reply = self.reply_to("/completion", few)
+        self.assertIn("content-length", reply.headers)
+        many = self.reply_to("/completion", {**few, "prompt": ["a", "b"] * 35})
+        self.assertEqual(many.headers.get("transfer-encoding"), "chunked")
+        self.assertEqual(many.headers["content-type"], "application/json")
+        self.assertEqual(json.loads(many.body), json.loads(reply.body) * 35)
 
 
 class CodedBodies(Case):

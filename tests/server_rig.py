@@ -28,7 +28,9 @@ class Server:
     def __init__(self, *args, limits=None):
         """`limits`: of the process, {resource: (soft, hard)}."""
         def set_up():
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and the tests with it
+            # nohup has the one ignored, a shell that starts something in the background the other, and the tests with it.
+            for number in (signal.SIGHUP, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
             for name, values in (limits or {}).items():
                 resource.setrlimit(name, values)
         self.process = subprocess.Popen([REALIZAR, "serve", MODEL, "--port", "0", *ONE_THREAD, *args], stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ import cli_test
 from cli_test import PROMPT, Case, Terminal, realizar
 
 ROW = re.compile(r"^(prefill|decode) +(\S+) +([\d.]+) +([\d.]+)% +([\d.]+) +(\d+) *(?:([\d.]+) (GB|GFLOP)/s)?$", re.M)
-TOTAL = re.compile(r"^(prefill|decode) +total +([\d.]+) +100.0% +(\d+) tokens in (\d+) steps, ([\d.]+) tok/s$", re.M)
+TOTAL = re.compile(r"^(prefill|decode|both) +total +([\d.]+) +100.0% +(\d+) tokens in (\d+) steps, ([\d.]+) tok/s(?:; (\d+) tokens were computed)?$", re.M)
 MATRICES = {"linear.qkv", "linear.o", "linear.gate_up", "linear.down", "linear.head"}
 
 
@@ -37,14 +37,22 @@ class Table(Case):
 
     def test_a_phase_s_rows_add_up_to_its_total(self):
         rows, totals = ROW.findall(self.text), TOTAL.findall(self.text)
-        self.assertEqual([(phase, int(n), int(steps)) for phase, _, n, steps, _ in totals],
-                         [("prefill", 16, 1), ("decode", 5, 5)])
-        for phase, total_ms, n_tokens, _, rate in totals:
+        self.assertEqual([(phase, int(n), int(steps), computed) for phase, _, n, steps, _, computed in totals],
+                         [("prefill", 16, 1, ""), ("decode", 5, 5, ""), ("both", 21, 6, "")])
+        self.assertAlmostEqual(sum(float(total[1]) for total in totals[:2]), float(totals[2][1]), delta=0.02)
+        for phase, total_ms, n_tokens, _, rate, _ in totals[:2]:
             mine = [row for row in rows if row[0] == phase]
             rounding = 0.005 * (len(mine) + 1)  # of each printed number
             self.assertAlmostEqual(sum(float(row[2]) for row in mine), float(total_ms), delta=rounding)
             self.assertAlmostEqual(sum(float(row[3]) for row in mine), 100, delta=0.05 * (len(mine) + 1))
             self.assertAlmostEqual(int(n_tokens) / float(total_ms) * 1e3 / float(rate), 1, delta=0.005 / float(total_ms) + 0.05 / float(rate))
+
+    def test_rates_count_the_tokens_that_came_and_not_wrong_guesses(self):
+        result = realizar("run", "realizar-tiny", "-t", "1", "--temperature", "0", "--trace", PROMPT)
+        [decode] = [total for total in TOTAL.findall(result.stderr.decode()) if total[0] == "decode"]
+        self.assertEqual(int(decode[2]), 9)  # eight tokens after the first, and the one that ends the answer
+        if decode[5]:
+            self.assertGreater(int(decode[5]), 9)
 
     def test_no_rate_where_no_time_or_no_work_was_measured(self):
         for phase, name, total_ms, *_, rate, _ in ROW.findall(self.text):

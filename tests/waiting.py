@@ -1,4 +1,7 @@
 """How tests wait: for what they mean, however long it takes. The deadline ends what hangs, and nothing else depends on it."""
+import os
+import pathlib
+import re
 import time
 
 DEADLINE_S = 300
@@ -14,3 +17,15 @@ def until(probe, what):
             raise AssertionError(f"waited {DEADLINE_S} s in vain for: {what}")
         time.sleep(0.01)
     return answer
+
+
+def writes_into(process, folder):
+    """Whether a process has a file of a folder open to write it: such a file may have no name before it is whole."""
+    for link in pathlib.Path(f"/proc/{process.pid}/fd").glob("*"):
+        try:
+            flags = re.search(r"flags:\s*(\d+)", (link.parent.parent / "fdinfo" / link.name).read_text())
+            if os.readlink(link).startswith(f"{folder}/") and int(flags.group(1), 8) & os.O_ACCMODE != os.O_RDONLY:
+                return True
+        except OSError:
+            pass  # it was closed meanwhile, or the process ended
+    return False

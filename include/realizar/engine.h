@@ -1,5 +1,7 @@
 // librealizar in C++: load a model file with its tokenizer and chat template, generate text.
-// One LanguageModel is used by one thread at a time, except cancel(), which any thread may call.
+// One LanguageModel is used by one thread at a time, except cancel(), which any thread may call. A callback may call
+// cancel() and const functions of its model. The others give InvalidArgument there, subject "model", and those that
+// return nothing do nothing. The model must not be destroyed or assigned to in a callback.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,13 @@ struct ModelInfo {
   std::string check;               // what the comparison that was asked for gave
   bool gives_text = true;          // false: vectors or scores of texts alone
   std::vector<std::string> notes;  // what of the weights could not be kept as another program quantized it
+  float norm_eps = 0;
+  bool tie_word_embeddings = false;  // the embedding is the head
+  // How positions rotate queries and keys in the layers that see the whole context: base and leading dimensions of a
+  // head, as the file has them, and what the lengths of both are multiplied by. 0 dimensions: they do not.
+  double rope_base = 0;
+  uint32_t n_rope_dims = 0;
+  float rope_scale = 1;
 };
 
 // One operation of a traced step.

@@ -3,8 +3,8 @@
  * Every function that can fail gives a null pointer or a negative number; rz_last_error then says why, for the calling
  * thread. A null pointer where a value is needed is such an error. One rz_model is used by one thread at a time, except
  * rz_cancel, which any thread may call while rz_generate, rz_generate_batch, rz_embed or rz_rank runs. A callback may
- * call rz_cancel and what takes a const rz_model; of the others rz_free must not be called there, and the rest fail. A
- * session (rz_session_open) runs many requests at once, and any thread may use it. */
+ * call rz_cancel and what takes a const rz_model; the others fail there with RZ_INVALID_ARGUMENT, and so does rz_free,
+ * which then frees nothing. A session (rz_session_open) runs many requests at once, and any thread may use it. */
 #ifndef REALIZAR_H
 #define REALIZAR_H
 
@@ -87,7 +87,21 @@ typedef struct rz_model_info {
   uint32_t n_ctx, n_ctx_train;
   uint64_t n_params, file_bytes, weight_bytes, kv_bytes;
   int has_chat_template;
+  uint64_t scratch_bytes; /* activations, and what else steps compute in */
+  float norm_eps;
+  int tie_word_embeddings; /* 1: the embedding is the head */
+  double rope_base;        /* of the layers that see the whole context, as the file has it */
+  uint32_t n_rope_dims;    /* leading dimensions of a head that are rotated; 0: none */
+  float rope_scale;        /* what the rotated lengths are multiplied by */
 } rz_model_info;
+
+/* What a device holds of a model. Later versions may have more fields at the end. For the host's own memory total_bytes
+ * and free_bytes are 0, which means unknown. */
+typedef struct rz_device {
+  const char* name; /* "cuda:0", "cpu" */
+  uint64_t weight_bytes, kv_bytes, scratch_bytes;
+  uint64_t total_bytes, free_bytes; /* of the device, whoever uses it, once the model was loaded */
+} rz_device;
 
 /* How a generation ended. */
 enum {
@@ -112,6 +126,8 @@ typedef struct rz_result {
   double decode_ms;               /* from the first token to the last */
   const float* embedding;         /* [n_embedding], for on_end of a request with pooling, while that runs; else null */
   size_t n_embedding;
+  uint32_t n_preemptions;  /* times that it was preempted for want of memory */
+  double prefix_lookup_ms; /* looking for the prompt's beginning in the cache, before prefill_ms */
 } rz_result;
 
 typedef struct rz_logprob {
@@ -129,6 +145,7 @@ typedef struct rz_token {
   size_t n_top;
   const char* text; /* [n_text_bytes] that it completed, whole UTF-8 characters; may be none */
   size_t n_text_bytes;
+  double device_ms; /* of ms, what the device computed for; the host took the rest */
 } rz_token;
 
 /* Called with each token. Gives 0 to stop. */
@@ -164,7 +181,7 @@ typedef struct rz_generate_options {
   float top_p, min_p, typical_p, repeat_penalty, frequency_penalty, presence_penalty;
   int32_t repeat_last_n;
   uint64_t seed;
-  uint32_t max_tokens;     /* 0: until a stop or the end of the context */
+  uint32_t max_tokens;     /* 0: until a stop or the end of the context, unless has_max_tokens is 1 */
   const char* const* stop; /* n_stop strings that end the text, and are not part of it */
   size_t n_stop;
   const int32_t* stop_tokens; /* n_stop_tokens ids that end it too */
@@ -182,6 +199,7 @@ typedef struct rz_generate_options {
   const rz_sampler_chain* chain; /* null: the default one */
   const char* lora;              /* the adapter's name; null: none */
   float lora_scale;              /* on what it adds; 0: its own */
+  int has_max_tokens;            /* 1: max_tokens counts as it stands; 0 of them: the prompt is read, and that is all */
 } rz_generate_options;
 
 /* One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows. */
@@ -206,6 +224,7 @@ uint32_t rz_last_error_n_ctx(void);
 /* `model`: a file or folder, or the name of a model on this machine, as `realizar list` shows it and `realizar run`
  * takes it; nothing is downloaded. `options` may be null. Free with rz_free. */
 rz_model* rz_load(const char* model, const rz_load_options* options);
+/* Where a call runs or a session is open, the model stays, and rz_last_error says so. */
 void rz_free(rz_model* model);
 
 /* Loads an adapter, "[NAME=]PATH[:SCALE]", into the room of max_loras, and unloads the one of that name. Negative on
@@ -215,6 +234,8 @@ int rz_unload_lora(rz_model* model, const char* name);
 
 /* Fills `info`, whose struct_size is set. Negative on failure. */
 int rz_get_info(const rz_model* model, rz_model_info* info);
+/* Calls on_device with each device that the model runs on; `device` is valid during the call. Gives their number. */
+int64_t rz_devices(const rz_model* model, void (*on_device)(const rz_device* device, void* user), void* user);
 /* Negative on failure. */
 int64_t rz_n_vocab(const rz_model* model);
 int64_t rz_n_ctx(const rz_model* model);
@@ -294,7 +315,7 @@ typedef struct rz_request {
   size_t n_ids;
   const rz_parameter* parameters; /* n_parameters; those that are not named are as the model recommends */
   size_t n_parameters;
-  uint32_t max_tokens;     /* 0: until a stop or the end of the context */
+  uint32_t max_tokens;     /* 0: until a stop or the end of the context, unless has_max_tokens is 1 */
   const char* const* stop; /* n_stop strings that end the text, and are not part of it */
   size_t n_stop;
   const int32_t* stop_tokens; /* n_stop_tokens ids that end it too */
@@ -320,6 +341,9 @@ typedef struct rz_request {
   uint32_t reasoning_budget; /* and the answer goes on; where the model's chat template marks no reasoning: nothing */
   const char* lora;          /* the adapter's name; null: none */
   float lora_scale;          /* on what it adds; 0: its own */
+  int has_max_tokens;        /* 1: max_tokens counts as it stands; 0 of them: the prompt is read, and that is all */
+  int has_seed;              /* 1: the seed is this one, and not that of the parameters, which hold 53 bits of one */
+  uint64_t seed;
 } rz_request;
 
 /* Kinds of a part. */
@@ -343,7 +367,8 @@ typedef void (*rz_end_callback)(const char* text, size_t n_bytes, const rz_resul
  * thread, and the other functions of the model fail. `max_queue`: requests that may wait while max_seqs run;
  * 0: 256. */
 rz_session* rz_session_open(rz_model* model, uint32_t max_queue);
-/* Cancels what runs, and returns once every end was told. Not to be called from a callback. */
+/* Cancels what runs, and returns once every end was told. In a callback of the session it stays, and rz_last_error says
+ * so. */
 void rz_session_free(rz_session* session);
 /* Begins a request and gives its number, which is positive. Any thread, callbacks too. The callbacks, which may be
  * null, are called on the session's thread, on_end perhaps before this returns, and not at all where this fails. */
@@ -351,8 +376,14 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
                           rz_end_callback on_end, void* user);
 /* Ends a request within a step, with RZ_FINISH_CANCELLED; nothing where it is over. Any thread. */
 int rz_session_cancel(rz_session* session, int64_t request);
-/* Returns once no request is open. Not to be called from a callback. */
+/* Returns once no request is open. Negative on failure: in a callback of the session. */
 int rz_session_wait(rz_session* session);
+/* rz_clear_cache with `wipe`, rz_logits and rz_set_trace of a model that has a session: between two steps of the
+ * requests that run. Any thread; not in a callback. rz_trace and its like may be called meanwhile. */
+int rz_session_clear_cache(rz_session* session);
+int64_t rz_session_logits(rz_session* session, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last,
+                          float* logits, size_t capacity);
+int rz_session_set_trace(rz_session* session, int on);
 
 /* The logits of the last n_last of the tokens, [n_last, n_vocab]; the first n_prompt tokens are run as a prompt, the
  * others one at a time. `capacity`: floats that `logits` has room for. Gives the number of floats. */
@@ -368,6 +399,30 @@ int64_t rz_rank_prompt(const rz_model* model, const char* query, const char* doc
 int64_t rz_rank(rz_model* model, const char* query, const char* const* documents, size_t n_documents, float* relevances,
                 size_t capacity);
 
+/* Draws tokens from logits that the caller has, as rz_generate would; a sampler is used by one thread at a time. */
+typedef struct rz_sampler rz_sampler;
+/* Set struct_size: zeroes and null pointers stand for the defaults, in every field but n_vocab. */
+typedef struct rz_sampler_options {
+  size_t struct_size;
+  uint32_t n_vocab;               /* numbers of a row of logits */
+  const rz_parameter* parameters; /* n_parameters; the temperature 0 always draws the likeliest token */
+  size_t n_parameters;
+  const rz_logit_bias* logit_bias; /* n_logit_bias tokens */
+  size_t n_logit_bias;
+  const rz_sampler_chain* chain; /* null: the default one; dry_breakers want `model` */
+  const rz_model* model;         /* parameters that are not named are as it recommends; null: as most models do */
+  int has_seed;                  /* 1: the seed is this one, and not that of the parameters */
+  uint64_t seed;
+} rz_sampler_options;
+/* Free with rz_sampler_free. Null on failure. */
+rz_sampler* rz_sampler_new(const rz_sampler_options* options);
+/* Gives the id of the token that is drawn from logits[n_vocab]. `history`: n_history ids of prompt and output so far,
+ * which penalties see; their number is the position that the draw is keyed by beside the seed. */
+int64_t rz_sample(rz_sampler* sampler, const float* logits, size_t n_logits, const int32_t* history, size_t n_history);
+/* Forgets the draws, for another text. */
+int rz_sampler_reset(rz_sampler* sampler);
+void rz_sampler_free(rz_sampler* sampler);
+
 /* Forgets cached prefixes. `wipe` 1: what prompts left in memory is zeroed too. */
 int rz_clear_cache(rz_model* model, int wipe);
 
@@ -382,6 +437,34 @@ typedef struct rz_trace_row {
 } rz_trace_row;
 /* Calls on_row with each; `row` is valid during the call. Gives the number of rows. */
 int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user);
+/* All operations of a phase. n_tokens: that came of its steps, read of prompts or generated; n_computed: with wrong
+ * guesses. */
+typedef struct rz_trace_phase {
+  uint64_t n_steps, n_tokens;
+  double total_ms;
+  uint64_t n_computed;
+} rz_trace_phase;
+/* Set struct_size. */
+typedef struct rz_trace_totals {
+  size_t struct_size;
+  rz_trace_phase prefill, decode, both;
+} rz_trace_totals;
+int rz_get_trace_totals(const rz_model* model, rz_trace_totals* totals);
+/* One operation of a traced step. Later versions may have more fields at the end. */
+typedef struct rz_trace_event {
+  const char* op;
+  int is_decode;
+  int32_t layer;                /* -1: of none */
+  double start_us, duration_us; /* since the load began */
+  uint64_t step;                /* counted from 0 since the trace was cleared */
+  uint32_t n_tokens;            /* that the step computed */
+} rz_trace_event;
+/* Calls on_event with each, in their order; `event` is valid during the call. Gives their number. */
+int64_t rz_trace_events(const rz_model* model, void (*on_event)(const rz_trace_event* event, void* user), void* user);
+/* How traced steps differ from others: at most `capacity` bytes, no terminator; gives the number of all. 0: not at all.
+ */
+int64_t rz_trace_note(const rz_model* model, char* note, size_t capacity);
+/* Forgets what was recorded. Any thread, also while the model has a session. */
 int rz_clear_trace(rz_model* model);
 
 #ifdef __cplusplus

@@ -70,6 +70,10 @@ class TokenConstraint {
   // Sets bit t % 64 of word t / 64 for every token t that may come next, end tokens included, and clears all others; no
   // bit ends the request. False: any token may come, and `allowed` was left as it was.
   virtual bool allow(std::span<uint64_t> allowed) = 0;
+  // Does a part of what the next allow() has to compute, so that it takes no time of note, and says how far that is.
+  // n_work: what may be done, in units of about five nanoseconds; what was is taken away. kTooCostly ends the request.
+  enum class Readiness : uint8_t { kReady, kUnderWay, kTooCostly };
+  virtual Readiness prepare(uint64_t& /*n_work*/) { return Readiness::kReady; }
   // The token that was chosen.
   virtual void accept(TokenId id) = 0;
   // One that stands where this one stands, for a request of its own.
@@ -117,6 +121,7 @@ struct TokenEvent {
   std::span<const TokenLogprob> top;  // likeliest first; valid during the call
   bool is_prompt = false;             // a token of the prompt, `index` its position there
   double ms = 0;                      // of a generated one: since the one before it; the first: since the request
+  double device_ms = 0;               // of that, what the device computed for; the host took the rest
 };
 
 // Called with every token as soon as it is known; false stops the generation.
@@ -152,13 +157,20 @@ struct TraceRow {
 // All operations of a phase.
 struct TracePhase {
   uint64_t n_steps = 0;
-  uint64_t n_tokens = 0;  // that the steps computed, of all requests in them
+  uint64_t n_tokens = 0;  // that came of the steps, of all requests in them: read of prompts, or generated
   double total_ms = 0;
+  uint64_t n_computed = 0;  // tokens that the steps computed; more than came where guesses were wrong
 };
 
 struct Trace {
   std::vector<TraceRow> rows;  // of each phase the longest first
   TracePhase prefill, decode;
+
+  // Of both phases together.
+  TracePhase total() const {
+    return {prefill.n_steps + decode.n_steps, prefill.n_tokens + decode.n_tokens, prefill.total_ms + decode.total_ms,
+            prefill.n_computed + decode.n_computed};
+  }
 };
 
 struct Generation {

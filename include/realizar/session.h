@@ -7,6 +7,8 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "realizar/request.h"
 #include "realizar/result.h"
@@ -32,7 +34,8 @@ class Session {
   static Result<Session> open(LanguageModel& model, const SessionOptions& options = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
-  // Cancels what runs or waits, and returns once every end was told. Not to be called from a callback.
+  // Cancels what runs or waits, and returns once every end was told; in a callback of the session at once, and the
+  // model's destructor waits for the rest.
   ~Session();
 
   // Any thread, callbacks too. The callbacks are called on the session's thread, those of one request in order: on_text
@@ -41,17 +44,24 @@ class Session {
   // of the request and its options, by name; ContextLengthExceeded; ResourceExhausted where the queue is full. Where
   // submit gives an error, on_end is not called.
   Result<RequestId> submit(Request request, const TextOptions& text, TextCallback on_text, EndCallback on_end);
-  // The same without callbacks. The future has the errors of submit too.
+  // The same without callbacks. The future has the errors of submit too. A callback that waits for it waits forever.
   std::future<Result<TextGeneration>> ask(Request request, const TextOptions& text = {});
 
   // Any thread. Ends the request with kCancelled within a step; does nothing where it is over.
   void cancel(RequestId id);
   // Requests whose end was not told yet.
   size_t n_open() const;
-  // Returns once there are none. Not to be called from a callback.
+  // Returns once there are none; in a callback of the session at once.
   void wait() const;
+  // Whether the calling thread is one of those on which the session calls callbacks and constraints.
+  bool in_callback() const;
   // Forgets cached prefixes, and zeroes what ended requests have left in memory. Returns when that is done.
   void clear_cache();
+  // LanguageModel::logits, between two steps of the requests that run. Those that run go on meanwhile, and new ones
+  // wait. Any thread but those of callbacks, as for the next. Errors: InvalidArgument in a callback.
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last);
+  // LanguageModel::set_trace. What was recorded is read from the model.
+  Status set_trace(bool on);
 
  private:
   class Impl;

@@ -22,8 +22,20 @@ from ._library import lib as _lib
 from ._loading import LoadOptions
 from ._model import Model
 from ._openai import AsyncOpenAI, OpenAI
-from ._options import ChatOptions, Options
-from ._results import Generation, ModelInfo, Piece, Token, ToolCall
+from ._options import ChatOptions, Options, SamplerOptions
+from ._results import (
+    Device,
+    Generation,
+    ModelInfo,
+    Piece,
+    Token,
+    ToolCall,
+    Trace,
+    TraceEvent,
+    TracePhase,
+    TraceRow,
+)
+from ._sampler import Sampler
 from ._streams import AsyncStream, Stream
 
 __version__: str = _lib.rz_version().decode()
@@ -35,6 +47,7 @@ __all__ = [
     "ChatOptions",
     "ContextLengthError",
     "DeadlineError",
+    "Device",
     "FormatError",
     "Generation",
     "InternalError",
@@ -48,8 +61,14 @@ __all__ = [
     "Piece",
     "RealizarError",
     "ResourceExhaustedError",
+    "Sampler",
+    "SamplerOptions",
     "Stream",
     "Token",
     "ToolCall",
+    "Trace",
+    "TraceEvent",
+    "TracePhase",
+    "TraceRow",
     "UnsupportedError",
 ]

@@ -1,6 +1,7 @@
 """A loaded model with its session, as the C interface has them."""
 from __future__ import annotations
 
+import array
 import contextlib
 import ctypes
 import json
@@ -13,7 +14,7 @@ from ._errors import InvalidArgumentError, last_error
 from ._loading import Path, load_model
 from ._options import id_array, text_bytes
 from ._requests import in_callback
-from ._results import ModelInfo
+from ._results import Device, ModelInfo, Trace, TraceEvent, TracePhase, TraceRow
 
 _DEFAULT_MAX_QUEUE = 256
 
@@ -81,11 +82,74 @@ class Engine:
             if c.lib.rz_get_info(self._model, ctypes.byref(info)) < 0:
                 raise last_error()
             values: Dict[str, Any] = {name: getattr(info, name) for name, _ in info._fields_[1:]}
-        values["has_chat_template"] = bool(info.has_chat_template)
+            devices = self._told(c.DeviceCallback, c.lib.rz_devices)
+        for name in ("has_chat_template", "tie_word_embeddings"):
+            values[name] = bool(values[name])
+        values["devices"] = tuple(Device(**device) for device in devices)
         for name, value in values.items():
             if isinstance(value, bytes):
                 values[name] = value.decode("utf-8", "replace")
         return ModelInfo(**values)
+
+    def _told(self, kind: Any, function: Any) -> "List[Dict[str, Any]]":
+        """The fields of each struct that a function tells a callback of."""
+        told: List[Dict[str, Any]] = []
+
+        def tell(item: Any, _user: Any) -> None:
+            values = {name: getattr(item.contents, name) for name, _ in item.contents._fields_}
+            told.append({n: v.decode("utf-8", "replace") if isinstance(v, bytes) else v for n, v in values.items()})
+
+        if function(self._model, kind(tell), None) < 0:
+            raise last_error()
+        return told
+
+    def _checked(self, result: int) -> int:
+        if result < 0:
+            raise last_error()
+        return result
+
+    def clear_cache(self) -> None:
+        with self._used():
+            self._checked(c.lib.rz_session_clear_cache(self._session))
+
+    def logits(self, ids: Sequence[int], n_prompt: int, n_last: int, n_vocab: int) -> "array.array[float]":
+        values = array.array("f", bytes(4 * n_last * n_vocab))
+        room = (ctypes.c_float * len(values)).from_buffer(values)
+        with self._used():
+            given = (id_array(ids), len(ids), n_prompt, n_last, room, len(values))
+            self._checked(c.lib.rz_session_logits(self._session, *given))
+        return values
+
+    def set_trace(self, on: bool) -> None:
+        with self._used():
+            self._checked(c.lib.rz_session_set_trace(self._session, on))
+
+    def clear_trace(self) -> None:
+        with self._used():
+            self._checked(c.lib.rz_clear_trace(self._model))
+
+    def trace(self) -> Trace:
+        totals = c.new_struct(c.rz_trace_totals)
+        note = ctypes.create_string_buffer(4096)
+        with self._used():
+            rows = self._told(c.TraceRowCallback, c.lib.rz_trace)
+            events = self._told(c.TraceEventCallback, c.lib.rz_trace_events)
+            self._checked(c.lib.rz_get_trace_totals(self._model, ctypes.byref(totals)))
+            n_note = self._checked(c.lib.rz_trace_note(self._model, note, len(note)))
+        prefill, decode, both = (
+            TracePhase(*(getattr(part, name) for name, _ in part._fields_))
+            for part in (totals.prefill, totals.decode, totals.both)
+        )
+        for told in (*rows, *events):
+            told["is_decode"] = bool(told["is_decode"])
+        return Trace(
+            rows=tuple(TraceRow(**row) for row in rows),
+            events=tuple(TraceEvent(**event) for event in events),
+            prefill=prefill,
+            decode=decode,
+            both=both,
+            note=note.raw[:n_note].decode("utf-8", "replace"),
+        )
 
     def tokenize(self, text: str, add_special: bool, parse_special: bool) -> List[int]:
         return self._ids("rz_tokenize", text_bytes(text, "text"), add_special, parse_special)

@@ -101,6 +101,23 @@ class rz_model_info(Structure):
         ("weight_bytes", c_uint64),
         ("kv_bytes", c_uint64),
         ("has_chat_template", c_int),
+        ("scratch_bytes", c_uint64),
+        ("norm_eps", c_float),
+        ("tie_word_embeddings", c_int),
+        ("rope_base", c_double),
+        ("n_rope_dims", c_uint32),
+        ("rope_scale", c_float),
+    ]
+
+
+class rz_device(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("weight_bytes", c_uint64),
+        ("kv_bytes", c_uint64),
+        ("scratch_bytes", c_uint64),
+        ("total_bytes", c_uint64),
+        ("free_bytes", c_uint64),
     ]
 
 
@@ -120,6 +137,8 @@ class rz_result(Structure):
         ("decode_ms", c_double),
         ("embedding", POINTER(c_float)),
         ("n_embedding", c_size_t),
+        ("n_preemptions", c_uint32),
+        ("prefix_lookup_ms", c_double),
     ]
 
 
@@ -138,6 +157,7 @@ class rz_token(Structure):
         ("n_top", c_size_t),
         ("text", c_void_p),
         ("n_text_bytes", c_size_t),
+        ("device_ms", c_double),
     ]
 
 
@@ -191,6 +211,9 @@ class rz_request(Structure):
         ("reasoning_budget", c_uint32),
         ("lora", c_char_p),
         ("lora_scale", c_float),
+        ("has_max_tokens", c_int),
+        ("has_seed", c_int),
+        ("seed", c_uint64),
     ]
 
 
@@ -213,6 +236,60 @@ class rz_part(Structure):
     ]
 
 
+class rz_sampler_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("n_vocab", c_uint32),
+        ("parameters", POINTER(rz_parameter)),
+        ("n_parameters", c_size_t),
+        ("logit_bias", POINTER(rz_logit_bias)),
+        ("n_logit_bias", c_size_t),
+        ("chain", POINTER(rz_sampler_chain)),
+        ("model", c_void_p),
+        ("has_seed", c_int),
+        ("seed", c_uint64),
+    ]
+
+
+class rz_trace_row(Structure):
+    _fields_ = [
+        ("op", c_char_p),
+        ("is_decode", c_int),
+        ("count", c_uint64),
+        ("total_ms", c_double),
+        ("bytes", c_double),
+        ("flops", c_double),
+    ]
+
+
+class rz_trace_phase(Structure):
+    _fields_ = [("n_steps", c_uint64), ("n_tokens", c_uint64), ("total_ms", c_double), ("n_computed", c_uint64)]
+
+
+class rz_trace_totals(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("prefill", rz_trace_phase),
+        ("decode", rz_trace_phase),
+        ("both", rz_trace_phase),
+    ]
+
+
+class rz_trace_event(Structure):
+    _fields_ = [
+        ("op", c_char_p),
+        ("is_decode", c_int),
+        ("layer", c_int32),
+        ("start_us", c_double),
+        ("duration_us", c_double),
+        ("step", c_uint64),
+        ("n_tokens", c_uint32),
+    ]
+
+
+DeviceCallback = CFUNCTYPE(None, POINTER(rz_device), c_void_p)
+TraceRowCallback = CFUNCTYPE(None, POINTER(rz_trace_row), c_void_p)
+TraceEventCallback = CFUNCTYPE(None, POINTER(rz_trace_event), c_void_p)
 PartCallback = CFUNCTYPE(c_int, POINTER(rz_part), c_void_p)
 EndCallback = CFUNCTYPE(None, c_void_p, c_size_t, POINTER(rz_result), c_void_p)
 
@@ -235,6 +312,22 @@ _FUNCTIONS = {
     "rz_session_free": (None, [c_void_p]),
     "rz_session_submit": (c_int64, [c_void_p, POINTER(rz_request), PartCallback, EndCallback, c_void_p]),
     "rz_session_cancel": (c_int, [c_void_p, c_int64]),
+    "rz_session_clear_cache": (c_int, [c_void_p]),
+    "rz_session_logits": (
+        c_int64,
+        [c_void_p, POINTER(c_int32), c_size_t, c_uint32, c_uint32, POINTER(c_float), c_size_t],
+    ),
+    "rz_session_set_trace": (c_int, [c_void_p, c_int]),
+    "rz_devices": (c_int64, [c_void_p, DeviceCallback, c_void_p]),
+    "rz_trace": (c_int64, [c_void_p, TraceRowCallback, c_void_p]),
+    "rz_trace_events": (c_int64, [c_void_p, TraceEventCallback, c_void_p]),
+    "rz_get_trace_totals": (c_int, [c_void_p, POINTER(rz_trace_totals)]),
+    "rz_trace_note": (c_int64, [c_void_p, c_char_p, c_size_t]),
+    "rz_clear_trace": (c_int, [c_void_p]),
+    "rz_sampler_new": (c_void_p, [POINTER(rz_sampler_options)]),
+    "rz_sample": (c_int64, [c_void_p, POINTER(c_float), c_size_t, POINTER(c_int32), c_size_t]),
+    "rz_sampler_reset": (c_int, [c_void_p]),
+    "rz_sampler_free": (None, [c_void_p]),
 }
 
 _S = TypeVar("_S", bound=Structure)

@@ -1,6 +1,7 @@
 """Model: what people use."""
 from __future__ import annotations
 
+import array
 import asyncio
 import functools
 import json
@@ -23,8 +24,8 @@ from ._options import (
     pooled_request,
     text_request,
 )
-from ._requests import OnEnd, OnPiece, Outcome, Request
-from ._results import Generation, ModelInfo
+from ._requests import OnEnd, OnPiece, Outcome, Request, require_no_callback_of
+from ._results import Generation, ModelInfo, Trace
 from ._streams import AsyncStream, Begin, Finish, Stream, gather, wait, wait_async
 from ._tools import Tool, read_tools
 
@@ -76,7 +77,9 @@ class Model:
         return cls(path, **options)
 
     def close(self) -> None:
-        """Ends what runs with CancelledError, and frees the model. It may be called again."""
+        """Ends what runs with CancelledError, and frees the model. It may be called again. Raises InvalidArgumentError
+        in a callback of the model."""
+        require_no_callback_of(self._engine)
         self._finalizer.detach()
         self._engine.close()
 
@@ -122,17 +125,23 @@ class Model:
 
     # Completions of a prompt, which is a text or token ids, as it is.
 
-    def __call__(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
+    def __call__(self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]) -> Generation:
         """generate."""
-        return self.generate(prompt, **options)
+        return self.generate(prompt, on_piece=on_piece, **options)
 
-    def generate(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
-        """Continues the prompt. Raises what derives from RealizarError; ValueError and TypeError for wrong options."""
-        return cast(Generation, wait(*self._text(prompt, options)))
+    def generate(self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]) -> Generation:
+        """Continues the prompt. Raises what derives from RealizarError; ValueError and TypeError for wrong options.
 
-    async def agenerate(self, prompt: Prompt, **options: Unpack[Options]) -> Generation:
+        on_piece: called with each piece as it comes, on a thread of the model. False from it ends the answer, whose
+        finish_reason is then "cancelled"; what it raises ends the answer too, and is raised here.
+        """
+        return cast(Generation, wait(*self._text(prompt, options), on_piece))
+
+    async def agenerate(
+        self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]
+    ) -> Generation:
         """generate for asyncio. Cancelling the task ends the request."""
-        return cast(Generation, await wait_async(*self._text(prompt, options)))
+        return cast(Generation, await wait_async(*self._text(prompt, options), on_piece))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
         """The pieces of generate's text as they come."""
@@ -144,13 +153,17 @@ class Model:
 
     # Chats.
 
-    def chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Generation:
-        """Answers a conversation: a text, or messages as OpenAI's API has them."""
-        return cast(Generation, wait(*self._chat(messages, options)))
+    def chat(
+        self, messages: Messages, *, on_piece: Optional[OnPiece] = None, **options: Unpack[ChatOptions]
+    ) -> Generation:
+        """Answers a conversation: a text, or messages as OpenAI's API has them. on_piece: as of generate."""
+        return cast(Generation, wait(*self._chat(messages, options), on_piece))
 
-    async def achat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Generation:
+    async def achat(
+        self, messages: Messages, *, on_piece: Optional[OnPiece] = None, **options: Unpack[ChatOptions]
+    ) -> Generation:
         """chat for asyncio. Cancelling the task ends the request."""
-        return cast(Generation, await wait_async(*self._chat(messages, options)))
+        return cast(Generation, await wait_async(*self._chat(messages, options), on_piece))
 
     def stream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Stream:
         """The pieces of chat's answer as they come: reasoning, content and calls of tools."""
@@ -159,6 +172,37 @@ class Model:
     def astream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> AsyncStream:
         """stream_chat for asyncio."""
         return AsyncStream(self, *self._chat(messages, options))
+
+    # Numbers.
+
+    def logits(
+        self, prompt: Prompt, *, n_prompt: Optional[int] = None, n_last: int = 1
+    ) -> "List[array.array[float]]":
+        """The logits after each of the last n_last tokens of a text or of token ids: arrays of info.n_vocab floats.
+        n_prompt: tokens that are run as a prompt, all where left out; the others are run one at a time."""
+        require_no_callback_of(self._engine)
+        ids, n_vocab = self._ids(prompt), self.info.n_vocab
+        if not 1 <= n_last <= max(1, len(ids)):
+            raise ValueError(f"n_last: expected 1 to {len(ids)}, actual {n_last}")
+        values = self._engine.logits(ids, len(ids) if n_prompt is None else n_prompt, n_last, n_vocab)
+        return [values[i : i + n_vocab] for i in range(0, len(values), n_vocab)]
+
+    def clear_cache(self) -> None:
+        """Forgets cached prefixes, and zeroes what ended requests have left in memory."""
+        self._engine.clear_cache()
+
+    def set_trace(self, on: bool) -> None:
+        """Records the time of every operation of the steps that follow, or no more."""
+        require_no_callback_of(self._engine)
+        self._engine.set_trace(on)
+
+    def trace(self) -> Trace:
+        """What was recorded since the last clear_trace."""
+        return self._engine.trace()
+
+    def clear_trace(self) -> None:
+        """Forgets what was recorded."""
+        self._engine.clear_trace()
 
     # Vectors.
 
@@ -216,6 +260,7 @@ class Model:
 
         def begin(i: int) -> None:
             requests.append(begins[i](None, lambda outcome: ends.put((i, outcome))))
+            requests[i].require_awaitable()
 
         def take_end() -> None:
             i, outcome = ends.get()

@@ -103,7 +103,8 @@ def _extra(extra: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
 
 def chat_options(fields: Mapping[str, Any]) -> ChatOptions:
     options = _common(fields, ChatFields)
-    options["max_tokens"] = fields.get("max_completion_tokens") or fields.get("max_tokens")
+    most = fields.get("max_completion_tokens")
+    options["max_tokens"] = fields.get("max_tokens") if most is None else most
     if fields.get("logprobs"):
         options["logprobs"] = fields.get("top_logprobs") or True
     elif fields.get("top_logprobs"):
@@ -120,7 +121,8 @@ def chat_options(fields: Mapping[str, Any]) -> ChatOptions:
 
 def completion_options(fields: Mapping[str, Any]) -> Dict[str, Any]:
     options = _common(fields, CompletionFields)
-    options["max_tokens"] = fields.get("max_tokens") or _DEFAULT_MAX_TOKENS
+    most = fields.get("max_tokens")
+    options["max_tokens"] = _DEFAULT_MAX_TOKENS if most is None else most
     if fields.get("logprobs") is not None:
         options["logprobs"] = int(fields["logprobs"]) or True
     options.update(_extra(fields.get("extra_body")))

@@ -34,33 +34,11 @@ SAMPLING = (
     "frequency_penalty",
     "presence_penalty",
 )
-# Seeds cross the C interface as doubles, which hold these whole.
-_MAX_SEED = 2**53
 
 
-class Options(TypedDict, total=False):
-    """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
+class SamplerOptions(TypedDict, total=False):
+    """What Sampler takes by keyword; each is as in Options."""
 
-    samplers: the ones to use, in this order, of "penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p",
-    "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY begins anew.
-
-    max_tokens: until a stop or the end of the context where left out. seed: drawn where left out; the same seed gives
-    the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
-    model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
-    too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
-
-    schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or what has its methods: the answer is
-    such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
-    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
-    GBNF.
-
-    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests
-    of one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
-
-    lora: the name of one of Model.load's loras; lora_scale: the factor on what it adds, its own where left out.
-    """
-
-    max_tokens: Optional[int]
     temperature: Optional[float]
     top_k: Optional[int]
     top_p: Optional[float]
@@ -78,18 +56,43 @@ class Options(TypedDict, total=False):
     dry_base: Optional[float]
     dry_allowed_length: Optional[int]
     dry_penalty_last_n: Optional[int]
-    dry_sequence_breakers: Optional[Sequence[str]]
     samplers: Union[str, Sequence[str], None]
     repeat_penalty: Optional[float]
     repeat_last_n: Optional[int]
     frequency_penalty: Optional[float]
     presence_penalty: Optional[float]
     seed: Optional[int]
+    logit_bias: Mapping[int, float]
+
+
+class Options(SamplerOptions, total=False):
+    """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
+
+    samplers: the ones to use, in this order, of "penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p",
+    "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY begins anew.
+
+    max_tokens: until a stop or the end of the context where left out; 0: none. seed: of 64 bits; drawn where left out;
+    the same seed gives the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
+    model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
+    too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
+
+    schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or what has its methods: the answer is
+    such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
+    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
+    GBNF.
+
+    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests
+    of one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
+
+    lora: the name of one of Model.load's loras; lora_scale: the factor on what it adds, its own where left out.
+    """
+
+    max_tokens: Optional[int]
+    dry_sequence_breakers: Optional[Sequence[str]]
     stop: Union[str, Sequence[str], None]
     stop_tokens: Sequence[int]
     ignore_eos: bool
     logprobs: Union[bool, int]
-    logit_bias: Mapping[int, float]
     schema: Any
     relaxed_schema: Optional[bool]
     grammar: Optional[str]
@@ -181,16 +184,19 @@ def _count(options: Mapping[str, Any], name: str, least: int = 0, most: int = 2*
 
 def _parameters(options: Mapping[str, Any]) -> Any:
     values = {name: float(options[name]) for name in SAMPLING if options.get(name) is not None}
-    seed = options.get("seed")
-    if seed is None:
-        seed = secrets.randbelow(_MAX_SEED)
-    if not 0 <= seed < _MAX_SEED:
-        raise ValueError(f"seed: expected 0 to {_MAX_SEED - 1}, actual {seed}")
-    values["seed"] = float(seed)
     return _array(c.rz_parameter, [(name.encode(), value) for name, value in values.items()])
 
 
-def _add_chain(request: c.rz_request, options: Mapping[str, Any]) -> None:
+def _seed(options: Mapping[str, Any]) -> int:
+    return secrets.randbelow(2**64) if options.get("seed") is None else _count(options, "seed", most=2**64 - 1)
+
+
+def _add_bias(to: Any, options: Mapping[str, Any]) -> None:
+    bias = list((options.get("logit_bias") or {}).items())
+    to.logit_bias, to.n_logit_bias = _array(c.rz_logit_bias, [(int(i), b) for i, b in bias]), len(bias)
+
+
+def _add_chain(request: Any, options: Mapping[str, Any]) -> None:
     samplers, breakers = options.get("samplers"), options.get("dry_sequence_breakers")
     if samplers is None and breakers is None:
         return
@@ -227,7 +233,9 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     parameters = _parameters(options)
     request.parameters, request.n_parameters = parameters, len(parameters)
     _add_chain(request, options)
-    request.max_tokens = _count(options, "max_tokens", least=1)
+    request.max_tokens = _count(options, "max_tokens")
+    request.has_max_tokens = options.get("max_tokens") is not None
+    request.has_seed, request.seed = 1, _seed(options)
     stop = options.get("stop") or ()
     stop_bytes = [text_bytes(text, "stop") for text in ([stop] if isinstance(stop, str) else stop)]
     request.stop, request.n_stop = _array(ctypes.c_char_p, stop_bytes), len(stop_bytes)
@@ -237,8 +245,7 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     logprobs = options.get("logprobs", False)
     request.logprobs = logprobs is not False and logprobs is not None
     request.n_logprobs = 0 if isinstance(logprobs, bool) else _count(options, "logprobs")
-    bias = list((options.get("logit_bias") or {}).items())
-    request.logit_bias, request.n_logit_bias = _array(c.rz_logit_bias, [(int(i), b) for i, b in bias]), len(bias)
+    _add_bias(request, options)
     if schema is not None:
         request.json_schema = text_bytes(schema.json, "schema")
         relaxed = options.get("relaxed_schema")
@@ -253,6 +260,17 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
         request.lora = text_bytes(options["lora"], "lora")
         request.lora_scale = float(options.get("lora_scale") or 0)
     return request
+
+
+def sampler_options(n_vocab: int, options: Mapping[str, Any]) -> c.rz_sampler_options:
+    to = c.new_struct(c.rz_sampler_options)
+    to.n_vocab = _count({"n_vocab": n_vocab}, "n_vocab", least=1)
+    parameters = _parameters(options)
+    to.parameters, to.n_parameters = parameters, len(parameters)
+    _add_bias(to, options)
+    _add_chain(to, options)
+    to.has_seed, to.seed = 1, _count(options, "seed", most=2**64 - 1)
+    return to
 
 
 def asked_reasoning(options: Mapping[str, Any]) -> Optional[c.rz_reasoning]:

@@ -7,13 +7,26 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Union
 
 from . import _library as c
-from ._errors import CancelledError, DeadlineError, RealizarError, error_of
+from ._errors import CancelledError, DeadlineError, InvalidArgumentError, RealizarError, error_of
 from ._results import Generation, Piece, Token, ToolCall
 
 # What a request ends with: a Generation or a vector, or what is to be raised.
 Outcome = Union[Generation, List[float], BaseException]
-OnPiece = Callable[[Piece], None]
+OnPiece = Callable[[Piece], object]
 OnEnd = Callable[[Outcome], None]
+
+# Fields of Generation that rz_result has too.
+_NUMBERS = (
+    "n_prompt",
+    "n_cached",
+    "n_generated",
+    "n_preemptions",
+    "queue_ms",
+    "prefix_lookup_ms",
+    "prefill_ms",
+    "first_token_ms",
+    "decode_ms",
+)
 
 _open: Dict[int, "Request"] = {}
 _keys = itertools.count(1)
@@ -22,7 +35,13 @@ _callback = threading.local()
 
 def in_callback() -> bool:
     """Whether this is a session's thread, on which no session may be closed."""
-    return getattr(_callback, "is_running", False)
+    return getattr(_callback, "engine", None) is not None
+
+
+def require_no_callback_of(engine: Any) -> None:
+    """Raises on the thread that calls the engine's callbacks: whatever waits for the engine there waits forever."""
+    if getattr(_callback, "engine", None) == id(engine):
+        raise InvalidArgumentError("a callback cannot wait for another answer of its own model, or close it")
 
 
 class Request:
@@ -35,6 +54,7 @@ class Request:
         self._answer = Generation()
         self._new_tokens: List[Token] = []
         self._failure: Optional[BaseException] = None
+        self._is_refused = False
         self._number = 0
 
     def begin(self, request: c.rz_request) -> None:
@@ -46,6 +66,14 @@ class Request:
             _open.pop(key, None)
             raise
 
+    def require_awaitable(self) -> None:
+        """Raises, and ends the request, where this thread is the one that would tell its end."""
+        try:
+            require_no_callback_of(self._engine)
+        except InvalidArgumentError:
+            self.cancel()
+            raise
+
     def cancel(self) -> None:
         """Ends it within a step of the engine. Any thread; nothing where it is over."""
         if self._number > 0:
@@ -53,15 +81,17 @@ class Request:
 
     def take(self, part: c.rz_part) -> bool:
         """Keeps a part and tells it. False where no more is wanted."""
+        _callback.engine = id(self._engine)
         if self._failure is not None:
             return False
         try:
             self._keep(part)
         except BaseException as error:  # raised where the request's end is awaited
             self._failure = error
-        return self._failure is None
+        return self._failure is None and not self._is_refused
 
     def end(self, text: str, result: c.rz_result) -> None:
+        _callback.engine = id(self._engine)
         self._on_end(self._outcome(text, result))
 
     def _keep(self, part: c.rz_part) -> None:
@@ -80,7 +110,8 @@ class Request:
         if self._on_piece is None or (not text and kind in ("reasoning", "content")):
             return
         tokens, self._new_tokens = tuple(self._new_tokens), []
-        self._on_piece(Piece(text, kind, part.call_idx, tokens))  # type: ignore[arg-type]
+        piece = Piece(text, kind, part.call_idx, tokens)  # type: ignore[arg-type]
+        self._is_refused = self._on_piece(piece) is False
 
     def _outcome(self, text: str, result: c.rz_result) -> Outcome:
         if self._failure is not None:
@@ -91,9 +122,9 @@ class Request:
         answer = self._answer
         answer.text = text
         answer.finish_reason = reason  # type: ignore[assignment]
-        for name in ("n_prompt", "n_cached", "n_generated", "queue_ms", "prefill_ms", "first_token_ms", "decode_ms"):
+        for name in _NUMBERS:
             setattr(answer, name, getattr(result, name))
-        if reason in ("cancelled", "deadline"):
+        if reason in ("cancelled", "deadline") and not self._is_refused:
             return _cut(answer)
         if result.embedding:
             return list(result.embedding[: result.n_embedding])
@@ -112,17 +143,15 @@ def _cut(answer: Generation) -> RealizarError:
 
 def _token(token: c.rz_token) -> Token:
     top = tuple((token.top[i].id, token.top[i].logprob) for i in range(token.n_top))
-    return Token(token.id, None if math.isnan(token.logprob) else token.logprob, top, token.ms)
+    return Token(token.id, None if math.isnan(token.logprob) else token.logprob, top, token.ms, token.device_ms)
 
 
 def _on_part(part: Any, key: int) -> int:
-    _callback.is_running = True
     request = _open.get(key)
     return 1 if request is not None and request.take(part.contents) else 0
 
 
 def _on_end(text: Optional[int], n_bytes: int, result: Any, key: int) -> None:
-    _callback.is_running = True
     request = _open.pop(key, None)
     if request is not None:
         request.end(c.bytes_at(text, n_bytes).decode("utf-8", "replace"), result.contents)

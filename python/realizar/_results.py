@@ -14,13 +14,15 @@ class Token:
     """A generated token.
 
     logprob: natural logarithm of its probability; None where it was not asked for. top: the likeliest tokens and their
-    logprobs, likeliest first. ms: since the token before it; of the first: since the request.
+    logprobs, likeliest first. ms: since the token before it; of the first: since the request. device_ms: of that, what
+    the device computed for; the host took the rest.
     """
 
     id: int
     logprob: Optional[float] = None
     top: Tuple[Tuple[int, float], ...] = ()
     ms: float = 0.0
+    device_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Generation:
 
     finish_reason: "stop" (an end token or a stop string), "length" (max_tokens) or "context" (it is full). parsed: with
     schema=, the document: an instance of the model class, or what json.loads gives; None where the answer was cut.
-    n_cached: how many of the prompt's n_prompt tokens came from the cache.
+    n_cached: how many of the prompt's n_prompt tokens came from the cache. n_preemptions: times that it was preempted
+    for want of memory.
     """
 
     text: str = ""
@@ -79,6 +82,8 @@ class Generation:
     prefill_ms: float = 0.0
     first_token_ms: float = 0.0
     decode_ms: float = 0.0
+    n_preemptions: int = 0
+    prefix_lookup_ms: float = 0.0
 
     @property
     def token_ids(self) -> List[int]:
@@ -96,8 +101,72 @@ class Generation:
 
 
 @dataclass(frozen=True)
+class Device:
+    """What a device holds of a model. total_bytes and free_bytes: of the device, whoever uses it, once the model was
+    loaded; 0, which means unknown, for the host's own memory."""
+
+    name: str
+    weight_bytes: int
+    kv_bytes: int
+    scratch_bytes: int
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """The operations of one name in the steps of one phase. bytes: of weights and cache that they had to read; flops:
+    multiplications and additions that they had to do."""
+
+    op: str
+    is_decode: bool
+    count: int
+    total_ms: float
+    bytes: float
+    flops: float
+
+
+@dataclass(frozen=True)
+class TraceEvent:
+    """One operation of a step. start_us: since the load began. layer: -1: of none. step: counted from 0 since the trace
+    was cleared; n_tokens: that it computed."""
+
+    op: str
+    is_decode: bool
+    layer: int
+    start_us: float
+    duration_us: float
+    step: int
+    n_tokens: int
+
+
+@dataclass(frozen=True)
+class TracePhase:
+    """n_tokens: that came of the steps, read of prompts or generated; n_computed: with wrong guesses."""
+
+    n_steps: int
+    n_tokens: int
+    total_ms: float
+    n_computed: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What traced steps have recorded. note: how they differ from others; "": not at all."""
+
+    rows: Tuple[TraceRow, ...]
+    events: Tuple[TraceEvent, ...]
+    prefill: TracePhase
+    decode: TracePhase
+    both: TracePhase
+    note: str
+
+
+@dataclass(frozen=True)
 class ModelInfo:
-    """What a loaded model is. backend: device, kernels and threads, for people."""
+    """What a loaded model is. backend: device, kernels and threads, for people. scratch_bytes: activations, and what
+    else steps compute in. rope_base, n_rope_dims, rope_scale: how positions rotate queries and keys in the layers that
+    see the whole context."""
 
     path: str
     name: str
@@ -119,3 +188,10 @@ class ModelInfo:
     weight_bytes: int
     kv_bytes: int
     has_chat_template: bool
+    scratch_bytes: int
+    norm_eps: float
+    tie_word_embeddings: bool
+    rope_base: float
+    n_rope_dims: int
+    rope_scale: float
+    devices: Tuple[Device, ...]

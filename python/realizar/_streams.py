@@ -17,10 +17,11 @@ Begin = Callable[[Optional[OnPiece], OnEnd], Request]
 Finish = Callable[[Outcome], Any]
 
 
-def wait(begin: Begin, finish: Finish) -> Any:
-    """An exception here, such as KeyboardInterrupt, ends the request."""
+def wait(begin: Begin, finish: Finish, on_piece: Optional[OnPiece] = None) -> Any:
+    """An exception here, such as KeyboardInterrupt, ends the request. on_piece: False from it ends the request too."""
     ends: "queue.SimpleQueue[Outcome]" = queue.SimpleQueue()
-    request = begin(None, ends.put)
+    request = begin(on_piece, ends.put)
+    request.require_awaitable()
     try:
         outcome = ends.get()
     except BaseException:
@@ -59,8 +60,8 @@ def _teller(loop: asyncio.AbstractEventLoop, tell: Callable[[Any], Any]) -> Call
     return on_session_thread
 
 
-async def wait_async(begin: Begin, finish: Finish) -> Any:
-    """Cancelling the task ends the request."""
+async def wait_async(begin: Begin, finish: Finish, on_piece: Optional[OnPiece] = None) -> Any:
+    """Cancelling the task ends the request. on_piece: as of wait."""
     loop = asyncio.get_running_loop()
     end: "asyncio.Future[Outcome]" = loop.create_future()
 
@@ -68,7 +69,8 @@ async def wait_async(begin: Begin, finish: Finish) -> Any:
         if not end.done():
             end.set_result(outcome)
 
-    request = await _begin_async(functools.partial(begin, None, _teller(loop, tell)))
+    request = await _begin_async(functools.partial(begin, on_piece, _teller(loop, tell)))
+    request.require_awaitable()
     try:
         outcome = await end
     except BaseException:
@@ -104,6 +106,8 @@ class Stream(Iterator[Piece]):
     def __next__(self) -> Piece:
         if self._is_over:
             raise StopIteration
+        if self._request is not None:
+            self._request.require_awaitable()
         item = self._news.get()
         if self._is_over:  # closed by another thread meanwhile
             raise StopIteration
@@ -169,7 +173,8 @@ class AsyncStream(AsyncIterator[Piece]):
 
     async def _next(self) -> Union[Piece, _End]:
         await self.begin()
-        assert self._news is not None
+        assert self._news is not None and self._request is not None
+        self._request.require_awaitable()
         return await self._news.get()
 
     def _close(self) -> None:

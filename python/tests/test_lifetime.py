@@ -97,7 +97,7 @@ class Refusals(unittest.TestCase):
         for error, message, options in [
             (realizar.InvalidArgumentError, "temperature", {"temperature": -1}),
             (TypeError, "unknown option 'colour'; known are cache_salt", {"colour": 1}),
-            (ValueError, "max_tokens", {"max_tokens": 0}),
+            (ValueError, "max_tokens", {"max_tokens": -1}),
             (ValueError, "seed", {"seed": -1}),
             (ValueError, "timeout", {"timeout": 0}),
             (ValueError, "stop: .* NUL", {"stop": "a\0b"}),

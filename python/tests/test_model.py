@@ -67,6 +67,40 @@ class Generates(ModelCase):
         never = self.model.chat(PARIS, temperature=0, logit_bias={is_id: -float("inf")})
         self.assertNotIn(is_id, never.token_ids)
 
+    def test_no_tokens_are_none(self):
+        for answer in (
+            self.model.generate(PARIS, max_tokens=0),
+            self.model.chat(PARIS, max_tokens=0),
+            self.ended(self.model.stream(PARIS, max_tokens=0)),
+        ):
+            self.assertEqual((answer.text, answer.tokens, answer.finish_reason), ("", [], "length"))
+        with realizar.OpenAI(self.model) as client:
+            for asked in ({"max_tokens": 0}, {"max_completion_tokens": 0, "max_tokens": 9}):
+                self.assertEqual(client.chat.completions.create(messages="Hi", **asked).usage.completion_tokens, 0)
+            self.assertEqual(client.completions.create(prompt="Hi", max_tokens=0).choices[0].text, "")
+
+    def ended(self, stream):
+        self.assertEqual(list(stream), [])
+        return stream.generation
+
+    def test_a_prompt_of_the_whole_context_gives_one_token(self):
+        n_ctx = self.model.info.n_ctx
+        answer = self.model.generate([5] * n_ctx, temperature=0, ignore_eos=True)
+        self.assertEqual((answer.n_generated, answer.finish_reason), (1, "context"))
+        with self.assertRaises(realizar.ContextLengthError) as raised:
+            self.model.generate([5] * (n_ctx + 1))
+        self.assertEqual((raised.exception.n_prompt, raised.exception.n_ctx), (n_ctx + 1, n_ctx))
+
+    def test_seeds_have_64_bits(self):
+        drawn = lambda seed: self.model.chat("Tell me about rain", temperature=2, seed=seed, max_tokens=20).token_ids
+        most = 2**64 - 1
+        flags = ["--temperature", "2", "--seed", str(most), "--max-tokens", "20"]
+        self.assertEqual(drawn(most), program_ids(*flags, "Tell me about rain"))
+        self.assertNotEqual(drawn(2**53), drawn(2**53 + 1))
+        for wrong in (-1, 2**64):
+            with self.assertRaisesRegex(ValueError, f"seed: expected 0 to {most}, actual {wrong}"):
+                drawn(wrong)
+
     def test_logprobs_are_told_where_asked_for(self):
         plain = self.model.chat(PARIS, temperature=0)
         self.assertTrue(all(token.logprob is None and token.top == () for token in plain.tokens))
@@ -178,6 +212,77 @@ class Vectors(ModelCase):
     def test_a_text_that_is_too_long_is_an_error(self):
         with self.assertRaises(realizar.ContextLengthError):
             self.model.embed(["fits", "word " * 5000])
+
+
+class Numbers(ModelCase):
+    def test_the_info_has_the_config_and_the_devices_memory(self):
+        info = self.model.info
+        inspected = json.loads(program("inspect", str(MODEL), "--json"))["config"]
+        self.assertAlmostEqual(info.norm_eps, inspected["norm_eps"], places=9)
+        self.assertEqual(info.tie_word_embeddings, inspected["tie_word_embeddings"])
+        rope = inspected["ropes"][0]
+        self.assertEqual((info.rope_base, info.n_rope_dims, info.rope_scale), (rope["base"], rope["n_dims"], rope["scale"]))
+        [device] = info.devices
+        self.assertEqual((device.name, device.weight_bytes, device.kv_bytes), ("cpu", info.weight_bytes, info.kv_bytes))
+        self.assertGreater(info.scratch_bytes, 0)
+
+    def test_logits_are_what_tokens_are_drawn_from(self):
+        ids = self.model.tokenize("Once upon a time")
+        greedy = realizar.Sampler(self.model.info.n_vocab, temperature=0)
+        drawn = realizar.Sampler(self.model.info.n_vocab, temperature=1.5, top_k=50, seed=2**64 - 1)
+        for sampler, options in ((greedy, {"temperature": 0}), (drawn, {"temperature": 1.5, "top_k": 50, "seed": 2**64 - 1})):
+            text = list(ids)
+            expected = self.model.generate(ids, max_tokens=6, ignore_eos=True, **options).token_ids
+            for _ in range(6):
+                row = self.model.logits(text, n_prompt=len(ids))[0]
+                text.append(sampler.sample(row, text))
+            self.assertEqual(text[len(ids) :], expected)
+        rows = self.model.logits(ids, n_last=3)
+        self.assertEqual([len(row) for row in rows], [self.model.info.n_vocab] * 3)
+        self.assertEqual(max(range(len(rows[2])), key=rows[2].__getitem__), greedy.sample(list(rows[2])))
+        self.assertEqual(greedy.sample(memoryview(rows[2])), greedy.sample(rows[2]))
+        for wrong in (0, 1000):
+            with self.assertRaisesRegex(ValueError, "n_last"):
+                self.model.logits(ids, n_last=wrong)
+
+    def test_a_sampler_refuses_by_name(self):
+        for options, name in (({"top_p": 7}, "top_p"), ({"samplers": "top_q"}, "top_q"), ({"logit_bias": {9: 1}}, "logit_bias")):
+            with self.assertRaisesRegex(realizar.InvalidArgumentError, name):
+                realizar.Sampler(4, **options)
+        with self.assertRaisesRegex(TypeError, "colour"):
+            realizar.Sampler(4, colour=1)
+        sampler = realizar.Sampler(4, temperature=0, logit_bias={1: -float("inf")})
+        self.assertEqual(sampler.sample([0, 9, 1, 0.5]), 2)
+        for logits, history, message in (([0, 1], [], "expected 4, actual 2"), ([0, 1, 2, 3], [4], "history")):
+            with self.assertRaisesRegex(realizar.InvalidArgumentError, message):
+                sampler.sample(logits, history)
+        with self.assertRaisesRegex(realizar.InternalError, "NaN"):
+            sampler.sample([0, 1, float("nan"), 0])
+
+    def test_a_trace_has_rows_events_and_totals(self):
+        self.model.clear_cache()
+        self.model.set_trace(True)
+        answer = self.model.chat(PARIS, temperature=0)
+        self.model.set_trace(False)
+        trace = self.model.trace()
+        self.assertEqual((trace.prefill.n_tokens, trace.decode.n_tokens), (answer.n_prompt, answer.n_generated))
+        self.assertGreaterEqual(trace.decode.n_computed, trace.decode.n_tokens)
+        self.assertEqual(trace.both.n_steps, trace.prefill.n_steps + trace.decode.n_steps)
+        self.assertIn("attention", {row.op for row in trace.rows if row.is_decode})
+        self.assertAlmostEqual(sum(row.total_ms for row in trace.rows), trace.both.total_ms, places=6)
+        self.assertEqual(len({event.step for event in trace.events}), trace.both.n_steps)
+        self.model.chat(PARIS, temperature=0)
+        self.assertEqual(self.model.trace().both, trace.both)
+        self.model.clear_trace()
+        self.assertEqual((self.model.trace().rows, self.model.trace().events), ((), ()))
+
+    def test_a_cleared_cache_is_computed_again(self):
+        self.model.chat(PARIS, temperature=0)
+        self.assertGreater(self.model.chat(PARIS, temperature=0).n_cached, 0)
+        self.model.clear_cache()
+        told = self.model.chat(PARIS, temperature=0)
+        self.assertEqual((told.n_cached, told.n_preemptions), (0, 0))
+        self.assertTrue(all(0 < token.device_ms < token.ms + 0.01 for token in told.tokens[:1]))
 
 
 class Person:

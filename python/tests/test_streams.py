@@ -1,4 +1,5 @@
 """Streams, what ends requests, and that it does end them in the engine."""
+import asyncio
 import gc
 import queue
 import threading
@@ -36,7 +37,7 @@ class Streams(StreamCase):
         self.assertEqual(list(stream), [])
 
     def but_for_times(self, kept, other):
-        for name in ("queue_ms", "prefill_ms", "first_token_ms", "decode_ms", "n_cached"):
+        for name in ("queue_ms", "prefill_ms", "first_token_ms", "decode_ms", "n_cached", "prefix_lookup_ms"):
             setattr(other, name, getattr(kept, name))
         self.assertEqual(other.token_ids, kept.token_ids)
         other.tokens = kept.tokens
@@ -64,6 +65,61 @@ class Streams(StreamCase):
     def test_a_wrong_request_fails_at_once(self):
         with self.assertRaises(realizar.InvalidArgumentError):
             self.model.stream("x", temperature=-1)
+
+
+class Callbacks(StreamCase):
+    def test_every_piece_is_told(self):
+        pieces = []
+        answer = self.model.chat(PARIS, temperature=0, on_piece=pieces.append)
+        self.assertEqual("".join(map(str, pieces)), ANSWER)
+        self.assertEqual((answer.text, answer.finish_reason), (ANSWER, "stop"))
+
+    def test_false_cancels_the_answer_once(self):
+        for asked in ({}, {"stop": " Zz"}, {"max_tokens": 2}):
+            with self.subTest(asked):
+                told = []
+                refuse = lambda piece: told.append(piece.text) or False
+                answer = self.model.chat(PARIS, temperature=0, on_piece=refuse, **asked)
+                self.assertEqual(len(told), 1)
+                self.assertEqual((answer.finish_reason, answer.n_generated), ("cancelled", len(answer.tokens)))
+                self.assertEqual(answer.text, told[0])
+        answer = asyncio.run(self.model.achat(PARIS, temperature=0, on_piece=lambda piece: False))
+        self.assertEqual(answer.finish_reason, "cancelled")
+
+    def test_a_callback_asks_and_does_not_wait(self):
+        """Whatever would wait for the thread that it stops raises; what waits for nothing works."""
+        calls = {
+            "generate": lambda: self.model.generate("x"),
+            "chat": lambda: self.model.chat("x", on_piece=print),
+            "agenerate": lambda: asyncio.run(self.model.agenerate("x")),
+            "next": lambda: next(self.model.stream("x")),
+            "astream": lambda: asyncio.run(self.model.astream("x").__anext__()),
+            "embed": lambda: self.model.embed("x"),
+            "embed of many": lambda: self.model.embed(["x", "y"]),
+            "close": self.model.close,
+        }
+        raised = {}
+
+        def ask(piece):
+            for name, call in calls.items():
+                try:
+                    call()
+                except realizar.InvalidArgumentError as error:
+                    raised[name] = str(error)
+            return len(self.model.tokenize("Hello")) == 0
+
+        answer = self.model.chat(PARIS, temperature=0, on_piece=ask)
+        self.assertEqual(answer.finish_reason, "cancelled")
+        self.assertEqual(list(raised), list(calls))
+        self.assertIn("callback", raised["generate"])
+        self.assertEqual(self.model.chat(PARIS, temperature=0).text, ANSWER)
+
+    def test_what_it_raises_ends_the_answer(self):
+        def fail(piece):
+            raise ZeroDivisionError(piece.text)
+
+        with self.assertRaises(ZeroDivisionError):
+            self.model.generate(PARIS, on_piece=fail, **ENDLESS)
 
 
 class Ends(StreamCase):

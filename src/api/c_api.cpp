@@ -34,6 +34,12 @@ rz_model_info to_c(const ModelInfo& info) {
   to.weight_bytes = info.weight_bytes;
   to.kv_bytes = info.kv_bytes;
   to.has_chat_template = info.has_chat_template ? 1 : 0;
+  to.scratch_bytes = info.scratch_bytes;
+  to.norm_eps = info.norm_eps;
+  to.tie_word_embeddings = info.tie_word_embeddings ? 1 : 0;
+  to.rope_base = info.rope_base;
+  to.n_rope_dims = info.n_rope_dims;
+  to.rope_scale = info.rope_scale;
   return to;
 }
 
@@ -66,6 +72,10 @@ rz_model* rz_load(const char* name, const rz_load_options* options) {
 }
 
 void rz_free(rz_model* model) {
+  if (model != nullptr && model->is_busy) {
+    fail(busy_error());
+    return;
+  }
   delete model;
 }
 
@@ -75,6 +85,19 @@ int rz_get_info(const rz_model* model, rz_model_info* info) {
     RZ_CHECK_OK(write_struct(to_c(model->model.info()), info));
     return 0;
   }));
+}
+
+int64_t rz_devices(const rz_model* model, void (*on_device)(const rz_device* device, void* user), void* user) {
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (on_device == nullptr) return null_argument("on_device");
+    const std::vector<DeviceInfo>& devices = model->model.info().devices;
+    for (const DeviceInfo& device : devices) {
+      const rz_device to{device.name.c_str(),  device.weight_bytes, device.kv_bytes,
+                         device.scratch_bytes, device.total_bytes,  device.free_bytes};
+      on_device(&to, user);
+    }
+    return static_cast<int64_t>(devices.size());
+  });
 }
 
 int64_t rz_n_vocab(const rz_model* model) {

@@ -83,6 +83,30 @@ TEST_F(CApi, StopStringsAndLimitsHold) {
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 2);
 }
 
+TEST_F(CApi, NoTokensAreAskedForByAFieldThatSaysSo) {
+  const auto ids = chat_ids();
+  auto options = greedy();
+  rz_result result{};
+  result.struct_size = sizeof result;
+  options.result = &result;
+  options.has_max_tokens = 1;
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0) << rz_last_error();
+  EXPECT_EQ(result.finish_reason, RZ_FINISH_LENGTH);
+  options.struct_size = offsetof(rz_generate_options, has_max_tokens);
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "as it was before";
+}
+
+TEST_F(CApi, APromptOfTheWholeContextGivesOneToken) {
+  auto options = greedy();
+  options.ignore_eos = 1;
+  rz_result result{};
+  result.struct_size = sizeof result;
+  options.result = &result;
+  const std::vector<int32_t> ids(1024, 5);
+  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 1) << rz_last_error();
+  EXPECT_EQ(result.finish_reason, RZ_FINISH_CONTEXT);
+}
+
 TEST_F(CApi, TokensGoThereAndBackInBuffersOfAnySize) {
   const int64_t n = rz_tokenize(model_, "Hello world", 0, 0, nullptr, 0);
   ASSERT_GT(n, 1);
@@ -252,6 +276,97 @@ TEST_F(CApi, GivesLogitsVectorsTracesAndWhatTheModelIs) {
   EXPECT_EQ(rz_trace(model_, on_row, &operations), 0);
 }
 
+TEST_F(CApi, ATraceHasEventsTotalsAndANote) {
+  const auto ids = chat_ids();
+  const auto options = greedy();
+  ASSERT_EQ(rz_set_trace(model_, 1), 0);
+  ASSERT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9);
+  ASSERT_EQ(rz_set_trace(model_, 0), 0);
+  rz_trace_totals totals{};
+  EXPECT_LT(rz_get_trace_totals(model_, &totals), 0) << "struct_size is not set";
+  totals.struct_size = sizeof totals;
+  ASSERT_EQ(rz_get_trace_totals(model_, &totals), 0) << rz_last_error();
+  EXPECT_EQ(totals.prefill.n_tokens, ids.size());
+  EXPECT_EQ(totals.decode.n_tokens, 9u) << "eight tokens after the first, and the one that ends the answer";
+  EXPECT_GE(totals.decode.n_computed, totals.decode.n_tokens);
+  EXPECT_EQ(totals.both.n_steps, totals.prefill.n_steps + totals.decode.n_steps);
+  EXPECT_DOUBLE_EQ(totals.both.total_ms, totals.prefill.total_ms + totals.decode.total_ms);
+  double event_us = 0;
+  const auto add = [](const rz_trace_event* event, void* user) { *static_cast<double*>(user) += event->duration_us; };
+  EXPECT_GT(rz_trace_events(model_, add, &event_us), 100);
+  EXPECT_NEAR(event_us, totals.both.total_ms * 1e3, 1);
+  char note[256];
+  EXPECT_GE(rz_trace_note(model_, note, sizeof note), 0);
+  EXPECT_EQ(rz_clear_trace(model_), 0);
+  EXPECT_EQ(rz_trace_events(model_, add, &event_us), 0);
+  EXPECT_LT(rz_trace_events(model_, nullptr, nullptr), 0);
+}
+
+TEST_F(CApi, TellsTheConfigAndWhatEachDeviceHolds) {
+  rz_model_info info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(rz_get_info(model_, &info), 0);
+  EXPECT_GT(info.norm_eps, 0);
+  EXPECT_LT(info.norm_eps, 1e-3);
+  EXPECT_EQ(info.rope_base, 10000);
+  EXPECT_EQ(info.n_rope_dims, info.head_dim);
+  EXPECT_EQ(info.rope_scale, 1);
+  EXPECT_GT(info.scratch_bytes, 0u);
+  std::vector<rz_device> devices;
+  const auto keep = [](const rz_device* device, void* user) {
+    EXPECT_NE(device->name, nullptr);
+    static_cast<std::vector<rz_device>*>(user)->push_back(*device);
+  };
+  ASSERT_GE(rz_devices(model_, keep, &devices), 1) << rz_last_error();
+  uint64_t n_weight_bytes = 0;
+  for (const rz_device& device : devices) n_weight_bytes += device.weight_bytes;
+  EXPECT_EQ(n_weight_bytes, info.weight_bytes);
+}
+
+TEST_F(CApi, DrawsFromTheCallersLogitsWhatGenerationsDraw) {
+  const auto ids = chat_ids();
+  auto options = greedy();
+  options.temperature = 1.5f;
+  options.top_k = 50;
+  options.seed = UINT64_MAX;
+  options.ignore_eos = 1;
+  options.max_tokens = 5;
+  std::vector<int32_t> expected;
+  options.on_token = [](const rz_token* token, void* user) {
+    return static_cast<std::vector<int32_t>*>(user)->push_back(token->id), 1;
+  };
+  options.on_token_user = &expected;
+  ASSERT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 5) << rz_last_error();
+  const rz_parameter parameters[] = {{"temperature", 1.5}, {"top_k", 50}};
+  rz_sampler_options sampling{};
+  sampling.struct_size = sizeof sampling;
+  sampling.n_vocab = static_cast<uint32_t>(rz_n_vocab(model_));
+  sampling.parameters = parameters;
+  sampling.n_parameters = 2;
+  sampling.model = model_;
+  sampling.has_seed = 1;
+  sampling.seed = UINT64_MAX;
+  rz_sampler* sampler = rz_sampler_new(&sampling);
+  ASSERT_NE(sampler, nullptr) << rz_last_error();
+  std::vector<int32_t> text = ids;
+  std::vector<float> logits(sampling.n_vocab);
+  const auto n_prompt = static_cast<uint32_t>(ids.size());
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_GT(rz_logits(model_, text.data(), text.size(), n_prompt, 1, logits.data(), logits.size()), 0);
+    text.push_back(static_cast<int32_t>(rz_sample(sampler, logits.data(), logits.size(), text.data(), text.size())));
+  }
+  EXPECT_EQ(std::vector<int32_t>(text.begin() + n_prompt, text.end()), expected);
+  EXPECT_EQ(rz_sampler_reset(sampler), 0);
+  EXPECT_LT(rz_sample(sampler, logits.data(), 7, nullptr, 0), 0);
+  EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
+  EXPECT_LT(rz_sample(nullptr, logits.data(), 7, nullptr, 0), 0);
+  rz_sampler_free(sampler);
+  rz_sampler_free(nullptr);
+  sampling.n_vocab = 0;
+  EXPECT_EQ(rz_sampler_new(&sampling), nullptr);
+  EXPECT_NE(std::string(rz_last_error()).find("n_vocab"), std::string::npos);
+}
+
 TEST_F(CApi, APromptThatIsTooLongIsToldWithItsNumbers) {
   const std::vector<int32_t> ids(1030, 5);
   EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), nullptr, nullptr, nullptr), 0);
@@ -287,7 +402,9 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
     refuse(rz_unload_lora(a->model, "none"));
     refuse(rz_clear_cache(a->model, 1));
     refuse(rz_set_trace(a->model, 1));
-    refuse(rz_clear_trace(a->model));
+    refuse(rz_session_open(a->model, 0) == nullptr ? -1 : 0);
+    rz_free(a->model);
+    refuse(rz_last_error_code() == RZ_OK ? 0 : -1);
     a->n_tokens = rz_tokenize(a->model, "Hello world", 0, 0, nullptr, 0);
     a->n_vocab = rz_n_vocab(a->model);
     return 0;
@@ -295,8 +412,8 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
   const auto ids = chat_ids();
   const auto options = greedy();
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, ask, &asked), 1) << rz_last_error();
-  EXPECT_EQ(asked.refused, std::vector<int64_t>(9, -1));
-  EXPECT_EQ(asked.codes, std::vector<int>(9, RZ_INVALID_ARGUMENT));
+  EXPECT_EQ(asked.refused, std::vector<int64_t>(10, -1));
+  EXPECT_EQ(asked.codes, std::vector<int>(10, RZ_INVALID_ARGUMENT));
   EXPECT_GT(asked.n_tokens, 1);
   EXPECT_EQ(asked.n_vocab, 2048);
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";
@@ -408,10 +525,10 @@ TEST_F(CApi, ANullPointerWithACountIsAnError) {
 }
 
 TEST_F(CApi, NumbersThatNoModelCanHaveAreRefusedByName) {
-  const auto expect_refused = [](const rz_load_options& load, const char* name) {
+  const auto expect_refused = [](const rz_load_options& load, const char* name, int code = RZ_INVALID_ARGUMENT) {
     rz_model* model = rz_load(kModel, &load);
     EXPECT_EQ(model, nullptr) << name;
-    EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT) << name;
+    EXPECT_EQ(rz_last_error_code(), code) << name;
     EXPECT_NE(std::string(rz_last_error()).find(name), std::string::npos) << rz_last_error();
     rz_free(model);
   };
@@ -424,7 +541,7 @@ TEST_F(CApi, NumbersThatNoModelCanHaveAreRefusedByName) {
   ctx.n_ctx = UINT32_MAX;
   expect_refused(threads, "threads");
   expect_refused(drafts, "draft");
-  expect_refused(ctx, "ctx");
+  expect_refused(ctx, "ctx", RZ_RESOURCE_EXHAUSTED);
 }
 
 TEST_F(CApi, AVectorIsWholeOrTheCallWasCancelled) {

@@ -32,6 +32,7 @@ rz_request request_of(const rz_generate_options& options) {
   request.parameters = options.parameters;
   request.n_parameters = options.n_parameters;
   request.max_tokens = options.max_tokens;
+  request.has_max_tokens = options.has_max_tokens;
   request.stop = options.stop;
   request.n_stop = options.n_stop;
   request.stop_tokens = options.stop_tokens;
@@ -76,18 +77,6 @@ class Teller {
   const rz_generate_options& options_;
   TokenView token_;
 };
-
-// Gives the number of all, where there is room for them.
-Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity) {
-  if (to == nullptr) return null_argument("the buffer");
-  if (from.size() > capacity) {
-    return invalid_argument(
-        "capacity: expected at least " + std::to_string(from.size()) + " floats, actual " + std::to_string(capacity),
-        "capacity");
-  }
-  std::copy(from.begin(), from.end(), to);
-  return static_cast<int64_t>(from.size());
-}
 
 }  // namespace
 
@@ -206,32 +195,6 @@ int rz_unload_lora(rz_model* model, const char* name) {
 int rz_clear_cache(rz_model* model, int wipe) {
   return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
     model->model.clear_cache(wipe != 0);
-    return 0;
-  }));
-}
-
-int rz_set_trace(rz_model* model, int on) {
-  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
-    model->model.set_trace(on != 0);
-    return 0;
-  }));
-}
-
-int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user) {
-  return counted_with(model, "model", [&]() -> Result<int64_t> {
-    if (on_row == nullptr) return null_argument("on_row");
-    const std::vector<TraceRow> rows = model->model.trace().rows;
-    for (const TraceRow& row : rows) {
-      const rz_trace_row to{row.op.c_str(), row.decode ? 1 : 0, row.count, row.total_ms, row.bytes, row.flops};
-      on_row(&to, user);
-    }
-    return static_cast<int64_t>(rows.size());
-  });
-}
-
-int rz_clear_trace(rz_model* model) {
-  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
-    model->model.clear_trace();
     return 0;
   }));
 }

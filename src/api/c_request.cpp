@@ -39,19 +39,10 @@ Status read_lists(const rz_request& given, Asked& asked) {
     if (given.stop == nullptr || given.stop[i] == nullptr) return null_argument("stop");
     asked.text.stop.emplace_back(given.stop[i]);
   }
-  if (given.parameters == nullptr && given.n_parameters > 0) return null_argument("parameters");
-  for (const rz_parameter& parameter : std::span(given.parameters, given.n_parameters)) {
-    if (parameter.name == nullptr) return null_argument("parameters.name");
-    RZ_CHECK_OK(set_sampling_parameter(asked.request.sampling, parameter.name, parameter.value));
-  }
-  if (given.logit_bias == nullptr && given.n_logit_bias > 0) return null_argument("logit_bias");
-  for (const rz_logit_bias& bias : std::span(given.logit_bias, given.n_logit_bias)) {
-    asked.request.sampling.logit_bias.emplace_back(TokenId{bias.id}, bias.bias);
-  }
   return {};
 }
 
-Status read_chain(const rz_sampler_chain* chain, const LanguageModel& model, SamplingParams& sampling) {
+Status read_chain(const rz_sampler_chain* chain, const LanguageModel* model, SamplingParams& sampling) {
   if (chain == nullptr) return {};
   RZ_TRY(const rz_sampler_chain given, read_struct(chain));
   if (given.samplers != nullptr) {
@@ -64,18 +55,34 @@ Status read_chain(const rz_sampler_chain* chain, const LanguageModel& model, Sam
     if (text == nullptr) return null_argument("dry_breakers");
     texts.emplace_back(text);
   }
-  RZ_TRY(sampling.dry_breakers, model.sequence_breakers(texts));
+  if (model == nullptr) return null_argument("model, whose tokens dry_breakers are spelled with,");
+  RZ_TRY(sampling.dry_breakers, model->sequence_breakers(texts));
   return {};
 }
 
 }  // namespace
 
+Status read_sampling(const rz_request& given, const rz_sampler_chain* chain, const LanguageModel* model,
+                     SamplingParams& sampling) {
+  if (given.parameters == nullptr && given.n_parameters > 0) return null_argument("parameters");
+  for (const rz_parameter& parameter : std::span(given.parameters, given.n_parameters)) {
+    if (parameter.name == nullptr) return null_argument("parameters.name");
+    RZ_CHECK_OK(set_sampling_parameter(sampling, parameter.name, parameter.value));
+  }
+  if (given.logit_bias == nullptr && given.n_logit_bias > 0) return null_argument("logit_bias");
+  for (const rz_logit_bias& bias : std::span(given.logit_bias, given.n_logit_bias)) {
+    sampling.logit_bias.emplace_back(TokenId{bias.id}, bias.bias);
+  }
+  return read_chain(chain, model, sampling);
+}
+
 Result<Asked> read_request(const rz_request& given, const LanguageModel& model, const SamplingParams& sampling) {
   Asked asked;
   asked.request.sampling = sampling;
   RZ_CHECK_OK(read_lists(given, asked));
-  RZ_CHECK_OK(read_chain(given.chain, model, asked.request.sampling));
-  if (given.max_tokens > 0) asked.request.max_tokens = given.max_tokens;
+  RZ_CHECK_OK(read_sampling(given, given.chain, &model, asked.request.sampling));
+  if (given.max_tokens > 0 || given.has_max_tokens != 0) asked.request.max_tokens = given.max_tokens;
+  if (given.has_seed != 0) asked.request.sampling.seed = given.seed;
   asked.request.ignore_eos = given.ignore_eos != 0;
   asked.request.n_logprobs = given.n_logprobs;
   asked.request.logprobs = given.logprobs != 0 || given.n_logprobs > 0;
@@ -127,6 +134,8 @@ rz_result to_c_result(const TextGeneration& generation) {
   to.prefill_ms = stats.prefill_ms;
   to.first_token_ms = stats.first_token_ms;
   to.decode_ms = stats.decode_ms;
+  to.n_preemptions = stats.n_preemptions;
+  to.prefix_lookup_ms = stats.prefix_lookup_ms;
   return to;
 }
 
@@ -146,6 +155,7 @@ rz_token TokenView::of(const TokenEvent& event, std::string_view text) {
   token.id = to_index(event.id);
   token.index = event.index;
   token.ms = event.ms;
+  token.device_ms = event.device_ms;
   token.logprob = event.logprob.value_or(NAN);
   token.top = top_.data();
   token.n_top = top_.size();

@@ -17,6 +17,10 @@ struct Asked {
 // InvalidArgument naming the field; those of LanguageModel::sequence_breakers.
 Result<Asked> read_request(const rz_request& given, const LanguageModel& model, const SamplingParams& sampling);
 
+// Its parameters and biases, and a chain. `model`: for breakers; may be null. Errors: as above.
+Status read_sampling(const rz_request& given, const rz_sampler_chain* chain, const LanguageModel* model,
+                     SamplingParams& sampling);
+
 // RZ_POOL_..., or 0. Errors: InvalidArgument; Unsupported where the model gives no vectors.
 Result<Pooling> read_pooling(int pooling, const LanguageModel& model);
 

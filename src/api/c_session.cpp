@@ -86,6 +86,10 @@ rz_session* rz_session_open(rz_model* model, uint32_t max_queue) {
 
 void rz_session_free(rz_session* session) {
   if (session == nullptr) return;
+  if (session->session.in_callback()) {
+    fail(callback_error());
+    return;
+  }
   rz_model& model = session->model;
   delete session;
   model.is_busy = false;
@@ -116,7 +120,31 @@ int rz_session_cancel(rz_session* session, int64_t request) {
 
 int rz_session_wait(rz_session* session) {
   return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
+    if (session->session.in_callback()) return callback_error();
     session->session.wait();
+    return 0;
+  }));
+}
+
+int rz_session_clear_cache(rz_session* session) {
+  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
+    session->session.clear_cache();
+    return 0;
+  }));
+}
+
+int64_t rz_session_logits(rz_session* session, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last,
+                          float* logits, size_t capacity) {
+  return counted_with(session, "session", [&]() -> Result<int64_t> {
+    RZ_CHECK_OK(check_prompt(ids, n_ids));
+    RZ_TRY(const auto values, session->session.logits(to_tokens(ids, n_ids), n_prompt, n_last));
+    return copy_floats(values, logits, capacity);
+  });
+}
+
+int rz_session_set_trace(rz_session* session, int on) {
+  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
+    RZ_CHECK_OK(session->session.set_trace(on != 0));
     return 0;
   }));
 }

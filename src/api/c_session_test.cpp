@@ -151,6 +151,33 @@ TEST_F(CSession, AnswersManyRequestsTogether) {
   }
 }
 
+TEST_F(CSession, NoTokensAndSeedsOf64BitsAreAskedForByFieldsThatSaySo) {
+  const auto tokens_of = [&](const rz_request& asked) {
+    Told told;
+    EXPECT_GT(rz_session_submit(session_, &asked, on_part, on_end, &told), 0) << rz_last_error();
+    rz_session_wait(session_);
+    return told;
+  };
+  rz_request none = request();
+  none.has_max_tokens = 1;
+  const Told told = tokens_of(none);
+  EXPECT_EQ(told.n_tokens, 0);
+  EXPECT_EQ(told.result.finish_reason, RZ_FINISH_LENGTH);
+  constexpr rz_parameter hot[] = {{"temperature", 2}, {"seed", 7}};
+  rz_request drawn = request();
+  drawn.parameters = hot;
+  drawn.n_parameters = 2;
+  drawn.max_tokens = 20;
+  const std::string of_seven = tokens_of(drawn).text;
+  drawn.has_seed = 1;
+  drawn.seed = 7;
+  EXPECT_EQ(tokens_of(drawn).text, of_seven);
+  drawn.seed = UINT64_MAX;
+  const std::string of_last = tokens_of(drawn).text;
+  drawn.seed = UINT64_MAX - 1;
+  EXPECT_NE(tokens_of(drawn).text, of_last);
+}
+
 TEST_F(CSession, HoldsAnswersToAForm) {
   rz_request asked = request();
   asked.gbnf = "root ::= \"no\"";
@@ -189,6 +216,49 @@ TEST_F(CSession, CancelsAndEndsAtTheDeadline) {
   session_ = nullptr;
   EXPECT_EQ(by_free.n_ends, 1);
   EXPECT_EQ(rz_generate(model_, ids_.data(), ids_.size(), nullptr, nullptr, nullptr) > 0, true) << rz_last_error();
+}
+
+TEST_F(CSession, IsCancelledByAPartThatIsRefused) {
+  const auto refuse = [](const rz_part*, void* user) { return ++static_cast<Told*>(user)->n_tokens, 0; };
+  rz_request asked = request();
+  const char* stop[] = {"IX"};
+  asked.stop = stop;
+  for (asked.n_stop = 0; asked.n_stop < 2; ++asked.n_stop) {
+    Told told;
+    ASSERT_GT(rz_session_submit(session_, &asked, refuse, on_end, &told), 0) << rz_last_error();
+    rz_session_wait(session_);
+    EXPECT_EQ(told.n_tokens, 1);
+    EXPECT_EQ(told.n_ends, 1);
+    EXPECT_EQ(told.result.finish_reason, RZ_FINISH_CANCELLED);
+  }
+}
+
+TEST_F(CSession, CannotBeAwaitedOrFreedByItsOwnCallbacks) {
+  struct State {
+    rz_model* model;
+    rz_session* session;
+    std::vector<int> codes;
+  } state{model_, session_, {}};
+  const auto end_all = [](const rz_part*, void* user) {
+    auto* s = static_cast<State*>(user);
+    const auto note = [s] { s->codes.push_back(rz_last_error_code()); };
+    rz_session_wait(s->session);
+    note();
+    rz_session_free(s->session);
+    note();
+    rz_free(s->model);
+    note();
+    const int32_t id = 5;
+    rz_generate(s->model, &id, 1, nullptr, nullptr, nullptr);
+    note();
+    return 0;
+  };
+  const rz_request asked = request();
+  ASSERT_GT(rz_session_submit(session_, &asked, end_all, nullptr, &state), 0) << rz_last_error();
+  EXPECT_EQ(rz_session_wait(session_), 0);
+  EXPECT_EQ(state.codes, std::vector<int>(4, RZ_INVALID_ARGUMENT));
+  rz_free(model_);
+  EXPECT_EQ(rz_n_ctx(model_), 128) << "a model with a session stays";
 }
 
 TEST_F(CSession, MakesVectorsBesideAnswers) {
@@ -276,6 +346,37 @@ TEST_F(CSession, CallsToolsWhereItMust) {
   EXPECT_LT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0);
   asked.tools_json = nullptr;
   EXPECT_LT(rz_session_submit(session_, &asked, keep_call, keep_end, &calls), 0);
+}
+
+TEST_F(CSession, GivesLogitsTracesAndAnEmptyCacheBesideItsRequests) {
+  rz_request endless = request();
+  endless.ignore_eos = 1;
+  Told beside;
+  ASSERT_GT(rz_session_submit(session_, &endless, on_part, on_end, &beside), 0);
+  const auto n_vocab = static_cast<size_t>(rz_n_vocab(model_));
+  std::vector<float> logits(n_vocab), alone(n_vocab);
+  const auto n_ids = static_cast<uint32_t>(ids_.size());
+  ASSERT_EQ(rz_session_set_trace(session_, 1), 0) << rz_last_error();
+  ASSERT_GT(rz_session_logits(session_, ids_.data(), n_ids, n_ids, 1, logits.data(), n_vocab), 0) << rz_last_error();
+  rz_trace_totals totals{};
+  totals.struct_size = sizeof totals;
+  EXPECT_EQ(rz_get_trace_totals(model_, &totals), 0);
+  EXPECT_GE(totals.prefill.n_steps, 1u);
+  EXPECT_EQ(rz_session_set_trace(session_, 0), 0);
+  EXPECT_EQ(rz_clear_trace(model_), 0);
+  rz_session_wait(session_);
+  EXPECT_EQ(beside.n_ends, 1);
+  EXPECT_EQ(beside.result.finish_reason, RZ_FINISH_CONTEXT);
+  EXPECT_EQ(rz_session_clear_cache(session_), 0);
+  const rz_request asked = request();
+  Told told;
+  ASSERT_GT(rz_session_submit(session_, &asked, on_part, on_end, &told), 0);
+  rz_session_wait(session_);
+  EXPECT_EQ(told.result.n_cached, 0u);
+  rz_session_free(session_);
+  session_ = nullptr;
+  ASSERT_GT(rz_logits(model_, ids_.data(), n_ids, n_ids, 1, alone.data(), n_vocab), 0);
+  EXPECT_EQ(logits, alone);
 }
 
 TEST_F(CSession, HasTheModelForItself) {

@@ -70,9 +70,29 @@ Error busy_error() {
       "model");
 }
 
+Error callback_error() {
+  return invalid_argument("a callback cannot wait for its own session, or free it", "session");
+}
+
 int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity) {
   for (size_t i = 0; ids != nullptr && i < std::min(capacity, tokens.size()); ++i) ids[i] = to_index(tokens[i]);
   return static_cast<int64_t>(tokens.size());
+}
+
+Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity) {
+  if (to == nullptr) return null_argument("the buffer");
+  if (from.size() > capacity) {
+    return invalid_argument(
+        "capacity: expected at least " + std::to_string(from.size()) + " floats, actual " + std::to_string(capacity),
+        "capacity");
+  }
+  std::copy(from.begin(), from.end(), to);
+  return static_cast<int64_t>(from.size());
+}
+
+int64_t copy_text(const std::string& from, char* to, size_t capacity) {
+  if (to != nullptr) std::memcpy(to, from.data(), std::min(capacity, from.size()));
+  return static_cast<int64_t>(from.size());
 }
 
 std::vector<TokenId> to_tokens(const int32_t* ids, size_t n) {

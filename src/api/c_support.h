@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,8 @@ Handle* made(const Body& body) {
 
 Error null_argument(const char* name);
 Error busy_error();
+// For what a callback of a session cannot do, since the session would wait for itself.
+Error callback_error();
 
 // The same for what changes the model: one call at a time, and none from a callback of another.
 template <class Body>
@@ -96,6 +99,9 @@ Status write_struct(Struct filled, Struct* to) {
 }
 
 int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity);
+// Gives the number of all. Errors: InvalidArgument where there is no room for them.
+Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity);
+int64_t copy_text(const std::string& from, char* to, size_t capacity);
 std::vector<TokenId> to_tokens(const int32_t* ids, size_t n);
 
 }  // namespace realizar::c

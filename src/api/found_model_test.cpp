@@ -29,7 +29,7 @@ class FoundModelTest : public testing::Test {
     ASSERT_TRUE(store_.prepare().ok());
     const hub::StoredFile weights{hub::FileRole::kModel, "m.gguf", hub::sha256_text(kBundledModel),
                                   fs::file_size(kBundledModel)};
-    fs::create_symlink(kBundledModel, store_.blob_path(weights.sha256));
+    fs::copy_file(kBundledModel, store_.blob_path(weights.sha256));
     put("mine", {weights, text(hub::FileRole::kSystem, "Be brief."), text(hub::FileRole::kMessages, kTurnsOfMine),
                  text(hub::FileRole::kParams, R"({"num_ctx": 128, "temperature": 0.25})")});
     put("odd", {weights, text(hub::FileRole::kMessages, R"([{"role": "robot", "content": "x"}])")});

@@ -31,6 +31,19 @@ class GrammarConstraint final : public TokenConstraint {
     return true;
   }
 
+  Readiness prepare(uint64_t& n_work) override {
+    if (!is_bound_) return Readiness::kReady;
+    switch (matcher_.prepare(n_work)) {
+      case grammar::MaskProgress::kDone:
+        return Readiness::kReady;
+      case grammar::MaskProgress::kUnderWay:
+        return Readiness::kUnderWay;
+      case grammar::MaskProgress::kTooCostly:
+        break;
+    }
+    return Readiness::kTooCostly;
+  }
+
   void accept(TokenId id) override {
     if (is_bound_ && opener_ != id) {
       opener_.reset();

@@ -36,18 +36,31 @@ Result<LoadOptions> options_for(FoundModel& found, LoadOptions options, const hu
 
 }  // namespace
 
-Status LanguageModel::Impl::require_no_session() const {
-  if (!has_session) return {};
-  return invalid_argument("the model has a session, which alone may run requests on it", "model");
+Result<LanguageModel::Impl::Call> LanguageModel::Impl::begin_call() {
+  if (has_session) return invalid_argument("the model has a session, which alone may run requests on it", "model");
+  if (has_call.exchange(true)) {
+    return invalid_argument(
+        "the model is busy with another call: in a callback, only cancel() and const functions can be called", "model");
+  }
+  return Call(&has_call);
 }
 
 // A cancel() of generations before has no effect on the session's requests: the engine forgets it where it begins to
 // generate, be it nothing.
 Status LanguageModel::Impl::begin_session() {
   const std::lock_guard lock(session_mutex);
-  if (has_session.exchange(true)) return invalid_argument("the model has a session already", "model");
+  if (has_session) return invalid_argument("the model has a session already", "model");
+  RZ_TRY(const Call call, begin_call());
+  if (session_end.joinable()) session_end.join();
+  has_session = true;
   static_cast<void>(loaded->engine->generate_all({}).ok());
   return {};
+}
+
+void LanguageModel::Impl::trace_steps(bool on) {
+  if (!on) return loaded->engine->set_step_observer({});
+  loaded->engine->set_step_observer(
+      [this](const engine::StepTokens& tokens, std::span<const OpTiming> timings) { trace.add(tokens, timings); });
 }
 
 Result<LanguageModel> LanguageModel::load(const std::string& model, const LoadOptions& options) {
@@ -118,12 +131,12 @@ Result<std::shared_ptr<const SequenceBreakers>> LanguageModel::sequence_breakers
 }
 
 Result<Generation> LanguageModel::generate(const Request& request, const TokenCallback& on_token) {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   return impl_->loaded->engine->generate(request, on_token);
 }
 
 Result<std::vector<Generation>> LanguageModel::generate_all(std::span<const Request> requests) {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   return impl_->loaded->engine->generate_all(requests);
 }
 
@@ -131,14 +144,16 @@ Result<TextGeneration> LanguageModel::generate_text(const Request& request, cons
                                                     const TextCallback& on_text) {
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
   RZ_TRY(const TextPlan plan, plan_text(options));
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   TextBuilder builder(*tokenizer, impl_->loaded->template_source.source, request.prompt, plan, on_text);
-  RZ_TRY(Generation generation, generate(request, [&](const TokenEvent& token) { return builder.push(token); }));
+  RZ_TRY(Generation generation,
+         impl_->loaded->engine->generate(request, [&](const TokenEvent& token) { return builder.push(token); }));
   return builder.finish(std::move(generation));
 }
 
 Status LanguageModel::generate_texts(std::span<const Request> requests, const TextOptions& options,
                                      const TextEndCallback& on_end) {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
   RZ_TRY(const TextPlan plan, plan_text(options));
   const TextCallback no_callback;
@@ -209,21 +224,22 @@ float LanguageModel::relevance(std::span<const float> scores) {
 
 Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last,
                                                  KvNumbers* kv) {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   return impl_->loaded->engine->logits(tokens, n_prompt, n_last, kv);
 }
 
 Status LanguageModel::load_adapter(const AdapterSource& source) {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   return impl_->loaded->engine->load_adapter(source);
 }
 
 Status LanguageModel::unload_adapter(std::string_view name) {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   return impl_->loaded->engine->adapters().remove(name);
 }
 
 Status LanguageModel::use_adapter(std::string_view name, std::optional<float> scale) {
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   return impl_->loaded->engine->adapters().set_default(name, scale);
 }
 
@@ -239,11 +255,12 @@ bool LanguageModel::has_idle_work() const {
   return !impl_->has_session && impl_->loaded->engine->has_idle_work();
 }
 Status LanguageModel::idle_step() {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   return impl_->loaded->engine->idle_step();
 }
 void LanguageModel::clear_cache(bool wipe) {
-  if (impl_->has_session) return;
+  const auto call = impl_->begin_call();
+  if (!call.ok()) return;
   engine::Engine& engine = *impl_->loaded->engine;
   engine.forget_prefixes();
   while (wipe && !engine.wipe_some()) {
@@ -251,15 +268,13 @@ void LanguageModel::clear_cache(bool wipe) {
 }
 
 void LanguageModel::set_trace(bool on) {
-  if (impl_->has_session) return;
-  if (!on) return impl_->loaded->engine->set_step_observer({});
-  impl_->loaded->engine->set_step_observer([impl = impl_.get()](uint32_t n_tokens, std::span<const OpTiming> timings) {
-    impl->trace.add(n_tokens, timings);
-  });
+  const auto call = impl_->begin_call();
+  if (!call.ok()) return;
+  impl_->trace_steps(on);
 }
 
 Status LanguageModel::watch_products(std::function<void(const MatrixProduct&)> callback) {
-  RZ_CHECK_OK(impl_->require_no_session());
+  RZ_TRY(const Impl::Call call, impl_->begin_call());
   if (!callback) return impl_->loaded->backend->watch_inputs({});
   return impl_->loaded->backend->watch_inputs([callback = std::move(callback)](const MatrixInput& input) {
     callback({input.matrix, input.mat_idx, input.n_mats, input.n_cols, input.rows});

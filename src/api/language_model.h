@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "api/chat_beginning.h"
@@ -16,16 +17,28 @@ namespace realizar {
 
 struct LanguageModel::Impl {
   Impl(std::unique_ptr<LoadedModel> model, uint64_t start_ns) : loaded(std::move(model)), trace(start_ns) {}
+  ~Impl() {
+    if (session_end.joinable()) session_end.join();
+  }
+
+  // A call that runs or changes the model, until it is destroyed.
+  struct CallEnd {
+    void operator()(std::atomic<bool>* is_calling) const { *is_calling = false; }
+  };
+  using Call = std::unique_ptr<std::atomic<bool>, CallEnd>;
 
   std::unique_ptr<LoadedModel> loaded;
   ChatBeginning beginning;
   TraceLog trace;
-  std::atomic<bool> has_session{false};
+  std::atomic<bool> has_session{false}, has_call{false};
   std::mutex session_mutex;  // held while a session begins, and while generations are cancelled
+  std::thread session_end;   // ends a session that was destroyed in its own callback
 
-  // Errors: InvalidArgument where a session has the model.
+  // Errors: InvalidArgument where a session has the model, or another call runs, of whose callbacks this may be one.
+  Result<Call> begin_call();
   Status begin_session();
-  Status require_no_session() const;
+  // Records the operations of the steps that follow, or no more. On the engine's thread.
+  void trace_steps(bool on);
   static Impl& of(const LanguageModel& model) { return *model.impl_; }
 };
 

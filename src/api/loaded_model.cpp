@@ -20,6 +20,7 @@
 #include "base/machine.h"
 #include "base/try.h"
 #include "model/adapter_file.h"
+#include "model/config_reader.h"
 #include "model/forward.h"
 #include "text/ollama_template.h"
 
@@ -171,21 +172,40 @@ std::string begin_of_prompts(const text::Tokenizer& tokenizer) {
   return is_added ? std::string(tokenizer.piece(*bos)) : "";
 }
 
-// A context's length in the parameters beside the file holds where the options name none.
-Result<LoadOptions> with_n_ctx_beside(const LoadOptions& options) {
-  LoadOptions complete = options;
+struct ContextBeside {
+  uint32_t n_ctx = 0;  // 0: none is named
+  uint32_t n_asked = 0;
+};
+
+// A context's length in the parameters beside the file holds where the options name none, as far as the model was made
+// for it: whoever wrote the parameters is not who runs the model.
+Result<ContextBeside> n_ctx_beside(const ModelFile& file, const LoadOptions& options) {
   GenerationConfig rest;
-  RZ_TRY(const uint32_t n_ctx, apply_ollama_params(options.beside.params, rest));
-  if (options.n_ctx == 0) complete.n_ctx = n_ctx;
-  return complete;
+  RZ_TRY(const uint32_t n_asked, apply_ollama_params(options.beside.params, rest));
+  if (options.n_ctx > 0 || n_asked == 0) return ContextBeside{options.n_ctx, options.n_ctx};
+  RZ_TRY(const ModelConfig config, read_config(file));
+  RZ_TRY(const uint32_t n_most, longest_context(file, config));
+  return ContextBeside{std::min(n_asked, n_most), n_asked};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
+  return load_for_short(path, options, UINT32_MAX);
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::load_for_short(const std::string& path, const LoadOptions& options,
+                                                                 uint32_t n_positions) {
   RZ_TRY(ModelFile file, ModelFile::open(path));
   auto loaded = std::make_unique<LoadedModel>(std::move(file));
-  RZ_TRY(LoadOptions complete, with_n_ctx_beside(options));
+  loaded->n_positions_ = n_positions;
+  LoadOptions complete = options;
+  RZ_TRY(const ContextBeside beside, loaded->file.checked(n_ctx_beside(loaded->file, options)));
+  complete.n_ctx = beside.n_ctx;
+  if (beside.n_ctx < beside.n_asked) {
+    loaded->info.notes.push_back(fmt::format("num_ctx {} of the model's parameters: the model was made for {} tokens",
+                                             beside.n_asked, beside.n_ctx));
+  }
   complete.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
     return !loaded->text_has_failed_ && (!options.progress || options.progress(done_bytes, total_bytes));
   };
@@ -255,12 +275,35 @@ Status LoadedModel::use_template(std::string source) {
   return {};
 }
 
-Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options) const {
+Result<uint64_t> LoadedModel::needed_bytes(const std::string& path, const LoadOptions& options) {
+  RZ_TRY(const ModelFile file, ModelFile::open(path));
+  const auto count = [&]() -> Result<uint64_t> {
+    RZ_TRY(const ContextBeside beside, n_ctx_beside(file, options));
+    RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = beside.n_ctx}));
+    RZ_TRY(engine::EngineOptions engine_options, LoadedModel::engine_options(config, options));
+    if (options.cache.n_tokens == 0) fit_contexts(config, host_memory().total_bytes, engine_options);
+    const uint64_t n_cache_bytes = host_cache_bytes(config, engine_options, /*is_on_host=*/true);
+    uint64_t n_other_bytes = gpu_tensor_bytes(file);
+    if (!options.draft.path.empty()) {
+      LoadOptions own = options;
+      own.n_ctx = config.n_ctx;
+      own.draft.path.clear();
+      RZ_TRY(const uint64_t n_draft_bytes, needed_bytes(options.draft.path, own));
+      n_other_bytes += std::min(n_draft_bytes, UINT64_MAX - n_other_bytes);
+    }
+    return n_other_bytes + std::min(n_cache_bytes, UINT64_MAX - n_other_bytes);
+  };
+  return file.checked(count());
+}
+
+Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& config, const LoadOptions& options,
+                                                          uint32_t max_positions) {
   engine::EngineOptions engine_options;
   engine_options.kv_type = static_cast<KvType>(options.cache.type);
   engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
-  engine_options.n_ctx = config.n_ctx;
+  engine_options.n_ctx = std::min(config.n_ctx, max_positions);
   engine_options.whole_prompts = config.sees_later;
+  if (options.batch.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
   if (options.batch.max_tokens < 1) return invalid_argument("max_batch_tokens: expected 1 or more, actual 0");
   engine_options.max_seqs = options.batch.max_seqs;
   engine_options.n_kept_states = options.cache.n_states;
@@ -291,7 +334,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
 
 Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
-  RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options));
+  RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options, n_positions_));
   if (!gives_text(config) && (!options.draft.path.empty() || engine_options.n_draft > 0)) {
     return invalid_argument("draft: the model generates no tokens to guess", "draft");
   }
@@ -333,6 +376,7 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   draft = {};
   engine = nullptr;
   model = nullptr;
+  RZ_CHECK_OK(fit_cache(choice, source.config, options, engine_options));
   const BackendLimits limits = engine::Engine::limits_for(engine_options);
   RZ_TRY(backend, make_backend(choice, options, engine_options, limits, source, drafter));
   RZ_CHECK_OK(backend->configure(limits));
@@ -344,10 +388,27 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   RZ_CHECK_OK(wait_for_text());
   if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   RZ_TRY(engine, engine::Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
+  list_bytes = engine::Engine::list_bytes_for(source.config, engine_options);
   for (const AdapterSource& adapter : options.adapters.sources) RZ_CHECK_OK(engine->load_adapter(adapter));
   RZ_CHECK_OK(engine->adapters().set_default(options.adapters.default_name, std::nullopt));
   if (drafter != nullptr) RZ_CHECK_OK(load_draft(*drafter, options, engine_options));
   return options.warm_up ? engine->warm_up() : Status{};
+}
+
+// A cache that was not asked for holds as many contexts as the machine has memory for. Pages are taken as they are
+// used, so what others have taken already does not count.
+Status LoadedModel::fit_cache(BackendChoice choice, const ModelConfig& config, const LoadOptions& options,
+                              engine::EngineOptions& engine_options) {
+  const bool is_on_host = choice != BackendChoice::kCuda;
+  const uint64_t n_host_bytes = host_memory().total_bytes;
+  const uint32_t n_wanted = engine_options.kv_tokens;
+  cache_note_.clear();
+  if (is_on_host && options.cache.n_tokens == 0) fit_contexts(config, n_host_bytes, engine_options);
+  if (engine_options.kv_tokens < n_wanted) {
+    cache_note_ = fmt::format("the cache holds {} tokens and not {}: this machine has {} MB of memory",
+                              engine_options.kv_tokens, n_wanted, n_host_bytes >> 20);
+  }
+  return check_cache(config, engine_options, is_on_host, n_host_bytes);
 }
 
 // Guesses are token ids: they mean the same in both models, or nothing.
@@ -408,10 +469,18 @@ void LoadedModel::fill_info() {
   info.n_vocab = c.n_vocab;
   info.n_ctx = engine->n_ctx();
   info.n_ctx_train = c.n_ctx_train;
+  info.norm_eps = c.norm_eps;
+  info.tie_word_embeddings = c.is_head_tied;
+  if (!c.ropes.empty()) {
+    info.rope_base = c.ropes.front().base;
+    info.n_rope_dims = c.ropes.front().n_rot;
+    info.rope_scale = c.ropes.front().scale;
+  }
   info.n_params = 0;
   for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
   info.file_bytes = file.file_bytes();
   info.notes.insert(info.notes.end(), file.notes().begin(), file.notes().end());
+  if (!cache_note_.empty()) info.notes.push_back(cache_note_);
   info.weight_bytes = told.weight_bytes;
   info.kv_bytes = told.kv_bytes;
   info.scratch_bytes = told.scratch_bytes;

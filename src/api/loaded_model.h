@@ -35,6 +35,13 @@ struct LoadedModel {
   explicit LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
   // Errors: those of the file, its tokenizer and template, and of the options, each by name.
   static Result<std::unique_ptr<LoadedModel>> load(const std::string& path, const LoadOptions& options);
+  // The same for texts of at most n_positions tokens, where the context is longer: the cache is of that size, and the
+  // rotations are those of the context.
+  static Result<std::unique_ptr<LoadedModel>> load_for_short(const std::string& path, const LoadOptions& options,
+                                                             uint32_t n_positions);
+  // What such a model would take: weights, and the cache with the lists of its blocks. Reads the file's header. Errors:
+  // those of the file.
+  static Result<uint64_t> needed_bytes(const std::string& path, const LoadOptions& options);
 
   ModelFile file;
   std::optional<text::Tokenizer> tokenizer;  // a bare conformance file has none
@@ -47,6 +54,7 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   std::unique_ptr<engine::Engine> engine;
   ModelInfo info;
+  uint64_t list_bytes = 0;  // what the lists of the cache's blocks take of the host's memory
 
   // The model that guesses, where there is one.
   struct Draft {
@@ -84,12 +92,17 @@ struct LoadedModel {
   Status load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
                         const LoadOptions& options, engine::EngineOptions engine_options);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
-  Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options) const;
+  static Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options,
+                                                      uint32_t max_positions = UINT32_MAX);
+  Status fit_cache(BackendChoice choice, const ModelConfig& config, const LoadOptions& options,
+                   engine::EngineOptions& engine_options);
   Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config);
   void fill_info();
 
+  uint32_t n_positions_ = UINT32_MAX;
   std::atomic<bool> text_has_failed_ = false;
   Status text_status_;
+  std::string cache_note_;    // for info.notes, which the thread writes to
   std::future<Status> text_;  // the last member: the thread uses the others
 };
 

@@ -38,6 +38,60 @@ TEST(LoadedModel, HoldsTheContextsOfAllRequestsWhateverTheirLength) {
   }
 }
 
+// Whoever wrote the parameters is not who runs the model: no number of theirs takes more than it was made for.
+TEST(LoadedModel, AContextBesideTheFileIsBoundedByWhatTheModelWasMadeFor) {
+  struct Given {
+    const char* params;
+    uint32_t given, n_ctx;
+    bool is_told;
+  };
+  for (const Given& c : {Given{R"({"num_ctx": 2147483648})", 0, 1024, true},
+                         {R"({"num_ctx": 18446744073709551615})", 0, 1024, true},
+                         {R"({"num_ctx": 1025})", 0, 1024, true},
+                         {R"({"num_ctx": 1024})", 0, 1024, false},
+                         {R"({"num_ctx": 100})", 0, 100, false},
+                         {R"({"num_ctx": 100})", 64, 64, false},
+                         {R"({"num_ctx": 0})", 0, 1024, false},
+                         {R"({"num_ctx": -5})", 0, 1024, false}}) {
+    LoadOptions options;
+    options.backend = BackendChoice::kCpu;
+    options.n_ctx = c.given;
+    options.beside.params = c.params;
+    const auto model = LoadedModel::load(kModel, options);
+    ASSERT_TRUE(model.ok()) << c.params << ": " << model.error().message;
+    EXPECT_EQ((*model)->info.n_ctx, c.n_ctx) << c.params;
+    bool is_told = false;
+    for (const std::string& note : (*model)->info.notes) {
+      is_told |= note.find("the model was made for 1024 tokens") != std::string::npos;
+    }
+    EXPECT_EQ(is_told, c.is_told) << c.params;
+    EXPECT_GT((*model)->list_bytes, 0u);
+    const auto needed = LoadedModel::needed_bytes(kModel, options);
+    ASSERT_TRUE(needed.ok());
+    EXPECT_GE(*needed, (*model)->info.kv_bytes + (*model)->list_bytes);
+  }
+}
+
+TEST(LoadedModel, ACacheBeyondTheMachinesMemoryIsRefusedWithBothNumbers) {
+  LoadOptions options;
+  options.backend = BackendChoice::kCpu;
+  options.cache.n_tokens = UINT32_MAX;
+  const auto model = LoadedModel::load(kModel, options);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_NE(model.error().message.find("no memory for a cache of 4294967295 tokens"), std::string::npos);
+  EXPECT_NE(model.error().message.find("and this machine has"), std::string::npos) << model.error().message;
+}
+
+TEST(LoadedModel, NoRequestsAtOnceAreToldByTheirOwnName) {
+  LoadOptions options;
+  options.batch.max_seqs = 0;
+  const auto model = LoadedModel::load(kModel, options);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().message, "max_seqs: expected 1 or more, actual 0");
+  EXPECT_EQ(model.error().subject, "max_seqs");
+}
+
 TEST(LoadedModel, TellsOfATokenizerThatItDoesNotKnow) {
   std::ifstream from(kModel, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(from)), {});

@@ -1,5 +1,7 @@
 #include "api/memory_needs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -24,6 +26,32 @@ std::vector<TypeId> tensor_types(const ModelFile& file) {
 
 uint64_t kv_bytes(const ModelConfig& config, const engine::EngineOptions& options) {
   return cache_bytes(engine::Engine::cache_layout_for(config, options));
+}
+
+uint64_t host_cache_bytes(const ModelConfig& config, const engine::EngineOptions& options, bool is_on_host) {
+  const uint64_t n_list_bytes = engine::Engine::list_bytes_for(config, options);
+  const uint64_t n_cache_bytes = is_on_host ? kv_bytes(config, options) : 0;
+  return n_cache_bytes > UINT64_MAX - n_list_bytes ? UINT64_MAX : n_cache_bytes + n_list_bytes;
+}
+
+void fit_contexts(const ModelConfig& config, uint64_t host_bytes, engine::EngineOptions& options) {
+  const uint64_t n_of_context =
+      (uint64_t{options.n_ctx} + options.block_tokens - 1) / options.block_tokens * options.block_tokens;
+  if (host_bytes == 0) return;
+  while (options.kv_tokens / 2 >= n_of_context && host_cache_bytes(config, options, true) > host_bytes) {
+    options.kv_tokens = static_cast<uint32_t>(options.kv_tokens / 2 / n_of_context * n_of_context);
+  }
+}
+
+Status check_cache(const ModelConfig& config, const engine::EngineOptions& options, bool is_on_host,
+                   uint64_t host_bytes) {
+  const uint64_t n_bytes = host_cache_bytes(config, options, is_on_host);
+  if (host_bytes == 0 || n_bytes <= host_bytes) return {};
+  return Error{ErrorCode::kResourceExhausted,
+               fmt::format("no memory for a cache of {} tokens, in contexts of {}: it takes {} bytes, and this machine "
+                           "has {}; --ctx, --kv-tokens and --kv-type make it smaller",
+                           std::max(options.kv_tokens, options.n_ctx), options.n_ctx, n_bytes, host_bytes),
+               "memory"};
 }
 
 uint64_t gpu_tensor_bytes(const ModelFile& file) {

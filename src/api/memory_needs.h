@@ -8,11 +8,22 @@
 #include "formats/model_file.h"
 #include "model/adapter_targets.h"
 #include "model/model_config.h"
+#include "realizar/result.h"
 
 namespace realizar {
 
 // Of keys, values and states, with the windows of layers, as an engine with such options keeps them.
 uint64_t kv_bytes(const ModelConfig& config, const engine::EngineOptions& options);
+
+// What the cache takes of the host's memory, with the lists of its blocks; is_on_host: the cache itself too.
+uint64_t host_cache_bytes(const ModelConfig& config, const engine::EngineOptions& options, bool is_on_host);
+
+// Makes the cache hold fewer whole contexts, one at least, where it would be larger than host_bytes; 0: not known.
+void fit_contexts(const ModelConfig& config, uint64_t host_bytes, engine::EngineOptions& options);
+
+// Errors: ResourceExhausted, where the cache is larger than the host_bytes that this machine has in all; 0: not known.
+Status check_cache(const ModelConfig& config, const engine::EngineOptions& options, bool is_on_host,
+                   uint64_t host_bytes);
 
 // The tensors' size on a GPU, which keeps F8 with a scale for every kF8ScaleCols elements, whatever the file has.
 uint64_t gpu_tensor_bytes(const ModelFile& file);

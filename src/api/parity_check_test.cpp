@@ -32,8 +32,10 @@ void swap_likeliest(std::span<float> row, float lead) {
   *std::find(row.begin(), row.end(), sorted[1]) = sorted[0] + lead;
 }
 
+const ParityBounds kBounds = ParityBounds::of(CacheType::kF16);
+
 bool passes(const std::vector<float>& actual, const std::vector<float>& expected) {
-  return compare_logits(actual, expected, kVocab).is_rounding();
+  return compare_logits(actual, expected, kVocab, kBounds).is_rounding(kBounds);
 }
 
 TEST(Parity, RoundingPasses) {
@@ -44,7 +46,21 @@ TEST(Parity, RoundingPasses) {
   for (float& value : actual) value += normal(random);
   EXPECT_TRUE(passes(actual, expected));
   EXPECT_TRUE(passes(expected, expected));
-  EXPECT_EQ(compare_logits(expected, expected, kVocab).error, 0);
+  EXPECT_EQ(compare_logits(expected, expected, kVocab, kBounds).error, 0);
+}
+
+TEST(Parity, CoarserCachesHaveWiderBoundsThatAWrongModelStillExceeds) {
+  const auto expected = logits();
+  auto near = expected, wrong = expected;
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal(0, 0.3f);
+  for (float& value : near) value += normal(random);
+  std::ranges::rotate(wrong, wrong.begin() + kVocab);
+  for (const auto& [name, type] : kCacheTypeNames) {
+    const ParityBounds bounds = ParityBounds::of(type);
+    EXPECT_FALSE(compare_logits(wrong, expected, kVocab, bounds).is_rounding(bounds)) << name;
+    EXPECT_EQ(compare_logits(near, expected, kVocab, bounds).is_rounding(bounds), bounds.max_error > 0.05) << name;
+  }
 }
 
 TEST(Parity, OneNumberThatIsNoneFailsWhereverItStandsAndWhateverFollows) {
@@ -82,7 +98,7 @@ TEST(Parity, AnotherChoiceFailsThoughEveryLogitIsNear) {
   for (size_t position = 0; position < 2; ++position) row(actual, position)[4] += 0.7f;
   EXPECT_TRUE(passes(actual, expected)) << "2 of 48";
   for (size_t position = 0; position < 3; ++position) row(actual, position)[4] = row(actual, position)[3] + 0.1f;
-  EXPECT_LT(compare_logits(actual, expected, kVocab).error, 0.05);
+  EXPECT_LT(compare_logits(actual, expected, kVocab, kBounds).error, 0.05);
   EXPECT_FALSE(passes(actual, expected)) << "3 of 48";
 }
 
@@ -96,10 +112,10 @@ TEST(Parity, TokensThatAreAsLikelyMayChangePlaces) {
   }
   auto actual = expected;
   for (size_t position = 0; position < kPositions; ++position) swap_likeliest(row(actual, position), 0.01f);
-  const ParityDifference difference = compare_logits(actual, expected, kVocab);
+  const ParityDifference difference = compare_logits(actual, expected, kVocab, kBounds);
   EXPECT_EQ(difference.n_same, 0u);
   EXPECT_EQ(difference.n_agreeing, kPositions);
-  EXPECT_TRUE(difference.is_rounding());
+  EXPECT_TRUE(difference.is_rounding(kBounds));
 }
 
 }  // namespace

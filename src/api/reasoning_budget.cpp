@@ -42,6 +42,10 @@ class BudgetConstraint final : public TokenConstraint {
     return true;
   }
 
+  Readiness prepare(uint64_t& n_work) override {
+    return inner_ != nullptr ? inner_->prepare(n_work) : Readiness::kReady;
+  }
+
   void accept(TokenId id) override {
     if (inner_ != nullptr) inner_->accept(id);
     has_just_closed_ = false;

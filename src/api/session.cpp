@@ -84,7 +84,17 @@ class Session::Impl {
     return open_.size();
   }
 
+  // Whether this is a thread on which a request's callbacks or its constraint are called.
+  bool in_callback() const { return std::this_thread::get_id() == reader_.get_id() || engine_.is_current(); }
+
+  // Ends the session on a thread of its own, since the threads of callbacks cannot wait for themselves.
+  static void end_elsewhere(std::unique_ptr<Impl> session) {
+    std::thread& end = session->hold_.model.session_end;
+    end = std::thread([ending = std::move(session)]() mutable { ending.reset(); });
+  }
+
   void wait() const {
+    if (in_callback()) return;
     std::unique_lock lock(mutex_);
     all_told_.wait(lock, [this] { return open_.empty(); });
   }
@@ -92,7 +102,25 @@ class Session::Impl {
   void clear_cache() {
     const auto done = std::make_shared<std::promise<void>>();
     engine_.clear_cache(std::nullopt, [done] { done->set_value(); });
-    done->get_future().wait();
+    if (!engine_.is_current()) done->get_future().wait();
+  }
+
+  // Between two steps, on the engine's thread.
+  Status visit(const std::function<void(engine::Engine&)>& visit) {
+    if (in_callback()) return invalid_argument("the model is busy with a callback of its session", "model");
+    std::promise<Status> done;
+    engine_.visit([&](engine::Engine& engine) { done.set_value(caught([&] { visit(engine); })); });
+    return done.get_future().get();
+  }
+
+  Result<std::vector<float>> logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
+    Result<std::vector<float>> logits = std::vector<float>();
+    RZ_CHECK_OK(visit([&](engine::Engine& engine) { logits = engine.logits(tokens, n_prompt, n_last); }));
+    return logits;
+  }
+
+  Status set_trace(bool on) {
+    return visit([&](engine::Engine&) { model_.trace_steps(on); });
   }
 
  private:
@@ -152,10 +180,14 @@ class Session::Impl {
 
   static Result<TextGeneration> result_of(Answering& answering, const engine::TokenStream::End& end) {
     if (!answering.failure.ok()) return answering.failure.error();
-    if (end.error) return *end.error;
+    if (end.error && answering.is_wanted) return *end.error;
     Generation generation = static_cast<const Generation&>(end);
     generation.tokens = std::move(answering.tokens);
-    if (!answering.is_wanted) generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
+    // The engine's own end came after that of the answer.
+    if (!answering.is_wanted) {
+      generation.stop_token.reset();
+      generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
+    }
     return caught([&]() -> Result<TextGeneration> { return answering.builder.finish(std::move(generation)); });
   }
 
@@ -166,7 +198,7 @@ class Session::Impl {
   };
 
   const Hold hold_;
-  const LanguageModel::Impl& model_;
+  LanguageModel::Impl& model_;
   mutable std::mutex mutex_;
   mutable std::condition_variable all_told_;
   std::map<uint64_t, std::shared_ptr<Answering>> open_;
@@ -186,8 +218,14 @@ Result<Session> Session::open(LanguageModel& model, const SessionOptions& option
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
-Session& Session::operator=(Session&&) noexcept = default;
-Session::~Session() = default;
+Session& Session::operator=(Session&& other) noexcept {
+  const Session old(std::move(*this));
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+Session::~Session() {
+  if (in_callback()) Impl::end_elsewhere(std::move(impl_));
+}
 
 Result<RequestId> Session::submit(Request request, const TextOptions& text, TextCallback on_text, EndCallback on_end) {
   return impl_->submit(std::move(request), text, std::move(on_text), std::move(on_end));
@@ -205,6 +243,9 @@ std::future<Result<TextGeneration>> Session::ask(Request request, const TextOpti
 void Session::cancel(RequestId id) {
   impl_->cancel(id);
 }
+bool Session::in_callback() const {
+  return impl_ != nullptr && impl_->in_callback();
+}
 size_t Session::n_open() const {
   return impl_->n_open();
 }
@@ -213,6 +254,12 @@ void Session::wait() const {
 }
 void Session::clear_cache() {
   impl_->clear_cache();
+}
+Result<std::vector<float>> Session::logits(std::span<const TokenId> tokens, uint32_t n_prompt, uint32_t n_last) {
+  return impl_->logits(tokens, n_prompt, n_last);
+}
+Status Session::set_trace(bool on) {
+  return impl_->set_trace(on);
 }
 
 }  // namespace realizar

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "realizar/constraint.h"
@@ -136,6 +137,32 @@ TEST_F(SessionTest, ARequestIsCancelledByItsCallbackItsNumberOrTheSession) {
   EXPECT_EQ(model_->generate_text(greedy())->text, kParis) << "the model is free again";
 }
 
+// However far the engine is by then: it may have ended the request by itself.
+TEST_F(SessionTest, ACallbackThatGivesFalseIsCalledNoMoreAndTheRequestIsCancelled) {
+  auto session = Session::open(*model_);
+  ASSERT_TRUE(session.ok());
+  Request short_one = greedy();
+  short_one.max_tokens = 2;
+  for (const Request& request : {greedy(), short_one}) {
+    for (const TextOptions& text : {TextOptions{}, TextOptions{.stop = {"The cap"}}, TextOptions{.stop = {" Zz"}}}) {
+      int n_calls = 0, n_ends = 0;
+      const auto refuse = [&](const TextEvent&) { return ++n_calls, false; };
+      const auto on_end = [&](Result<TextGeneration> result) {
+        ++n_ends;
+        ASSERT_TRUE(result.ok()) << result.error().message;
+        EXPECT_EQ(result->finish_reason, FinishReason::kCancelled);
+        EXPECT_FALSE(result->stop_token.has_value());
+        EXPECT_EQ(result->tokens.size(), 1u);
+        EXPECT_EQ(result->stats.n_generated, 1u);
+      };
+      ASSERT_TRUE(session->submit(request, text, refuse, on_end).ok());
+      session->wait();
+      EXPECT_EQ(n_calls, 1);
+      EXPECT_EQ(n_ends, 1);
+    }
+  }
+}
+
 TEST_F(SessionTest, ACallbackMaySubmitMore) {
   auto session = Session::open(*model_);
   ASSERT_TRUE(session.ok());
@@ -148,6 +175,90 @@ TEST_F(SessionTest, ACallbackMaySubmitMore) {
   ASSERT_TRUE(session->submit(greedy(), {}, {}, ask_again).ok());
   session->wait();
   EXPECT_EQ(second, kParis);
+}
+
+TEST_F(SessionTest, ACallbackOfACallCannotRunAnotherOne) {
+  std::vector<ErrorCode> codes;
+  const auto ask = [&] {
+    const std::vector<Request> requests{greedy(), greedy()};
+    const std::vector<TokenId> ids{TokenId{5}};
+    const std::vector<std::string> texts{"text"};
+    const auto note = [&](const auto& result) {
+      ASSERT_FALSE(result.ok());
+      EXPECT_EQ(result.error().subject, "model");
+      codes.push_back(result.error().code);
+    };
+    note(model_->generate(greedy()));
+    note(model_->generate_all(requests));
+    note(model_->generate_text(greedy()));
+    note(model_->generate_texts(requests, {}, {}));
+    note(model_->embed(texts));
+    note(model_->logits(ids, 1, 1));
+    note(model_->load_adapter({}));
+    note(model_->unload_adapter("none"));
+    note(model_->use_adapter(""));
+    note(model_->watch_products({}));
+    note(model_->idle_step());
+    note(Session::open(*model_));
+    model_->clear_cache(true);
+    model_->set_trace(true);
+    model_->clear_trace();
+    static_cast<void>(model_->has_idle_work());
+    EXPECT_TRUE(model_->tokenize("Hello").ok());
+    return true;
+  };
+  constexpr size_t kCalls = 12;
+  const auto expect_refused = [&](size_t n_callbacks) {
+    EXPECT_EQ(codes, std::vector(n_callbacks * kCalls, ErrorCode::kInvalidArgument));
+    codes.clear();
+  };
+  const auto answer = model_->generate(greedy(), [&](const TokenEvent&) { return ask(); });
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->tokens.size(), 9u);
+  expect_refused(9);
+  const auto text = model_->generate_text(greedy(), {.stop = {"Zz"}}, [&](const TextEvent&) { return ask(); });
+  EXPECT_EQ(text->text, kParis);
+  expect_refused(9);
+  size_t n_ends = 0;
+  const std::vector<Request> requests(6, greedy());
+  const auto on_end = [&](size_t, const Result<TextGeneration>& result) {
+    EXPECT_EQ(result->text, kParis);
+    ask();
+    ++n_ends;
+  };
+  ASSERT_TRUE(model_->generate_texts(requests, {}, on_end).ok());
+  EXPECT_EQ(n_ends, 6u);
+  expect_refused(6);
+  ASSERT_TRUE(model_
+                  ->watch_products([&, asked = false](const MatrixProduct&) mutable {
+                    if (!std::exchange(asked, true)) ask();
+                  })
+                  .ok());
+  EXPECT_EQ(model_->generate_text(greedy())->text, kParis);
+  expect_refused(1);
+  ASSERT_TRUE(model_->watch_products({}).ok());
+  EXPECT_EQ(model_->generate_text(greedy())->text, kParis) << "the model is free again";
+}
+
+TEST_F(SessionTest, ACallbackOfASessionMayEndIt) {
+  auto opened = Session::open(*model_);
+  ASSERT_TRUE(opened.ok());
+  std::optional<Session> session = std::move(*opened);
+  EXPECT_FALSE(session->in_callback());
+  std::promise<void> begun, ended;
+  const auto on_end = [&](const Result<TextGeneration>&) {
+    begun.get_future().wait();
+    EXPECT_TRUE(session->in_callback());
+    session->wait();
+    session->clear_cache();
+    session.reset();
+    ended.set_value();
+  };
+  ASSERT_TRUE(session->submit(greedy(), {}, {}, on_end).ok());
+  begun.set_value();
+  ended.get_future().wait();
+  while (!model_->generate(greedy()).ok()) std::this_thread::yield();
+  EXPECT_TRUE(Session::open(*model_).ok()) << "the model is free again";
 }
 
 TEST_F(SessionTest, ErrorsAreThoseOfTheRequestAlone) {

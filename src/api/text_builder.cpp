@@ -30,29 +30,35 @@ TextBuilder::TextBuilder(const text::Tokenizer& tokenizer, std::string_view temp
     : answer_(tokenizer, options_for(plan, tokenizer, template_source, prompt)), on_text_(on_text) {}
 
 bool TextBuilder::push(const TokenEvent& token) {
-  if (token.is_prompt) return !on_text_ || on_text_({"", &token});
+  if (token.is_prompt) return tell({"", &token});
   return tell(answer_.push(token.id).events, &token) && !answer_.is_stopped();
 }
 
 TextGeneration TextBuilder::finish(Generation generation) {
-  // Who has cancelled the answer wants no more of it.
-  if (answer_.is_stopped() || generation.finish_reason != FinishReason::kCancelled) {
+  // Whoever has cancelled the answer wants no more of it.
+  const bool is_whole = answer_.is_stopped() || generation.finish_reason != FinishReason::kCancelled;
+  if (is_whole && !is_refused_) {
     tell(answer_.finish(generation.finish_reason).events, nullptr);
     generation.finish_reason = answer_.reason();
   }
+  if (is_refused_) generation.finish_reason = FinishReason::kCancelled;
   static_cast<Generation&>(result_) = std::move(generation);
   return std::move(result_);
 }
 
 bool TextBuilder::tell(const std::vector<text::OutputEvent>& events, const TokenEvent* token) {
   for (const auto& event : events) keep(event);
-  if (!on_text_) return true;
-  if (events.empty()) return token == nullptr || on_text_({"", token});
+  if (events.empty()) return token == nullptr || tell({"", token});
   for (const auto& event : events) {
-    if (!on_text_({event.text, token, event.kind, event.call_idx})) return false;
+    if (!tell({event.text, token, event.kind, event.call_idx})) return false;
     token = nullptr;
   }
   return true;
+}
+
+bool TextBuilder::tell(const TextEvent& event) {
+  if (on_text_ && !is_refused_) is_refused_ = !on_text_(event);
+  return !is_refused_;
 }
 
 void TextBuilder::keep(const text::OutputEvent& event) {

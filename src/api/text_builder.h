@@ -27,15 +27,17 @@ class TextBuilder {
 
   // False where no more is wanted: the text has ended the answer, or the callback has.
   bool push(const TokenEvent& token);
-  // Everything, once the engine has ended.
+  // Everything, once the engine has ended. Whatever its reason, an answer that the callback refused was cancelled.
   TextGeneration finish(Generation generation);
 
  private:
   bool tell(const std::vector<text::OutputEvent>& events, const TokenEvent* token);
+  bool tell(const TextEvent& event);
   void keep(const text::OutputEvent& event);
 
   text::Answer answer_;
   const TextCallback& on_text_;
+  bool is_refused_ = false;  // the callback has given false, and is not called again
   TextGeneration result_{};
 };
 

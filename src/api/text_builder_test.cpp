@@ -56,6 +56,30 @@ TEST_F(TextOfAnAnswer, IsToldFromItsReasoningWhereThatIsAskedFor) {
   EXPECT_EQ(whole.text, written);
 }
 
+TEST_F(TextOfAnAnswer, IsCancelledOnceWhereItsCallbackRefusesAnyPieceOfIt) {
+  const auto ids = tokenizer_.encode("It is Paris, of cour", {.add_special = false});
+  const auto plan = plan_text({.stop = {"Paris!", "course"}});
+  size_t n_pieces = 0, n_calls = 0, n_refused = 0;
+  const TextCallback on_text = [&](const TextEvent&) { return ++n_calls != n_refused; };
+  const auto told = [&] {
+    n_calls = 0;
+    TextBuilder builder(tokenizer_, kTemplate, ids, *plan, on_text);
+    Generation generation;
+    generation.finish_reason = FinishReason::kLength;
+    for (const TokenId id : ids) {
+      if (!builder.push({id, 0, {}, {}})) break;
+    }
+    return builder.finish(std::move(generation)).finish_reason;
+  };
+  EXPECT_EQ(told(), FinishReason::kLength);
+  n_pieces = n_calls;
+  ASSERT_GT(n_pieces, ids.size()) << "what was held back for a stop string is told at the end";
+  for (n_refused = 1; n_refused <= n_pieces; ++n_refused) {
+    EXPECT_EQ(told(), FinishReason::kCancelled) << n_refused;
+    EXPECT_EQ(n_calls, n_refused);
+  }
+}
+
 TEST_F(TextOfAnAnswer, BeginsInReasoningWhereThePromptOpensIt) {
   const auto split = read("France, so Paris.</think>It is Paris.", {.split_reasoning = true}, "user Hi <think>\n");
   EXPECT_EQ(split.reasoning, "France, so Paris.");

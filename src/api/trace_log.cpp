@@ -2,17 +2,25 @@
 
 namespace realizar {
 
-void TraceLog::add(uint32_t n_tokens, std::span<const OpTiming> timings) {
-  table_.add(n_tokens, timings);
-  steps_.push_back({n_tokens, {timings.begin(), timings.end()}});
+void TraceLog::add(const engine::StepTokens& tokens, std::span<const OpTiming> timings) {
+  const std::lock_guard lock(mutex_);
+  table_.add(tokens, timings);
+  steps_.push_back({tokens.n_computed, {timings.begin(), timings.end()}});
+}
+
+Trace TraceLog::trace() const {
+  const std::lock_guard lock(mutex_);
+  return table_.trace();
 }
 
 void TraceLog::clear() {
+  const std::lock_guard lock(mutex_);
   table_ = {};
   steps_.clear();
 }
 
 std::vector<TraceEvent> TraceLog::events() const {
+  const std::lock_guard lock(mutex_);
   std::vector<TraceEvent> events;
   for (size_t step = 0; step < steps_.size(); ++step) {
     for (const OpTiming& timing : steps_[step].timings) {

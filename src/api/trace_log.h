@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -15,9 +16,10 @@ class TraceLog {
  public:
   explicit TraceLog(uint64_t start_ns) : start_ns_(start_ns) {}
 
-  void add(uint32_t n_tokens, std::span<const OpTiming> timings);
+  // Any thread, as for all of these.
+  void add(const engine::StepTokens& tokens, std::span<const OpTiming> timings);
   void clear();
-  Trace trace() const { return table_.trace(); }
+  Trace trace() const;
   std::vector<TraceEvent> events() const;
 
  private:
@@ -26,7 +28,8 @@ class TraceLog {
     std::vector<OpTiming> timings;
   };
 
-  uint64_t start_ns_;
+  const uint64_t start_ns_;
+  mutable std::mutex mutex_;  // only traced steps take it
   engine::OpTable table_;
   std::vector<Step> steps_;
 };

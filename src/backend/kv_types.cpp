@@ -30,6 +30,10 @@ uint64_t cache_bytes(const CacheLayout& layout) {
   }
   const uint64_t n_numbers = std::accumulate(slot_numbers.begin(), slot_numbers.end(), uint64_t{0});
   const uint64_t n_positions = uint64_t{layout.n_blocks} * layout.block_tokens;
+  const double n_bytes = static_cast<double>(row_bytes(kv_traits(layout.type), 32)) / 32 *
+                             static_cast<double>(n_numbers) * static_cast<double>(n_positions) +
+                         static_cast<double>(layout.n_states) * static_cast<double>(state_bytes(layout.layers));
+  if (n_bytes >= 0x1p63) return UINT64_MAX;
   return row_bytes(kv_traits(layout.type), 32) * (n_numbers * n_positions) / 32 +
          uint64_t{layout.n_states} * state_bytes(layout.layers);
 }

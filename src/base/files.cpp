@@ -15,6 +15,7 @@
 
 #include "base/amounts.h"
 #include "base/try.h"
+#include "base/unfinished.h"
 
 namespace realizar {
 namespace {
@@ -83,13 +84,44 @@ Result<std::string> read_all(const FileDescriptor& fd, const std::string& name, 
   }
 }
 
+std::string folder_name_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
 // A new name lasts through a power failure once its folder is on the disk. Some file systems cannot synchronize a
 // folder (EINVAL): they keep names in another way.
 bool sync_folder_of(const std::filesystem::path& path) {
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor fd(::open(folder_name_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // A folder that may be written to and not read cannot be opened either.
   return fd.get() < 0 || ::fsync(fd.get()) == 0 || errno == EINVAL;
+}
+
+// Gives an open file a name. Errors: those of linkat(2), without /proc too.
+bool give_name(const FileDescriptor& fd, const std::string& path) {
+  const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
+  return ::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+// The mode that a new file gets beside `path`, by umask and the folder's rules, where an open file can be given a name
+// there. Older kernels do not look at umask for a file without a name.
+std::optional<mode_t> mode_of_nameable(const std::string& path, mode_t mode) {
+  const std::string first = unfinished_path(path).string(), second = unfinished_path(path).string();
+  const FileDescriptor fd(::open(first.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  struct stat info {};
+  const bool can_be_named =
+      fd.get() >= 0 && hold_unfinished(fd) && ::fstat(fd.get(), &info) == 0 && give_name(fd, second);
+  if (can_be_named) ::unlink(second.c_str());
+  if (fd.get() >= 0) ::unlink(first.c_str());
+  return can_be_named ? std::optional<mode_t>(info.st_mode & 07777) : std::nullopt;
+}
+
+// Not open where the file system has no files without names, or cannot give them one later.
+FileDescriptor open_nameless(const std::string& path, mode_t mode) {
+  FileDescriptor fd(::open(folder_name_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+  if (fd.get() < 0) return fd;
+  const auto own_mode = mode_of_nameable(path, mode);
+  if (!own_mode || ::fchmod(fd.get(), *own_mode) != 0) return FileDescriptor();
+  return fd;
 }
 
 }  // namespace
@@ -148,7 +180,7 @@ bool read_exactly(const FileDescriptor& fd, std::span<std::byte> bytes) {
 Result<NewFile> NewFile::create(const std::filesystem::path& path, Readers readers) {
   std::string name = path.string();
   // A link or file that somebody laid there is replaced, not followed or written to.
-  if (readers == Readers::kOwnerAlone) return create_beside(std::move(name), O_EXCL | O_NOFOLLOW, 0600);
+  if (readers == Readers::kOwnerAlone) return create_beside(std::move(name), 0600);
   struct stat info {};
   const bool is_there = ::stat(name.c_str(), &info) == 0;
   if (is_there && S_ISDIR(info.st_mode)) return invalid_argument("cannot write " + name + ": it is a folder", name);
@@ -156,27 +188,41 @@ Result<NewFile> NewFile::create(const std::filesystem::path& path, Readers reade
     FileDescriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (fd.get() < 0) return invalid_argument("cannot write " + name + ": " + std::strerror(errno), name);
     ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
-    return NewFile(std::move(name), "", std::move(fd));
+    return NewFile(std::move(name), "", std::move(fd), Stage::kDirect);
   }
   // A link keeps pointing to what it points to.
   std::error_code error;
   if (is_there) name = std::filesystem::canonical(path, error).string();
-  return create_beside(std::move(name), O_TRUNC, is_there ? info.st_mode & 07777 : 0666);
+  return create_beside(std::move(name), is_there ? info.st_mode & 07777 : 0666);
 }
 
-Result<NewFile> NewFile::create_beside(std::string path, int flags, mode_t mode) {
-  std::string beside = path + ".part" + std::to_string(::getpid());
-  if ((flags & O_EXCL) != 0) ::unlink(beside.c_str());
-  FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode));
-  if (fd.get() < 0) return invalid_argument("cannot write " + path + ": " + std::strerror(errno), path);
-  return NewFile(std::move(path), std::move(beside), std::move(fd));
+Result<NewFile> NewFile::create_beside(std::string path, mode_t mode) {
+  remove_abandoned_of(path);
+  FileDescriptor nameless = open_nameless(path, mode);
+  if (nameless.get() >= 0) {
+    // For the moment in which it has a random name.
+    static_cast<void>(hold_unfinished(nameless));
+    return NewFile(std::move(path), "", std::move(nameless), Stage::kUnfinished);
+  }
+  constexpr int kMaxTries = 100;  // a sweep may take the name before it is locked
+  for (int n_tries = 0; n_tries < kMaxTries; ++n_tries) {
+    std::string beside = unfinished_path(path).string();
+    FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (fd.get() < 0) return invalid_argument("cannot write " + path + ": " + std::strerror(errno), path);
+    if (hold_unfinished(fd)) return NewFile(std::move(path), std::move(beside), std::move(fd), Stage::kUnfinished);
+    ::unlink(beside.c_str());
+  }
+  return invalid_argument("cannot write " + path + ": another process removes what is not finished there", path);
 }
 
-NewFile::NewFile(std::string path, std::string beside, FileDescriptor fd)
-    : path_(std::move(path)), beside_(std::move(beside)), fd_(std::move(fd)) {}
+NewFile::NewFile(std::string path, std::string beside, FileDescriptor fd, Stage stage)
+    : path_(std::move(path)), beside_(std::move(beside)), fd_(std::move(fd)), stage_(stage) {}
 
 NewFile::NewFile(NewFile&& other) noexcept
-    : path_(std::move(other.path_)), beside_(std::exchange(other.beside_, {})), fd_(std::move(other.fd_)) {}
+    : path_(std::move(other.path_)),
+      beside_(std::exchange(other.beside_, {})),
+      fd_(std::move(other.fd_)),
+      stage_(other.stage_) {}
 
 NewFile::~NewFile() {
   if (!beside_.empty()) ::unlink(beside_.c_str());
@@ -187,7 +233,7 @@ Error NewFile::failed(int error_number) const {
 }
 
 Status NewFile::reserve(uint64_t n_bytes) {
-  if (beside_.empty() || n_bytes == 0) return {};
+  if (stage_ != Stage::kUnfinished || n_bytes == 0) return {};
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && n_bytes > limit.rlim_cur) return failed(EFBIG);
   struct statvfs disk {};
@@ -211,12 +257,40 @@ Status NewFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+Status NewFile::rewrite(uint64_t at, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (n < 0 && errno != EINTR) return failed(errno);
+    if (n <= 0) continue;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    at += static_cast<uint64_t>(n);
+  }
+  return {};
+}
+
 // A disk may tell only when the file is synchronized or closed that it was full.
+Status NewFile::sync() {
+  return stage_ != Stage::kUnfinished || ::fsync(fd_.get()) == 0 ? Status() : failed(errno);
+}
+
+Status NewFile::remove_old() {
+  if (stage_ != Stage::kUnfinished) return {};
+  if (::unlink(path_.c_str()) != 0) return errno == ENOENT ? Status() : failed(errno);
+  return sync_folder_of(path_) ? Status() : failed(errno);
+}
+
+// linkat(2) takes no name that is there already, and rename(2) does.
 Status NewFile::commit() {
-  if (beside_.empty()) return {};
-  if (::fsync(fd_.get()) != 0) return failed(errno);
+  if (stage_ != Stage::kUnfinished) return {};
+  RZ_CHECK_OK(sync());
+  if (beside_.empty()) {
+    std::string beside = unfinished_path(path_).string();
+    if (!give_name(fd_, beside)) return failed(errno);
+    beside_ = std::move(beside);
+  }
   if (::rename(beside_.c_str(), path_.c_str()) != 0) return failed(errno);
   beside_.clear();
+  stage_ = Stage::kCommitted;
   return sync_folder_of(path_) ? Status() : failed(errno);
 }
 

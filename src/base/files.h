@@ -65,9 +65,11 @@ enum class Readers {
   kOwnerAlone,      // mode 0600, whatever is there
 };
 
-// A file that is there whole or not at all: it is written under another name in the same folder, and takes its own name
-// on commit. Where that name belongs to something that is not a regular file (a pipe, /dev/null), the bytes go there
-// directly, unless the file is for its owner alone, which replaces it.
+// A file that is there whole or not at all: it is written without a name, where the file system can do that, else under
+// a random one in the same folder (unfinished.h), and takes its own name on commit. Any number of writers may have the
+// same name; the last commit stays. What a killed writer left under a random name goes when its path is written again.
+// Where the name belongs to something that is not a regular file (a pipe, /dev/null), the bytes go there directly,
+// unless the file is for its owner alone, which replaces it.
 class NewFile {
  public:
   // Errors: InvalidArgument (the system's reason; a FIFO that nobody reads).
@@ -82,16 +84,25 @@ class NewFile {
   Status reserve(uint64_t n_bytes);
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  // Other bytes in the place of some that were written.
+  Status rewrite(uint64_t at, std::span<const std::byte> bytes);
+  // Returns when the bytes are on the disk.
+  Status sync();
+  // Removes the file that has the name until the commit. Returns when that is on the disk.
+  Status remove_old();
   // Returns when the bytes and the name are on the disk.
   Status commit();
 
  private:
-  static Result<NewFile> create_beside(std::string path, int flags, mode_t mode);
-  NewFile(std::string path, std::string beside, FileDescriptor fd);
+  enum class Stage { kDirect, kUnfinished, kCommitted };
+
+  static Result<NewFile> create_beside(std::string path, mode_t mode);
+  NewFile(std::string path, std::string beside, FileDescriptor fd, Stage stage);
   Error failed(int error_number) const;
 
-  std::string path_, beside_;  // `beside_` is empty where the place is written to directly, and after commit
+  std::string path_, beside_;  // `beside_` is empty while the file has no name, and after commit
   FileDescriptor fd_;
+  Stage stage_;
 };
 
 }  // namespace realizar

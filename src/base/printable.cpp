@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
+#include <span>
 
 namespace realizar {
 namespace {
@@ -28,10 +30,31 @@ Char char_at(std::string_view text) {
   return code < kLeast[n] || code > 0x10ffff || is_surrogate ? Char{0, 0} : Char{code, n};
 }
 
-// Left-to-right and right-to-left marks, embeddings, overrides and isolates; line and paragraph separators.
-bool is_layout(uint32_t code) {
-  return code == 0x61c || (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2066 && code <= 0x2069);
+struct Range {
+  uint32_t first, last;
+  bool in_prose;  // prose needs it
+};
+
+constexpr Range kUnseen[] = {
+#define UNSEEN(first, last) {first, last, false},
+#define IN_PROSE(first, last) {first, last, true},
+#include "base/unseen_chars.txt"
+#undef UNSEEN
+#undef IN_PROSE
+};
+
+constexpr bool in_order(std::span<const Range> ranges) {
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges[i].first > ranges[i].last || (i > 0 && ranges[i - 1].last >= ranges[i].first)) return false;
+  }
+  return true;
+}
+static_assert(in_order(kUnseen));
+
+bool is_seen(uint32_t code, bool in_prose) {
+  if (code >= 0x20 && code < 0x7f) return true;
+  const Range* range = std::ranges::lower_bound(kUnseen, code, {}, &Range::last);
+  return range == std::end(kUnseen) || code < range->first || (in_prose && range->in_prose);
 }
 
 void append_hex(std::string& out, const char* format, uint32_t value) {
@@ -40,7 +63,7 @@ void append_hex(std::string& out, const char* format, uint32_t value) {
   out += text;
 }
 
-void append_control(std::string& out, uint32_t code) {
+void append_unseen(std::string& out, uint32_t code) {
   switch (code) {
     case '\n':
       out += "\\n";
@@ -56,25 +79,32 @@ void append_control(std::string& out, uint32_t code) {
   }
 }
 
-}  // namespace
-
-std::string printable(std::string_view text, Lines lines) {
+std::string spelled_out(std::string_view text, Lines lines, bool in_prose) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     const Char c = char_at(text);
-    const bool is_control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0) || is_layout(c.code);
     const bool is_line = lines == Lines::kMany && (c.code == '\n' || c.code == '\t');
     if (c.n_bytes == 0) {
       append_hex(out, "\\x%02x", static_cast<uint8_t>(text[0]));
-    } else if (is_control && !is_line) {
-      append_control(out, c.code);
-    } else {
+    } else if (is_line || is_seen(c.code, in_prose)) {
       out += text.substr(0, c.n_bytes);
+    } else {
+      append_unseen(out, c.code);
     }
     text.remove_prefix(std::max<size_t>(1, c.n_bytes));
   }
   return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, Lines lines) {
+  return spelled_out(text, lines, /*in_prose=*/false);
+}
+
+std::string printable_prose(std::string_view text) {
+  return spelled_out(text, Lines::kMany, /*in_prose=*/true);
 }
 
 std::string shown(std::string_view text, size_t max_bytes) {

@@ -17,7 +17,7 @@ AnswerView::Options AnswerView::for_stdout(bool hides_reasoning) {
 std::string AnswerView::show(std::string_view text, bool is_reasoning) {
   if (text.empty() || (is_reasoning && options_.hides_reasoning)) return "";
   std::string out = turn(is_reasoning);
-  return out += wrap_.push(options_.spells_controls ? printable(text, Lines::kMany) : text);
+  return out += wrap_.push(options_.spells_controls ? printable_prose(text) : text);
 }
 
 std::string AnswerView::end() {

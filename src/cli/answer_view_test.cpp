@@ -38,6 +38,7 @@ TEST(AnswerView, SpellsOutWhatATerminalWouldObey) {
   AnswerView terminal({.spells_controls = true}), file({});
   EXPECT_EQ(terminal.show("a\033[2Jb\n", false), "a\\x1b[2Jb\n");
   EXPECT_EQ(file.show("a\033[2Jb\n", false), "a\033[2Jb\n");
+  EXPECT_EQ(terminal.show("\u202e\u2764\ufe0f", false), "\\u{202e}\u2764\ufe0f") << "emoji stay";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/amounts.h"
+#include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -40,7 +41,8 @@ Status remove_one(const std::string& given, const StoreFlags& flags) {
   }
   RZ_TRY(const hub::Store::Removed removed, library.store().remove(name));
   const std::string busy = removed.are_busy ? "; its files stay until realizar prune, since the store is in use" : "";
-  print_line(fmt::format("removed {}: freed {}{}", hub::to_string(name), bytes_text(removed.n_bytes), busy));
+  for (const std::string& note : removed.notes) warn(note);
+  print_line(fmt::format("removed {}: freed {}{}", printable(hub::to_string(name)), bytes_text(removed.n_bytes), busy));
   return {};
 }
 
@@ -63,7 +65,8 @@ Status copy_one(const CopyArgs& args) {
   RZ_TRY(const hub::LocalModel model, args.store.find_named(args.from));
   if (model.place != hub::Place::kStore) return not_ours(model);
   RZ_CHECK_OK(library.store().copy(model.name, to));
-  print_line(fmt::format("{} names what {} names", hub::to_string(to), hub::to_string(model.name)));
+  print_line(
+      fmt::format("{} names what {} names", printable(hub::to_string(to)), printable(hub::to_string(model.name))));
   return {};
 }
 
@@ -78,6 +81,7 @@ int prune(const StoreFlags& flags) {
   if (removed->are_busy) {
     return fail(invalid_argument("the store is in use by a download; prune it when that has ended", "store"));
   }
+  for (const std::string& note : removed->notes) warn(note);
   return print_line(fmt::format("freed {}", bytes_text(removed->n_bytes))) ? kOk : kFailure;
 }
 

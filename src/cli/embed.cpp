@@ -93,7 +93,7 @@ int rerank(const RerankArgs& args) {
     const nlohmann::ordered_json json{
         {"index", i}, {"relevance_score", (*relevance)[i]}, {"document", (*documents)[i]}};
     const bool is_printed =
-        args.json ? print_line(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+        args.json ? print_model_text(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n')
                   : print_model_text(fmt::format("{:.4f}  {}  {}\n", (*relevance)[i], i, (*documents)[i]));
     if (!is_printed) return kFailure;
   }

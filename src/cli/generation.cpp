@@ -108,7 +108,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   Spinner spinner(fmt::format("reading {} tokens", request.prompt.size()), has_spinner);
   const auto on_text = [&](const TextEvent& event) {
     spinner.stop();
-    if (event.token != nullptr) answer.token_ms.push_back(event.token->ms);
+    if (event.token != nullptr) answer.token_times.push_back({event.token->ms, event.token->device_ms});
     const bool is_reasoning = event.kind == TextKind::kReasoning;
     const bool is_call = !is_reasoning && event.kind != TextKind::kContent;
     const bool is_hidden = options.hide_reasoning && is_reasoning;

@@ -29,11 +29,16 @@ struct AnswerOptions {
   std::shared_ptr<TokenConstraint> constraint = {};
 };
 
+// Since the token before, the first since the request; and what the device computed for of that.
+struct TokenTime {
+  double ms = 0, device_ms = 0;
+};
+
 struct Answer {
   TextGeneration generation;
-  std::vector<double> token_ms;  // time of each token since the one before it; the first since the request
-  bool interrupted = false;      // by Ctrl-C
-  bool output_failed = false;    // standard output could not be written; reported already
+  std::vector<TokenTime> token_times;
+  bool interrupted = false;    // by Ctrl-C
+  bool output_failed = false;  // standard output could not be written; reported already
 };
 
 // The seed that is given, or one that is drawn now.

@@ -56,9 +56,22 @@ Json scalar_json(const MetaValue& value) {
 
 Json config_json(const ModelConfig& c) {
   const HeadSizes heads = heads_of(c);
-  return {{"arch", c.arch},           {"n_layers", n_file_layers(c)},   {"d_model", c.d_model},
-          {"n_heads", heads.n_heads}, {"n_kv_heads", heads.n_kv_heads}, {"head_dim", heads.key_dim},
-          {"d_ff", c.d_ff},           {"n_vocab", c.n_vocab},           {"n_ctx_train", c.n_ctx_train}};
+  Json ropes = Json::array();
+  for (const RopeConfig& rope : c.ropes) {
+    ropes.push_back({{"base", rope.base}, {"n_dims", rope.n_rot}, {"scale", rope.scale}});
+  }
+  return {{"arch", c.arch},
+          {"n_layers", n_file_layers(c)},
+          {"d_model", c.d_model},
+          {"n_heads", heads.n_heads},
+          {"n_kv_heads", heads.n_kv_heads},
+          {"head_dim", heads.key_dim},
+          {"d_ff", c.d_ff},
+          {"n_vocab", c.n_vocab},
+          {"n_ctx_train", c.n_ctx_train},
+          {"norm_eps", c.norm_eps},
+          {"tie_word_embeddings", c.is_head_tied},
+          {"ropes", ropes}};
 }
 
 Json contexts_json(const ModelReport& report) {

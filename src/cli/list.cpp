@@ -38,7 +38,8 @@ std::string table_of(const std::vector<hub::LocalModel>& models) {
   std::string text = fmt::format("{:<{}}  {:>9}  {:<10}  {}\n", "NAME", width, "SIZE", "PULLED", "PLACE");
   for (const hub::LocalModel& model : models) {
     text += fmt::format("{:<{}}  {:>9}  {:<10}  {}\n", printable(hub::to_string(model.name)), width,
-                        bytes_text(model.n_bytes), model.pulled.substr(0, kDateLength), hub::place_name(model.place));
+                        bytes_text(model.n_bytes), printable(model.pulled.substr(0, kDateLength)),
+                        hub::place_name(model.place));
   }
   return text;
 }
@@ -53,7 +54,7 @@ int list(const ListArgs& args) {
     return print(table_of(models)) ? kOk : kFailure;
   }
   for (const hub::LocalModel& model : models) {
-    if (!print_line(json_line(model))) return kFailure;
+    if (!print_model_text(json_line(model) + "\n")) return kFailure;
   }
   return kOk;
 }

@@ -57,7 +57,7 @@ bool print(std::string_view text) {
 }
 
 bool print_model_text(std::string_view text) {
-  return print(stdout_is_terminal() ? printable(text, Lines::kMany) : std::string(text));
+  return print(stdout_is_terminal() ? printable_prose(text) : std::string(text));
 }
 
 bool print_line(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/amounts.h"
+#include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -25,7 +26,7 @@ Status pull_one(const std::string& given, const PullArgs& args, const hub::HubSe
   const auto start = std::chrono::steady_clock::now();
   RZ_TRY(const hub::StoredModel model, pull_shown(name, args.store.library().store(), settings));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const bool is_printed = print_line(fmt::format("pulled {}: {} in {}", hub::to_string(name),
+  const bool is_printed = print_line(fmt::format("pulled {}: {} in {}", printable(hub::to_string(name)),
                                                  bytes_text(model.manifest.n_bytes()), time_text(seconds.count())));
   return is_printed ? Status() : Error{ErrorCode::kInternal, "standard output cannot be written", ""};
 }

@@ -104,7 +104,9 @@ std::optional<std::string> typed_line() {
 }
 
 bool agrees_to_pull(const std::string& name, uint64_t n_bytes) {
-  std::fputs(fmt::format("{} is not on this machine. Download {}? [Y/n] ", name, bytes_text(n_bytes)).c_str(), stderr);
+  std::fputs(
+      fmt::format("{} is not on this machine. Download {}? [Y/n] ", printable(name), bytes_text(n_bytes)).c_str(),
+      stderr);
   const auto answer = typed_line();
   return answer && (answer->empty() || equals_ignoring_case(*answer, "y") || equals_ignoring_case(*answer, "yes"));
 }

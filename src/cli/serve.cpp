@@ -106,9 +106,15 @@ int serve(ServeArgs& args) {
     return fail(invalid_argument("--max-bodies-bytes is for all bodies: expected at least --max-body-bytes",
                                  "max_bodies_bytes"));
   }
+  if (options.max_answers_bytes < options.max_answer_bytes) {
+    return fail(invalid_argument("--max-answers-bytes is for all answers: expected at least --max-answer-bytes",
+                                 "max_answers_bytes"));
+  }
   if (options.wipe_cache && options.cache_dir.empty()) {
     return fail(invalid_argument("--wipe-cache is for the folder of --cache-dir, which is not given", "wipe_cache"));
   }
+  options.clients_manage = args.manages_models || args.models.are_deletable || !options.lora_dir.empty() ||
+                           options.llama_answers || !options.autoload;
   options.load = args.load.options;
   options.load.batch.max_tokens =
       std::max(options.load.batch.max_tokens, options.load.batch.max_seqs * (1 + options.load.draft.n_tokens));
@@ -144,7 +150,8 @@ void add_model_flags(Flags flags, ServeArgs& args) {
   flags.flag("--delete-models", args.models.are_deletable,
              "Let clients delete models of --models-dir, files and all (DELETE /models)");
   flags.flag("--manage-models", args.manages_models,
-             "Let clients download, create, copy and delete models of the store, which is served too");
+             "Let admins (without keys: clients on this machine) download, create, copy, load and delete models of the "
+             "store, which is served too");
   flags
       .option("--sleep-idle-seconds", args.options.sleep_idle_s,
               "Unload a model that was not used for N seconds; the next request loads it again; 0: never")
@@ -191,7 +198,8 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--tls-key", options.http.tls_key, "Private key (PEM)").file().common();
   flags
       .option("--api-keys", options.api_keys_file,
-              "File with one key, or sha256:HEX, a line; requests without one of them get 401")
+              "File with one key, or sha256:HEX, a line, after \"admin \" one that may change the server for others; "
+              "requests without one of them get 401")
       .file()
       .common();
   flags
@@ -219,6 +227,12 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags
       .option("--max-bodies-bytes", options.http.max_bodies_bytes,
               "Bytes of all bodies together; beyond that: 503. The first 64 KB of each do not count")
+      .with_default();
+  flags.option("--max-answer-bytes", options.max_answer_bytes, "Memory of one request's answers; beyond that: 400")
+      .with_default();
+  flags
+      .option("--max-answers-bytes", options.max_answers_bytes,
+              "Memory of all answers that are sent whole; beyond that: 429. The first 64 KB of each do not count")
       .with_default();
   flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused").with_default();
   flags.option("--max-connections", options.http.max_connections, "Connections at once; further ones are closed")

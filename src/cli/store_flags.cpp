@@ -15,6 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxTokenBytes = 4096;
+// What each connection must bring, measured over twice the time in which one byte must come. A slow mobile network
+// brings ten times as much.
+constexpr uint32_t kLeastBytesASecond = 256, kRateWindows = 2;
 
 // A token is one word, which goes into a header.
 Result<std::string> read_token(const fs::path& file) {
@@ -72,6 +75,8 @@ Result<hub::HubSettings> StoreFlags::hub_settings() const {
   settings.download.n_connections = n_connections;
   settings.download.http.stall_timeout = std::chrono::seconds(timeout_s);
   settings.download.http.connect_timeout = std::chrono::seconds(timeout_s);
+  settings.download.http.rate_window = kRateWindows * std::chrono::seconds(timeout_s);
+  settings.download.http.least_bytes = uint64_t{kLeastBytesASecond} * kRateWindows * timeout_s;
   settings.download.http.ca_file = ca_file.empty() ? hub::user_tokens().ca_file : ca_file;
   if (!mirror.empty()) {
     RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(mirror));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/files.h"
 #include "base/printable.h"
@@ -36,6 +37,14 @@ std::string row_text(const TraceRow& row, double phase_ms) {
                      row.total_ms * 1e3 / static_cast<double>(row.count), row.count, rate_text(row));
 }
 
+// Rates count the tokens that came.
+std::string total_text(const char* name, const TracePhase& phase) {
+  const std::string guesses =
+      phase.n_computed > phase.n_tokens ? fmt::format("; {} tokens were computed", phase.n_computed) : "";
+  return fmt::format("{:<8} {:<15} {:>10.2f} {:>6.1f}%   {} tokens in {} steps, {:.1f} tok/s{}\n", name, "total",
+                     phase.total_ms, 100.0, phase.n_tokens, phase.n_steps, tokens_per_s(phase), guesses);
+}
+
 std::string phase_text(const Trace& trace, bool decode) {
   const TracePhase& phase = decode ? trace.decode : trace.prefill;
   if (phase.n_steps == 0) return "";
@@ -43,9 +52,7 @@ std::string phase_text(const Trace& trace, bool decode) {
   for (const TraceRow& row : trace.rows) {
     if (row.decode == decode) text += row_text(row, phase.total_ms);
   }
-  return text + fmt::format("{:<8} {:<15} {:>10.2f} {:>6.1f}%   {} tokens in {} steps, {:.1f} tok/s\n",
-                            decode ? "decode" : "prefill", "total", phase.total_ms, 100.0, phase.n_tokens,
-                            phase.n_steps, tokens_per_s(phase));
+  return text + total_text(decode ? "decode" : "prefill", phase);
 }
 
 std::string table_text(const LanguageModel& model) {
@@ -53,7 +60,8 @@ std::string table_text(const LanguageModel& model) {
   const std::string note = model.trace_note();
   return fmt::format("{:<8} {:<15} {:>10} {:>7} {:>10} {:>8} {:>16}\n", "phase", "operation", "total ms", "share",
                      "mean us", "count", "rate") +
-         phase_text(trace, false) + phase_text(trace, true) + (note.empty() ? "" : "(" + note + ")\n");
+         phase_text(trace, false) + phase_text(trace, true) + total_text("both", trace.total()) +
+         (note.empty() ? "" : "(" + note + ")\n");
 }
 
 std::string model_text(const ModelInfo& info) {
@@ -73,6 +81,20 @@ std::string answer_text(const TracedAnswer& traced) {
                      stats.n_generated, most ? fmt::format(" of at most {}", *most) : "");
 }
 
+// The first token's time is that of its prompt, which is told before.
+std::string token_rows(std::span<const TokenTime> times, uint32_t n_prompt) {
+  std::string text = "  position       total      device        host       tok/s\n";
+  for (size_t i = 1; i < times.size(); ++i) {
+    const auto& [ms, device_ms] = times[i];
+    const std::string rate = ms >= kShortestRateMs ? fmt::format("{:.1f}", 1e3 / ms) : "";
+    text += fmt::format("  {:>8} {:>11.3f} {:>11.3f} {:>11.3f} {:>11}", n_prompt + i, ms, device_ms,
+                        std::max(0.0, ms - device_ms), rate);
+    text.resize(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  }
+  return text;
+}
+
 // A chat loads its model before any question: the time that this took belongs to no answer.
 std::string token_times_text(const TracedAnswer& traced) {
   const GenerationStats& stats = traced.answer.generation.stats;
@@ -85,14 +107,10 @@ std::string token_times_text(const TracedAnswer& traced) {
       "  prefix lookup {:10.3f} ms ({} of {} tokens found)\n"
       "  prefill       {:10.2f} ms\n"
       "  first token   {:10.2f} ms after the request\n"
-      "decoded tokens from position {} on, ms each\n ",
+      "decoded tokens from position {} on, ms each\n",
       stats.prefix_lookup_ms, stats.n_cached, stats.n_prompt, stats.prefill_ms, stats.first_token_ms,
       stats.n_prompt + 1);
-  for (size_t i = 1; i < traced.answer.token_ms.size(); ++i) {
-    text += fmt::format(" {:.2f}", traced.answer.token_ms[i]);
-    if (i % 16 == 0) text += "\n ";
-  }
-  return text + "\n";
+  return text + token_rows(traced.answer.token_times, stats.n_prompt);
 }
 
 nlohmann::ordered_json metadata(const ModelInfo& info, const TracedAnswer* traced) {
@@ -165,8 +183,10 @@ Status write_trace_file(const std::string& path, const LanguageModel& model, con
 void TraceFlags::add_to(Flags flags) {
   flags = flags.group("Trace").advanced();
   flags.flag("--trace", table, "Print the time of every operation on standard error, in a chat after each answer");
-  flags.flag("--token-times", token_times,
-             "Print the time to the first token and of each further one on standard error; costs nothing");
+  flags.flag(
+      "--token-times", token_times,
+      "Print the time to the first token, and of each further one its position, time and rate and what the device "
+      "and the host took, on standard error; costs nothing");
   flags
       .option("--trace-file", file,
               "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)")

@@ -240,7 +240,9 @@ void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const Seq
 
 void Admission::preempt() {
   REQUIRE(running_.size() > 1);
-  preempt(pick_victim(running_, shares_, priority_scope_));
+  // Who has claimed room keeps it: else both would begin anew in every step, and neither get on.
+  const bool is_beyond = priority_scope_ == PriorityScope::kTenant && n_beyond_share(running_, block_share()) > 0;
+  preempt(is_beyond ? pick_block_victim(running_) : pick_victim(running_, shares_, priority_scope_));
 }
 
 void Admission::preempt(size_t victim) {

@@ -84,6 +84,12 @@ CacheLayout Engine::cache_layout_for(const ModelConfig& config, const EngineOpti
   return layout;
 }
 
+uint64_t Engine::list_bytes_for(const ModelConfig& config, const EngineOptions& options) {
+  const CacheLayout layout = cache_layout_for(config, options);
+  const uint64_t of_tables = uint64_t{options.max_seqs} * (options.n_ctx / options.block_tokens + 1) * sizeof(BlockId);
+  return kv::BlockPool::list_bytes(layout.n_blocks, options.block_tokens) + of_tables;
+}
+
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& backend, std::vector<TokenId> end_tokens,
                                                const EngineOptions& options) {
   const ModelConfig& c = model.config();
@@ -96,7 +102,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
                     options.n_ctx),
         "ctx");
   }
-  if (options.max_seqs < 1 || options.max_batch_tokens < options.max_seqs) {
+  if (options.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
+  if (options.max_batch_tokens < options.max_seqs) {
     return invalid_argument(fmt::format("batch tokens: expected at least {}, a token for each sequence, actual {}",
                                         options.max_seqs, options.max_batch_tokens),
                             "batch_tokens");
@@ -135,7 +142,7 @@ Engine::Engine(const Model& model, Backend& backend, const ForwardPrograms& forw
                     options.idle_prefill && !backend.info().phases_agree && !options.whole_prompts, counters_),
       admission_(pool_, idle_prefill_, options, backend.info().phases_agree, counters_),
       step_(backend, forward, limits_for(options), outputs.n_vocab, options, counters_),
-      results_(backend, outputs, std::move(end_tokens), options.n_ctx, counters_) {
+      results_(backend, outputs, std::move(end_tokens), options.n_ctx, masks_, counters_) {
   counters_.n_blocks = pool_.n_blocks();
   publish_counters();
 }
@@ -212,12 +219,15 @@ Status Engine::try_step() {
   const auto start = Sequence::Clock::now();
   if (cancelled_.load(std::memory_order_relaxed)) cancel_all();
   admission_.update(start);
+  if (masks_.prepare(admission_.running())) admission_.remove_ended();
   if (admission_.running().empty()) return {};
   RZ_CHECK_OK(step_.draft(admission_.running()));
   while (!step_.plan(admission_.running(), admission_.n_waiting())) admission_.preempt();
+  if (step_.chunks().empty()) return {};  // all wait for their masks
   RZ_CHECK_OK(step_.run(admission_.running()));
   admission_.charge(step_.chunks());
   results_.take(admission_.running(), step_.chunks());
+  step_.tell_operations(admission_.running());
   step_.observe(admission_.running(), elapsed_ms(start, Sequence::Clock::now()));
   admission_.remove_ended();
   return {};
@@ -236,6 +246,7 @@ Status Engine::try_idle_step() {
   const auto chunk = idle_prefill_.plan();
   if (!chunk) return {};
   RZ_CHECK_OK(step_.run_alone(idle_prefill_.sequence(), *chunk));
+  step_.tell_operations(idle_prefill_.sequence());
   idle_prefill_.take(*chunk, elapsed_ms(start, Sequence::Clock::now()));
   return {};
 }

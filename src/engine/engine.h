@@ -23,6 +23,7 @@
 #include "engine/engine_options.h"
 #include "engine/host_blocks.h"
 #include "engine/idle_prefill.h"
+#include "engine/mask_turns.h"
 #include "engine/model_drafter.h"
 #include "engine/results.h"
 #include "engine/sequence.h"
@@ -39,6 +40,8 @@ class Engine {
  public:
   // What the backend must be configured with before the model is loaded on it, and the cache that it is then asked for.
   static BackendLimits limits_for(const EngineOptions& options);
+  // What the lists of such a cache's blocks take of the host's memory, whatever the backend.
+  static uint64_t list_bytes_for(const ModelConfig& config, const EngineOptions& options);
   static CacheLayout cache_layout_for(const ModelConfig& config, const EngineOptions& options);
 
   // Creates the cache and all buffers, and has the backend compile the model and take the memory of all steps. `model`
@@ -166,6 +169,7 @@ class Engine {
   IdlePrefill idle_prefill_;
   Admission admission_;
   Step step_;
+  MaskTurns masks_;
   Results results_;
   ModelDrafter* drafter_ = nullptr;
   std::atomic<bool> cancelled_{false};

@@ -74,8 +74,10 @@ class LogitsSink final : public RequestSink {
   }
   void on_rows(const Sequence& sequence, uint32_t n_rows) override { on_rows_(sequence, n_rows); }
   void on_end(const Ending& ending) noexcept override {
+    is_over_ = true;
     status_ = caught([&] { return ending.error != nullptr ? Status(*ending.error) : Status(); });
   }
+  bool is_over() const { return is_over_; }
   Result<std::vector<float>> take() {
     if (!status_.ok()) return status_.error();
     if (logits_.size() < n_logits_) return Error{ErrorCode::kCancelled, "the computation was cancelled", ""};
@@ -85,6 +87,7 @@ class LogitsSink final : public RequestSink {
  private:
   std::vector<float> logits_;
   size_t n_logits_ = 0;
+  bool is_over_ = false;
   OnRows on_rows_;
   Status status_;
 };
@@ -215,7 +218,10 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
     if (kv != nullptr) read_kv(own, n_rows, *kv);
   });
   submit(std::move(sequence));
-  RZ_CHECK_OK(run_until_idle());
+  // Other requests may run, and go on meanwhile.
+  Status status;
+  while (status.ok() && !sink.is_over()) status = step();
+  if (!sink.is_over()) end_all(FinishReason::kError, &status.error());
   return sink.take();
 }
 

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <tuple>
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/kv_types.h"
+#include "engine/token_stream.h"
 #include "formats/model_file.h"
 
 namespace realizar::engine {
@@ -363,11 +365,6 @@ TEST(Engine, StopsWhereItIsTold) {
   const auto full = rig->generate(request, {}).value();
   EXPECT_EQ(full.finish_reason, FinishReason::kContext);
   EXPECT_EQ(full.tokens.size(), 64u - 10);
-  request.prompt = some_tokens(64);
-  const auto no_room = rig->generate(request, {}).value();
-  EXPECT_EQ(no_room.finish_reason, FinishReason::kContext);
-  EXPECT_TRUE(no_room.tokens.empty());
-  request.prompt = some_tokens(10);
 
   int n_seen = 0;
   const auto cancelled = rig->generate(request,
@@ -378,6 +375,29 @@ TEST(Engine, StopsWhereItIsTold) {
                              .value();
   EXPECT_EQ(cancelled.finish_reason, FinishReason::kCancelled);
   EXPECT_EQ(cancelled.tokens.size(), 3u);
+}
+
+// Its position is the first one that is not there, and nothing is computed of it.
+TEST(Engine, APromptOfTheWholeContextGivesOneToken) {
+  Request request = request_for(some_tokens(64), 1);
+  request.sampling.temperature = 0;
+  const auto expected = Rig(1, {.n_ctx = 128})->generate(request, {}).value().tokens;
+  ASSERT_EQ(expected.size(), 1u);
+  Rig rig(2, {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 24});
+  for (const std::optional<uint32_t> max_tokens : {std::optional(1u), std::optional(9u), std::optional<uint32_t>()}) {
+    request.max_tokens = max_tokens;
+    const auto reason = max_tokens == 1 ? FinishReason::kLength : FinishReason::kContext;
+    const std::vector<Request> requests(4, request);
+    const auto generations = rig->generate_all(requests);
+    ASSERT_TRUE(generations.ok()) << generations.error().message;
+    for (const Generation& generation : *generations) {
+      EXPECT_EQ(generation.tokens, expected);
+      EXPECT_EQ(generation.finish_reason, reason);
+    }
+    EXPECT_EQ(capacity_for_all(request, 64), 2u);
+  }
+  request.max_tokens = 0;
+  EXPECT_TRUE(rig->generate(request, {}).value().tokens.empty());
 }
 
 TEST(Engine, EndTokensStopUnlessIgnored) {

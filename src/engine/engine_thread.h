@@ -45,6 +45,8 @@ class EngineThread {
   // the thread has ended, that is done by its destructor.
   void visit(std::function<void(Engine&)> visit);
 
+  // Whether the calling thread is the engine's.
+  bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
   // No new work from now on; what runs and waits goes on.
   void drain() { draining_.store(true, std::memory_order_relaxed); }
   // How many requests it takes at once: those that run, and those that wait.

@@ -11,11 +11,12 @@ double ms_of(uint64_t ns) {
 
 }  // namespace
 
-void OpTable::add(uint32_t n_tokens, std::span<const OpTiming> timings) {
+void OpTable::add(const StepTokens& tokens, std::span<const OpTiming> timings) {
   if (timings.empty()) return;
   Phase& phase = timings.front().decode ? decode_ : prefill_;
   ++phase.n_steps;
-  phase.n_tokens += n_tokens;
+  phase.n_came += tokens.n_came;
+  phase.n_computed += tokens.n_computed;
   for (const OpTiming& timing : timings) {
     Sum& sum = phase.sums[static_cast<size_t>(timing.kind)][static_cast<size_t>(timing.place.role)];
     ++sum.count;
@@ -37,7 +38,7 @@ TracePhase OpTable::total_of(const Phase& phase) {
   for (const auto& kind : phase.sums) {
     for (const Sum& sum : kind) ns += sum.ns;
   }
-  return {phase.n_steps, phase.n_tokens, ms_of(ns)};
+  return {phase.n_steps, phase.n_came, ms_of(ns), phase.n_computed};
 }
 
 void OpTable::append_rows(const Phase& phase, bool decode, std::vector<TraceRow>& rows) {

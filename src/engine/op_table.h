@@ -10,10 +10,15 @@
 
 namespace realizar::engine {
 
+// Tokens of a step: all that it computed, and those that came of it, which are all but wrong guesses and tokens that
+// were computed once more after a preemption.
+struct StepTokens {
+  uint32_t n_computed = 0, n_came = 0;
+};
+
 class OpTable {
  public:
-  // A step of n_tokens rows.
-  void add(uint32_t n_tokens, std::span<const OpTiming> timings);
+  void add(const StepTokens& tokens, std::span<const OpTiming> timings);
   Trace trace() const;
 
  private:
@@ -21,7 +26,7 @@ class OpTable {
     uint64_t count = 0, ns = 0, bytes = 0, flops = 0;
   };
   struct Phase {
-    uint64_t n_steps = 0, n_tokens = 0;
+    uint64_t n_steps = 0, n_came = 0, n_computed = 0;
     std::array<std::array<Sum, kOpRoles>, kOpKinds> sums{};
   };
 

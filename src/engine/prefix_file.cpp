@@ -14,7 +14,6 @@
 namespace realizar::engine {
 namespace {
 
-constexpr char kMagic[8] = {'R', 'Z', 'P', 'R', 'E', 'F', 'I', 'X'};
 constexpr uint32_t kVersion = 5;
 
 struct Header {
@@ -24,6 +23,7 @@ struct Header {
   kv::HashKey key;
 };
 static_assert(sizeof(Header) == 56);
+static_assert(sizeof(Header::magic) == kPrefixFileBeginning.size());
 
 // A block, or a state, as it lies in the file.
 class Record {
@@ -157,7 +157,7 @@ Result<uint32_t> save_prefixes(const std::string& path, const kv::BlockPool& poo
   const auto slots = states != nullptr ? newest(*states, max_bytes / 2, state) : std::vector<BlockId>();
   const auto blocks = newest(pool, max_bytes - slots.size() * state.size(), record);
   Header header{{}, kVersion, pool.block_tokens(), fingerprint, backend.block_bytes(), blocks.size(), pool.key()};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  std::ranges::copy(kPrefixFileBeginning, header.magic);
 
   RZ_TRY(NewFile file, NewFile::create(path, Readers::kOwnerAlone));
   RZ_CHECK_OK(file.write(std::as_bytes(std::span(&header, 1))));
@@ -173,7 +173,7 @@ uint32_t load_prefixes(const std::string& path, kv::CachePools pools, Backend& b
   const auto file = open_regular_file(path);
   Header header{};
   if (!file.ok() || !read_exactly(file->fd, std::as_writable_bytes(std::span(&header, 1)))) return 0;
-  const bool is_ours = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.version == kVersion &&
+  const bool is_ours = std::ranges::equal(header.magic, kPrefixFileBeginning) && header.version == kVersion &&
                        header.block_tokens == pool.block_tokens() && header.fingerprint == fingerprint &&
                        header.block_bytes == backend.block_bytes();
   if (!is_ours) return 0;

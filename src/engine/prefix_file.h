@@ -10,12 +10,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "backend/backend.h"
 #include "kv/sequence_cache.h"
 #include "realizar/result.h"
 
 namespace realizar::engine {
+
+// The beginning of such a file, of whatever version.
+inline constexpr std::string_view kPrefixFileBeginning = "RZPREFIX";
 
 // Writes at most max_bytes, to a new file that takes the old one's place when it is on the disk. `fingerprint` stands
 // for everything that the bytes depend on: program, weights, config, arithmetic, element type. Gives the number of

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/counter.h"
 #include "sampling/finite.h"
@@ -11,7 +12,7 @@
 namespace realizar::engine {
 
 Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens, uint32_t n_ctx,
-                 EngineCounters& counters)
+                 MaskTurns& masks, EngineCounters& counters)
     : backend_(backend),
       outputs_(outputs),
       end_tokens_(std::move(end_tokens)),
@@ -19,7 +20,8 @@ Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vec
       whole_prompts_(outputs.whole_prompts),
       counters_(counters),
       sampler_(outputs.n_vocab, n_ctx),
-      allowed_((outputs.n_vocab + 63) / 64) {}
+      allowed_((outputs.n_vocab + 63) / 64),
+      masks_(masks) {}
 
 void Results::take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks) {
   size_t first_row = 0;
@@ -55,8 +57,8 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   while (true) {
     sequence.cache.commit(sequence.tokens, 1, phases_agree_);
     take_row(sequence, sequence.n_computed() - 1, first_row + n_right);
-    const bool goes_on = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
-    if (!goes_on) break;
+    const bool is_right = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
+    if (!is_right || !masks_.is_ready(sequence)) break;
     ++n_right;
   }
   raise_to(counters_.n_tokens_max, sequence.n_computed());
@@ -107,7 +109,7 @@ void Results::keep_row(Sequence& sequence, uint32_t pos, size_t row) {
 }
 
 void Results::finish_vector(Sequence& sequence) {
-  add_to(counters_.n_prompt_tokens, sequence.n_prompt);
+  note_prefill(sequence);
   sequence.finish(FinishReason::kStop);
 }
 
@@ -127,18 +129,28 @@ void Results::report_row(Sequence& sequence, uint32_t pos, size_t row) {
 void Results::take_token(Sequence& sequence, size_t row) {
   const Request& request = *sequence.request;
   const TokenId id = choose_token(sequence, row);
-  if (id == kNoToken) return fail_nonfinite(sequence, sequence.n_known() - 1);
-  const double token_ms = note_times(sequence);
+  if (id == kNoToken) return end_without_token(sequence, row);
+  const TokenTimes times = note_times(sequence);
   if (is_stop(request, id)) {
     sequence.ending.stop_token = id;
     return sequence.finish(FinishReason::kStop);
   }
-  if (request.constraint) request.constraint->accept(id);
+  if (request.constraint) {
+    request.constraint->accept(id);
+    MaskTurns::forget(sequence);
+  }
   sequence.tokens.push_back(id);
   add_to(counters_.n_generated_tokens, 1);
-  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, token_ms};
+  const TokenEvent event{id, sequence.n_generated() - 1, std::nullopt, {}, false, times.ms, times.device_ms};
   if (!report(sequence, event, row)) return sequence.finish(FinishReason::kCancelled);
   if (sequence.n_generated() == sequence.n_wanted) sequence.finish(sequence.reason_when_full());
+}
+
+// Where the logits are numbers, its own rules leave no token: the answer ends, as one that is whole does.
+void Results::end_without_token(Sequence& sequence, size_t row) {
+  const bool has_rules = sequence.request->constraint != nullptr && is_prediction(logits_of(row));
+  if (has_rules) return sequence.finish(FinishReason::kStop);
+  fail_nonfinite(sequence, sequence.n_known() - 1);
 }
 
 // Takes the backend's choice where it has made one. Gives kNoToken where none can be made.
@@ -155,18 +167,23 @@ TokenId Results::choose_token(Sequence& sequence, size_t row) {
 }
 
 // Notes that a token has been chosen. Gives the time since the one before it, or since the request came.
-double Results::note_times(Sequence& sequence) {
+Results::TokenTimes Results::note_times(Sequence& sequence) {
   const auto now = Sequence::Clock::now();
   const bool is_first = sequence.n_generated() == 0;
-  const double token_ms = elapsed_ms(is_first ? sequence.arrived : sequence.last_token, now);
+  const TokenTimes times{elapsed_ms(is_first ? sequence.arrived : sequence.last_token, now),
+                         std::exchange(sequence.device_ms, 0)};
   sequence.last_token = now;
-  if (!is_first) return token_ms;
-  GenerationStats& stats = sequence.ending.stats;
+  if (!is_first) return times;
   sequence.first_token = now;
-  stats.first_token_ms = token_ms;
-  stats.prefill_ms = elapsed_ms(sequence.first_step, now) - stats.prefix_lookup_ms;
+  sequence.ending.stats.first_token_ms = times.ms;
+  note_prefill(sequence);
+  return times;
+}
+
+void Results::note_prefill(Sequence& sequence) {
+  GenerationStats& stats = sequence.ending.stats;
+  stats.prefill_ms = elapsed_ms(sequence.first_step, Sequence::Clock::now()) - stats.prefix_lookup_ms;
   add_to(counters_.n_prompt_tokens, sequence.n_prompt);
-  return token_ms;
 }
 
 // Gives false where the caller wants no more.
@@ -192,14 +209,12 @@ bool Results::is_stop(const Request& request, TokenId id) const {
 // What the model gives after position `pos` is no prediction: that is this request's end, and no other's.
 void Results::fail_nonfinite(Sequence& sequence, uint32_t pos) {
   add_to(counters_.n_nonfinite_logits, 1);
-  sequence.failure = Error{
+  sequence.fail(Error{
       ErrorCode::kInternal,
       fmt::format("the model gave no finite logit, NaN or an infinity after position {}: its weights are damaged, "
                   "or its numbers overflow",
                   pos),
-      "logits"};
-  sequence.ending.error = &*sequence.failure;
-  sequence.finish(FinishReason::kError);
+      "logits"});
 }
 
 std::span<const float> Results::logits_of(size_t row) const {

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "engine/counters.h"
+#include "engine/mask_turns.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "sampling/sampler.h"
@@ -23,14 +24,18 @@ struct ForwardOutputs {
 
 class Results {
  public:
-  // `backend` and `counters` must outlive it. `end_tokens` stop every request that does not ignore them.
+  // `backend`, `masks` and `counters` must outlive it. `end_tokens` stop every request that does not ignore them.
   Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens, uint32_t n_ctx,
-          EngineCounters& counters);
+          MaskTurns& masks, EngineCounters& counters);
 
   // Takes what the backend has computed of the chunks, whose logit rows come in the order of the chunks.
   void take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks);
 
  private:
+  struct TokenTimes {
+    double ms = 0, device_ms = 0;
+  };
+
   void take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row);
   void take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row);
   void take_row(Sequence& sequence, uint32_t pos, size_t row);
@@ -39,8 +44,10 @@ class Results {
   void finish_vector(Sequence& sequence);
   void report_row(Sequence& sequence, uint32_t pos, size_t row);
   void take_token(Sequence& sequence, size_t row);
+  void end_without_token(Sequence& sequence, size_t row);
   TokenId choose_token(Sequence& sequence, size_t row);
-  double note_times(Sequence& sequence);
+  TokenTimes note_times(Sequence& sequence);
+  void note_prefill(Sequence& sequence);
   bool report(Sequence& sequence, TokenEvent event, size_t row);
   bool is_stop(const Request& request, TokenId id) const;
   void fail_nonfinite(Sequence& sequence, uint32_t pos);
@@ -54,6 +61,7 @@ class Results {
   EngineCounters& counters_;
   Sampler sampler_;
   std::vector<uint64_t> allowed_;  // a constraint's tokens
+  MaskTurns& masks_;
 };
 
 }  // namespace realizar::engine

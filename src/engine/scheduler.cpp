@@ -41,13 +41,13 @@ auto own_rank(const Sequence& seq) {
 }
 
 bool wants_prompt_rows(const Sequence& seq) {
-  return !seq.is_decoding() && seq.leader == SeqId{0};
+  return !seq.is_decoding() && seq.leader == SeqId{0} && !seq.lacks_mask();
 }
 
 void plan_decodes(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
-    if (!seq.is_decoding() || n_pending(seq) != 1) continue;
+    if (!seq.is_decoding() || n_pending(seq) != 1 || seq.lacks_mask()) continue;
     const uint32_t n_tokens = 1 + static_cast<uint32_t>(seq.drafts.size());
     if (n_tokens > room.n_rows || n_tokens > room.n_logit_rows) continue;
     plan.push_back({i, n_tokens, ChunkKind::kDecode, n_tokens});
@@ -62,7 +62,7 @@ void plan_after_guesses(std::span<const SequencePtr> running, Room& room, std::v
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
     const bool is_short = seq.is_decoding() && n_pending(seq) > 1 && n_pending(seq) <= kShortReplay;
-    if (!is_short || !seq.cache.has_states() || n_pending(seq) > room.n_rows) continue;
+    if (!is_short || !seq.cache.has_states() || n_pending(seq) > room.n_rows || seq.lacks_mask()) continue;
     Room own{room.n_rows, room.n_logit_rows, room.n_rows};
     if (n_fitting(seq, n_pending(seq), own) < n_pending(seq)) continue;
     plan_prefill(i, seq, ChunkKind::kReplay, n_pending(seq), own, plan);
@@ -82,7 +82,7 @@ void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<
   room.n_prefill -= n_kept;
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
-    if (!seq.is_decoding() || n_pending(seq) == 1 || is_planned(i, plan)) continue;
+    if (!seq.is_decoding() || n_pending(seq) == 1 || is_planned(i, plan) || seq.lacks_mask()) continue;
     const uint32_t n_tokens = n_fitting(seq, n_pending(seq), room);
     if (n_tokens > 0) plan_prefill(i, seq, ChunkKind::kReplay, n_tokens, room, plan);
   }
@@ -146,7 +146,7 @@ void plan_whole_prompts(std::span<const SequencePtr> running, Room& room, std::v
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
     const uint32_t n_rows = seq.wants_first ? 1 : seq.n_prompt - seq.first_wanted;
-    const bool fits = seq.n_prompt <= room.n_prefill && n_rows <= room.n_logit_rows;
+    const bool fits = seq.n_prompt <= room.n_prefill && n_rows <= room.n_logit_rows && !seq.lacks_mask();
     if (fits) plan_prefill(i, seq, ChunkKind::kPrompt, seq.n_prompt, room, plan);
   }
 }
@@ -180,7 +180,7 @@ StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting) {
     if (!seq->is_decoding()) {
       ++demand.n_prompts;
       if (wants_prompt_rows(*seq)) demand.n_prompt_tokens += seq->n_prompt - seq->n_computed();
-    } else if (n_pending(*seq) == 1) {
+    } else if (n_pending(*seq) == 1 && !seq->lacks_mask()) {
       ++demand.n_decoding;
       demand.n_decode_rows += 1 + static_cast<uint32_t>(seq->drafts.size());
     }
@@ -267,7 +267,7 @@ uint64_t n_blocks_of(std::span<const SequencePtr> running, uint64_t tenant) {
 
 size_t pick_block_victim(std::span<const SequencePtr> running) {
   const auto rank = [&](const SequencePtr& seq) {
-    return std::pair(n_blocks_of(running, seq->request->tenant), seq->id);
+    return std::tuple(n_blocks_of(running, seq->request->tenant), seq->request->priority, seq->id);
   };
   const auto victim =
       std::max_element(running.begin(), running.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });

@@ -78,7 +78,8 @@ uint64_t n_blocks_of(std::span<const SequencePtr> running, uint64_t tenant);
 // The sum of what tenants hold so beyond a share.
 uint64_t n_beyond_share(std::span<const SequencePtr> running, uint64_t share);
 
-// Index of the running sequence whose blocks go to a claimant: the newest one of the tenant that holds most.
+// Index of the running sequence whose blocks go to a tenant below its share: of the tenant that holds most the least
+// important request, and of those the youngest.
 size_t pick_block_victim(std::span<const SequencePtr> running);
 
 // ResourceExhausted: n_total requests are here. Its subject is kQueueSubject.

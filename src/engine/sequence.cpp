@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/try.h"
 #include "sampling/sampler.h"
@@ -71,7 +72,7 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   if (request.timeout_ms) sequence->deadline = sequence->arrived + std::chrono::milliseconds(*request.timeout_ms);
   sequence->n_prompt = static_cast<uint32_t>(request.prompt.size());
   sequence->ending.stats.n_prompt = sequence->n_prompt;
-  const uint32_t n_room = limits.n_ctx - sequence->n_prompt;
+  const uint32_t n_room = n_answer_room(limits.n_ctx, sequence->n_prompt);
   if (request.pooling == Pooling::kNone) sequence->n_wanted = std::min(request.max_tokens.value_or(n_room), n_room);
   const bool wants_all =
       request.pooling == Pooling::kMean || request.pooling == Pooling::kAll || request.prompt_logprobs;
@@ -85,8 +86,8 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->guess.tokens.reserve(limits.max_drafts);
   const uint32_t max_rollback = pools.states != nullptr ? limits.max_drafts : 0;
   sequence->cache_salt = cache_salt;
-  sequence->cache =
-      kv::SequenceCache(pools, cache_salt, request.tenant, sequence->n_prompt + sequence->n_wanted, max_rollback);
+  const uint32_t max_positions = std::min(limits.n_ctx, sequence->n_prompt + sequence->n_wanted);
+  sequence->cache = kv::SequenceCache(pools, cache_salt, request.tenant, max_positions, max_rollback);
   if (request.trace) sequence->operations = std::make_unique<OpTable>();
   size_t n_pooled = request.pooling == Pooling::kRank ? limits.n_labels : limits.d_model;
   if (request.pooling == Pooling::kAll) n_pooled *= sequence->n_prompt;
@@ -110,6 +111,12 @@ void Sequence::finish(FinishReason reason) {
   ended = reason;
   if (reason != FinishReason::kError) cache.offer_tail(tokens);
   give_back();
+}
+
+void Sequence::fail(Error error) {
+  failure = std::move(error);
+  ending.error = &*failure;
+  finish(FinishReason::kError);
 }
 
 }  // namespace realizar::engine

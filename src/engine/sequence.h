@@ -61,6 +61,7 @@ struct Sequence {
   uint32_t n_wanted = 0;  // tokens to generate at most
   Clock::time_point arrived, first_step, first_token, last_token;
   std::optional<Clock::time_point> deadline;
+  double device_ms = 0;  // that the backend computed its steps for, since its last token
 
   AdapterHold adapter;                  // of its rows, or none
   uint64_t cache_salt = 0;              // the request's, and the adapter's
@@ -80,6 +81,9 @@ struct Sequence {
   SeqId leader{};             // computes a prefix that this one shares, and is waited for; 0: none
   uint32_t n_shared = 0;      // tokens that the leader then has computed
 
+  bool has_mask = false;   // what may come next, where the request is held to a form, has been computed
+  uint64_t mask_work = 0;  // done for it so far
+
   std::optional<FinishReason> ended;
   std::optional<Error> failure;  // its own alone; `ending` points to it
   Ending ending;
@@ -87,6 +91,8 @@ struct Sequence {
   uint32_t n_known() const { return static_cast<uint32_t>(tokens.size()); }
   uint32_t n_computed() const { return cache.n_computed(); }
   bool is_decoding() const { return n_computed() >= n_prompt; }
+  // It sits out steps until what may come next is known.
+  bool lacks_mask() const { return request->constraint != nullptr && !has_mask; }
   uint32_t n_generated() const { return n_known() - n_prompt; }
   // Why it ends when it has all the tokens that it wanted: the request asked for no more, or the context holds no more.
   FinishReason reason_when_full() const;
@@ -95,9 +101,17 @@ struct Sequence {
   void give_back();
   // The same for good. Its blocks are back at once; its sink hears of it when the step's results are all taken.
   void finish(FinishReason reason);
+  // The same by an error that is its own alone.
+  void fail(Error error);
 };
 
 using SequencePtr = std::unique_ptr<Sequence>;
+
+// Tokens that fit the context after a prompt of at most n_ctx tokens. The last one needs no position, so there is
+// always one.
+inline uint32_t n_answer_room(uint32_t n_ctx, uint32_t n_prompt) {
+  return n_prompt < n_ctx ? n_ctx - n_prompt : 1;
+}
 
 // What a request is checked against.
 struct SequenceLimits {

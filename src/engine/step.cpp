@@ -20,7 +20,7 @@ void note_step(StepTimes& times, double s) {
 
 // The step computes its newest token.
 bool is_decoding_next(const Sequence& sequence) {
-  return sequence.is_decoding() && sequence.n_computed() + 1 == sequence.n_known();
+  return sequence.is_decoding() && sequence.n_computed() + 1 == sequence.n_known() && !sequence.lacks_mask();
 }
 
 bool wants_guess(const Sequence& sequence) {
@@ -153,10 +153,11 @@ Status Step::run(std::span<const SequencePtr> running) {
   batch_ = batch_builder_.build(running, chunks_);
   batch_.choices = choice_builder_.build(running, chunks_);
   const bool has_adapters = std::ranges::any_of(batch_.seqs, &BatchSequence::has_adapter);
+  const auto start = Sequence::Clock::now();
   backend_.run(has_adapters ? forward_.adapted : forward_.plain, batch_);
   RZ_CHECK_OK(backend_.wait());
-  if (observer_) observer_(batch_.n_rows(), backend_.last_trace());
-  note_operations(running);
+  const double ms = elapsed_ms(start, Sequence::Clock::now());
+  for (const PlannedChunk& chunk : chunks_) running[chunk.seq_idx]->device_ms += ms;
   return {};
 }
 
@@ -165,12 +166,24 @@ Status Step::run_alone(std::span<const SequencePtr> sequence, const PlannedChunk
   return run(sequence);
 }
 
+namespace {
+
+uint32_t n_came(const PlannedChunk& chunk, const Sequence& sequence) {
+  if (chunk.kind == ChunkKind::kReplay) return 0;
+  return chunk.kind == ChunkKind::kDecode ? 1 + sequence.n_right : chunk.n_tokens;
+}
+
+}  // namespace
+
 // A step's operations are those of all who have a part in it.
-void Step::note_operations(std::span<const SequencePtr> running) {
+void Step::tell_operations(std::span<const SequencePtr> running) const {
   if (!is_traced_) return;
+  StepTokens tokens{batch_.n_rows()};
+  for (const PlannedChunk& chunk : chunks_) tokens.n_came += n_came(chunk, *running[chunk.seq_idx]);
+  if (observer_) observer_(tokens, backend_.last_trace());
   for (const PlannedChunk& chunk : chunks_) {
     OpTable* operations = running[chunk.seq_idx]->operations.get();
-    if (operations != nullptr) operations->add(batch_.n_rows(), backend_.last_trace());
+    if (operations != nullptr) operations->add(tokens, backend_.last_trace());
   }
 }
 

@@ -13,14 +13,15 @@
 #include "engine/engine_options.h"
 #include "engine/guesses.h"
 #include "engine/model_drafter.h"
+#include "engine/op_table.h"
 #include "engine/scheduler.h"
 #include "engine/step_budget.h"
 #include "realizar/result.h"
 
 namespace realizar::engine {
 
-// Is told the operations of a step and the tokens that it computed.
-using StepObserver = std::function<void(uint32_t n_tokens, std::span<const OpTiming> timings)>;
+// Is told the operations of a step and its tokens.
+using StepObserver = std::function<void(const StepTokens& tokens, std::span<const OpTiming> timings)>;
 
 // The forward pass, and the one of steps in which some row has an adapter: the same program where there are none.
 struct ForwardPrograms {
@@ -47,6 +48,9 @@ class Step {
   Status run(std::span<const SequencePtr> running);
   // The same for one chunk, whose blocks are there, of a sequence that does not run.
   Status run_alone(std::span<const SequencePtr> sequence, const PlannedChunk& chunk);
+  // Tells the operations of the step, where they are traced, to the observer and to the requests that want them. The
+  // results have been taken, so that it is known which guesses were right.
+  void tell_operations(std::span<const SequencePtr> running) const;
   // Learns from the step's results, and from the time that it took in all.
   void observe(std::span<const SequencePtr> running, double ms);
 
@@ -62,7 +66,6 @@ class Step {
   void grant(std::span<const SequencePtr> running, const ChancesOf& chances_of, const StepTime& step_ms);
   void learn_drafts(std::span<const SequencePtr> running);
   bool try_plan(std::span<const SequencePtr> running, size_t n_waiting);
-  void note_operations(std::span<const SequencePtr> running);
   void publish_costs(size_t kind);
 
   Backend& backend_;

@@ -21,7 +21,7 @@ std::optional<TokenEvent> TokenStream::pop() {
   const Slot& slot = slots_[at];
   const std::span<const TokenLogprob> top(tops_.get() + at * request_.n_logprobs, slot.n_top);
   const auto logprob = slot.has_logprob ? std::optional(slot.logprob) : std::nullopt;
-  const TokenEvent token{slot.id, slot.index, logprob, top, slot.is_prompt, slot.ms};
+  const TokenEvent token{slot.id, slot.index, logprob, top, slot.is_prompt, slot.ms, slot.device_ms};
   n_read_.store(n_read + 1, std::memory_order_release);
   return token;
 }
@@ -44,8 +44,14 @@ bool TokenStream::on_token(const TokenEvent& event) {
   const size_t at = n_written % n_slots_;
   const auto n_top = static_cast<uint32_t>(std::min<size_t>(event.top.size(), request_.n_logprobs));
   std::copy_n(event.top.begin(), n_top, tops_.get() + at * request_.n_logprobs);
-  slots_[at] = {event.id,        event.index, event.logprob.value_or(0.0f), n_top, event.logprob.has_value(),
-                event.is_prompt, event.ms};
+  slots_[at] = {event.id,
+                event.index,
+                event.logprob.value_or(0.0f),
+                n_top,
+                event.logprob.has_value(),
+                event.is_prompt,
+                static_cast<float>(event.device_ms),
+                event.ms};
   n_written_.store(n_written + 1, std::memory_order_release);
   announce();
   return true;
@@ -90,7 +96,7 @@ void TokenStream::announce() {
 
 uint32_t capacity_for_all(const Request& request, uint32_t n_ctx) {
   const auto n_prompt = static_cast<uint32_t>(std::min<size_t>(request.prompt.size(), n_ctx));
-  const uint32_t n_room = n_ctx - n_prompt;
+  const uint32_t n_room = n_answer_room(n_ctx, n_prompt);
   return std::min(request.max_tokens.value_or(n_room), n_room) + 1;
 }
 

@@ -34,6 +34,11 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
   std::optional<TokenEvent> pop();
   // Once all tokens are popped and the request is over; null until then.
   const End* end() const;
+  // After the end: what tokens took is not needed any more.
+  void free_tokens() {
+    slots_.reset();
+    tops_.reset();
+  }
   // How far the prompt is; nullopt until the request runs.
   struct Progress {
     uint32_t n_cached = 0, n_computed = 0;  // of its tokens
@@ -67,6 +72,7 @@ class TokenStream final : public RequestSink, public std::enable_shared_from_thi
     float logprob;
     uint32_t n_top;
     bool has_logprob, is_prompt;
+    float device_ms;
     double ms;
   };
 

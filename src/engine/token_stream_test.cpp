@@ -37,8 +37,8 @@ TEST(TokenStream, ItsCapacityForAllTokensIsWhatTheRequestAndTheContextLeave) {
     std::optional<uint32_t> max_tokens;
     uint32_t n_tokens;
   };
-  for (const Case& c : {Case{10, std::nullopt, 54}, Case{10, 8, 8}, Case{60, 8, 4}, Case{64, std::nullopt, 0},
-                        Case{10, 0, 0}, Case{70, std::nullopt, 0}, Case{1, 4294967295u, 63}}) {
+  for (const Case& c : {Case{10, std::nullopt, 54}, Case{10, 8, 8}, Case{60, 8, 4}, Case{64, std::nullopt, 1},
+                        Case{10, 0, 0}, Case{70, std::nullopt, 1}, Case{1, 4294967295u, 63}}) {
     const Request request = request_for(c.n_prompt, c.max_tokens);
     TokenStream stream(request, capacity_for_all(request, 64));
     EXPECT_EQ(fill(stream, 100), c.n_tokens) << c.n_prompt << " tokens of prompt";

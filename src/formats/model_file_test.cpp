@@ -342,6 +342,34 @@ TEST_F(Folder, SplitGgufIsFoundFromAnyPart) {
   EXPECT_EQ(ModelFile::open(root_ / "m-00002-of-00002.gguf").error().code, ErrorCode::kNotFound);
 }
 
+TEST_F(Folder, PartsOfTwoSetsAreNoModel) {
+  const std::string parts[] = {"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"};
+  const auto write = [&](uint32_t no, const std::optional<std::string>& set) {
+    GgufWriter writer;
+    if (set) writer.add_string("split.set_id", *set);
+    writer.add_u32("split.no", no);
+    writer.add_u32("split.count", 2);
+    writer.add_tensor("t" + std::to_string(no), TypeId::kF32, {1}, std::vector<float>{1.0f});
+    ASSERT_TRUE(writer.write(root_ / parts[no]).ok());
+  };
+  const std::optional<std::string> sets[] = {std::nullopt, "one", "two\n"};
+  for (const auto& first : sets) {
+    for (const auto& second : sets) {
+      write(0, first);
+      write(1, second);
+      for (const std::string& part : parts) {
+        const auto file = ModelFile::open(root_ / part);
+        EXPECT_EQ(file.ok(), first == second);
+        if (first == second) continue;
+        EXPECT_NE(file.error().message.find((root_ / parts[1]).string() + ": split.set_id: expected "),
+                  std::string::npos)
+            << file.error().message;
+        EXPECT_EQ(file.error().message.find('\n'), std::string::npos);
+      }
+    }
+  }
+}
+
 TEST_F(Folder, SplitKeysMustTellTheTruth) {
   const auto path = root_ / "m-00001-of-00001.gguf";
   const auto error_of_keys = [&](const std::vector<std::pair<std::string, uint32_t>>& keys) {

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 
+#include "base/printable.h"
 #include "base/try.h"
+#include "formats/gguf_format.h"
 #include "formats/gguf_reader.h"
 #include "formats/layout.h"
 
@@ -45,6 +47,17 @@ Status check_tensors_count(const SplitGguf& split, const std::string& path) {
                       path);
 }
 
+// Parts of two sets may agree in everything else: a model's of today and of last week.
+Status check_set(const SplitGguf& split, const Metadata& part, const std::string& path) {
+  RZ_TRY(const auto expected, split.metadata.get_string(kGgufSetKey));
+  RZ_TRY(const auto actual, part.get_string(kGgufSetKey));
+  if (expected == actual) return {};
+  const auto text = [](const std::optional<std::string>& id) { return id ? "'" + shown(*id) + "'" : "none"; };
+  return format_error(fmt::format("{}: {}: expected {}, as in {}, actual {}: it is a part of another model", path,
+                                  kGgufSetKey, text(expected), split.maps.front().path(), text(actual)),
+                      path);
+}
+
 Status add_part(SplitGguf& split, MappedFile map, int64_t no, int64_t count) {
   RZ_TRY(GgufFile file, map.checked(parse_gguf(map.bytes(), map.path())));
   RZ_TRY(const SplitKeys keys, split_keys(file.metadata));
@@ -56,6 +69,8 @@ Status add_part(SplitGguf& split, MappedFile map, int64_t no, int64_t count) {
   if (no == 0) {
     split.metadata = std::move(file.metadata);
     split.entries = std::move(file.entries);
+  } else {
+    RZ_CHECK_OK(check_set(split, file.metadata, map.path()));
   }
   for (TensorInfo& tensor : file.tensors) split.tensors.push_back(std::move(tensor));
   split.maps.push_back(std::move(map));

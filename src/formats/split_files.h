@@ -1,4 +1,6 @@
 // A GGUF file that is split into parts NAME-00001-of-0000N.gguf (keys split.no, split.count, split.tensors.count).
+// Parts that realizar writes say which set they are of (split.set_id), so that those of two models are never taken for
+// one; other programs' parts do not.
 #pragma once
 
 #include <vector>

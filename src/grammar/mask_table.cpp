@@ -56,8 +56,7 @@ MaskTable::MaskTable(std::shared_ptr<const Grammar> grammar, std::shared_ptr<con
     : grammar_(std::move(grammar)),
       trie_(std::move(trie)),
       narrow_nodes_(narrow_nodes),
-      sets_(grammar_->automaton(), kMaxDepth),
-      path_(size_t{trie_->max_token_bytes()} + 1) {
+      sets_(grammar_->automaton(), kMaxDepth) {
   for (uint32_t i = 0; i < trie_->nodes().size(); ++i) {
     if (trie_->nodes()[i].depth > kShortBytes && !trie_->tokens_at(i).empty()) long_nodes_.push_back(i);
   }
@@ -69,125 +68,189 @@ SetId MaskTable::step(SetId set, std::string_view bytes) {
 }
 
 const TokenSet& MaskTable::tokens_after(SetId set) {
-  set = sets_.canonical(set, trie_->max_token_bytes());
-  const auto [found, is_new] = masks_.try_emplace(set);
-  if (is_new) {
-    found->second = compute(set);
-    masks_bytes_ += found->second.bytes() + 64;
-  }
-  return found->second;
+  uint64_t n_work = kNoLimit;
+  static_cast<void>(prepare(set, n_work));
+  return masks_.at(canonical(set));
 }
 
-// Calls visit(node, set) for every node up to max_bytes deep that `from` leads to. False if max_nodes or the work's
-// limit ended it early.
+MaskProgress MaskTable::prepare(SetId set, uint64_t& n_work) {
+  set = canonical(set);
+  if (masks_.contains(set)) return too_costly_.contains(set) ? MaskProgress::kTooCostly : MaskProgress::kDone;
+  const auto [found, is_new] = under_way_.try_emplace(set);
+  MaskWork& mask = found->second;
+  if (is_new) {
+    mask.words.assign(trie_->mask_words(), 0);
+    begin(mask.walk, set);
+  }
+  const uint64_t n_before = work();
+  const bool is_done = go_on(mask, set, n_before + std::min(n_work, kMaxMaskWork - mask.n_done));
+  const uint64_t n_used = work() - n_before;
+  n_work -= std::min(n_work, n_used);
+  mask.n_done += std::min(n_used, kMaxMaskWork - mask.n_done);
+  if (!is_done && mask.n_done < kMaxMaskWork) return MaskProgress::kUnderWay;
+  if (!is_done) too_costly_.insert(set);
+  keep(set, mask);
+  under_way_.erase(set);
+  return is_done ? MaskProgress::kDone : MaskProgress::kTooCostly;
+}
+
+void MaskTable::keep(SetId set, MaskWork& mask) {
+  const TokenSet& kept = masks_.emplace(set, TokenSet(std::move(mask.words))).first->second;
+  masks_bytes_ += kept.bytes() + 64;
+}
+
+void MaskTable::begin(Walk& walk, SetId from) const {
+  walk.next = 0;
+  walk.n_visited = 0;
+  walk.path.resize(size_t{trie_->max_token_bytes()} + 1);
+  walk.path[0] = from;
+}
+
+// Calls visit(node, set) for every node up to max_bytes deep that the walk's beginning leads to.
 template <class Visit>
-bool MaskTable::walk(SetId from, uint64_t max_nodes, uint32_t max_bytes, Visit visit) {
+MaskTable::WalkEnd MaskTable::go_on(Walk& walk, uint64_t max_nodes, uint32_t max_bytes, uint64_t last_work,
+                                    Visit visit) {
   const auto nodes = trie_->nodes();
-  const uint64_t last_work = sets_.work() + kMaxMaskWork;
-  path_[0] = from;
-  uint64_t n_visited = 0;
-  for (uint32_t i = 0; i < nodes.size();) {
+  uint32_t& i = walk.next;
+  while (i < nodes.size()) {
+    if (work() > last_work) return WalkEnd::kPaused;
     const TokenTrie::Node node = nodes[i];
+    ++n_nodes_;
     if (node.depth > max_bytes) {
       i = node.end;
       continue;
     }
-    const SetId set = sets_.step(path_[node.depth - 1u], node.byte);
-    if (++n_visited > max_nodes || sets_.work() > last_work) return false;
+    const SetId set = sets_.step(walk.path[node.depth - 1u], node.byte);
+    if (++walk.n_visited > max_nodes) return WalkEnd::kTooLong;
     if (set == kDead) {
       i = node.end;
       continue;
     }
-    path_[node.depth] = set;
+    walk.path[node.depth] = set;
     visit(i, set);
     ++i;
   }
-  return true;
+  return WalkEnd::kWhole;
 }
 
-void MaskTable::allow(uint32_t node) {
+void MaskTable::allow(std::vector<uint64_t>& words, uint32_t node) const {
   for (const TokenId id : trie_->tokens_at(node)) {
     const auto i = static_cast<size_t>(to_index(id));
-    words_[i / 64] |= uint64_t{1} << (i % 64);
+    words[i / 64] |= uint64_t{1} << (i % 64);
   }
 }
 
-TokenSet MaskTable::compute(SetId set) {
-  words_.assign(trie_->mask_words(), 0);
-  const auto visit = [this](uint32_t node, SetId) { allow(node); };
-  if (walk(set, narrow_nodes_, kAnyBytes, visit)) return TokenSet(words_);
-  std::vector<const Shared*> used;
-  bool only_short = false;
-  if (!add_shared(set, used, only_short)) {
-    walk(set, kNoLimit, kAnyBytes, visit);
-    return TokenSet(words_);
+// False where the work is used up before the mask is done.
+bool MaskTable::go_on(MaskWork& mask, SetId set, uint64_t last_work) {
+  using Phase = MaskWork::Phase;
+  if (mask.phase == Phase::kNarrow) {
+    const WalkEnd end = walk_all(mask, narrow_nodes_, last_work);
+    if (end == WalkEnd::kPaused) return false;
+    end == WalkEnd::kWhole ? void(mask.phase = Phase::kDone) : begin_shared(mask, set);
   }
-  for (const Shared* shared : used) shared->allowed.add_to(words_);
-  for (const Shared* shared : used) try_nodes(set, shared->depends);
-  if (only_short) try_nodes(set, long_nodes_);
-  return TokenSet(words_);
+  if (mask.phase == Phase::kShared && !go_on_shared(mask, set, last_work)) return false;
+  if (mask.phase == Phase::kDeep) return walk_all(mask, kNoLimit, last_work) == WalkEnd::kWhole;
+  for (; mask.phase == Phase::kDepends; ++mask.n_used) {
+    if (mask.n_used == mask.used.size()) {
+      mask.phase = mask.only_short ? Phase::kLong : Phase::kDone;
+      break;
+    }
+    if (!try_nodes(mask, set, mask.used[mask.n_used]->depends, last_work)) return false;
+  }
+  return mask.phase == Phase::kDone || try_nodes(mask, set, long_nodes_, last_work);
 }
 
-// The shared parts of frames that stand on the same stack; of short tokens only, where these do not see the end of a
-// count that long ones do. False where a token might reach the depth's limit, which they do not know.
-bool MaskTable::add_shared(SetId set, std::vector<const Shared*>& used, bool& only_short) {
+MaskTable::WalkEnd MaskTable::walk_all(MaskWork& mask, uint64_t max_nodes, uint64_t last_work) {
+  const auto visit = [&](uint32_t node, SetId) { allow(mask.words, node); };
+  return go_on(mask.walk, max_nodes, kAnyBytes, last_work, visit);
+}
+
+// The tops: frames that stand on the same stack, with nothing known of it.
+void MaskTable::begin_shared(MaskWork& mask, SetId set) {
   std::vector<Frame> frames(sets_.frames_of(set).begin(), sets_.frames_of(set).end());
   std::ranges::stable_sort(frames, {}, &Frame::below);
-  std::vector<SetId> tops;
   for (auto begin = frames.begin(); begin != frames.end();) {
     const auto end = std::find_if(begin, frames.end(), [&](const Frame& f) { return f.below != begin->below; });
-    if (const SetId top = sets_.on_unknown({begin, end}); top != kDead) tops.push_back(top);
+    if (const SetId top = sets_.on_unknown({begin, end}); top != kDead) mask.tops.push_back(top);
     begin = end;
   }
-  for (const SetId top : tops) {
-    std::vector<uint64_t> own(trie_->mask_words(), 0);
-    std::swap(own, words_);
-    const SetId short_top = sets_.canonical(top, kShortBytes);
-    const Shared& shared = short_top == top ? shared_of(top, kAnyBytes) : shared_of(short_top, kShortBytes);
-    only_short = only_short || short_top != top;
-    std::swap(own, words_);
-    if (sets_.depth(set) + shared.max_depth > sets_.max_depth()) return false;
-    used.push_back(&shared);
+  mask.phase = MaskWork::Phase::kShared;
+}
+
+// The shared parts of the tops; of short tokens only, where these do not see the end of a count that long ones do.
+// Where a token might reach the depth's limit, which they do not know, the mask is walked as a whole.
+bool MaskTable::go_on_shared(MaskWork& mask, SetId set, uint64_t last_work) {
+  while (mask.used.size() < mask.tops.size()) {
+    const SetId top = mask.tops[mask.used.size()], short_top = sets_.canonical(top, kShortBytes);
+    const bool is_short = short_top != top;
+    const Shared* shared = shared_of(mask, short_top, is_short ? kShortBytes : kAnyBytes, last_work);
+    if (shared == nullptr) return false;
+    mask.only_short = mask.only_short || is_short;
+    if (sets_.depth(set) + shared->max_depth > sets_.max_depth()) {
+      begin(mask.walk, set);
+      mask.phase = MaskWork::Phase::kDeep;
+      return true;
+    }
+    mask.used.push_back(shared);
   }
+  for (const Shared* shared : mask.used) shared->allowed.add_to(mask.words);
+  mask.phase = MaskWork::Phase::kDepends;
   return true;
 }
 
-const MaskTable::Shared& MaskTable::shared_of(SetId top, uint32_t max_bytes) {
-  const auto [found, is_new] = shared_.try_emplace(uint64_t{max_bytes} << 32 | top);
-  Shared& shared = found->second;
-  if (!is_new) return shared;
+// Null where the work is used up before it is done.
+const MaskTable::Shared* MaskTable::shared_of(MaskWork& mask, SetId top, uint32_t max_bytes, uint64_t last_work) {
+  const uint64_t key = uint64_t{max_bytes} << 32 | top;
+  if (const auto found = shared_.find(key); found != shared_.end()) {
+    mask.draft.reset();
+    return &found->second;
+  }
+  if (!mask.draft) {
+    mask.draft.emplace(SharedDraft{{}, std::vector<uint64_t>(trie_->mask_words(), 0)});
+    begin(mask.walk, top);
+  }
+  SharedDraft& draft = *mask.draft;
   const auto visit = [&](uint32_t node, SetId set) {
-    shared.max_depth = std::max(shared.max_depth, sets_.depth(set));
+    draft.shared.max_depth = std::max(draft.shared.max_depth, sets_.depth(set));
     if (sets_.is_unknown(set)) {
-      if (!trie_->tokens_at(node).empty()) shared.depends.push_back(node);
+      if (!trie_->tokens_at(node).empty()) draft.shared.depends.push_back(node);
     } else {
-      allow(node);
+      allow(draft.words, node);
     }
   };
-  walk(top, kNoLimit, max_bytes, visit);
-  shared.allowed = TokenSet(words_);
+  if (go_on(mask.walk, kNoLimit, max_bytes, last_work, visit) != WalkEnd::kWhole) return nullptr;
+  draft.shared.allowed = TokenSet(std::move(draft.words));
+  const Shared& shared = shared_.emplace(key, std::move(draft.shared)).first->second;
   masks_bytes_ += shared.allowed.bytes() + shared.depends.size() * sizeof(uint32_t) + 64;
-  return shared;
+  mask.draft.reset();
+  return &shared;
 }
 
-// Allows the nodes that `set` leads to. Nodes come in the trie's order, so that each goes on where it leaves the path
-// of the one before.
-void MaskTable::try_nodes(SetId set, std::span<const uint32_t> nodes) {
-  const uint64_t last_work = sets_.work() + kMaxMaskWork;
-  path_[0] = set;
-  std::string_view previous;
-  for (const uint32_t node : nodes) {
-    const TokenId id = trie_->tokens_at(node)[0];
-    if (has_bit(words_, id)) continue;
-    if (sets_.work() > last_work) return;
-    const std::string_view bytes = trie_->bytes(id);
-    const auto differs = std::ranges::mismatch(bytes, previous);
-    for (auto at = static_cast<size_t>(differs.in1 - bytes.begin()); at < bytes.size(); ++at) {
-      path_[at + 1] = sets_.step(path_[at], static_cast<uint8_t>(bytes[at]));
-    }
-    if (path_[bytes.size()] != kDead) allow(node);
-    previous = bytes;
+// Allows the nodes that `set` leads to; false where the work is used up before. Nodes come in the trie's order, so that
+// each goes on where it leaves the path of the one before.
+bool MaskTable::try_nodes(MaskWork& mask, SetId set, std::span<const uint32_t> nodes, uint64_t last_work) {
+  std::vector<SetId>& path = mask.walk.path;
+  if (mask.n_tried == 0) {
+    path[0] = set;
+    mask.previous = {};
   }
+  for (; mask.n_tried < nodes.size(); ++mask.n_tried) {
+    if (work() > last_work) return false;
+    ++n_nodes_;
+    const uint32_t node = nodes[mask.n_tried];
+    const TokenId id = trie_->tokens_at(node)[0];
+    if (has_bit(mask.words, id)) continue;
+    const std::string_view bytes = trie_->bytes(id);
+    const auto differs = std::ranges::mismatch(bytes, mask.previous);
+    for (auto at = static_cast<size_t>(differs.in1 - bytes.begin()); at < bytes.size(); ++at) {
+      path[at + 1] = sets_.step(path[at], static_cast<uint8_t>(bytes[at]));
+      ++n_nodes_;
+    }
+    if (path[bytes.size()] != kDead) allow(mask.words, node);
+    mask.previous = bytes;
+  }
+  mask.n_tried = 0;
+  return true;
 }
 
 }  // namespace realizar::grammar

@@ -1,15 +1,19 @@
-// Token masks by state, computed when first needed and kept. A state from which few tokens lead on is walked through
-// the trie as it is. For the others, such as the inside of a string, the answer for most tokens depends on the top
-// frames alone, so it is worked out once with nothing known below, and only the tokens that leave those frames are
-// tried on each stack. (The split is described by Dong et al. 2024, "XGrammar", section 3.1.)
+// Token masks by state, computed when first needed, in pieces where one takes long, and kept. A state from which few
+// tokens lead on is walked through the trie as it is. For the others, such as the inside of a string, the answer for
+// most tokens depends on the top frames alone, so it is worked out once with nothing known below, and only the tokens
+// that leave those frames are tried on each stack. (The split is described by Dong et al. 2024, "XGrammar",
+// section 3.1.)
 //
-// Not for more than one thread at a time; see mask_cache.h.
+// Not for more than one thread at a time; see MaskCache in matcher.h.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "grammar/grammar.h"
@@ -33,11 +37,16 @@ class TokenSet {
   std::vector<TokenId> ids_;
 };
 
+// How far a mask is.
+enum class MaskProgress : uint8_t { kDone, kUnderWay, kTooCostly };
+
 class MaskTable {
  public:
   static constexpr uint32_t kMaxDepth = 1000;
-  // A mask that takes more frames than this holds only the tokens found until then. Real grammars stay far below.
-  static constexpr uint64_t kMaxMaskWork = 20'000'000;
+  // A mask may take this much work, which is counted in nodes of the trie that are looked at; a frame of a stack counts
+  // as kFrameWork of them. One unit takes about five nanoseconds.
+  static constexpr uint64_t kMaxMaskWork = 200'000'000;
+  static constexpr uint64_t kFrameWork = 32;
 
   // A walk of this many nodes costs about as much as looking at the shared parts.
   static constexpr uint64_t kNarrowNodes = 4096;
@@ -49,9 +58,14 @@ class MaskTable {
   StackSets& sets() { return sets_; }
   const StackSets& sets() const { return sets_; }
   SetId step(SetId set, std::string_view bytes);
-  // The tokens allowed after `set`. Valid until the next call.
+  // Goes on with the mask of `set`, up to n_work, of which what is used is taken away.
+  MaskProgress prepare(SetId set, uint64_t& n_work);
+  // It has begun, and is not done.
+  bool is_under_way(SetId set) { return under_way_.contains(canonical(set)); }
+  // The tokens allowed after `set`. Of a mask that costs too much only those that were found until then. Valid until
+  // the next call.
   const TokenSet& tokens_after(SetId set);
-  size_t bytes() const { return sets_.bytes() + masks_bytes_; }
+  size_t bytes() const { return sets_.bytes() + masks_bytes_ + under_way_.size() * work_bytes(); }
 
  private:
   // What the top frames alone say of tokens up to some length.
@@ -61,13 +75,51 @@ class MaskTable {
     uint32_t max_depth = 0;         // of the stacks met
   };
 
+  // A walk through the trie.
+  struct Walk {
+    uint32_t next = 0;  // node
+    uint64_t n_visited = 0;
+    std::vector<SetId> path;  // sets after each byte of the current path
+  };
+  enum class WalkEnd : uint8_t { kWhole, kTooLong, kPaused };
+
+  // A shared part under way.
+  struct SharedDraft {
+    Shared shared;
+    std::vector<uint64_t> words;
+  };
+
+  // A mask under way: first it is walked as it is; where that is long, the shared parts of its tops are made, and what
+  // these leave open is tried.
+  struct MaskWork {
+    enum class Phase : uint8_t { kNarrow, kShared, kDeep, kDepends, kLong, kDone };
+    Phase phase = Phase::kNarrow;
+    uint64_t n_done = 0;
+    Walk walk;
+    std::vector<uint64_t> words;
+    std::vector<SetId> tops;          // whose shared parts are wanted
+    std::vector<const Shared*> used;  // of the first of them
+    bool only_short = false;          // some part knows short tokens alone
+    std::optional<SharedDraft> draft;
+    size_t n_used = 0;          // whose open nodes have been tried
+    size_t n_tried = 0;         // nodes of the list that is being tried
+    std::string_view previous;  // bytes of the last of them
+  };
+
+  uint64_t work() const { return kFrameWork * sets_.work() + n_nodes_; }
+  size_t work_bytes() const { return (trie_->mask_words() + trie_->max_token_bytes()) * sizeof(uint64_t); }
+  SetId canonical(SetId set) { return sets_.canonical(set, trie_->max_token_bytes()); }
+  void begin(Walk& walk, SetId from) const;
   template <class Visit>
-  bool walk(SetId from, uint64_t max_nodes, uint32_t max_bytes, Visit visit);
-  void allow(uint32_t node);
-  TokenSet compute(SetId set);
-  bool add_shared(SetId set, std::vector<const Shared*>& used, bool& only_short);
-  const Shared& shared_of(SetId top, uint32_t max_bytes);
-  void try_nodes(SetId set, std::span<const uint32_t> nodes);
+  WalkEnd go_on(Walk& walk, uint64_t max_nodes, uint32_t max_bytes, uint64_t last_work, Visit visit);
+  void allow(std::vector<uint64_t>& words, uint32_t node) const;
+  bool go_on(MaskWork& mask, SetId set, uint64_t last_work);
+  WalkEnd walk_all(MaskWork& mask, uint64_t max_nodes, uint64_t last_work);
+  void begin_shared(MaskWork& mask, SetId set);
+  bool go_on_shared(MaskWork& mask, SetId set, uint64_t last_work);
+  const Shared* shared_of(MaskWork& mask, SetId top, uint32_t max_bytes, uint64_t last_work);
+  bool try_nodes(MaskWork& mask, SetId set, std::span<const uint32_t> nodes, uint64_t last_work);
+  void keep(SetId set, MaskWork& mask);
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const TokenTrie> trie_;
@@ -76,9 +128,10 @@ class MaskTable {
   std::vector<uint32_t> long_nodes_;           // with tokens of more than kShortBytes
   std::unordered_map<SetId, TokenSet> masks_;  // by canonical set
   std::unordered_map<uint64_t, Shared> shared_;
+  std::unordered_map<SetId, MaskWork> under_way_;
+  std::unordered_set<SetId> too_costly_;  // their masks are not whole
   size_t masks_bytes_ = 0;
-  std::vector<uint64_t> words_;  // the mask under way
-  std::vector<SetId> path_;      // sets after each byte of the walk's current path
+  uint64_t n_nodes_ = 0;  // looked at so far
 };
 
 }  // namespace realizar::grammar

@@ -27,9 +27,17 @@ Matcher::Matcher(std::shared_ptr<MaskCache> cache) : cache_(std::move(cache)) {
 
 void Matcher::fill_mask(std::span<uint64_t> mask) {
   REQUIRE(mask.size() == cache_->trie_->mask_words());
+  uint64_t n_work = 0;
+  static_cast<void>(prepare(n_work));
   const std::lock_guard lock(cache_->mutex_);
-  cache_->refresh(table_, state_);
   table_->tokens_after(state_).write_to(mask);
+}
+
+// A mask that has begun ends in the table in which it did: however large that is by now, nothing is done twice.
+MaskProgress Matcher::prepare(uint64_t& n_work) {
+  const std::lock_guard lock(cache_->mutex_);
+  if (!table_->is_under_way(state_)) cache_->refresh(table_, state_);
+  return table_->prepare(state_, n_work);
 }
 
 bool Matcher::is_complete() const {

@@ -42,6 +42,9 @@ class Matcher {
   // Bit i of the mask ([ceil(n_vocab / 64)]): token i may come next. Never control tokens: whether the text may end is
   // is_complete(). No bit where the text cannot go on.
   void fill_mask(std::span<uint64_t> mask);
+  // Does a part of what fill_mask() has to compute, up to n_work (as MaskTable counts it), of which what is used is
+  // taken away. kTooCostly: the mask would not be whole.
+  MaskProgress prepare(uint64_t& n_work);
   // The text so far is a whole sentence of the grammar.
   bool is_complete() const;
   // Some byte may follow.

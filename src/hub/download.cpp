@@ -52,7 +52,21 @@ Error lying_length(const RemoteFile& file, uint64_t expected, uint64_t actual) {
 // What is known of a file before its first byte.
 struct RemoteFacts {
   uint64_t n_bytes;
-  std::string validator;
+  std::string etag = {}, last_modified = {};  // as the server says them; "": it does not
+
+  bool has_validator() const { return !etag.empty() || !last_modified.empty(); }
+  // For If-Range, which takes no weak ETag (RFC 9110, 13.1.5).
+  const std::string& range_validator() const { return etag.empty() || is_weak() ? last_modified : etag; }
+  // Whether a part's reply is of the same file. With If-Range a server may leave out all but the ETag (RFC
+  // 9110, 15.3.7).
+  bool is_of(const HttpHead& head) const {
+    if (!etag.empty()) return head.headers.get("etag") == etag;
+    const std::string_view modified = head.headers.get("last-modified");
+    return last_modified.empty() || modified.empty() || modified == last_modified;
+  }
+
+ private:
+  bool is_weak() const { return etag.starts_with("W/"); }
 };
 
 // The first byte tells the length of the whole, and works where HEAD is not allowed.
@@ -67,10 +81,12 @@ Result<RemoteFacts> ask_for_facts(const RemoteFile& file, const DownloadSettings
   call.on_head = [&](const HttpHead& head) -> Status {
     const auto range = content_range(head.headers.get("content-range"));
     const auto length = whole_number(head.headers.get("content-length"));
-    std::string validator(head.headers.get("etag"));
-    if (validator.empty() || validator.starts_with("W/")) validator = head.headers.get("last-modified");
-    if (head.status == kPartial && range) facts = {range->total, validator};
-    if (head.status == kOk && length) facts = {*length, validator};
+    const auto known = [&](uint64_t n_bytes) {
+      return RemoteFacts{n_bytes, std::string(head.headers.get("etag")),
+                         std::string(head.headers.get("last-modified"))};
+    };
+    if (head.status == kPartial && range) facts = known(range->total);
+    if (head.status == kOk && length) facts = known(*length);
     // The rest of the body is not wanted.
     return facts ? Status(Error{ErrorCode::kCancelled, "", "facts"}) : Status();
   };
@@ -83,9 +99,9 @@ Result<RemoteFacts> ask_for_facts(const RemoteFile& file, const DownloadSettings
 // Everything that the threads of one download share.
 class Fetcher {
  public:
-  Fetcher(const RemoteFile& file, const DownloadSettings& settings, PartialFile& partial, std::string validator,
+  Fetcher(const RemoteFile& file, const DownloadSettings& settings, PartialFile& partial, const RemoteFacts& facts,
           const std::atomic<bool>& cancelled)
-      : file_(file), settings_(settings), partial_(partial), validator_(std::move(validator)), cancelled_(cancelled) {}
+      : file_(file), settings_(settings), partial_(partial), facts_(facts), cancelled_(cancelled) {}
 
   // Everything, and its hashes.
   struct Hashes {
@@ -108,7 +124,7 @@ class Fetcher {
   const RemoteFile& file_;
   const DownloadSettings& settings_;
   PartialFile& partial_;
-  const std::string validator_;
+  const RemoteFacts& facts_;
   const std::atomic<bool>& cancelled_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> has_no_ranges_{false};
@@ -142,6 +158,10 @@ Status Fetcher::check_head(const HttpHead& head, uint64_t first, uint64_t last, 
   }
   const auto range = content_range(head.headers.get("content-range"));
   if (head.status == kPartial && !whole) {
+    if (file_.digest.kind == Digest::Kind::kNone && !facts_.is_of(head)) {
+      has_no_ranges_ = true;
+      return Error{ErrorCode::kCancelled, "the file has changed: its parts may not be put together", "ranges"};
+    }
     if (range && range->total != n_bytes) return lying_length(file_, n_bytes, range->total);
     if (range && range->first == first && range->last <= last) return {};
     return format_error(fmt::format("{}: expected bytes {}-{}, the server sends '{}'", file_.name, first, last,
@@ -178,7 +198,9 @@ Status Fetcher::fetch_rest(HttpClient& client, size_t piece_idx, bool whole) {
   HttpCall call{file_.url};
   call.headers = {"Accept-Encoding: identity"};
   if (!whole) call.headers.push_back(fmt::format("Range: bytes={}-{}", first, last));
-  if (!whole && !validator_.empty()) call.headers.push_back("If-Range: " + validator_);
+  if (!whole && !facts_.range_validator().empty()) {
+    call.headers.push_back("If-Range: " + facts_.range_validator());
+  }
   call.credentials = file_.credentials;
   call.cancelled = &stopping_;
   call.max_bytes = UINT64_MAX;
@@ -223,7 +245,8 @@ Status Fetcher::fetch_piece(HttpClient& client, size_t piece_idx, bool whole) {
     const uint64_t n_before = partial_.n_done();
     const Status sent = fetch_rest(client, piece_idx, whole);
     if (!sent.ok() && !may_pass(sent.error())) return sent;
-    const bool has_progress = !whole && partial_.n_done() > n_before;
+    const bool is_slow = !sent.ok() && sent.error().subject == kSlowConnection;
+    const bool has_progress = !whole && !is_slow && partial_.n_done() > n_before;
     n_fruitless = has_progress ? 0 : n_fruitless + 1;
     if (is_full()) break;
     if (n_fruitless > settings_.n_retries) {
@@ -305,8 +328,11 @@ Status Fetcher::hash_what_arrives(Hasher& sha256, Hasher& own, bool whole, const
   return status();
 }
 
+// Where nothing tells whether parts are of one file, they are not asked for.
 Result<Fetcher::Hashes> Fetcher::run(const OnFileProgress& on_progress) {
+  const bool may_have_parts = file_.digest.kind != Digest::Kind::kNone || facts_.has_validator();
   for (const bool whole : {false, true}) {
+    if (!whole && !may_have_parts) continue;
     Hasher sha256(Digest::Kind::kSha256, partial_.n_bytes()), own(file_.digest.kind, partial_.n_bytes());
     std::vector<std::thread> threads;
     const Status status = caught([&]() -> Status {
@@ -337,12 +363,12 @@ std::string partial_key(const RemoteFile& file) {
 Result<StoredBlob> fetch_into(const Store& store, PartialFile& partial, const RemoteFile& file,
                               const RemoteFacts& facts, const DownloadSettings& settings,
                               const OnFileProgress& on_progress, const std::atomic<bool>& cancelled) {
-  const std::string identity = facts.validator + file.digest.hex;
+  const std::string identity = (facts.etag.empty() ? facts.last_modified : facts.etag) + file.digest.hex;
   RZ_CHECK_OK(partial.begin(facts.n_bytes, identity));
   // Where nothing says that the file is still the same, its parts may not be put together.
   if (identity.empty() && partial.was_resumed()) RZ_CHECK_OK(partial.restart());
   while (true) {
-    Fetcher fetcher(file, settings, partial, facts.validator, cancelled);
+    Fetcher fetcher(file, settings, partial, facts, cancelled);
     RZ_TRY(const Fetcher::Hashes hashes, fetcher.run(on_progress));
     const bool is_right = file.digest.kind == Digest::Kind::kNone || hashes.own == file.digest.hex;
     if (is_right) {
@@ -382,7 +408,7 @@ Result<StoredBlob> download(const Store& store, const RemoteFile& file, const Do
   const bool has_sha256 = file.digest.kind == Digest::Kind::kSha256;
   const auto is_there = [&] { return has_sha256 && file.n_bytes && store.has_blob(file.digest.hex, *file.n_bytes); };
   if (is_there()) return StoredBlob{file.digest.hex, *file.n_bytes, true};
-  RemoteFacts facts{file.n_bytes.value_or(0), ""};
+  RemoteFacts facts{file.n_bytes.value_or(0)};
   if (file.digest.kind == Digest::Kind::kNone) {
     RZ_TRY(facts, ask_for_facts(file, settings, cancelled));
   }

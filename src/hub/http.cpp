@@ -11,6 +11,7 @@
 #include "base/caught.h"
 #include "base/try.h"
 #include "hub/curl_library.h"
+#include "hub/least_rate.h"
 
 namespace realizar::hub {
 namespace {
@@ -52,6 +53,8 @@ class Transfer {
   }
 
   HttpClock::time_point last_news() const { return last_news_; }
+  // Of the reply, its header, and the request's body.
+  uint64_t n_moved() const { return n_bytes_ + n_header_bytes_ + static_cast<uint64_t>(n_sent_); }
   // The end of the header, and of the whole.
   Status take_head();
   Result<HttpReply> result(CURLcode code);
@@ -136,6 +139,12 @@ size_t Transfer::add_body(std::string_view bytes) {
 Result<HttpReply> Transfer::result(CURLcode code) {
   if (!status_.ok()) return status_.error();
   const Url& url = reply_.head.url;
+  // What libcurl says of a line of the header that is longer than it takes (100 KB).
+  constexpr int kTooLarge = 100;  // CURLE_TOO_LARGE, since 8.6
+  const bool is_line_too_long = code == CURLE_OUT_OF_MEMORY || static_cast<int>(code) == kTooLarge;
+  if (is_line_too_long && !has_head_) {
+    return format_error(url.shown() + ": the header has a line that is too long", "header");
+  }
   switch (code) {
     case CURLE_OK:
       RZ_CHECK_OK(take_head());
@@ -251,6 +260,7 @@ Result<HttpReply> HttpClient::Impl::send_once(const HttpCall& call, const Url& u
 Result<CURLcode> HttpClient::Impl::wait_for_end(const HttpCall& call, const Transfer& transfer,
                                                 HttpClock::time_point deadline) {
   const Url& url = call.url;
+  LeastRate rate(settings.least_bytes, settings.rate_window, HttpClock::now());
   while (true) {
     int n_running = 0;
     curl.multi_perform(multi, &n_running);
@@ -267,6 +277,12 @@ Result<CURLcode> HttpClient::Impl::wait_for_end(const HttpCall& call, const Tran
     }
     if (now - transfer.last_news() >= settings.stall_timeout) {
       return broken_connection(url, fmt::format("no byte came for {} ms", settings.stall_timeout.count()));
+    }
+    if (rate.is_missed(transfer.n_moved(), now)) {
+      return Error{ErrorCode::kResourceExhausted,
+                   fmt::format("{}: less than {} bytes came in {} ms", url.shown(), settings.least_bytes,
+                               settings.rate_window.count()),
+                   kSlowConnection};
     }
     curl.multi_poll(multi, nullptr, 0, kPollMs, nullptr);
   }

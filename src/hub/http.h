@@ -22,15 +22,18 @@ struct HttpSettings {
   std::string ca_file;  // PEM; empty: the system's certificates
   std::chrono::milliseconds connect_timeout{30'000};
   std::chrono::milliseconds stall_timeout{30'000};  // without a byte
+  uint64_t least_bytes = 0;                         // of a reply, header and all, in each rate_window; 0: any number
+  std::chrono::milliseconds rate_window{60'000};
 };
 
-// The subjects of errors of connections, one that broke and one that was never made: what failed once may go well the
-// next time.
+// The subjects of errors of connections, one that broke, one that was never made and one that brought too little: what
+// failed once may go well the next time.
 inline constexpr const char* kBrokenConnection = "connection";
 inline constexpr const char* kNoConnection = "no connection";
+inline constexpr const char* kSlowConnection = "slow connection";
 
 inline bool may_pass(const Error& error) {
-  return error.subject == kBrokenConnection || error.subject == kNoConnection;
+  return error.subject == kBrokenConnection || error.subject == kNoConnection || error.subject == kSlowConnection;
 }
 
 class HttpHeaders {
@@ -82,9 +85,9 @@ class HttpClient {
   ~HttpClient();
 
   // Whatever status the reply has. Redirects are followed to http and https alone, and never from https to http.
-  // Errors: ResourceExhausted, subject kNoConnection, or kBrokenConnection (also a stall, a time that is over, a body
-  // that ends too early); InvalidArgument (a certificate, the URL); FormatError (too many redirects or bytes, no
-  // HTTP); Cancelled; those of on_head and on_bytes.
+  // Errors: ResourceExhausted, subject kNoConnection, kSlowConnection, or kBrokenConnection (also a stall, a time that
+  // is over, a body that ends too early); InvalidArgument (a certificate, the URL); FormatError (too many redirects or
+  // bytes, too long a header, no HTTP); Cancelled; those of on_head and on_bytes.
   Result<HttpReply> send(const HttpCall& call);
 
  private:

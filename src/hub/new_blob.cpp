@@ -12,6 +12,7 @@
 
 #include "base/amounts.h"
 #include "base/try.h"
+#include "base/unfinished.h"
 #include "hub/partial_file.h"
 
 namespace realizar::hub {
@@ -24,6 +25,10 @@ Status check_room_for(const Store& store, uint64_t n_bytes) {
       ErrorCode::kResourceExhausted,
       fmt::format("the store's disk is too full: {} are wanted, {} are free", bytes_text(n_bytes), bytes_text(*n_free)),
       "disk"};
+}
+
+Error cannot_write(const Store& store, const char* why) {
+  return invalid_argument(fmt::format("cannot write into {}: {}", store.partial_folder().string(), why), "blob");
 }
 
 }  // namespace
@@ -54,14 +59,18 @@ Result<NewBlob> NewBlob::create(const Store& store, std::string sha256, uint64_t
   RZ_CHECK_OK(store.prepare());
   RZ_TRY(StoreLock lock, store.lock_shared());
   RZ_CHECK_OK(check_room_for(store, n_bytes));
-  std::string path = (store.partial_folder() / "new-XXXXXX").string();
-  FileDescriptor fd(::mkostemp(path.data(), O_CLOEXEC));
-  if (fd.get() < 0) {
-    return invalid_argument(
-        fmt::format("cannot write into {}: {}", store.partial_folder().string(), std::strerror(errno)), "blob");
+  const std::filesystem::path name = store.partial_folder() / "blob";
+  remove_abandoned_of(name);
+  constexpr int kMaxTries = 100;  // a sweep may take the name before it is locked
+  for (int n_tries = 0; n_tries < kMaxTries; ++n_tries) {
+    const std::filesystem::path path = unfinished_path(name);
+    FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (fd.get() < 0) return cannot_write(store, std::strerror(errno));
+    if (!hold_unfinished(fd)) continue;
+    auto place = store.blob_path(sha256);
+    return NewBlob(std::move(lock), std::move(fd), path, std::move(place), std::move(sha256));
   }
-  auto place = store.blob_path(sha256);
-  return NewBlob(std::move(lock), std::move(fd), std::move(path), std::move(place), std::move(sha256));
+  return cannot_write(store, "another process removes what is not finished there");
 }
 
 Error NewBlob::failed(int error_number) const {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <utility>
@@ -46,6 +47,20 @@ TEST_F(NewBlobTest, BytesOfAnotherHashAreRefusedAndLeaveNothing) {
   }
   EXPECT_FALSE(has_parts());
   EXPECT_TRUE(fs::is_empty(root_ / "blobs"));
+}
+
+TEST_F(NewBlobTest, WhatAKilledProcessLeftGoesWithTheNextOne) {
+  ASSERT_TRUE(store_.prepare().ok());
+  auto living = NewBlob::create(store_, sha256_text("a text"), 6);
+  ASSERT_TRUE(living.ok() && living->write("a text").ok());
+  const fs::path left = store_.partial_folder() / ".blob.0123456789abcdef.part";
+  std::ofstream(left) << "half";
+  auto next = NewBlob::create(store_, sha256_text("a text"), 6);
+  ASSERT_TRUE(next.ok() && next->write("a text").ok());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(living->commit().ok());
+  EXPECT_TRUE(next->commit().ok());
+  EXPECT_TRUE(store_.has_blob(sha256_text("a text"), 6));
 }
 
 TEST_F(NewBlobTest, NobodyRemovesFilesMeanwhile) {

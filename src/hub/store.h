@@ -7,11 +7,13 @@
 //   lock                  held shared by whoever adds files, alone by whoever removes them
 //
 // A manifest takes its name last, in one step: what can be seen is whole. Reading needs no lock and no rights to write.
-// Any number of processes may use one store.
+// Any number of processes may use one store. The store itself may be a symbolic link, but nothing in it is followed out
+// of it: a folder, a manifest or a blob that is a link is refused by name, and a view's links lead to its own blobs.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,20 +77,33 @@ class Store {
   struct Removed {
     uint64_t n_bytes = 0;   // that are free now
     bool are_busy = false;  // files that nothing names stay, since others add files just now: prune() removes them
+    std::vector<std::string> notes = {};  // manifests that cannot be understood, and why
   };
-  // The name, and those of its files that no other name has. Errors: NotFound, InvalidArgument (the system's reason).
+  // The name, and those of its files that no other name has. What a damaged manifest seems to name stays, and where one
+  // cannot be read, all files stay. Errors: NotFound, InvalidArgument (the system's reason; a link).
   Result<Removed> remove(const ModelName& name) const;
-  // Files that no name has, and what was downloaded in part.
+  // Files that no name has, and what was downloaded in part; with damaged manifests as remove().
   Result<Removed> prune() const;
 
  private:
+  // What the names of the store need.
+  struct Used {
+    std::vector<Manifest> manifests;
+    std::set<std::string> hashes;         // also those that a damaged manifest seems to name
+    bool are_all_known = true;            // false: a manifest could not even be read
+    std::vector<std::string> notes = {};  // what was not understood
+  };
+
   std::filesystem::path manifest_file(const ModelName& name) const { return root_ / "manifests" / manifest_path(name); }
   Result<Manifest> read_manifest(const ModelName& name) const;
   std::filesystem::path view_folder(const Manifest& manifest) const;
   Status make_view(const Manifest& manifest) const;
-  Removed sweep(const std::vector<std::string>& candidates, const std::vector<Manifest>& kept) const;
-  // Of every name. Errors: a manifest that cannot be read, whose files must not be taken for unused.
-  Result<std::vector<Manifest>> all_manifests() const;
+  bool leads_to_its_blob(const StoredFile& file, const std::filesystem::path& link) const;
+  Removed sweep(const std::vector<std::string>& candidates, Used used) const;
+  Used find_used() const;
+  // Errors: InvalidArgument where a name between the store's root and `path`, the last one included, is a link.
+  Status check_no_link(const std::filesystem::path& path) const;
+  Status check_folders() const;
 
   std::filesystem::path root_;
 };

@@ -112,10 +112,107 @@ TEST_F(StoreTest, LeavesOutADamagedManifestAndKeepsItsFiles) {
   std::vector<std::string> notes;
   EXPECT_EQ(store_.list(notes).size(), 1u);
   EXPECT_EQ(notes.size(), 1u);
-  EXPECT_FALSE(store_.prune().ok());
+  EXPECT_EQ(store_.prune()->notes.size(), 1u);
   EXPECT_TRUE(store_.remove(*parse_name("broken")).ok());
-  EXPECT_TRUE(store_.prune().ok());
+  EXPECT_TRUE(store_.prune()->notes.empty());
   EXPECT_TRUE(store_.find(*parse_name("a")).ok());
+}
+
+TEST_F(StoreTest, ADamagedManifestKeepsWhatItSeemsToNameAndNothingElse) {
+  put("a", {blob(FileRole::kModel, "m.gguf", "text")});
+  put("b", {blob(FileRole::kModel, "m.gguf", "other text")});
+  const StoredFile named = blob(FileRole::kModel, "m.gguf", "named"), unnamed = blob(FileRole::kModel, "m.gguf", "not");
+  write_text(root_ / "manifests/local/_/broken/latest.json", R"({"files": [{"sha256": ")" + named.sha256 + "\", \"si");
+  const auto removed = store_.remove(*parse_name("b"));
+  ASSERT_TRUE(removed.ok());
+  EXPECT_FALSE(removed->are_busy);
+  EXPECT_EQ(removed->notes.size(), 1u);
+  EXPECT_EQ(removed->n_bytes, 10u);
+  const auto pruned = store_.prune();
+  ASSERT_TRUE(pruned.ok()) << pruned.error().message;
+  EXPECT_EQ(pruned->notes.size(), 1u);
+  EXPECT_EQ(pruned->n_bytes, unnamed.n_bytes);
+  EXPECT_TRUE(store_.has_blob(named.sha256, named.n_bytes));
+  EXPECT_TRUE(store_.find(*parse_name("a")).ok());
+}
+
+TEST_F(StoreTest, WhereAManifestCannotBeReadAllFilesStay) {
+  blob(FileRole::kModel, "m.gguf", "text");
+  write_text(store_.partial_folder() / "sha256-x", "part");
+  fs::create_directories(root_ / "manifests/local/_/large");
+  const fs::path large = root_ / "manifests/local/_/large/latest.json";
+  write_text(large, "");
+  fs::resize_file(large, kMaxManifestBytes + 1);
+  const auto pruned = store_.prune();
+  ASSERT_TRUE(pruned.ok());
+  EXPECT_EQ(pruned->notes.size(), 1u);
+  EXPECT_EQ(n_files("blobs"), 1u);
+  EXPECT_EQ(n_files("partial"), 0u);
+}
+
+TEST_F(StoreTest, NeverFollowsALinkOutOfItself) {
+  const fs::path outside = root_.string() + "-outside";
+  for (const std::string folder : {"blobs", "manifests", "views", "partial", "manifests/local"}) {
+    put("a", {blob(FileRole::kModel, "m.gguf", "text")});
+    fs::remove_all(outside);
+    fs::create_directories(outside.parent_path());
+    fs::rename(root_ / folder, outside);
+    write_text(outside / "mine/file", "theirs");
+    write_text(outside / ("sha256-" + sha256_text("x")), "x");
+    fs::create_symlink(outside, root_ / folder);
+    const auto n_outside = [&] {
+      return std::distance(fs::recursive_directory_iterator(outside), fs::recursive_directory_iterator());
+    };
+    const auto n_before = n_outside();
+    std::vector<std::string> notes;
+    EXPECT_TRUE(store_.list(notes).empty()) << folder;
+    EXPECT_NE(notes.size(), 0u) << folder;
+    for (const std::string& note : notes) EXPECT_NE(note.find("is a symbolic link"), std::string::npos) << note;
+    const auto expect_refused = [&](const Error& error) {
+      EXPECT_NE(error.message.find((root_ / folder).string() + " is a symbolic link"), std::string::npos)
+          << error.message;
+    };
+    expect_refused(store_.find(*parse_name("a")).error());
+    expect_refused(store_.remove(*parse_name("a")).error());
+    expect_refused(store_.put({*parse_name("b"), "hf:o/r", "", "", {blob(FileRole::kModel, "n.gguf", "new")}}).error());
+    if (folder != "manifests/local") {
+      expect_refused(store_.prune().error());
+      expect_refused(store_.prepare().error());
+    }
+    EXPECT_EQ(n_outside(), n_before + (folder == "blobs" ? 1 : 0)) << folder << ": but for what this test wrote";
+    fs::remove(root_ / folder);
+    fs::rename(outside, root_ / folder);
+  }
+}
+
+TEST_F(StoreTest, TakesNeitherABlobNorAManifestThatIsALink) {
+  put("a", {blob(FileRole::kModel, "m.gguf", "text")});
+  const StoredFile file = blob(FileRole::kModel, "m.gguf", "text");
+  const fs::path place = store_.blob_path(file.sha256), outside = root_ / "elsewhere";
+  fs::rename(place, outside);
+  fs::create_symlink(outside, place);
+  EXPECT_EQ(store_.find(*parse_name("a")).error().subject, "blob");
+  EXPECT_FALSE(store_.read_blob(file, 100).ok());
+  fs::remove(place);
+  fs::rename(outside, place);
+  const fs::path manifest = root_ / "manifests/local/_/a/latest.json";
+  fs::rename(manifest, outside);
+  fs::create_symlink(outside, manifest);
+  EXPECT_FALSE(store_.find(*parse_name("a")).ok());
+  EXPECT_FALSE(store_.put({*parse_name("a"), "hf:o/r", "", "", {file}}).ok());
+  EXPECT_EQ(content_of(outside).find("\"pulled\": \"\""), std::string::npos);
+  EXPECT_TRUE(store_.prune().ok());
+}
+
+TEST_F(StoreTest, ALinkOfAViewThatLeadsElsewhereIsReplaced) {
+  put("a", {blob(FileRole::kModel, "m.gguf", "text")});
+  const fs::path link = store_.find(*parse_name("a"))->path;
+  write_text(root_ / "elsewhere", "another");
+  fs::remove(link);
+  fs::create_symlink(root_ / "elsewhere", link);
+  const auto model = store_.find(*parse_name("a"));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(content_of(model->path), "text");
 }
 
 TEST_F(StoreTest, PrunesWhatNothingNames) {

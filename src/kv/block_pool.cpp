@@ -22,6 +22,11 @@ BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& ke
   for (uint32_t block = 0; block < n_blocks; ++block) append_free(block);
 }
 
+uint64_t BlockPool::list_bytes(uint64_t n_blocks, uint32_t block_tokens) {
+  const uint64_t of_a_block = sizeof(Block) + uint64_t{block_tokens} * sizeof(TokenId);
+  return n_blocks * of_a_block + std::bit_ceil(4 * n_blocks + 1) * sizeof(Entry);
+}
+
 std::optional<BlockId> BlockPool::allocate() {
   const uint32_t block = take_first(kNone);
   return block == kNone ? std::nullopt : std::optional(BlockId{block});

@@ -49,6 +49,9 @@ class BlockPool {
   BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store = nullptr,
             uint32_t n_places = 0, std::vector<uint32_t> windows = {0});
 
+  // What the lists of such a pool take of the host's memory.
+  static uint64_t list_bytes(uint64_t n_blocks, uint32_t block_tokens);
+
   uint32_t block_tokens() const { return block_tokens_; }
   uint32_t n_blocks() const { return n_blocks_; }
   uint32_t n_groups() const { return static_cast<uint32_t>(windows_.size()); }

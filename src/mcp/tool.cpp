@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/printable.h"
 
@@ -26,20 +27,47 @@ bool is_tool_name(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_name_char(c) || c == '.'; });
 }
 
-bool is_taken(const std::vector<Tool>& tools, std::string_view call_name) {
-  return std::ranges::any_of(tools, [&](const Tool& tool) { return tool.call_name == call_name; });
-}
-
-std::string call_name_of(const std::vector<Tool>& others, const std::string& server_name, std::string_view name) {
+std::string plain_call_name(const std::string& server_name, std::string_view name) {
   std::string plain = server_name + "__";
   for (const char c : name) plain += is_name_char(c) ? c : '_';
-  plain = plain.substr(0, kMaxCallNameBytes);
-  std::string call_name = plain;
-  for (int i = 2; is_taken(others, call_name); ++i) {
-    const std::string suffix = fmt::format("_{}", i);
-    call_name = plain.substr(0, kMaxCallNameBytes - suffix.size()) + suffix;
+  return plain.substr(0, kMaxCallNameBytes);
+}
+
+// FNV-1a, the same in every run.
+uint64_t hash_of(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::string hashed_call_name(const std::string& plain, std::string_view name) {
+  const std::string suffix = fmt::format("_{:016x}", hash_of(name));
+  return plain.substr(0, kMaxCallNameBytes - suffix.size()) + suffix;
+}
+
+// A call's name stands for the same tool in whatever order the server lists them, since people allow calls by it: a
+// name that models can call as it is stays so; those that would become the same name get a hash of their own, all of
+// them.
+void name_calls(ToolList& list, const std::string& server_name) {
+  std::map<std::string, size_t> n_of_plain;
+  for (const Tool& tool : list.tools) ++n_of_plain[plain_call_name(server_name, tool.name)];
+  const auto is_exact = [&](const Tool& tool) { return tool.call_name == server_name + "__" + tool.name; };
+  for (Tool& tool : list.tools) {
+    tool.call_name = plain_call_name(server_name, tool.name);
+    if (n_of_plain[tool.call_name] > 1 && !is_exact(tool)) {
+      tool.call_name = hashed_call_name(tool.call_name, tool.name);
+    }
   }
-  return call_name;
+  // A server may have a tool whose own name is what another's would become.
+  std::map<std::string, size_t> n_of_name;
+  for (const Tool& tool : list.tools) ++n_of_name[tool.call_name];
+  std::erase_if(list.tools, [&](const Tool& tool) {
+    const bool is_ambiguous = n_of_name[tool.call_name] > 1 && !is_exact(tool);
+    if (is_ambiguous)
+      list.notes.push_back(
+          fmt::format("{}: a tool is left out, {}: its name in calls is another's", server_name, shown(tool.name)));
+    return is_ambiguous;
+  });
 }
 
 // What is wrong with a tool; "": nothing.
@@ -71,8 +99,7 @@ void add_tool(ToolList& list, const std::string& server_name, const Json& json, 
     return;
   }
   const Json description = json.value("description", Json());
-  list.tools.push_back({name, call_name_of(list.tools, server_name, name.get_ref<const std::string&>()),
-                        description.is_string() ? description.get<std::string>() : "", json["inputSchema"]});
+  list.tools.push_back({name, "", description.is_string() ? description.get<std::string>() : "", json["inputSchema"]});
 }
 
 }  // namespace
@@ -90,6 +117,7 @@ Status add_tools(ToolList& list, const std::string& server_name, const Json& pag
     if (list.tools.size() == kMaxTools && !list.notes.empty() && list.notes.back().ends_with(" tools")) break;
     add_tool(list, server_name, tool, headers);
   }
+  name_calls(list, server_name);
   return {};
 }
 

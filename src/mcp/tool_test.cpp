@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
 namespace realizar::mcp {
 namespace {
 
@@ -21,11 +26,52 @@ TEST(Tools, HaveNamesThatModelsMayCall) {
   ASSERT_EQ(list.tools.size(), 5u);
   EXPECT_EQ(list.notes.size(), 0u);
   EXPECT_EQ(list.tools[0].call_name, "files__read");
-  EXPECT_EQ(list.tools[1].call_name, "files__a_b");
-  EXPECT_EQ(list.tools[2].call_name, "files__a_b_2");
-  EXPECT_EQ(list.tools[3].call_name, "files__" + std::string(57, 'x'));
-  EXPECT_EQ(list.tools[4].call_name, "files__" + std::string(55, 'x') + "_2");
+  EXPECT_TRUE(list.tools[1].call_name.starts_with("files__a_b_")) << list.tools[1].call_name;
+  EXPECT_EQ(list.tools[1].call_name.size(), std::string("files__a_b_").size() + 16);
+  EXPECT_EQ(list.tools[2].call_name, "files__a_b");
+  for (const size_t i : {3, 4}) {
+    EXPECT_TRUE(list.tools[i].call_name.starts_with("files__" + std::string(40, 'x') + "_"));
+    EXPECT_EQ(list.tools[i].call_name.size(), 64u);
+  }
+  EXPECT_NE(list.tools[3].call_name, list.tools[4].call_name);
   EXPECT_EQ(list.tools[1].name, "a.b");
+}
+
+TEST(Tools, HaveTheSameCallNamesInWhateverOrderAndPagesTheServerListsThem) {
+  std::vector<Json> tools{tool("a.b"),
+                          tool("a_b"),
+                          tool("a..b"),
+                          tool("a__b"),
+                          tool("c.d"),
+                          tool(std::string(70, 'x')),
+                          tool(std::string(71, 'x'))};
+  const auto names_of = [](const ToolList& list) {
+    std::map<std::string, std::string> names;
+    for (const Tool& one : list.tools) names[one.call_name] = one.name;
+    return names;
+  };
+  const auto expected = names_of(list_of(tools));
+  EXPECT_EQ(expected.size(), tools.size());
+  EXPECT_EQ(expected.at("files__c_d"), "c.d");
+  EXPECT_EQ(expected.at("files__a_b"), "a_b");
+  for (size_t n_turned = 0; n_turned < tools.size(); ++n_turned) {
+    std::ranges::rotate(tools, tools.begin() + 1);
+    EXPECT_EQ(names_of(list_of(tools)), expected);
+    ToolList paged;
+    for (const Json& one : tools) {
+      ASSERT_TRUE(add_tools(paged, "files", {{"tools", Json::array({one})}}).ok());
+    }
+    EXPECT_EQ(names_of(paged), expected);
+  }
+}
+
+TEST(Tools, WhoseCallNameIsAnothersOwnAreLeftOut) {
+  const ToolList two = list_of({tool("a.b"), tool("a_b")});
+  const std::string hashed = two.tools[0].call_name.substr(std::string("files__").size());
+  const ToolList list = list_of({tool("a.b"), tool("a_b"), tool(hashed)});
+  ASSERT_EQ(list.tools.size(), 2u);
+  EXPECT_EQ(list.tools[1].name, hashed);
+  EXPECT_EQ(list.notes.size(), 1u);
 }
 
 TEST(Tools, AreLeftOutByNameWhereTheyBreakTheProtocol) {

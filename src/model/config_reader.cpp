@@ -431,6 +431,17 @@ Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys) {
   return n_extra.value_or(0);
 }
 
+Result<uint32_t> longest_context(const ModelFile& file, const ModelConfig& config) {
+  if (config.learned_positions) return config.n_ctx_train;
+  RZ_TRY(const ArchSpec* spec, find_architecture(file));
+  RZ_TRY(const RopeScaling scaling, read_rope_scaling(ConfigKeys(file, *spec)));
+  const double n_ctx_old = scaling.n_ctx_old.value_or(config.n_ctx_train);
+  const bool starts_from_trained = scaling.kind == "linear" || scaling.kind == "dynamic";
+  const double from = starts_from_trained ? config.n_ctx_train : scaling.kind == "yarn" ? n_ctx_old : 0;
+  const double stretched = std::min(from * scaling.factor, static_cast<double>(kMaxContext));
+  return std::max(config.n_ctx_train, static_cast<uint32_t>(stretched));
+}
+
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options) {
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
   const ConfigKeys keys(file, *spec);

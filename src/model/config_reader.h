@@ -15,6 +15,10 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file);
 // which a file may have or lack, are left out.
 Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys);
 
+// The longest context that the model was made for: what it was trained for, as far as its scaling of rotations
+// stretches that. Errors: those of the scaling's keys.
+Result<uint32_t> longest_context(const ModelFile& file, const ModelConfig& config);
+
 // A factor of the family. Nothing where it has none, or the file does not give it and the family has no number of its
 // own. Errors: FormatError, where it is not a finite number above 0.
 Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfig& c, const ScaleKey& scale);

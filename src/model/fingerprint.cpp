@@ -129,7 +129,7 @@ void add(Hash& hash, const LayerConfig& config) {
 }
 
 void add(Hash& hash, const RopeConfig& config) {
-  const auto& [n_rot, inv_freq, scale] = config;
+  const auto& [n_rot, inv_freq, scale, base] = config;  // the frequencies are made of the base
   hash.add_all(n_rot, inv_freq, scale);
 }
 

@@ -235,6 +235,7 @@ std::string to_string(const ModelConfig& c) {
                   c.arch, c.name, c.n_layers, c.d_model, c.d_ff, c.n_vocab, c.n_ctx_train, c.n_ctx);
   text += layer_lines(c.layers);
   for (size_t i = 0; i < c.ropes.size(); ++i) {
+    // Where a base is stretched, it is spelled in several ways, which all give the frequencies below.
     text += fmt::format("rope {}: {} dimensions, scale {}\n", i, c.ropes[i].n_rot, c.ropes[i].scale);
   }
   text += fmt::format(

@@ -56,6 +56,7 @@ struct RopeConfig {
   uint32_t n_rot = 0;           // leading dimensions of a head that are rotated
   std::vector<float> inv_freq;  // [n_rot / 2], every scaling rule folded in
   float scale = 1.0f;           // YaRN's and LongRoPE's attention factor on q and k
+  double base = 0;              // as the file has it; the frequencies are what counts
 };
 
 struct ModelConfig {

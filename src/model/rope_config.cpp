@@ -190,8 +190,9 @@ Result<BaseFactor> read_base_factor(const ConfigKeys& keys) {
   return BaseFactor{*factor, name && name->find("chatglm2") != std::string_view::npos};
 }
 
-Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::vector<double>& inv_freq, float scale) {
-  RopeConfig rope{n_rot, {inv_freq.begin(), inv_freq.end()}, scale};
+Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::vector<double>& inv_freq, float scale,
+                             double base) {
+  RopeConfig rope{n_rot, {inv_freq.begin(), inv_freq.end()}, scale, base};
   const bool all_finite =
       std::all_of(rope.inv_freq.begin(), rope.inv_freq.end(), [](float f) { return std::isfinite(f); });
   if (all_finite && std::isfinite(scale) && scale > 0) return rope;
@@ -243,7 +244,7 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint
                                    keys.file().path().string(), scaling.kind),
                        scaling.kind);
   }
-  return as_floats(keys, n_rot, inv_freq, scale);
+  return as_floats(keys, n_rot, inv_freq, scale, theta);
 }
 
 // No family stretches it.
@@ -255,7 +256,7 @@ Result<RopeConfig> read_window_rope(const ConfigKeys& keys, uint32_t n_rot) {
                        std::string(kTypeKey));
   }
   RZ_TRY(const double theta, read_window_rope_base(keys));
-  return as_floats(keys, n_rot, plain_inv_freq(n_rot, theta), 1.0f);
+  return as_floats(keys, n_rot, plain_inv_freq(n_rot, theta), 1.0f, theta);
 }
 
 }  // namespace

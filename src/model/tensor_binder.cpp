@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/try.h"
 #include "model/config_reader.h"
@@ -145,7 +146,12 @@ Result<WeightId> TensorBinder::decay() {
 
 Result<WeightId> TensorBinder::upload(const std::vector<float>& values) {
   if (values.empty()) return kNoWeight;
-  return backend_.load_vector(values, layer_);
+  auto loaded = backend_.load_vector(values, layer_);
+  if (loaded.ok() || loaded.error().code != ErrorCode::kResourceExhausted) return loaded;
+  Error error = std::move(loaded).error();
+  const std::string where = layer_ >= 0 ? fmt::format(" of layer {}", file_layer()) : "";
+  error.message = fmt::format("a vector{}: {}", where, error.message);
+  return error;
 }
 
 Result<WeightId> TensorBinder::vector(Role role) {

@@ -186,6 +186,11 @@ Result<WeightId> TensorBinder::load(const MatrixSource& source, const Found& fou
 
 // A backend knows a stack of experts by the first one's name, and no file.
 Error TensorBinder::explained(const Error& error, const Found& found) const {
+  if (error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kInternal) {
+    const TensorInfo& tensor = *found.tensors.front();
+    const std::string where = layer_ >= 0 ? fmt::format(" of layer {}", file_layer()) : "";
+    return {error.code, fmt::format("tensor '{}'{}: {}", tensor.name, where, error.message), error.subject};
+  }
   if (error.code != ErrorCode::kFormatError) return error;
   for (const TensorInfo* tensor : found.tensors) {
     if (tensor->packed != nullptr) continue;

@@ -16,7 +16,7 @@ namespace realizar::server {
 namespace {
 
 constexpr uint64_t kMaxBytes = 16u << 20;  // of a file of keys
-constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ";
+constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ", kAdmin = "admin";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 int hex_value(char c) {
@@ -41,6 +41,14 @@ std::string_view trimmed(std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
   while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
   return line;
+}
+
+// Takes "admin" and what separates it from the key off a line; a key that is called so stays one.
+bool take_admin(std::string_view& line) {
+  const bool is_admin =
+      line.starts_with(kAdmin) && line.size() > kAdmin.size() && line.find_first_of(" \t") == kAdmin.size();
+  if (is_admin) line = trimmed(line.substr(kAdmin.size()));
+  return is_admin;
 }
 
 // Such as the zeros of UTF-16, which no client could send as a key.
@@ -73,31 +81,41 @@ Result<KeyStore> KeyStore::read(const std::string& path) {
   bool holds_secrets = false;
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    const std::string_view key = trimmed(line);
+    std::string_view key = trimmed(line);
     if (key.empty() || key.front() == '#') continue;
+    const bool is_admin = take_admin(key);
     if (has_control_characters(key)) {
       return format_error(
           fmt::format("{}:{}: a key has no control characters; the file is text in UTF-8", path, number), path);
     }
     if (!key.starts_with(kHashed)) {
-      store.digests_.push_back(digest_of(key));
+      store.keys_.push_back({digest_of(key), is_admin});
       holds_secrets = true;
       continue;
     }
     const auto digest = parse_digest(key.substr(kHashed.size()));
     if (!digest) return format_error(fmt::format("{}:{}: expected 64 hexadecimal digits", path, number), path);
-    store.digests_.push_back(*digest);
+    store.keys_.push_back({*digest, is_admin});
   }
-  if (store.digests_.empty()) return format_error(path + " holds no API key", path);
+  if (store.keys_.empty()) return format_error(path + " holds no API key", path);
   store.exposure_ = exposure_of(path, holds_secrets);
   return store;
 }
 
 Status KeyStore::add(std::string_view key) {
+  const bool is_admin = take_admin(key);
   const bool is_plain = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (!is_plain) return invalid_argument("an API key has printable ASCII characters and no spaces", "api_key");
-  digests_.push_back(digest_of(key));
+  keys_.push_back({digest_of(key), is_admin});
   return {};
+}
+
+bool KeyStore::is_admin(const KeyDigest& key) const {
+  return std::ranges::any_of(keys_, [&](const Key& known) { return known.is_admin && known.digest == key; });
+}
+
+bool KeyStore::has_admin() const {
+  return std::ranges::any_of(keys_, &Key::is_admin);
 }
 
 std::optional<KeyDigest> KeyStore::find(std::string_view authorization) const {
@@ -113,8 +131,8 @@ std::optional<KeyDigest> KeyStore::find_key(std::string_view key) const {
   if (key.empty()) return std::nullopt;
   const KeyDigest digest = digest_of(key);
   bool is_known = false;
-  for (const KeyDigest& known : digests_) {
-    if (CRYPTO_memcmp(digest.data(), known.data(), digest.size()) == 0) is_known = true;
+  for (const Key& known : keys_) {
+    if (CRYPTO_memcmp(digest.data(), known.digest.data(), digest.size()) == 0) is_known = true;
   }
   return is_known ? std::optional(digest) : std::nullopt;
 }

@@ -18,14 +18,17 @@ KeyDigest digest_of(std::string_view key);
 
 class KeyStore {
  public:
-  // A key a line, as it is or as "sha256:" and 64 hexadecimal digits; empty lines and those that begin with # are
-  // skipped. Errors: NotFound; InvalidArgument (neither a file nor a pipe with a writer); FormatError with the line.
+  // A key a line, as it is or as "sha256:" and 64 hexadecimal digits; after "admin" and a space, the key of one who may
+  // change the server for others. Empty lines and those that begin with # are skipped. Errors: NotFound;
+  // InvalidArgument (neither a file nor a pipe with a writer); FormatError with the line.
   static Result<KeyStore> read(const std::string& path);
 
-  // A key as it is. Errors: InvalidArgument for one that no header can hold.
+  // A key as it is, or after "admin" and a space. Errors: InvalidArgument for one that no header can hold.
   Status add(std::string_view key);
 
-  bool is_empty() const { return digests_.empty(); }
+  bool is_empty() const { return keys_.empty(); }
+  bool is_admin(const KeyDigest& key) const;
+  bool has_admin() const;
   // What users of the machine who are neither the file's owner nor in its group may do with the keys. "": nothing;
   // else a sentence for whoever starts the server. That they can read a file which holds digests alone is no harm.
   const std::string& exposure() const { return exposure_; }
@@ -36,7 +39,12 @@ class KeyStore {
   std::optional<KeyDigest> find_key(std::string_view key) const;
 
  private:
-  std::vector<KeyDigest> digests_;
+  struct Key {
+    KeyDigest digest{};
+    bool is_admin = false;
+  };
+
+  std::vector<Key> keys_;
   std::string exposure_;
 };
 

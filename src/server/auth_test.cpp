@@ -35,6 +35,23 @@ TEST_F(KeyStoreTest, FindsEachKeyByItsDigest) {
   EXPECT_EQ(keys->find_key("first"), digest_of("first"));
 }
 
+TEST_F(KeyStoreTest, AdminsAreThoseWhoseLinesSaySo) {
+  auto keys = read(std::string("plain\nadmin boss\nadmin\t sha256:") + kHidden + "\nadministrator\nadmin\n");
+  ASSERT_TRUE(keys.ok());
+  for (const char* key : {"boss", "hidden"}) EXPECT_TRUE(keys->is_admin(*keys->find_key(key))) << key;
+  for (const char* key : {"plain", "administrator", "admin"}) EXPECT_FALSE(keys->is_admin(*keys->find_key(key))) << key;
+  EXPECT_FALSE(keys->find_key("admin boss"));
+  EXPECT_TRUE(keys->has_admin());
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(read("plain\n")->has_admin());
+  KeyStore given;
+  ASSERT_TRUE(given.add("plain").ok());
+  ASSERT_TRUE(given.add("admin boss").ok());
+  EXPECT_FALSE(given.add("two words").ok());
+  EXPECT_TRUE(given.is_admin(digest_of("boss")));
+  EXPECT_FALSE(given.is_admin(digest_of("plain")));
+}
+
 TEST_F(KeyStoreTest, AKeyIsTheSameOnAnotherLine) {
   const auto before = read("gone\nmine\n")->find("Bearer mine");
   EXPECT_NE(before, read("gone\nmine\n")->find("Bearer gone"));

@@ -1,5 +1,7 @@
 #include "server/blob_upload.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -14,41 +16,54 @@ constexpr size_t kMostWaitingBytes = 4u << 20;
 
 }  // namespace
 
-BlobUpload::BlobUpload(const hub::Store& store, std::string sha256, uint64_t n_bytes, UploadCount n_uploads,
-                       std::function<void(std::function<void()>)> post_io)
-    : n_uploads_(std::move(n_uploads)) {
-  const auto task = [shared = shared_, self = self_, store, sha256 = std::move(sha256), n_bytes,
-                     post_io = std::move(post_io)](TaskThread::Listener& listener) {
-    const auto tell = [&](const std::function<void(BlobUpload&)>& news) {
-      static_cast<void>(caught([&] {
-        listener.tell([&] {
-          post_io([self, news] {
-            if (*self != nullptr) news(**self);
-          });
-        });
-      }));
+Result<std::shared_ptr<BlobUpload>> BlobUpload::start(const hub::Store& store, std::string sha256, uint64_t n_bytes,
+                                                      SharedPlaces& places, uint64_t tenant, const PostIo& post_io) {
+  std::shared_ptr<BlobUpload> upload(new BlobUpload);
+  // On the I/O thread, where the upload is still there.
+  const auto tell = [self = upload->self_, post_io](const std::function<void(BlobUpload&)>& news) {
+    post_io([self, news] {
+      if (*self != nullptr) news(**self);
+    });
+  };
+  upload->place_ = places.take(tenant, [tell] {
+    tell([](BlobUpload& leaving) {
+      leaving.on_end(Error{ErrorCode::kResourceExhausted, "the upload gave way to another client's", "uploads"});
+    });
+  });
+  if (upload->place_ == nullptr) {
+    return Error{ErrorCode::kResourceExhausted, fmt::format("{} uploads are under way already", places.n_taken()),
+                 "uploads"};
+  }
+  const auto task = [shared = upload->shared_, tell, store, sha256 = std::move(sha256),
+                     n_bytes](TaskThread::Listener& listener) {
+    const auto tell_if_wanted = [&](const std::function<void(BlobUpload&)>& news) {
+      static_cast<void>(caught([&] { listener.tell([&] { tell(news); }); }));
     };
     const auto on_taken = [&] {
-      tell([](const BlobUpload& upload) {
-        if (upload.on_room) upload.on_room();
+      tell_if_wanted([](const BlobUpload& taking) {
+        if (taking.on_room) taking.on_room();
       });
     };
     const Status written = caught([&] { return write_all(*shared, store, sha256, n_bytes, on_taken); });
-    tell([written](BlobUpload& upload) { upload.on_written(written); });
+    tell_if_wanted([written](BlobUpload& taking) { taking.on_end(written); });
   };
-  thread_ = std::make_unique<TaskThread>(task);
-  ++*n_uploads_;
+  RZ_CHECK_OK(caught([&] { upload->thread_ = std::make_unique<TaskThread>(task); }));
+  return upload;
 }
 
 BlobUpload::~BlobUpload() {
-  --*n_uploads_;
   *self_ = nullptr;
+  leave();
+  if (thread_ != nullptr) thread_->end_until(std::chrono::steady_clock::now());
+}
+
+// What waits is not written, and what has been is removed.
+void BlobUpload::leave() {
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->is_left = true;
   }
   shared_->has_news.notify_one();
-  thread_->end_until(std::chrono::steady_clock::now());
 }
 
 // On the upload's thread.
@@ -70,8 +85,11 @@ Status BlobUpload::write_all(Shared& shared, const hub::Store& store, const std:
   return blob.commit();
 }
 
-void BlobUpload::on_written(Status status) {
+void BlobUpload::on_end(Status status) {
+  if (result_) return;
   result_ = std::move(status);
+  place_.reset();
+  leave();
   if (on_room) on_room();
   if (on_end_) on_end_();
 }

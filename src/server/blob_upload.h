@@ -13,20 +13,20 @@
 #include "hub/new_blob.h"
 #include "realizar/result.h"
 #include "server/http.h"
+#include "server/shared_places.h"
 #include "server/task_thread.h"
 
 namespace realizar::server {
 
-// Counts the uploads of a server.
-using UploadCount = std::shared_ptr<uint32_t>;
-
 class BlobUpload final : public BodySink {
  public:
   static constexpr uint32_t kMost = 8;  // at a time
+  using PostIo = std::function<void(std::function<void()>)>;
 
-  // `post_io` runs a task on the I/O thread. Throws std::system_error where the system gives no thread.
-  BlobUpload(const hub::Store& store, std::string sha256, uint64_t n_bytes, UploadCount n_uploads,
-             std::function<void(std::function<void()>)> post_io);
+  // `post_io` runs a task on the I/O thread. Errors: ResourceExhausted where there is no place for the tenant, or the
+  // system gives no thread.
+  static Result<std::shared_ptr<BlobUpload>> start(const hub::Store& store, std::string sha256, uint64_t n_bytes,
+                                                   SharedPlaces& places, uint64_t tenant, const PostIo& post_io);
   // The upload ends, and what is not stored is removed.
   ~BlobUpload() override;
 
@@ -46,13 +46,15 @@ class BlobUpload final : public BodySink {
     std::string waiting;  // bytes that are to be written
     bool is_whole = false, is_left = false;
   };
+  BlobUpload() = default;
   static Status write_all(Shared& shared, const hub::Store& store, const std::string& sha256, uint64_t n_bytes,
                           const std::function<void()>& on_taken);
-  void on_written(Status status);
+  void on_end(Status status);
+  void leave();
 
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::shared_ptr<BlobUpload*> self_ = std::make_shared<BlobUpload*>(this);  // null once it is gone; I/O thread
-  UploadCount n_uploads_;
+  SharedPlaces::PlacePtr place_;
   std::optional<Status> result_;
   std::function<void()> on_end_;
   std::unique_ptr<TaskThread> thread_;

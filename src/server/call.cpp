@@ -62,6 +62,14 @@ void Call::begin_stream(HttpResponse head) {
   last_sent_ = Clock::now();
 }
 
+void Call::begin_pieces(HttpResponse head) {
+  if (is_over_) return;
+  status_ = head.status;
+  add_headers(head, true);
+  is_in_pieces_ = true;
+  reply_->begin_stream(std::move(head));
+}
+
 void Call::add_headers(HttpResponse& head, bool is_whole) const {
   head.headers.insert(head.headers.end(), headers.begin(), headers.end());
   if (!record.warning.empty()) head.headers.emplace_back("X-Realizar-Warning", record.warning);
@@ -71,7 +79,7 @@ void Call::add_headers(HttpResponse& head, bool is_whole) const {
 
 void Call::write(std::string_view bytes) {
   reply_->write(bytes);
-  last_sent_ = Clock::now();
+  if (!is_in_pieces_) last_sent_ = Clock::now();
 }
 
 void Call::end() {
@@ -81,6 +89,7 @@ void Call::end() {
 }
 
 void Call::fail(const ApiError& error) noexcept {
+  if (is_in_pieces_) return reply_->drop();
   const Status told = caught([&] {
     ApiError own = error;
     own.request_id = id;

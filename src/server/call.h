@@ -67,6 +67,7 @@ class Call final : public ReplyListener {
   const Route* route = nullptr;                    // once it is taken
   std::string path_id;       // what stands in the request's path for the name in braces of its route's
   KeyDigest key{};           // of the API key; zeros where none is asked for
+  bool may_manage = false;   // it may change the server for others
   std::string adapter;       // that the model's name asks for; "": none
   uint64_t tenant = 0;       // whose share of the engine it uses
   std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for
@@ -83,6 +84,9 @@ class Call final : public ReplyListener {
   // that these do nothing.
   void send(HttpResponse response);
   void begin_stream(HttpResponse head);
+  // The head of a whole reply of which the body comes in pieces, by writes and an end. Nothing else may stand in such a
+  // body: what fails after this closes the connection.
+  void begin_pieces(HttpResponse head);
   void write(std::string_view bytes);
   void end();
   // Ends a stream as its speller has it, and is the whole reply otherwise. Where neither can be sent, the
@@ -143,6 +147,7 @@ class Call final : public ReplyListener {
   std::coroutine_handle<> at_;  // where the coroutine goes on
   int status_ = 0;
   bool is_over_ = false, is_open_ = false, has_news_ = false;
+  bool is_in_pieces_ = false;
   Status interruption_;
   std::optional<Clock::time_point> last_sent_;  // since a stream began
   Task<Status> task_;                           // last: it uses all the rest

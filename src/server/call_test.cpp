@@ -2,16 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <latch>
 #include <new>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "server/background.h"
 #include "server/completion.h"
 #include "server/context.h"
 #include "server/metrics.h"
 #include "server/routes.h"
+#include "server/send_json.h"
 
 namespace realizar::server {
 namespace {
@@ -24,9 +28,12 @@ class FakeReply final : public Reply {
     heads.push_back(std::move(response));
   }
   void begin_stream(HttpResponse head) override { heads.push_back(std::move(head)); }
-  void write(std::string_view bytes) override { text += bytes; }
+  void write(std::string_view bytes) override {
+    text += bytes;
+    if (fills) is_full = true;
+  }
   void end() override { is_ended = true; }
-  bool is_congested() const override { return false; }
+  bool is_congested() const override { return is_full; }
   bool is_closed() const override { return false; }
   void drop() noexcept override {
     is_dropped = true;
@@ -36,6 +43,7 @@ class FakeReply final : public Reply {
   std::vector<HttpResponse> heads;
   std::string text;
   bool send_throws = false, is_ended = false, is_dropped = false;
+  bool fills = false, is_full = false;  // each write leaves no room for more
 };
 
 class FakeSpeller final : public Speller {
@@ -45,7 +53,7 @@ class FakeSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   std::string stream_error(const ApiError& error) override { return "error " + std::to_string(error.status); }
   void collect(size_t, ChoiceNews) override {}
-  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&) override { return {}; }
+  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
 };
 
 // Set while its coroutine is there.
@@ -80,6 +88,12 @@ class CallTest : public ::testing::Test {
     call.route = &route;
     if (call.awaits_body()) call.on_body({});
     return call;
+  }
+  void run_to_end() {
+    http->every(std::chrono::milliseconds(1), [this] {
+      if (context->calls.empty()) http->stop();
+    });
+    http->run();
   }
   std::string told() const { return metrics.text(models, 0, 0); }
   bool was_counted(int status) const {
@@ -266,6 +280,85 @@ TEST_F(CallTest, IsOneOfItsTenantsOpenCallsUntilItIsOver) {
   call.on_closed();
   EXPECT_EQ(context->n_open_of(7), 0u);
   EXPECT_TRUE(context->n_open.empty());
+}
+
+// A list of texts of 1000 bytes each.
+Json texts(JsonPieces& pieces, size_t n, std::function<void(size_t)> on_item = {}) {
+  return pieces.list(n, [on_item = std::move(on_item)](size_t i) {
+    if (on_item) on_item(i);
+    return Json(std::string(1000, 'x'));
+  });
+}
+
+std::string written_texts(size_t n) {
+  JsonPieces pieces;
+  pieces.put(texts(pieces, n));
+  std::string text;
+  pieces.write(text, SIZE_MAX);
+  return text;
+}
+
+Task<Status> answer_texts(Call& call, size_t n, std::function<void(size_t)> on_item) {
+  JsonPieces pieces;
+  pieces.put(texts(pieces, n, std::move(on_item)));
+  Task<Status> sending = send_json(call, pieces);
+  const Status sent = co_await sending;
+  co_return sent;
+}
+
+TEST_F(CallTest, AnAnswerBeyondItsFirstPieceIsWrittenByWorkers) {
+  constexpr size_t kN = 500;
+  static_assert(kN * 1000 < kMaxAtOnceBytes);
+  std::thread::id first, last;
+  for (const size_t n : {size_t{10}, kN}) {
+    begin([&](Call& call) {
+      return answer_texts(call, n, [&](size_t i) { (i == 0 ? first : last) = std::this_thread::get_id(); });
+    });
+  }
+  run_to_end();
+  ASSERT_EQ(reply->heads.size(), 2u);
+  EXPECT_EQ(reply->heads[0].body, written_texts(10));
+  EXPECT_TRUE(reply->heads[1].body == written_texts(kN));
+  EXPECT_EQ(first, std::this_thread::get_id());
+  EXPECT_NE(last, first);
+}
+
+TEST_F(CallTest, AVeryLongAnswerIsWrittenAsTheClientTakesIt) {
+  constexpr size_t kN = 3000;
+  size_t n_made = 0, n_most_ahead = 0, n_rounds = 0;
+  reply->fills = true;
+  begin([&](Call& call) { return answer_texts(call, kN, [&](size_t) { ++n_made; }); });
+  http->every(std::chrono::milliseconds(1), [&] {
+    if (context->calls.empty()) return http->stop();
+    if (!std::exchange(reply->is_full, false)) return;
+    ++n_rounds;
+    n_most_ahead = std::max(n_most_ahead, n_made * 1000 - std::min(n_made * 1000, reply->text.size()));
+    Call& call = context->calls.front();
+    call.ping(Clock::now() + std::chrono::minutes(1));  // would be no JSON
+    call.on_drained();
+  });
+  http->run();
+  ASSERT_EQ(reply->heads.size(), 1u);
+  EXPECT_EQ(reply->heads[0].status, 200);
+  EXPECT_TRUE(reply->is_ended);
+  EXPECT_TRUE(reply->text == written_texts(kN));
+  EXPECT_LE(n_most_ahead, kPieceBytes + JsonPieces::kStepBytes);
+  EXPECT_GT(n_rounds, 20u);
+  EXPECT_TRUE(was_counted(200)) << told();
+}
+
+// The client must not take the beginning for the whole.
+TEST_F(CallTest, AnAnswerThatCannotBeFinishedClosesTheConnection) {
+  begin([](Call& call) {
+    return answer_texts(call, 5000, [](size_t i) {
+      if (i == 4000) throw std::bad_alloc();
+    });
+  });
+  run_to_end();
+  EXPECT_TRUE(reply->is_dropped);
+  EXPECT_FALSE(reply->is_ended);
+  EXPECT_EQ(reply->text.find("error"), std::string::npos);
+  EXPECT_TRUE(was_counted(499)) << told();
 }
 
 }  // namespace

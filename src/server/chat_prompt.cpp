@@ -181,7 +181,7 @@ Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const
 }
 
 // Longer texts that do not fit are refused uncounted.
-constexpr size_t kMaxCountedBytes = size_t{256} << 10;
+constexpr size_t kMaxCountedBytes = size_t{2} << 20;
 
 // An answer that is to be continued.
 struct Unfinished {
@@ -308,23 +308,37 @@ size_t max_text_bytes(const ServedModel& model) {
   return size_t{model.loaded->info.n_ctx} * model.tokenizer().longest_token_bytes();
 }
 
-Status check_text_length(size_t n_bytes, const char* field, const ServedModel& model) {
+namespace {
+
+// `count`: gives the tokens; asked where the texts cannot fit and are not so long that it would take long.
+template <class Count>
+Status check_bytes(size_t n_bytes, const char* field, const ServedModel& model, const Count& count) {
   const size_t most = max_text_bytes(model);
   if (n_bytes <= most) return {};
   const uint32_t n_ctx = model.loaded->info.n_ctx;
   return context_length_exceeded(
       fmt::format("the text has {} bytes, and the model's context of {} tokens holds at most {}", n_bytes, n_ctx, most),
-      field, 0, n_ctx);
+      field, n_bytes <= kMaxCountedBytes ? count() : 0, n_ctx);
+}
+
+}  // namespace
+
+Status check_text_length(std::span<const std::string_view> texts, const char* field, const ServedModel& model) {
+  size_t n_bytes = 0;
+  for (const std::string_view text : texts) n_bytes += text.size();
+  return check_bytes(n_bytes, field, model, [&] {
+    size_t n_tokens = 0;
+    for (const std::string_view text : texts) {
+      n_tokens += model.tokenizer().encode(text, {.add_special = n_tokens == 0}).size();
+    }
+    return n_tokens;
+  });
 }
 
 Status check_text_length(std::span<const text::PromptPiece> pieces, const char* field, const ServedModel& model) {
   size_t n_bytes = 0;
   for (const text::PromptPiece& piece : pieces) n_bytes += piece.text.size();
-  Status status = check_text_length(n_bytes, field, model);
-  if (status.ok() || n_bytes > kMaxCountedBytes) return status;
-  Error error = status.error();
-  error.n_prompt = static_cast<uint32_t>(model.loaded->encode_prompt(pieces).size());
-  return error;
+  return check_bytes(n_bytes, field, model, [&] { return model.loaded->encode_prompt(pieces).size(); });
 }
 
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call) {

@@ -1,8 +1,11 @@
 // From a chat's messages and tools to the prompt's tokens.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/choice.h"
@@ -29,9 +32,13 @@ Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model,
 
 // The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.
 size_t max_text_bytes(const ServedModel& model);
-// To be asked before a text is tokenized, which takes time and memory. Errors: ContextLengthExceeded.
-Status check_text_length(size_t n_bytes, const char* field, const ServedModel& model);
-// The same, with the number of tokens in the error where that is soon known.
+// To be asked before texts that follow each other are tokenized, which takes time and memory. Errors:
+// ContextLengthExceeded, with the number of tokens where that is soon known.
+Status check_text_length(std::span<const std::string_view> texts, const char* field, const ServedModel& model);
+inline Status check_text_length(std::initializer_list<std::string_view> texts, const char* field,
+                                const ServedModel& model) {
+  return check_text_length(std::span(texts.begin(), texts.size()), field, model);
+}
 Status check_text_length(std::span<const text::PromptPiece> pieces, const char* field, const ServedModel& model);
 // Errors: ContextLengthExceeded with both numbers; InvalidArgument beyond the server's own limit.
 Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call);

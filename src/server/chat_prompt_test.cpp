@@ -321,6 +321,17 @@ TEST_F(ChatPromptTest, TemplateVariablesReachTheTemplate) {
             "<|im_start|>user\nU<|im_end|>\n");
 }
 
+TEST_F(ChatPromptTest, ATextThatCannotFitIsCounted) {
+  const std::string text(max_text_bytes(rig_->model()) + 1, 'a');
+  EXPECT_TRUE(check_text_length({std::string_view(text).substr(1)}, "prompt", rig_->model()).ok());
+  const auto status = check_text_length({"b", text}, "prompt", rig_->model());
+  ASSERT_FALSE(status.ok());
+  const size_t n_tokens = rig_->model().tokenizer().encode("b").size() +
+                          rig_->model().tokenizer().encode(text, {.add_special = false}).size();
+  EXPECT_EQ(status.error().n_prompt, n_tokens);
+  EXPECT_EQ(status.error().n_ctx, 1024u);
+}
+
 TEST_F(ChatPromptTest, TooLongAPromptIsRefusedWithBothNumbers) {
   EXPECT_TRUE(check_prompt_length(1024, "messages", rig_->model(), rig_->call()).ok());
   const auto status = check_prompt_length(1025, "messages", rig_->model(), rig_->call());

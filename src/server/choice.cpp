@@ -4,12 +4,15 @@
 #include <span>
 #include <utility>
 
+#include "server/answer_room.h"
+
 namespace realizar::server {
 namespace {
 
 using Kind = text::OutputEvent::Kind;
 
-constexpr uint32_t kMaxStreamedUnread = 4096;  // tokens that may wait for the server's thread
+// Tokens that may wait for the server's thread in a stream: so many, or what so many bytes hold.
+constexpr uint32_t kMaxStreamedUnread = 4096, kMaxStreamedBytes = 1u << 20;
 
 text::AnswerOptions telling_tokens(text::AnswerOptions options, bool tells_tokens) {
   options.tells_tokens = options.tells_tokens || tells_tokens;
@@ -52,8 +55,9 @@ Choice::~Choice() {
 // Room for the whole answer: nobody waits for one but the server's own thread. What streams is read as it comes.
 std::shared_ptr<engine::TokenStream> Choice::make_stream(Request request) const {
   const uint32_t n_all = engine::capacity_for_all(request, model_->loaded->info.n_ctx);
-  return std::make_shared<engine::TokenStream>(std::move(request),
-                                               is_streamed_ ? std::min(n_all, kMaxStreamedUnread) : n_all);
+  const uint64_t n_by_bytes = kMaxStreamedBytes / (kTokenBytes + request.n_logprobs * sizeof(TokenLogprob));
+  const auto n_streamed = static_cast<uint32_t>(std::clamp<uint64_t>(n_by_bytes, 256, kMaxStreamedUnread));
+  return std::make_shared<engine::TokenStream>(std::move(request), is_streamed_ ? std::min(n_all, n_streamed) : n_all);
 }
 
 Status Choice::submit(std::function<void()> on_ready) {
@@ -75,7 +79,7 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
     const auto token = stream_->pop();
     if (!token) break;
     if (token->is_prompt) {
-      news.prompt_tokens.push_back(info_of(*token));
+      news.prompt_tokens.add(token->id, token->logprob.value_or(0), token->top);
       continue;
     }
     on_token(*token);
@@ -110,6 +114,7 @@ void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
     const auto passed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(passed).count();
     next.timeout_ms = static_cast<uint32_t>(std::max<int64_t>(int64_t{*timeout_ms} - passed_ms, 1));
   }
+  stream_->free_tokens();
   stats_before_ = sum_of(stats_before_, end.stats, first_token_ == 0);
   first_token_ = n_before;
   auto stream = make_stream(std::move(next));
@@ -137,7 +142,9 @@ void Choice::take_progress(ChoiceNews& news) {
 void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
   if (token.index > 0) decode_ms_ += token.ms;
   sum_logprob_ += token.logprob.value_or(0);
-  if (tells_tokens_) infos_.push_back(info_of(token));
+  if (tells_tokens_) {
+    open_tokens_.push_back({token.id, token.logprob.value_or(0), {token.top.begin(), token.top.end()}});
+  }
   tokens_.push_back(token.id);
   add(answer_.push(token.id), news);
   lines_.note_time(decode_ms_);
@@ -146,6 +153,7 @@ void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
 
 void Choice::take_end(const engine::TokenStream::End& end, ChoiceNews& news) {
   end_ = end;
+  stream_->free_tokens();
   if (stream_ != first_stream_) end_.stats = sum_of(stats_before_, end.stats, false);
   if (lines_.is_over()) end_.finish_reason = FinishReason::kLength;
   if (answer_.is_stopped()) end_.finish_reason = FinishReason::kStop;
@@ -160,8 +168,13 @@ void Choice::add(text::AnswerPart part, ChoiceNews& news) {
     if (event.kind == Kind::kContent) event.text = lines_.take(std::move(event.text));
     if (event.kind != Kind::kContent || !event.text.empty()) add_event(std::move(event), news);
   }
-  for (const uint32_t idx : part.tokens) news.tokens.push_back(std::move(infos_[idx - first_info_]));
-  for (; first_info_ < answer_.first_open_token() && !infos_.empty(); ++first_info_) infos_.pop_front();
+  for (const uint32_t idx : part.tokens) {
+    const OpenToken& token = open_tokens_[idx - first_open_token_];
+    news.tokens.add(token.id, token.logprob, token.top);
+  }
+  for (; first_open_token_ < answer_.first_open_token() && !open_tokens_.empty(); ++first_open_token_) {
+    open_tokens_.pop_front();
+  }
 }
 
 void Choice::add_event(text::OutputEvent event, ChoiceNews& news) {
@@ -192,13 +205,6 @@ const char* Choice::end_label() const {
   if (end_.finish_reason == FinishReason::kDeadline) return "timeout";
   if (end_.finish_reason == FinishReason::kError) return "error";
   return finish_reason();
-}
-
-TokenInfo Choice::info_of(const TokenEvent& token) const {
-  const auto bytes_of = [&](TokenId id) { return model_->tokenizer().token_bytes(id, {.skip_special = false}); };
-  TokenInfo info{token.id, bytes_of(token.id), token.logprob.value_or(0), {}};
-  for (const TokenLogprob& top : token.top) info.top.push_back({top.id, bytes_of(top.id), top.logprob});
-  return info;
 }
 
 }  // namespace realizar::server

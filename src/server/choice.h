@@ -15,28 +15,16 @@
 #include "server/line_rules.h"
 #include "server/model_registry.h"
 #include "server/timings.h"
+#include "server/token_log.h"
 #include "text/answer.h"
 
 namespace realizar::server {
 
-// A token as log-probabilities tell it.
-struct TokenInfo {
-  TokenId id;
-  std::string bytes;  // the token's own
-  float logprob = 0;
-  struct Top {
-    TokenId id;
-    std::string bytes;
-    float logprob;
-  };
-  std::vector<Top> top;
-};
-
 // What is new since the last call.
 struct ChoiceNews {
   std::vector<text::OutputEvent> events;
-  std::vector<TokenInfo> tokens;                        // where they or their log-probabilities are asked for
-  std::vector<TokenInfo> prompt_tokens;                 // the prompt's from the second on, where those are
+  TokenLog tokens;                                      // where they or their log-probabilities are asked for
+  TokenLog prompt_tokens;                               // the prompt's from the second on, where those are
   std::vector<engine::TokenStream::Progress> progress;  // of the prompt, where that is asked for
   Timings timings;                                      // so far
   bool ended = false;
@@ -96,7 +84,6 @@ class Choice {
   void take_end(const engine::TokenStream::End& end, ChoiceNews& news);
   void add(text::AnswerPart part, ChoiceNews& news);
   void add_event(text::OutputEvent event, ChoiceNews& news);
-  TokenInfo info_of(const TokenEvent& token) const;
   bool is_over() const { return answer_.is_stopped() || lines_.is_over(); }
 
   ServedModelPtr model_;
@@ -116,8 +103,13 @@ class Choice {
   std::optional<uint32_t> n_told_;  // of the prompt's tokens, as progress
   const bool tells_tokens_;
   std::vector<TokenId> tokens_;
-  std::deque<TokenInfo> infos_;  // of the tokens of which it is open whether the answer has them
-  uint32_t first_info_ = 0;      // which token the first of them is
+  struct OpenToken {
+    TokenId id;
+    float logprob;
+    std::vector<TokenLogprob> top;
+  };
+  std::deque<OpenToken> open_tokens_;  // of which it is not known whether the answer has them
+  uint32_t first_open_token_ = 0;      // which token the first of them is
 };
 
 }  // namespace realizar::server

@@ -1,5 +1,7 @@
 #include "server/completion.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -7,11 +9,13 @@
 #include "server/context.h"
 #include "server/metrics.h"
 #include "server/protocol.h"
+#include "server/send_json.h"
 
 namespace realizar::server {
 namespace {
 
 constexpr std::string_view kOperations = "operations";  // of X-Trace
+constexpr uint32_t kUsualTokens = 8192;                 // that an answer without a limit is expected to have at most
 constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
@@ -19,7 +23,10 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
 }
 
 Json phase_json(const TracePhase& phase) {
-  return {{"n_steps", phase.n_steps}, {"n_tokens", phase.n_tokens}, {"total_ms", phase.total_ms}};
+  return {{"n_steps", phase.n_steps},
+          {"n_tokens", phase.n_tokens},
+          {"total_ms", phase.total_ms},
+          {"n_computed", phase.n_computed}};
 }
 
 // Adds the steps that the request had a part in; others may have had theirs in the same steps.
@@ -50,15 +57,73 @@ ContextShift shift_of(const CompletionPlan& plan, const ServedModel& model, Requ
   return shift;
 }
 
+// Of an answer. One without a limit that ends by itself is bounded when it has grown too large.
+uint64_t most_tokens(const CompletionPlan& plan, const Request& request, const ServedModel& model) {
+  if (request.pooling != Pooling::kNone) return 0;
+  const ModelInfo& info = model.loaded->info;
+  const bool shifts = plan.shift.is_on() || model.defaults->context_shift;
+  const uint32_t own = engine::capacity_for_all(request, info.n_ctx) - 1;
+  const uint32_t most = plan.shift.is_on() ? plan.shift.max_tokens : shifts ? request.max_tokens.value_or(own) : own;
+  return request.max_tokens || request.ignore_eos ? most : std::min(most, kUsualTokens);
+}
+
+uint64_t vector_bytes(const Request& request, const ServedModel& model) {
+  if (request.pooling == Pooling::kNone) return 0;
+  const size_t n_vectors = request.pooling == Pooling::kAll ? request.prompt.size() : 1;
+  return n_vectors * model.loaded->info.d_model * sizeof(float);
+}
+
+Error no_answer_room() {
+  return {ErrorCode::kResourceExhausted, "other answers fill the room that this server has for them", "answers"};
+}
+
+std::string mb_of(uint64_t n_bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(n_bytes) / (1 << 20));
+}
+
 }  // namespace
 
+Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room) {
+  uint64_t n_bytes = 0, n_most = 0, n_alternatives = 0;
+  for (const Request& request : plan.requests) {
+    const uint64_t n_tokens = plan.stream ? 0 : most_tokens(plan, request, model);
+    const uint64_t n_scored = n_tokens + (request.prompt_logprobs ? request.prompt.size() : 0);
+    n_bytes += n_scored * (kTokenBytes + kTokenTextBytes + request.n_logprobs * kAlternativeBytes);
+    n_bytes += vector_bytes(request, model);
+    n_most = std::max(n_most, n_scored);
+    n_alternatives = std::max<uint64_t>(n_alternatives, request.n_logprobs);
+  }
+  if (n_bytes <= room.n_bytes_of_one()) return {};
+  const std::string what =
+      n_most == 0 ? fmt::format("{} vectors of {} numbers", plan.requests.size(), model.loaded->info.d_model)
+                  : fmt::format("{} answers of up to {} tokens with {} alternatives each", plan.requests.size(), n_most,
+                                n_alternatives);
+  return invalid_argument(
+      fmt::format("{} may take {}, and those of one request may take {} here (--max-answer-bytes): ask for fewer "
+                  "prompts, answers, tokens or alternatives",
+                  what, mb_of(n_bytes), mb_of(room.n_bytes_of_one())));
+}
+
 Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
+  const Status fits = check_answer_size(plan, *model, call.context.answers);
+  if (!fits.ok()) {
+    call.fail(fits.error());
+    co_return Status();
+  }
   Completion completion(call, std::move(model), std::move(plan));
   Status going = caught([&] { completion.start(); });
   while (going.ok() && !completion.is_done()) {
     NewsWait news(call);
     going = co_await news;
     if (going.ok()) going = caught([&] { completion.take_news(); });
+  }
+  if (going.ok() && completion.has_whole()) {
+    JsonPieces answer;
+    going = caught([&] { completion.put_whole(answer); });
+    if (going.ok()) {
+      Task<Status> sending = send_json(call, answer);
+      going = co_await sending;
+    }
   }
   if (!going.ok()) completion.fail(to_api_error(going.error()));
   co_return Status();
@@ -72,7 +137,10 @@ HttpResponse stream_head(const Protocol& protocol) {
 }
 
 Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
-    : call_(call), model_(std::move(model)), plan_(std::move(plan)) {
+    : call_(call),
+      model_(std::move(model)),
+      plan_(std::move(plan)),
+      room_share_(call.context.answers, call.tenant, [&call] { call.interrupt(no_answer_room()); }) {
   call_.speller = std::move(plan_.speller);
   call_.record.prompt = std::move(plan_.logged_prompt);
   const bool wants_operations = trace_wish() == kOperations;
@@ -130,7 +198,10 @@ void Completion::take_news_of(size_t choice_idx) {
   Choice& choice = *choices_[choice_idx];
   ChoiceNews news = choice.take_news([this](const TokenEvent& token) {
     if (token.index > 0) call_.context.metrics.observe_inter_token(model_->id, token.ms);
+    n_answer_bytes_ += kTokenBytes + token.top.size() * kAlternativeBytes;
   });
+  const auto too_large = plan_.stream ? std::nullopt : count_bytes(news, choice);
+  if (too_large) return fail(*too_large);
   if (news.ended) {
     ++n_ended_;
     observe_end(choice);
@@ -151,6 +222,26 @@ void Completion::take_news_of(size_t choice_idx) {
   if (n_ended_ == choices_.size()) finish();
 }
 
+// Of what the answers have by now. Why there is no room for it.
+std::optional<ApiError> Completion::count_bytes(const ChoiceNews& news, const Choice& choice) {
+  for (const text::OutputEvent& event : news.events) n_answer_bytes_ += event.text.size();
+  const TokenLog& prompt = news.prompt_tokens;
+  n_answer_bytes_ += prompt.size() * kTokenBytes + prompt.n_alternatives() * kAlternativeBytes;
+  if (news.ended) n_answer_bytes_ += choice.end().embedding.size() * sizeof(float);
+  switch (room_share_.grow_to(n_answer_bytes_)) {
+    case AnswerRoom::Grown::kYes:
+      return std::nullopt;
+    case AnswerRoom::Grown::kTooLarge:
+      return bad_request(
+          fmt::format("the answers take more than {}, which those of one request may take here "
+                      "(--max-answer-bytes)",
+                      mb_of(call_.context.answers.n_bytes_of_one())));
+    case AnswerRoom::Grown::kNoRoom:
+      break;
+  }
+  return to_api_error(no_answer_room());
+}
+
 void Completion::begin_stream() {
   call_.begin_stream(stream_head(*call_.protocol));
   call_.write(call_.speller->stream_begin());
@@ -159,22 +250,22 @@ void Completion::begin_stream() {
 void Completion::finish() {
   done_ = true;
   record_prompts();
-  const Usage total = usage();
-  const bool wants_trace = !trace_wish().empty() && trace_wish() != "0";
-  const Json trace_json = wants_trace ? trace() : Json();
-  if (plan_.stream) {
-    std::string last = call_.speller->stream_end(total, wants_trace ? &trace_json : nullptr);
-    call_.write(last += call_.protocol->terminator);
-    return call_.end();
-  }
-  Json body = call_.speller->whole(choices_, total);
-  if (wants_trace && body.is_object()) body["trace"] = trace_json;
-  call_.send({200, "application/json", dump(body), {}});
+  has_whole_ = !plan_.stream;
+  if (has_whole_) return;
+  const Json trace_json = wants_trace() ? trace() : Json();
+  std::string last = call_.speller->stream_end(usage(), wants_trace() ? &trace_json : nullptr);
+  call_.write(last += call_.protocol->terminator);
+  call_.end();
+}
+
+void Completion::put_whole(JsonPieces& pieces) {
+  Json body = call_.speller->whole(choices_, usage(), pieces);
+  if (wants_trace() && body.is_object()) body["trace"] = trace();
+  pieces.put(std::move(body));
 }
 
 void Completion::fail(const ApiError& error) {
-  done_ = true;
-  record_prompts();
+  if (!std::exchange(done_, true)) record_prompts();
   call_.fail(error);
 }
 

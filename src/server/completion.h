@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/answer_room.h"
 #include "server/api_error.h"
 #include "server/call.h"
 #include "server/choice.h"
@@ -36,6 +37,9 @@ struct CompletionPlan {
 // The head of a stream in that dialect.
 HttpResponse stream_head(const Protocol& protocol);
 
+// Errors: InvalidArgument with the numbers, where the whole answers may be larger than room.n_bytes_of_one().
+Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room);
+
 // Ends with its call: what still runs is cancelled then.
 class Completion {
  public:
@@ -50,13 +54,17 @@ class Completion {
   void take_news();
   // Before a stream begins the status says it; after that, an event in the stream.
   void fail(const ApiError& error);
-  // The reply is sent.
+  // The reply is sent, or is a whole answer that can be.
   bool is_done() const { return done_; }
+  bool has_whole() const { return has_whole_; }
+  // Has it written. Any thread, while the call waits.
+  void put_whole(JsonPieces& pieces);
 
  private:
   void submit_some();
   bool submit_next();
   void take_news_of(size_t choice_idx);
+  std::optional<ApiError> count_bytes(const ChoiceNews& news, const Choice& choice);
   void begin_stream();
   void finish();
   void observe_end(const Choice& choice);
@@ -70,6 +78,7 @@ class Completion {
   Json times_of(size_t prompt_idx) const;
   // What the header X-Trace says; empty: nothing.
   std::string_view trace_wish() const;
+  bool wants_trace() const { return !trace_wish().empty() && trace_wish() != "0"; }
   Json trace() const;
 
   Call& call_;
@@ -77,8 +86,10 @@ class Completion {
   CompletionPlan plan_;
   size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
+  AnswerRoom::Share room_share_;
+  uint64_t n_answer_bytes_ = 0;  // of whole answers so far
   size_t n_submitted_ = 0, n_ended_ = 0;
-  bool done_ = false;
+  bool done_ = false, has_whole_ = false;
 };
 
 // Generates what `plan` says, and answers the call with it.

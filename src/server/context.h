@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "server/answer_room.h"
 #include "server/call.h"
 #include "server/mcp_proxy.h"
 #include "server/metrics_history.h"
@@ -42,6 +43,7 @@ struct ServerContext {
   std::unique_ptr<ModelDownloads> downloads = {};  // that no client waits for
   MetricsHistory history = {};
   Clock::time_point start = Clock::now();
+  AnswerRoom answers{options.all_answers_bytes(), options.one_answer_bytes()};
   std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some
   std::list<Call> calls = {};                // those under way
 

@@ -72,7 +72,7 @@ class Builder final : public Reader {
   bool start_object(size_t) override { return open(Json::object()); }
   bool end_object() override { return close(); }
   bool start_array(size_t) override { return open(Json::array()); }
-  bool end_array() override { return close(); }
+  bool end_array() override { return n_ids_beyond_ > 0 ? fail_too_many_ids() : close(); }
 
   bool key(string_t& name) override {
     Json& object = *open_.back();
@@ -89,11 +89,19 @@ class Builder final : public Reader {
     if (max_ids == 0) return add(std::move(value));
     Json& list = *open_.back();
     if (list.size() == max_ids) {
-      return fail(context_length_exceeded(fmt::format("{}: a list has more than {} token ids", field_, max_ids), field_,
-                                          0, static_cast<uint32_t>(max_ids)));
+      ++n_ids_beyond_;  // counted, so that the error says how many there are
+    } else {
+      list.push_back(std::move(value));
     }
-    list.push_back(std::move(value));
     return true;
+  }
+
+  bool fail_too_many_ids() {
+    const bool is_one_of_several = open_.size() > 2 && open_[1]->is_array();
+    const std::string list = is_one_of_several ? fmt::format("{}[{}]", field_, open_[1]->size() - 1) : field_;
+    const size_t max_ids = max_ids_here();
+    return fail(context_length_exceeded(fmt::format("{}: a list has more than {} token ids", list, max_ids), list,
+                                        max_ids + n_ids_beyond_, static_cast<uint32_t>(max_ids)));
   }
 
   bool is_in_list() const { return open_.size() >= 2 && open_.back()->is_array(); }
@@ -137,7 +145,7 @@ class Builder final : public Reader {
   std::vector<Json*> open_;  // objects and arrays; what an outer one holds does not move while an inner one is open
   Json* member_ = nullptr;   // of the innermost object
   std::string field_;        // of the outermost object
-  size_t n_values_ = 0;
+  size_t n_values_ = 0, n_ids_beyond_ = 0;
   uint64_t n_comparisons_ = 0;
 };
 

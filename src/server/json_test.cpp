@@ -88,6 +88,12 @@ TEST(ParseJson, BoundsListsOfIdsByTheirOwnLimit) {
   EXPECT_EQ(parsed.error().code, ErrorCode::kContextLengthExceeded);
   EXPECT_EQ(parsed.error().message, "prompt: a list has more than 300000 token ids");
   EXPECT_EQ(parsed.error().n_ctx, 300'000u);
+  EXPECT_EQ(parsed.error().n_prompt, 300'001u);
+  EXPECT_EQ(parsed.error().subject, "prompt");
+  const auto second = parse_json(repeated(R"({"input":[[1],[)", "1", 300'500, "],[2]]}"), limits);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().subject, "input[1]");
+  EXPECT_EQ(second.error().n_prompt, 300'500u);
   EXPECT_EQ(error_with(repeated(R"({"tokens":[)", "1", 400'001, "]}")),
             "tokens: a list has more than 400000 token ids");
   // What is no id, and what stands elsewhere, counts as a value.

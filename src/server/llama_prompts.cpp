@@ -28,7 +28,7 @@ Result<std::string> read_prompt_object(const Json& prompt) {
 }
 
 Status append_text(const std::string& text, const ServedModel& model, std::vector<TokenId>& tokens) {
-  RZ_CHECK_OK(check_text_length(text.size(), "prompt", model));
+  RZ_CHECK_OK(check_text_length({text}, "prompt", model));
   const auto added = model.tokenizer().encode(text, {.add_special = tokens.empty()});
   tokens.insert(tokens.end(), added.begin(), added.end());
   return {};
@@ -109,9 +109,9 @@ Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& mo
   if (!after) fields.fail("input_suffix", "expected a string");
   if (!fields.status().ok()) return fields.status().error();
   RZ_TRY(const auto files, read_infill_files(fields));
-  size_t n_bytes = before->size() + after->size() + begun.size();
-  for (const InfillFile& file : files) n_bytes += file.name.size() + file.text.size();
-  RZ_CHECK_OK(check_text_length(n_bytes, "input_prefix", model));
+  std::vector<std::string_view> texts{*before, *after, begun};
+  for (const InfillFile& file : files) texts.insert(texts.end(), {file.name, file.text});
+  RZ_CHECK_OK(check_text_length(texts, "input_prefix", model));
   auto tokens = infill_prompt(model.tokenizer(), *before, *after, files, begun);
   if (!tokens) return unsupported("input_prefix: this model cannot infill", "input_prefix");
   RZ_CHECK_OK(check_prompt_length(tokens->size(), "input_prefix", model, call));

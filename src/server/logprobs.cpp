@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace realizar::server {
 namespace {
@@ -13,6 +14,25 @@ Json bytes_of(const std::string& text) {
   return bytes;
 }
 
+// The lists of a completion's log-probabilities, an item of each at a time.
+struct TextLogprobs {
+  const std::optional<std::string>& unscored;
+  const TokenLog& log;
+  const TokenText& text;
+
+  size_t size() const { return log.size() + (unscored ? 1 : 0); }
+  bool is_unscored(size_t i) const { return unscored && i == 0; }
+  TokenLog::Token at(size_t i) const { return log[i - (unscored ? 1 : 0)]; }
+  std::string token(size_t i) const { return is_unscored(i) ? *unscored : text(at(i).id); }
+  Json logprob(size_t i) const { return is_unscored(i) ? Json() : Json(decimal(at(i).logprob)); }
+  Json top(size_t i) const {
+    if (is_unscored(i)) return {};
+    Json top = Json::object();
+    for (const TokenLogprob& t : at(i).top) top[text(t.id)] = decimal(t.logprob);
+    return top;
+  }
+};
+
 }  // namespace
 
 size_t n_characters(std::string_view text) {
@@ -20,59 +40,65 @@ size_t n_characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
 }
 
-void append_chat_logprobs(std::span<const TokenInfo> tokens, Json& list) {
-  for (const TokenInfo& token : tokens) {
-    Json top = Json::array();
-    for (const TokenInfo::Top& t : token.top) {
-      top.push_back({{"token", t.bytes}, {"logprob", decimal(t.logprob)}, {"bytes", bytes_of(t.bytes)}});
-    }
-    list.push_back({{"token", token.bytes},
-                    {"logprob", decimal(token.logprob)},
-                    {"bytes", bytes_of(token.bytes)},
-                    {"top_logprobs", std::move(top)}});
-  }
+Json ChatLogprob::operator()(const TokenLog::Token& token) const {
+  const auto told = [this](TokenId id, float logprob) -> Json {
+    std::string bytes = text(id);
+    Json list = bytes_of(bytes);
+    return {{"token", std::move(bytes)}, {"logprob", decimal(logprob)}, {"bytes", std::move(list)}};
+  };
+  Json json = told(token.id, token.logprob);
+  Json& top = json["top_logprobs"] = Json::array();
+  for (const TokenLogprob& t : token.top) top.push_back(told(t.id, t.logprob));
+  return json;
 }
 
-Json chat_logprobs(std::span<const TokenInfo> tokens) {
-  Json list = Json::array();
-  append_chat_logprobs(tokens, list);
-  return list;
-}
-
-Json token_probabilities(std::span<const TokenInfo> tokens, bool are_after_chain) {
-  const auto told = [are_after_chain](const auto& token) -> Json {
-    Json json{{"id", to_index(token.id)}, {"token", token.bytes}, {"bytes", bytes_of(token.bytes)}};
-    if (are_after_chain) json["prob"] = decimal(std::exp(token.logprob));
-    if (!are_after_chain) json["logprob"] = decimal(token.logprob);
+Json TokenProbability::operator()(const TokenLog::Token& token) const {
+  const auto told = [this](TokenId id, float logprob) -> Json {
+    std::string bytes = text(id);
+    Json list = bytes_of(bytes);
+    Json json{{"id", to_index(id)}, {"token", std::move(bytes)}, {"bytes", std::move(list)}};
+    if (is_after_chain) json["prob"] = decimal(std::exp(logprob));
+    if (!is_after_chain) json["logprob"] = decimal(logprob);
     return json;
   };
-  Json list = Json::array();
-  for (const TokenInfo& token : tokens) {
-    Json& json = list.emplace_back(told(token));
-    Json& top = json[are_after_chain ? "top_probs" : "top_logprobs"] = Json::array();
-    for (const TokenInfo::Top& t : token.top) top.push_back(told(t));
-  }
-  return list;
+  Json json = told(token.id, token.logprob);
+  Json& top = json[is_after_chain ? "top_probs" : "top_logprobs"] = Json::array();
+  for (const TokenLogprob& t : token.top) top.push_back(told(t.id, t.logprob));
+  return json;
 }
 
-void append_unscored(const std::string& token, size_t& offset, Json& logprobs) {
-  logprobs["tokens"].push_back(token);
-  logprobs["token_logprobs"].push_back(nullptr);
-  logprobs["top_logprobs"].push_back(nullptr);
-  logprobs["text_offset"].push_back(offset);
-  offset += n_characters(token);
+Json spelled_id(const TokenLog::Token& token) {
+  return to_index(token.id);
 }
 
-void append_text_logprobs(const std::vector<TokenInfo>& tokens, size_t& offset, Json& logprobs) {
-  for (const TokenInfo& token : tokens) {
-    Json top = Json::object();
-    for (const TokenInfo::Top& t : token.top) top[t.bytes] = decimal(t.logprob);
-    logprobs["tokens"].push_back(token.bytes);
-    logprobs["token_logprobs"].push_back(decimal(token.logprob));
-    logprobs["top_logprobs"].push_back(std::move(top));
-    logprobs["text_offset"].push_back(offset);
-    offset += n_characters(token.bytes);
+Json text_logprobs(const std::optional<std::string>& unscored, const TokenLog& log, const TokenText& text,
+                   size_t& offset) {
+  const TextLogprobs lists{unscored, log, text};
+  Json json{{"tokens", Json::array()},
+            {"token_logprobs", Json::array()},
+            {"top_logprobs", Json::array()},
+            {"text_offset", Json::array()}};
+  for (size_t i = 0; i < lists.size(); ++i) {
+    std::string token = lists.token(i);
+    json["text_offset"].push_back(offset);
+    offset += n_characters(token);
+    json["tokens"].push_back(std::move(token));
+    json["token_logprobs"].push_back(lists.logprob(i));
+    json["top_logprobs"].push_back(lists.top(i));
   }
+  return json;
+}
+
+Json text_logprobs(const std::optional<std::string>& unscored, const TokenLog& log, const TokenText& text,
+                   size_t offset, JsonPieces& pieces) {
+  const TextLogprobs lists{unscored, log, text};
+  const size_t n = lists.size();
+  return {{"tokens", pieces.list(n, [lists](size_t i) -> Json { return lists.token(i); })},
+          {"token_logprobs", pieces.list(n, [lists](size_t i) { return lists.logprob(i); })},
+          {"top_logprobs", pieces.list(n, [lists](size_t i) { return lists.top(i); })},
+          {"text_offset", pieces.list(n, [lists, offset](size_t i) mutable -> Json {
+             return std::exchange(offset, offset + n_characters(lists.token(i)));
+           })}};
 }
 
 }  // namespace realizar::server

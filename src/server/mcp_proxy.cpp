@@ -8,26 +8,9 @@
 namespace realizar::server {
 namespace {
 
-constexpr uint32_t kMaxAsked = 16, kMaxAskedOfTenant = 8;
 constexpr auto kClosingTime = std::chrono::seconds(2);
 
 }  // namespace
-
-std::unique_ptr<McpPlaces::Place> McpPlaces::take(uint64_t tenant) {
-  const std::lock_guard lock(mutex_);
-  const auto taken = n_taken_.find(tenant);
-  if (n_all_ == kMaxAsked || (taken != n_taken_.end() && taken->second == kMaxAskedOfTenant)) return nullptr;
-  auto place = std::make_unique<Place>(*this, tenant);
-  ++n_taken_[tenant];
-  ++n_all_;
-  return place;
-}
-
-void McpPlaces::give_back(uint64_t tenant) {
-  const std::lock_guard lock(mutex_);
-  --n_all_;
-  if (const auto taken = n_taken_.find(tenant); --taken->second == 0) n_taken_.erase(taken);
-}
 
 McpProxy::McpProxy(const std::vector<mcp::ServerSource>& sources, const mcp::ClientOptions& options) {
   for (const mcp::ServerSource& source : sources) servers_.push_back(std::make_shared<mcp::Client>(source, options));
@@ -50,31 +33,40 @@ McpProxy::ClientPtr McpProxy::find(const std::string& name) const {
   return found == servers_.end() ? nullptr : *found;
 }
 
-McpWork::McpWork(Call& call, Work work, std::shared_ptr<McpPlaces> places, std::unique_ptr<McpPlaces::Place> place)
-    : state_(std::make_shared<State>()) {
+McpWork::McpWork(Call& call, Work work, SharedPlaces& places) : state_(std::make_shared<State>()) {
   state_->call = &call;
-  // The place is given back before what it belongs to is let go.
-  auto held = std::make_shared<std::pair<std::shared_ptr<McpPlaces>, std::unique_ptr<McpPlaces::Place>>>(
-      std::move(places), std::move(place));
-  thread_ = std::make_unique<TaskThread>([state = state_, work = std::move(work), held = std::move(held),
+  const auto give_way = [state = state_, &http = call.context.http] {
+    state->cancelled = true;
+    http.post([state] {
+      end(*state, Error{ErrorCode::kResourceExhausted, "the call gave way to another client's", kMcpPlaces});
+    });
+  };
+  std::shared_ptr<SharedPlaces::Place> place = places.take(call.tenant, give_way);
+  if (place == nullptr) {
+    state_->result.emplace(
+        Error{ErrorCode::kResourceExhausted, "too many MCP servers are being asked at once", kMcpPlaces});
+    return;
+  }
+  thread_ = std::make_unique<TaskThread>([state = state_, work = std::move(work), place = std::move(place),
                                           &http = call.context.http](TaskThread::Listener& listener) mutable {
-    state->result.emplace(caught([&] { return work(state->cancelled); }));
-    held.reset();
-    static_cast<void>(caught([&] {
-      listener.tell([&] {
-        http.post([state] {
-          state->is_done = true;
-          if (state->call != nullptr) state->call->tell_news();
-        });
-      });
-    }));
+    const auto result = std::make_shared<Result<mcp::Json>>(caught([&] { return work(state->cancelled); }));
+    place.reset();
+    static_cast<void>(
+        caught([&] { listener.tell([&] { http.post([state, result] { end(*state, std::move(*result)); }); }); }));
   });
+}
+
+// On the I/O thread. Whichever end comes first is the one.
+void McpWork::end(State& state, Result<mcp::Json> result) {
+  if (state.result) return;
+  state.result.emplace(std::move(result));
+  if (state.call != nullptr) state.call->tell_news();
 }
 
 McpWork::~McpWork() {
   state_->call = nullptr;
   state_->cancelled = true;
-  thread_->end_until(Clock::now());
+  if (thread_ != nullptr) thread_->end_until(Clock::now());
 }
 
 }  // namespace realizar::server

@@ -16,13 +16,13 @@ ModelDownloads::~ModelDownloads() {
   for (const Download& download : downloads_) download.pull->on_news = {};
 }
 
-Status ModelDownloads::start(uint64_t owner, const std::string& given, const hub::ModelName& name,
+Status ModelDownloads::start(uint64_t tenant, const std::string& given, const hub::ModelName& name,
                              const hub::ModelName& source, std::function<void(ModelSource)> on_stored) {
   const auto is_it = [&](const Download& download) { return download.pull->name == name; };
   if (std::ranges::any_of(downloads_, is_it)) {
     return invalid_argument(fmt::format("the model '{}' is being downloaded already", shown(given)), "model");
   }
-  RZ_TRY(ModelPullPtr pull, pulls_.start(owner, name, source, std::move(on_stored)));
+  RZ_TRY(ModelPullPtr pull, pulls_.start(tenant, name, source, std::move(on_stored)));
   downloads_.push_back({given, pull, {}});
   pull->on_news = [this, download = std::prev(downloads_.end())] { on_news(download); };
   return {};

@@ -28,7 +28,7 @@ class ModelDownloads {
   ~ModelDownloads();
 
   // Errors: InvalidArgument where it is under way; those of ModelPulls::start.
-  Status start(uint64_t owner, const std::string& given, const hub::ModelName& name, const hub::ModelName& source,
+  Status start(uint64_t tenant, const std::string& given, const hub::ModelName& name, const hub::ModelName& source,
                std::function<void(ModelSource)> on_stored);
   // False where no download of that name is under way.
   bool cancel(const std::string& given);

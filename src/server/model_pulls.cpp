@@ -24,6 +24,11 @@ Result<ModelSource> pulled_model(const ModelPull& pull, const ModelStore& store,
   return source_of_local(model);
 }
 
+Error gave_way() {
+  return {ErrorCode::kResourceExhausted,
+          "the download gave way to another client's; what has arrived is kept for the next one", "pulls"};
+}
+
 }  // namespace
 
 std::vector<hub::PullProgress> ModelPull::take_steps() {
@@ -50,21 +55,24 @@ ModelPulls::~ModelPulls() {
   }
 }
 
-Result<ModelPullPtr> ModelPulls::start(uint64_t owner, const hub::ModelName& name, const hub::ModelName& source,
+Result<ModelPullPtr> ModelPulls::start(uint64_t tenant, const hub::ModelName& name, const hub::ModelName& source,
                                        std::function<void(ModelSource)> on_stored) {
   std::erase_if(running_, [](const Running& running) { return running.pull->result_.has_value(); });
-  const auto is_owners = [&](const Running& running) { return running.owner == owner; };
-  const bool is_full =
-      running_.size() >= kMost || std::ranges::count_if(running_, is_owners) >= ptrdiff_t{kMostOfOwner};
-  if (is_full) {
-    return Error{ErrorCode::kResourceExhausted, fmt::format("{} downloads are under way already", running_.size()),
-                 "pulls"};
-  }
   const auto pull = std::make_shared<ModelPull>();
   pull->name = name;
   pull->source = source;
+  pull->place_ = places_->take(tenant, [leaving = std::weak_ptr(pull)] {
+    const ModelPullPtr one = leaving.lock();
+    if (one == nullptr) return;
+    one->gave_way_ = true;
+    one->cancel();
+  });
+  if (pull->place_ == nullptr) {
+    return Error{ErrorCode::kResourceExhausted, fmt::format("{} downloads are under way already", places_->n_taken()),
+                 "pulls"};
+  }
   const auto task = [this, pull, on_stored = std::move(on_stored)](TaskThread::Listener&) { run(pull, on_stored); };
-  const Status started = caught([&] { running_.push_back({owner, pull, std::make_unique<TaskThread>(task)}); });
+  const Status started = caught([&] { running_.push_back({pull, std::make_unique<TaskThread>(task)}); });
   if (!started.ok()) return started.error();
   return pull;
 }
@@ -85,7 +93,8 @@ void ModelPulls::run(const ModelPullPtr& pull, const std::function<void(ModelSou
       spdlog::info("{} was downloaded into the store", (*model)->id);
       on_stored(std::move(**model));
     }
-    pull->result_ = model->ok() ? Status() : Status(model->error());
+    pull->result_ = model->ok() ? Status() : Status(pull->gave_way_ ? gave_way() : model->error());
+    pull->place_.reset();
     tell_news();
   };
   // It may not get lost, however long memory is short.

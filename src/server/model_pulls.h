@@ -15,6 +15,7 @@
 #include "hub/pull.h"
 #include "realizar/result.h"
 #include "server/model_store.h"
+#include "server/shared_places.h"
 #include "server/task_thread.h"
 
 namespace realizar::server {
@@ -37,6 +38,8 @@ class ModelPull {
   bool add_step(const hub::PullProgress& step);
 
   std::atomic<bool> is_cancelled_{false};
+  bool gave_way_ = false;         // to another tenant's; I/O thread, as is the next
+  SharedPlaces::PlacePtr place_;  // until it has ended
   std::mutex mutex_;
   std::deque<hub::PullProgress> steps_;
   std::optional<Status> result_;
@@ -45,7 +48,7 @@ using ModelPullPtr = std::shared_ptr<ModelPull>;
 
 class ModelPulls {
  public:
-  static constexpr size_t kMost = 8, kMostOfOwner = 4;  // at a time
+  static constexpr uint32_t kMost = 8;  // at a time
 
   // `post_io` runs a task on the I/O thread. `store` and what `post_io` uses must outlive this.
   ModelPulls(const ModelStore& store, std::function<void(std::function<void()>)> post_io)
@@ -56,13 +59,12 @@ class ModelPulls {
   ~ModelPulls();
 
   // Begins a download of what `source` means, which gets the name `name`. `on_stored` is called with the model before
-  // whoever listens learns that it is there. Errors: ResourceExhausted where too many run already.
-  Result<ModelPullPtr> start(uint64_t owner, const hub::ModelName& name, const hub::ModelName& source,
+  // whoever listens learns that it is there. Errors: ResourceExhausted where there is no place for the tenant.
+  Result<ModelPullPtr> start(uint64_t tenant, const hub::ModelName& name, const hub::ModelName& source,
                              std::function<void(ModelSource)> on_stored);
 
  private:
   struct Running {
-    uint64_t owner;
     ModelPullPtr pull;
     std::unique_ptr<TaskThread> thread;
   };
@@ -70,6 +72,7 @@ class ModelPulls {
 
   const ModelStore& store_;
   std::function<void(std::function<void()>)> post_io_;
+  std::shared_ptr<SharedPlaces> places_ = SharedPlaces::create(kMost);
   std::list<Running> running_;
 };
 

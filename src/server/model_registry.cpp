@@ -282,11 +282,35 @@ Status ModelRegistry::begin_loading(Entry& entry) {
   return started;
 }
 
+namespace {
+
+constexpr const char* kMemory = "memory_mb";  // the subject of what has no room
+
+// Before a load has counted the cache, the files alone.
+uint64_t bytes_to_load(const ModelRegistry::Entry& entry) {
+  return std::max(entry.n_needed_bytes, bytes_on_disk(entry.source.path));
+}
+
+Error beyond_memory(const std::string& id, uint64_t n_needed_bytes, uint64_t n_left_bytes) {
+  return {ErrorCode::kResourceExhausted,
+          fmt::format("'{}' takes {} MB with its cache, and --memory-mb leaves {} MB; --ctx, --kv-tokens and --kv-type "
+                      "make the cache smaller",
+                      id, (n_needed_bytes >> 20) + 1, n_left_bytes >> 20),
+          kMemory};
+}
+
+}  // namespace
+
 // Gives up the least recently used models that nobody uses, until the wanted one fits.
 Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
   std::vector<GivenUp> given_up;
   if (!is_bounded()) return given_up;
-  const uint64_t n_needed = bytes_on_disk(wanted.source.path);
+  // Nobody else goes for what cannot fit.
+  if (options_.memory_bytes > 0 && wanted.n_needed_bytes > options_.memory_bytes) {
+    return beyond_memory(wanted.source.id, wanted.n_needed_bytes, options_.memory_bytes);
+  }
+  const uint64_t n_needed = bytes_to_load(wanted);
+  const uint64_t n_answers = options_.n_answer_bytes ? options_.n_answer_bytes() : 0;
   while (true) {
     uint64_t n_held = 0;
     uint32_t n_loaded = 0;
@@ -300,7 +324,8 @@ Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry
       const bool is_unused = entry.model.use_count() == 1 && entry.model->thread->n_open() == 0;
       if (is_unused && (oldest == nullptr || entry.last_used < oldest->last_used)) oldest = &entry;
     });
-    const bool has_memory = options_.memory_bytes == 0 || n_held == 0 || n_held + n_needed <= options_.memory_bytes;
+    const bool has_memory =
+        options_.memory_bytes == 0 || n_held == 0 || n_held + n_answers + n_needed <= options_.memory_bytes;
     const bool has_place = options_.max_loaded == 0 || n_loaded < options_.max_loaded;
     if (has_memory && has_place) return given_up;
     if (oldest == nullptr) break;
@@ -370,8 +395,10 @@ void tell_at_last(TaskThread::Listener& listener, const std::function<void()>& f
 Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
   const auto leaving = std::make_shared<std::vector<ServedModelPtr>>();
   const auto loaded = std::make_shared<Result<ServedModelPtr>>(ServedModelPtr());
-  std::function<void(TaskThread::Listener&)> task = [this, &entry, leaving, loaded, options = options_,
-                                                     source = entry.source,
+  const auto n_needed = std::make_shared<uint64_t>(0);
+  const uint64_t n_left = options_.memory_bytes > 0 ? options_.memory_bytes - held_bytes(entry) : UINT64_MAX;
+  std::function<void(TaskThread::Listener&)> task = [this, &entry, leaving, loaded, n_needed, n_left,
+                                                     options = options_, source = entry.source,
                                                      stopping = stopping_](TaskThread::Listener& listener) {
     leaving->clear();
     LoadOptions load_options = options.load;
@@ -384,10 +411,17 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
       listener.tell([&] { options.post_io([this, &entry, progress] { set_progress(entry, progress); }); });
       return !stopping->load();
     };
-    *loaded = caught([&] { return served_model(source, options, load_options, *stopping); });
-    tell_at_last(listener, [&] { options.post_io([this, &entry, loaded] { on_loaded(entry, std::move(*loaded)); }); });
+    if (options.memory_bytes > 0) {
+      const auto needed = caught([&] { return options.needed_bytes(source.path, load_options); });
+      *n_needed = needed.ok() ? *needed : 0;
+    }
+    *loaded = *n_needed > n_left ? Result<ServedModelPtr>(beyond_memory(source.id, *n_needed, n_left))
+                                 : caught([&] { return served_model(source, options, load_options, *stopping); });
+    tell_at_last(listener, [&] {
+      options.post_io([this, &entry, loaded, n_needed] { on_loaded(entry, std::move(*loaded), *n_needed); });
+    });
   };
-  const uint64_t n_wanted_bytes = is_bounded() ? bytes_on_disk(entry.source.path) : 0;
+  const uint64_t n_wanted_bytes = is_bounded() ? bytes_to_load(entry) : 0;
   for (GivenUp& unused : given_up) leaving->push_back(std::move(unused.model));
   const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
   if (!started.ok()) {
@@ -401,9 +435,30 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
   return {};
 }
 
-void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded) {
+// What the others have or are getting, up to the bound.
+uint64_t ModelRegistry::held_bytes(const Entry& but) {
+  uint64_t n_held = 0;
+  for_each_entry([&](const Entry& entry) {
+    if (&entry == &but) return;
+    if (entry.state == State::kLoading) n_held += entry.n_wanted_bytes;
+    if (entry.model != nullptr) n_held += entry.model->n_bytes();
+  });
+  return std::min(n_held, options_.memory_bytes);
+}
+
+void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes) {
   entry.loader.reset();  // has nothing left to do
   entry.failure.reset();
+  const bool is_news = n_needed_bytes > entry.n_needed_bytes;
+  entry.n_needed_bytes = n_needed_bytes;
+  const bool lacks_room = !loaded.ok() && loaded.error().subject == kMemory;
+  // Now that its size is known, more of the others may have to go.
+  if (lacks_room && is_news && n_needed_bytes <= options_.memory_bytes) {
+    entry.state = State::kUnloaded;
+    const Status again = must_wait_for_memory() ? Status() : begin_loading(entry);
+    if (again.ok()) return;
+    loaded = again.error();
+  }
   entry.last_used = std::chrono::steady_clock::now();
   if (loaded.ok()) {
     entry.model = *loaded;

@@ -40,7 +40,7 @@ struct ServedModel {
   // Ends its engine's thread and keeps its prefixes.
   void close();
   const text::Tokenizer& tokenizer() const { return *loaded->tokenizer; }
-  uint64_t n_bytes() const { return loaded->info.weight_bytes + loaded->info.kv_bytes; }
+  uint64_t n_bytes() const { return loaded->info.weight_bytes + loaded->info.kv_bytes + loaded->list_bytes; }
 };
 using ServedModelPtr = std::shared_ptr<ServedModel>;
 
@@ -49,6 +49,7 @@ struct RegistryOptions {
   uint32_t max_queue = 256;                             // requests that wait for each model
   bool strict_names = false;                            // a model that is alone is not asked for by any other name
   uint64_t memory_bytes = 0;                            // for weights and caches of all models; 0: no bound
+  std::function<uint64_t()> n_answer_bytes = {};        // that count with them; null: none do
   uint32_t max_loaded = 0;                              // models that are loaded at once; 0: no bound
   std::optional<std::chrono::milliseconds> keep_alive;  // of every model when it is loaded
   bool autoload = true;                                 // a request for a model that is not loaded loads it
@@ -59,6 +60,8 @@ struct RegistryOptions {
   uint32_t stop_timeout_ms = 5000;                      // for loads to end when the registry does
   std::function<Result<std::unique_ptr<LoadedModel>>(const std::string&, const LoadOptions&)> load_model =
       LoadedModel::load;
+  // What a model will take. Where it cannot be told, the files' size counts, and loading says why.
+  std::function<Result<uint64_t>(const std::string&, const LoadOptions&)> needed_bytes = LoadedModel::needed_bytes;
   // What every model is changed by when it has been loaded, before anyone has it. Any thread.
   std::function<Status(LoadedModel&)> adapt = {};
   std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
@@ -84,6 +87,7 @@ class ModelRegistry {
     std::optional<Error> failure;  // why loading failed; for the log, since it may name files
     ServedModelPtr model;          // while it is ready
     uint64_t n_wanted_bytes = 0;   // while it is loading
+    uint64_t n_needed_bytes = 0;   // with its cache, once a load has counted it; 0: not yet
     std::chrono::steady_clock::time_point last_used, failed_at;
     std::chrono::system_clock::time_point created;        // of the file
     std::optional<std::chrono::milliseconds> keep_alive;  // without use, then it is unloaded; nullopt: for ever
@@ -183,7 +187,8 @@ class ModelRegistry {
   Result<std::vector<GivenUp>> make_room(const Entry& wanted);
   void take_back(std::vector<GivenUp>& given_up);
   Status load(Entry& entry, std::vector<GivenUp>& given_up);
-  void on_loaded(Entry& entry, Result<ServedModelPtr> loaded);
+  void on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes);
+  uint64_t held_bytes(const Entry& but);
   void tell_waiting(const Entry& entry, const Result<ServedModelPtr>& outcome);
   void unload(Entry& entry);
   void on_unloaded(Entry& entry);

@@ -162,6 +162,41 @@ TEST_F(Registry, AFailedLoadIsNotRepeatedForAWhileAndTellsNoPath) {
   EXPECT_NE(models.find("broken")->failure->message.find("secret"), std::string::npos) << "for the log";
 }
 
+TEST_F(Registry, TheBoundOfMemoryHoldsForASingleModelWithItsCache) {
+  RegistryOptions settings = options([&](const std::string& path, const LoadOptions& load) {
+    ++n_loads_;
+    return broken(path, load);
+  });
+  settings.memory_bytes = uint64_t{20} << 20;
+  settings.needed_bytes = [](const std::string&, const LoadOptions&) -> Result<uint64_t> {
+    return uint64_t{300} << 20;
+  };
+  ModelRegistry models({{"large", "large.gguf"}}, settings);
+  const auto model = acquired(models, "large");
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(n_loads_, 0) << "nothing is taken before";
+  const std::string failure = models.find("large")->failure->message;
+  EXPECT_NE(failure.find("takes 301 MB with its cache, and --memory-mb leaves 20 MB"), std::string::npos) << failure;
+}
+
+TEST_F(Registry, ACacheThatIsLargerThanTheFileMakesTheOthersGo) {
+  RegistryOptions settings = options(LoadedModel::load);
+  settings.load.backend = BackendChoice::kCpu;
+  settings.load.n_ctx = 32;
+  settings.memory_bytes = uint64_t{200} << 20;
+  settings.needed_bytes = [](const std::string&, const LoadOptions&) -> Result<uint64_t> {
+    return uint64_t{198} << 20;
+  };
+  ModelRegistry models({{"one", kServedModel}, {"two", kServedModel}}, settings);
+  for (const char* id : {"one", "two", "one"}) {
+    ASSERT_TRUE(acquired(models, id).ok());
+    for (const auto& entry : models.entries()) {
+      EXPECT_EQ(entry.model != nullptr, entry.source.id == id) << entry.source.id << " after " << id;
+    }
+  }
+}
+
 TEST_F(Registry, LoadsThatFailLeaveNoThreadBehind) {
   auto settings = options(broken);
   settings.retry_ms = 0;
@@ -274,7 +309,7 @@ TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
   });
   settings.load.n_ctx = 64;
   settings.load.batch.max_tokens = 64;
-  settings.memory_bytes = 1;  // room for one at a time
+  settings.max_loaded = 1;
   ModelRegistry models({{"first", kServedModel}, {"second", kServedModel}}, settings);
   auto held = acquired(models, "first");
   ASSERT_TRUE(held.ok()) << held.error().message;

@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "server/context.h"
+#include "server/origin_policy.h"
 
 namespace realizar::server {
 namespace {
@@ -60,6 +61,10 @@ Result<std::string> ollama_model_id(const Call& call, const std::string& name) {
   if (const auto* entry = models.find_named(name)) return entry->source.id;
   if (!models.adapter_of(name).empty()) return name;
   return no_ollama_model(name);
+}
+
+bool may_set_keep_alive(const Call& call) {
+  return call.may_manage || (call.key == KeyDigest{} && is_loopback(call.request.peer));
 }
 
 void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call) {

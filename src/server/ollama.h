@@ -22,7 +22,7 @@ namespace realizar::server {
 struct OllamaState {
   MadeModels made;
   ModelCards cards;
-  UploadCount n_uploads = std::make_shared<uint32_t>(0);
+  std::shared_ptr<SharedPlaces> uploads = SharedPlaces::create(BlobUpload::kMost);
 };
 
 inline constexpr const char* kOllamaLines = "application/x-ndjson";  // of streams: a JSON object a line
@@ -73,6 +73,9 @@ Result<Json> read_ollama_messages(const Json& messages);
 Status refuse_images(const Json& holder, const std::string& prefix);
 
 // Tells the registry, from any thread. Where keys are asked for models stay, since other keys may use them.
+// How long a model stays loaded is everybody's: who may manage the server says it, and without keys whoever is on its
+// machine.
+bool may_set_keep_alive(const Call& call);
 void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call);
 
 }  // namespace realizar::server

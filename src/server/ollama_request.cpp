@@ -211,7 +211,7 @@ Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model
   request.renders_only = body.boolean("_debug_render_only").value_or(false);
   request.shifts = body.boolean("shift").value_or(false);
   request.keep_alive = read_keep_alive(body);
-  if (call.key != KeyDigest{}) request.keep_alive.reset();
+  if (!may_set_keep_alive(call)) request.keep_alive.reset();
   RZ_TRY(const Json given, options_of(body, request.made, model));
   Fields options(given, "options.");
   read_options(options, request);

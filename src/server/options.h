@@ -1,6 +1,7 @@
 // Everything `realizar serve` can be told.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,20 +21,24 @@ struct ServerOptions {
   HttpOptions http;
   std::vector<ModelSource> models;  // the first is loaded at the start
   LoadOptions load;
-  uint32_t max_queue = 256;            // requests that wait for each model
-  uint32_t max_requests_per_key = 0;   // that run or wait at once; 0: no bound
-  uint32_t max_prompt_tokens = 0;      // 0: the context
-  uint32_t request_timeout_ms = 0;     // from arrival to the end; 0: none
-  uint32_t drain_timeout_ms = 30'000;  // for running requests after SIGTERM
-  uint32_t stall_timeout_ms = 60'000;  // without progress of an engine that has requests: the server is not ready
-  uint64_t memory_bytes = 0;           // for all loaded models; 0: no bound
-  uint32_t max_loaded = 0;             // models at once; 0: no bound
-  bool autoload = true;                // requests load models; else the first one is not loaded at the start either
-  bool preload = true;                 // the first model is loaded at the start
-  uint32_t sleep_idle_s = 0;           // a model that was not used for so long is unloaded; 0: none is
-  bool strict_model_names = false;     // a model that is served alone answers to its own names only
-  std::string api_keys_file;           // a key a line
-  std::vector<std::string> api_keys;   // added to those of the file; where there are none at all, no key is asked for
+  uint32_t max_queue = 256;                 // requests that wait for each model
+  uint32_t max_requests_per_key = 0;        // that run or wait at once; 0: no bound
+  uint32_t max_prompt_tokens = 0;           // 0: the context
+  uint32_t request_timeout_ms = 0;          // from arrival to the end; 0: none
+  uint32_t drain_timeout_ms = 30'000;       // for running requests after SIGTERM
+  uint32_t stall_timeout_ms = 60'000;       // without progress of an engine that has requests: the server is not ready
+  uint64_t max_answer_bytes = 64ull << 20;  // of one request's whole answers, as answer_room.h counts them
+  uint64_t max_answers_bytes = 256ull << 20;  // of all together, without the first 64 KB of each request
+  uint64_t memory_bytes = 0;                  // for all loaded models, and an eighth of it for answers; 0: no bound
+  uint32_t max_loaded = 0;                    // models at once; 0: no bound
+  bool autoload = true;               // requests load models; else the first one is not loaded at the start either
+  bool preload = true;                // the first model is loaded at the start
+  uint32_t sleep_idle_s = 0;          // a model that was not used for so long is unloaded; 0: none is
+  bool strict_model_names = false;    // a model that is served alone answers to its own names only
+  std::string api_keys_file;          // a key a line
+  std::vector<std::string> api_keys;  // added to those of the file; where there are none at all, no key is asked for
+  // Where no key is asked for, clients on the server's own machine may change it for others.
+  bool clients_manage = false;
   std::vector<std::string> cors_origins;
   std::vector<std::string> allowed_hosts;  // names by which clients may reach it, besides those that need no saying
   std::string access_log;                  // a file, "-" for standard error; empty: none
@@ -57,6 +62,11 @@ struct ServerOptions {
   bool metrics = true;
   bool slots = true;  // GET /slots
   bool page = true;
+
+  uint64_t all_answers_bytes() const {
+    return memory_bytes == 0 ? max_answers_bytes : std::min(max_answers_bytes, memory_bytes / 8);
+  }
+  uint64_t one_answer_bytes() const { return std::min(max_answer_bytes, all_answers_bytes()); }
 };
 
 }  // namespace realizar::server

@@ -10,7 +10,7 @@ namespace {
 
 Result<std::vector<TokenId>> read_pair(const TextPair& pair, const char* field, const ServedModel& model,
                                        const Call& call) {
-  RZ_CHECK_OK(check_text_length(pair.query.size() + pair.document.size(), field, model));
+  RZ_CHECK_OK(check_text_length({pair.query, pair.document}, field, model));
   RZ_TRY(auto tokens, rank_prompt(*model.loaded, pair.query, pair.document));
   RZ_CHECK_OK(check_prompt_length(tokens.size(), field, model, call));
   return tokens;

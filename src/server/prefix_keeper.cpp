@@ -11,18 +11,20 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "base/caught.h"
 #include "base/check.h"
 #include "base/files.h"
+#include "base/unfinished.h"
+#include "engine/prefix_file.h"
 #include "server/auth.h"
 
 namespace realizar::server {
 namespace {
 
-// File systems take names of 255 bytes; the file's ending, and ".part" with a process id while it is written, come
-// after it.
+// File systems take names of 255 bytes; the file's ending comes after it, and more while it is written.
 constexpr size_t kMaxNameBytes = 200;
 constexpr const char* kEnding = ".prefixes";
 
@@ -42,32 +44,59 @@ std::string safe_name(const std::string& id) {
   return name;
 }
 
+// What earlier versions wrote into: "model.prefixes.part4711", with a process id.
+bool is_old_part(std::string_view name) {
+  constexpr std::string_view kPart = ".prefixes.part";
+  const size_t at = name.rfind(kPart);
+  return at != std::string_view::npos && std::ranges::all_of(name.substr(at + kPart.size()), [](char c) {
+           return std::isdigit(static_cast<unsigned char>(c)) != 0;
+         });
+}
+
 // Whether a file's bytes are zeroes on the disk; else errno says why not.
-bool zero_file(const std::string& path) {
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat info {};
-  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return false;
+bool zero_file(const FileDescriptor& file, off_t n_bytes) {
   const std::vector<char> zeroes(size_t{1} << 20);
-  for (off_t at = 0; at < info.st_size;) {
-    const auto n_bytes = std::min<size_t>(zeroes.size(), static_cast<size_t>(info.st_size - at));
-    const ssize_t n_written = ::pwrite(file.get(), zeroes.data(), n_bytes, at);
+  for (off_t at = 0; at < n_bytes;) {
+    const auto n_now = std::min<size_t>(zeroes.size(), static_cast<size_t>(n_bytes - at));
+    const ssize_t n_written = ::pwrite(file.get(), zeroes.data(), n_now, at);
     if (n_written <= 0) return false;
     at += n_written;
   }
   return ::fsync(file.get()) == 0;
 }
 
-// Its bytes may outlive a file's name on the disk: zeroes take their place first. What is no regular file has none. The
-// name goes in any case.
+// A writer that was killed at once left nothing.
+bool has_prefixes(const FileDescriptor& file, const struct stat& info, const std::string& path) {
+  if (!S_ISREG(info.st_mode)) return false;
+  const std::string name = std::filesystem::path(path).filename().string();
+  if (info.st_size == 0) return is_unfinished_name(name) || is_old_part(name);
+  std::string beginning(engine::kPrefixFileBeginning.size(), '\0');
+  return read_exactly(file, std::as_writable_bytes(std::span(beginning))) && beginning == engine::kPrefixFileBeginning;
+}
+
+Error cannot_erase(const std::string& path, const std::string& why) {
+  return invalid_argument(fmt::format("cannot erase {}: {}", path, why), "cache_dir");
+}
+
+// Its bytes may outlive a file's name on the disk: zeroes take their place first. Who may write to the folder could lay
+// another file there, or a second name of one that lies elsewhere: neither may lose a byte.
 Status erase_file(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
-  if (::lstat(path.c_str(), &info) != 0 && errno == ENOENT) return {};
-  const bool is_zeroed = !S_ISREG(info.st_mode) || zero_file(path);
+  const bool is_open = file.get() >= 0 && ::fstat(file.get(), &info) == 0;
+  if (!is_open && errno == ENOENT) return {};
+  const bool is_no_file = errno == ELOOP || errno == EISDIR || errno == ENXIO;  // a link, a folder, a socket
+  if (!is_open && !is_no_file) return cannot_erase(path, std::strerror(errno));
+  if (!is_open || !has_prefixes(file, info, path)) {
+    spdlog::warn("{} is no file of cached prefixes: it is left alone", path);
+    return {};
+  }
+  if (info.st_nlink > 1) return cannot_erase(path, "the file has other names (hard links); remove them first");
+  const bool is_zeroed = zero_file(file, info.st_size);
   int reason = errno;
   const bool is_gone = ::unlink(path.c_str()) == 0;
   if (!is_gone) reason = errno;
-  if (is_zeroed && is_gone) return {};
-  return invalid_argument(fmt::format("cannot erase {}: {}", path, std::strerror(reason)), "cache_dir");
+  return is_zeroed && is_gone ? Status() : Status(cannot_erase(path, std::strerror(reason)));
 }
 
 Error cannot_use(const std::string& folder, const char* what) {
@@ -90,6 +119,7 @@ Result<std::unique_ptr<PrefixKeeper>> PrefixKeeper::open(const std::string& fold
   if (fd < 0) return cannot_use(folder, "write");
   static_cast<void>(::close(fd));
   static_cast<void>(::unlink(probe.c_str()));
+  if (const Status swept = keeper->erase_abandoned(); !swept.ok()) spdlog::warn("{}", swept.error().message);
   return keeper;
 }
 
@@ -115,18 +145,29 @@ void PrefixKeeper::keep(const std::string& id, const LoadedModel& model) {
 }
 
 Status PrefixKeeper::erase(const std::string& id) const {
-  return erase_file(file_of(id));
+  Status abandoned = erase_abandoned(), own = erase_file(file_of(id));
+  return own.ok() ? std::move(abandoned) : std::move(own);
 }
 
-// Those of models that are not served any more too, and what a process left that ended while it wrote.
 Status PrefixKeeper::erase_all() const {
-  namespace fs = std::filesystem;
+  Status abandoned = erase_abandoned(),
+         kept = erase_where([](std::string_view name) { return name.ends_with(kEnding); });
+  return kept.ok() ? std::move(abandoned) : std::move(kept);
+}
+
+Status PrefixKeeper::erase_abandoned() const {
+  Status status =
+      remove_abandoned(folder_, [](const std::filesystem::path& path) { return erase_file(path.string()); });
+  Status old = erase_where(is_old_part);
+  return status.ok() ? std::move(old) : std::move(status);
+}
+
+Status PrefixKeeper::erase_where(const std::function<bool(std::string_view name)>& is_meant) const {
   std::error_code error;
   std::vector<std::string> paths;
-  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    const bool is_part = name.find(std::string(kEnding) + ".part") != std::string::npos;
-    if (name.ends_with(kEnding) || is_part) paths.push_back(entry->path().string());
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator entry(folder_, error); !error && entry != end; entry.increment(error)) {
+    if (is_meant(entry->path().filename().string())) paths.push_back(entry->path().string());
   }
   if (error) return invalid_argument("cannot read the folder " + folder_ + ": " + error.message(), "cache_dir");
   Status first;

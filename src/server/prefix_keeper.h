@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "api/loaded_model.h"
 #include "realizar/result.h"
@@ -14,8 +16,8 @@ namespace realizar::server {
 
 class PrefixKeeper {
  public:
-  // Makes the folder, for its owner alone, where there is none. Errors: InvalidArgument where it cannot be made or
-  // written to.
+  // Makes the folder, for its owner alone, where there is none, and erases what killed servers left half written.
+  // Errors: InvalidArgument where it cannot be made or written to.
   static Result<std::unique_ptr<PrefixKeeper>> open(const std::string& folder, uint64_t max_bytes_per_model);
 
   // The file of a model: inside the folder whatever the id is, and no other id's.
@@ -26,7 +28,9 @@ class PrefixKeeper {
   // Keeps what an engine that has ended has cached.
   void keep(const std::string& id, const LoadedModel& model);
 
-  // Zeroes what was kept of a model, and removes it. Errors: InvalidArgument (cannot be written, with the reason).
+  // Zeroes what was kept of a model, and what killed servers left half written, and removes it. A file that does not
+  // begin as one of cached prefixes stays as it is, with a warning. Errors: InvalidArgument (cannot be written, or has
+  // another name too, whose owner may need the bytes).
   Status erase(const std::string& id) const;
   // The same for all that the folder keeps, of other models and of runs before.
   Status erase_all() const;
@@ -36,6 +40,10 @@ class PrefixKeeper {
 
  private:
   PrefixKeeper(std::string folder, uint64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {}
+
+  // Of the names in the folder for which `is_meant` holds. Goes on after an error, which is the first one's.
+  Status erase_where(const std::function<bool(std::string_view name)>& is_meant) const;
+  Status erase_abandoned() const;
 
   std::string folder_;
   uint64_t max_bytes_;

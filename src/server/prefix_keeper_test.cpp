@@ -1,5 +1,6 @@
 #include "server/prefix_keeper.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+
+#include "base/files.h"
+#include "base/unfinished.h"
 
 namespace realizar::server {
 namespace {
@@ -109,22 +113,72 @@ TEST_F(PrefixKeeperTest, RemembersThatAFileCouldNotBeWritten) {
   EXPECT_NE(keeper->status().error().message.find(keeper->file_of("tiny")), std::string::npos);
 }
 
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+const std::string kSecret = "RZPREFIX and prompts";
+
 TEST_F(PrefixKeeperTest, ErasesAllThatWasKeptAndNothingElse) {
   const auto keeper = open();
-  const std::string kept = keeper->file_of("tiny"), other = keeper->file_of("gone"), link = folder_ + "/same-bytes";
-  const std::string part = other + ".part4711", pipe = keeper->file_of("pipe"), notes = folder_ + "/notes.txt";
-  for (const std::string& path : {kept, other, part, notes}) std::ofstream(path) << "secret";
-  fs::create_hard_link(kept, link);
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string kept = keeper->file_of("tiny"), other = keeper->file_of("gone");
+  const std::string old_part = other + ".part4711", empty_part = other + ".part4712";
+  const std::string notes = folder_ + "/notes.txt", foreign = folder_ + "/thesis.prefixes",
+                    empty = folder_ + "/0.prefixes";
+  for (const std::string& path : {kept, other, old_part, notes}) std::ofstream(path) << kSecret;
+  std::ofstream(foreign) << "no cache";
+  for (const std::string& path : {empty_part, empty}) std::ofstream(path) << "";
+  ASSERT_EQ(::mkfifo(keeper->file_of("pipe").c_str(), 0600), 0);
+  fs::create_symlink(notes, keeper->file_of("link"));
+  fs::create_directory(keeper->file_of("folder"));
+  std::ifstream bytes(kept);
   const Status status = keeper->erase_all();
   EXPECT_TRUE(status.ok()) << status.error().message;
-  for (const std::string& path : {kept, other, part, pipe}) EXPECT_FALSE(fs::exists(path)) << path;
-  const auto content_of = [](const std::string& path) {
-    std::ifstream file(path);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+  for (const std::string& path : {kept, other, old_part, empty_part}) EXPECT_FALSE(fs::exists(path)) << path;
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(bytes), {}), std::string(kSecret.size(), '\0'))
+      << "zeroed before the name went";
+  EXPECT_EQ(content_of(notes), kSecret);
+  EXPECT_EQ(content_of(foreign), "no cache");
+  EXPECT_TRUE(fs::exists(empty));
+  for (const char* id : {"pipe", "link", "folder"}) {
+    EXPECT_NE(fs::symlink_status(keeper->file_of(id)).type(), fs::file_type::not_found) << id;
+  }
+}
+
+TEST_F(PrefixKeeperTest, AFileThatHasAnotherNameIsNeverZeroed) {
+  const auto keeper = open();
+  const std::string kept = keeper->file_of("tiny"), own = folder_ + "/kept-by-another";
+  std::ofstream(own) << kSecret;
+  fs::create_hard_link(own, kept);
+  for (const Status& status : {keeper->erase_all(), keeper->erase("tiny")}) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().message.find(kept), std::string::npos) << status.error().message;
+    EXPECT_EQ(content_of(own), kSecret);
+  }
+  fs::remove(own);
+  EXPECT_TRUE(keeper->erase("tiny").ok());
+  EXPECT_FALSE(fs::exists(kept));
+}
+
+TEST_F(PrefixKeeperTest, WhatAKilledServerLeftIsErasedAtTheStartAndWithAnyModel) {
+  static_cast<void>(open());
+  const auto path_of = [&](const char* id) { return folder_ + "/" + id + ".prefixes"; };
+  const auto leave = [&](const std::string& path) {
+    std::ofstream(path) << kSecret;
+    return path;
   };
-  EXPECT_EQ(content_of(notes), "secret");
-  EXPECT_EQ(content_of(link), std::string(6, '\0')) << "zeroed before the name went";
+  const std::string first = leave(unfinished_path(path_of("tiny"))), old_part = leave(path_of("tiny") + ".part17");
+  const std::string held = leave(unfinished_path(path_of("tiny"))), whole = leave(path_of("other"));
+  const FileDescriptor writer(::open(held.c_str(), O_WRONLY));
+  ASSERT_TRUE(hold_unfinished(writer));
+  const auto keeper = open();
+  for (const std::string& path : {first, old_part}) EXPECT_FALSE(fs::exists(path)) << path;
+  const std::string second = leave(unfinished_path(path_of("gone")));
+  EXPECT_TRUE(keeper->erase("tiny").ok());
+  EXPECT_FALSE(fs::exists(second));
+  EXPECT_EQ(content_of(held), kSecret) << "another server writes it";
+  EXPECT_EQ(content_of(whole), kSecret);
 }
 
 TEST_F(PrefixKeeperTest, ANamedPipeInPlaceOfAFileDoesNotHang) {

@@ -44,7 +44,13 @@ void read_parameter(Fields& fields, const char* field, const SamplingParameter& 
 
 void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, uint64_t& value) {
   static_cast<void>(parameter);
-  take(value, fields.integer(field, INT64_MIN, INT64_MAX));
+  // Negative numbers are taken as those of 64 bits that they are.
+  const Json* given = fields.any(field);
+  if (given != nullptr && given->is_number_unsigned()) {
+    value = given->get<uint64_t>();
+  } else {
+    take(value, fields.integer(field, INT64_MIN, INT64_MAX));
+  }
 }
 
 // What is absent keeps its value, but that each request has a seed of its own where the server has none for all.

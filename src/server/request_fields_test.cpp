@@ -36,6 +36,14 @@ class RequestFields : public ::testing::Test {
 
 std::unique_ptr<ServedModelRig> RequestFields::rig_;
 
+TEST_F(RequestFields, SeedsHave64Bits) {
+  EXPECT_EQ(request(R"({"seed": 18446744073709551615})").sampling.seed, UINT64_MAX);
+  EXPECT_EQ(request(R"({"seed": 9223372036854775808})").sampling.seed, uint64_t{1} << 63);
+  EXPECT_EQ(request(R"({"seed": -1})").sampling.seed, UINT64_MAX);
+  EXPECT_EQ(wrong_field(R"({"seed": 18446744073709551616})"), "seed");
+  EXPECT_EQ(wrong_field(R"({"seed": 1.5})"), "seed");
+}
+
 TEST_F(RequestFields, AreReadIntoTheRequest) {
   const auto fields = read(R"({"temperature": 0.5, "top_p": 0.9, "top_k": 7, "min_p": 0.1, "typical_p": 0.8,
       "repetition_penalty": 1.1, "repeat_last_n": 9, "frequency_penalty": -1, "presence_penalty": 2, "seed": -3,

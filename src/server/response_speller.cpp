@@ -22,8 +22,8 @@ Json given(const Json& body, const char* name, Json otherwise = Json()) {
   return *found;
 }
 
-Json output_text(const std::string& text, const Json& logprobs) {
-  return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", logprobs}};
+Json output_text(const std::string& text, Json logprobs) {
+  return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", std::move(logprobs)}};
 }
 
 // Clients know these codes alone; the message says the rest.
@@ -32,10 +32,11 @@ const char* code_of(const ApiError& error) {
   return error.status == 400 ? "invalid_prompt" : "server_error";
 }
 
-size_t n_tokens_of(std::string_view text, std::span<const TokenInfo> tokens) {
+// How many of the tokens from `first` on a text is of.
+size_t n_tokens_of(std::string_view text, const TokenLog& tokens, size_t first, const TokenText& token) {
   size_t n_tokens = 0;
-  for (size_t n_bytes = 0; n_tokens < tokens.size() && n_bytes < text.size(); ++n_tokens) {
-    n_bytes += tokens[n_tokens].bytes.size();
+  for (size_t n_bytes = 0; first + n_tokens < tokens.size() && n_bytes < text.size(); ++n_tokens) {
+    n_bytes += token(tokens[first + n_tokens].id).size();
   }
   return n_tokens;
 }
@@ -128,7 +129,7 @@ std::string ResponseSpeller::stream_choice_end(size_t, const Choice& choice) {
 }
 
 std::string ResponseSpeller::stream_end(const Usage& usage, const Json* trace) {
-  Json response = final_json(usage);
+  Json response = final_json(usage, nullptr);
   keep(response, true);
   if (trace != nullptr) response["trace"] = *trace;
   return event(is_cut_ ? "response.incomplete" : "response.completed", timed({{"response", response}}));
@@ -146,15 +147,25 @@ std::string ResponseSpeller::stream_error(const ApiError& error) {
 }
 
 void ResponseSpeller::collect(size_t, ChoiceNews news) {
+  is_whole_ = true;
   take_all(news);
 }
 
-Json ResponseSpeller::whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) {
+// It is kept before the client has it, who may ask for it at once.
+Json ResponseSpeller::whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage,
+                            JsonPieces& pieces) {
+  is_whole_ = true;
   is_cut_ = choices[0]->is_cut();
   close_item(is_cut_);
-  Json response = final_json(usage);
-  keep(response, true);
-  return response;
+  if (!is_cut_) completed_at_ = unix_now_s();
+  if (telling_.shelf) {
+    JsonPieces kept;
+    kept.put(final_json(usage, &kept));
+    std::string text;
+    kept.write(text, telling_.shelf->store->max_bytes_of_one());
+    if (kept.is_done()) keep_text(std::move(text), true);
+  }
+  return final_json(usage, &pieces);
 }
 
 std::string ResponseSpeller::event(const char* type, Json fields) {
@@ -185,11 +196,11 @@ Json ResponseSpeller::response_json(const char* status) const {
   return json;
 }
 
-Json ResponseSpeller::final_json(const Usage& usage) const {
+Json ResponseSpeller::final_json(const Usage& usage, JsonPieces* pieces) const {
   Json json = response_json(is_cut_ ? "incomplete" : "completed");
   if (is_cut_) json["incomplete_details"] = {{"reason", "max_output_tokens"}};
-  if (!is_cut_) json["completed_at"] = unix_now_s();
-  for (const Item& item : items_) json["output"].push_back(item_json(item, true));
+  if (!is_cut_) json["completed_at"] = completed_at_.value_or(unix_now_s());
+  for (const Item& item : items_) json["output"].push_back(item_json(item, true, pieces));
   json["usage"] = {{"input_tokens", usage.n_prompt},
                    {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
                    {"output_tokens", usage.n_completion},
@@ -198,17 +209,22 @@ Json ResponseSpeller::final_json(const Usage& usage) const {
   return json;
 }
 
-Json ResponseSpeller::part_json(const Item& item, bool is_done) const {
+Json ResponseSpeller::part_json(const Item& item, bool is_done, JsonPieces* pieces) const {
   const std::string text = is_done ? item.text : std::string();
   if (item.kind == Kind::kReasoning) return {{"type", "reasoning_text"}, {"text", text}};
-  return output_text(text, is_done ? item.logprobs : Json::array());
+  return output_text(text, is_done ? logprobs_json(item, pieces) : Json::array());
 }
 
-Json ResponseSpeller::item_json(const Item& item, bool is_done) const {
+Json ResponseSpeller::logprobs_json(const Item& item, JsonPieces* pieces) const {
+  const ChatLogprob spell{telling_.token};
+  return pieces == nullptr ? spelled(item.logprobs, spell) : spelled(item.logprobs, spell, *pieces);
+}
+
+Json ResponseSpeller::item_json(const Item& item, bool is_done, JsonPieces* pieces) const {
   const char* status = item.is_cut ? "incomplete" : is_done ? "completed" : "in_progress";
   if (item.kind == Kind::kToolCallBegin) return call_json(item, status);
   Json content = Json::array();
-  if (is_done) content.push_back(part_json(item, true));
+  if (is_done) content.push_back(part_json(item, true, pieces));
   if (item.kind == Kind::kContent) {
     return {{"type", "message"}, {"id", item.id}, {"role", "assistant"}, {"content", content}, {"status", status}};
   }
@@ -230,7 +246,7 @@ Json ResponseSpeller::call_json(const Item& item, const char* status) const {
 }
 
 // What is not over may be kept again.
-void ResponseSpeller::keep(const Json& response, bool is_over) {
+void ResponseSpeller::keep_text(std::string response, bool is_over) {
   if (!telling_.shelf) return;
   const ResponseShelf& shelf = *telling_.shelf;
   std::vector<std::string> item_ids = shelf.input_ids;
@@ -241,29 +257,33 @@ void ResponseSpeller::keep(const Json& response, bool is_over) {
   shelf.store->put(shelf.tenant, {.id = telling_.id,
                                   .previous_id = previous.is_string() ? previous.get<std::string>() : "",
                                   .input = shelf.input,
-                                  .response = dump(response),
+                                  .response = std::move(response),
                                   .item_ids = std::move(item_ids),
                                   .is_over = is_over,
                                   .in_background = telling_.in_background});
   if (is_over) telling_.shelf.reset();
 }
 
-// The events of what is new; whole answers drop them.
+// The events of what is new; whole answers have none.
 std::string ResponseSpeller::take_all(const ChoiceNews& news) {
   std::string bytes;
-  std::span<const TokenInfo> tokens = news.tokens;
+  size_t first = 0;
   auto n_left = std::ranges::count(news.events, Kind::kContent, &text::OutputEvent::kind);
   for (const text::OutputEvent& e : news.events) {
     const bool is_content = e.kind == Kind::kContent;
-    const size_t n_tokens = !is_content ? 0 : --n_left == 0 ? tokens.size() : n_tokens_of(e.text, tokens);
-    bytes += take(e, chat_logprobs(tokens.first(n_tokens)));
-    tokens = tokens.subspan(n_tokens);
+    size_t n_tokens = 0;
+    if (is_content) {
+      const bool is_last = --n_left == 0;
+      n_tokens = is_last ? news.tokens.size() - first : n_tokens_of(e.text, news.tokens, first, telling_.token);
+    }
+    bytes += take(e, news.tokens, first, n_tokens);
+    first += n_tokens;
   }
   return bytes;
 }
 
-// `logprobs`: of the tokens of a message's text.
-std::string ResponseSpeller::take(const text::OutputEvent& e, const Json& logprobs) {
+// A message's text is of the n tokens from `first` on.
+std::string ResponseSpeller::take(const text::OutputEvent& e, const TokenLog& tokens, size_t first, size_t n) {
   if (e.kind == Kind::kToolCallEnd) return close_item();
   const bool is_argument = e.kind == Kind::kToolCallArguments;
   const bool continues =
@@ -277,8 +297,9 @@ std::string ResponseSpeller::take(const text::OutputEvent& e, const Json& logpro
   Item& item = items_.back();
   const std::string text = item.input ? item.input->push(e.text) : e.text;
   item.text += text;
-  for (const Json& logprob : logprobs) item.logprobs.push_back(logprob);
-  return bytes + delta(text, logprobs);
+  for (size_t i = first; i < first + n; ++i) item.logprobs.add(tokens[i].id, tokens[i].logprob, tokens[i].top);
+  if (is_whole_) return {};
+  return bytes + delta(text, spelled(tokens, ChatLogprob{telling_.token}, first, n));
 }
 
 std::string ResponseSpeller::open_item(const text::OutputEvent& e) {
@@ -294,6 +315,7 @@ std::string ResponseSpeller::open_item(const text::OutputEvent& e) {
     if (is_custom) item.input.emplace();
   }
   is_open_ = true;
+  if (is_whole_) return {};
   std::string bytes =
       event("response.output_item.added", {{"output_index", items_.size() - 1}, {"item", item_json(item, false)}});
   if (!is_call) bytes += part_event("response.content_part.added", {{"part", part_json(item, false)}});
@@ -318,8 +340,9 @@ std::string ResponseSpeller::close_item(bool is_cut) {
   if (item.input) {
     const std::string rest = item.input->finish();
     item.text += rest;
-    bytes = delta(rest, {});
+    if (!is_whole_) bytes = delta(rest, {});
   }
+  if (is_whole_) return {};
   bytes += done(item);
   return bytes +=
          event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item_json(item, true)}});
@@ -331,9 +354,9 @@ std::string ResponseSpeller::done(const Item& item) {
     return item_event("response.function_call_arguments.done", {{"name", item.tool.name}, {"arguments", item.text}});
   }
   const bool is_text = item.kind == Kind::kContent;
-  std::string bytes = is_text
-                          ? part_event("response.output_text.done", {{"text", item.text}, {"logprobs", item.logprobs}})
-                          : part_event("response.reasoning_text.done", {{"text", item.text}});
+  std::string bytes =
+      is_text ? part_event("response.output_text.done", {{"text", item.text}, {"logprobs", logprobs_json(item)}})
+              : part_event("response.reasoning_text.done", {{"text", item.text}});
   return bytes += part_event("response.content_part.done", {{"part", part_json(item, true)}});
 }
 

@@ -10,6 +10,7 @@
 #include "server/response_store.h"
 #include "server/speller.h"
 #include "server/timings.h"
+#include "server/token_log.h"
 #include "server/tool_names.h"
 
 namespace realizar::server {
@@ -24,6 +25,7 @@ struct ResponseShelf {
 
 struct ResponseTelling {
   std::string id, model;
+  TokenText token;                        // of the model, where log-probabilities are told
   Json echoed;                            // of the request
   ToolNames tool_names;                   // of its functions and custom tools
   std::vector<std::string> custom_tools;  // those of them that are custom, as the model calls them
@@ -52,7 +54,7 @@ class ResponseSpeller final : public Speller {
   std::string stream_end(const Usage& usage, const Json* trace) override;
   std::string stream_error(const ApiError& error) override;
   void collect(size_t choice_idx, ChoiceNews news) override;
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override;
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override;
 
  private:
   using Kind = text::OutputEvent::Kind;
@@ -62,7 +64,7 @@ class ResponseSpeller final : public Speller {
     std::string id, call_id, text;
     ToolNames::Parts tool = {};             // of a call
     std::optional<CustomInput> input = {};  // of a custom tool's
-    Json logprobs = Json::array();          // of a message's text
+    TokenLog logprobs = {};                 // of a message's text
     bool is_cut = false;                    // at the limit of tokens
   };
 
@@ -70,16 +72,19 @@ class ResponseSpeller final : public Speller {
   std::string item_event(const char* type, const Json& fields);
   std::string part_event(const char* type, const Json& fields);
   Json response_json(const char* status) const;
-  Json final_json(const Usage& usage) const;
-  Json item_json(const Item& item, bool is_done) const;
+  // `pieces`: which have its lists; null: it is a tree.
+  Json final_json(const Usage& usage, JsonPieces* pieces) const;
+  Json item_json(const Item& item, bool is_done, JsonPieces* pieces = nullptr) const;
   Json call_json(const Item& item, const char* status) const;
-  Json part_json(const Item& item, bool is_done) const;
-  void keep(const Json& response, bool is_over);
+  Json part_json(const Item& item, bool is_done, JsonPieces* pieces = nullptr) const;
+  Json logprobs_json(const Item& item, JsonPieces* pieces = nullptr) const;
+  void keep(const Json& response, bool is_over) { keep_text(dump(response), is_over); }
+  void keep_text(std::string response, bool is_over);
   std::string begin_progress();
   std::string tell_progress(const ChoiceNews& news);
   Json timed(Json fields) const;
   std::string take_all(const ChoiceNews& news);
-  std::string take(const text::OutputEvent& e, const Json& logprobs);
+  std::string take(const text::OutputEvent& e, const TokenLog& tokens, size_t first, size_t n);
   std::string open_item(const text::OutputEvent& e);
   std::string delta(const std::string& text, const Json& logprobs);
   std::string close_item(bool is_cut = false);
@@ -87,8 +92,10 @@ class ResponseSpeller final : public Speller {
 
   ResponseTelling telling_;
   int64_t created_;
+  std::optional<int64_t> completed_at_;  // of a whole answer
   std::vector<Item> items_;
   bool is_open_ = false, is_cut_ = false, is_begun_ = false;
+  bool is_whole_ = false;  // nothing is streamed
   uint64_t n_events_ = 0;
   Json timings_;  // of the answer so far, where a stream tells them
 };

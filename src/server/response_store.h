@@ -36,6 +36,7 @@ class ResponseStore {
  public:
   explicit ResponseStore(const ResponseLimits& limits) : limits_(limits) {}
 
+  size_t max_bytes_of_one() const { return limits_.max_bytes_of_one; }
   // In the place of the tenant's response of that id, where there is one. What is larger than a tenant's share is not
   // kept.
   void put(uint64_t tenant, StoredResponse response);

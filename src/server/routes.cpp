@@ -18,10 +18,10 @@ Task<Status> at_once(Call& call) {
 constexpr Route kRoutes[] = {
     {"GET", "/v1/models", get_models},
     {"GET", "/v1/models/sse", get_models_sse, &kLlama},
-    {"POST", "/v1/models", post_models, &kLlama},
-    {"POST", "/v1/models/load", post_models_load, &kLlama},
-    {"POST", "/v1/models/unload", post_models_unload, &kLlama},
-    {"DELETE", "/v1/models", delete_models, &kLlama},
+    {"POST", "/v1/models", post_models, &kLlama, Right::kManage},
+    {"POST", "/v1/models/load", post_models_load, &kLlama, Right::kManage},
+    {"POST", "/v1/models/unload", post_models_unload, &kLlama, Right::kManage},
+    {"DELETE", "/v1/models", delete_models, &kLlama, Right::kManage},
     {"GET", "/v1/models/{model}", at_once<get_model>},
     {"POST", "/v1/chat/completions", with_model, &kChatCompletions},
     {"POST", "/v1/chat/completions/input_tokens", with_model, &kChatTokens},
@@ -40,15 +40,15 @@ constexpr Route kRoutes[] = {
     {"DELETE", "/v1/responses/{response_id}", at_once<delete_response>},
     {"GET", "/v1/responses/{response_id}/input_items", get_input_items},
     {"POST", "/v1/responses/{response_id}/cancel", at_once<post_cancel_response>},
-    {"DELETE", "/cache", delete_cache},
+    {"DELETE", "/cache", delete_cache, &kPlainProtocol, Right::kOwn},
     {"POST", "/v1/fim/completions", with_model, &kFim},
     {"POST", "/completion", with_model, &kLlamaCompletion},
     {"POST", "/infill", with_model, &kLlamaInfill},
     {"GET", "/props", at_once<get_props>, &kLlama},
     {"GET", "/lora-adapters", at_once<get_lora_adapters>, &kLlama},
-    {"POST", "/lora-adapters", post_lora_adapters, &kLlama},
-    {"POST", "/v1/load_lora_adapter", post_load_lora_adapter},
-    {"POST", "/v1/unload_lora_adapter", post_unload_lora_adapter},
+    {"POST", "/lora-adapters", post_lora_adapters, &kLlama, Right::kManage},
+    {"POST", "/v1/load_lora_adapter", post_load_lora_adapter, &kPlainProtocol, Right::kManage},
+    {"POST", "/v1/unload_lora_adapter", post_unload_lora_adapter, &kPlainProtocol, Right::kManage},
     {"GET", "/slots", at_once<get_slots>, &kLlama},
     {"POST", "/slots/{slot_id}", post_slot, &kLlama},
     {"POST", "/api/chat", with_ollama_model, &kOllamaChat},
@@ -57,7 +57,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/embeddings", with_model, &kOllamaEmbeddings},
     {"GET", "/api/tags", get_ollama_tags, &kOllama},
     {"GET", "/api/ps", get_ollama_ps, &kOllama},
-    {"GET", "/api/version", at_once<get_ollama_version>, &kOllama, false},
+    {"GET", "/api/version", at_once<get_ollama_version>, &kOllama, Right::kNone},
     {"POST", "/api/show", post_ollama_show, &kOllama},
     {"POST", "/api/copy", post_ollama_copy, &kOllama},
     {"POST", "/api/create", post_ollama_create, &kOllama},
@@ -65,33 +65,30 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/push", post_ollama_push, &kOllama},
     {"DELETE", "/api/delete", delete_ollama_model, &kOllama},
     {"GET", "/api/blobs/{digest}", at_once<get_blob>, &kOllama},
-    {"POST", "/api/blobs/{digest}", post_blob, &kOllama, true, take_blob},
+    {"POST", "/api/blobs/{digest}", post_blob, &kOllama, Right::kManage, take_blob},
     {"POST", "/tokenize", with_model, &kTokenize},
     {"POST", "/detokenize", with_model, &kDetokenize},
     {"POST", "/apply-template", with_model, &kApplyTemplate},
     {"GET", "/mcp", at_once<get_mcp>},
     {"GET", "/mcp/{server}/tools", get_mcp_tools},
     {"POST", "/mcp/{server}/call", post_mcp_call},
-    {"GET", "/livez", at_once<get_livez>, &kPlainProtocol, false},
-    {"GET", "/readyz", at_once<get_readyz>, &kPlainProtocol, false},
-    {"GET", "/health", at_once<get_health>, &kPlainProtocol, false},
-    {"GET", "/ping", at_once<get_health>, &kPlainProtocol, false},
-    {"GET", "/version", at_once<get_version>, &kPlainProtocol, false},
+    {"GET", "/livez", at_once<get_livez>, &kPlainProtocol, Right::kNone},
+    {"GET", "/readyz", at_once<get_readyz>, &kPlainProtocol, Right::kNone},
+    {"GET", "/health", at_once<get_health>, &kPlainProtocol, Right::kNone},
+    {"GET", "/ping", at_once<get_health>, &kPlainProtocol, Right::kNone},
+    {"GET", "/version", at_once<get_version>, &kPlainProtocol, Right::kNone},
     {"GET", "/metrics", at_once<get_metrics>},
     {"GET", "/metrics/history", at_once<get_metrics_history>},
-    {"GET", "/", at_once<get_page>, &kPlainProtocol, false},
-    {"GET", "/manifest.webmanifest", at_once<get_manifest>, &kPlainProtocol, false},
+    {"GET", "/", at_once<get_page>, &kPlainProtocol, Right::kNone},
+    {"GET", "/manifest.webmanifest", at_once<get_manifest>, &kPlainProtocol, Right::kNone},
 };
 
 // Tools run with the operator's credentials; models, adapters and the cache are everybody's.
-constexpr std::string_view kFarReachingPaths[] = {
-    "/mcp",      "/cache",    "/lora-adapters", "/slots/{slot_id}", "/v1/load_lora_adapter", "/v1/unload_lora_adapter",
-    "/api/copy", "/api/pull", "/api/push",      "/api/create",      "/api/delete",           "/api/blobs/{digest}",
-};
-
-bool is_far_reaching(std::string_view path) {
-  return path.starts_with("/mcp/") || path.starts_with("/v1/models") ||
-         std::ranges::find(kFarReachingPaths, path) != std::end(kFarReachingPaths);
+bool is_far_reaching(const Route& route) {
+  constexpr std::string_view kPaths[] = {"/mcp",      "/slots/{slot_id}", "/api/copy",  "/api/pull",
+                                         "/api/push", "/api/create",      "/api/delete"};
+  const auto is_below = [&](std::string_view path) { return std::string_view(route.path).starts_with(path); };
+  return route.right >= Right::kOwn || std::ranges::any_of(kPaths, is_below);
 }
 
 std::string_view without_version(std::string_view path) {
@@ -138,11 +135,14 @@ std::optional<PathMatch> match_spelled(std::string_view path, std::string_view t
 
 }  // namespace
 
+std::span<const Route> all_routes() {
+  return kRoutes;
+}
+
 // A GET changes nothing; but a list of tools is asked for with the operator's credentials.
 Effect effect_of(const Route& route) {
-  const std::string_view path = route.path;
-  const bool may_have = route.method != std::string_view("GET") || path.starts_with("/mcp");
-  return may_have && is_far_reaching(path) ? Effect::kFarReaching : Effect::kNone;
+  const bool may_have = route.method != std::string_view("GET") || std::string_view(route.path).starts_with("/mcp");
+  return may_have && is_far_reaching(route) ? Effect::kFarReaching : Effect::kNone;
 }
 
 // Without a version /completions is llama-server's own route, and for everybody else OpenAI's.

@@ -2,8 +2,40 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <regex>
+#include <utility>
+#include <vector>
+
 namespace realizar::server {
 namespace {
+
+// Of the row of that name in SECURITY.md's table: its routes, sorted.
+std::vector<std::string> told_routes(const std::string& right) {
+  std::ifstream file(RZ_SOURCE_DIR "/SECURITY.md");
+  std::vector<std::string> routes;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| **" + right + "** |")) continue;
+    const std::regex route("`([A-Z]+ /[^`]*)`");
+    for (std::sregex_iterator at(line.begin(), line.end(), route), end; at != end; ++at) routes.push_back((*at)[1]);
+  }
+  std::ranges::sort(routes);
+  return routes;
+}
+
+TEST(Routes, HaveTheRightsThatSecurityTells) {
+  const std::pair<Right, const char*> kRights[] = {
+      {Right::kNone, "none"}, {Right::kKey, "key"}, {Right::kOwn, "own"}, {Right::kManage, "admin"}};
+  for (const auto& [right, name] : kRights) {
+    std::vector<std::string> routes;
+    for (const Route& route : all_routes()) {
+      if (route.right == right) routes.push_back(std::string(route.method) + " " + route.path);
+    }
+    std::ranges::sort(routes);
+    EXPECT_EQ(routes, told_routes(name)) << name;
+  }
+}
 
 TEST(FindRoute, HasVersionedRoutesWithoutVersionToo) {
   for (const char* path : {"/models", "/models/load", "/chat/completions", "/completions", "/embeddings", "/responses",

@@ -34,6 +34,7 @@ namespace realizar::server {
 namespace {
 
 constexpr size_t kMaxAskedHeadersBytes = 2000;
+constexpr uint64_t kReturnedBytes = 1u << 20;  // of answers that have ended: so much is worth giving back
 constexpr const char* kAllMethods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view kUsualHeaders =
     "Authorization, X-Api-Key, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
@@ -60,6 +61,21 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+// Has the allocator give back what ended answers took of small blocks: large ones go by themselves.
+class MemoryReturn final : public Job {
+ public:
+  void begin(HttpServer& http) {
+    if (std::exchange(is_under_way_, true)) return;
+    http.post_work("", WorkPool::kSmallBytes + 1, *this);
+  }
+
+ private:
+  void run() noexcept override { give_memory_back(); }
+  void then() noexcept override { is_under_way_ = false; }
+
+  bool is_under_way_ = false;
+};
+
 class Server {
  public:
   Server(const ServerOptions& options, KeyStore keys, AccessLog log, std::unique_ptr<PrefixKeeper> prefixes,
@@ -81,6 +97,7 @@ class Server {
   Headers common_headers(const Call& call) const;
   HttpResponse options_of(const HttpRequest& request) const;
   bool allows_origin(std::string_view origin) const;
+  std::optional<ApiError> identify(Call& call) const;
   std::optional<ApiError> admit(Call& call) const;
   void tell_change(const ModelChange& change);
   void tell_listeners();
@@ -100,6 +117,7 @@ class Server {
   BackgroundRecords background_;
   std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
   std::unique_ptr<SlotFolder> slots_;       // null: clients save none
+  MemoryReturn memory_return_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
@@ -117,6 +135,7 @@ Status Server::run(ServerLog& server_log) {
   registry.max_queue = options_.max_queue;
   registry.strict_names = options_.strict_model_names;
   registry.memory_bytes = options_.memory_bytes;
+  registry.n_answer_bytes = [this] { return context_->answers.n_held_bytes(); };
   registry.max_loaded = options_.max_loaded;
   registry.autoload = options_.autoload;
   registry.preload = options_.preload;
@@ -131,7 +150,7 @@ Status Server::run(ServerLog& server_log) {
   context_ = std::make_unique<ServerContext>(
       ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
   if (!options_.mcp_servers.empty()) context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, options_.mcp);
-  if (may_change_store(*context_)) {
+  if (options_.store != nullptr && options_.store->may_change) {
     context_->pulls = std::make_unique<ModelPulls>(
         *options_.store, [this](std::function<void()> task) { http_->post(std::move(task)); });
     context_->downloads =
@@ -145,6 +164,7 @@ Status Server::run(ServerLog& server_log) {
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
     models_->unload_idle();
+    if (context_->answers.take_n_freed_bytes() >= kReturnedBytes) memory_return_.begin(*http_);
     const auto now = Clock::now();
     context_->for_each_call([now](Call& call) { call.ping(now); });
   });
@@ -152,6 +172,10 @@ Status Server::run(ServerLog& server_log) {
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
   server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
   if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
+  const bool nobody_manages = options_.clients_manage && !keys_.is_empty() && !keys_.has_admin();
+  if (nobody_manages) {
+    spdlog::warn("no API key is an admin's, so that no client may change models, adapters or what is loaded");
+  }
   load_first_model();
   sample();
   http_->run();
@@ -284,20 +308,33 @@ void Server::take_or_refuse(Call& call) const {
   if (call.route->before_body != nullptr) call.route->before_body(call);
 }
 
-// Whose call it is, by its key, and why it is not taken, if it is not.
-std::optional<ApiError> Server::admit(Call& call) const {
+// Whose call it is, by its key, and what it may do. 401 where the route asks for a key and the call has none, 403 where
+// the route asks for more than the key may.
+std::optional<ApiError> Server::identify(Call& call) const {
+  const Right right = call.route->right;
   call.tenant = tenant_of(call.request.peer);
-  if (!keys_.is_empty() && call.route->needs_key) {
-    auto key = keys_.find(call.request.header("authorization"));
-    if (!key) key = keys_.find_key(call.request.header("x-api-key"));
-    if (!key) {
-      ApiError error{401, "the API key is missing or wrong", "", "invalid_api_key"};
-      if (options_.llama_answers) error.type = "authentication_error";
-      return error;
-    }
-    call.key = *key;
-    call.tenant = tenant_of(*key);
+  if (right == Right::kNone) return std::nullopt;
+  if (keys_.is_empty()) {
+    call.may_manage = options_.clients_manage && is_loopback(call.request.peer);
+    return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
   }
+  auto key = keys_.find(call.request.header("authorization"));
+  if (!key) key = keys_.find_key(call.request.header("x-api-key"));
+  if (!key) {
+    ApiError error{401, "the API key is missing or wrong", "", "invalid_api_key"};
+    if (options_.llama_answers) error.type = "authentication_error";
+    return error;
+  }
+  call.key = *key;
+  call.tenant = tenant_of(*key);
+  call.may_manage = keys_.is_admin(*key);
+  if (right != Right::kManage || call.may_manage) return std::nullopt;
+  return may_not_manage(call);
+}
+
+// Why a call is not taken, if it is not.
+std::optional<ApiError> Server::admit(Call& call) const {
+  if (auto refusal = identify(call)) return refusal;
   call.client =
       keys_.is_empty() ? fmt::format("connection {}", call.request.connection_id) : fmt::format("key {}", call.tenant);
   if (!call.is_post()) return std::nullopt;

@@ -18,14 +18,14 @@ Status check_slot_file_name(std::string_view name);
 
 class SlotFolder {
  public:
-  // Makes the folder, for its owner alone, where there is none. Errors: InvalidArgument where it cannot be made or
-  // written to.
+  // Makes the folder, for its owner alone, where there is none, and removes what killed servers left half written.
+  // Errors: InvalidArgument where it cannot be made or written to.
   static Result<std::unique_ptr<SlotFolder>> open(const std::string& folder, uint64_t max_bytes_per_key);
 
   // Where the key's file of that name lies. Without keys that is the folder itself. Precondition: check_slot_file_name.
   std::string path_of(const KeyDigest& key, std::string_view name) const;
-  // The key's folder is there, and has room for a file of n_bytes at `path`. Errors: InvalidArgument,
-  // ResourceExhausted.
+  // The key's folder is there, and has room for a file of n_bytes at `path`, beside its whole files. Errors:
+  // InvalidArgument, ResourceExhausted.
   Status make_room(const std::string& path, uint64_t n_bytes) const;
 
  private:

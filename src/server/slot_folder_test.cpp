@@ -1,11 +1,15 @@
 #include "server/slot_folder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "base/files.h"
+#include "base/unfinished.h"
 
 namespace realizar::server {
 namespace {
@@ -52,6 +56,27 @@ TEST_F(SlotFolderTest, HasRoomForSoManyBytesOfAKey) {
   EXPECT_EQ(full.error().code, ErrorCode::kResourceExhausted);
   EXPECT_TRUE(folder->make_room(folder->path_of(KeyDigest{2}, "b"), 100).ok());
   EXPECT_FALSE(folder->make_room(other, UINT64_MAX).ok());
+}
+
+TEST_F(SlotFolderTest, WhatAKilledServerLeftIsNeitherCountedNorKept) {
+  const auto folder = std::move(*SlotFolder::open(folder_, 100));
+  const std::string mine = folder->path_of(KeyDigest{1}, "a"), keyless = folder->path_of({}, "a");
+  ASSERT_TRUE(folder->make_room(mine, 60).ok());
+  const auto leave = [](const std::string& path) {
+    const std::string left = unfinished_path(path).string();
+    std::ofstream(left) << std::string(90, 'x');
+    return left;
+  };
+  const std::string left = leave(mine), held = leave(mine);
+  const FileDescriptor writer(::open(held.c_str(), O_WRONLY));
+  ASSERT_TRUE(hold_unfinished(writer));
+  EXPECT_TRUE(folder->make_room(mine, 100).ok());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(held)) << "another server writes it";
+  const std::string of_key = leave(mine), of_none = leave(keyless);
+  ASSERT_TRUE(SlotFolder::open(folder_, 100).ok());
+  EXPECT_FALSE(fs::exists(of_key));
+  EXPECT_FALSE(fs::exists(of_none));
 }
 
 TEST_F(SlotFolderTest, RefusesAFolderThatCannotBeMadeOrWritten) {

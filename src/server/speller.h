@@ -8,6 +8,7 @@
 #include "server/api_error.h"
 #include "server/choice.h"
 #include "server/json.h"
+#include "server/json_pieces.h"
 
 namespace realizar::server {
 
@@ -27,7 +28,8 @@ class Speller {
 
   // Collects what a whole answer is made of.
   virtual void collect(size_t choice_idx, ChoiceNews news) = 0;
-  virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) = 0;
+  // Long lists in it are those of `pieces`. Any thread may write them, while this and the choices stay as they are.
+  virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) = 0;
 };
 
 // "data: {...}\n\n"

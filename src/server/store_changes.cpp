@@ -11,16 +11,31 @@
 
 namespace realizar::server {
 
-bool may_change_store(const ServerContext& context) {
-  return context.options.store != nullptr && context.options.store->may_change;
+ApiError may_not_manage(const Call& call) {
+  const char* message =
+      "this changes the server for others: an admin's key may, or with --manage-models, where no keys "
+      "are asked for, clients on its own machine";
+  if (call.context.options.clients_manage) {
+    message = "this changes the server for others: without API keys, clients on its own machine may";
+  }
+  if (call.key != KeyDigest{}) message = "this changes the server for others: an admin's key may";
+  return {403, message, "", "not_allowed"};
+}
+
+bool may_change_store(const Call& call) {
+  const auto& store = call.context.options.store;
+  return store != nullptr && store->may_change && call.may_manage;
 }
 
 bool refuse_store_change(Call& call) {
-  if (may_change_store(call.context)) return false;
-  call.fail(ApiError{403,
-                     "clients may not change the store of models: --manage-models lets them download, create, copy and "
-                     "delete models",
-                     "model", ""});
+  if (may_change_store(call)) return false;
+  const auto& store = call.context.options.store;
+  const bool others_may = store != nullptr && store->may_change;
+  call.fail(others_may ? may_not_manage(call)
+                       : ApiError{403,
+                                  "clients may not change the store of models: --manage-models lets them download, "
+                                  "create, copy and delete models",
+                                  "model", ""});
   return true;
 }
 

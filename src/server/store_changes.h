@@ -10,7 +10,9 @@
 
 namespace realizar::server {
 
-bool may_change_store(const ServerContext& context);
+// 403: the call may not change the server for others. Says who may.
+ApiError may_not_manage(const Call& call);
+bool may_change_store(const Call& call);
 // Answers with 403 where clients may not change the store; true then.
 bool refuse_store_change(Call& call);
 

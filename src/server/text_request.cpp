@@ -22,7 +22,7 @@ constexpr size_t kMaxInfills = 128;
 Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& suffix, const ServedModel& model) {
   if (!prompt.is_string()) return wrong("prompt", "expected a string or an array of strings, since there is a suffix");
   const auto& before = prompt.get_ref<const std::string&>();
-  RZ_CHECK_OK(check_text_length(before.size() + suffix.size(), "prompt", model));
+  RZ_CHECK_OK(check_text_length({before, suffix}, "prompt", model));
   auto tokens = infill_prompt(model.tokenizer(), before, suffix);
   if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");
   return std::move(*tokens);

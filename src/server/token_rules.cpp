@@ -34,6 +34,10 @@ class RuleConstraint final : public TokenConstraint {
     return true;
   }
 
+  Readiness prepare(uint64_t& n_work) override {
+    return inner_ != nullptr ? inner_->prepare(n_work) : Readiness::kReady;
+  }
+
   void accept(TokenId id) override {
     ++n_tokens_;
     if (inner_ != nullptr) inner_->accept(id);

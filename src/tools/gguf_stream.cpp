@@ -47,6 +47,11 @@ Status GgufStream::end_tensors() {
   return {};
 }
 
+Status GgufStream::sync() {
+  REQUIRE(tensor_ == sizes_.size());
+  return out_.sync();
+}
+
 Status GgufStream::commit() {
   REQUIRE(tensor_ == sizes_.size());
   return out_.commit();

@@ -23,6 +23,12 @@ class GgufStream {
 
   // The next bytes of the tensors, whose padding is added here. A piece may not go past its tensor's end.
   Status write(std::span<const std::byte> bytes);
+  // Other bytes in the place of some of the header.
+  Status rewrite(uint64_t at, std::span<const std::byte> bytes) { return out_.rewrite(at, bytes); }
+  // Returns when the bytes are on the disk, without a name yet. All tensors must be complete.
+  Status sync();
+  // Removes the file that has the name until commit().
+  Status remove_old() { return out_.remove_old(); }
   // All tensors must be complete. Returns when the file is on the disk.
   Status commit();
 

@@ -1,13 +1,18 @@
 #include "tools/model_writer.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <system_error>
 #include <utility>
 
+#include "base/check.h"
 #include "base/try.h"
+#include "formats/gguf_format.h"
 #include "tools/gguf_stream.h"
 
 namespace realizar {
@@ -42,6 +47,43 @@ std::vector<std::span<const OutTensor>> parts_of(std::span<const OutTensor> tens
   }
   parts.push_back(tensors.subspan(first));
   return parts;
+}
+
+// The id of a set. It is the header's first entry, so that it can be written when it is known: the magic number, the
+// version and two counts come before the entry; its key, its type and its length before the text.
+constexpr size_t kSetIdDigits = 16;
+constexpr size_t kSetIdAt = 4 + 4 + 8 + 8 + (8 + kGgufSetKey.size()) + 4 + 8;
+
+class SetId {
+ public:
+  SetId() : state_(XXH3_createState()) { REQUIRE(state_ != nullptr && XXH3_64bits_reset(state_.get()) == XXH_OK); }
+
+  static void make_room(GgufWriter& header) { header.add_string(kGgufSetKey, std::string(kSetIdDigits, '0')); }
+  void add(std::span<const std::byte> bytes) { XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()); }
+  Status write_to(GgufStream& part) const {
+    const std::string id = fmt::format("{:0{}x}", XXH3_64bits_digest(state_.get()), kSetIdDigits);
+    return part.rewrite(kSetIdAt, std::as_bytes(std::span(id)));
+  }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_;
+};
+
+// Gives all parts their names. A killed process leaves a set without its first part, which is none.
+Status commit_parts(std::span<GgufStream> parts, std::span<const std::filesystem::path> paths) {
+  for (GgufStream& part : parts) RZ_CHECK_OK(part.sync());
+  if (parts.size() > 1) RZ_CHECK_OK(parts.front().remove_old());
+  for (size_t i = parts.size(); i-- > 0;) {
+    const Status committed = parts[i].commit();
+    if (committed.ok()) continue;
+    std::error_code ignored;
+    for (size_t taken = i + 1; taken < parts.size(); ++taken) std::filesystem::remove(paths[taken], ignored);
+    return committed;
+  }
+  return {};
 }
 
 }  // namespace
@@ -88,10 +130,12 @@ Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::pat
   uint64_t n_all = 0;
   for (const OutTensor& tensor : tensors) n_all += tensor.n_bytes();
   TensorPump pump(run, n_all);
+  SetId set;
   std::vector<GgufStream> streams;
   auto paths = gguf_paths(path, tensors, most_bytes);
   for (size_t i = 0; i < parts.size(); ++i) {
     GgufWriter header;
+    if (parts.size() > 1) SetId::make_room(header);
     if (i == 0) add_metadata(header);
     if (parts.size() > 1) {
       add_number(header, "split.no", kGgufUint16, static_cast<uint16_t>(i));
@@ -99,13 +143,20 @@ Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::pat
       add_number(header, "split.count", kGgufUint16, static_cast<uint16_t>(parts.size()));
     }
     for (const OutTensor& tensor : parts[i]) header.announce_tensor(tensor.name, tensor.rows->type(), tensor.shape);
+    set.add(header.header());
     RZ_TRY(GgufStream stream, GgufStream::create(paths[i], header));
     for (const OutTensor& tensor : parts[i]) {
-      RZ_CHECK_OK(pump.write(tensor, [&](std::span<const std::byte> bytes) { return stream.write(bytes); }));
+      RZ_CHECK_OK(pump.write(tensor, [&](std::span<const std::byte> bytes) {
+        set.add(bytes);
+        return stream.write(bytes);
+      }));
     }
     streams.push_back(std::move(stream));
   }
-  for (GgufStream& stream : streams) RZ_CHECK_OK(stream.commit());
+  for (GgufStream& stream : streams) {
+    if (streams.size() > 1) RZ_CHECK_OK(set.write_to(stream));
+  }
+  RZ_CHECK_OK(commit_parts(streams, paths));
   return paths;
 }
 

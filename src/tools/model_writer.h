@@ -41,8 +41,10 @@ std::vector<std::filesystem::path> gguf_paths(const std::filesystem::path& path,
                                               uint64_t most_bytes);
 
 // Into `path`, or, where `most_bytes` is not 0 and the tensors are more, into parts of so many bytes of tensors at the
-// most, or of one larger tensor. All are there whole or none is. Gives the paths. Errors: InvalidArgument (the place, a
-// full disk, more parts than the format has numbers for), Cancelled.
+// most, or of one larger tensor. All are there whole or none is: the parts share an id, a hash of them all, that tells
+// them from another set's, and the first one, without which no reader takes the others, is the last to get its name. A
+// set of the same names loses its first part before. Gives the paths. Errors: InvalidArgument (the place, a full disk,
+// more parts than the format has numbers for), Cancelled.
 Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::path& path,
                                                       const std::vector<OutTensor>& tensors,
                                                       const AddMetadata& add_metadata, uint64_t most_bytes,

@@ -1,9 +1,11 @@
 #include "tools/safetensors_stream.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -12,6 +14,7 @@
 
 #include "base/files.h"
 #include "base/try.h"
+#include "base/unfinished.h"
 
 namespace realizar {
 namespace {
@@ -26,22 +29,60 @@ const char* dtype_of(TypeId type) {
   return type == TypeId::kF32 ? "F32" : type == TypeId::kF16 ? "F16" : "BF16";
 }
 
-// A folder that goes away again unless it is kept.
+Error cannot_make(const fs::path& folder, const std::string& reason) {
+  return invalid_argument(fmt::format("cannot make the folder {}: {}", folder.string(), reason), folder.string());
+}
+
+FileDescriptor open_folder(const fs::path& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// The names in a folder are on the disk. Some file systems keep them in another way (EINVAL).
+Status sync_names(const fs::path& path) {
+  const FileDescriptor folder = open_folder(path);
+  const bool is_kept = folder.get() < 0 || ::fsync(folder.get()) == 0 || errno == EINVAL;
+  return is_kept ? Status() : cannot_make(path, std::strerror(errno));
+}
+
+// A folder under a random name beside its place, which goes away again unless it takes that place. What a killed
+// process left there goes first.
 class NewFolder {
  public:
-  explicit NewFolder(fs::path path) : path_(std::move(path)) {}
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
+  static Result<NewFolder> create(const fs::path& place) {
+    remove_abandoned_of(place);
+    constexpr int kMaxTries = 100;  // a sweep may take the folder before it is locked
+    for (int n_tries = 0; n_tries < kMaxTries; ++n_tries) {
+      std::error_code error;
+      fs::path path = unfinished_path(place);
+      if (!fs::create_directory(path, error) || error) return cannot_make(place, error.message());
+      NewFolder folder(std::move(path));
+      if (hold_unfinished(folder.lock_)) return folder;
+    }
+    return cannot_make(place, "another process removes what is not finished there");
+  }
+  NewFolder(NewFolder&& other) noexcept : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+  NewFolder& operator=(NewFolder&&) = delete;
   ~NewFolder() {
     std::error_code error;
     if (!path_.empty()) fs::remove_all(path_, error);
   }
 
   const fs::path& path() const { return path_; }
-  void keep() { path_.clear(); }
+  // All that is in it has been written. Returns when the folder is on the disk.
+  Status take(const fs::path& place) {
+    RZ_CHECK_OK(sync_names(path_));
+    std::error_code error;
+    fs::rename(path_, place, error);
+    if (error) return cannot_make(place, error.message());
+    path_.clear();
+    return sync_names(place.parent_path());
+  }
 
  private:
+  explicit NewFolder(fs::path path) : path_(std::move(path)), lock_(open_folder(path_)) {}
+
   fs::path path_;
+  FileDescriptor lock_;
 };
 
 // The length of the header, the header, and then the tensors one after the other.
@@ -150,11 +191,7 @@ Result<std::vector<fs::path>> write_hf_folder(const fs::path& folder, const std:
   }
   const fs::path place = fs::absolute(folder, error).lexically_normal();
   const fs::path target = place.has_filename() ? place : place.parent_path();
-  NewFolder beside(target.parent_path() / fmt::format(".{}.{}.tmp", target.filename().string(), ::getpid()));
-  if (!fs::create_directory(beside.path(), error) || error) {
-    return invalid_argument(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()),
-                            folder.string());
-  }
+  RZ_TRY(NewFolder beside, NewFolder::create(target));
   uint64_t n_all = 0;
   std::vector<const OutTensor*> own;
   for (const OutTensor& tensor : tensors) {
@@ -169,12 +206,7 @@ Result<std::vector<fs::path>> write_hf_folder(const fs::path& folder, const std:
   RZ_CHECK_OK(writer.write_shards(own, most_bytes));
   RZ_CHECK_OK(write_modules(tensors, writer, beside.path()));
   if (is_there) fs::remove(target, error);
-  fs::rename(beside.path(), target, error);
-  if (error) {
-    return invalid_argument(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()),
-                            folder.string());
-  }
-  beside.keep();
+  RZ_CHECK_OK(beside.take(target));
   std::vector<fs::path> files;
   for (const std::string& name : writer.names()) files.push_back(folder / name);
   return files;

@@ -124,7 +124,7 @@ inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_voca
   SamplerState state;
   std::vector<TokenId> tokens = request.prompt;
   std::vector<float> logits(n_vocab);
-  const size_t n_room = kContext - request.prompt.size();
+  const size_t n_room = std::max<size_t>(kContext - request.prompt.size(), 1);
   const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
   for (size_t i = 0; i < n_wanted; ++i) {
     const uint64_t seen = hash_of_seen(tokens, request.prompt.size(), phases_agree, layers, adapter_of(request));

@@ -4,6 +4,7 @@ import DOMPurify from 'dompurify';
 import { h, type ComponentChild } from 'preact';
 import { CodeBlock } from './components/CodeBlock.tsx';
 import { Formula } from './components/Formula.tsx';
+import { printable, printableProse } from './printable.ts';
 
 const kTags = [
   'a', 'b', 'blockquote', 'br', 'code', 'del', 'em', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'i', 'input', 'kbd', 'li', 'mark',
@@ -24,17 +25,19 @@ export function sanitise(html: string): DocumentFragment {
   });
 }
 
-export function toNodes(parent: Node): ComponentChild[] {
-  return Array.from(parent.childNodes, toNode);
+// In code every character is told apart, since it is copied and run; prose keeps what its emoji and scripts need.
+export function toNodes(parent: Node, inCode = false): ComponentChild[] {
+  return Array.from(parent.childNodes, (node) => toNode(node, inCode));
 }
 
-function toNode(node: Node): ComponentChild {
-  if (!(node instanceof Element)) return node.textContent;
+function toNode(node: Node, inCode: boolean): ComponentChild {
+  const text = node.textContent ?? '';
+  if (!(node instanceof Element)) return inCode ? printable(text) : printableProse(text);
   const tag = node.localName;
-  const children = toNodes(node);
+  const children = toNodes(node, inCode || tag === 'pre' || tag === 'code');
   switch (tag) {
     case 'pre':
-      return h(CodeBlock, { language: codeLanguage(node), text: node.textContent ?? '' }, children);
+      return h(CodeBlock, { language: codeLanguage(node), text: printable(text) }, children);
     case 'code':
       return code(node, children);
     case 'a':
@@ -57,7 +60,7 @@ function toNode(node: Node): ComponentChild {
 
 function code(node: Element, children: ComponentChild[]): ComponentChild {
   const display = node.className === 'math display';
-  return display || node.className === 'math' ? h(Formula, { tex: node.textContent ?? '', display }) : h('code', null, children);
+  return display || node.className === 'math' ? h(Formula, { tex: printableProse(node.textContent ?? ''), display }) : h('code', null, children);
 }
 
 function checkbox(checked: boolean): ComponentChild {

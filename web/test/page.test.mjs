@@ -86,6 +86,21 @@ test('highlights code and copies it, and copies messages', async (t) => {
   assert.deepEqual(problems, []);
 });
 
+test('spells out what is not seen in code, also where it is copied; prose keeps its emoji', async (t) => {
+  const { page } = await open(t);
+  const answer = await ask(page, 'unseen');
+  assert.match(await answer.locator('p').first().innerText(), /^Heart \u2764\ufe0f, \u{1f469}\u200d\u{1f680} and \\u\{202e\}gpj\.$/u);
+  const line = 'print("a\\u{200b}\\u{202e}b")  # \\u{e0061}\\u{1b}[201~';
+  assert.equal((await answer.locator('pre').innerText()).trim(), line);
+  assert.equal(await answer.locator('p code').innerText(), 'rm\\u{2066} -rf');
+  await answer.getByRole('button', { name: 'Copy code' }).click();
+  await answer.getByRole('button', { name: 'Copied' }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), line);
+  await answer.getByRole('button', { name: 'Copy message' }).click();
+  await eventually(async () => (await page.evaluate(() => navigator.clipboard.readText())).startsWith('Heart'), 'no message copied');
+  assert.doesNotMatch(await page.evaluate(() => navigator.clipboard.readText()), /[\u202e\x1b]/);
+});
+
 test('shows reasoning apart from the answer', async (t) => {
   const { page } = await open(t);
   const answer = await ask(page, 'think, then say hello');

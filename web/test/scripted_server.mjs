@@ -56,6 +56,7 @@ def find(table, key):
 ~~~`,
   table: '| Protocol | Ordered | Port |\n|:--|:-:|--:|\n| TCP | yes | 443 |\n| UDP | no | 53 |\n\nThat is all.',
   code: 'Here it is:\n\n```python\ndef add(a, b):\n    """Adds."""\n    return a + b  # done\n```\n\n1. First\n2. Second\n   - inner\n\nUse `add(1, 2)`.',
+  unseen: 'Heart \u2764\ufe0f, \u{1f469}\u200d\u{1f680} and \u202egpj.\n\n```python\nprint("a\u200b\u202eb")  # \u{e0061}\x1b[201~\n```\n\nUse `rm\u2066 -rf`.',
   xss: kXss.join('\n\n'),
   math: String.raw`The load factor is $\alpha = \frac{n}{m}$, so a lookup takes $O(1 + \alpha)$ steps: with \(n = 750\) keys in \(m = 1000\) buckets it is $0.75$.
 
@@ -148,7 +149,7 @@ async function callTools(answer, body, asked) {
   await answer.text('I look.', 0);
   for (const [index, name] of names.entries()) {
     await answer.send(chunk({ tool_calls: [{ index, id: `call_${++callIds}`, type: 'function', function: { name, arguments: '' } }] }));
-    for (const piece of ['{"path": "a', '.txt\u202e"}']) await answer.send(chunk({ tool_calls: [{ index, function: { arguments: piece } }] }));
+    for (const piece of ['{"path": "a', '.txt\u202e\u{e006b}"}']) await answer.send(chunk({ tool_calls: [{ index, function: { arguments: piece } }] }));
   }
   return 'tool_calls';
 }

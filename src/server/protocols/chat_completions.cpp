@@ -34,7 +34,7 @@ Json usage_json(const Usage& usage) {
 struct Message {
   std::string content, reasoning;
   Json tool_calls = Json::array();
-  Json logprobs = Json::array();
+  TokenLog logprobs;
   bool has_content = false;
   bool has_begun = false;             // its stream
   std::optional<CustomInput> custom;  // of the last call, where that is a custom tool's
@@ -56,9 +56,11 @@ struct CallSpellings {
 
 class ChatSpeller final : public Speller {
  public:
-  ChatSpeller(std::string model, const GenerationFields& generation, CallSpellings calls, ChatExtras extras)
+  ChatSpeller(std::string model, TokenText token, const GenerationFields& generation, CallSpellings calls,
+              ChatExtras extras)
       : id_(random_id("chatcmpl-")),
         model_(std::move(model)),
+        token_(std::move(token)),
         created_(unix_now_s()),
         logprobs_(generation.request.logprobs),
         include_usage_(generation.include_usage),
@@ -76,7 +78,7 @@ class ChatSpeller final : public Speller {
       json["prompt_progress"] = progress_json(progress, extras_.n_prompt);
       bytes += sse(json);
     }
-    Json logprobs = logprobs_ ? chat_logprobs(news.tokens) : Json();
+    Json logprobs = logprobs_ ? spelled(news.tokens, ChatLogprob{token_}) : Json();
     for (const text::OutputEvent& event : news.events) {
       const Json delta = delta_of(event, messages_[choice_idx]);
       if (delta.is_null()) continue;
@@ -113,20 +115,22 @@ class ChatSpeller final : public Speller {
   void collect(size_t choice_idx, ChoiceNews news) override {
     Message& message = messages_[choice_idx];
     for (const text::OutputEvent& event : news.events) add(message, event);
-    if (logprobs_) append_chat_logprobs(news.tokens, message.logprobs);
+    if (logprobs_) message.logprobs.append(news.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     Json json = head("chat.completion");
-    json["choices"] = Json::array();
-    for (size_t i = 0; i < choices.size(); ++i) {
+    json["choices"] = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) {
       Json choice{{"index", i},
                   {"message", message_json(messages_[i])},
                   {"logprobs", nullptr},
                   {"finish_reason", finish_reason_of(*choices[i])}};
-      if (logprobs_) choice["logprobs"] = {{"content", std::move(messages_[i].logprobs)}, {"refusal", nullptr}};
-      json["choices"].push_back(std::move(choice));
-    }
+      if (logprobs_) {
+        Json list = spelled(messages_[i].logprobs, ChatLogprob{token_}, pieces);
+        choice["logprobs"] = {{"content", std::move(list)}, {"refusal", nullptr}};
+      }
+      return choice;
+    });
     json["usage"] = usage_json(usage);
     if (extras_.wanted.timings) json["timings"] = timings_json(choices[0]->timings());
     if (extras_.wanted.verbose) json["__verbose"] = verbose_json(choices[0]->timings());
@@ -263,6 +267,7 @@ class ChatSpeller final : public Speller {
   }
 
   std::string id_, model_;
+  TokenText token_;
   int64_t created_;
   bool logprobs_, include_usage_;
   CallSpellings calls_;
@@ -291,8 +296,8 @@ Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call
   }
   const bool tells_progress = extras.wanted.progress;
   CallSpellings calls{asks_for_functions(body.json()), std::move(chat.prompt.custom_tools)};
-  auto speller =
-      std::make_unique<ChatSpeller>(told_name(call, *model), generation, std::move(calls), std::move(extras));
+  auto speller = std::make_unique<ChatSpeller>(told_name(call, *model), token_text(model->tokenizer()), generation,
+                                               std::move(calls), std::move(extras));
   CompletionPlan plan = plan_of(std::move(chat), *model, call);
   plan.speller = std::move(speller);
   plan.tells_progress = tells_progress;

@@ -16,17 +16,11 @@
 namespace realizar::server {
 namespace {
 
-Json empty_logprobs() {
-  return {{"tokens", Json::array()},
-          {"token_logprobs", Json::array()},
-          {"top_logprobs", Json::array()},
-          {"text_offset", Json::array()}};
-}
-
 struct Text {
   std::string text;
-  Json logprobs = empty_logprobs();
-  size_t offset = 0;
+  std::optional<std::string> unscored;  // the prompt's first token, until a stream has told it
+  TokenLog log;                         // of a whole answer: of its prompt too, where those are asked for
+  size_t offset = 0;                    // of the text so far in a stream, in characters
 };
 
 // What replies tell of a request, besides its answers.
@@ -44,19 +38,16 @@ struct TextOptions {
 
 class TextSpeller final : public Speller {
  public:
-  TextSpeller(std::string model, TextOptions options)
+  TextSpeller(std::string model, TokenText token, TextOptions options)
       : id_(random_id("cmpl-")),
         model_(std::move(model)),
+        token_(std::move(token)),
         created_(unix_now_s()),
         options_(std::move(options)),
         texts_(options_.echoes.size() * options_.best_of) {
     for (size_t i = 0; i < texts_.size(); ++i) {
-      const std::optional<std::string>& first_token = options_.first_tokens[i / options_.best_of];
-      if (first_token) {
-        append_unscored(*first_token, texts_[i].offset, texts_[i].logprobs);
-      } else {
-        texts_[i].offset = n_characters(echo_of(i));
-      }
+      texts_[i].unscored = options_.first_tokens[i / options_.best_of];
+      if (!texts_[i].unscored) texts_[i].offset = n_characters(echo_of(i));
     }
   }
 
@@ -73,9 +64,10 @@ class TextSpeller final : public Speller {
     for (const text::OutputEvent& event : news.events) text += event.text;
     Json logprobs;
     if (options_.logprobs) {
-      logprobs = std::exchange(texts_[choice_idx].logprobs, empty_logprobs());
-      append_text_logprobs(news.prompt_tokens, texts_[choice_idx].offset, logprobs);
-      append_text_logprobs(news.tokens, texts_[choice_idx].offset, logprobs);
+      TokenLog log = news.prompt_tokens;
+      log.append(news.tokens);
+      Text& told = texts_[choice_idx];
+      logprobs = text_logprobs(std::exchange(told.unscored, std::nullopt), log, token_, told.offset);
     }
     const Timings* timings = options_.extras.timings ? &news.timings : nullptr;
     std::string bytes;
@@ -111,21 +103,27 @@ class TextSpeller final : public Speller {
   void collect(size_t choice_idx, ChoiceNews news) override {
     Text& text = texts_[choice_idx];
     for (const text::OutputEvent& event : news.events) text.text += event.text;
-    append_text_logprobs(news.prompt_tokens, text.offset, text.logprobs);
-    append_text_logprobs(news.tokens, text.offset, text.logprobs);
+    if (!options_.logprobs) return;
+    text.log.append(news.prompt_tokens);
+    text.log.append(news.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     Json json = head();
-    json["choices"] = Json::array();
+    std::vector<size_t> shown;
     for (size_t prompt = 0; prompt < options_.echoes.size(); ++prompt) {
-      for (const size_t i : best_choices(prompt, choices)) {
-        json["choices"].push_back({{"index", json["choices"].size()},
-                                   {"text", echo_of(i) + texts_[i].text},
-                                   {"logprobs", options_.logprobs ? std::move(texts_[i].logprobs) : Json()},
-                                   {"finish_reason", choices[i]->finish_reason()}});
-      }
+      const auto best = best_choices(prompt, choices);
+      shown.insert(shown.end(), best.begin(), best.end());
     }
+    const size_t n_shown = shown.size();
+    json["choices"] = pieces.list(n_shown, [this, shown = std::move(shown), &choices, &pieces](size_t at) -> Json {
+      const Text& text = texts_[shown[at]];
+      return {{"index", at},
+              {"text", echo_of(shown[at]) + text.text},
+              {"logprobs",
+               options_.logprobs ? text_logprobs(text.unscored, text.log, token_, text.offset, pieces) : Json()},
+              {"finish_reason", choices[shown[at]]->finish_reason()}};
+    });
     json["usage"] = usage_json(usage);
     if (options_.extras.timings) json["timings"] = timings_json(choices[0]->timings());
     return json;
@@ -176,6 +174,7 @@ class TextSpeller final : public Speller {
   }
 
   std::string id_, model_;
+  TokenText token_;
   int64_t created_;
   TextOptions options_;
   std::vector<Text> texts_;
@@ -206,7 +205,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   CompletionPlan plan = plan_of(std::move(text));
   plan.logged_prompt = std::move(logged_prompt);
   plan.tells_progress = options.extras.progress;
-  plan.speller = std::make_unique<TextSpeller>(told_name(call, *model), std::move(options));
+  plan.speller = std::make_unique<TextSpeller>(told_name(call, *model), token_text(tokenizer), std::move(options));
   return prepared(std::move(plan));
 }
 

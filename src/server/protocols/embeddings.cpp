@@ -34,17 +34,14 @@ class EmbeddingSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
-    Json data = Json::array();
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
     size_t n_tokens = 0;
-    for (size_t i = 0; i < choices.size(); ++i) {
-      const auto values = shortened(choices[i]->end().embedding, n_values_);
-      Json embedding = Json::array();
-      if (as_base64_) embedding = base64(values);
-      for (const float x : as_base64_ ? std::vector<float>() : values) embedding.push_back(decimal(x));
-      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}});
-      n_tokens += choices[i]->request().prompt.size();
-    }
+    for (const auto& choice : choices) n_tokens += choice->request().prompt.size();
+    Json data = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
+      auto values = shortened(choices[i]->end().embedding, n_values_);
+      Json embedding = as_base64_ ? Json(base64(values)) : vector_json(std::move(values), pieces);
+      return {{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}};
+    });
     return {{"id", random_id("embd-")},
             {"object", "list"},
             {"data", std::move(data)},
@@ -68,18 +65,15 @@ class StatesSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
-    Json list = Json::array();
-    for (const auto& choice : choices) {
-      Json vectors = Json::array();
-      const std::vector<float>& numbers = choice->end().embedding;
-      for (size_t at = 0; at < numbers.size(); at += d_model_) {
-        Json& vector = vectors.emplace_back(Json::array());
-        for (size_t i = at; i < at + d_model_; ++i) vector.push_back(decimal(numbers[i]));
-      }
-      list.push_back({{"index", list.size()}, {"embedding", std::move(vectors)}});
-    }
-    return list;
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+    return pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
+      const std::vector<float>& numbers = choices[i]->end().embedding;
+      const auto vector_at = [this, &numbers, &pieces](size_t k) {
+        const auto begin = numbers.begin() + static_cast<ptrdiff_t>(k * d_model_);
+        return vector_json({begin, begin + static_cast<ptrdiff_t>(d_model_)}, pieces);
+      };
+      return {{"index", i}, {"embedding", pieces.list(numbers.size() / d_model_, vector_at)}};
+    });
   }
 
  private:
@@ -95,7 +89,7 @@ Error wrong_input() {
 Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& model) {
   if (input.is_string()) {
     const auto& text = input.get_ref<const std::string&>();
-    RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+    RZ_CHECK_OK(check_text_length({text}, "input", model));
     return model.tokenizer().encode(text, {.add_special = true, .parse_special = false});
   }
   if (!input.is_array()) return wrong_input();
@@ -106,7 +100,7 @@ Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& m
     if (token) tokens.push_back(TokenId{*token});
     if (!token) {
       const auto& text = part.get_ref<const std::string&>();
-      RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+      RZ_CHECK_OK(check_text_length({text}, "input", model));
       const auto added = model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
       tokens.insert(tokens.end(), added.begin(), added.end());
     }

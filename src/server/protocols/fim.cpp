@@ -51,7 +51,7 @@ class FimSpeller final : public Speller {
 
   void collect(size_t, ChoiceNews news) override { text_ += text_of_news(news); }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces&) override {
     Json json = head("chat.completion");
     Json message{{"role", "assistant"}, {"content", std::move(text_)}, {"tool_calls", nullptr}, {"prefix", false}};
     json["choices"] = Json::array(
@@ -83,7 +83,7 @@ Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, co
   const std::string after = body.text("suffix").value_or("");
   if (!before) body.fail("prompt", "expected a string");
   if (!body.status().ok()) return body.status().error();
-  RZ_CHECK_OK(check_text_length(before->size() + after.size(), "prompt", model));
+  RZ_CHECK_OK(check_text_length({*before, after}, "prompt", model));
   auto tokens = after.empty() ? std::optional(model.tokenizer().encode(*before))
                               : infill_prompt(model.tokenizer(), *before, after);
   if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");

@@ -1,7 +1,6 @@
 // POST /completion and /infill, as llama.cpp's server has them (tools/server/README.md there): texts, with everything
 // that is known of them. A stream is an event a token, and at the end of each answer one with `stop`.
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -27,24 +26,18 @@ struct PromptShown {
 // What one answer is made of so far.
 struct TextSoFar {
   std::string content;
-  std::vector<TokenInfo> tokens;
+  TokenLog tokens;
   bool has_new_line = false;
 };
-
-Json ids_of(const std::vector<TokenInfo>& tokens) {
-  Json ids = Json::array();
-  for (const TokenInfo& token : tokens) ids.push_back(to_index(token.id));
-  return ids;
-}
 
 const char* stop_type_of(const Choice& choice) {
   if (!choice.stop_string().empty()) return "word";
   return choice.is_cut() ? "limit" : "eos";
 }
 
-// The beginning of `text` that is about a token's: at most its bytes, and whole characters.
-size_t n_bytes_for(const TokenInfo& token, std::string_view text) {
-  size_t n = std::min(token.bytes.size(), text.size());
+// The beginning of `text` that is about that of a token of n_token_bytes: at most its bytes, and whole characters.
+size_t n_bytes_for(size_t n_token_bytes, std::string_view text) {
+  size_t n = std::min(n_token_bytes, text.size());
   while (n > 0 && n < text.size() && (static_cast<uint8_t>(text[n]) & 0xC0) == 0x80) --n;
   return n;
 }
@@ -64,8 +57,9 @@ const Json* find_field(const Json& json, std::string_view path) {
 
 class LlamaSpeller final : public Speller {
  public:
-  LlamaSpeller(std::string model, LlamaFields fields, std::vector<PromptShown> prompts, bool is_list)
+  LlamaSpeller(std::string model, TokenText token, LlamaFields fields, std::vector<PromptShown> prompts, bool is_list)
       : model_(std::move(model)),
+        token_(std::move(token)),
         fields_(std::move(fields)),
         prompts_(std::move(prompts)),
         is_list_(is_list),
@@ -85,8 +79,11 @@ class LlamaSpeller final : public Speller {
     std::string_view rest = text;
     for (size_t i = 0; i < news.tokens.size(); ++i) {
       const bool is_last = i + 1 == news.tokens.size();
-      const size_t n = is_last ? rest.size() : n_bytes_for(news.tokens[i], rest);
-      bytes += chunk(choice_idx, rest.substr(0, n), {news.tokens[i]}, news);
+      const TokenLog::Token token = news.tokens[i];
+      const size_t n = is_last ? rest.size() : n_bytes_for(token_(token.id).size(), rest);
+      TokenLog one;
+      one.add(token.id, token.logprob, token.top);
+      bytes += chunk(choice_idx, rest.substr(0, n), one, news);
       rest.remove_prefix(n);
     }
     if (!rest.empty()) bytes += chunk(choice_idx, rest, {}, news);
@@ -106,37 +103,36 @@ class LlamaSpeller final : public Speller {
   void collect(size_t choice_idx, ChoiceNews news) override {
     TextSoFar& text = texts_[choice_idx];
     for (const text::OutputEvent& event : news.events) text.content += event.text;
-    std::move(news.tokens.begin(), news.tokens.end(), std::back_inserter(text.tokens));
+    text.tokens.append(news.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
-    Json list = Json::array();
-    for (size_t i = 0; i < choices.size(); ++i) {
-      TextSoFar& text = texts_[i];
-      text.has_new_line = text.content.find('\n') != std::string::npos;
-      Json json = end_json(i, *choices[i]);
-      json["content"] = std::move(text.content);
-      if (fields_.return_tokens) json["tokens"] = ids_of(text.tokens);
-      if (tells_probabilities()) json["completion_probabilities"] = probabilities_of(text.tokens);
-      list.push_back(shown(std::move(json)));
-    }
-    return is_list_ || list.size() > 1 ? list : std::move(list[0]);
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+    if (!is_list_ && choices.size() == 1) return answer_json(0, *choices[0], pieces);
+    return pieces.list(choices.size(),
+                       [this, &choices, &pieces](size_t i) { return answer_json(i, *choices[i], pieces); });
   }
 
  private:
-  Json probabilities_of(const std::vector<TokenInfo>& tokens) const {
-    return token_probabilities(tokens, fields_.generation.request.logprobs_after_chain);
+  Json answer_json(size_t choice_idx, const Choice& choice, JsonPieces& pieces) {
+    TextSoFar& text = texts_[choice_idx];
+    text.has_new_line = text.content.find('\n') != std::string::npos;
+    Json json = end_json(choice_idx, choice);
+    json["content"] = std::move(text.content);
+    if (fields_.return_tokens) json["tokens"] = spelled(text.tokens, spelled_id, pieces);
+    if (tells_probabilities()) json["completion_probabilities"] = spelled(text.tokens, probability(), pieces);
+    return shown(std::move(json));
   }
+
+  TokenProbability probability() const { return {token_, fields_.generation.request.logprobs_after_chain}; }
   bool tells_probabilities() const { return fields_.generation.request.logprobs; }
 
   const PromptShown& prompt_of(size_t choice_idx) const { return prompts_[choice_idx / fields_.generation.n]; }
 
   // What every event of a stream has.
-  Json head(size_t choice_idx, std::string_view content, const std::vector<TokenInfo>& tokens,
-            const Timings& timings) const {
+  Json head(size_t choice_idx, std::string_view content, const TokenLog& tokens, const Timings& timings) const {
     Json json{{"index", choice_idx},
               {"content", content},
-              {"tokens", ids_of(tokens)},
+              {"tokens", spelled(tokens, spelled_id)},
               {"stop", false},
               {"id_slot", fields_.generation.id_slot},
               {"tokens_predicted", timings.n_generated},
@@ -145,10 +141,9 @@ class LlamaSpeller final : public Speller {
     return json;
   }
 
-  std::string chunk(size_t choice_idx, std::string_view content, const std::vector<TokenInfo>& tokens,
-                    const ChoiceNews& news) const {
+  std::string chunk(size_t choice_idx, std::string_view content, const TokenLog& tokens, const ChoiceNews& news) const {
     Json json = head(choice_idx, content, tokens, news.timings);
-    if (tells_probabilities() && !tokens.empty()) json["completion_probabilities"] = probabilities_of(tokens);
+    if (tells_probabilities() && !tokens.empty()) json["completion_probabilities"] = spelled(tokens, probability());
     return sse(json);
   }
 
@@ -186,6 +181,7 @@ class LlamaSpeller final : public Speller {
   }
 
   std::string model_;
+  TokenText token_;
   LlamaFields fields_;
   std::vector<PromptShown> prompts_;
   bool is_list_;
@@ -213,8 +209,8 @@ CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedMod
     request.prompt = std::move(tokens);
     for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  plan.speller =
-      std::make_unique<LlamaSpeller>(told_name(call, model), std::move(fields), std::move(shown), prompts.is_list);
+  plan.speller = std::make_unique<LlamaSpeller>(told_name(call, model), token_text(model.tokenizer()),
+                                                std::move(fields), std::move(shown), prompts.is_list);
   return plan;
 }
 

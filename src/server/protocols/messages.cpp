@@ -90,10 +90,10 @@ class MessageSpeller final : public Speller {
     for (const text::OutputEvent& e : news.events) take(e);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     note_end(*choices[0]);
     Json message = message_json(message_usage_json(usage));
-    for (const Block& block : blocks_) message["content"].push_back(block_json(block));
+    message["content"] = pieces.list(blocks_.size(), [this](size_t i) { return block_json(blocks_[i]); });
     return message;
   }
 

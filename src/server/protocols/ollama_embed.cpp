@@ -32,17 +32,15 @@ class OllamaEmbedSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
-    Json vectors = Json::array();
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+    const auto vector_at = [this, &choices, &pieces](size_t i) {
+      return vector_json(shortened(choices[i]->end().embedding, n_values_), pieces);
+    };
+    if (is_old_) return {{"embedding", vector_at(0)}};
     size_t n_tokens = 0;
-    for (const auto& choice : choices) {
-      Json& vector = vectors.emplace_back(Json::array());
-      for (const float x : shortened(choice->end().embedding, n_values_)) vector.push_back(decimal(x));
-      n_tokens += choice->request().prompt.size();
-    }
-    if (is_old_) return {{"embedding", std::move(vectors[0])}};
+    for (const auto& choice : choices) n_tokens += choice->request().prompt.size();
     return {{"model", model_},
-            {"embeddings", std::move(vectors)},
+            {"embeddings", pieces.list(choices.size(), vector_at)},
             {"total_duration", std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count()},
             {"load_duration", static_cast<int64_t>(load_ms_ * 1e6)},
             {"prompt_eval_count", n_tokens}};
@@ -74,7 +72,7 @@ std::string_view cut_text(std::string_view text, size_t max_bytes) {
 // A text that is too long loses its end, but for the token that the vocabulary puts after each.
 Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRequest& request,
                                           const ServedModel& model, const Call& call) {
-  if (!request.truncates) RZ_CHECK_OK(check_text_length(text.size(), "input", model));
+  if (!request.truncates) RZ_CHECK_OK(check_text_length({text}, "input", model));
   const auto encode = [&](std::string_view part) {
     return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
   };

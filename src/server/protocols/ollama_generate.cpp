@@ -33,6 +33,7 @@ struct OllamaAnswerForm {
   bool is_chat = true;         // message.content; else response
   bool gives_context = false;  // the ids of prompt and answer, for the next request
   bool logprobs = false;
+  TokenText token;
   Clock::time_point start;
   double load_ms = 0;
 };
@@ -43,7 +44,7 @@ class OllamaSpeller final : public Speller {
 
   std::string stream_news(size_t, const ChoiceNews& news) override {
     std::string bytes;
-    Json logprobs = form_.logprobs && !news.tokens.empty() ? chat_logprobs(news.tokens) : Json();
+    Json logprobs = form_.logprobs && !news.tokens.empty() ? spelled(news.tokens, ChatLogprob{form_.token}) : Json();
     const auto add_line = [&](std::string content, std::string thinking, Json calls) {
       Json json = head(std::move(content), std::move(thinking), std::move(calls));
       json["done"] = false;
@@ -63,6 +64,9 @@ class OllamaSpeller final : public Speller {
   std::string stream_choice_end(size_t, const Choice& choice) override {
     last_ = head(take_cut_call(), "", {});
     end(last_, choice);
+    for (size_t i = 0; form_.gives_context && i < n_context(choice); ++i) {
+      last_["context"].push_back(context_id(choice, i));
+    }
     return {};
   }
 
@@ -79,15 +83,19 @@ class OllamaSpeller final : public Speller {
       if (event.kind == Kind::kContent) content_ += event.text;
       take_call(event);
     }
-    if (form_.logprobs) append_chat_logprobs(news.tokens, logprobs_);
+    if (form_.logprobs) logprobs_.append(news.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
     Json calls = take_calls();
     content_ += take_cut_call();
     Json json = head(std::move(content_), std::move(thinking_), std::move(calls));
     end(json, *choices.front());
-    if (form_.logprobs) json["logprobs"] = std::move(logprobs_);
+    if (form_.gives_context) {
+      json["context"] = pieces.list(n_context(*choices.front()),
+                                    [&choice = *choices.front()](size_t i) -> Json { return context_id(choice, i); });
+    }
+    if (form_.logprobs) json["logprobs"] = spelled(logprobs_, ChatLogprob{form_.token}, pieces);
     return json;
   }
 
@@ -114,17 +122,20 @@ class OllamaSpeller final : public Speller {
     const GenerationStats& stats = choice.end().stats;
     json["done"] = true;
     json["done_reason"] = choice.is_cut() ? "length" : "stop";
-    if (form_.gives_context) {
-      Json& ids = json["context"] = Json::array();
-      for (const TokenId id : choice.request().prompt) ids.push_back(to_index(id));
-      for (const TokenId id : choice.tokens()) ids.push_back(to_index(id));
-    }
+    if (form_.gives_context) json["context"] = Json::array();
     json["total_duration"] = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - form_.start).count();
     json["load_duration"] = to_ns(form_.load_ms);
     json["prompt_eval_count"] = choice.request().prompt.size();
     json["prompt_eval_duration"] = to_ns(stats.prefill_ms);
     json["eval_count"] = choice.n_tokens();
     json["eval_duration"] = to_ns(stats.decode_ms);
+  }
+
+  // The ids of the prompt and the answer.
+  static size_t n_context(const Choice& choice) { return choice.request().prompt.size() + choice.tokens().size(); }
+  static size_t context_id(const Choice& choice, size_t i) {
+    const auto& prompt = choice.request().prompt;
+    return to_index(i < prompt.size() ? prompt[i] : choice.tokens()[i - prompt.size()]);
   }
 
   // A call is told whole, since its arguments are an object.
@@ -162,7 +173,7 @@ class OllamaSpeller final : public Speller {
   Json last_;  // line of a stream
   // Of a whole answer:
   std::string content_, thinking_;
-  Json logprobs_ = Json::array();
+  TokenLog logprobs_;
 };
 
 Status check_generates(const OllamaRequest& request, const ServedModel& model, const char* what) {
@@ -260,6 +271,7 @@ Result<Prepared> plan_ollama(ChatPrompt prompt, const OllamaRequest& request, Ol
   RZ_TRY(chat.generation, read_ollama_generation(request, prompt.tokens.size(), model, call));
   chat.prompt = std::move(prompt);
   form.logprobs = chat.generation.request.logprobs;
+  form.token = token_text(model.tokenizer());
   const ContextShift shift = shift_of(request, chat, model);
   if (shift.is_on()) chat.generation.request.max_tokens = first_limit(shift, chat.prompt.tokens.size());
   CompletionPlan plan = plan_of(std::move(chat), model, call);
@@ -320,7 +332,7 @@ Result<GenerateFields> read_generate_fields(Fields& body, const ServedModel& mod
 
 // The text as it is.
 Result<ChatPrompt> plain_prompt(const GenerateFields& fields, const OllamaRequest& request, const ServedModel& model) {
-  RZ_CHECK_OK(check_text_length(fields.prompt.size() + fields.suffix.size(), "prompt", model));
+  RZ_CHECK_OK(check_text_length({fields.prompt, fields.suffix}, "prompt", model));
   ChatPrompt prompt;
   prompt.text = fields.prompt;
   if (fields.suffix.empty()) {

@@ -34,7 +34,7 @@ class RankSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
     std::vector<float> relevance;
     size_t n_tokens = 0;
     for (const auto& choice : choices) {
@@ -45,15 +45,9 @@ class RankSpeller final : public Speller {
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return relevance[a] > relevance[b]; });
     order.resize(std::min(order.size(), n_wanted_));
-    Json results = Json::array();
-    for (const size_t i : order) {
-      const bool is_plain = form_ == RankForm::kPlain;
-      const char* score = is_plain ? "score" : "relevance_score";
-      Json& result = results.emplace_back(Json{{"index", i}, {score, decimal(relevance[i])}});
-      if (documents_.empty()) continue;
-      if (is_plain) result["text"] = documents_[i];
-      if (!is_plain) result["document"] = Json{{"text", documents_[i]}};
-    }
+    const size_t n_results = order.size();
+    Json results = pieces.list(n_results, [this, order = std::move(order), relevance = std::move(relevance)](
+                                              size_t at) { return result_json(order[at], relevance[order[at]]); });
     if (form_ == RankForm::kPlain) return results;
     if (form_ == RankForm::kCohere) {
       return {{"id", random_id("rerank-")},
@@ -67,6 +61,15 @@ class RankSpeller final : public Speller {
   }
 
  private:
+  Json result_json(size_t i, float relevance) const {
+    const bool is_plain = form_ == RankForm::kPlain;
+    Json result{{"index", i}, {is_plain ? "score" : "relevance_score", decimal(relevance)}};
+    if (documents_.empty()) return result;
+    if (is_plain) result["text"] = documents_[i];
+    if (!is_plain) result["document"] = Json{{"text", documents_[i]}};
+    return result;
+  }
+
   std::string model_;
   size_t n_wanted_;
   std::vector<std::string> documents_;

@@ -109,6 +109,7 @@ Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const Se
   RZ_TRY(ChatRequest chat, read_response_chat(asked.body, options, model, call));
   ResponseTelling telling{.id = random_id("resp_"),
                           .model = told_name(call, model),
+                          .token = token_text(model.tokenizer()),
                           .echoed = response_echo(body.json(), chat.generation.request, options.stores),
                           .tool_names = std::move(asked.tool_names),
                           .custom_tools = chat.prompt.custom_tools,

@@ -23,7 +23,7 @@ class ScoreSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces&) override {
     Json data = Json::array();
     size_t n_tokens = 0;
     for (const auto& choice : choices) {

@@ -42,7 +42,7 @@ Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Call&
     if (!text) body.fail("prompt", "expected a string");
     if (!body.status().ok()) return body.status().error();
     const bool adds = add_special.value_or(add_special_short.value_or(!is_content));
-    RZ_CHECK_OK(check_text_length(text->size(), "prompt", *model));
+    RZ_CHECK_OK(check_text_length({*text}, "prompt", *model));
     tokens = model->tokenizer().encode(*text, {.add_special = adds, .parse_special = parse_special});
   }
   const bool with_pieces = body.boolean("with_pieces").value_or(false);

@@ -21,6 +21,7 @@ ApiError no_server(const std::string& name) {
 
 // What a server did wrong is no fault of the client's.
 ApiError mcp_error(const Error& error) {
+  if (error.subject == kMcpPlaces) return to_api_error(error);
   const bool is_late = error.subject == mcp::kTimeout;
   return {is_late ? 504 : 502, error.message, "", is_late ? "mcp_timeout" : "mcp_error"};
 }
@@ -34,13 +35,7 @@ McpProxy::ClientPtr find_server(Call& call) {
 
 // Asks the server on a thread of its own, and sends what that gives.
 Task<Status> answer_by(Call& call, McpWork::Work work) {
-  const auto& places = call.context.mcp->places();
-  auto place = places->take(call.tenant);
-  if (place == nullptr) {
-    call.fail(ApiError{429, "too many MCP servers are being asked at once", "", "rate_limit_exceeded"});
-    co_return Status();
-  }
-  McpWork asking(call, std::move(work), places, std::move(place));
+  McpWork asking(call, std::move(work), call.context.mcp->places());
   while (!asking.is_done()) {
     NewsWait news(call);
     const Status told = co_await news;

@@ -23,7 +23,7 @@ class EventSpeller final : public Speller {
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   std::string stream_error(const ApiError&) override { return {}; }
   void collect(size_t, ChoiceNews) override {}
-  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&) override { return {}; }
+  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
 };
 
 HttpResponse success() {
@@ -88,7 +88,7 @@ Task<Status> delete_models(Call& call) {
   const auto* entry = models.find_named(name);
   if (entry == nullptr) co_return models.no_such_model(name);
   const auto store_name = entry->source.store_name;
-  const bool is_of_store = store_name && may_change_store(call.context);
+  const bool is_of_store = store_name && may_change_store(call);
   if (!entry->source.is_deletable && !is_of_store) {
     call.fail(ApiError{403,
                        "the model '" + shown(name) +

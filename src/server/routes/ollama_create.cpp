@@ -101,7 +101,7 @@ Result<Creation> read_creation(const Call& call, const Json& json) {
   RZ_TRY(creation.parent, find_file_to_make_of(call, from, "from"));
   creation.wish.parent = creation.parent->store_name;
   const bool is_stores = creation.parent->store_name && creation.parent->made == nullptr;
-  creation.is_stored = is_stores && may_change_store(call.context);
+  creation.is_stored = is_stores && may_change_store(call);
   return creation;
 }
 
@@ -163,7 +163,7 @@ class UploadWatch {
 };
 
 bool has_blob(const Call& call, const std::string& sha256) {
-  return may_change_store(call.context) &&
+  return may_change_store(call) &&
          version_at(call.context.options.store->library.store().blob_path(sha256)).has_value();
 }
 
@@ -186,14 +186,11 @@ void take_blob(Call& call) {
     return call.fail(ApiError{415, "a blob has no Content-Encoding", "", ""});
   }
   if (has_blob(call, *sha256)) return call.send({200, "", "", {}});
-  const UploadCount& n_uploads = call.context.ollama->n_uploads;
-  if (*n_uploads >= BlobUpload::kMost) {
-    return call.fail(
-        Error{ErrorCode::kResourceExhausted, fmt::format("{} uploads are under way already", *n_uploads), "uploads"});
-  }
   const auto post_io = [&http = call.context.http](std::function<void()> task) { http.post(std::move(task)); };
-  call.take_body_into(std::make_shared<BlobUpload>(call.context.options.store->library.store(), *sha256,
-                                                   content_length(call.request), n_uploads, post_io));
+  auto upload = BlobUpload::start(call.context.options.store->library.store(), *sha256, content_length(call.request),
+                                  *call.context.ollama->uploads, call.tenant, post_io);
+  if (!upload.ok()) return call.fail(upload.error());
+  call.take_body_into(std::move(*upload));
 }
 
 // The body is whole.

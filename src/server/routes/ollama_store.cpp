@@ -82,7 +82,7 @@ Result<PullWish> read_pull(const Call& call, const Json& body) {
   static_cast<void>(fields.boolean("insecure"));
   if (!fields.status().ok()) return fields.status().error();
   const auto file = find_file(call, given);
-  const bool is_there = file.ok() && (!file->store_name || file->made != nullptr || !may_change_store(call.context));
+  const bool is_there = file.ok() && (!file->store_name || file->made != nullptr || !may_change_store(call));
   if (is_there) return PullWish{{}, is_stream, true};
   RZ_TRY(const hub::ModelName name, name_to_pull(given));
   return PullWish{name, is_stream, false};
@@ -162,7 +162,7 @@ Task<Status> post_ollama_copy(Call& call) {
   const TakenApartAtEnd end{*body};
   const Result<CopyWish> wish = read_copy(call, *body);
   if (!wish.ok()) co_return wish.error();
-  const bool is_stored = wish->file.store_name && wish->file.made == nullptr && may_change_store(call.context);
+  const bool is_stored = wish->file.store_name && wish->file.made == nullptr && may_change_store(call);
   if (!is_stored) {
     const Status copied = copy_in_memory(call, *wish);
     if (copied.ok()) call.send(done());

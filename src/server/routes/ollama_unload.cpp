@@ -47,7 +47,7 @@ Json unloaded_json(const Call& call, const std::string& model) {
 
 Task<Status> with_ollama_model(Call& call) {
   const std::string name = model_to_unload(call);
-  if (name.empty() || call.key != KeyDigest{}) return with_model(call);
+  if (name.empty() || !may_set_keep_alive(call)) return with_model(call);
   return unload_ollama_model(call);
 }
 

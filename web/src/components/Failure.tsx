@@ -1,4 +1,5 @@
 import type { Failure as Kind } from '../api.ts';
+import { printable } from '../printable.ts';
 import { setState } from '../store.ts';
 
 interface Props {
@@ -13,7 +14,7 @@ export function Failure({ error, kind, disabled, actions }: Props) {
   const all = kind === 'unauthorized' ? [{ label: 'Enter key', run: () => setState({ askKey: 'asked' }) }, ...actions] : actions;
   return (
     <div class="failure" role="alert">
-      <p>{error}</p>
+      <p>{printable(error)}</p>
       {all.map(({ label, run }) => (
         <button key={label} type="button" onClick={run} disabled={disabled}>
           {label}

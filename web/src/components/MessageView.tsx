@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { edit, regenerate, removeMessage, show } from '../chat.ts';
 import { siblings, type Conversation, type Message } from '../conversation.ts';
 import { duration } from '../format.ts';
+import { printableProse } from '../printable.ts';
 import { CopyButton } from './CopyButton.tsx';
 import { FileList } from './FileList.tsx';
 import { Icon, IconButton } from './Icon.tsx';
@@ -35,11 +36,11 @@ function UserTurn({ conversation, message, running }: Props) {
   return (
     <article class="turn user" aria-label="You">
       {message.files && <FileList files={message.files} />}
-      {message.content && <div class="bubble">{message.content}</div>}
+      {message.content && <div class="bubble">{printableProse(message.content)}</div>}
       <div class="actions">
         <Branches conversation={conversation} message={message} disabled={running} />
         <IconButton icon="edit" label="Edit and ask again" onClick={() => setEditing(true)} disabled={running} />
-        <CopyButton label="Copy message" text={message.content} />
+        <CopyButton label="Copy message" text={printableProse(message.content)} />
         <IconButton icon="trash" label="Delete message" onClick={() => removeMessage(conversation, message)} disabled={running} />
       </div>
     </article>
@@ -59,7 +60,7 @@ function Answer({ conversation, message, running, isLast, contextLength }: Props
       {!streaming && (
         <div class="actions">
           <Branches conversation={conversation} message={message} disabled={running} />
-          {message.content && <CopyButton label="Copy message" text={message.content} />}
+          {message.content && <CopyButton label="Copy message" text={printableProse(message.content)} />}
           <IconButton icon="again" label="Answer again" onClick={() => regenerate(conversation, message)} disabled={running} />
           <IconButton icon="trash" label="Delete message" onClick={() => removeMessage(conversation, message)} disabled={running} />
         </div>

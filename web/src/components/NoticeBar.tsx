@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks';
+import { printable } from '../printable.ts';
 import { setState, useStore } from '../store.ts';
 import { IconButton } from './Icon.tsx';
 
@@ -19,7 +20,7 @@ export function NoticeBar() {
     <div class="notice-area" role="status">
       {notice && (
         <div class="notice">
-          <span>{notice.text}</span>
+          <span>{printable(notice.text)}</span>
           {notice.action && <button type="button" onClick={act}>{notice.action.label}</button>}
           <IconButton icon="close" label="Dismiss" onClick={close} />
         </div>

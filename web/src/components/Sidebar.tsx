@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Conversation } from '../conversation.ts';
 import { age } from '../format.ts';
+import { printableProse } from '../printable.ts';
 import { setState, toggleSidebar, useStore } from '../store.ts';
 import { remove } from './ChatMenu.tsx';
 import { Icon, IconButton } from './Icon.tsx';
@@ -47,13 +48,14 @@ export function Sidebar() {
 function Row({ conversation }: { conversation: Conversation }) {
   const current = useStore((state) => state.view === 'chat' && state.activeId === conversation.id);
   const running = useStore((state) => state.running.has(conversation.id));
+  const title = printableProse(conversation.title);
   return (
     <li class={current ? 'current' : ''}>
-      <a href={`#/c/${conversation.id}`} title={conversation.title} aria-current={current ? 'page' : undefined} onClick={() => setState({ open: null })}>
+      <a href={`#/c/${conversation.id}`} title={title} aria-current={current ? 'page' : undefined} onClick={() => setState({ open: null })}>
         {running && <span class="pulse" title="Answering" />}
-        {conversation.title}
+        {title}
       </a>
-      <IconButton icon="trash" label={`Delete ${conversation.title}`} onClick={() => remove(conversation)} />
+      <IconButton icon="trash" label={`Delete ${title}`} onClick={() => remove(conversation)} />
     </li>
   );
 }

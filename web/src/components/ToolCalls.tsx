@@ -21,11 +21,11 @@ export function ToolCalls({ calls }: { calls: ToolCall[] }) {
 function Call({ call }: { call: ToolCall }) {
   useStore((state) => state.toolServers); // their names come after those of the calls
   const tool = toolOf(call);
-  const label = tool ? `${tool.name} of ${tool.server}` : call.name;
+  const label = printable(tool ? `${tool.name} of ${tool.server}` : call.name);
   return (
     <section class={`call ${call.state}`} aria-label={`Call of ${label}`}>
       <p>
-        <strong>{printable(label)}</strong>
+        <strong>{label}</strong>
         <span class="state">{kStates[call.state]}</span>
       </p>
       <pre tabIndex={0} aria-label="Arguments">{printable(pretty(call.arguments))}</pre>

@@ -24,13 +24,13 @@ function Server({ server }: { server: ToolServer }) {
   const on = useStore((state) => state.toolsOn);
   return (
     <fieldset class="tools">
-      <legend>{server.name}</legend>
+      <legend>{printable(server.name)}</legend>
       {server.error && <Failure error={server.error} actions={[{ label: 'Retry', run: () => void loadToolsOf(server.name) }]} />}
       {server.tools.map(({ name, function: { name: id, description } }) => (
         <div key={id}>
           <label>
             <input type="checkbox" checked={on.includes(id)} aria-describedby={`about-${id}`} onChange={(event) => setToolOn(id, event.currentTarget.checked)} />
-            {name}
+            {printable(name)}
           </label>
           <small id={`about-${id}`}>{printable(description)}</small>
         </div>

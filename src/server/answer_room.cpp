@@ -1,0 +1,66 @@
+#include "server/answer_room.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "engine/fair_share.h"
+
+namespace realizar::server {
+
+AnswerRoom::Share::Share(AnswerRoom& room, uint64_t tenant, std::function<void()> give_way)
+    : room_(room),
+      tenant_(tenant),
+      give_way_(std::move(give_way)),
+      place_(room.shares_.insert(room.shares_.end(), this)) {}
+
+AnswerRoom::Share::~Share() {
+  room_.n_held_bytes_ -= n_bytes_;
+  room_.n_freed_bytes_ += n_bytes_;
+  if (is_leaving_) room_.n_leaving_bytes_ -= n_bytes_;
+  room_.shares_.erase(place_);
+}
+
+AnswerRoom::Grown AnswerRoom::Share::grow_to(uint64_t n_bytes) {
+  if (n_bytes <= kFreeBytes + n_bytes_) return Grown::kYes;
+  if (n_bytes > room_.n_bytes_of_one_) return Grown::kTooLarge;
+  const uint64_t n_more = n_bytes - kFreeBytes - n_bytes_;
+  if (is_leaving_ || !room_.make_room(*this, n_more)) return Grown::kNoRoom;
+  n_bytes_ += n_more;
+  room_.n_held_bytes_ += n_more;
+  return Grown::kYes;
+}
+
+uint64_t AnswerRoom::take_n_freed_bytes() {
+  return std::exchange(n_freed_bytes_, 0);
+}
+
+// A call that gives way may hold its memory a little longer, while a worker has it.
+bool AnswerRoom::make_room(const Share& own, uint64_t n_bytes) {
+  while (n_held_bytes_ - n_leaving_bytes_ + n_bytes > n_bytes_) {
+    Share* leaving = next_to_leave(own, n_bytes);
+    if (leaving == &own) return false;
+    leaving->is_leaving_ = true;
+    n_leaving_bytes_ += leaving->n_bytes_;
+    const auto give_way = leaving->give_way_;  // the share may end in it
+    give_way();
+  }
+  return true;
+}
+
+// The newest of the tenant that holds most, where there is a claim to its room, else the newest of the same tenant.
+AnswerRoom::Share* AnswerRoom::next_to_leave(const Share& own, uint64_t n_bytes) const {
+  std::map<uint64_t, uint64_t> held_of{{own.tenant_, 0}};
+  const auto counts = [&](const Share* share) { return share == &own || (share->n_bytes_ > 0 && !share->is_leaving_); };
+  for (const Share* share : shares_) {
+    if (counts(share)) held_of[share->tenant_] += share->n_bytes_;
+  }
+  const auto most = std::ranges::max_element(held_of, {}, [](const auto& held) { return held.second; });
+  const uint64_t share = engine::share_of(n_bytes_, held_of.size());
+  const bool claims = engine::has_claim(held_of[own.tenant_] + n_bytes, most->second, share);
+  const uint64_t tenant = claims ? most->first : own.tenant_;
+  return *std::find_if(shares_.rbegin(), shares_.rend(),
+                       [&](const Share* one) { return counts(one) && one->tenant_ == tenant; });
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,20 @@
+// A whole reply that may be long: it is written in pieces, all but the first by workers, and the next one is not before
+// the client has taken most of those before it.
+#pragma once
+
+#include "server/call.h"
+#include "server/json_pieces.h"
+
+namespace realizar::server {
+
+// What is written on the I/O thread, before workers are asked.
+inline constexpr size_t kFirstPieceBytes = 32u << 10;
+// A piece is small work, of which a worker's other clients wait for one at most.
+inline constexpr size_t kPieceBytes = 64u << 10;
+// Replies up to this have a Content-Length; of longer ones no more than this is there at a time.
+inline constexpr size_t kMaxAtOnceBytes = 1u << 20;
+
+// Answers the call with what `json` writes, as a 200. Errors: what is thrown where it is made.
+Task<Status> send_json(Call& call, JsonPieces& json);
+
+}  // namespace realizar::server
