@@ -362,7 +362,7 @@ void Server::drain() {
     if (call.listens) call.interrupt(shutting_down());
   });
   http_->every(std::chrono::milliseconds(50), [this] { finish_drain(); });
-  finish_drain();
+  http_->post([this] { finish_drain(); });  // after connections that are closed, or accepted, by then
 }
 
 void Server::finish_drain() {
