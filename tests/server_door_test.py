@@ -695,6 +695,23 @@ class Logs(Temporary):
         self.assertEqual(server.process.returncode, 0)
         self.assertEqual((stdout + stderr).count(b"No space left on device"), 1)
 
+    def lines_of(self, path):
+        return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+
+    def test_a_response_in_the_background_has_one_line(self):
+        path = self.path("log")
+        server = Server("--access-log", path)
+        with server.connect() as client:
+            client.send(post({"input": "Hi", "background": True, "max_output_tokens": 5}, "/v1/responses", "X-Request-Id: own"))
+            self.assertEqual(client.reply().status, 200)
+            client.send(post({"input": "Hi", "background": True, "store": False}, "/v1/responses", "X-Request-Id: refused"))
+            self.assertEqual(client.reply().status, 400)
+        server.until(lambda: any(line["request_id"] == "own" for line in self.lines_of(path)), "the line")
+        self.assertEqual(server.stop()[0], 0)
+        lines = self.lines_of(path)
+        self.assertEqual([line["n_generated"] for line in lines if line["request_id"] == "own"], [5])
+        self.assertEqual([line["status"] for line in lines if line["request_id"] == "refused"], [400])
+
     def test_lines_are_whole_and_hold_no_control_characters(self):
         path = self.path("log")
         server = Server("--access-log", path)

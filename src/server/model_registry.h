@@ -14,6 +14,7 @@
 #include "engine/engine_thread.h"
 #include "realizar/result.h"
 #include "server/model_source.h"
+#include "server/past_counts.h"
 #include "server/prefix_keeper.h"
 #include "server/request_defaults.h"
 #include "server/structured_output.h"
@@ -108,6 +109,10 @@ class ModelRegistry {
   // `then` is not wanted any more, where it was not called yet.
   void forget(uint64_t ticket);
   const std::list<Entry>& entries() const { return entries_; }
+  // Models that were taken away and are still used.
+  const std::list<Entry>& leaving() const { return leaving_; }
+  // What models did before they were unloaded.
+  const PastCountsOfModels& past_counts() const { return past_counts_; }
   // Where prefixes are kept over restarts; null: nowhere.
   const PrefixKeeper* prefixes() const { return options_.prefixes; }
   // The entry that requests for `id` go to: "" is the first, an adapter's name or "base:adapter" is its model's, and a
@@ -170,6 +175,7 @@ class ModelRegistry {
   struct GivenUp {
     Entry* entry;
     ServedModelPtr model;
+    PastCounts counts = {};
   };
 
   template <class F>
@@ -184,9 +190,9 @@ class ModelRegistry {
   Entry* find_own(const std::string& id);
   Status start_loading(Entry& entry);
   Status begin_loading(Entry& entry);
-  Result<std::vector<GivenUp>> make_room(const Entry& wanted);
-  void take_back(std::vector<GivenUp>& given_up);
-  Status load(Entry& entry, std::vector<GivenUp>& given_up);
+  Result<std::list<GivenUp>> make_room(const Entry& wanted);
+  void take_back(std::list<GivenUp>& given_up);
+  Status load(Entry& entry, std::list<GivenUp>& given_up);
   void on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes);
   uint64_t held_bytes(const Entry& but);
   void tell_waiting(const Entry& entry, const Result<ServedModelPtr>& outcome);
@@ -198,6 +204,7 @@ class ModelRegistry {
   std::list<Entry> entries_;
   std::list<Entry> leaving_;  // taken away, and not gone yet
   std::function<void(const ModelChange&)> on_change_;
+  PastCountsOfModels past_counts_;
   std::vector<Waiting> waiting_;
   uint64_t n_tickets_ = 0;
   bool has_served_ = false;  // some model was ready at some time

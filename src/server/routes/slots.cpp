@@ -216,8 +216,8 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   OnWorker checking(call, 0, [&] { return file->check_sum(); });
   const Status checked = co_await checking;
   if (!checked.ok()) co_return checked.error();
-  EngineVisit naming(call, *model, [transfer, salt, owner](engine::Engine&) {
-    transfer->status = caught([&] { transfer->added->name(salt, owner); });
+  EngineVisit naming(call, *model, [transfer, salt, owner](engine::Engine& engine) {
+    transfer->status = caught([&] { engine.name_prefix(*transfer->added, salt, owner); });
   });
   co_await naming;
   if (!transfer->status.ok()) co_return transfer->status.error();
