@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -145,6 +146,16 @@ class Slots(Case):
         self.complete(server, 0)
         self.assertIn("bytes", self.act(server, "save", 0, status=507)["error"]["message"])
         self.assertFalse((self.folder / "book").exists())
+
+    def test_a_full_disk_is_507_and_names_no_path(self):
+        server = self.serve("--slot-save-path", self.folder)
+        self.complete(server, 0)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1000, 1000))  # every write beyond it fails
+        error = self.act(server, "save", 0, status=507)["error"]
+        self.assertEqual(error["message"], "the server's disk has no room for the slot")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        (self.folder / "book").mkdir()
+        self.assertNotIn(str(self.folder), self.act(server, "restore", 0, status=400)["error"]["message"])
 
     def test_without_a_folder_there_are_none(self):
         server = self.serve()
