@@ -698,6 +698,26 @@ class Logs(Temporary):
     def lines_of(self, path):
         return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
+    def test_a_signal_opens_it_anew(self):
+        path, moved = self.path("log"), self.path("log.1")
+        server = Server("--access-log", path)
+        server.get("/livez")
+        server.until(lambda: any(line["path"] == "/livez" for line in self.lines_of(path)), "the line")
+        os.rename(path, moved)
+        server.process.send_signal(signal.SIGUSR1)
+        server.until(lambda: os.path.exists(path), "the new file")
+        server.get("/version")
+        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual([line["path"] for line in self.lines_of(path)], ["/version"])
+        self.assertNotIn("/version", [line["path"] for line in self.lines_of(moved)])
+
+    def test_the_signal_harms_no_server_without_a_file(self):
+        for args in ((), ("--access-log", "-")):
+            server = Server(*args)
+            server.process.send_signal(signal.SIGUSR1)
+            self.assertEqual(server.get("/livez").status, 200)
+            self.assertEqual(server.stop()[0], 0)
+
     def test_a_response_in_the_background_has_one_line(self):
         path = self.path("log")
         server = Server("--access-log", path)

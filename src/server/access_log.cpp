@@ -87,6 +87,10 @@ Result<AccessLog> AccessLog::open(const std::string& path) {
   return log;
 }
 
+void AccessLog::reopen() {
+  if (is_on()) writer_->reopen();
+}
+
 void AccessLog::write(const Call& call, int status) {
   if (is_on()) writer_->write(with_escaped_controls(dump(line_of(call, status))));
 }

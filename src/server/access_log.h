@@ -15,6 +15,8 @@ class AccessLog {
  public:
   // "": no log; "-": standard error; else a file that is appended to. Errors: InvalidArgument (it cannot be written).
   static Result<AccessLog> open(const std::string& path);
+  // Goes on in what has the file's name now.
+  void reopen();
   bool is_on() const { return writer_ != nullptr; }
   // Never waits: a full disk, or a pipe whose reader sleeps, costs lines and no requests.
   void write(const Call& call, int status);

@@ -98,6 +98,7 @@ class AsioServer final : public HttpServer {
         acceptor_(io_),
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         stop_fd_(io_),
+        reopen_fd_(io_),
         workers_(options.n_small_workers, options.n_large_workers) {}
 
   Status listen();
@@ -147,6 +148,14 @@ class AsioServer final : public HttpServer {
     return {};
   }
 
+  Status on_reopen_signal(std::function<void()> handler) override {
+    RZ_TRY(const int fd, catch_reopen_signal());
+    reopen_fd_.assign(::dup(fd));
+    on_reopen_ = std::move(handler);
+    await_reopen_signal();
+    return {};
+  }
+
   void stop_accepting() override {
     context_->draining = true;
     refuse_handshakes(acceptor_.native_handle());
@@ -177,6 +186,15 @@ class AsioServer final : public HttpServer {
     do {
       io_.restart();
     } while (io_.poll() > 0);
+  }
+
+  void await_reopen_signal() {
+    reopen_fd_.async_read_some(asio::buffer(&n_reopen_signals_, sizeof n_reopen_signals_),
+                               [this](error_code error, size_t) {
+                                 if (error) return;
+                                 report(caught(on_reopen_));
+                                 await_reopen_signal();
+                               });
   }
 
   asio::awaitable<void> wait_for_wakes() {
@@ -231,7 +249,9 @@ class AsioServer final : public HttpServer {
   std::shared_ptr<ConnectionContext> context_;
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor wake_fd_;
-  asio::posix::stream_descriptor stop_fd_;
+  asio::posix::stream_descriptor stop_fd_, reopen_fd_;
+  std::function<void()> on_reopen_;
+  uint64_t n_reopen_signals_ = 0;  // that a read gave
   std::optional<asio::ssl::context> tls_;
   std::list<Ticker> tickers_;
   std::function<void()> on_wake_;

@@ -24,6 +24,9 @@ class LineWriter {
 
   // Any thread; never waits.
   void write(std::string line);
+  // Any thread. The lines after this go to what then has the file's name, which somebody may have moved or removed;
+  // where it cannot be opened they go on in the old file.
+  void reopen();
   uint64_t n_lost() const;
 
  private:

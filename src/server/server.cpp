@@ -161,6 +161,7 @@ Status Server::run(ServerLog& server_log) {
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   keep_memory_reserve();
+  RZ_CHECK_OK(http_->on_reopen_signal([this] { log_.reopen(); }));
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
     models_->unload_idle();
