@@ -718,6 +718,15 @@ class Logs(Temporary):
             self.assertEqual(server.get("/livez").status, 200)
             self.assertEqual(server.stop()[0], 0)
 
+    def test_one_with_prompts_is_its_owners_alone(self):
+        path = self.path("log")
+        for args, mode in (((), 0o644), (("--log-prompts",), 0o600)):
+            before = os.umask(0o022)
+            self.addCleanup(os.umask, before)
+            server = Server("--access-log", path, *args)
+            self.assertEqual(server.stop()[0], 0)
+            self.assertEqual(os.stat(path).st_mode & 0o777, mode)
+
     def test_a_response_in_the_background_has_one_line(self):
         path = self.path("log")
         server = Server("--access-log", path)

@@ -13,8 +13,9 @@ class Call;
 
 class AccessLog {
  public:
-  // "": no log; "-": standard error; else a file that is appended to. Errors: InvalidArgument (it cannot be written).
-  static Result<AccessLog> open(const std::string& path);
+  // "": no log; "-": standard error; else a file that is appended to, for its owner alone where lines have prompts.
+  // Errors: InvalidArgument (it cannot be written).
+  static Result<AccessLog> open(const std::string& path, bool has_prompts);
   // Goes on in what has the file's name now.
   void reopen();
   bool is_on() const { return writer_ != nullptr; }

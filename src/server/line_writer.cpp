@@ -1,9 +1,11 @@
 #include "server/line_writer.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <limits.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +22,6 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "base/files.h"
 #include "base/try.h"
 
 namespace realizar::server {
@@ -32,12 +33,22 @@ constexpr size_t kMaxWaitingBytes = 4u << 20;
 constexpr auto kMostTimeToEnd = 1s;
 constexpr int kPollMs = 100;
 
-Result<FileDescriptor> open_to_append(const std::string& path) {
+// A file that others made readable becomes its owner's alone where it must.
+Result<FileDescriptor> open_to_append(const std::string& path, Readers readers) {
+  const bool is_private = readers == Readers::kOwnerAlone;
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  FileDescriptor fd(::open(path.c_str(), kFlags, 0644));
-  if (fd.get() >= 0) return fd;
-  if (errno == ENXIO) return invalid_argument(path + ": a pipe that nobody reads; start its reader first", path);
-  return invalid_argument(path + ": " + std::strerror(errno), path);
+  FileDescriptor fd(::open(path.c_str(), kFlags, is_private ? 0600 : 0644));
+  if (fd.get() < 0 && errno == ENXIO)
+    return invalid_argument(path + ": a pipe that nobody reads; start its reader first", path);
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return invalid_argument(path + ": " + std::strerror(errno), path);
+  const bool is_open_to_others = is_private && S_ISREG(info.st_mode) && (info.st_mode & 077) != 0;
+  if (is_open_to_others && ::fchmod(fd.get(), 0600) != 0) {
+    return invalid_argument(fmt::format("{}: it has prompts, and others may read it (mode {:04o}): {}", path,
+                                        info.st_mode & 07777, std::strerror(errno)),
+                            path);
+  }
+  return fd;
 }
 
 }  // namespace
@@ -60,7 +71,8 @@ struct LineWriter::State {
 
   const std::string name;
   bool is_file = false;  // that was opened here, by its name
-  FileDescriptor own;    // where it is; the thread's, as `fd` is
+  Readers readers = Readers::kAsTheUserHasIt;
+  FileDescriptor own;  // where it is; the thread's, as `fd` is
   int fd;
   void (*const on_first_loss)(const std::string&);
   std::atomic<uint64_t> n_lost = 0;
@@ -89,7 +101,7 @@ bool LineWriter::State::next(Item& item) {
 }
 
 void LineWriter::State::open_anew() {
-  Result<FileDescriptor> opened = open_to_append(name);
+  Result<FileDescriptor> opened = open_to_append(name, readers);
   if (!opened.ok()) return spdlog::error("{}; lines go on in the old file", opened.error().message);
   own = std::move(*opened);
   fd = own.get();
@@ -151,12 +163,14 @@ void LineWriter::State::run() {
 }
 
 Result<std::unique_ptr<LineWriter>> LineWriter::open(const std::string& path,
-                                                     void (*on_first_loss)(const std::string& reason)) {
+                                                     void (*on_first_loss)(const std::string& reason),
+                                                     Readers readers) {
   if (path == "-") return over(STDERR_FILENO, "standard error", on_first_loss);
-  RZ_TRY(FileDescriptor fd, open_to_append(path));
+  RZ_TRY(FileDescriptor fd, open_to_append(path, readers));
   auto state = std::make_shared<State>(path, fd.get(), on_first_loss);
   state->own = std::move(fd);
   state->is_file = true;
+  state->readers = readers;
   return std::unique_ptr<LineWriter>(new LineWriter(std::move(state)));
 }
 

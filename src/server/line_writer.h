@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/files.h"
 #include "realizar/result.h"
 
 namespace realizar::server {
@@ -15,7 +16,8 @@ class LineWriter {
   // "-": standard error; else a file that is appended to. Errors: InvalidArgument (it cannot be written; a pipe that
   // nobody reads). `on_first_loss` is called once, on the writer's thread, with the reason why lines are lost.
   static Result<std::unique_ptr<LineWriter>> open(const std::string& path,
-                                                  void (*on_first_loss)(const std::string& reason));
+                                                  void (*on_first_loss)(const std::string& reason),
+                                                  Readers readers = Readers::kAsTheUserHasIt);
   // The same over standard output or standard error, which stay open.
   static std::unique_ptr<LineWriter> over(int fd, const std::string& name,
                                           void (*on_first_loss)(const std::string& reason));

@@ -400,7 +400,7 @@ Status serve(const ServerOptions& given) {
     RZ_TRY(keys, KeyStore::read(options.api_keys_file));
   }
   for (const std::string& key : options.api_keys) RZ_CHECK_OK(keys.add(key));
-  RZ_TRY(AccessLog log, AccessLog::open(options.access_log));
+  RZ_TRY(AccessLog log, AccessLog::open(options.access_log, options.log_prompts));
   std::unique_ptr<PrefixKeeper> prefixes;
   if (!options.cache_dir.empty()) {
     RZ_TRY(prefixes, PrefixKeeper::open(options.cache_dir, options.cache_dir_bytes));
