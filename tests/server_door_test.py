@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -364,6 +365,20 @@ class Starts(Temporary):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             self.assertIn("--port 0 any free one", self.refused(port=str(taken.getsockname()[1])))
+
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make a key with")
+    def test_a_tls_key_that_others_may_read_is_told(self):
+        key, certificate = self.path("key"), self.path("certificate")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", key,
+                        "-out", certificate], check=True, capture_output=True)
+        for mode, is_told in ((0o644, True), (0o640, False)):
+            os.chmod(key, mode)
+            process = start("--tls-cert", certificate, "--tls-key", key)
+            self.addCleanup(process.kill)
+            said = process.stdout.readline()  # it listens, and so ends by the signal as it should
+            process.terminate()
+            said += process.communicate(timeout=DEADLINE_S)[0]
+            self.assertEqual(b"may read the TLS key" in said, is_told, said)
 
 
 class Bodies(Case):

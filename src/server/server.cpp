@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/exposure.h"
 #include "base/memory_reserve.h"
 #include "base/printable.h"
 #include "base/try.h"
@@ -160,8 +161,8 @@ Status Server::run(ServerLog& server_log) {
   models_->set_on_change([this](const ModelChange& change) { tell_change(change); });
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
-  keep_memory_reserve();
   RZ_CHECK_OK(http_->on_reopen_signal([this] { log_.reopen(); }));
+  keep_memory_reserve();
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
     models_->unload_idle();
@@ -172,7 +173,9 @@ Status Server::run(ServerLog& server_log) {
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
   server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
-  if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
+  for (const std::string& exposure : {keys_.exposure(), exposure_of(options_.http.tls_key, "the TLS key", true)}) {
+    if (!exposure.empty()) spdlog::warn("{}", exposure);
+  }
   const bool nobody_manages = options_.clients_manage && !keys_.is_empty() && !keys_.has_admin();
   if (nobody_manages) {
     spdlog::warn("no API key is an admin's, so that no client may change models, adapters or what is loaded");
