@@ -217,6 +217,8 @@ class Run(Case):
                 self.assertEqual(answers[0]["finish_reason"], "stop")
                 self.assertEqual((answers[1]["n_generated"], answers[1]["finish_reason"]), (2, "length"))
                 self.assertEqual(answers[2]["error"]["code"], "ContextLengthExceeded")
+                self.assertGreaterEqual(answers[2]["error"]["n_prompt_tokens"], 9000)
+                self.assertEqual(answers[2]["error"]["n_ctx"], 256)
                 self.assertIn("'promt' is unknown", answers[3]["error"]["message"])
                 self.assertIn("not a JSON object", answers[4]["error"]["message"])
                 self.assertEqual(answers[5]["text"], "The")
@@ -224,6 +226,48 @@ class Run(Case):
             self.assertEqual((sound.returncode, len(sound.stdout.splitlines())), (0, 1))
             self.fails(1, "run", "--prompts", file, "one more", naming="--prompts")
             self.fails(1, "run", "--prompts", "/no/such/file", naming="/no/such/file")
+
+    def test_prompts_are_printed_as_they_finish_where_that_is_asked_for(self):
+        lines = [json.dumps({"prompt": PROMPT, "max_tokens": n}) for n in (200, 1, 2, 3)]
+        done = self.succeeds("run", "--prompts", "-", "--max-seqs", "4", "--order", "finished", "--temperature", "0",
+                             stdin="\n".join(lines).encode())
+        answers = [json.loads(line) for line in done.splitlines()]
+        self.assertEqual(sorted(answer["index"] for answer in answers), [0, 1, 2, 3])
+        self.assertEqual(answers[-1]["index"], 0, "the longest is the last")
+        self.fails(2, "run", PROMPT, "--order", "finished", naming="--prompts")
+
+    def test_prompts_are_resumed_and_half_a_line_is_made_anew(self):
+        lines = [json.dumps({"prompt": f"{PROMPT} {i}", "max_tokens": 3}) for i in range(5)]
+        with tempfile.TemporaryDirectory() as folder:
+            prompts, out = pathlib.Path(folder, "in"), pathlib.Path(folder, "out")
+            prompts.write_text("\n".join(lines))
+            def run(preexec_fn=None):
+                with open(out, "ab") as stdout:
+                    return subprocess.run([REALIZAR, "run", "--temperature", "0", "--prompts", prompts, "--resume", out],
+                                          stdout=stdout, stderr=subprocess.PIPE, timeout=DEADLINE_S, preexec_fn=preexec_fn,
+                                          restore_signals=False, check=False)
+            self.assertEqual(run().returncode, 0)
+            whole = out.read_bytes()
+            self.assertEqual(len(whole.splitlines()), 5)
+            self.assertEqual(run().returncode, 0)
+            self.assertEqual(out.read_bytes(), whole, "nothing is left to do")
+            pieces = whole.splitlines(keepends=True)
+            out.write_bytes(b"".join(pieces[:2]) + pieces[2][:-9])
+            self.assertEqual(run().returncode, 0)
+            def untimed(data):
+                return [(answer["index"], answer["text"]) for answer in map(json.loads, data.splitlines())]
+            self.assertEqual(untimed(out.read_bytes()), untimed(whole))
+            # A disk that fills up in the middle of a line.
+            out.write_bytes(b"")
+            n_most = len(pieces[0]) + 20
+            full = run(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_most, n_most)))
+            self.assertEqual(full.returncode, 1)
+            self.assertIn(b"cannot write to standard output: File too large", full.stderr)
+            self.assertEqual(untimed(out.read_bytes()), untimed(pieces[0]))
+            self.assertEqual(run().returncode, 0)
+            self.assertEqual(untimed(out.read_bytes()), untimed(whole))
+            out.write_bytes(b'{"index":7}\n')
+            self.assertIn(b"is of other prompts", run().stderr)
 
     def test_an_answer_is_held_to_a_form(self):
         schema = json.dumps({"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"],

@@ -437,23 +437,27 @@ class Disks(Case):
         self.add_big()
         self.fails(NAME, "--models-store", disk, naming="too full")
 
+    def without_rights(self, rights):
+        """Takes them from the store, for the user whom the options name."""
+        if os.getuid() != 0:
+            subprocess.run(["chmod", "-R", rights, self.store], check=True)
+            self.addCleanup(subprocess.run, ["chmod", "-R", "u+rwX", self.store], check=True)
+            return {}
+        # Root may do everything.
+        nobody = 65534
+        os.chmod(self.folder, 0o755)
+        subprocess.run(["chmod", "-R", rights, self.store], check=True)
+        try:
+            subprocess.run([REALIZAR, "--version"], user=nobody, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("another user cannot run the program where it lies")
+        return {"user": nobody, "group": nobody}
+
     def test_a_store_that_is_read_only_says_so_and_is_read(self):
         self.add_tiny()
         self.fails(NAME, "--models-store", "/proc/none", naming="cannot make the folder")
         self.pulls(NAME)
-        options = {}
-        if os.getuid() == 0:
-            # Root may write everywhere.
-            nobody = 65534
-            os.chmod(self.folder, 0o755)
-            options = {"user": nobody, "group": nobody}
-            try:
-                subprocess.run([REALIZAR, "--version"], user=nobody, check=True, capture_output=True)
-            except (OSError, subprocess.CalledProcessError):
-                self.skipTest("another user cannot run the program where it lies")
-        else:
-            subprocess.run(["chmod", "-R", "a-w", self.store], check=True)
-            self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", self.store], check=True)
+        options = self.without_rights("a-w")
         self.assertEqual(self.run_it("run", NAME, QUESTION, "--temperature", "0", **options)[1], ANSWER)
         self.hub.add_repo("maker/other", {"m-Q8_0.gguf": BIG})
         code, _, stderr = self.pull("hf:maker/other", **options)
@@ -461,6 +465,18 @@ class Disks(Case):
         self.assertIn("Permission denied", stderr)
         self.assertEqual(self.run_it("rm", NAME, **options)[0], 1)
         self.assertEqual(self.names(), [NAME])
+
+    def test_a_store_that_is_private_says_so(self):
+        self.add_tiny()
+        self.pulls(NAME)
+        options = self.without_rights("a-rwx")
+        code, _, stderr = self.run_it("list", **options)
+        self.assertEqual(code, 0)
+        self.assertRegex(stderr, r"\Arealizar: cannot .*: Permission denied\n\Z")
+        for args in (("show", NAME), ("run", NAME, QUESTION)):
+            code, _, stderr = self.run_it(*args, **options)
+            self.assertEqual(code, 1)
+            self.assertIn("Permission denied", stderr)
 
 
 class Interruptions(Case):

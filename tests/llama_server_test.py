@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What llama.cpp's clients find of its server: slots that are saved and restored, models that come and go, events of them,
 and its command line. Usage: llama_server_test.py REALIZAR."""
+import concurrent.futures
 import contextlib
 import http.client
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -145,6 +147,16 @@ class Slots(Case):
         self.assertIn("bytes", self.act(server, "save", 0, status=507)["error"]["message"])
         self.assertFalse((self.folder / "book").exists())
 
+    def test_a_full_disk_is_507_and_names_no_path(self):
+        server = self.serve("--slot-save-path", self.folder)
+        self.complete(server, 0)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1000, 1000))  # every write beyond it fails
+        error = self.act(server, "save", 0, status=507)["error"]
+        self.assertEqual(error["message"], "the server's disk has no room for the slot")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        (self.folder / "book").mkdir()
+        self.assertNotIn(str(self.folder), self.act(server, "restore", 0, status=400)["error"]["message"])
+
     def test_without_a_folder_there_are_none(self):
         server = self.serve()
         self.assertEqual(self.act(server, "save", 0, status=501)["error"]["type"], "not_supported_error")
@@ -193,6 +205,19 @@ class Models(Case):
             self.await_status(server, name, "loaded")
         self.assertEqual(self.statuses(server), {"a": "unloaded", "b": "loaded", "c": "loaded"})
         self.assertEqual(self.ask(server, "GET", "/props")["max_instances"], 2)
+
+    def test_one_that_made_room_answers_as_one_that_sleeps(self):
+        server = self.serve("x=" + MODEL, "y=" + MODEL, "--models-max", 1)
+        ask = {"content": "a"}
+        for _ in range(3):
+            self.ask(server, "POST", "/tokenize", {**ask, "model": "y"})
+            self.assertTrue(self.ask(server, "GET", "/props?model=x")["is_sleeping"])
+            with concurrent.futures.ThreadPoolExecutor(10) as clients:
+                asked = [clients.submit(self.ask, server, "POST", "/tokenize", {**ask, "model": "x"}) for _ in range(9)]
+                while not all(one.done() for one in asked):
+                    self.assertEqual(self.ask(server, "GET", "/readyz")["status"], "ready")
+                for one in asked:
+                    one.result()
 
     def test_requests_load_none_where_they_may_not(self):
         server = self.serve("x=" + MODEL, "y=" + MODEL, "--no-models-autoload")

@@ -261,6 +261,20 @@ class Lists(Case):
         self.assertIn("it answers 401", got.stderr)
         self.assertNotIn("s3cret", told + got.stderr)
 
+    def test_who_else_may_read_its_secrets_is_told(self):
+        secret = {"t": {"url": self.servers.url("secret"), "headers": {"Authorization": "Bearer s3cret"}}}
+        plain = {"t": {"url": self.servers.url("good")}}
+        for servers, mode, expected in ((secret, 0o644, "may read the MCP servers"), (secret, 0o640, None),
+                                        (plain, 0o646, "may change the MCP servers"), (plain, 0o644, None)):
+            args = self.config(servers)
+            (self.folder / "mcp.json").chmod(mode)
+            got = self.run_once("-p", "x", *args)
+            self.assertEqual(got.returncode, 0, got.stderr)
+            if expected is None:
+                self.assertNotIn("every user", got.stderr)
+            else:
+                self.assertIn(expected, got.stderr)
+
     def test_what_cannot_be_a_list_is_refused(self):
         for args, expected in [
                 (self.config({"local": {"command": "npx"}}), "'local' is a program to be started"),

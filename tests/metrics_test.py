@@ -91,6 +91,43 @@ class PrefixCache(Case):
         self.assertEqual(second["realizar_prefix_evicted_blocks_total",], 0)
 
 
+class DeletedCache(Case):
+    ARGS = ("--no-idle-prefill", "--manage-models")
+
+    def test_it_has_no_blocks(self):
+        self.chat()
+        self.assertGreater(self.samples_at_rest()["realizar_prefix_blocks", "cache"], 0)
+        self.assertEqual(self.server.ask("DELETE", "/cache")[0], 200)
+        self.assertEqual(self.samples()["realizar_prefix_blocks", "cache"], 0)
+
+
+class Unloaded(Case):
+    ARGS = ("--no-idle-prefill", "--no-guesses", "--manage-models")
+
+    def counters(self):
+        lines = self.get("/metrics").splitlines()
+        counters = {line.split()[2] for line in lines if line.startswith("# TYPE") and line.endswith(" counter")}
+        pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+        return {name: float(value) for name, value in pairs if name.split("{")[0] in counters and "http" not in name}
+
+    def test_counters_live_as_long_as_the_server(self):
+        self.chat()
+        self.samples_at_rest()
+        first = self.counters()
+        self.assertGreater(sum(value for name, value in first.items() if name.startswith("vllm:generation_tokens")), 0)
+        self.assertEqual(self.server.ask("POST", "/models/unload", {"model": self.server.model})[0], 200)
+        until(lambda: not json.loads(self.get("/v1/models"))["data"][0]["loaded"], "the model to be unloaded")
+        self.assertEqual(self.counters(), first)
+        self.chat()
+        self.samples_at_rest()
+        second = self.counters()
+        for name, value in first.items():
+            self.assertGreaterEqual(second[name], value, name)
+        for name in ("vllm:generation_tokens_total", "llamacpp:tokens_predicted_total", "vllm:prompt_tokens_total"):
+            key = next(key for key in first if key.split("{")[0] == name)
+            self.assertEqual(second[key], 2 * first[key], name)
+
+
 class Values(Case):
     def test_steps_have_a_mean_and_a_deviation_by_phase(self):
         self.chat()

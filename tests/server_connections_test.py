@@ -200,6 +200,32 @@ class Drain(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("2 requests were cut off", stderr)
 
+    def test_what_has_arrived_when_it_is_told_to_end_is_answered(self):
+        """On connections that it has not accepted yet, on one that was idle, and behind a request that is under way."""
+        server = Server()
+        idle, busy, silent = server.connect_served(), server.connect(), server.connect()
+        busy.send(post(ENDLESS | {"max_tokens": 500}))
+        busy.head()
+        server.process.send_signal(signal.SIGSTOP)
+        waiting = [server.connect() for _ in range(40)]
+        for client in (*waiting, idle, busy):
+            client.send(post(CHAT))
+        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(signal.SIGCONT)
+        self.assertIn(b"[DONE]", b"".join(busy.chunks()))
+        for client in waiting:
+            reply = client.reply()
+            self.assertEqual((reply.status, reply.headers["connection"]), (503, "close"))
+            self.assertEqual(reply.json()["error"]["code"], "shutting_down")
+        for client in (idle, busy):
+            self.assertIn(client.reply().status, (200, 503), "their requests may be seen before the signal")
+        for client in (*waiting, idle, busy):
+            self.assertTrue(client.is_closed())
+            client.socket.close()
+        self.assertTrue(silent.is_closed())
+        silent.socket.close()
+        self.assertEqual(server.ended(), (0, ""))
+
     def test_what_is_half_sent_is_not_waited_for(self):
         server = Server("--drain-timeout-ms", "3600000", "--body-timeout-ms", "3600000")
         halves = [post(CHAT)[:-5], post(CHAT)[:30]]

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -365,6 +366,20 @@ class Starts(Temporary):
             taken.listen()
             self.assertIn("--port 0 any free one", self.refused(port=str(taken.getsockname()[1])))
 
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make a key with")
+    def test_a_tls_key_that_others_may_read_is_told(self):
+        key, certificate = self.path("key"), self.path("certificate")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", key,
+                        "-out", certificate], check=True, capture_output=True)
+        for mode, is_told in ((0o644, True), (0o640, False)):
+            os.chmod(key, mode)
+            process = start("--tls-cert", certificate, "--tls-key", key)
+            self.addCleanup(process.kill)
+            said = process.stdout.readline()  # it listens, and so ends by the signal as it should
+            process.terminate()
+            said += process.communicate(timeout=DEADLINE_S)[0]
+            self.assertEqual(b"may read the TLS key" in said, is_told, said)
+
 
 class Bodies(Case):
     ARGS = ("--max-body-bytes", "1000000", "--max-bodies-bytes", "1000000")
@@ -694,6 +709,52 @@ class Logs(Temporary):
         stdout, stderr = server.process.communicate(timeout=DEADLINE_S)
         self.assertEqual(server.process.returncode, 0)
         self.assertEqual((stdout + stderr).count(b"No space left on device"), 1)
+
+    def lines_of(self, path):
+        return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+
+    def test_a_signal_opens_it_anew(self):
+        path, moved = self.path("log"), self.path("log.1")
+        server = Server("--access-log", path)
+        server.get("/livez")
+        server.until(lambda: any(line["path"] == "/livez" for line in self.lines_of(path)), "the line")
+        os.rename(path, moved)
+        server.process.send_signal(signal.SIGUSR1)
+        server.until(lambda: os.path.exists(path), "the new file")
+        server.get("/version")
+        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual([line["path"] for line in self.lines_of(path)], ["/version"])
+        self.assertNotIn("/version", [line["path"] for line in self.lines_of(moved)])
+
+    def test_the_signal_harms_no_server_without_a_file(self):
+        for args in ((), ("--access-log", "-")):
+            server = Server(*args)
+            server.process.send_signal(signal.SIGUSR1)
+            self.assertEqual(server.get("/livez").status, 200)
+            self.assertEqual(server.stop()[0], 0)
+
+    def test_one_with_prompts_is_its_owners_alone(self):
+        path = self.path("log")
+        for args, mode in (((), 0o644), (("--log-prompts",), 0o600)):
+            before = os.umask(0o022)
+            self.addCleanup(os.umask, before)
+            server = Server("--access-log", path, *args)
+            self.assertEqual(server.stop()[0], 0)
+            self.assertEqual(os.stat(path).st_mode & 0o777, mode)
+
+    def test_a_response_in_the_background_has_one_line(self):
+        path = self.path("log")
+        server = Server("--access-log", path)
+        with server.connect() as client:
+            client.send(post({"input": "Hi", "background": True, "max_output_tokens": 5}, "/v1/responses", "X-Request-Id: own"))
+            self.assertEqual(client.reply().status, 200)
+            client.send(post({"input": "Hi", "background": True, "store": False}, "/v1/responses", "X-Request-Id: refused"))
+            self.assertEqual(client.reply().status, 400)
+        server.until(lambda: any(line["request_id"] == "own" for line in self.lines_of(path)), "the line")
+        self.assertEqual(server.stop()[0], 0)
+        lines = self.lines_of(path)
+        self.assertEqual([line["n_generated"] for line in lines if line["request_id"] == "own"], [5])
+        self.assertEqual([line["status"] for line in lines if line["request_id"] == "refused"], [400])
 
     def test_lines_are_whole_and_hold_no_control_characters(self):
         path = self.path("log")

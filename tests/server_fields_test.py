@@ -2,10 +2,15 @@
 """Fields that hold an answer to something, whichever server's spelling they have.
 Usage: server_fields_test.py REALIZAR."""
 import json
+import pathlib
 import re
+import struct
+import tempfile
+import unittest
 
+import gguf_edit
 import server_rig
-from server_rig import ANSWER, CHAT, Case, post
+from server_rig import ANSWER, CHAT, Case, Server, post
 
 WEATHER = {"name": "get_weather", "description": "Get the weather of a city",
            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
@@ -215,6 +220,48 @@ class Limits(Case):
             self.assertEqual((refused.status, refused.headers["x-ratelimit-remaining-requests"]), (429, "0"))
             self.assertEqual((refused.headers["retry-after"], refused.headers["retry-after-ms"]), ("1", "1000"))
         self.server.until(lambda: self.exchange(post(CHAT)).status == 200, "the places of clients that left")
+
+
+class PromptLimit(Case):
+    ARGS = ("--ctx", "128", "--max-prompt-tokens", "16")
+
+    def test_who_is_beyond_the_models_limit_too_is_told_the_servers(self):
+        for prompt, n_tokens in (([300] * 17, 17), ([300] * 129, 129), ("x" * 10_000, None), ("x" * 5_000_000, 0)):
+            reply = self.exchange(post({"prompt": prompt}, "/v1/completions"))
+            self.assertEqual(reply.status, 400)
+            error = reply.json()["error"]
+            self.assertEqual((error["code"], error["n_ctx"]), ("context_length_exceeded", 16))
+            self.assertIn("this server takes", error["message"])
+            n_told = error.get("n_prompt_tokens", 0)
+            self.assertGreater(n_told, 16) if n_tokens is None else self.assertEqual(n_told, n_tokens)
+        self.assertEqual(self.exchange(post({"prompt": [300] * 16, "max_tokens": 1}, "/v1/completions")).status, 200)
+
+
+class Overflow(unittest.TestCase):
+    def test_the_prompt_that_fails_is_named(self):
+        """One token alone has the first channel, which the first layer makes too large for a number."""
+        bad_token, n_vocab, row_bytes, block_bytes = 700, 2048, 256 // 32 * 34, 34  # Q8_0: a scale, and 32 values
+        data = bytearray(pathlib.Path(server_rig.MODEL).read_bytes())
+        _, tensors, begin = gguf_edit.contents(data)
+        table = begin + tensors["token_embd.weight"][2]
+        for row in range(table, table + n_vocab * row_bytes, row_bytes):
+            data[row + 2] = 0
+        bad_row = table + bad_token * row_bytes
+        for block in range(bad_row, bad_row + row_bytes, block_bytes):
+            data[block + 2:block + block_bytes] = bytes(32)
+        data[bad_row + 2] = 127
+        struct.pack_into("<f", data, begin + tensors["blk.0.attn_norm.weight"][2], 3e38)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "overflow.gguf")
+            path.write_bytes(data)
+            server = Server(model=path)
+            for ids, status in (([[5], [6]], 200), ([[5], [6], [bad_token]], 500)):
+                with server.connect() as client:
+                    client.send(post({"input": ids}, "/v1/embeddings"))
+                    reply = client.reply()
+                self.assertEqual(reply.status, status)
+            self.assertIn("input[2]: the model gave no finite", reply.json()["error"]["message"])
+            self.assertEqual(server.stop()[0], 0)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ ENDLESS = {**CHAT, "temperature": 1, "seed": 1, "stream": True, "ignore_eos": Tr
 
 
 class Server:
-    def __init__(self, *args, limits=None):
+    def __init__(self, *args, model=None, limits=None):
         """`limits`: of the process, {resource: (soft, hard)}."""
         def set_up():
             # nohup has the one ignored, a shell that starts something in the background the other, and the tests with it.
@@ -33,7 +33,7 @@ class Server:
                 signal.signal(number, signal.SIG_DFL)
             for name, values in (limits or {}).items():
                 resource.setrlimit(name, values)
-        self.process = subprocess.Popen([REALIZAR, "serve", MODEL, "--port", "0", *ONE_THREAD, *args], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([REALIZAR, "serve", model or MODEL, "--port", "0", *ONE_THREAD, *args], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_up)
         self.output = line = self.process.stdout.readline().decode()
         while line and "realizar listens" not in line:

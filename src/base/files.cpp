@@ -46,6 +46,16 @@ Error not_regular(const std::string& name) {
   return invalid_argument(name + " is not a regular file", name);
 }
 
+Error full_disk(std::string message) {
+  return {ErrorCode::kResourceExhausted, std::move(message), "disk"};
+}
+
+Error cannot_write(const std::string& path, int error_number) {
+  const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+  std::string message = "cannot write " + path + ": " + std::strerror(error_number);
+  return is_full ? full_disk(std::move(message)) : invalid_argument(message, path);
+}
+
 Error too_large(const std::string& name, uint64_t max_bytes) {
   return format_error(name + ": expected at most " + std::to_string(max_bytes) + " bytes", name);
 }
@@ -186,7 +196,7 @@ Result<NewFile> NewFile::create(const std::filesystem::path& path, Readers reade
   if (is_there && S_ISDIR(info.st_mode)) return invalid_argument("cannot write " + name + ": it is a folder", name);
   if (is_there && !S_ISREG(info.st_mode)) {
     FileDescriptor fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (fd.get() < 0) return invalid_argument("cannot write " + name + ": " + std::strerror(errno), name);
+    if (fd.get() < 0) return cannot_write(name, errno);
     ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
     return NewFile(std::move(name), "", std::move(fd), Stage::kDirect);
   }
@@ -208,7 +218,7 @@ Result<NewFile> NewFile::create_beside(std::string path, mode_t mode) {
   for (int n_tries = 0; n_tries < kMaxTries; ++n_tries) {
     std::string beside = unfinished_path(path).string();
     FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-    if (fd.get() < 0) return invalid_argument("cannot write " + path + ": " + std::strerror(errno), path);
+    if (fd.get() < 0) return cannot_write(path, errno);
     if (hold_unfinished(fd)) return NewFile(std::move(path), std::move(beside), std::move(fd), Stage::kUnfinished);
     ::unlink(beside.c_str());
   }
@@ -229,7 +239,7 @@ NewFile::~NewFile() {
 }
 
 Error NewFile::failed(int error_number) const {
-  return invalid_argument("cannot write " + path_ + ": " + std::strerror(error_number), path_);
+  return cannot_write(path_, error_number);
 }
 
 Status NewFile::reserve(uint64_t n_bytes) {
@@ -243,9 +253,8 @@ Status NewFile::reserve(uint64_t n_bytes) {
   const bool is_full = disk.f_blocks != 0 && n_bytes > n_free;
   if (!is_full && ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(n_bytes)) == 0) return {};
   if (!is_full && errno != ENOSPC && errno != EDQUOT) return {};
-  return invalid_argument("cannot write " + path_ + ": it needs " + bytes_text(n_bytes) + ", and " +
-                              bytes_text(n_free) + " are free on that disk",
-                          path_);
+  return full_disk("cannot write " + path_ + ": it needs " + bytes_text(n_bytes) + ", and " + bytes_text(n_free) +
+                   " are free on that disk");
 }
 
 Status NewFile::write(std::span<const std::byte> bytes) {

@@ -72,7 +72,7 @@ enum class Readers {
 // unless the file is for its owner alone, which replaces it.
 class NewFile {
  public:
-  // Errors: InvalidArgument (the system's reason; a FIFO that nobody reads).
+  // Errors: InvalidArgument (the system's reason; a FIFO that nobody reads); of all calls: ResourceExhausted ("disk").
   static Result<NewFile> create(const std::filesystem::path& path, Readers readers = Readers::kAsTheUserHasIt);
 
   NewFile(NewFile&& other) noexcept;
@@ -80,7 +80,7 @@ class NewFile {
   ~NewFile();  // removes what was not committed
 
   // Takes the disk's room for so many bytes, where the file system can, so that a disk that is too full shows at once.
-  // Errors: InvalidArgument, with what is needed and what is free.
+  // Errors: ResourceExhausted ("disk"), with what is needed and what is free.
   Status reserve(uint64_t n_bytes);
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }

@@ -216,6 +216,9 @@ TEST_F(Files, AWriteThatFailsSaysWhyAndLeavesNothing) {
     ASSERT_TRUE(out.ok());
     const Status status = out->write(std::string(10000, 'x'));
     EXPECT_EQ(status.error().message, "cannot write " + at("out").string() + ": File too large");
+    EXPECT_EQ(status.error().code, ErrorCode::kResourceExhausted);
+    EXPECT_EQ(status.error().subject, "disk");
+    EXPECT_EQ(out->reserve(10000).error().subject, "disk");
   }
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler_before);

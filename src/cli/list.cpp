@@ -50,7 +50,9 @@ int list(const ListArgs& args) {
   for (const std::string& note : notes) warn(note);
   if (!args.json) {
     const auto is_bundled = [](const hub::LocalModel& model) { return model.place == hub::Place::kBundled; };
-    if (std::ranges::all_of(models, is_bundled)) warn("realizar pull NAME downloads a model, e.g. qwen3:1.7b");
+    const bool is_all_read = notes.empty();
+    if (is_all_read && std::ranges::all_of(models, is_bundled))
+      warn("realizar pull NAME downloads a model, e.g. qwen3:1.7b");
     return print(table_of(models)) ? kOk : kFailure;
   }
   for (const hub::LocalModel& model : models) {

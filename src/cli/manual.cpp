@@ -133,6 +133,11 @@ Ends the answer that is being generated, not the chat; from the third on it ends
 To a server: it takes no new requests, finishes those that run or wait, at the latest after
 .BR \-\-drain\-timeout\-ms ,
 and ends. A second signal ends it at once.
+.TP
+.B SIGUSR1
+To a server: it opens the file of
+.B \-\-access\-log
+anew, which was moved.
 .SH EXIT STATUS
 .TP
 .B 0

@@ -1,7 +1,9 @@
 #include "cli/mcp_flags.h"
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "base/exposure.h"
 #include "base/try.h"
 #include "cli/output.h"
 #include "realizar/engine.h"
@@ -29,6 +31,10 @@ Result<mcp::ServerList> McpFlags::read() const {
   for (const std::string& server : servers_) RZ_CHECK_OK(mcp::add_server(list, server));
   if (!config_.empty()) RZ_CHECK_OK(mcp::add_server_file(list, config_));
   for (const std::string& note : list.notes) warn(note);
+  const bool has_headers =
+      std::ranges::any_of(list.servers, [](const auto& server) { return !server.headers.empty(); });
+  const std::string exposure = config_.empty() ? "" : exposure_of(config_, "the MCP servers", has_headers);
+  if (!exposure.empty()) warn(exposure);
   for (const mcp::ServerSource& server : list.servers) {
     const bool is_open = !server.headers.empty() && server.url.scheme != "https" && !server.url.is_loopback();
     if (is_open) warn("the MCP server '" + server.name + "' gets its headers unencrypted: its url is not https");

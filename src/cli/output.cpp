@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/files.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -58,6 +60,30 @@ bool print(std::string_view text) {
 
 bool print_model_text(std::string_view text) {
   return print(stdout_is_terminal() ? printable_prose(text) : std::string(text));
+}
+
+bool print_whole_line(std::string_view line) {
+  const bool appends = (::fcntl(STDOUT_FILENO, F_GETFL) & O_APPEND) != 0;
+  const off_t begin = ::lseek(STDOUT_FILENO, 0, appends ? SEEK_END : SEEK_CUR);
+  if (print_model_text(line)) return true;
+  const off_t end = ::lseek(STDOUT_FILENO, 0, SEEK_CUR);
+  struct stat info {};
+  const bool is_file = begin >= 0 && ::fstat(STDOUT_FILENO, &info) == 0 && S_ISREG(info.st_mode);
+  // Unless somebody else has written there meanwhile.
+  const bool is_last = info.st_size == end && end - begin < static_cast<off_t>(line.size());
+  if (is_file && is_last && ::ftruncate(STDOUT_FILENO, begin) == 0) {
+    static_cast<void>(::lseek(STDOUT_FILENO, begin, SEEK_SET));
+  }
+  return false;
+}
+
+Status cut_output(const std::string& file, uint64_t n_bytes) {
+  struct stat output {};
+  const auto named = version_at(file);
+  const bool is_output =
+      named && ::fstat(STDOUT_FILENO, &output) == 0 && named->device == output.st_dev && named->inode == output.st_ino;
+  if (!is_output || ::ftruncate(STDOUT_FILENO, static_cast<off_t>(n_bytes)) == 0) return {};
+  return invalid_argument("cannot cut the half line at the end of " + file + ": " + std::strerror(errno), file);
 }
 
 bool print_line(std::string_view text) {

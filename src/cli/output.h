@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,11 @@ bool print_line(std::string_view text);
 // The same for what a model or its file says: a terminal gets control characters spelled out, since it would obey them,
 // and a file or a pipe gets every byte as it is.
 bool print_model_text(std::string_view text);
+
+// The same for a line with its end, of which a file gets all or nothing.
+bool print_whole_line(std::string_view line);
+// Cuts `file` to n_bytes where it is what standard output appends to.
+Status cut_output(const std::string& file, uint64_t n_bytes);
 
 // One line on standard error, "realizar: message", with control characters spelled out. Gives kFailure.
 int fail(const Error& error);

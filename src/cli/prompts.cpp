@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/files.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
@@ -18,6 +19,8 @@ namespace realizar::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kMaxAnswersBytes = uint64_t{4} << 30;
 
 struct PromptLine {
   std::string prompt, system;
@@ -66,14 +69,57 @@ Result<PromptLine> parse_line(const std::string& text, const std::string& system
   return line;
 }
 
+// The index that a line of answers has; nothing for one that was interrupted.
+Result<std::optional<size_t>> answered_index(const std::string& text, size_t n_prompts, const std::string& file) {
+  const Json json = Json::parse(text, nullptr, false);
+  const bool is_answer = json.is_object() && json.contains("index") && json["index"].is_number_unsigned();
+  if (!is_answer) return format_error(file + " has a line that is no answer of --prompts", "resume");
+  const auto idx = json["index"].get<uint64_t>();
+  if (idx >= n_prompts) {
+    return invalid_argument(
+        fmt::format("{} is of other prompts: it has an answer with the index {}, and there are {} prompts", file, idx,
+                    n_prompts),
+        "resume");
+  }
+  const bool is_interrupted = json.contains("finish_reason") && json["finish_reason"] == "cancelled";
+  return is_interrupted ? std::nullopt : std::optional<size_t>(idx);
+}
+
+// Half a line at the end is what a killed run left: it is cut off where the new answers are appended to that file.
+Result<std::vector<bool>> answered_before(const std::string& file, size_t n_prompts) {
+  std::vector<bool> is_done(n_prompts, false);
+  if (file.empty() || !version_at(file)) return is_done;
+  RZ_TRY(std::string text, read_file(file, kMaxAnswersBytes));
+  const size_t n_whole = text.rfind('\n') + 1;
+  if (n_whole < text.size()) RZ_CHECK_OK(cut_output(file, n_whole));
+  text.resize(n_whole);
+  for (const std::string& line : lines_of(text)) {
+    RZ_TRY(const std::optional<size_t> idx, answered_index(line, n_prompts, file));
+    if (idx) is_done[*idx] = true;
+  }
+  return is_done;
+}
+
+Json error_json(const Error& error) {
+  Json json{{"code", to_string(error.code)}, {"message", error.message}};
+  if (error.n_prompt > 0) json["n_prompt_tokens"] = error.n_prompt;
+  if (error.n_ctx > 0) json["n_ctx"] = error.n_ctx;
+  return json;
+}
+
 class PromptRun {
  public:
   PromptRun(LanguageModel& model, const PromptsArgs& args, const AnswerOptions& options)
       : model_(model), args_(args), options_(options) {}
 
-  int run(const std::vector<std::string>& lines) {
+  // `is_done`: the prompts that have an answer already.
+  int run(const std::vector<std::string>& lines, const std::vector<bool>& is_done) {
     outputs_.resize(lines.size());
-    for (size_t i = 0; i < lines.size(); ++i) add(i, lines[i]);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (is_done[i]) put(i, "");
+      if (!is_done[i]) add(i, lines[i]);
+    }
+    if (requests_.empty()) return has_failed_ ? kFailure : kOk;
     const InterruptScope interrupt(model_);
     const Status status = model_.generate_texts(
         requests_, TextOptions{.stop = options_.stop, .split_reasoning = options_.split_reasoning},
@@ -114,23 +160,32 @@ class PromptRun {
   }
 
   void tell(size_t idx, Result<TextGeneration> result) {
+    const bool is_interrupted = result.ok() && result->finish_reason == FinishReason::kCancelled;
+    if (is_interrupted) return put(idx, "");
     Json json{{"index", idx}};
     if (result.ok()) {
       json["text"] = result->text;
       if (!result->reasoning.empty() && !options_.hide_reasoning) json["reasoning"] = result->reasoning;
       json.update(ending_json(*result));
     } else {
-      json["error"] = {{"code", to_string(result.error().code)}, {"message", result.error().message}};
+      json["error"] = error_json(result.error());
       has_failed_ = true;
     }
-    outputs_[idx] = dump(json) + '\n';
+    put(idx, dump(json) + '\n');
+  }
+
+  void put(size_t idx, std::string line) {
+    if (args_.order == "finished") return print_whole(line);
+    outputs_[idx] = std::move(line);
     for (; n_printed_ < outputs_.size() && outputs_[n_printed_]; ++n_printed_) {
-      if (is_output_lost_) continue;
-      is_output_lost_ = !print_model_text(*outputs_[n_printed_]);
+      print_whole(*outputs_[n_printed_]);
       outputs_[n_printed_]->clear();
     }
-    if (!is_output_lost_) return;
-    has_failed_ = true;
+  }
+
+  void print_whole(const std::string& line) {
+    if (line.empty() || is_output_lost_ || print_whole_line(line)) return;
+    is_output_lost_ = has_failed_ = true;
     model_.cancel();
   }
 
@@ -151,7 +206,9 @@ int answer_prompts(LanguageModel& model, const PromptsArgs& args, const AnswerOp
   if (!text.ok()) return fail(text.error());
   const std::vector<std::string> lines = lines_of(*text);
   if (lines.empty()) return fail(invalid_argument(source_name(args.file) + " holds no prompt", "prompts"));
-  return PromptRun(model, args, options).run(lines);
+  const auto is_done = answered_before(args.resume, lines.size());
+  if (!is_done.ok()) return fail(is_done.error());
+  return PromptRun(model, args, options).run(lines, *is_done);
 }
 
 }  // namespace realizar::cli

@@ -329,6 +329,9 @@ std::string complaint(const RunArgs& args) {
   if (args.tools.mcp.is_given() && args.form.is_given())
     return "--format, --schema and --grammar hold the whole answer, which then calls no tools: expected no --mcp";
   if (const std::string wrong = args.form.complaint(); !wrong.empty()) return wrong;
+  const bool has_way_of_prompts = !args.prompts.resume.empty() || args.prompts.order != "input";
+  if (has_way_of_prompts && args.prompts.file.empty())
+    return "--order and --resume have an effect with --prompts alone";
   return args.sampling.complaint();
 }
 
@@ -353,8 +356,17 @@ void add_run(CommandLine& line) {
   flags
       .option("--prompts", args->prompts.file,
               "File with one prompt a line, or '-' for standard input. Several are answered at a time, and each answer "
-              "is one line of JSON, in the order of the prompts. A line may be a JSON object: prompt, system, "
+              "is one line of JSON with the prompt's index. A line may be a JSON object: prompt, system, "
               "max_tokens, temperature, seed")
+      .file();
+  flags
+      .option("--order", args->prompts.order,
+              "With --prompts: print the answers in the order of the prompts, or each as soon as it is finished")
+      .one_of({"input", "finished"})
+      .with_default();
+  flags
+      .option("--resume", args->prompts.resume,
+              "With --prompts: go on from the answers that this file has already, which '>> FILE' appends to")
       .file();
   flags.option("--max-seqs", args->max_seqs, "With --prompts: answer N prompts at a time")
       .in_range(1, 256)

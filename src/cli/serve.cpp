@@ -260,7 +260,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .option("--stored-responses-bytes", options.stored_responses_bytes,
               "Memory for responses that later ones may go on with, a quarter of it for each key; 0: none are kept")
       .with_default();
-  flags.flag("--log-prompts", options.log_prompts, "Put prompts into the access log");
+  flags.flag("--log-prompts", options.log_prompts, "Put prompts into the access log, which then is its owner's alone");
   flags.flag("--trace-operations", options.trace_operations,
              "Time every operation of requests with the header X-Trace: operations, for their answers' `trace`; their "
              "steps take longer, for others too");

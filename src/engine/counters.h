@@ -47,6 +47,11 @@ struct EngineCounters {
   std::atomic<uint64_t> n_nonfinite_logits{0};  // requests that ended since the model gave NaN or infinities
   std::atomic<uint64_t> n_drafts{0};            // times that tokens were guessed
   std::atomic<uint64_t> n_drafted{0}, n_accepted{0};
+
+  // Adds what another engine has done, but not what it holds or has learned.
+  void add_counts(const EngineCounters& other);
+  // Holds and has learned what the other one does now.
+  void take_state(const EngineCounters& other);
 };
 
 }  // namespace realizar::engine

@@ -255,6 +255,7 @@ void Engine::forget_prefixes(std::optional<uint64_t> tenant) {
   idle_prefill_.forget(tenant);
   pool_.forget_names(tenant);
   if (states_ != nullptr) states_->forget_names(tenant);
+  publish_counters();
 }
 
 void Engine::cancel_all() {
@@ -288,7 +289,9 @@ Result<uint32_t> Engine::save_cache(const std::string& path, uint64_t source, ui
 }
 
 uint32_t Engine::load_cache(const std::string& path, uint64_t source) {
-  return load_prefixes(path, {pool_, states_.get()}, backend_, fingerprint(source));
+  const uint32_t n_loaded = load_prefixes(path, {pool_, states_.get()}, backend_, fingerprint(source));
+  publish_counters();
+  return n_loaded;
 }
 
 HeldPrefix Engine::hold_prefix(std::span<const TokenId> tokens, uint64_t cache_salt) {
@@ -304,7 +307,14 @@ std::unique_ptr<NewPrefix> Engine::begin_prefix(const PrefixLayout& layout, std:
 }
 
 uint32_t Engine::forget_prefix(std::span<const TokenId> tokens, uint64_t cache_salt) {
-  return engine::forget_prefix({pool_, states_.get()}, tokens, cache_salt);
+  const uint32_t n_forgotten = engine::forget_prefix({pool_, states_.get()}, tokens, cache_salt);
+  publish_counters();
+  return n_forgotten;
+}
+
+void Engine::name_prefix(NewPrefix& added, uint64_t cache_salt, uint64_t owner) {
+  added.name(cache_salt, owner);
+  publish_counters();
 }
 
 PrefixShape Engine::prefix_shape(uint64_t source) const {

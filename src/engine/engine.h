@@ -122,6 +122,7 @@ class Engine {
   void read_piece(const HeldPrefix& prefix, uint32_t piece, std::span<std::byte> bytes) const;
   std::unique_ptr<NewPrefix> begin_prefix(const PrefixLayout& layout, std::vector<TokenId> tokens);
   bool add_piece(NewPrefix& prefix, std::span<const std::byte> bytes) { return prefix.add(backend_, bytes); }
+  void name_prefix(NewPrefix& added, uint64_t cache_salt, uint64_t owner);
   uint32_t forget_prefix(std::span<const TokenId> tokens, uint64_t cache_salt);
   // What files of prefixes must fit. Any thread.
   PrefixShape prefix_shape(uint64_t source) const;

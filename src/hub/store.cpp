@@ -184,6 +184,14 @@ bool Store::has_name(const ModelName& name) const {
   return version_at(manifest_file(name)).has_value();
 }
 
+Status Store::check_readable() const {
+  const fs::path folder = root_ / "manifests";
+  std::error_code error;
+  const fs::directory_iterator entry(folder, error);
+  if (!error || error == std::errc::no_such_file_or_directory) return {};
+  return cannot("read", folder, error);
+}
+
 namespace {
 
 // Calls f(path below `folder`) for each manifest's file, and for each link, which is none. Gives why some may be

@@ -52,6 +52,8 @@ class Store {
   // Of a file of the model that is a text. Errors: as read_file.
   Result<std::string> read_blob(const StoredFile& file, uint64_t max_bytes) const;
 
+  // Another user's store may be private. Errors: InvalidArgument.
+  Status check_readable() const;
   // Every name, in alphabetical order. What cannot be read is left out, and `notes` says why.
   std::vector<StoredModel> list(std::vector<std::string>& notes) const;
   // A model of files that are there, which has no name yet. The caller holds a shared lock. Errors: NotFound, subject

@@ -80,11 +80,15 @@ Json line_of(const Call& call, int status) {
 
 }  // namespace
 
-Result<AccessLog> AccessLog::open(const std::string& path) {
+Result<AccessLog> AccessLog::open(const std::string& path, bool has_prompts) {
   AccessLog log;
   if (path.empty()) return log;
-  RZ_TRY(log.writer_, LineWriter::open(path, tell_loss));
+  RZ_TRY(log.writer_, LineWriter::open(path, tell_loss, has_prompts ? Readers::kOwnerAlone : Readers::kAsTheUserHasIt));
   return log;
+}
+
+void AccessLog::reopen() {
+  if (is_on()) writer_->reopen();
 }
 
 void AccessLog::write(const Call& call, int status) {

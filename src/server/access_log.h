@@ -13,8 +13,11 @@ class Call;
 
 class AccessLog {
  public:
-  // "": no log; "-": standard error; else a file that is appended to. Errors: InvalidArgument (it cannot be written).
-  static Result<AccessLog> open(const std::string& path);
+  // "": no log; "-": standard error; else a file that is appended to, for its owner alone where lines have prompts.
+  // Errors: InvalidArgument (it cannot be written).
+  static Result<AccessLog> open(const std::string& path, bool has_prompts);
+  // Goes on in what has the file's name now.
+  void reopen();
   bool is_on() const { return writer_ != nullptr; }
   // Never waits: a full disk, or a pipe whose reader sleeps, costs lines and no requests.
   void write(const Call& call, int status);

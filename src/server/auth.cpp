@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "base/ascii_case.h"
+#include "base/exposure.h"
 #include "base/files.h"
 #include "base/try.h"
 
@@ -56,15 +56,6 @@ bool has_control_characters(std::string_view key) {
   return std::ranges::any_of(key, [](char c) { return static_cast<uint8_t>(c) < ' ' || c == 0x7f; });
 }
 
-std::string exposure_of(const std::string& path, bool holds_secrets) {
-  struct stat file {};
-  if (::stat(path.c_str(), &file) != 0) return {};
-  const bool writable = (file.st_mode & S_IWOTH) != 0, readable = holds_secrets && (file.st_mode & S_IROTH) != 0;
-  if (!writable && !readable) return {};
-  return fmt::format("every user of this machine may {} the API keys in {} (mode {:04o}); chmod 600 ends that",
-                     writable ? "change" : "read", path, file.st_mode & 07777);
-}
-
 }  // namespace
 
 KeyDigest digest_of(std::string_view key) {
@@ -98,7 +89,7 @@ Result<KeyStore> KeyStore::read(const std::string& path) {
     store.keys_.push_back({*digest, is_admin});
   }
   if (store.keys_.empty()) return format_error(path + " holds no API key", path);
-  store.exposure_ = exposure_of(path, holds_secrets);
+  store.exposure_ = exposure_of(path, "the API keys", holds_secrets);
   return store;
 }
 

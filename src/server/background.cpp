@@ -142,6 +142,7 @@ namespace {
 Call& detached(const Call& call, const BackgroundRecordPtr& record) {
   Call& own = call.context.add_call(call.request, record);
   own.is_detached = true;
+  own.is_logged = false;
   own.id = call.id;
   own.protocol = call.protocol;
   own.route = call.route;
@@ -179,6 +180,8 @@ Task<Status> generate_in_background(Call& call, ServedModelPtr model, Completion
     records.erase(call.tenant, id);
     co_return not_stored();
   }
+  // The line of the request is written when the response is made, with its tokens and times.
+  if (!record->is_over()) std::swap(call.is_logged, own.is_logged);
   if (streams) {
     const Status followed = co_await follow(call, record, 0);
     co_return followed;

@@ -115,7 +115,7 @@ void Call::over() noexcept {
   if (is_open_ && --context.n_open[tenant] == 0) context.n_open.erase(tenant);
   static_cast<void>(caught([&] {
     if (!is_detached) context.metrics.count_http(route == nullptr ? "none" : route->path, status_);
-    if (context.access_log != nullptr) context.access_log->write(*this, status_);
+    if (is_logged && context.access_log != nullptr) context.access_log->write(*this, status_);
   }));
 }
 

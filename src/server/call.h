@@ -72,6 +72,7 @@ class Call final : public ReplyListener {
   uint64_t tenant = 0;       // whose share of the engine it uses
   std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for
   bool is_detached = false;  // it was started by another call, with which it is counted
+  bool is_logged = true;     // when it is over; of calls that serve one request one is
   CallRecord record;
   std::unique_ptr<Speller> speller;     // of the answer, once it is known
   std::shared_ptr<BodySink> body_sink;  // that has the body; null: `body` has it

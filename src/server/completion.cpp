@@ -281,8 +281,8 @@ void Completion::record_prompts() {
 
 // Where there are several prompts, which of them it is about.
 Error Completion::told_of(const Error& error, size_t choice_idx) const {
-  return n_prompts() > 1 && error.subject == "prompt" ? of_item(error, plan_.prompt_field, choice_idx / n_per_prompt_)
-                                                      : error;
+  const bool is_of_one = error.subject == "prompt" || error.subject == "logits";
+  return n_prompts() > 1 && is_of_one ? of_item(error, plan_.prompt_field, choice_idx / n_per_prompt_) : error;
 }
 
 std::optional<ApiError> Completion::error_of(size_t choice_idx) const {

@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -79,7 +80,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   void finish_reply(bool keep_alive) override {
     exchange_.reset();
-    if (!keep_alive || context_->draining) {
+    if (!keep_alive) {
       if (state_ == State::kReading) state_ = State::kLingering;
       if (is_open()) state_ = State::kClosing;
       wake_sleeper();
@@ -89,14 +90,16 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     arm(read_timer_, context_->options.idle_timeout_ms);
     // The reader sleeps in a read; what it holds already may be the next request.
     if (buffer_.size() > 0) wake_reader();
+    if (context_->draining) close_if_idle();
   }
 
+  // A client that has connected and sent nothing yet is about to. Else whatever was read by now is handed on first.
   void close_if_idle() override {
     const bool reads = state_ == State::kReading || state_ == State::kLingering;
     if (reads) return arm(read_timer_, context_->options.body_timeout_ms);
     if (state_ != State::kIdle) return;
-    state_ = State::kClosing;
-    close_when_sent();
+    if (!has_been_asked_) return arm(read_timer_, context_->options.header_timeout_ms);
+    asio::post(stream_.get_executor(), [self = this->shared_from_this()] { self->close_unless_asked(); });
   }
 
   void close() override {
@@ -121,6 +124,18 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   };
   bool is_open() const { return state_ < State::kClosing; }
   bool is_closed() const { return state_ == State::kClosed; }
+
+  bool takes_requests() const override { return !context_->draining; }
+
+  // Closing on unread bytes would reset the connection, and their sender would get no answer.
+  void close_unless_asked() {
+    if (state_ != State::kIdle) return;
+    error_code ignored;
+    const bool is_asked = buffer_.size() > 0 || lowest(stream_).available(ignored) > 0;
+    if (is_asked) return arm(read_timer_, context_->options.header_timeout_ms);
+    state_ = State::kClosing;
+    close_when_sent();
+  }
 
   // Holds the connection while it is served.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self) { co_await self->serve(); }
@@ -232,6 +247,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   void begin_request() {
     if (state_ != State::kIdle) return;
     state_ = State::kReading;
+    has_been_asked_ = true;
     arm(read_timer_, context_->options.header_timeout_ms);
   }
 
@@ -422,6 +438,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   const uint64_t id_;
   asio::steady_timer read_timer_, write_timer_, sleep_timer_;
   State state_ = State::kIdle;
+  bool has_been_asked_ = false;  // a request has begun at some time
   // Where the reader waits; in a read of its own it is not to be woken.
   enum class Reader : uint8_t { kReads, kWatches, kSleeps } reader_ = Reader::kReads;
 };

@@ -24,7 +24,9 @@ class ConnectionBase {
   virtual void send_bytes(std::string_view bytes) = 0;
   virtual void finish_reply(bool keep_alive) = 0;
   virtual size_t n_unsent_bytes() const = 0;
+  // No request is waited for any more; one that has arrived is answered.
   virtual void close_if_idle() = 0;
+  virtual bool takes_requests() const = 0;
   virtual void close() = 0;
 };
 
@@ -38,6 +40,7 @@ class Exchange final : public Reply {
     // RFC 9110, section 8.6: a length belongs to a body, or to the one that HEAD leaves out.
     const bool has_body = response.status != 204 && response.status != 304;
     if (has_body) response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));
+    settle_keep_alive();
     std::string bytes = head_of(response);
     if (!is_head_) bytes += response.body;
     put_head(bytes);
@@ -49,6 +52,7 @@ class Exchange final : public Reply {
     // HTTP/1.0 knows no chunks: the end of the connection is the end of the reply.
     if (is_http_1_0_) keep_alive_ = false;
     if (!is_http_1_0_) head.headers.emplace_back("Transfer-Encoding", "chunked");
+    settle_keep_alive();
     put_head(head_of(head));
   }
 
@@ -91,6 +95,11 @@ class Exchange final : public Reply {
 
  private:
   enum class State { kOpen, kStreaming, kDone, kClosed };
+
+  void settle_keep_alive() {
+    const auto connection = connection_.lock();
+    keep_alive_ = keep_alive_ && connection != nullptr && connection->takes_requests();
+  }
 
   std::string head_of(const HttpResponse& response) const {
     std::string head = fmt::format("HTTP/1.1 {} {}\r\nConnection: {}\r\n", response.status,

@@ -1,8 +1,10 @@
 #include "server/http_server.h"
 
 #include <fmt/format.h>
+#include <linux/filter.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +16,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -40,6 +43,18 @@ std::shared_ptr<BodyRoom> room_for(const HttpOptions& options) {
 
 void report(const Status& status) {
   if (!status.ok()) spdlog::error("the server goes on after: {}", status.error().message);
+}
+
+// No connection is made from now on: the system drops their first packets, and when these come again the port is
+// closed or another server's. Where it has no such filter, a connection that is made just now may still be reset.
+void refuse_handshakes(int listening_fd) {
+  constexpr uint32_t kFlagsOffset = 13, kSyn = 2;  // RFC 9293, section 3.1
+  constexpr uint32_t kAllOfIt = UINT32_MAX;
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlagsOffset),
+                        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kSyn, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
+                        BPF_STMT(BPF_RET | BPF_K, kAllOfIt)};
+  const sock_fprog program{static_cast<unsigned short>(std::size(code)), code};
+  static_cast<void>(::setsockopt(listening_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program));
 }
 
 // Jobs on their way back to the I/O thread, which takes no memory: any thread pushes, one takes.
@@ -83,6 +98,7 @@ class AsioServer final : public HttpServer {
         acceptor_(io_),
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         stop_fd_(io_),
+        reopen_fd_(io_),
         workers_(options.n_small_workers, options.n_large_workers) {}
 
   Status listen();
@@ -132,10 +148,20 @@ class AsioServer final : public HttpServer {
     return {};
   }
 
+  Status on_reopen_signal(std::function<void()> handler) override {
+    RZ_TRY(const int fd, catch_reopen_signal());
+    reopen_fd_.assign(::dup(fd));
+    on_reopen_ = std::move(handler);
+    await_reopen_signal();
+    return {};
+  }
+
   void stop_accepting() override {
+    context_->draining = true;
+    refuse_handshakes(acceptor_.native_handle());
+    accept_all();
     error_code ignored;
     acceptor_.close(ignored);
-    context_->draining = true;
     for (ConnectionBase* connection : std::vector(context_->connections.begin(), context_->connections.end())) {
       connection->close_if_idle();
     }
@@ -145,6 +171,7 @@ class AsioServer final : public HttpServer {
 
  private:
   asio::awaitable<void> accept();
+  void accept_all();
   void start(tcp::socket socket);
   bool has_address_too_many(const tcp::socket& socket) const;
 
@@ -159,6 +186,15 @@ class AsioServer final : public HttpServer {
     do {
       io_.restart();
     } while (io_.poll() > 0);
+  }
+
+  void await_reopen_signal() {
+    reopen_fd_.async_read_some(asio::buffer(&n_reopen_signals_, sizeof n_reopen_signals_),
+                               [this](error_code error, size_t) {
+                                 if (error) return;
+                                 report(caught(on_reopen_));
+                                 await_reopen_signal();
+                               });
   }
 
   asio::awaitable<void> wait_for_wakes() {
@@ -213,7 +249,9 @@ class AsioServer final : public HttpServer {
   std::shared_ptr<ConnectionContext> context_;
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor wake_fd_;
-  asio::posix::stream_descriptor stop_fd_;
+  asio::posix::stream_descriptor stop_fd_, reopen_fd_;
+  std::function<void()> on_reopen_;
+  uint64_t n_reopen_signals_ = 0;  // that a read gave
   std::optional<asio::ssl::context> tls_;
   std::list<Ticker> tickers_;
   std::function<void()> on_wake_;
@@ -260,6 +298,18 @@ asio::awaitable<void> AsioServer::accept() {
     // Out of file descriptors: others must end first.
     asio::steady_timer pause(io_, kPause);
     co_await pause.async_wait(kTuple);
+  }
+}
+
+// Takes the connections that the system has made: closing the port would reset them.
+void AsioServer::accept_all() {
+  error_code error;
+  acceptor_.non_blocking(true, error);
+  for (int i = 0; i < asio::socket_base::max_listen_connections && !error; ++i) {
+    tcp::socket socket(io_);
+    acceptor_.accept(socket, error);
+    if (!error) report(caught([this, &accepted = socket] { start(std::move(accepted)); }));
+    if (error == asio::error::connection_aborted) error.clear();
   }
 }
 

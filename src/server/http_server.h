@@ -67,7 +67,10 @@ class HttpServer {
   virtual void every(std::chrono::milliseconds interval, std::function<void()> task) = 0;
   // At the first SIGINT, SIGTERM or SIGHUP; the second one ends the process at once.
   virtual Status on_stop_signal(std::function<void()> handler) = 0;
-  // No new connections; idle ones are closed, the others after their reply.
+  // At each SIGUSR1.
+  virtual Status on_reopen_signal(std::function<void()> handler) = 0;
+  // No new connections; idle ones are closed, the others after their reply. What has arrived by then is a request: of
+  // connections that wait to be accepted too.
   virtual void stop_accepting() = 0;
   virtual void stop() = 0;
   virtual uint32_t n_connections() const = 0;

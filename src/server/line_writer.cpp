@@ -1,8 +1,11 @@
 #include "server/line_writer.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <limits.h>
 #include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +17,12 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/caught.h"
+#include "base/try.h"
 
 namespace realizar::server {
 namespace {
@@ -28,33 +33,53 @@ constexpr size_t kMaxWaitingBytes = 4u << 20;
 constexpr auto kMostTimeToEnd = 1s;
 constexpr int kPollMs = 100;
 
+// A file that others made readable becomes its owner's alone where it must.
+Result<FileDescriptor> open_to_append(const std::string& path, Readers readers) {
+  const bool is_private = readers == Readers::kOwnerAlone;
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  FileDescriptor fd(::open(path.c_str(), kFlags, is_private ? 0600 : 0644));
+  if (fd.get() < 0 && errno == ENXIO)
+    return invalid_argument(path + ": a pipe that nobody reads; start its reader first", path);
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return invalid_argument(path + ": " + std::strerror(errno), path);
+  const bool is_open_to_others = is_private && S_ISREG(info.st_mode) && (info.st_mode & 077) != 0;
+  if (is_open_to_others && ::fchmod(fd.get(), 0600) != 0) {
+    return invalid_argument(fmt::format("{}: it has prompts, and others may read it (mode {:04o}): {}", path,
+                                        info.st_mode & 07777, std::strerror(errno)),
+                            path);
+  }
+  return fd;
+}
+
 }  // namespace
 
 struct LineWriter::State {
   State(std::string name_, int fd_, void (*on_first_loss_)(const std::string&))
       : name(std::move(name_)), fd(fd_), on_first_loss(on_first_loss_) {}
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() {
-    if (fd > STDERR_FILENO) ::close(fd);
-  }
+
+  // A line, or a mark to open the file anew.
+  using Item = std::optional<std::string>;
 
   void run();
   // False once nobody waits for the end any more.
-  bool next(std::string& line);
+  bool next(Item& item);
+  void open_anew();
   void put(const std::string& line);
   bool wait_until_writable();
   bool is_late() const { return stopping && std::chrono::steady_clock::now() >= ends_at.load(); }
   void lose(const std::string& reason);
 
   const std::string name;
-  const int fd;
+  bool is_file = false;  // that was opened here, by its name
+  Readers readers = Readers::kAsTheUserHasIt;
+  FileDescriptor own;  // where it is; the thread's, as `fd` is
+  int fd;
   void (*const on_first_loss)(const std::string&);
   std::atomic<uint64_t> n_lost = 0;
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::string> lines;
+  std::deque<Item> items;
   size_t n_waiting_bytes = 0;
   bool has_ended = false;
   std::atomic<bool> stopping = false;
@@ -65,14 +90,22 @@ struct LineWriter::State {
   bool has_told_loss = false;
 };
 
-bool LineWriter::State::next(std::string& line) {
+bool LineWriter::State::next(Item& item) {
   std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return stopping || !lines.empty(); });
-  if (lines.empty()) return false;
-  line = std::move(lines.front());
-  lines.pop_front();
-  n_waiting_bytes -= line.size();
+  changed.wait(lock, [&] { return stopping || !items.empty(); });
+  if (items.empty()) return false;
+  item = std::move(items.front());
+  items.pop_front();
+  if (item) n_waiting_bytes -= item->size();
   return true;
+}
+
+void LineWriter::State::open_anew() {
+  Result<FileDescriptor> opened = open_to_append(name, readers);
+  if (!opened.ok()) return spdlog::error("{}; lines go on in the old file", opened.error().message);
+  own = std::move(*opened);
+  fd = own.get();
+  is_in_line = false;
 }
 
 bool LineWriter::State::wait_until_writable() {
@@ -113,9 +146,13 @@ void LineWriter::State::run() {
   sigaddset(&broken_pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   uint64_t n_dropped_before = 0;
-  for (std::string line; next(line);) {
+  for (Item item; next(item);) {
+    if (!item) {
+      static_cast<void>(caught([&] { open_anew(); }));
+      continue;
+    }
     // A line that there is no memory for is lost like others.
-    if (!caught([&] { put(line); }).ok()) ++n_lost;
+    if (!caught([&] { put(*item); }).ok()) ++n_lost;
     const bool has_dropped = std::exchange(n_dropped_before, n_lost.load()) < n_lost;
     if (!has_dropped || std::exchange(has_told_loss, true)) continue;
     static_cast<void>(caught([&] { on_first_loss(name + ": it is not read fast enough"); }));
@@ -126,14 +163,15 @@ void LineWriter::State::run() {
 }
 
 Result<std::unique_ptr<LineWriter>> LineWriter::open(const std::string& path,
-                                                     void (*on_first_loss)(const std::string& reason)) {
+                                                     void (*on_first_loss)(const std::string& reason),
+                                                     Readers readers) {
   if (path == "-") return over(STDERR_FILENO, "standard error", on_first_loss);
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  const int fd = ::open(path.c_str(), kFlags, 0644);
-  if (fd < 0 && errno == ENXIO)
-    return invalid_argument(path + ": a pipe that nobody reads; start its reader first", path);
-  if (fd < 0) return invalid_argument(path + ": " + std::strerror(errno), path);
-  return over(fd, path, on_first_loss);
+  RZ_TRY(FileDescriptor fd, open_to_append(path, readers));
+  auto state = std::make_shared<State>(path, fd.get(), on_first_loss);
+  state->own = std::move(fd);
+  state->is_file = true;
+  state->readers = readers;
+  return std::unique_ptr<LineWriter>(new LineWriter(std::move(state)));
 }
 
 std::unique_ptr<LineWriter> LineWriter::over(int fd, const std::string& name,
@@ -157,14 +195,24 @@ LineWriter::~LineWriter() {
 void LineWriter::write(std::string line) {
   {
     const std::lock_guard lock(state_->mutex);
-    const bool has_room = state_->lines.empty() || state_->n_waiting_bytes + line.size() <= kMaxWaitingBytes;
+    const bool has_room = state_->items.empty() || state_->n_waiting_bytes + line.size() <= kMaxWaitingBytes;
     if (!has_room) {
       ++state_->n_lost;
       return;
     }
     const size_t n_bytes = line.size();
-    state_->lines.push_back(std::move(line));
+    state_->items.emplace_back(std::move(line));
     state_->n_waiting_bytes += n_bytes;
+  }
+  state_->changed.notify_all();
+}
+
+void LineWriter::reopen() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    const bool is_asked_already = !state_->items.empty() && !state_->items.back();
+    if (!state_->is_file || is_asked_already) return;
+    state_->items.emplace_back(std::nullopt);
   }
   state_->changed.notify_all();
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/files.h"
 #include "realizar/result.h"
 
 namespace realizar::server {
@@ -15,7 +16,8 @@ class LineWriter {
   // "-": standard error; else a file that is appended to. Errors: InvalidArgument (it cannot be written; a pipe that
   // nobody reads). `on_first_loss` is called once, on the writer's thread, with the reason why lines are lost.
   static Result<std::unique_ptr<LineWriter>> open(const std::string& path,
-                                                  void (*on_first_loss)(const std::string& reason));
+                                                  void (*on_first_loss)(const std::string& reason),
+                                                  Readers readers = Readers::kAsTheUserHasIt);
   // The same over standard output or standard error, which stay open.
   static std::unique_ptr<LineWriter> over(int fd, const std::string& name,
                                           void (*on_first_loss)(const std::string& reason));
@@ -24,6 +26,9 @@ class LineWriter {
 
   // Any thread; never waits.
   void write(std::string line);
+  // Any thread. The lines after this go to what then has the file's name, which somebody may have moved or removed;
+  // where it cannot be opened they go on in the old file.
+  void reopen();
   uint64_t n_lost() const;
 
  private:

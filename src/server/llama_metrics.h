@@ -8,8 +8,7 @@
 
 namespace realizar::server {
 
-// Sums over the loaded models, without labels, in Prometheus' text format. Rates are means since the models were
-// loaded.
+// Sums over the models, without labels, in Prometheus' text format. Rates are means since the server's start.
 std::string llama_metrics(std::span<const ModelState> models);
 
 }  // namespace realizar::server

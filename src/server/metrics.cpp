@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <initializer_list>
 #include <iterator>
+#include <map>
+#include <vector>
 
 #include "base/printable.h"
 #include "realizar/engine.h"
@@ -66,12 +69,8 @@ std::string labels_of(const ModelState& model, const std::string& device) {
   return fmt::format("model_name=\"{}\",device=\"{}\"", escaped(model.id), escaped(device));
 }
 
-// "cuda:0,cuda:1"
-std::string device_names(const Backend& backend) {
-  const BackendInfo info = backend.info();
-  std::string names;
-  for (const DeviceUse* device : info.devices) names += (names.empty() ? "" : ",") + device->name;
-  return names.empty() ? info.name : names;
+std::string device_names_of(const ModelState& model) {
+  return model.backend != nullptr ? device_names(*model.backend) : model.past->devices;
 }
 
 std::vector<std::pair<std::string, double>> memory_samples(const ModelState& model) {
@@ -79,6 +78,7 @@ std::vector<std::pair<std::string, double>> memory_samples(const ModelState& mod
   const auto add = [&](const std::string& device, const char* kind, uint64_t n_bytes) {
     samples.emplace_back(fmt::format("{},kind=\"{}\"", labels_of(model, device), kind), n_bytes);
   };
+  if (model.backend == nullptr) return samples;
   const BackendInfo info = model.backend->info();
   for (const DeviceUse* device : info.devices) {
     add(device->name, "weights", device->weight_bytes);
@@ -101,7 +101,7 @@ void append_step_times(std::string& text, std::span<const ModelState> models) {
     for (const ModelState& model : models) {
       const auto add = [&](const char* phase, const engine::StepTimes& times) {
         if (wants_any && times.n == 0) return;
-        samples.emplace_back(fmt::format("{},phase=\"{}\"", labels_of(model, device_names(*model.backend)), phase),
+        samples.emplace_back(fmt::format("{},phase=\"{}\"", labels_of(model, device_names_of(model)), phase),
                              read(times));
       };
       add("prefill", model.counters->prefill_steps);
@@ -194,15 +194,54 @@ void append_process(std::string& text, std::chrono::system_clock::time_point sta
       start_s, resident_bytes());
 }
 
-std::vector<ModelState> loaded_models(const ModelRegistry& models) {
-  std::vector<ModelState> loaded;
-  for (const auto& entry : models.entries()) {
-    if (entry.model == nullptr) continue;
-    const LoadedModel& model = *entry.model->loaded;
-    loaded.push_back({entry.source.id, model.backend.get(), &model.engine->counters(), model.info.gpu_refusal});
-  }
-  return loaded;
+// What each device does for the model, and did before.
+std::vector<const DeviceUse*> devices_of(const ModelState& model) {
+  std::vector<const DeviceUse*> devices;
+  if (model.backend != nullptr) devices = model.backend->info().devices;
+  if (model.past == nullptr) return devices;
+  for (const DeviceUse& use : model.past->of_each) devices.push_back(&use);
+  return devices;
 }
+
+// All models that have counted something, each with the sum of what it counts and counted.
+class ModelStates {
+ public:
+  explicit ModelStates(const ModelRegistry& models) {
+    for (const auto& entry : models.entries()) {
+      if (entry.model != nullptr) add(entry.source.id, *entry.model->loaded);
+    }
+    for (const auto& entry : models.leaving()) {
+      if (entry.model != nullptr) add(entry.source.id, *entry.model->loaded);
+    }
+    for (const auto& [id, past] : models.past_counts()) {
+      const size_t idx = index_of(id);
+      states_[idx].past = &past;
+      counters_[idx].add_counts(past.counters);
+    }
+  }
+  std::span<const ModelState> all() const { return states_; }
+
+ private:
+  size_t index_of(const std::string& id) {
+    const auto state = std::ranges::find(states_, id, &ModelState::id);
+    if (state != states_.end()) return static_cast<size_t>(state - states_.begin());
+    counters_.emplace_back();
+    states_.push_back({id, nullptr, &counters_.back()});
+    return states_.size() - 1;
+  }
+  // Of several with one id the first has it, and the others are on their way out.
+  void add(const std::string& id, const LoadedModel& model) {
+    const size_t idx = index_of(id);
+    counters_[idx].add_counts(model.engine->counters());
+    if (states_[idx].backend != nullptr) return;
+    counters_[idx].take_state(model.engine->counters());
+    states_[idx].backend = model.backend.get();
+    states_[idx].gpu_refusal = model.info.gpu_refusal;
+  }
+
+  std::deque<engine::EngineCounters> counters_;
+  std::vector<ModelState> states_;
+};
 
 // The sum of a family's counters; with `status`, of those whose status begins so.
 uint64_t count_of(const prometheus::Family<prometheus::Counter>& family, std::string_view status = "") {
@@ -242,11 +281,9 @@ std::string device_metrics(std::span<const ModelState> models) {
   const auto count = [&](const char* name, const char* help, std::atomic<uint64_t> DeviceUse::*counter) {
     std::vector<std::pair<std::string, double>> samples;
     for (const ModelState& model : models) {
-      const BackendInfo info = model.backend->info();
-      for (const DeviceUse* device : info.devices) {
-        samples.emplace_back(labels_of(model, device->name),
-                             static_cast<double>((device->*counter).load(std::memory_order_relaxed)));
-      }
+      std::map<std::string, uint64_t> n_of;
+      for (const DeviceUse* device : devices_of(model)) n_of[device->name] += device->*counter;
+      for (const auto& [device, n] : n_of) samples.emplace_back(labels_of(model, device), static_cast<double>(n));
     }
     append(text, name, "counter", help, samples);
   };
@@ -262,7 +299,7 @@ std::string device_metrics(std::span<const ModelState> models) {
   text += "# HELP realizar_step_seconds Time of a batch.\n# TYPE realizar_step_seconds histogram\n";
   std::vector<std::pair<std::string, double>> memory, step_costs;
   for (const ModelState& model : models) {
-    append_steps(text, labels_of(model, device_names(*model.backend)), *model.counters);
+    append_steps(text, labels_of(model, device_names_of(model)), *model.counters);
     std::ranges::move(memory_samples(model), std::back_inserter(memory));
     std::ranges::move(step_cost_samples(model), std::back_inserter(step_costs));
   }
@@ -347,7 +384,8 @@ void ServerMetrics::count_http(const std::string& route, int status) {
 MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
   MetricsTotals totals;
   uint64_t n_blocks = 0, n_held_blocks = 0;
-  for (const ModelState& model : loaded_models(models)) {
+  const ModelStates states(models);
+  for (const ModelState& model : states.all()) {
     const engine::EngineCounters& c = *model.counters;
     totals.n_running += c.n_running;
     totals.n_waiting += c.n_waiting;
@@ -358,6 +396,7 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
     totals.n_prefix_queried += c.n_prefix_queried;
     totals.n_prefix_hits += c.n_prefix_hits;
     totals.n_preemptions += c.n_preemptions;
+    if (model.backend == nullptr) continue;
     const BackendInfo info = model.backend->info();
     totals.weight_bytes += info.weight_bytes;
     totals.kv_bytes += info.kv_bytes;
@@ -374,11 +413,12 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
 
 std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const {
   std::string text = prometheus::TextSerializer().Serialize(impl_->registry->Collect());
-  const std::vector<ModelState> loaded = loaded_models(models);
+  const ModelStates states(models);
+  const std::span<const ModelState> known = states.all();
   using Read = double (*)(const engine::EngineCounters&);
   const auto sample = [&](const char* name, const char* type, const char* help, Read read) {
     std::vector<std::pair<std::string, double>> samples;
-    for (const ModelState& model : loaded) {
+    for (const ModelState& model : known) {
       samples.emplace_back(fmt::format("model_name=\"{}\"", escaped(model.id)), read(*model.counters));
     }
     append(text, name, type, help, samples);
@@ -403,11 +443,12 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_drafted); });
   sample("vllm:spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_accepted); });
-  text += llama_metrics(loaded);
-  append_prefix_cache(text, loaded);
-  text += device_metrics(loaded);
+  text += llama_metrics(known);
+  append_prefix_cache(text, known);
+  text += device_metrics(known);
   std::vector<std::pair<std::string, double>> devices, refusals;
-  for (const ModelState& model : loaded) {
+  for (const ModelState& model : known) {
+    if (model.backend == nullptr) continue;
     devices.emplace_back(labels_of(model, model.backend->info().description), 1);
     if (model.gpu_refusal.empty()) continue;
     refusals.emplace_back(fmt::format("model_name=\"{}\",reason=\"{}\"", escaped(model.id), escaped(model.gpu_refusal)),

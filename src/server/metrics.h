@@ -13,12 +13,13 @@
 
 namespace realizar::server {
 
-// A loaded model, as far as metrics read it.
+// A model that is loaded or was, as far as metrics read it.
 struct ModelState {
   std::string id;
-  const Backend* backend;
-  const engine::EngineCounters* counters;
-  std::string gpu_refusal = {};  // as ModelInfo has it
+  const Backend* backend;                  // null: it is not loaded
+  const engine::EngineCounters* counters;  // since the server's start
+  std::string gpu_refusal = {};            // as ModelInfo has it
+  const PastCounts* past = nullptr;        // before it was loaded; null: nothing
 };
 // What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.
 std::string device_metrics(std::span<const ModelState> models);

@@ -21,13 +21,12 @@ struct LatencyCounts {
 // What the server's metrics say at one time, summed over the models.
 struct MetricsTotals {
   uint32_t n_running = 0, n_waiting = 0;
-  double kv_use = 0;  // held share of the KV blocks, 0 to 1
-  // Sums over the loaded models: these fall when one is unloaded.
+  double kv_use = 0;                        // held share of the KV blocks, 0 to 1
+  uint64_t weight_bytes = 0, kv_bytes = 0;  // of the loaded models
+  // Counts since the server's start: these never fall.
   uint64_t n_prompt_tokens = 0, n_generated_tokens = 0;
   uint64_t n_prefix_queried = 0, n_prefix_hits = 0;  // prompt tokens
   uint64_t n_preemptions = 0;
-  uint64_t weight_bytes = 0, kv_bytes = 0;
-  // Counts since the server's start: these never fall.
   uint64_t n_requests = 0;        // that generated and ended
   uint64_t n_refused = 0;         // answered with a status of 400 to 499
   uint64_t n_failed = 0;          // answered with a status of 500 or more

@@ -276,7 +276,7 @@ bool ModelRegistry::must_wait_for_memory() const {
 Status ModelRegistry::begin_loading(Entry& entry) {
   const auto retry_at = entry.failed_at + std::chrono::milliseconds(options_.retry_ms);
   if (entry.failure && entry.last_used < retry_at) return told_failure(entry.source.id, *entry.failure);
-  RZ_TRY(std::vector<GivenUp> given_up, make_room(entry));
+  RZ_TRY(std::list<GivenUp> given_up, make_room(entry));
   const Status started = caught([&] { return load(entry, given_up); });
   if (!started.ok()) take_back(given_up);
   return started;
@@ -302,8 +302,8 @@ Error beyond_memory(const std::string& id, uint64_t n_needed_bytes, uint64_t n_l
 }  // namespace
 
 // Gives up the least recently used models that nobody uses, until the wanted one fits.
-Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
-  std::vector<GivenUp> given_up;
+Result<std::list<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
+  std::list<GivenUp> given_up;
   if (!is_bounded()) return given_up;
   // Nobody else goes for what cannot fit.
   if (options_.memory_bytes > 0 && wanted.n_needed_bytes > options_.memory_bytes) {
@@ -329,8 +329,10 @@ Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry
     const bool has_place = options_.max_loaded == 0 || n_loaded < options_.max_loaded;
     if (has_memory && has_place) return given_up;
     if (oldest == nullptr) break;
-    given_up.push_back({oldest, nullptr});
-    given_up.back().model = std::move(oldest->model);
+    GivenUp& unused = given_up.emplace_back();
+    unused.entry = oldest;
+    unused.model = std::move(oldest->model);
+    unused.counts.add(*unused.model->loaded);
     set_state(*oldest, State::kUnloaded);
   }
   take_back(given_up);
@@ -339,7 +341,7 @@ Result<std::vector<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry
                "model"};
 }
 
-void ModelRegistry::take_back(std::vector<GivenUp>& given_up) {
+void ModelRegistry::take_back(std::list<GivenUp>& given_up) {
   for (GivenUp& back : given_up) {
     if (back.model == nullptr) continue;
     back.entry->model = std::move(back.model);
@@ -392,7 +394,7 @@ void tell_at_last(TaskThread::Listener& listener, const std::function<void()>& f
 }  // namespace
 
 // The given-up models end, and keep their prefixes, on the loader's thread, before the memory is taken again.
-Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
+Status ModelRegistry::load(Entry& entry, std::list<GivenUp>& given_up) {
   const auto leaving = std::make_shared<std::vector<ServedModelPtr>>();
   const auto loaded = std::make_shared<Result<ServedModelPtr>>(ServedModelPtr());
   const auto n_needed = std::make_shared<uint64_t>(0);
@@ -425,9 +427,11 @@ Status ModelRegistry::load(Entry& entry, std::vector<GivenUp>& given_up) {
   for (GivenUp& unused : given_up) leaving->push_back(std::move(unused.model));
   const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
   if (!started.ok()) {
-    for (size_t i = 0; i < given_up.size(); ++i) given_up[i].model = std::move((*leaving)[i]);
+    auto back = leaving->begin();
+    for (GivenUp& unused : given_up) unused.model = std::move(*back++);
     return started;
   }
+  for (const GivenUp& unused : given_up) past_counts_[unused.entry->source.id].add(unused.counts);
   entry.progress = 0;
   set_state(entry, State::kLoading);
   entry.keep_alive = options_.keep_alive;
@@ -448,22 +452,21 @@ uint64_t ModelRegistry::held_bytes(const Entry& but) {
 
 void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes) {
   entry.loader.reset();  // has nothing left to do
-  // Now that its size is known, more of the others may have to go.
   entry.failure.reset();
   const bool is_news = n_needed_bytes > entry.n_needed_bytes;
   entry.n_needed_bytes = n_needed_bytes;
   const bool lacks_room = !loaded.ok() && loaded.error().subject == kMemory;
+  // Now that its size is known, more of the others may have to go.
   if (lacks_room && is_news && n_needed_bytes <= options_.memory_bytes) {
     entry.state = State::kUnloaded;
     const Status again = must_wait_for_memory() ? Status() : begin_loading(entry);
     if (again.ok()) return;
     loaded = again.error();
   }
-  entry.rests = false;
   entry.last_used = std::chrono::steady_clock::now();
   if (loaded.ok()) {
     entry.model = *loaded;
-    has_served_ = true;
+    entry.has_served = has_served_ = true;
   } else {
     entry.failure = loaded.error();
     entry.failed_at = std::chrono::steady_clock::now();
@@ -509,14 +512,16 @@ void ModelRegistry::unload(Entry& entry) {
     leaving->reset();
     tell_at_last(listener, [&] { post_io([this, &entry] { on_unloaded(entry); }); });
   };
+  PastCounts counts;
+  counts.add(*entry.model->loaded);
   *leaving = std::move(entry.model);
   const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
   if (!started.ok()) {
     entry.model = std::move(*leaving);
     return;
   }
+  past_counts_[entry.source.id].add(counts);
   set_state(entry, State::kUnloading);
-  entry.rests = true;
 }
 
 void ModelRegistry::on_unloaded(Entry& entry) {
@@ -565,9 +570,8 @@ void ModelRegistry::dispatch() {
   });
 }
 
-bool ModelRegistry::any_ready() const {
-  return !options_.autoload || !options_.preload ||
-         std::ranges::any_of(entries_, [](const Entry& e) { return e.state == State::kReady || e.rests; });
+bool ModelRegistry::has_been_ready() const {
+  return !options_.autoload || !options_.preload || has_served_;
 }
 
 bool ModelRegistry::any_lost() const {

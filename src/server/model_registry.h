@@ -14,6 +14,7 @@
 #include "engine/engine_thread.h"
 #include "realizar/result.h"
 #include "server/model_source.h"
+#include "server/past_counts.h"
 #include "server/prefix_keeper.h"
 #include "server/request_defaults.h"
 #include "server/structured_output.h"
@@ -91,7 +92,7 @@ class ModelRegistry {
     std::chrono::steady_clock::time_point last_used, failed_at;
     std::chrono::system_clock::time_point created;        // of the file
     std::optional<std::chrono::milliseconds> keep_alive;  // without use, then it is unloaded; nullopt: for ever
-    bool rests = false;                                   // it was unloaded by keep_alive, and would load again
+    bool has_served = false;                              // it was ready at some time, and would load again
     std::unique_ptr<TaskThread> loader;                   // or unloader
   };
   using Then = std::function<void(const Result<ServedModelPtr>&)>;
@@ -108,6 +109,10 @@ class ModelRegistry {
   // `then` is not wanted any more, where it was not called yet.
   void forget(uint64_t ticket);
   const std::list<Entry>& entries() const { return entries_; }
+  // Models that were taken away and are still used.
+  const std::list<Entry>& leaving() const { return leaving_; }
+  // What models did before they were unloaded.
+  const PastCountsOfModels& past_counts() const { return past_counts_; }
   // Where prefixes are kept over restarts; null: nowhere.
   const PrefixKeeper* prefixes() const { return options_.prefixes; }
   // The entry that requests for `id` go to: "" is the first, an adapter's name or "base:adapter" is its model's, and a
@@ -129,8 +134,8 @@ class ModelRegistry {
   void unload_idle();
   // Calls every stream that has news.
   void dispatch();
-  // Some model is ready, or would be loaded again at its first use.
-  bool any_ready() const;
+  // Some model was ready at some time, or none is loaded before it is asked for.
+  bool has_been_ready() const;
   // The device of some model has failed for good: only a new process helps.
   bool any_lost() const;
   // The engine of some model has requests and has made no progress for that time.
@@ -170,6 +175,7 @@ class ModelRegistry {
   struct GivenUp {
     Entry* entry;
     ServedModelPtr model;
+    PastCounts counts = {};
   };
 
   template <class F>
@@ -184,9 +190,9 @@ class ModelRegistry {
   Entry* find_own(const std::string& id);
   Status start_loading(Entry& entry);
   Status begin_loading(Entry& entry);
-  Result<std::vector<GivenUp>> make_room(const Entry& wanted);
-  void take_back(std::vector<GivenUp>& given_up);
-  Status load(Entry& entry, std::vector<GivenUp>& given_up);
+  Result<std::list<GivenUp>> make_room(const Entry& wanted);
+  void take_back(std::list<GivenUp>& given_up);
+  Status load(Entry& entry, std::list<GivenUp>& given_up);
   void on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes);
   uint64_t held_bytes(const Entry& but);
   void tell_waiting(const Entry& entry, const Result<ServedModelPtr>& outcome);
@@ -198,6 +204,7 @@ class ModelRegistry {
   std::list<Entry> entries_;
   std::list<Entry> leaving_;  // taken away, and not gone yet
   std::function<void(const ModelChange&)> on_change_;
+  PastCountsOfModels past_counts_;
   std::vector<Waiting> waiting_;
   uint64_t n_tickets_ = 0;
   bool has_served_ = false;  // some model was ready at some time

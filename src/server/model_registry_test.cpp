@@ -272,7 +272,7 @@ TEST_F(Registry, AModelThatNobodyUsesIsUnloadedWhenItsTimeIsOverAndComesBack) {
   ModelRegistry models({{"tiny", kServedModel}}, settings);
   const auto state = [&] { return models.find("tiny")->state; };
   using State = ModelRegistry::State;
-  EXPECT_FALSE(models.any_ready());
+  EXPECT_FALSE(models.has_been_ready());
   {
     const auto held = acquired(models, "tiny");
     ASSERT_TRUE(held.ok());
@@ -289,7 +289,7 @@ TEST_F(Registry, AModelThatNobodyUsesIsUnloadedWhenItsTimeIsOverAndComesBack) {
   models.unload_idle();
   EXPECT_EQ(state(), State::kUnloading);
   EXPECT_EQ(models.find("tiny")->model, nullptr);
-  EXPECT_TRUE(models.any_ready()) << "the next request loads it";
+  EXPECT_TRUE(models.has_been_ready()) << "the next request loads it";
   EXPECT_TRUE(acquired(models, "tiny").ok()) << "though it comes while the model is leaving";
   EXPECT_EQ(n_loads_, 2);
   models.unload_idle();
@@ -321,6 +321,30 @@ TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
   EXPECT_TRUE(is_gone_before_the_second);
   EXPECT_NE(loader, std::this_thread::get_id());
   EXPECT_EQ(models.find("first")->state, ModelRegistry::State::kUnloaded);
+}
+
+TEST_F(Registry, AModelThatMadeRoomForAnotherIsWokenAsOneThatSleeps) {
+  std::promise<void> may_load_again;
+  auto settings = options([&](const std::string& path, const LoadOptions& load) {
+    if (n_loads_++ == 2) may_load_again.get_future().wait();
+    return LoadedModel::load(path, load);
+  });
+  settings.load.n_ctx = 64;
+  settings.load.batch.max_tokens = 64;
+  settings.max_loaded = 1;
+  ModelRegistry models({{"first", kServedModel}, {"second", kServedModel}}, settings);
+  EXPECT_FALSE(models.find("first")->has_served);
+  for (const char* name : {"first", "second"}) ASSERT_TRUE(acquired(models, name).ok());
+  EXPECT_TRUE(models.find("first")->has_served);
+  EXPECT_EQ(models.find("first")->model, nullptr);
+  std::optional<Result<ServedModelPtr>> given;
+  models.acquire("first", [&](const Result<ServedModelPtr>& model) { given = model; });
+  EXPECT_EQ(models.find("first")->state, ModelRegistry::State::kLoading);
+  EXPECT_EQ(models.find("second")->model, nullptr);
+  EXPECT_TRUE(models.has_been_ready()) << "though nothing is loaded now";
+  may_load_again.set_value();
+  io_.run_until([&] { return given.has_value(); });
+  EXPECT_TRUE(given->ok());
 }
 
 TEST_F(Registry, AModelIsPutInThePlaceOfOneOfItsId) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/exposure.h"
 #include "base/memory_reserve.h"
 #include "base/printable.h"
 #include "base/try.h"
@@ -160,6 +161,7 @@ Status Server::run(ServerLog& server_log) {
   models_->set_on_change([this](const ModelChange& change) { tell_change(change); });
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
+  RZ_CHECK_OK(http_->on_reopen_signal([this] { log_.reopen(); }));
   keep_memory_reserve();
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
@@ -171,7 +173,9 @@ Status Server::run(ServerLog& server_log) {
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
   server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
-  if (!keys_.exposure().empty()) spdlog::warn("{}", keys_.exposure());
+  for (const std::string& exposure : {keys_.exposure(), exposure_of(options_.http.tls_key, "the TLS key", true)}) {
+    if (!exposure.empty()) spdlog::warn("{}", exposure);
+  }
   const bool nobody_manages = options_.clients_manage && !keys_.is_empty() && !keys_.has_admin();
   if (nobody_manages) {
     spdlog::warn("no API key is an admin's, so that no client may change models, adapters or what is loaded");
@@ -362,7 +366,7 @@ void Server::drain() {
     if (call.listens) call.interrupt(shutting_down());
   });
   http_->every(std::chrono::milliseconds(50), [this] { finish_drain(); });
-  finish_drain();
+  http_->post([this] { finish_drain(); });  // after connections that are closed, or accepted, by then
 }
 
 void Server::finish_drain() {
@@ -399,7 +403,7 @@ Status serve(const ServerOptions& given) {
     RZ_TRY(keys, KeyStore::read(options.api_keys_file));
   }
   for (const std::string& key : options.api_keys) RZ_CHECK_OK(keys.add(key));
-  RZ_TRY(AccessLog log, AccessLog::open(options.access_log));
+  RZ_TRY(AccessLog log, AccessLog::open(options.access_log, options.log_prompts));
   std::unique_ptr<PrefixKeeper> prefixes;
   if (!options.cache_dir.empty()) {
     RZ_TRY(prefixes, PrefixKeeper::open(options.cache_dir, options.cache_dir_bytes));

@@ -96,7 +96,8 @@ Status SlotFolder::make_room(const std::string& path, uint64_t n_bytes) const {
     const bool is_counted = entry->path() != path && !is_unfinished_name(entry->path().filename().string());
     if (is_counted && entry->is_regular_file(ignored)) n_used += entry->file_size(ignored);
   }
-  if (error) return invalid_argument(fmt::format("cannot read {}: {}", folder.string(), error.message()), "filename");
+  if (error)
+    return invalid_argument(fmt::format("cannot read {}: {}", folder.string(), error.message()), "slot_save_path");
   if (n_bytes <= max_bytes_ && n_used <= max_bytes_ - n_bytes) return {};
   return Error{
       ErrorCode::kResourceExhausted,

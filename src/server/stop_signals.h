@@ -13,4 +13,7 @@ inline constexpr int kEndedAtOnce = 1;
 // the callee's. Errors: ResourceExhausted.
 Result<int> catch_stop_signals();
 
+// The same for SIGUSR1: how often it came since the last read. Whoever sends it wants logs to be opened anew.
+Result<int> catch_reopen_signal();
+
 }  // namespace realizar::server

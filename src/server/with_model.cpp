@@ -80,10 +80,11 @@ Task<Result<std::string>> model_name(Call& call) {
   co_return name;
 }
 
-// 503 while the first model is loading: a balancer should send its clients elsewhere.
+// 503 while the first model is loaded for the first time: a balancer should send its clients elsewhere.
 bool is_starting(const ModelRegistry& models, const std::string& name) {
   const auto* entry = models.find(name);
-  return !models.any_ready() && entry == &models.entries().front() && entry->state == ModelRegistry::State::kLoading;
+  return !models.has_been_ready() && entry == &models.entries().front() &&
+         entry->state == ModelRegistry::State::kLoading;
 }
 
 // How many ids of each kind a body may hold for this model.
@@ -106,8 +107,19 @@ Status check_gives_text(const ServedModel& model) {
       "model");
 }
 
+// A prompt that is too long for the model is so for the server's own limit too, which its client must keep to.
+Error with_own_limit(Error error, uint32_t most) {
+  const bool is_for_model = error.code == ErrorCode::kContextLengthExceeded && error.n_ctx > most;
+  if (most == 0 || !is_for_model) return error;
+  error.n_ctx = most;
+  error.message = error.n_prompt > 0
+                      ? fmt::format("the prompt has {} tokens, this server takes {}", error.n_prompt, most)
+                      : fmt::format("{}; this server takes prompts of {} tokens", error.message, most);
+  return error;
+}
+
 // Lets go of the body's bytes as soon as they are parsed.
-Result<Prepared> prepare(Call& call, const ServedModelPtr& model, Notes& notes) {
+Result<Prepared> read_body(Call& call, const ServedModelPtr& model, Notes& notes) {
   RZ_TRY(Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
   const TakenApartAtEnd end{body};
   if (!body.is_object()) return invalid_argument("the body is not a JSON object");
@@ -118,6 +130,12 @@ Result<Prepared> prepare(Call& call, const ServedModelPtr& model, Notes& notes) 
   auto prepared = call.protocol->read(fields, model, call);
   notes.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return prepared;
+}
+
+Result<Prepared> prepare(Call& call, const ServedModelPtr& model, Notes& notes) {
+  Result<Prepared> prepared = read_body(call, model, notes);
+  if (prepared.ok()) return prepared;
+  return with_own_limit(prepared.error(), call.context.options.max_prompt_tokens);
 }
 
 }  // namespace

@@ -76,9 +76,9 @@ export class AnswerDraft {
       // Chunks that come together say nothing about speed; the server's own time does.
       generationMs: this.decodeMs ?? this.lastAt - this.firstAt,
       reasoningMs: this.reasonedAt ? this.reasonedAt - this.firstAt : this.message.stats?.reasoningMs,
-      promptTokens: this.usage?.prompt_tokens,
-      cachedTokens: this.usage?.prompt_tokens_details?.cached_tokens,
-      completionTokens: this.usage?.completion_tokens ?? this.nChunks,
+      promptTokens: this.usage?.nPrompt,
+      cachedTokens: this.usage?.nCached,
+      completionTokens: this.usage?.nCompletion ?? this.nChunks,
     };
   }
 }

@@ -14,10 +14,11 @@ export interface Model {
   sampling?: Record<string, number>; // what a request gets that names no value
 }
 
+// In tokens.
 export interface Usage {
-  prompt_tokens: number;
-  completion_tokens: number;
-  prompt_tokens_details?: { cached_tokens?: number } | null;
+  nPrompt: number;
+  nCached: number;
+  nCompletion: number;
 }
 
 export interface ChatRequest {
@@ -70,7 +71,13 @@ export async function listModels(key: string): Promise<Model[]> {
   const response = await request('v1/models', key);
   const list = (await json(response)) as { data?: unknown };
   if (!Array.isArray(list.data)) throw new ApiError('refused', 'The list of models has no "data".');
-  return list.data.filter((model) => typeof model?.id === 'string');
+  return list.data.filter((model) => typeof model?.id === 'string').map(readModel);
+}
+
+function readModel(model: any): Model {
+  const { context_length, n_params, weight_bytes, kv_bytes } = model;
+  const numbers = Object.entries({ context_length, n_params, weight_bytes, kv_bytes });
+  return { ...model, ...Object.fromEntries(numbers.map(([name, value]) => [name, readCount(value)])) };
 }
 
 // A tool as the model is told of it; its name there is no other tool's.
@@ -101,6 +108,7 @@ export async function listTools(server: string, key: string): Promise<{ tools: T
   const body = (await json(await request(`mcp/${server}/tools`, key))) as { tools?: unknown; notes?: unknown };
   if (!Array.isArray(body.tools)) throw new ApiError('refused', 'The list of tools is none.');
   const tools = body.tools.filter((tool) => nonEmpty(tool?.name) && nonEmpty(tool?.function?.name));
+  for (const tool of tools) tool.function.description = nonEmpty(tool.function.description) ?? '';
   return { tools, notes: Array.isArray(body.notes) ? body.notes.map(String) : [] };
 }
 
@@ -174,9 +182,16 @@ function readChunk(data: string): Delta {
     reasoning: nonEmpty(choice?.delta?.reasoning_content),
     calls: callPieces(choice?.delta?.tool_calls),
     finish: nonEmpty(choice?.finish_reason),
-    usage: chunk?.usage ?? undefined,
-    decodeMs: typeof chunk?.trace?.decode_ms === 'number' ? chunk.trace.decode_ms : undefined,
+    usage: readUsage(chunk?.usage),
+    decodeMs: readCount(chunk?.trace?.decode_ms),
   };
+}
+
+function readUsage(usage: any): Usage | undefined {
+  const nPrompt = readCount(usage?.prompt_tokens);
+  const nCompletion = readCount(usage?.completion_tokens);
+  if (nPrompt === undefined || nCompletion === undefined) return undefined;
+  return { nPrompt, nCompletion, nCached: readCount(usage.prompt_tokens_details?.cached_tokens) ?? 0 };
 }
 
 function callPieces(pieces: any): CallPiece[] | undefined {
@@ -244,4 +259,9 @@ function errorText(body: any, otherwise: string): string {
 
 function nonEmpty(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+// What is no number that can be counted with is left out.
+function readCount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }

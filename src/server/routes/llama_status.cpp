@@ -46,6 +46,11 @@ Json unloaded_props(const ModelRegistry::Entry& entry) {
           {"chat_template", ""}};
 }
 
+// Its next request wakes it, whether it was unloaded for want of use or to make room for another.
+bool is_sleeping(const ModelRegistry::Entry& entry) {
+  return entry.has_served && entry.model == nullptr && entry.state != ModelRegistry::State::kFailed;
+}
+
 // A file's folders are nobody's business.
 Json loaded_props(const ServedModel& model) {
   const LoadedModel& loaded = *model.loaded;
@@ -78,7 +83,7 @@ HttpResponse get_props(const Call& call) {
                    {"endpoint_props", false},
                    {"endpoint_metrics", options.metrics},
                    {"build_info", system_fingerprint()},
-                   {"is_sleeping", entry->rests && entry->model == nullptr}});
+                   {"is_sleeping", is_sleeping(*entry)}});
   return respond_json(json);
 }
 

@@ -2,6 +2,7 @@
 // left in the cache under a slot's number goes to a file under a name, comes back from there, or is forgotten. Between
 // two steps the engine hands out, or takes, a slice of the bytes; the file is read and written on workers.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -216,8 +217,8 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   OnWorker checking(call, 0, [&] { return file->check_sum(); });
   const Status checked = co_await checking;
   if (!checked.ok()) co_return checked.error();
-  EngineVisit naming(call, *model, [transfer, salt, owner](engine::Engine&) {
-    transfer->status = caught([&] { transfer->added->name(salt, owner); });
+  EngineVisit naming(call, *model, [transfer, salt, owner](engine::Engine& engine) {
+    transfer->status = caught([&] { engine.name_prefix(*transfer->added, salt, owner); });
   });
   co_await naming;
   if (!transfer->status.ok()) co_return transfer->status.error();
@@ -267,13 +268,22 @@ Result<SlotWish> read_wish(const Call& call, Fields& body, const ServedModel& mo
   return wish;
 }
 
-// A folder that is full is no reason to try again soon.
-ApiError to_slot_error(const Error& error) {
-  if (error.code == ErrorCode::kResourceExhausted && error.subject == "filename") return {507, error.message, "", ""};
+// A folder that is full is no reason to try again soon. What the system says, with the server's paths, is for the log.
+ApiError to_slot_error(const Error& error, const std::string& path) {
+  constexpr const char* kFull = "insufficient_storage";
+  if (error.code == ErrorCode::kResourceExhausted && error.subject == "filename") {
+    return {507, error.message, "", kFull};
+  }
   if (error.code == ErrorCode::kNotFound && error.subject != "model") {
     return bad_request("the slot cannot be restored: there is no file of that name", "filename");
   }
-  return to_api_error(error);
+  const bool is_disk_full = error.code == ErrorCode::kResourceExhausted && error.subject == "disk";
+  const bool is_folders = error.subject == "slot_save_path", is_files = !path.empty() && error.subject == path;
+  if (!is_disk_full && !is_folders && !is_files) return to_api_error(error);
+  spdlog::error("slots: {}", error.message);
+  if (is_disk_full) return {507, "the server's disk has no room for the slot", "", kFull};
+  constexpr const char* kUnusable = "the slot's file cannot be used; the server's log says why";
+  return is_files ? bad_request(kUnusable, "filename") : ApiError{500, kUnusable, "", "internal_error"};
 }
 
 }  // namespace
@@ -300,10 +310,11 @@ Task<Status> post_slot(Call& call) {
     call.fail(ApiError{503, "another slot of this model is being saved or restored", "", "busy"});
     co_return Status();
   }
+  const std::string path = wish->path;
   Task<Result<Json>> acting = action(call, *model, std::move(*wish));
   const Result<Json> answer = co_await acting;
   if (answer.ok()) call.send(slot_response(*answer));
-  if (!answer.ok()) call.fail(to_slot_error(answer.error()));
+  if (!answer.ok()) call.fail(to_slot_error(answer.error(), path));
   co_return Status();
 }
 

@@ -134,7 +134,7 @@ std::string_view condition_of(const ServerContext& context) {
   if (context.draining) return "draining";
   if (context.models.any_lost()) return "device lost";
   if (context.models.any_stalled(std::chrono::milliseconds(context.options.stall_timeout_ms))) return "stalled";
-  return context.models.any_ready() ? "ready" : "loading";
+  return context.models.has_been_ready() ? "ready" : "loading";
 }
 
 HttpResponse respond(const Json& json, int status = 200) {
@@ -183,7 +183,7 @@ HttpResponse get_livez(const Call&) {
   return respond({{"status", "alive"}});
 }
 
-// Ready: a model answers, new work is taken and gets done.
+// Ready: a model has answered or could, new work is taken and gets done.
 HttpResponse get_readyz(const Call& call) {
   const std::string_view condition = condition_of(call.context);
   return respond({{"status", condition}}, condition == "ready" ? 200 : 503);
