@@ -241,6 +241,11 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .option("--max-connections-per-address", options.http.max_connections_per_address,
               "Connections of one address at once; further ones are closed; 0: no bound")
       .with_default();
+  flags
+      .option("--trusted-proxy", options.http.trusted_proxies,
+              "Address or network (10.0.0.0/8) of a proxy, whose header X-Forwarded-For says which client a request is "
+              "from; may be repeated")
+      .shown_as("ADDRESS");
   flags.option("--header-timeout-ms", options.http.header_timeout_ms, "Time for a request's headers to arrive")
       .with_default();
   flags.option("--body-timeout-ms", options.http.body_timeout_ms, "Time for its body to arrive").with_default();

@@ -49,17 +49,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       : stream_(std::move(stream)),
         context_(std::move(context)),
         address_(address_of(lowest(stream_))),
+        is_proxy_(context_->proxies.has(address_)),
         id_(context_->n_opened++),
         read_timer_(stream_.get_executor()),
         write_timer_(stream_.get_executor()),
         sleep_timer_(stream_.get_executor()) {
     context_->connections.insert(this);
-    ++context_->n_of_address[address_];
+    if (!is_proxy_) count_for(address_);
   }
   ~Connection() override {
     context_->connections.erase(this);
-    const auto mine = context_->n_of_address.find(address_);
-    if (--mine->second == 0) context_->n_of_address.erase(mine);
+    count_for("");
   }
 
   // An exception, for want of memory, ends the connection.
@@ -79,6 +79,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   void finish_reply(bool keep_alive) override {
     exchange_.reset();
+    if (is_proxy_) count_for("");
     if (!keep_alive || context_->draining) {
       if (state_ == State::kReading) state_ = State::kLingering;
       if (is_open()) state_ = State::kClosing;
@@ -121,6 +122,14 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   };
   bool is_open() const { return state_ < State::kClosing; }
   bool is_closed() const { return state_ == State::kClosed; }
+
+  // Counts as the address's, and no longer as another's; "": as nobody's.
+  void count_for(const std::string& address) {
+    const auto before = context_->n_of_address.find(counted_);
+    if (before != context_->n_of_address.end() && --before->second == 0) context_->n_of_address.erase(before);
+    counted_ = address;
+    if (!address.empty()) ++context_->n_of_address[address];
+  }
 
   // Holds the connection while it is served.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self) { co_await self->serve(); }
@@ -244,6 +253,10 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     const auto expected = message[http::field::expect];
     const bool wants_continue = !is_http_1_0 && beast::iequals(expected, "100-continue");
     if (!expected.empty() && !wants_continue && !is_http_1_0) return refuse(417, "expected 100-continue or no Expect");
+    if (is_proxy_) {
+      if (context_->has_most(request.client)) return refuse(429, "this address has too many requests under way");
+      count_for(request.client);
+    }
 
     arm(read_timer_, context_->options.body_timeout_ms);
     const auto n_body_bytes = parser.content_length();
@@ -291,6 +304,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     for (const auto& field : message) request.headers.emplace_back(field.name_string(), field.value());
     request.peer = address_;
     request.connection_id = id_;
+    context_->proxies.set_client(request);
     return request;
   }
 
@@ -418,7 +432,9 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   std::string unsent_, sending_;
   std::shared_ptr<Exchange> exchange_;  // the reply under way, or that of a request whose body is still read
   size_t n_header_bytes_ = 0;           // of the request that is read
-  const std::string address_;           // the client's
+  const std::string address_;           // whoever connected
+  const bool is_proxy_;                 // one that is trusted
+  std::string counted_;                 // whom the connection counts for in n_of_address
   const uint64_t id_;
   asio::steady_timer read_timer_, write_timer_, sleep_timer_;
   State state_ = State::kIdle;
@@ -431,7 +447,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 std::string address_of(const tcp::socket& socket) {
   error_code error;
   const auto endpoint = socket.remote_endpoint(error);
-  return error ? "" : endpoint.address().to_string();
+  if (error) return "";
+  const asio::ip::address address = endpoint.address();
+  const bool is_mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+  return is_mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string() : address.to_string();
+}
+
+bool ConnectionContext::has_most(const std::string& address) const {
+  const uint32_t most = options.max_connections_per_address;
+  if (most == 0 || proxies.has(address)) return false;
+  const auto mine = n_of_address.find(address);
+  return mine != n_of_address.end() && mine->second >= most;
 }
 
 void start_connection(tcp::socket socket, std::shared_ptr<ConnectionContext> context) {
