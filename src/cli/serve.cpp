@@ -248,7 +248,10 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .shown_as("ADDRESS");
   flags.option("--header-timeout-ms", options.http.header_timeout_ms, "Time for a request's headers to arrive")
       .with_default();
-  flags.option("--body-timeout-ms", options.http.body_timeout_ms, "Time for its body to arrive").with_default();
+  flags
+      .option("--body-timeout-ms", options.http.body_timeout_ms,
+              "Time for its body to arrive, or for each 64 KB of an upload")
+      .with_default();
   flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Time between the requests of a connection")
       .with_default();
   flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte").with_default();

@@ -30,6 +30,7 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadBytes = 4096;
 constexpr size_t kReadBodyBytes = 64u << 10;
+constexpr size_t kLeastBodyBytes = 64u << 10;     // of an upload, in the time of body_timeout_ms: 1 KB/s by default
 constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead while a reply is under way
 constexpr size_t kMaxUnwantedBytes = 64u << 10;   // of a refused request's body, to keep its connection
 constexpr uint32_t kLingerMs = 5000;
@@ -179,11 +180,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       if (!goes_on) co_return false;
       if (parser.is_done()) break;
       const std::shared_ptr<BodySink> sink = parser.get().body().sink;
-      if (sink != nullptr) {
-        while (sink->is_full() && is_open()) co_await sleep();
-        // Its bytes may take any time, but the next ones must come.
-        if (is_open()) arm(read_timer_, context_->options.body_timeout_ms);
-      }
+      if (sink != nullptr) co_await keep_pace(*sink);
       const bool has_more = co_await read_some();
       // A reply that ends the connection may be sent before the body is there.
       if (!has_more || !is_open()) co_return false;
@@ -193,6 +190,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (buffer_.capacity() >= kReadBodyBytes) buffer_.shrink_to_fit();
     hand_over(parser);
     co_return true;
+  }
+
+  // A body that a sink takes may last for any time, but at least kLeastBodyBytes of it must come in each
+  // body_timeout_ms. Where the sink is full, that is not the client's fault.
+  asio::awaitable<void> keep_pace(BodySink& sink) {
+    const bool is_full = sink.is_full();
+    if (is_full) read_timer_.cancel();
+    while (sink.is_full() && is_open()) co_await sleep();
+    if (!is_open() || (!is_full && n_paced_bytes_ < kLeastBodyBytes)) co_return;
+    n_paced_bytes_ = 0;
+    arm(read_timer_, context_->options.body_timeout_ms);
   }
 
   // There is room for more of the body, or the rest of it is not wanted.
@@ -258,6 +266,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       count_for(request.client);
     }
 
+    n_paced_bytes_ = 0;
     arm(read_timer_, context_->options.body_timeout_ms);
     const auto n_body_bytes = parser.content_length();
     const bool is_short = parser.is_done() || (n_body_bytes && *n_body_bytes <= kMaxUnwantedBytes && !wants_continue);
@@ -346,6 +355,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     const size_t most_bytes = exchange_ != nullptr ? kReadBodyBytes : kReadBytes;
     const auto [error, n_bytes] = co_await stream_.async_read_some(buffer_.prepare(most_bytes), kTuple);
     buffer_.commit(n_bytes);
+    n_paced_bytes_ += n_bytes;
     co_return !error && !is_closed();
   }
 
@@ -420,10 +430,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   void arm(asio::steady_timer& timer, uint32_t timeout_ms) {
     if (context_->draining && &timer == &read_timer_) timeout_ms = std::min(timeout_ms, kLastReadMs);
     timer.expires_after(std::chrono::milliseconds(timeout_ms));
-    timer.async_wait([weak = this->weak_from_this()](error_code error) {
+    timer.async_wait([weak = this->weak_from_this(), &timer](error_code error) {
       const auto self = weak.lock();
-      if (!error && self != nullptr) self->close();
+      if (error || self == nullptr) return;
+      const bool awaits_body = &timer == &self->read_timer_ && self->state_ == State::kReading && self->exchange_;
+      if (!awaits_body || !caught([&] { self->refuse_slow_body(); }).ok()) self->close();
     });
+  }
+
+  void refuse_slow_body() {
+    refuse(408, "the body comes too slowly");
+    if (!is_closed()) arm(read_timer_, kLingerMs);
   }
 
   Stream stream_;
@@ -432,6 +449,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   std::string unsent_, sending_;
   std::shared_ptr<Exchange> exchange_;  // the reply under way, or that of a request whose body is still read
   size_t n_header_bytes_ = 0;           // of the request that is read
+  size_t n_paced_bytes_ = 0;            // of its body, since the timer was armed
   const std::string address_;           // whoever connected
   const bool is_proxy_;                 // one that is trusted
   std::string counted_;                 // whom the connection counts for in n_of_address
