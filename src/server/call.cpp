@@ -196,7 +196,7 @@ ModelWait::~ModelWait() {
 }
 
 bool ModelWait::await_ready() {
-  ticket_ = call_.context.models.acquire(name_, [this](const Result<ServedModelPtr>& model) {
+  ticket_ = call_.context.models.acquire(name_, call_.tenant, [this](const Result<ServedModelPtr>& model) {
     model_ = caught([&] { return model; });
     if (call_.state_ == Call::State::kForModel) call_.go_on();
   });

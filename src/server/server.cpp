@@ -208,7 +208,7 @@ void Server::tell_listeners() {
 // A server whose model cannot be loaded ends; further models may fail alone.
 void Server::load_first_model() {
   if (!options_.autoload || !options_.preload) return;
-  models_->acquire("", [this](const Result<ServedModelPtr>& model) {
+  models_->acquire("", 0, [this](const Result<ServedModelPtr>& model) {
     if (model.ok()) return;
     status_ = models_->entries().front().failure.value_or(model.error());
     http_->stop();
