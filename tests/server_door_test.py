@@ -598,6 +598,19 @@ class AddressLimit(Case):
                 clients.pop().socket.close()
 
 
+class Flags(unittest.TestCase):
+    def test_a_step_that_must_be_larger_than_was_said_is_told(self):
+        code, stderr = Server("--batch-tokens", "5", "--max-seqs", "7").stop()
+        self.assertEqual(code, 0)
+        self.assertIn("--batch-tokens is 7 and not 5", stderr)
+
+    def test_a_cache_that_no_memory_holds_is_refused(self):
+        process = start("--kv-tokens", "4000000000")
+        _, stderr = process.communicate(timeout=DEADLINE_S)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(stderr.decode(), r"--kv-tokens")
+
+
 class TrustedProxy(Temporary):
     """Requests that come from 127.0.0.2, whose word about its clients is taken, and from others."""
     PROXY, STRANGER = "127.0.0.2", "127.0.0.3"

@@ -84,6 +84,17 @@ void settle_unnamed(ServeArgs& args) {
       "for");
 }
 
+// A step has at least a token of each sequence, with its guesses.
+void make_room_for_steps(LoadOptions& options) {
+  const uint32_t n_least = options.batch.max_seqs * (1 + options.draft.n_tokens);
+  if (options.batch.max_tokens >= n_least) return;
+  warn(
+      fmt::format("--batch-tokens is {0} and not {1}: a step has room for a token of each of {2} sequences "
+                  "(--max-seqs), and for {3} guesses of each (--draft-tokens)",
+                  n_least, options.batch.max_tokens, options.batch.max_seqs, options.draft.n_tokens));
+  options.batch.max_tokens = n_least;
+}
+
 int serve(ServeArgs& args) {
   server::ServerOptions& options = args.options;
   args.models.with_store = args.manages_models;
@@ -116,8 +127,7 @@ int serve(ServeArgs& args) {
   options.clients_manage = args.manages_models || args.models.are_deletable || !options.lora_dir.empty() ||
                            options.llama_answers || !options.autoload;
   options.load = args.load.options;
-  options.load.batch.max_tokens =
-      std::max(options.load.batch.max_tokens, options.load.batch.max_seqs * (1 + options.load.draft.n_tokens));
+  make_room_for_steps(options.load);
   options.load.cache.n_contexts = kDefaultContexts;
   if (auto status = list_mcp_servers(args); !status.ok()) return fail(status.error());
   if (auto status = make_room_for_adapters(options); !status.ok()) return fail(status.error());
