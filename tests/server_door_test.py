@@ -611,6 +611,32 @@ class Flags(unittest.TestCase):
         self.assertRegex(stderr.decode(), r"--kv-tokens")
 
 
+class AnswerRoom(unittest.TestCase):
+    """Whole answers of two keys in a room that one of them fills."""
+
+    def test_a_key_below_its_share_finds_room(self):
+        server = Server("--api-key", "ann", "--api-key", "bob", "--max-answer-bytes", "1048576", "--max-answers-bytes", "1048576",
+                        *LONG_CONTEXT)
+        self.addCleanup(lambda: self.assertEqual(server.stop()[0], 0))
+        answer = {**CHAT, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
+
+        def ask(key, max_tokens):
+            client = server.connect()
+            self.addCleanup(client.socket.close)
+            client.send(post({**answer, "max_tokens": max_tokens}, "/v1/chat/completions", f"Authorization: Bearer {key}"))
+            return client
+        # Two of these do not fit: the newest gives way to the others.
+        greedy = [ask("ann", 2600) for _ in range(6)]
+        for _ in range(10):
+            reply = ask("bob", 400).reply()
+            self.assertEqual(reply.status, 200, reply.body)
+            self.assertEqual(reply.json()["usage"]["completion_tokens"], 400)
+        replies = [client.reply() for client in greedy]
+        self.assertEqual({reply.status for reply in replies} - {200}, {429})
+        self.assertIn(b"other answers fill the room", next(reply.body for reply in replies if reply.status == 429))
+        self.assertIn(b"--max-answer-bytes", ask("bob", 3000).reply().body)
+
+
 class TrustedProxy(Temporary):
     """Requests that come from 127.0.0.2, whose word about its clients is taken, and from others."""
     PROXY, STRANGER = "127.0.0.2", "127.0.0.3"
