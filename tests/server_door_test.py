@@ -637,6 +637,16 @@ class AnswerRoom(unittest.TestCase):
         self.assertIn(b"--max-answer-bytes", ask("bob", 3000).reply().body)
 
 
+class Lists(Case):
+    def test_a_long_list_of_texts_leaves_steps_short(self):
+        texts = [f"The capital of France is Paris, and {i} is a number." for i in range(1000, 1300)]
+        before = self.server.metric("realizar_step_seconds_count")
+        reply = self.exchange(post({"input": texts}, "/v1/embeddings"))
+        self.assertEqual(reply.status, 200)
+        n_steps = self.server.metric("realizar_step_seconds_count") - before
+        self.assertLess(reply.json()["usage"]["prompt_tokens"] / n_steps, 130)
+
+
 class TrustedProxy(Temporary):
     """Requests that come from 127.0.0.2, whose word about its clients is taken, and from others."""
     PROXY, STRANGER = "127.0.0.2", "127.0.0.3"

@@ -17,6 +17,9 @@ namespace {
 constexpr std::string_view kOperations = "operations";  // of X-Trace
 constexpr uint32_t kUsualTokens = 8192;                 // that an answer without a limit is expected to have at most
 constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
+// Prompt tokens of a list of vectors in the engine, on a processor: a step takes as long as it has rows, and whoever
+// comes waits for one and is in the next. More at a time are no faster.
+constexpr size_t kPooledTokens = 128, kLeastPooled = 2;
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
@@ -76,6 +79,14 @@ uint64_t vector_bytes(const Request& request, const ServedModel& model) {
   if (request.pooling == Pooling::kNone) return 0;
   const size_t n_vectors = request.pooling == Pooling::kAll ? request.prompt.size() : 1;
   return n_vectors * model.loaded->info.d_model * sizeof(float);
+}
+
+// How many choices like this one are in the engine at a time.
+size_t most_at_once(const Request& request, const ServedModel& model) {
+  const auto& devices = model.loaded->info.devices;
+  const bool is_on_gpu = std::ranges::any_of(devices, [](const auto& device) { return device.name != "cpu"; });
+  if (request.pooling == Pooling::kNone || is_on_gpu) return kMaxAtOnce;
+  return std::clamp(kPooledTokens / std::max<size_t>(request.prompt.size(), 1), kLeastPooled, kMaxAtOnce);
 }
 
 Error no_answer_room() {
@@ -232,7 +243,8 @@ void Completion::start() {
 }
 
 void Completion::submit_some() {
-  while (n_submitted_ < choices_.size() && n_submitted_ - n_ended_ < kMaxAtOnce && submit_next()) {
+  while (n_submitted_ < choices_.size() &&
+         n_submitted_ - n_ended_ < most_at_once(choices_[n_submitted_]->request(), *model_) && submit_next()) {
   }
 }
 
