@@ -411,6 +411,27 @@ class Changes(ServerCase):
             self.assertIn(naming, json.loads(text)["error"], body)
         self.assertEqual(self.names(), [])
 
+    def paced_upload(self, data, n_bytes):
+        """The status of an upload in such pieces, with a moment before each; 0: none came."""
+        head = f"POST /api/blobs/sha256:{sha256(data)} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", self.port), DEADLINE_S) as client:
+            try:
+                client.sendall(head.encode())
+                for at in range(0, len(data), n_bytes):
+                    if select.select([client], [], [], 0.01)[0]:
+                        break
+                    client.sendall(data[at:at + n_bytes])
+                return int(client.recv(1 << 16).split(b" ")[1])
+            except (ConnectionError, IndexError):
+                return 0
+
+    def test_an_upload_of_a_byte_now_and_then_ends_and_a_steady_one_does_not(self):
+        self.serve_managed("--body-timeout-ms", "400")
+        self.assertEqual(self.paced_upload(b"x" * 100_000, 1), 408)
+        self.assertEqual(list((self.store / "blobs").iterdir()), [])
+        # It takes several times as long. The server itself may be late on a busy machine.
+        until(lambda: self.paced_upload(BIG[:8 << 20], 64 << 10) == 201, "a steady upload")
+
     def test_uploads_are_checked(self):
         self.serve_managed()
         for digest in ("x", "sha256:", "sha256:" + "g" * 64, "sha256:..%2f..%2fx", "md5:" + "0" * 64, "sha256:" + "A" * 64):

@@ -49,14 +49,16 @@ def get(port, path, tls=None):
         connection.close()
 
 
-def connect(port, tls=None):
+def connect(port, tls=None, source=None):
+    """`source`: the client's address."""
+    source = source and (source, 0)
     if tls is None:
-        return http.client.HTTPConnection(ADDRESS, port, timeout=DEADLINE_S)
-    return http.client.HTTPSConnection(ADDRESS, port, timeout=DEADLINE_S, context=tls)
+        return http.client.HTTPConnection(ADDRESS, port, timeout=DEADLINE_S, source_address=source)
+    return http.client.HTTPSConnection(ADDRESS, port, timeout=DEADLINE_S, source_address=source, context=tls)
 
 
-def send(connection, path, body):
-    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+def send(connection, path, body, headers=()):
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", **dict(headers)})
 
 
 def post(connection, path, body):
@@ -72,9 +74,9 @@ def ask_for_stream(connection, max_tokens):
 class Server:
     """realizar on a free port, or on `port`, ready."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, *args):
         self.process = subprocess.Popen([REALIZAR, "serve", "realizar-tiny", "--host", ADDRESS, "--port", str(port), "--backend", "reference",
-                                         "--ctx", "8192", "--kv-tokens", "16384", "--drain-timeout-ms", "600000"],
+                                         "--ctx", "8192", "--kv-tokens", "16384", "--drain-timeout-ms", "600000", *args],
                                         stdout=subprocess.PIPE, text=True)
         self.port = int(re.search(r":(\d+),", self.process.stdout.readline())[1])
         until(lambda: get(self.port, "/readyz")[0] == 200, "the server is ready")
@@ -305,6 +307,20 @@ class Behind:
         self.complete(50)
         self.assertEqual(second.metric("vllm:request_success_total"), before + 50)
         self.assertEqual(self.server.process.wait(timeout=DEADLINE_S), 0)
+
+    def test_the_server_knows_its_clients(self):
+        log = self.folder / "access.log"
+        server = Server(0, "--trusted-proxy", "127.0.0.1", "--access-log", str(log))
+        self.addCleanup(server.stop)
+        self.end_proxy()
+        self.start_over([server])
+        connection = connect(self.port, self.tls, "127.0.0.9")
+        self.addCleanup(connection.close)
+        send(connection, "/tokenize", {"prompt": "Hello"}, {"X-Forwarded-For": "6.6.6.6"})  # which nobody believes
+        self.assertEqual(connection.getresponse().status, 200)
+        until(lambda: "/tokenize" in log.read_text(), "the request's line")
+        line = next(json.loads(line) for line in log.read_text().splitlines() if "/tokenize" in line)
+        self.assertEqual((line["peer"], line["proxy"]), ("127.0.0.9", "127.0.0.1"))
 
     def complete(self, n):
         """So many requests, which all succeed."""

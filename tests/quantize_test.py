@@ -248,6 +248,29 @@ class Runs(Case):
         self.assertEqual({path: digest(path) for path in before}, before)
         link.unlink()
 
+    def test_no_log_is_written_over_what_a_server_finds_in_its_folders(self):
+        models, adapters, store = self.at / "models", self.at / "adapters", self.at / "store"
+        files = [models / "inner" / "a.GGUF", models / "hf" / "model.safetensors", models / "hf" / "config.json",
+                 adapters / "one" / "adapter_model.safetensors", adapters / "one" / "adapter_config.json",
+                 store / "blobs" / f"sha256-{64 * '0'}"]
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("weights")
+        link = self.at / "log"
+        os.link(files[0], link)
+        for log in [*files, link]:
+            self.fails(1, "serve", "--models-dir", models, "--lora-dir", adapters, "--models-store", store, "--port", 0,
+                       "--access-log", log, naming="would replace")
+            self.assertEqual(log.read_text(), "weights")
+        link.unlink()
+        # A log among the models is none of them.
+        for log in (models / "access.log", models / "log.json"):
+            log.write_text("")
+            result = realizar("serve", "--models-dir", models, "--port", 0, "--tls-cert", self.at / "none", "--tls-key",
+                              self.at / "none", "--access-log", log)
+            self.assertIn("none", result.stderr.decode())
+            self.assertNotIn("would replace", result.stderr.decode())
+
     def test_no_part_of_what_is_read_is_replaced(self):
         self.succeeds("convert", self.source, self.at / "m.gguf", "--split-size", "8M")
         parts = sorted(self.at.glob("m-*-of-*.gguf"))

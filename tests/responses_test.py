@@ -507,6 +507,23 @@ class Answers(Case):
         self.assertEqual(of_type("response.content_part.done")[0]["part"]["logprobs"], logprobs)
         self.assertEqual(events[-1]["response"]["output"][0]["content"][0]["logprobs"], logprobs)
 
+    def test_a_long_answer_is_kept_as_it_was_told(self):
+        fields = {**LONG, "include": ["message.output_text.logprobs"], "top_logprobs": 20}
+        for more in ({}, {"background": True}):
+            events = self.stream(**fields, **more)
+            told = events[-1]["response"]
+            logprobs = told["output"][0]["content"][0]["logprobs"]
+            self.assertEqual([event["sequence_number"] for event in events], list(range(len(events))))
+            self.assertEqual([token for event in events if event["type"] == "response.output_text.delta"
+                              for token in event["logprobs"]], logprobs)
+            self.assertGreater(len(json.dumps(logprobs)), 500_000)
+            path = f"/v1/responses/{told['id']}"
+            self.assertEqual(self.ask("GET", path), (200, told))
+            if more:
+                self.assertEqual(events_of(self.ask("GET", path + "?stream=true")[1]), events)
+        whole = self.respond(**fields)
+        self.assertEqual(self.ask("GET", f"/v1/responses/{whole['id']}"), (200, whole))
+
     def test_they_are_of_the_text_alone(self):
         fields = {"input": "What is the weather in Abuja?", "tools": [WEATHER], "include": ["message.output_text.logprobs"]}
         self.assertEqual([item["type"] for item in self.respond(**fields)["output"]], ["function_call"])

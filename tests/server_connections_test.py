@@ -52,6 +52,7 @@ class Patience(Case):
     def test_a_body_that_stops(self):
         with self.server.connect() as client:
             client.send(post(CHAT)[:-5])
+            self.assertEqual(client.reply().status, 408)
             self.assertTrue(client.is_closed())
 
     def test_an_idle_connection_is_closed_after_its_time(self):

@@ -17,7 +17,7 @@ import unittest
 import zlib
 
 import server_rig
-from server_rig import ANSWER, CHAT, Case, Closed, DEADLINE_S, MODEL, Server, is_sanitized, post
+from server_rig import ANSWER, CHAT, Case, Closed, DEADLINE_S, ENDLESS, LONG_CONTEXT, MODEL, Server, is_sanitized, post
 
 KEY = "Authorization: Bearer right"
 
@@ -611,6 +611,127 @@ class AddressLimit(Case):
             self.assertIsNone(self.server.connect_served())
             while clients:
                 clients.pop().socket.close()
+
+
+class Flags(unittest.TestCase):
+    def test_a_step_that_must_be_larger_than_was_said_is_told(self):
+        code, stderr = Server("--batch-tokens", "5", "--max-seqs", "7").stop()
+        self.assertEqual(code, 0)
+        self.assertIn("--batch-tokens is 7 and not 5", stderr)
+
+    def test_a_cache_that_no_memory_holds_is_refused(self):
+        process = start("--kv-tokens", "4000000000")
+        _, stderr = process.communicate(timeout=DEADLINE_S)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(stderr.decode(), r"--kv-tokens")
+
+
+class AnswerRoom(unittest.TestCase):
+    """Whole answers of two keys in a room that one of them fills."""
+
+    def test_a_key_below_its_share_finds_room(self):
+        server = Server("--api-key", "ann", "--api-key", "bob", "--max-answer-bytes", "1048576", "--max-answers-bytes", "1048576",
+                        *LONG_CONTEXT)
+        self.addCleanup(lambda: self.assertEqual(server.stop()[0], 0))
+        answer = {**CHAT, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
+
+        def ask(key, max_tokens):
+            client = server.connect()
+            self.addCleanup(client.socket.close)
+            client.send(post({**answer, "max_tokens": max_tokens}, "/v1/chat/completions", f"Authorization: Bearer {key}"))
+            return client
+        # Two of these do not fit: the newest gives way to the others.
+        greedy = [ask("ann", 2600) for _ in range(6)]
+        for _ in range(10):
+            reply = ask("bob", 400).reply()
+            self.assertEqual(reply.status, 200, reply.body)
+            self.assertEqual(reply.json()["usage"]["completion_tokens"], 400)
+        replies = [client.reply() for client in greedy]
+        self.assertEqual({reply.status for reply in replies} - {200}, {429})
+        self.assertIn(b"other answers fill the room", next(reply.body for reply in replies if reply.status == 429))
+        self.assertIn(b"--max-answer-bytes", ask("bob", 3000).reply().body)
+
+
+class Lists(Case):
+    def test_a_long_list_of_texts_leaves_steps_short(self):
+        texts = [f"The capital of France is Paris, and {i} is a number." for i in range(1000, 1300)]
+        before = self.server.metric("realizar_step_seconds_count")
+        reply = self.exchange(post({"input": texts}, "/v1/embeddings"))
+        self.assertEqual(reply.status, 200)
+        n_steps = self.server.metric("realizar_step_seconds_count") - before
+        self.assertLess(reply.json()["usage"]["prompt_tokens"] / n_steps, 130)
+
+
+class TrustedProxy(Temporary):
+    """Requests that come from 127.0.0.2, whose word about its clients is taken, and from others."""
+    PROXY, STRANGER = "127.0.0.2", "127.0.0.3"
+
+    def start(self, *args):
+        server = Server("--trusted-proxy", self.PROXY, "--trusted-proxy", "10.0.0.0/8", *args)
+        self.addCleanup(lambda: self.assertEqual(server.stop()[0], 0))
+        return server
+
+    @staticmethod
+    def ask(server, source, forwarded, body=None, path="/v1/chat/completions"):
+        """A connection that has asked in the name of a client; None: in its own."""
+        client = server.connect(source=source)
+        client.send(post(body or CHAT, path, *([] if forwarded is None else [f"X-Forwarded-For: {forwarded}"])))
+        return client
+
+    def status(self, *args, **options):
+        with self.ask(*args, **options) as client:
+            return client.reply().status
+
+    def test_the_access_log_has_the_client(self):
+        log = pathlib.Path(self.path("log"))
+        server = self.start("--access-log", log)
+        asked = [(self.PROXY, "9.9.9.9", "9.9.9.9"), (self.PROXY, "1.2.3.4, 9.9.9.8, 10.1.1.1", "9.9.9.8"),
+                 (self.PROXY, "unknown", self.PROXY), (self.PROXY, None, self.PROXY), (self.STRANGER, "9.9.9.9", self.STRANGER)]
+        for source, forwarded, _ in asked:
+            self.assertEqual(self.status(server, source, forwarded), 200)
+
+        def lines():
+            return [line for line in map(json.loads, log.read_text().splitlines()) if line["method"] == "POST"]
+        server.until(lambda: len(lines()) == len(asked), "a line for each")
+        self.assertEqual([line["peer"] for line in lines()], [client for _, _, client in asked])
+        self.assertEqual([line.get("proxy") for line in lines()], [self.PROXY, self.PROXY, None, None, None])
+
+    def test_a_client_behind_one_has_rights_if_it_is_on_the_server_s_machine(self):
+        server = self.start("--lora-dir", self.folder.name)
+        for source, forwarded, is_refused in [(self.PROXY, "9.9.9.9", True), (self.PROXY, "127.0.0.1, 9.9.9.9", True),
+                                              (self.PROXY, "unknown", True), (self.PROXY, "127.0.0.1", False),
+                                              (self.PROXY, None, False), (self.STRANGER, "9.9.9.9", False)]:
+            status = self.status(server, source, forwarded, path="/lora-adapters")
+            self.assertEqual(status == 403, is_refused, (source, forwarded, status))
+
+    def test_clients_behind_one_are_tenants_of_their_own(self):
+        server = self.start("--max-requests-per-key", "1", *LONG_CONTEXT)
+        with self.ask(server, self.PROXY, "9.9.9.9", ENDLESS) as busy:
+            self.assertEqual(busy.head()[0], 200)
+            self.assertEqual(self.status(server, self.PROXY, "9.9.9.9"), 429)
+            self.assertEqual(self.status(server, self.PROXY, "9.9.9.8"), 200)
+        with self.ask(server, self.STRANGER, "9.9.9.9", ENDLESS) as busy:
+            self.assertEqual(busy.head()[0], 200)
+            self.assertEqual(self.status(server, self.STRANGER, "9.9.9.8"), 429)
+
+    def test_connections_of_one_count_as_their_clients_while_they_have_a_request(self):
+        server = self.start("--max-connections-per-address", "2", *LONG_CONTEXT)
+        kept = [self.ask(server, self.PROXY, None, {"prompt": "x"}, "/tokenize") for _ in range(4)]
+        self.assertEqual([client.reply().status for client in kept], [200] * 4)
+        for client in kept[:2]:
+            client.send(post(ENDLESS, "/v1/chat/completions", "X-Forwarded-For: 9.9.9.9"))
+            self.assertEqual(client.head()[0], 200)
+        for client, forwarded, status in [(kept[2], "9.9.9.9", 429), (kept[3], "9.9.9.8", 200)]:
+            client.send(post(CHAT, "/v1/chat/completions", f"X-Forwarded-For: {forwarded}"))
+            self.assertEqual(client.reply().status, status)
+        for client in kept:
+            client.socket.close()
+
+    def test_what_is_no_address_is_refused_at_the_start(self):
+        process = start("--trusted-proxy", "proxy.example")
+        _, stderr = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("--trusted-proxy: expected an address or a network", stderr.decode())
 
 
 def open_port(process):

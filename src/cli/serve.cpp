@@ -84,6 +84,17 @@ void settle_unnamed(ServeArgs& args) {
       "for");
 }
 
+// A step has at least a token of each sequence, with its guesses.
+void make_room_for_steps(LoadOptions& options) {
+  const uint32_t n_least = options.batch.max_seqs * (1 + options.draft.n_tokens);
+  if (options.batch.max_tokens >= n_least) return;
+  warn(
+      fmt::format("--batch-tokens is {0} and not {1}: a step has room for a token of each of {2} sequences "
+                  "(--max-seqs), and for {3} guesses of each (--draft-tokens)",
+                  n_least, options.batch.max_tokens, options.batch.max_seqs, options.draft.n_tokens));
+  options.batch.max_tokens = n_least;
+}
+
 int serve(ServeArgs& args) {
   server::ServerOptions& options = args.options;
   args.models.with_store = args.manages_models;
@@ -116,8 +127,7 @@ int serve(ServeArgs& args) {
   options.clients_manage = args.manages_models || args.models.are_deletable || !options.lora_dir.empty() ||
                            options.llama_answers || !options.autoload;
   options.load = args.load.options;
-  options.load.batch.max_tokens =
-      std::max(options.load.batch.max_tokens, options.load.batch.max_seqs * (1 + options.load.draft.n_tokens));
+  make_room_for_steps(options.load);
   options.load.cache.n_contexts = kDefaultContexts;
   if (auto status = list_mcp_servers(args); !status.ok()) return fail(status.error());
   if (auto status = make_room_for_adapters(options); !status.ok()) return fail(status.error());
@@ -241,9 +251,17 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .option("--max-connections-per-address", options.http.max_connections_per_address,
               "Connections of one address at once; further ones are closed; 0: no bound")
       .with_default();
+  flags
+      .option("--trusted-proxy", options.http.trusted_proxies,
+              "Address or network (10.0.0.0/8) of a proxy, whose header X-Forwarded-For says which client a request is "
+              "from; may be repeated")
+      .shown_as("ADDRESS");
   flags.option("--header-timeout-ms", options.http.header_timeout_ms, "Time for a request's headers to arrive")
       .with_default();
-  flags.option("--body-timeout-ms", options.http.body_timeout_ms, "Time for its body to arrive").with_default();
+  flags
+      .option("--body-timeout-ms", options.http.body_timeout_ms,
+              "Time for its body to arrive, or for each 64 KB of an upload")
+      .with_default();
   flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Time between the requests of a connection")
       .with_default();
   flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte").with_default();

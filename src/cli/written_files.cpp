@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -53,6 +54,14 @@ void add_files(const std::string& text, const StoreFlags& store, std::vector<fs:
   }
 }
 
+void add_files_below(const OptionRow& row, const StoreFlags& store, std::vector<fs::path>& files) {
+  std::vector<std::string> folders = row.values();
+  if (row.has_name("--models-store")) folders = {store.library().store().root().string()};
+  for (const std::string& folder : folders) {
+    for (fs::path& file : files_read_below(folder)) files.push_back(std::move(file));
+  }
+}
+
 // A place that has no file yet cannot be told by its inode.
 bool is_same_place(const fs::path& a, const fs::path& b) {
   std::error_code error;
@@ -92,7 +101,9 @@ Status check_written_files(const CommandRow& command, const CommandRow& common) 
   const StoreFlags store = store_of(command);
   for (const CommandRow* some : {&command, &common}) {
     for (const OptionRow& row : some->options) {
-      if (!row.is_read || row.is_written) continue;
+      if (row.is_written) continue;
+      if (row.completes == Completes::kFolder) add_files_below(row, store, files);
+      if (!row.is_read) continue;
       for (const std::string& text : row.values()) add_files(text, store, files);
     }
   }

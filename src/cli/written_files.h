@@ -7,8 +7,8 @@
 namespace realizar::cli {
 
 // Compares what the command writes (Option::written) with each file that its other options, and those of all commands,
-// name: files, all parts of a model, a model's name in the store. Errors: InvalidArgument, where one would be replaced,
-// or written twice.
+// name: files, all parts of a model, a model's name in the store, what may be read below a folder. Errors:
+// InvalidArgument, where one would be replaced, or written twice.
 Status check_written_files(const CommandRow& command, const CommandRow& common);
 
 }  // namespace realizar::cli

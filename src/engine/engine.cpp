@@ -102,7 +102,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
                     options.n_ctx),
         "ctx");
   }
-  if (options.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
+  REQUIRE(options.max_seqs >= 1);
   if (options.max_batch_tokens < options.max_seqs) {
     return invalid_argument(fmt::format("max_batch_tokens: expected at least {}, one for each of max_seqs, actual {}",
                                         options.max_seqs, options.max_batch_tokens),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 
 namespace realizar::engine {
@@ -18,6 +19,33 @@ inline uint64_t share_of(uint64_t n_total, size_t n_tenants) {
 // Whether a tenant that would hold n_with gets room from the one that holds most.
 inline bool has_claim(uint64_t n_with, uint64_t n_most, uint64_t share) {
   return n_with <= share && n_most > share;
+}
+
+struct Holding {
+  uint64_t tenant;
+  uint64_t n_held;
+};
+
+// Which of those that hold something makes room for what `wanted` would hold more of n_total things: the newest of
+// whoever has most, where the tenant has a claim to its room; else holders.end(). `holders`: the oldest first; where
+// `holding_of` says that one holds nothing, it does not count.
+template <class Holders, class HoldingOf>
+auto newest_of_most(const Holders& holders, HoldingOf holding_of, const Holding& wanted, uint64_t n_total) {
+  std::map<uint64_t, uint64_t> n_of{{wanted.tenant, 0}};
+  for (const auto& holder : holders) {
+    const Holding holding = holding_of(holder);
+    if (holding.n_held > 0) n_of[holding.tenant] += holding.n_held;
+  }
+  auto newest = holders.end();
+  uint64_t n_most = 0;
+  for (auto holder = holders.begin(); holder != holders.end(); ++holder) {
+    const Holding holding = holding_of(*holder);
+    if (holding.n_held == 0 || n_of[holding.tenant] < n_most) continue;
+    n_most = n_of[holding.tenant];
+    newest = holder;
+  }
+  const bool claims = has_claim(n_of[wanted.tenant] + wanted.n_held, n_most, share_of(n_total, n_of.size()));
+  return claims ? newest : holders.end();
 }
 
 class FairShare {

@@ -95,6 +95,7 @@ void TokenStream::announce() {
 }
 
 uint32_t capacity_for_all(const Request& request, uint32_t n_ctx) {
+  if (request.pooling != Pooling::kNone) return 1;  // a vector, and no tokens
   const auto n_prompt = static_cast<uint32_t>(std::min<size_t>(request.prompt.size(), n_ctx));
   const uint32_t n_room = n_answer_room(n_ctx, n_prompt);
   return std::min(request.max_tokens.value_or(n_room), n_room) + 1;

@@ -45,6 +45,13 @@ TEST(TokenStream, ItsCapacityForAllTokensIsWhatTheRequestAndTheContextLeave) {
   }
 }
 
+TEST(TokenStream, ARequestForAVectorHasRoomForNoTokens) {
+  Request request;
+  request.prompt = std::vector<TokenId>(10);
+  request.pooling = Pooling::kMean;
+  EXPECT_EQ(capacity_for_all(request, 64), 1u);
+}
+
 TEST(TokenStream, KeepsWhatATokenHasUntilItIsRead) {
   Request request = request_for(1, 3);
   request.n_logprobs = 2;

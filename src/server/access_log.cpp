@@ -53,11 +53,12 @@ Json line_of(const Call& call, int status) {
   const CallRecord& r = call.record;
   Json line{{"time", now_iso8601()},
             {"request_id", call.id},
-            {"peer", call.request.peer},
+            {"peer", call.request.client},
             {"method", call.request.method},
             {"path", call.request.path},
             {"status", status},
             {"total_ms", std::chrono::duration<double, std::milli>(Clock::now() - call.arrival).count()}};
+  if (call.request.client != call.request.peer) line["proxy"] = call.request.peer;
   if (const auto parent = call.traceparent(); !parent.empty()) line["traceparent"] = parent;
   if (!r.model.empty()) {
     line.update(Json{{"model", r.model},

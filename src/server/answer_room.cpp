@@ -1,7 +1,6 @@
 #include "server/answer_room.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "engine/fair_share.h"
@@ -50,17 +49,14 @@ bool AnswerRoom::make_room(const Share& own, uint64_t n_bytes) {
 
 // The newest of the tenant that holds most, where there is a claim to its room, else the newest of the same tenant.
 AnswerRoom::Share* AnswerRoom::next_to_leave(const Share& own, uint64_t n_bytes) const {
-  std::map<uint64_t, uint64_t> held_of{{own.tenant_, 0}};
-  const auto counts = [&](const Share* share) { return share == &own || (share->n_bytes_ > 0 && !share->is_leaving_); };
-  for (const Share* share : shares_) {
-    if (counts(share)) held_of[share->tenant_] += share->n_bytes_;
-  }
-  const auto most = std::ranges::max_element(held_of, {}, [](const auto& held) { return held.second; });
-  const uint64_t share = engine::share_of(n_bytes_, held_of.size());
-  const bool claims = engine::has_claim(held_of[own.tenant_] + n_bytes, most->second, share);
-  const uint64_t tenant = claims ? most->first : own.tenant_;
-  return *std::find_if(shares_.rbegin(), shares_.rend(),
-                       [&](const Share* one) { return counts(one) && one->tenant_ == tenant; });
+  const auto holding_of = [](const Share* one) {
+    return engine::Holding{one->tenant_, one->is_leaving_ ? 0 : one->n_bytes_};
+  };
+  const auto newest = engine::newest_of_most(shares_, holding_of, {own.tenant_, n_bytes}, n_bytes_);
+  if (newest != shares_.end()) return *newest;
+  return *std::find_if(shares_.rbegin(), shares_.rend(), [&](const Share* one) {
+    return one == &own || (one->tenant_ == own.tenant_ && holding_of(one).n_held > 0);
+  });
 }
 
 }  // namespace realizar::server

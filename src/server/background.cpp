@@ -37,11 +37,14 @@ void BackgroundRecord::send(HttpResponse response) {
 
 // Comments, which keep connections alive, are no events.
 void BackgroundRecord::write(std::string_view bytes) {
-  if (is_forgotten_ || bytes.starts_with(':')) return;
+  const bool is_between_events = events_.size() == (ends_.empty() ? 0 : ends_.back());
+  if (is_forgotten_ || (is_between_events && bytes.starts_with(':'))) return;
   if (!take_room_(bytes.size())) return forget();
   const size_t before = events_.size();
   events_ += bytes;
-  for (size_t at = events_.find(kEventEnd, before); at != std::string::npos; at = events_.find(kEventEnd, at)) {
+  // An event's end may come in two pieces.
+  const size_t begin = is_between_events ? before : before - 1;
+  for (size_t at = events_.find(kEventEnd, begin); at != std::string::npos; at = events_.find(kEventEnd, at)) {
     at += kEventEnd.size();
     ends_.push_back(at);
   }

@@ -34,6 +34,14 @@ TEST(BackgroundRecord, GivesItsEventsFromAnyOn) {
   EXPECT_EQ(records.find(kBob, "a"), nullptr);
 }
 
+TEST(BackgroundRecord, AnEventMayComeInPieces) {
+  BackgroundRecords records(1000, 1000);
+  const BackgroundRecordPtr record = records.add(kAnn, "a");
+  for (const char* piece : {"data: 0", ": 1\n", "\ndata", ": 2\n\n", ": ping\n\n"}) record->write(piece);
+  EXPECT_EQ(record->n_events(), 2u);
+  EXPECT_EQ(events_of(*record, 0), "data: 0: 1\n\ndata: 2\n\n");
+}
+
 TEST(BackgroundRecord, KeepsAReplyThatIsNoStreamAsItsRefusal) {
   BackgroundRecords records(1000, 1000);
   const BackgroundRecordPtr record = records.add(kAnn, "a");

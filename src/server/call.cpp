@@ -89,7 +89,13 @@ void Call::end() {
 }
 
 void Call::fail(const ApiError& error) noexcept {
-  if (is_in_pieces_) return reply_->drop();
+  if (is_in_pieces_) {
+    // What is kept of a stream says how it ended.
+    if (last_sent_ && speller != nullptr)
+      static_cast<void>(caught([&] { static_cast<void>(speller->stream_error(error)); }));
+    reply_->drop();
+    return over();
+  }
   const Status told = caught([&] {
     ApiError own = error;
     own.request_id = id;
@@ -136,7 +142,7 @@ bool Call::awaits_body() {
 }
 
 void Call::ping(Clock::time_point now) {
-  if (is_over_ || !last_sent_ || now - *last_sent_ < kPingInterval) return;
+  if (is_over_ || is_in_pieces_ || !last_sent_ || now - *last_sent_ < kPingInterval) return;
   const Status sent = caught([&] { write(protocol->keep_alive); });
   if (!sent.ok()) interrupt(sent.error());
 }
@@ -196,7 +202,7 @@ ModelWait::~ModelWait() {
 }
 
 bool ModelWait::await_ready() {
-  ticket_ = call_.context.models.acquire(name_, [this](const Result<ServedModelPtr>& model) {
+  ticket_ = call_.context.models.acquire(name_, call_.tenant, [this](const Result<ServedModelPtr>& model) {
     model_ = caught([&] { return model; });
     if (call_.state_ == Call::State::kForModel) call_.go_on();
   });

@@ -88,6 +88,8 @@ class Call final : public ReplyListener {
   // The head of a whole reply of which the body comes in pieces, by writes and an end. Nothing else may stand in such a
   // body: what fails after this closes the connection.
   void begin_pieces(HttpResponse head);
+  // A stream is in the middle of an event: nothing else may stand there either.
+  void set_in_event(bool is_in_event) { is_in_pieces_ = is_in_event; }
   void write(std::string_view bytes);
   void end();
   // Ends a stream as its speller has it, and is the whole reply otherwise. Where neither can be sent, the

@@ -17,6 +17,9 @@ namespace {
 constexpr std::string_view kOperations = "operations";  // of X-Trace
 constexpr uint32_t kUsualTokens = 8192;                 // that an answer without a limit is expected to have at most
 constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
+// Prompt tokens of a list of vectors in the engine, on a processor: a step takes as long as it has rows, and whoever
+// comes waits for one and is in the next. More at a time are no faster.
+constexpr size_t kPooledTokens = 128, kLeastPooled = 2;
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
@@ -67,10 +70,23 @@ uint64_t most_tokens(const CompletionPlan& plan, const Request& request, const S
   return request.max_tokens || request.ignore_eos ? most : std::min(most, kUsualTokens);
 }
 
+// What a stream repeats at its end is kept until then.
+bool keeps_answer(const CompletionPlan& plan) {
+  return !plan.stream || (plan.speller != nullptr && plan.speller->long_events() != nullptr);
+}
+
 uint64_t vector_bytes(const Request& request, const ServedModel& model) {
   if (request.pooling == Pooling::kNone) return 0;
   const size_t n_vectors = request.pooling == Pooling::kAll ? request.prompt.size() : 1;
   return n_vectors * model.loaded->info.d_model * sizeof(float);
+}
+
+// How many choices like this one are in the engine at a time.
+size_t most_at_once(const Request& request, const ServedModel& model) {
+  const auto& devices = model.loaded->info.devices;
+  const bool is_on_gpu = std::ranges::any_of(devices, [](const auto& device) { return device.name != "cpu"; });
+  if (request.pooling == Pooling::kNone || is_on_gpu) return kMaxAtOnce;
+  return std::clamp(kPooledTokens / std::max<size_t>(request.prompt.size(), 1), kLeastPooled, kMaxAtOnce);
 }
 
 Error no_answer_room() {
@@ -86,7 +102,7 @@ std::string mb_of(uint64_t n_bytes) {
 Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room) {
   uint64_t n_bytes = 0, n_most = 0, n_alternatives = 0;
   for (const Request& request : plan.requests) {
-    const uint64_t n_tokens = plan.stream ? 0 : most_tokens(plan, request, model);
+    const uint64_t n_tokens = keeps_answer(plan) ? most_tokens(plan, request, model) : 0;
     const uint64_t n_scored = n_tokens + (request.prompt_logprobs ? request.prompt.size() : 0);
     n_bytes += n_scored * (kTokenBytes + kTokenTextBytes + request.n_logprobs * kAlternativeBytes);
     n_bytes += vector_bytes(request, model);
@@ -104,6 +120,60 @@ Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, c
                   what, mb_of(n_bytes), mb_of(room.n_bytes_of_one())));
 }
 
+namespace {
+
+Task<Status> send_stream_rest(Call& call) {
+  call.set_in_event(true);
+  Task<Status> sending = send_rest(call, *call.speller->long_events());
+  const Status sent = co_await sending;
+  if (sent.ok()) call.set_in_event(false);
+  co_return sent;
+}
+
+// The copy that the server keeps of an answer is there before the client has the answer's end, who may ask for it at
+// once.
+Task<Status> keep_copy(Call& call, Completion& completion) {
+  JsonPieces copy;
+  const size_t max_bytes = completion.put_copy(copy);
+  std::string text;
+  copy.write(text, kFirstPieceBytes);
+  while (!copy.is_done() && text.size() < max_bytes) {
+    OnWorker writing(call, kRestWorkBytes,
+                     [&] { return caught([&] { copy.write(text, text.size() + kPieceBytes); }); });
+    const Status written = co_await writing;
+    if (!written.ok()) co_return written;
+    const AnswerRoom::Grown grown = completion.count_copy(text.size());
+    if (grown == AnswerRoom::Grown::kNoRoom) co_return no_answer_room();
+    if (grown == AnswerRoom::Grown::kTooLarge) co_return Status();
+  }
+  if (copy.is_done() && max_bytes > 0) call.speller->keep_copy(std::move(text));
+  co_return Status();
+}
+
+Task<Status> send_end(Call& call, Completion& completion) {
+  Task<Status> keeping = keep_copy(call, completion);
+  Status going = co_await keeping;
+  if (!going.ok()) co_return going;
+  if (!completion.is_stream()) {
+    JsonPieces answer;
+    completion.put_whole(answer);
+    Task<Status> sending = send_json(call, answer);
+    going = co_await sending;
+    co_return going;
+  }
+  completion.end_stream();
+  if (completion.has_rest()) {
+    Task<Status> sending = send_stream_rest(call);
+    going = co_await sending;
+    if (!going.ok()) co_return going;
+  }
+  call.write(call.protocol->terminator);
+  call.end();
+  co_return Status();
+}
+
+}  // namespace
+
 Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
   const Status fits = check_answer_size(plan, *model, call.context.answers);
   if (!fits.ok()) {
@@ -113,17 +183,18 @@ Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
   Completion completion(call, std::move(model), std::move(plan));
   Status going = caught([&] { completion.start(); });
   while (going.ok() && !completion.is_done()) {
-    NewsWait news(call);
-    going = co_await news;
+    if (completion.has_rest()) {
+      Task<Status> sending = send_stream_rest(call);
+      going = co_await sending;
+    } else {
+      NewsWait news(call);
+      going = co_await news;
+    }
     if (going.ok()) going = caught([&] { completion.take_news(); });
   }
-  if (going.ok() && completion.has_whole()) {
-    JsonPieces answer;
-    going = caught([&] { completion.put_whole(answer); });
-    if (going.ok()) {
-      Task<Status> sending = send_json(call, answer);
-      going = co_await sending;
-    }
+  if (going.ok() && completion.has_end()) {
+    Task<Status> sending = send_end(call, completion);
+    going = co_await sending;
   }
   if (!going.ok()) completion.fail(to_api_error(going.error()));
   co_return Status();
@@ -140,6 +211,7 @@ Completion::Completion(Call& call, ServedModelPtr model, CompletionPlan plan)
     : call_(call),
       model_(std::move(model)),
       plan_(std::move(plan)),
+      keeps_answer_(keeps_answer(plan_)),
       room_share_(call.context.answers, call.tenant, [&call] { call.interrupt(no_answer_room()); }) {
   call_.speller = std::move(plan_.speller);
   call_.record.prompt = std::move(plan_.logged_prompt);
@@ -171,7 +243,8 @@ void Completion::start() {
 }
 
 void Completion::submit_some() {
-  while (n_submitted_ < choices_.size() && n_submitted_ - n_ended_ < kMaxAtOnce && submit_next()) {
+  while (n_submitted_ < choices_.size() &&
+         n_submitted_ - n_ended_ < most_at_once(choices_[n_submitted_]->request(), *model_) && submit_next()) {
   }
 }
 
@@ -189,9 +262,12 @@ void Completion::take_news() {
   const bool is_blocked = call_.is_congested();
   for (const auto& choice : choices_) choice->set_blocked(plan_.stream && is_blocked);
   if (is_blocked) return;
-  for (size_t i = 0; i < n_submitted_ && !done_; ++i) {
+  for (size_t i = 0; i < n_submitted_ && !done_ && !has_rest(); ++i) {
     if (!choices_[i]->has_ended()) take_news_of(i);
   }
+  if (done_ || has_rest() || n_ended_ < choices_.size()) return;
+  done_ = has_end_ = true;
+  record_prompts();
 }
 
 void Completion::take_news_of(size_t choice_idx) {
@@ -200,7 +276,7 @@ void Completion::take_news_of(size_t choice_idx) {
     if (token.index > 0) call_.context.metrics.observe_inter_token(model_->id, token.ms);
     n_answer_bytes_ += kTokenBytes + token.top.size() * kAlternativeBytes;
   });
-  const auto too_large = plan_.stream ? std::nullopt : count_bytes(news, choice);
+  const auto too_large = keeps_answer_ ? count_bytes(news, choice) : std::nullopt;
   if (too_large) return fail(*too_large);
   if (news.ended) {
     ++n_ended_;
@@ -214,12 +290,12 @@ void Completion::take_news_of(size_t choice_idx) {
   const bool has_any =
       !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty() || !news.progress.empty();
   if (plan_.stream) {
-    if (has_any) call_.write(speller.stream_news(choice_idx, news));
-    if (news.ended) call_.write(speller.stream_choice_end(choice_idx, choice));
+    std::string bytes = has_any ? speller.stream_news(choice_idx, news) : std::string();
+    if (news.ended) bytes += speller.stream_choice_end(choice_idx, choice);
+    write_stream(std::move(bytes));
   } else if (has_any) {
     speller.collect(choice_idx, std::move(news));
   }
-  if (n_ended_ == choices_.size()) finish();
 }
 
 // Of what the answers have by now. Why there is no room for it.
@@ -244,18 +320,23 @@ std::optional<ApiError> Completion::count_bytes(const ChoiceNews& news, const Ch
 
 void Completion::begin_stream() {
   call_.begin_stream(stream_head(*call_.protocol));
-  call_.write(call_.speller->stream_begin());
+  write_stream(call_.speller->stream_begin());
 }
 
-void Completion::finish() {
-  done_ = true;
-  record_prompts();
-  has_whole_ = !plan_.stream;
-  if (has_whole_) return;
+// Short events at once, so that none waits for a worker.
+void Completion::write_stream(std::string bytes) {
+  if (JsonPieces* events = call_.speller->long_events()) events->write(bytes, kFirstPieceBytes);
+  if (!bytes.empty()) call_.write(bytes);
+}
+
+bool Completion::has_rest() const {
+  const JsonPieces* events = plan_.stream ? call_.speller->long_events() : nullptr;
+  return events != nullptr && !events->is_done();
+}
+
+void Completion::end_stream() {
   const Json trace_json = wants_trace() ? trace() : Json();
-  std::string last = call_.speller->stream_end(usage(), wants_trace() ? &trace_json : nullptr);
-  call_.write(last += call_.protocol->terminator);
-  call_.end();
+  write_stream(call_.speller->stream_end(usage(), wants_trace() ? &trace_json : nullptr));
 }
 
 void Completion::put_whole(JsonPieces& pieces) {

@@ -54,10 +54,17 @@ class Completion {
   void take_news();
   // Before a stream begins the status says it; after that, an event in the stream.
   void fail(const ApiError& error);
-  // The reply is sent, or is a whole answer that can be.
+  // The reply has failed, or all news are there, and its end is to be sent.
   bool is_done() const { return done_; }
-  bool has_whole() const { return has_whole_; }
-  // Has it written. Any thread, while the call waits.
+  bool has_end() const { return has_end_; }
+  bool is_stream() const { return plan_.stream; }
+  // Events of a stream are half sent: their rest comes before any news.
+  bool has_rest() const;
+  // The end, after the copy that the server keeps: that of a stream, or the whole answer.
+  size_t put_copy(JsonPieces& copy) { return call_.speller->put_copy(choices_, usage(), copy); }
+  // kTooLarge: no copy of that size is kept.
+  AnswerRoom::Grown count_copy(size_t n_bytes) { return room_share_.grow_to(n_answer_bytes_ + n_bytes); }
+  void end_stream();
   void put_whole(JsonPieces& pieces);
 
  private:
@@ -66,7 +73,7 @@ class Completion {
   void take_news_of(size_t choice_idx);
   std::optional<ApiError> count_bytes(const ChoiceNews& news, const Choice& choice);
   void begin_stream();
-  void finish();
+  void write_stream(std::string bytes);
   void observe_end(const Choice& choice);
   void note_slot(const Choice& choice);
   void record_prompts();
@@ -84,12 +91,13 @@ class Completion {
   Call& call_;
   ServedModelPtr model_;
   CompletionPlan plan_;
+  const bool keeps_answer_;  // until its end
   size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
   AnswerRoom::Share room_share_;
   uint64_t n_answer_bytes_ = 0;  // of whole answers so far
   size_t n_submitted_ = 0, n_ended_ = 0;
-  bool done_ = false, has_whole_ = false;
+  bool done_ = false, has_end_ = false;
 };
 
 // Generates what `plan` says, and answers the call with it.

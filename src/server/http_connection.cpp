@@ -31,6 +31,7 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadBytes = 4096;
 constexpr size_t kReadBodyBytes = 64u << 10;
+constexpr size_t kLeastBodyBytes = 64u << 10;     // of an upload, in the time of body_timeout_ms: 1 KB/s by default
 constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead while a reply is under way
 constexpr size_t kMaxUnwantedBytes = 64u << 10;   // of a refused request's body, to keep its connection
 constexpr uint32_t kLingerMs = 5000;
@@ -50,17 +51,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       : stream_(std::move(stream)),
         context_(std::move(context)),
         address_(address_of(lowest(stream_))),
+        is_proxy_(context_->proxies.has(address_)),
         id_(context_->n_opened++),
         read_timer_(stream_.get_executor()),
         write_timer_(stream_.get_executor()),
         sleep_timer_(stream_.get_executor()) {
     context_->connections.insert(this);
-    ++context_->n_of_address[address_];
+    if (!is_proxy_) count_for(address_);
   }
   ~Connection() override {
     context_->connections.erase(this);
-    const auto mine = context_->n_of_address.find(address_);
-    if (--mine->second == 0) context_->n_of_address.erase(mine);
+    count_for("");
   }
 
   // An exception, for want of memory, ends the connection.
@@ -80,6 +81,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   void finish_reply(bool keep_alive) override {
     exchange_.reset();
+    if (is_proxy_) count_for("");
     if (!keep_alive) {
       if (state_ == State::kReading) state_ = State::kLingering;
       if (is_open()) state_ = State::kClosing;
@@ -137,6 +139,14 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     close_when_sent();
   }
 
+  // Counts as the address's, and no longer as another's; "": as nobody's.
+  void count_for(const std::string& address) {
+    const auto before = context_->n_of_address.find(counted_);
+    if (before != context_->n_of_address.end() && --before->second == 0) context_->n_of_address.erase(before);
+    counted_ = address;
+    if (!address.empty()) ++context_->n_of_address[address];
+  }
+
   // Holds the connection while it is served.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self) { co_await self->serve(); }
 
@@ -185,11 +195,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       if (!goes_on) co_return false;
       if (parser.is_done()) break;
       const std::shared_ptr<BodySink> sink = parser.get().body().sink;
-      if (sink != nullptr) {
-        while (sink->is_full() && is_open()) co_await sleep();
-        // Its bytes may take any time, but the next ones must come.
-        if (is_open()) arm(read_timer_, context_->options.body_timeout_ms);
-      }
+      if (sink != nullptr) co_await keep_pace(*sink);
       const bool has_more = co_await read_some();
       // A reply that ends the connection may be sent before the body is there.
       if (!has_more || !is_open()) co_return false;
@@ -199,6 +205,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (buffer_.capacity() >= kReadBodyBytes) buffer_.shrink_to_fit();
     hand_over(parser);
     co_return true;
+  }
+
+  // A body that a sink takes may last for any time, but at least kLeastBodyBytes of it must come in each
+  // body_timeout_ms. Where the sink is full, that is not the client's fault.
+  asio::awaitable<void> keep_pace(BodySink& sink) {
+    const bool is_full = sink.is_full();
+    if (is_full) read_timer_.cancel();
+    while (sink.is_full() && is_open()) co_await sleep();
+    if (!is_open() || (!is_full && n_paced_bytes_ < kLeastBodyBytes)) co_return;
+    n_paced_bytes_ = 0;
+    arm(read_timer_, context_->options.body_timeout_ms);
   }
 
   // There is room for more of the body, or the rest of it is not wanted.
@@ -260,7 +277,12 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     const auto expected = message[http::field::expect];
     const bool wants_continue = !is_http_1_0 && beast::iequals(expected, "100-continue");
     if (!expected.empty() && !wants_continue && !is_http_1_0) return refuse(417, "expected 100-continue or no Expect");
+    if (is_proxy_) {
+      if (context_->has_most(request.client)) return refuse(429, "this address has too many requests under way");
+      count_for(request.client);
+    }
 
+    n_paced_bytes_ = 0;
     arm(read_timer_, context_->options.body_timeout_ms);
     const auto n_body_bytes = parser.content_length();
     const bool is_short = parser.is_done() || (n_body_bytes && *n_body_bytes <= kMaxUnwantedBytes && !wants_continue);
@@ -307,6 +329,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     for (const auto& field : message) request.headers.emplace_back(field.name_string(), field.value());
     request.peer = address_;
     request.connection_id = id_;
+    context_->proxies.set_client(request);
     return request;
   }
 
@@ -348,6 +371,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     const size_t most_bytes = exchange_ != nullptr ? kReadBodyBytes : kReadBytes;
     const auto [error, n_bytes] = co_await stream_.async_read_some(buffer_.prepare(most_bytes), kTuple);
     buffer_.commit(n_bytes);
+    n_paced_bytes_ += n_bytes;
     co_return !error && !is_closed();
   }
 
@@ -422,10 +446,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   void arm(asio::steady_timer& timer, uint32_t timeout_ms) {
     if (context_->draining && &timer == &read_timer_) timeout_ms = std::min(timeout_ms, kLastReadMs);
     timer.expires_after(std::chrono::milliseconds(timeout_ms));
-    timer.async_wait([weak = this->weak_from_this()](error_code error) {
+    timer.async_wait([weak = this->weak_from_this(), &timer](error_code error) {
       const auto self = weak.lock();
-      if (!error && self != nullptr) self->close();
+      if (error || self == nullptr) return;
+      const bool awaits_body = &timer == &self->read_timer_ && self->state_ == State::kReading && self->exchange_;
+      if (!awaits_body || !caught([&] { self->refuse_slow_body(); }).ok()) self->close();
     });
+  }
+
+  void refuse_slow_body() {
+    refuse(408, "the body comes too slowly");
+    if (!is_closed()) arm(read_timer_, kLingerMs);
   }
 
   Stream stream_;
@@ -434,7 +465,10 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   std::string unsent_, sending_;
   std::shared_ptr<Exchange> exchange_;  // the reply under way, or that of a request whose body is still read
   size_t n_header_bytes_ = 0;           // of the request that is read
-  const std::string address_;           // the client's
+  size_t n_paced_bytes_ = 0;            // of its body, since the timer was armed
+  const std::string address_;           // whoever connected
+  const bool is_proxy_;                 // one that is trusted
+  std::string counted_;                 // whom the connection counts for in n_of_address
   const uint64_t id_;
   asio::steady_timer read_timer_, write_timer_, sleep_timer_;
   State state_ = State::kIdle;
@@ -448,7 +482,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 std::string address_of(const tcp::socket& socket) {
   error_code error;
   const auto endpoint = socket.remote_endpoint(error);
-  return error ? "" : endpoint.address().to_string();
+  if (error) return "";
+  const asio::ip::address address = endpoint.address();
+  const bool is_mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+  return is_mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string() : address.to_string();
+}
+
+bool ConnectionContext::has_most(const std::string& address) const {
+  const uint32_t most = options.max_connections_per_address;
+  if (most == 0 || proxies.has(address)) return false;
+  const auto mine = n_of_address.find(address);
+  return mine != n_of_address.end() && mine->second >= most;
 }
 
 void start_connection(tcp::socket socket, std::shared_ptr<ConnectionContext> context) {

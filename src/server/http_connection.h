@@ -9,6 +9,7 @@
 
 #include "server/http_exchange.h"
 #include "server/http_server.h"
+#include "server/trusted_proxies.h"
 
 namespace realizar::server {
 
@@ -17,13 +18,18 @@ struct ConnectionContext {
   HttpOptions options;
   HttpServer::Handler handler;
   std::shared_ptr<BodyRoom> body_room;
+  TrustedProxies proxies;
   std::unordered_set<ConnectionBase*> connections;  // those that are open
-  std::map<std::string, uint32_t> n_of_address;     // how many of them
-  uint64_t n_opened = 0;                            // since the start
+  // How many of them each client has. A proxy's count while they have a request, as those of its client.
+  std::map<std::string, uint32_t> n_of_address;
+  uint64_t n_opened = 0;  // since the start
   bool draining = false;
+
+  // Whether the client may have no further connection.
+  bool has_most(const std::string& address) const;
 };
 
-// "" where the client is gone already.
+// "" where the client is gone already. An address of IPv4 on a socket of IPv6 is spelled as one of IPv4.
 std::string address_of(const boost::asio::ip::tcp::socket& socket);
 
 // The connection serves its socket until it is closed, and owns itself.

@@ -92,9 +92,9 @@ class FinishedJobs {
 
 class AsioServer final : public HttpServer {
  public:
-  AsioServer(const HttpOptions& options, Handler handler)
+  AsioServer(const HttpOptions& options, TrustedProxies proxies, Handler handler)
       : context_(std::make_shared<ConnectionContext>(
-            ConnectionContext{options, std::move(handler), room_for(options), {}, {}})),
+            ConnectionContext{options, std::move(handler), room_for(options), std::move(proxies), {}, {}})),
         acceptor_(io_),
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         stop_fd_(io_),
@@ -173,7 +173,6 @@ class AsioServer final : public HttpServer {
   asio::awaitable<void> accept();
   void accept_all();
   void start(tcp::socket socket);
-  bool has_address_too_many(const tcp::socket& socket) const;
 
   // Ends what still runs while all that its callbacks use is there.
   void close_all() {
@@ -313,16 +312,9 @@ void AsioServer::accept_all() {
   }
 }
 
-bool AsioServer::has_address_too_many(const tcp::socket& socket) const {
-  const uint32_t most = context_->options.max_connections_per_address;
-  if (most == 0) return false;
-  const auto mine = context_->n_of_address.find(address_of(socket));
-  return mine != context_->n_of_address.end() && mine->second >= most;
-}
-
 void AsioServer::start(tcp::socket socket) {
   if (context_->connections.size() >= context_->options.max_connections) return;
-  if (has_address_too_many(socket)) return;
+  if (context_->has_most(address_of(socket))) return;
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   if (tls_) {
@@ -335,7 +327,8 @@ void AsioServer::start(tcp::socket socket) {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::create(const HttpOptions& options, Handler handler) {
-  auto server = std::make_unique<AsioServer>(options, std::move(handler));
+  RZ_TRY(TrustedProxies proxies, TrustedProxies::create(options.trusted_proxies));
+  auto server = std::make_unique<AsioServer>(options, std::move(proxies), std::move(handler));
   RZ_CHECK_OK(server->listen());
   return std::unique_ptr<HttpServer>(std::move(server));
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "realizar/result.h"
 #include "server/http.h"
@@ -25,6 +26,7 @@ struct HttpOptions {
   uint32_t max_header_bytes = 32u << 10;
   uint32_t max_connections = 10000;
   uint32_t max_connections_per_address = 0;  // 0: no bound
+  std::vector<std::string> trusted_proxies;  // addresses and networks whose X-Forwarded-For counts
   uint32_t header_timeout_ms = 10'000;       // from the first byte of a request to the end of its headers
   uint32_t body_timeout_ms = 60'000;         // from then to the end of the body
   uint32_t idle_timeout_ms = 75'000;         // between requests

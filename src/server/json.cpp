@@ -48,6 +48,10 @@ bool is_empty_text(const Json& json) {
   return json.is_string() && json.get_ref<const std::string&>().empty();
 }
 
+bool is_minus_one(const Json& json) {
+  return json.is_number() && !json.is_number_unsigned() && json.get<double>() == -1;
+}
+
 std::optional<int32_t> token_id_of(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   const auto id = whole_number(json);
@@ -93,6 +97,15 @@ std::optional<int64_t> Fields::integer(const char* name, int64_t least, int64_t 
   if (!value) return std::nullopt;
   if (const auto whole = whole_number(*any(name)); whole && *whole >= least && *whole <= most) return whole;
   fail(name, fmt::format("expected a whole number from {} to {}, actual {}", least, most, any(name)->dump()));
+  return std::nullopt;
+}
+
+std::optional<uint64_t> Fields::seed(const char* name) {
+  if (!number(name)) return std::nullopt;
+  const Json& value = *any(name);
+  if (value.is_number_unsigned()) return value.get<uint64_t>();
+  if (const auto whole = whole_number(value)) return static_cast<uint64_t>(*whole);
+  fail(name, fmt::format("expected a whole number of 64 bits, actual {}", value.dump()));
   return std::nullopt;
 }
 

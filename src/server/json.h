@@ -45,6 +45,8 @@ std::string dump(const Json& json);
 
 // "", and nothing else.
 bool is_empty_text(const Json& json);
+// -1, which is not the largest number of 64 bits.
+bool is_minus_one(const Json& json);
 
 // A token's id: a whole number from 0 that 31 bits hold; nullopt for all else.
 std::optional<int32_t> token_id_of(const Json& json);
@@ -63,6 +65,8 @@ class Fields {
   std::optional<bool> boolean(const char* name);
   std::optional<double> number(const char* name);
   std::optional<int64_t> integer(const char* name, int64_t least, int64_t most);
+  // Of 64 bits; a negative number stands for the seed that has the same bits.
+  std::optional<uint64_t> seed(const char* name);
   const Json* array(const char* name);
   const Json* object(const char* name);
   const Json* any(const char* name) const;  // null where absent or null

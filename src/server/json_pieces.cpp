@@ -53,6 +53,14 @@ void JsonPieces::put(Json json) {
   parts_.insert(parts_.begin(), std::make_move_iterator(parts.rbegin()), std::make_move_iterator(parts.rend()));
 }
 
+void JsonPieces::put_bytes(std::string_view bytes) {
+  std::vector<Part> last;
+  if (!parts_.empty()) last.push_back(std::move(parts_.front()));
+  add_bytes(bytes, last);
+  if (!parts_.empty()) parts_.erase(parts_.begin());
+  parts_.insert(parts_.begin(), std::make_move_iterator(last.rbegin()), std::make_move_iterator(last.rend()));
+}
+
 void JsonPieces::write(std::string& out, size_t n_bytes) {
   while (out.size() < n_bytes && !parts_.empty()) step(out);
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/json.h"
@@ -26,6 +27,8 @@ class JsonPieces {
   Json list(size_t n_items, MakeItem make);
   // Has `json` written after what was put before.
   void put(Json json);
+  // The same of bytes, as they are.
+  void put_bytes(std::string_view bytes);
   // Appends what comes next to `out`, by steps, until that has n_bytes or all is written.
   void write(std::string& out, size_t n_bytes);
   bool is_done() const { return parts_.empty(); }

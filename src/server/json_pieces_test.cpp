@@ -51,6 +51,23 @@ TEST(JsonPieces, AListMayBeAllThereIs) {
   EXPECT_EQ(written(pieces), "[0,1]");
 }
 
+TEST(JsonPieces, BytesStandWhereTheyWerePut) {
+  JsonPieces pieces;
+  const std::string long_text(3 * JsonPieces::kStepBytes, 'x');
+  std::string expected;
+  for (int i = 0; i < 3; ++i) {
+    pieces.put_bytes("data: ");
+    pieces.put({{"text", long_text}, {"items", pieces.list(2, [](size_t k) -> Json { return k; })}});
+    pieces.put_bytes("\n");
+    pieces.put_bytes("\n");
+    expected += R"(data: {"text":")" + long_text + "\",\"items\":[0,1]}\n\n";
+  }
+  EXPECT_EQ(written(pieces, 1), expected);
+  pieces.put_bytes("more");
+  EXPECT_FALSE(pieces.is_done());
+  EXPECT_EQ(written(pieces), "more");
+}
+
 TEST(JsonPieces, WhatIsPutLaterIsWrittenLater) {
   JsonPieces pieces;
   pieces.put({{"a", pieces.list(1, [](size_t i) -> Json { return i; })}});

@@ -18,7 +18,7 @@ constexpr uint64_t kSeeds = uint64_t{1} << 32;
 // The fields that read_generation_fields() knows by another name.
 Json with_common_names(const Json& body) {
   Json common = body;
-  if (const auto seed = common.find("seed"); seed != common.end() && (*seed == -1 || *seed == kSeeds - 1)) {
+  if (const auto seed = common.find("seed"); seed != common.end() && (is_minus_one(*seed) || *seed == kSeeds - 1)) {
     common.erase(seed);
   }
   if (const auto n = common.find("n_cmpl"); n != common.end()) common["n"] = Json(*n);

@@ -72,6 +72,7 @@ TEST_F(LlamaRequests, AreToldTheirSamplersInOrder) {
 }
 
 TEST_F(LlamaRequests, HaveNoLimitAndARandomSeedUnlessTheySaySo) {
+  EXPECT_EQ(read(R"({"seed": 18446744073709551615})")->generation.request.sampling.seed, UINT64_MAX);
   const auto first = read("{}"), second = read(R"({"seed": -1, "n_predict": -1})");
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(second->generation.request.max_tokens, std::nullopt);

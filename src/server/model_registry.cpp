@@ -11,6 +11,7 @@
 #include "base/caught.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "engine/fair_share.h"
 
 namespace realizar::server {
 namespace {
@@ -133,7 +134,7 @@ Error ModelRegistry::no_such_model(const std::string& id) const {
   return not_found("there is no model '" + shown(id) + "'; GET /v1/models lists those that there are", "model");
 }
 
-uint64_t ModelRegistry::acquire(const std::string& id, Then then) {
+uint64_t ModelRegistry::acquire(const std::string& id, uint64_t tenant, Then then) {
   const uint64_t ticket = ++n_tickets_;
   Entry* entry = const_cast<Entry*>(find(id));
   if (entry == nullptr) {
@@ -146,12 +147,12 @@ uint64_t ModelRegistry::acquire(const std::string& id, Then then) {
     return ticket;
   }
   const bool is_wanted = options_.autoload || entry->state == State::kLoading;
-  const Status status = is_wanted ? start_loading(*entry) : Status(not_loaded(entry->source.id));
+  const Status status = is_wanted ? start_loading(*entry, tenant) : Status(not_loaded(entry->source.id));
   if (!status.ok()) {
     then(status.error());
     return ticket;
   }
-  waiting_.push_back({ticket, entry, std::move(then)});
+  waiting_.push_back({ticket, tenant, entry, std::move(then)});
   return ticket;
 }
 
@@ -163,15 +164,15 @@ ModelRegistry::Entry* ModelRegistry::find_own(const std::string& id) {
   return const_cast<Entry*>(find_named(id));
 }
 
-Status ModelRegistry::load_now(const std::string& id) {
+Status ModelRegistry::load_now(const std::string& id, uint64_t tenant) {
   Entry* entry = find_own(id);
   if (entry == nullptr) return no_such_model(id);
   if (entry->state == State::kReady || entry->state == State::kLoading) {
     return invalid_argument(fmt::format("the model '{}' is loaded or being loaded already", entry->source.id), "model");
   }
   entry->last_used = std::chrono::steady_clock::now();
-  RZ_CHECK_OK(start_loading(*entry));
-  waiting_.push_back({++n_tickets_, entry, [](const Result<ServedModelPtr>&) {}});
+  RZ_CHECK_OK(start_loading(*entry, tenant));
+  waiting_.push_back({++n_tickets_, tenant, entry, [](const Result<ServedModelPtr>&) {}});
   return {};
 }
 
@@ -257,14 +258,28 @@ void ModelRegistry::hand_waiting_over(const Entry& old, Entry& next) {
 }
 
 // Until it is loading, or an error says why it is not.
-Status ModelRegistry::start_loading(Entry& entry) {
-  const auto n_waiting = static_cast<size_t>(std::ranges::count(waiting_, &entry, &Waiting::entry));
-  if (n_waiting > 0 && n_waiting >= options_.max_queue) {
-    return Error{ErrorCode::kResourceExhausted,
-                 fmt::format("{} requests wait for '{}' already", n_waiting, entry.source.id), "queue"};
-  }
+Status ModelRegistry::start_loading(Entry& entry, uint64_t tenant) {
+  RZ_CHECK_OK(find_place(entry, tenant));
   const bool is_under_way = entry.state == State::kLoading || entry.state == State::kUnloading;
   return is_under_way || must_wait_for_memory() ? Status() : begin_loading(entry);
+}
+
+// Room for a further request that waits for the model, which tenants share as they share the engine's queue.
+Status ModelRegistry::find_place(const Entry& entry, uint64_t tenant) {
+  const auto n_waiting = static_cast<uint64_t>(std::ranges::count(waiting_, &entry, &Waiting::entry));
+  const uint64_t n_places = std::max(options_.max_queue, 1u);
+  if (n_waiting < n_places) return {};
+  const auto holding_of = [&](const Waiting& waiting) {
+    return engine::Holding{waiting.tenant, waiting.entry == &entry ? 1u : 0u};
+  };
+  const Error is_full{ErrorCode::kResourceExhausted,
+                      fmt::format("{} requests wait for '{}' already", n_waiting, entry.source.id), "queue"};
+  const auto leaving = engine::newest_of_most(waiting_, holding_of, {tenant, 1}, n_places);
+  if (leaving == waiting_.end()) return is_full;
+  const Then then = leaving->then;
+  waiting_.erase(leaving);
+  then(is_full);
+  return {};
 }
 
 // What is leaving still has its memory: whoever wants some waits for on_unloaded().

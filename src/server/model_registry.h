@@ -103,9 +103,9 @@ class ModelRegistry {
 
   // Gives the model to `then`, which must not throw, at once if it is ready, else when it has been loaded. `id` is as
   // for find(). Errors: NotFound; ResourceExhausted where memory is wanted and all models are busy, or where too many
-  // wait for the model; told_failure() where it cannot be loaded, or could not be a short while ago. Gives a ticket for
-  // forget().
-  uint64_t acquire(const std::string& id, Then then);
+  // wait for the model, unless the tenant has a claim to the place of another one that waits; told_failure() where it
+  // cannot be loaded, or could not be a short while ago. Gives a ticket for forget().
+  uint64_t acquire(const std::string& id, uint64_t tenant, Then then);
   // `then` is not wanted any more, where it was not called yet.
   void forget(uint64_t ticket);
   const std::list<Entry>& entries() const { return entries_; }
@@ -146,7 +146,7 @@ class ModelRegistry {
 
   // Loads a model, or does so with the next that is wanted. Errors: NotFound; InvalidArgument where it is loaded or
   // being loaded; those of acquire.
-  Status load_now(const std::string& id);
+  Status load_now(const std::string& id, uint64_t tenant);
   // Unloads a model as soon as nobody uses it. Errors: NotFound; InvalidArgument where it is not loaded.
   Status unload_now(const std::string& id);
   // Takes a model away: it has no name any more, and goes when nobody uses it. Errors: NotFound.
@@ -168,6 +168,7 @@ class ModelRegistry {
 
   struct Waiting {
     uint64_t ticket;
+    uint64_t tenant;
     const Entry* entry;
     Then then;
   };
@@ -188,7 +189,8 @@ class ModelRegistry {
   void set_progress(Entry& entry, double progress);
   bool is_bounded() const { return options_.memory_bytes > 0 || options_.max_loaded > 0; }
   Entry* find_own(const std::string& id);
-  Status start_loading(Entry& entry);
+  Status start_loading(Entry& entry, uint64_t tenant);
+  Status find_place(const Entry& entry, uint64_t tenant);
   Status begin_loading(Entry& entry);
   Result<std::list<GivenUp>> make_room(const Entry& wanted);
   void take_back(std::list<GivenUp>& given_up);
@@ -205,7 +207,7 @@ class ModelRegistry {
   std::list<Entry> leaving_;  // taken away, and not gone yet
   std::function<void(const ModelChange&)> on_change_;
   PastCountsOfModels past_counts_;
-  std::vector<Waiting> waiting_;
+  std::vector<Waiting> waiting_;  // the newest last
   uint64_t n_tickets_ = 0;
   bool has_served_ = false;  // some model was ready at some time
   std::shared_ptr<std::atomic<bool>> stopping_;

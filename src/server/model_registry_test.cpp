@@ -61,7 +61,7 @@ class Registry : public ::testing::Test {
   // What acquire gives in the end.
   Result<ServedModelPtr> acquired(ModelRegistry& models, const std::string& id) {
     std::optional<Result<ServedModelPtr>> given;
-    models.acquire(id, [&](const Result<ServedModelPtr>& model) { given = model; });
+    models.acquire(id, 0, [&](const Result<ServedModelPtr>& model) { given = model; });
     io_.run_until([&] { return given.has_value(); });
     return *given;
   }
@@ -234,7 +234,7 @@ TEST_F(Registry, EndsWithALoadThatHangs) {
     auto settings = options(hanging);
     settings.stop_timeout_ms = 1;
     ModelRegistry models({{"hanging", "hanging.gguf"}}, settings);
-    models.acquire("hanging", [&](const auto&) { is_called = true; });
+    models.acquire("hanging", 0, [&](const auto&) { is_called = true; });
   }
   disk->answers.set_value();
   disk->is_left.get_future().wait();
@@ -251,16 +251,52 @@ TEST_F(Registry, WhoeverWaitsForALoadMayLeaveAndTooManyAreTurnedAway) {
   ModelRegistry models({{"slow", "slow.gguf"}}, settings);
   int n_called = 0;
   bool left_is_called = false;
-  const uint64_t leaving = models.acquire("slow", [&](const auto&) { left_is_called = true; });
-  models.acquire("slow", [&](const auto&) { ++n_called; });
+  const uint64_t leaving = models.acquire("slow", 0, [&](const auto&) { left_is_called = true; });
+  models.acquire("slow", 0, [&](const auto&) { ++n_called; });
   std::optional<ErrorCode> refusal;
-  models.acquire("slow", [&](const Result<ServedModelPtr>& model) { refusal = model.error().code; });
+  models.acquire("slow", 0, [&](const Result<ServedModelPtr>& model) { refusal = model.error().code; });
   EXPECT_EQ(refusal, ErrorCode::kResourceExhausted);
   models.forget(leaving);
-  models.acquire("slow", [&](const auto&) { ++n_called; });
+  models.acquire("slow", 0, [&](const auto&) { ++n_called; });
   may_load.set_value();
   io_.run_until([&] { return n_called == 2; });
   EXPECT_FALSE(left_is_called);
+}
+
+TEST_F(Registry, TenantsShareThePlacesWhereTheyWaitForALoad) {
+  std::promise<void> may_load;
+  auto settings = options([&](const std::string& path, const LoadOptions& load) {
+    may_load.get_future().wait();
+    return broken(path, load);
+  });
+  settings.max_queue = 4;
+  ModelRegistry models({{"slow", "slow.gguf"}}, settings);
+  std::vector<std::pair<uint64_t, ErrorCode>> told;  // by the number of the request, as they come
+  uint64_t n_requests = 0;
+  const auto ask = [&](uint64_t tenant) {
+    models.acquire("slow", tenant, [&, n = n_requests++](const Result<ServedModelPtr>& model) {
+      told.emplace_back(n, model.error().code);
+    });
+  };
+  using Told = std::vector<std::pair<uint64_t, ErrorCode>>;
+  for (int i = 0; i < 4; ++i) ask(1);
+  ask(1);
+  EXPECT_EQ(told, (Told{{4, ErrorCode::kResourceExhausted}})) << "it has its places";
+  ask(2);
+  ask(2);
+  EXPECT_EQ(told, (Told{{4, ErrorCode::kResourceExhausted},
+                        {3, ErrorCode::kResourceExhausted},
+                        {2, ErrorCode::kResourceExhausted}}));
+  told.clear();
+  ask(2);
+  EXPECT_EQ(told, (Told{{7, ErrorCode::kResourceExhausted}})) << "beyond its share";
+  told.clear();
+  may_load.set_value();
+  io_.run_until([&] { return told.size() == 4; });
+  EXPECT_EQ(
+      told,
+      (Told{
+          {0, ErrorCode::kInternal}, {1, ErrorCode::kInternal}, {5, ErrorCode::kInternal}, {6, ErrorCode::kInternal}}));
 }
 
 TEST_F(Registry, AModelThatNobodyUsesIsUnloadedWhenItsTimeIsOverAndComesBack) {
@@ -387,7 +423,7 @@ TEST_F(Registry, WhoWaitsForAModelGetsTheOneInItsPlace) {
   settings.load.batch.max_tokens = 64;
   ModelRegistry models({{"first", kServedModel}}, settings);
   std::optional<Result<ServedModelPtr>> given;
-  models.acquire("first", [&](const Result<ServedModelPtr>& model) { given = model; });
+  models.acquire("first", 0, [&](const Result<ServedModelPtr>& model) { given = model; });
   has_begun.get_future().wait();
   ModelSource changed{"first", kServedModel};
   changed.texts = std::make_shared<const StoredTexts>(StoredTexts{"Be brief.", "", "", "", ""});

@@ -8,7 +8,6 @@
 
 #include "base/printable.h"
 #include "server/context.h"
-#include "server/origin_policy.h"
 
 namespace realizar::server {
 namespace {
@@ -64,7 +63,7 @@ Result<std::string> ollama_model_id(const Call& call, const std::string& name) {
 }
 
 bool may_set_keep_alive(const Call& call) {
-  return call.may_manage || (call.key == KeyDigest{} && is_loopback(call.request.peer));
+  return call.may_manage || (call.key == KeyDigest{} && call.request.is_local);
 }
 
 void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call) {

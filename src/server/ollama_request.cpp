@@ -55,7 +55,7 @@ KeepAlive keep_alive_of(double ms) {
 
 // A random seed is one that nobody names; a limit below 1 is none.
 void read_seed_and_limit(Fields& options, Json& chat) {
-  if (const auto seed = options.integer("seed", INT64_MIN, INT64_MAX); seed && *seed != -1) chat["seed"] = *seed;
+  if (const auto seed = options.seed("seed"); seed && !is_minus_one(*options.any("seed"))) chat["seed"] = *seed;
   if (const auto n_predict = options.integer("num_predict", INT32_MIN, INT32_MAX)) {
     chat["max_tokens"] = *n_predict < 1 ? -1 : *n_predict;
   }

@@ -45,6 +45,9 @@ TEST_F(OllamaRequestTest, OptionsAreFieldsOfChatCompletions) {
                 R"({"max_tokens": 7, "seed": 3, "temperature": 0.5, "top_k": 4, "top_p": 0.75, "min_p": 0.25,
       "typical_p": 0.5, "repeat_penalty": 1.5, "repeat_last_n": -1, "presence_penalty": 1.0, "frequency_penalty": -1.0,
       "stop": ["a", "b"], "logprobs": false})"));
+  for (const std::string seed : {"9223372036854775808", "18446744073709551615"}) {
+    EXPECT_EQ(chat_of(R"(, "options": {"seed": )" + seed + "}"), R"({"seed":)" + seed + R"(,"logprobs":false})");
+  }
   EXPECT_EQ(chat_of(R"(, "options": {"seed": -1, "num_predict": -1})"), R"({"max_tokens":-1,"logprobs":false})");
   EXPECT_EQ(chat_of(R"(, "options": {"num_predict": -2, "temperature": null})"),
             R"({"max_tokens":-1,"logprobs":false})");

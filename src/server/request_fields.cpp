@@ -31,26 +31,27 @@ void take(T& target, const std::optional<V>& value) {
   if (value) target = static_cast<T>(*value);
 }
 
+// Under the name that the client has for it.
+void check_range(Fields& fields, const char* field, const SamplingParameter& parameter, double value) {
+  if (fields.any(field) == nullptr || parameter.range.has(value)) return;
+  fields.fail(field, fmt::format("expected {}, actual {}", parameter.range.text(), value));
+}
+
 void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, float& value) {
-  static_cast<void>(parameter);
   take(value, fields.number(field));
+  check_range(fields, field, parameter, value);
 }
 
 void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, int32_t& value) {
   const int64_t least = parameter.minus_one_is_zero ? -1 : static_cast<int64_t>(parameter.range.min);
   take(value, fields.integer(field, least, INT32_MAX));
   if (parameter.minus_one_is_zero) value = std::max(value, 0);
+  check_range(fields, field, parameter, value);
 }
 
 void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, uint64_t& value) {
   static_cast<void>(parameter);
-  // Negative numbers are taken as those of 64 bits that they are.
-  const Json* given = fields.any(field);
-  if (given != nullptr && given->is_number_unsigned()) {
-    value = given->get<uint64_t>();
-  } else {
-    take(value, fields.integer(field, INT64_MIN, INT64_MAX));
-  }
+  take(value, fields.seed(field));
 }
 
 // What is absent keeps its value, but that each request has a seed of its own where the server has none for all.

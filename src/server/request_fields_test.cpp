@@ -231,6 +231,13 @@ TEST_F(RequestFields, ValuesBeyondTheirRangeAreNamed) {
   }
 }
 
+TEST_F(RequestFields, ErrorsHaveTheNameThatTheClientGave) {
+  EXPECT_EQ(wrong_field(R"({"repetition_penalty": 0})"), "repetition_penalty");
+  EXPECT_EQ(wrong_field(R"({"repeat_penalty": 0})"), "repeat_penalty");
+  EXPECT_EQ(read(R"({"repetition_penalty": 0})").error().message,
+            "repetition_penalty: expected a finite number above 0, actual 0");
+}
+
 TEST_F(RequestFields, TheServersTimeoutIsTheMost) {
   rig_->options.request_timeout_ms = 2000;
   EXPECT_EQ(request("{}").timeout_ms, 2000u);

@@ -26,6 +26,16 @@ Json output_text(const std::string& text, Json logprobs) {
   return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", std::move(logprobs)}};
 }
 
+Json reasoning_text(const std::string& text) {
+  return {{"type", "reasoning_text"}, {"text", text}};
+}
+
+// Moves the fields there: texts may be long.
+Json with_fields(Json json, Json fields) {
+  for (auto& [name, value] : fields.items()) json[name] = std::move(value);
+  return json;
+}
+
 // Clients know these codes alone; the message says the rest.
 const char* code_of(const ApiError& error) {
   if (error.status == 429) return "rate_limit_exceeded";
@@ -84,36 +94,36 @@ ResponseSpeller::ResponseSpeller(ResponseTelling telling) : telling_(std::move(t
 // A response in the background begins in the queue.
 std::string ResponseSpeller::stream_begin() {
   const bool waits = telling_.in_background;
-  const Json response = response_json(waits ? "queued" : "in_progress");
+  Json response = response_json(waits ? "queued" : "in_progress");
   if (waits) keep(response, false);
   is_begun_ = !waits;
-  std::string bytes = event("response.created", {{"response", response}});
-  return bytes += event(waits ? "response.queued" : "response.in_progress", {{"response", response}});
+  event("response.created", {{"response", response}});
+  event(waits ? "response.queued" : "response.in_progress", {{"response", std::move(response)}});
+  return {};
 }
 
-std::string ResponseSpeller::begin_progress() {
-  if (std::exchange(is_begun_, true)) return {};
-  const Json response = response_json("in_progress");
+void ResponseSpeller::begin_progress() {
+  if (std::exchange(is_begun_, true)) return;
+  Json response = response_json("in_progress");
   keep(response, false);
-  return event("response.in_progress", {{"response", response}});
+  event("response.in_progress", {{"response", std::move(response)}});
 }
 
 std::string ResponseSpeller::stream_news(size_t, const ChoiceNews& news) {
-  std::string bytes = begin_progress();
-  bytes += tell_progress(news);
+  begin_progress();
+  tell_progress(news);
   if (telling_.extras.timings) timings_ = timings_json(news.timings);
-  return bytes += take_all(news);
+  take_all(news);
+  return {};
 }
 
 // How far the prompt is, as llama.cpp's clients ask for it.
-std::string ResponseSpeller::tell_progress(const ChoiceNews& news) {
-  std::string bytes;
-  if (!telling_.extras.progress) return bytes;
+void ResponseSpeller::tell_progress(const ChoiceNews& news) {
+  if (!telling_.extras.progress) return;
   for (const auto& progress : news.progress) {
-    bytes += event("response.in_progress", {{"response", response_json("in_progress")},
-                                            {"prompt_progress", progress_json(progress, telling_.n_prompt)}});
+    event("response.in_progress", {{"response", response_json("in_progress")},
+                                   {"prompt_progress", progress_json(progress, telling_.n_prompt)}});
   }
-  return bytes;
 }
 
 Json ResponseSpeller::timed(Json fields) const {
@@ -122,17 +132,17 @@ Json ResponseSpeller::timed(Json fields) const {
 }
 
 std::string ResponseSpeller::stream_choice_end(size_t, const Choice& choice) {
-  std::string bytes = begin_progress();
+  begin_progress();
   if (telling_.extras.timings) timings_ = timings_json(choice.timings());
-  is_cut_ = choice.is_cut();
-  return bytes += close_item(is_cut_);
+  settle(choice.is_cut());
+  return {};
 }
 
 std::string ResponseSpeller::stream_end(const Usage& usage, const Json* trace) {
-  Json response = final_json(usage, nullptr);
-  keep(response, true);
+  Json response = final_json(usage, events_);
   if (trace != nullptr) response["trace"] = *trace;
-  return event(is_cut_ ? "response.incomplete" : "response.completed", timed({{"response", response}}));
+  event(is_cut_ ? "response.incomplete" : "response.completed", timed({{"response", std::move(response)}}));
+  return {};
 }
 
 // What is cancelled has no event of its own: its stream ends.
@@ -143,7 +153,9 @@ std::string ResponseSpeller::stream_error(const ApiError& error) {
     response["error"] = {{"code", code_of(error)}, {"message", error.message}};
   }
   if (telling_.in_background) keep(response, true);
-  return is_cancelled ? std::string() : event("response.failed", {{"response", response}});
+  if (is_cancelled) return {};
+  constexpr const char* kType = "response.failed";
+  return fmt::format("event: {}\ndata: {}\n\n", kType, dump(numbered(kType, {{"response", std::move(response)}})));
 }
 
 void ResponseSpeller::collect(size_t, ChoiceNews news) {
@@ -151,39 +163,44 @@ void ResponseSpeller::collect(size_t, ChoiceNews news) {
   take_all(news);
 }
 
-// It is kept before the client has it, who may ask for it at once.
+// Nothing comes to it any more.
+void ResponseSpeller::settle(bool is_cut) {
+  is_cut_ = is_cut;
+  close_item(is_cut);
+  if (!is_cut && !completed_at_) completed_at_ = unix_now_s();
+}
+
+size_t ResponseSpeller::put_copy(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage,
+                                 JsonPieces& copy) {
+  if (!choices.empty()) settle(choices[0]->is_cut());
+  if (!telling_.shelf) return 0;
+  copy.put(final_json(usage, copy));
+  return telling_.shelf->store->max_bytes_of_one();
+}
+
 Json ResponseSpeller::whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage,
                             JsonPieces& pieces) {
   is_whole_ = true;
-  is_cut_ = choices[0]->is_cut();
-  close_item(is_cut_);
-  if (!is_cut_) completed_at_ = unix_now_s();
-  if (telling_.shelf) {
-    JsonPieces kept;
-    kept.put(final_json(usage, &kept));
-    std::string text;
-    kept.write(text, telling_.shelf->store->max_bytes_of_one());
-    if (kept.is_done()) keep_text(std::move(text), true);
-  }
-  return final_json(usage, &pieces);
+  settle(choices[0]->is_cut());
+  return final_json(usage, pieces);
 }
 
-std::string ResponseSpeller::event(const char* type, Json fields) {
-  Json json{{"type", type}, {"sequence_number", n_events_++}};
-  json.update(fields);
-  return fmt::format("event: {}\ndata: {}\n\n", type, dump(json));
+Json ResponseSpeller::numbered(const char* type, Json fields) {
+  return with_fields({{"type", type}, {"sequence_number", n_events_++}}, std::move(fields));
 }
 
-std::string ResponseSpeller::item_event(const char* type, const Json& fields) {
-  Json json{{"item_id", items_.back().id}, {"output_index", items_.size() - 1}};
-  json.update(fields);
-  return event(type, json);
+void ResponseSpeller::event(const char* type, Json fields) {
+  events_.put_bytes(fmt::format("event: {}\ndata: ", type));
+  events_.put(numbered(type, std::move(fields)));
+  events_.put_bytes("\n\n");
 }
 
-std::string ResponseSpeller::part_event(const char* type, const Json& fields) {
-  Json json{{"content_index", 0}};
-  json.update(fields);
-  return item_event(type, json);
+void ResponseSpeller::item_event(const char* type, Json fields) {
+  event(type, with_fields({{"item_id", items_.back().id}, {"output_index", items_.size() - 1}}, std::move(fields)));
+}
+
+void ResponseSpeller::part_event(const char* type, Json fields) {
+  item_event(type, with_fields({{"content_index", 0}}, std::move(fields)));
 }
 
 Json ResponseSpeller::response_json(const char* status) const {
@@ -196,11 +213,11 @@ Json ResponseSpeller::response_json(const char* status) const {
   return json;
 }
 
-Json ResponseSpeller::final_json(const Usage& usage, JsonPieces* pieces) const {
+Json ResponseSpeller::final_json(const Usage& usage, JsonPieces& pieces) const {
   Json json = response_json(is_cut_ ? "incomplete" : "completed");
   if (is_cut_) json["incomplete_details"] = {{"reason", "max_output_tokens"}};
   if (!is_cut_) json["completed_at"] = completed_at_.value_or(unix_now_s());
-  for (const Item& item : items_) json["output"].push_back(item_json(item, true, pieces));
+  for (const Item& item : items_) json["output"].push_back(done_json(item, pieces));
   json["usage"] = {{"input_tokens", usage.n_prompt},
                    {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
                    {"output_tokens", usage.n_completion},
@@ -209,28 +226,41 @@ Json ResponseSpeller::final_json(const Usage& usage, JsonPieces* pieces) const {
   return json;
 }
 
-Json ResponseSpeller::part_json(const Item& item, bool is_done, JsonPieces* pieces) const {
-  const std::string text = is_done ? item.text : std::string();
-  if (item.kind == Kind::kReasoning) return {{"type", "reasoning_text"}, {"text", text}};
-  return output_text(text, is_done ? logprobs_json(item, pieces) : Json::array());
+Json ResponseSpeller::logprobs_json(const Item& item, JsonPieces& pieces) const {
+  return spelled(item.logprobs, ChatLogprob{telling_.token}, pieces);
 }
 
-Json ResponseSpeller::logprobs_json(const Item& item, JsonPieces* pieces) const {
-  const ChatLogprob spell{telling_.token};
-  return pieces == nullptr ? spelled(item.logprobs, spell) : spelled(item.logprobs, spell, *pieces);
+Json ResponseSpeller::done_part_json(const Item& item, JsonPieces& pieces) const {
+  return item.kind == Kind::kReasoning ? reasoning_text(item.text)
+                                       : output_text(item.text, logprobs_json(item, pieces));
 }
 
-Json ResponseSpeller::item_json(const Item& item, bool is_done, JsonPieces* pieces) const {
-  const char* status = item.is_cut ? "incomplete" : is_done ? "completed" : "in_progress";
+Json ResponseSpeller::done_json(const Item& item, JsonPieces& pieces) const {
+  const char* status = item.is_cut ? "incomplete" : "completed";
   if (item.kind == Kind::kToolCallBegin) return call_json(item, status);
-  Json content = Json::array();
-  if (is_done) content.push_back(part_json(item, true, pieces));
+  return message_json(item, Json::array({done_part_json(item, pieces)}), status);
+}
+
+Json ResponseSpeller::begun_json(const Item& item) const {
+  constexpr const char* kStatus = "in_progress";
+  return item.kind == Kind::kToolCallBegin ? call_json(item, kStatus) : message_json(item, Json::array(), kStatus);
+}
+
+// A message, or reasoning.
+Json ResponseSpeller::message_json(const Item& item, Json content, const char* status) const {
   if (item.kind == Kind::kContent) {
-    return {{"type", "message"}, {"id", item.id}, {"role", "assistant"}, {"content", content}, {"status", status}};
+    return {{"type", "message"},
+            {"id", item.id},
+            {"role", "assistant"},
+            {"content", std::move(content)},
+            {"status", status}};
   }
-  Json json{
-      {"type", "reasoning"}, {"id", item.id}, {"summary", Json::array()}, {"content", content}, {"status", status}};
-  if (telling_.tells_reasoning) json["encrypted_content"] = packed_reasoning(is_done ? item.text : "");
+  Json json{{"type", "reasoning"},
+            {"id", item.id},
+            {"summary", Json::array()},
+            {"content", std::move(content)},
+            {"status", status}};
+  if (telling_.tells_reasoning) json["encrypted_content"] = packed_reasoning(item.text);
   return json;
 }
 
@@ -264,9 +294,8 @@ void ResponseSpeller::keep_text(std::string response, bool is_over) {
   if (is_over) telling_.shelf.reset();
 }
 
-// The events of what is new; whole answers have none.
-std::string ResponseSpeller::take_all(const ChoiceNews& news) {
-  std::string bytes;
+// Tells what is new; whole answers have no events.
+void ResponseSpeller::take_all(const ChoiceNews& news) {
   size_t first = 0;
   auto n_left = std::ranges::count(news.events, Kind::kContent, &text::OutputEvent::kind);
   for (const text::OutputEvent& e : news.events) {
@@ -276,33 +305,30 @@ std::string ResponseSpeller::take_all(const ChoiceNews& news) {
       const bool is_last = --n_left == 0;
       n_tokens = is_last ? news.tokens.size() - first : n_tokens_of(e.text, news.tokens, first, telling_.token);
     }
-    bytes += take(e, news.tokens, first, n_tokens);
+    take(e, news.tokens, first, n_tokens);
     first += n_tokens;
   }
-  return bytes;
 }
 
 // A message's text is of the n tokens from `first` on.
-std::string ResponseSpeller::take(const text::OutputEvent& e, const TokenLog& tokens, size_t first, size_t n) {
+void ResponseSpeller::take(const text::OutputEvent& e, const TokenLog& tokens, size_t first, size_t n) {
   if (e.kind == Kind::kToolCallEnd) return close_item();
   const bool is_argument = e.kind == Kind::kToolCallArguments;
   const bool continues =
       is_open_ && (items_.back().kind == e.kind || (is_argument && items_.back().kind == Kind::kToolCallBegin));
-  std::string bytes;
   if (!continues || e.kind == Kind::kToolCallBegin) {
-    bytes = close_item();
-    bytes += open_item(e);
+    close_item();
+    open_item(e);
   }
-  if (e.kind == Kind::kToolCallBegin) return bytes;
+  if (e.kind == Kind::kToolCallBegin) return;
   Item& item = items_.back();
   const std::string text = item.input ? item.input->push(e.text) : e.text;
   item.text += text;
   for (size_t i = first; i < first + n; ++i) item.logprobs.add(tokens[i].id, tokens[i].logprob, tokens[i].top);
-  if (is_whole_) return {};
-  return bytes + delta(text, spelled(tokens, ChatLogprob{telling_.token}, first, n));
+  if (!is_whole_) delta(text, spelled(tokens, ChatLogprob{telling_.token}, first, n));
 }
 
-std::string ResponseSpeller::open_item(const text::OutputEvent& e) {
+void ResponseSpeller::open_item(const text::OutputEvent& e) {
   const bool is_call = e.kind == Kind::kToolCallBegin;
   const bool is_custom = is_call && std::ranges::find(telling_.custom_tools, e.text) != telling_.custom_tools.end();
   const char* call_prefix = is_custom ? "ctc_" : "fc_";
@@ -315,49 +341,51 @@ std::string ResponseSpeller::open_item(const text::OutputEvent& e) {
     if (is_custom) item.input.emplace();
   }
   is_open_ = true;
-  if (is_whole_) return {};
-  std::string bytes =
-      event("response.output_item.added", {{"output_index", items_.size() - 1}, {"item", item_json(item, false)}});
-  if (!is_call) bytes += part_event("response.content_part.added", {{"part", part_json(item, false)}});
-  return bytes;
+  if (is_whole_) return;
+  event("response.output_item.added", {{"output_index", items_.size() - 1}, {"item", begun_json(item)}});
+  if (is_call) return;
+  const bool is_text = item.kind == Kind::kContent;
+  part_event("response.content_part.added", {{"part", is_text ? output_text("", Json::array()) : reasoning_text("")}});
 }
 
-std::string ResponseSpeller::delta(const std::string& text, const Json& logprobs) {
+void ResponseSpeller::delta(const std::string& text, Json logprobs) {
   const Item& item = items_.back();
   if (item.kind == Kind::kContent) {
-    return part_event("response.output_text.delta", timed({{"delta", text}, {"logprobs", logprobs}}));
+    part_event("response.output_text.delta", timed({{"delta", text}, {"logprobs", std::move(logprobs)}}));
+  } else if (item.kind == Kind::kReasoning) {
+    part_event("response.reasoning_text.delta", {{"delta", text}});
+  } else if (!item.input) {
+    item_event("response.function_call_arguments.delta", {{"delta", text}});
+  } else if (!text.empty()) {
+    item_event("response.custom_tool_call_input.delta", {{"delta", text}});
   }
-  if (item.kind == Kind::kReasoning) return part_event("response.reasoning_text.delta", {{"delta", text}});
-  if (!item.input) return item_event("response.function_call_arguments.delta", {{"delta", text}});
-  return text.empty() ? std::string() : item_event("response.custom_tool_call_input.delta", {{"delta", text}});
 }
 
-std::string ResponseSpeller::close_item(bool is_cut) {
-  if (!std::exchange(is_open_, false)) return {};
+void ResponseSpeller::close_item(bool is_cut) {
+  if (!std::exchange(is_open_, false)) return;
   Item& item = items_.back();
   item.is_cut = is_cut;
-  std::string bytes;
   if (item.input) {
     const std::string rest = item.input->finish();
     item.text += rest;
-    if (!is_whole_) bytes = delta(rest, {});
+    if (!is_whole_) delta(rest, {});
   }
-  if (is_whole_) return {};
-  bytes += done(item);
-  return bytes +=
-         event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item_json(item, true)}});
+  if (is_whole_) return;
+  tell_done(item);
+  event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", done_json(item, events_)}});
 }
 
-std::string ResponseSpeller::done(const Item& item) {
+void ResponseSpeller::tell_done(const Item& item) {
   if (item.kind == Kind::kToolCallBegin) {
     if (item.input) return item_event("response.custom_tool_call_input.done", {{"input", item.text}});
     return item_event("response.function_call_arguments.done", {{"name", item.tool.name}, {"arguments", item.text}});
   }
-  const bool is_text = item.kind == Kind::kContent;
-  std::string bytes =
-      is_text ? part_event("response.output_text.done", {{"text", item.text}, {"logprobs", logprobs_json(item)}})
-              : part_event("response.reasoning_text.done", {{"text", item.text}});
-  return bytes += part_event("response.content_part.done", {{"part", part_json(item, true)}});
+  if (item.kind == Kind::kContent) {
+    part_event("response.output_text.done", {{"text", item.text}, {"logprobs", logprobs_json(item, events_)}});
+  } else {
+    part_event("response.reasoning_text.done", {{"text", item.text}});
+  }
+  part_event("response.content_part.done", {{"part", done_part_json(item, events_)}});
 }
 
 }  // namespace realizar::server

@@ -26,6 +26,24 @@ std::vector<std::string> types_of(const std::vector<Json>& events) {
   return types;
 }
 
+// The events that are to be sent.
+std::string bytes_of_events(ResponseSpeller& speller) {
+  std::string bytes;
+  speller.long_events()->write(bytes, SIZE_MAX);
+  return bytes;
+}
+
+// Ends a stream as a server does it.
+void end_stream(ResponseSpeller& speller) {
+  JsonPieces copy;
+  if (speller.put_copy({}, {}, copy) > 0) {
+    std::string text;
+    copy.write(text, SIZE_MAX);
+    speller.keep_copy(std::move(text));
+  }
+  speller.stream_end({}, nullptr);
+}
+
 ResponseTelling telling(ResponseStore* store = nullptr) {
   ToolNames names;
   names.add("", "note");
@@ -55,10 +73,10 @@ ChoiceNews two_calls() {
 // OpenAI's client wants a part to be added before it grows.
 TEST(ResponseSpeller, ThoughtsStandBeforeEachCall) {
   ResponseSpeller speller(telling());
-  std::string bytes = speller.stream_begin();
-  bytes += speller.stream_news(0, two_calls());
-  bytes += speller.stream_end({}, nullptr);
-  const std::vector<Json> events = events_in(bytes);
+  speller.stream_begin();
+  speller.stream_news(0, two_calls());
+  end_stream(speller);
+  const std::vector<Json> events = events_in(bytes_of_events(speller));
   for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i]["sequence_number"], i);
   const std::vector<std::string> of_item{"output_item.added",
                                          "content_part.added",
@@ -89,12 +107,40 @@ TEST(ResponseSpeller, ReasoningIsPackedForClientsThatSendItBack) {
   ResponseTelling told = telling();
   told.tells_reasoning = true;
   ResponseSpeller speller(std::move(told));
-  std::string bytes = speller.stream_begin();
-  bytes += speller.stream_news(0, two_calls());
-  bytes += speller.stream_end({}, nullptr);
-  const auto events = events_in(bytes);
+  speller.stream_begin();
+  speller.stream_news(0, two_calls());
+  end_stream(speller);
+  const auto events = events_in(bytes_of_events(speller));
   const Json& packed = events.back()["response"]["output"][0]["encrypted_content"];
   EXPECT_EQ(unpacked_reasoning(packed.get<std::string>()), "So");
+}
+
+// The last events have all of the answer, with its log-probabilities: none is made before it is sent.
+TEST(ResponseSpeller, LongEventsAreWrittenInSteps) {
+  constexpr size_t kTokens = 2000;
+  ResponseTelling told = telling();
+  told.token = [](TokenId) { return "a"; };
+  ResponseSpeller speller(std::move(told));
+  speller.stream_begin();
+  ChoiceNews news;
+  news.events.push_back({Kind::kContent, 0, std::string(kTokens, 'a')});
+  for (size_t i = 0; i < kTokens; ++i) news.tokens.add(TokenId{1}, -1, {});
+  speller.stream_news(0, news);
+  static_cast<void>(bytes_of_events(speller));
+  ChoiceNews call;
+  call.events.push_back({Kind::kToolCallBegin, 0, "note"});
+  speller.stream_news(0, call);
+  end_stream(speller);
+  JsonPieces& events = *speller.long_events();
+  const uint64_t n_steps = events.n_steps();
+  const std::vector<Json> told_events = events_in(bytes_of_events(speller));
+  EXPECT_GT(events.n_steps() - n_steps, 4 * kTokens);
+  const std::vector<std::string> expected{"output_text.done", "content_part.done", "output_item.done",
+                                          "output_item.added", "completed"};
+  EXPECT_EQ(types_of(told_events), expected);
+  EXPECT_EQ(told_events[0]["logprobs"].size(), kTokens);
+  const Json& message = told_events.back()["response"]["output"][0];
+  EXPECT_EQ(message["content"][0]["logprobs"], told_events[0]["logprobs"]);
 }
 
 TEST(ResponseSpeller, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
@@ -106,16 +152,17 @@ TEST(ResponseSpeller, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
     return ResponseSpeller(std::move(told));
   };
   ResponseSpeller done = speller_in_background();
-  std::string bytes = done.stream_begin();
+  done.stream_begin();
   EXPECT_EQ(status(), "queued");
   EXPECT_FALSE(store.find(7, "resp_1")->is_over);
-  bytes += done.stream_news(0, two_calls());
+  done.stream_news(0, two_calls());
   EXPECT_EQ(status(), "in_progress");
-  bytes += done.stream_end({}, nullptr);
+  end_stream(done);
   EXPECT_EQ(status(), "completed");
   EXPECT_TRUE(store.find(7, "resp_1")->is_over);
-  EXPECT_EQ(types_of(events_in(bytes))[1], "queued");
-  EXPECT_EQ(types_of(events_in(bytes))[2], "in_progress");
+  const std::vector<std::string> types = types_of(events_in(bytes_of_events(done)));
+  EXPECT_EQ(types[1], "queued");
+  EXPECT_EQ(types[2], "in_progress");
 
   ResponseSpeller cancelled = speller_in_background();
   cancelled.stream_begin();

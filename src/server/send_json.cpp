@@ -5,17 +5,9 @@
 #include "server/context.h"
 
 namespace realizar::server {
-namespace {
-
-// The rest is for clients that wait long anyway: it leaves the processor to everything else.
-constexpr size_t kRestWorkBytes = WorkPool::kSmallBytes + 1;
-
-Task<Status> send_rest(Call& call, JsonPieces& json, std::string piece) {
-  call.begin_pieces({200, "application/json", "", {}});
-  while (true) {
-    call.write(piece);
-    piece.clear();
-    if (json.is_done()) break;
+Task<Status> send_rest(Call& call, JsonPieces& json) {
+  std::string piece;
+  while (!json.is_done()) {
     while (call.is_congested()) {
       NewsWait room(call);
       const Status going = co_await room;
@@ -24,12 +16,11 @@ Task<Status> send_rest(Call& call, JsonPieces& json, std::string piece) {
     OnWorker writing(call, kRestWorkBytes, [&] { return caught([&] { json.write(piece, kPieceBytes); }); });
     const Status written = co_await writing;
     if (!written.ok()) co_return written;
+    call.write(piece);
+    piece.clear();
   }
-  call.end();
   co_return Status();
 }
-
-}  // namespace
 
 Task<Status> send_json(Call& call, JsonPieces& json) {
   std::string bytes;
@@ -39,13 +30,17 @@ Task<Status> send_json(Call& call, JsonPieces& json) {
     const Status written = co_await writing;
     if (!written.ok()) co_return written;
   }
-  if (!json.is_done()) {
-    Task<Status> sending = send_rest(call, json, std::move(bytes));
-    const Status sent = co_await sending;
-    co_return sent;
+  if (json.is_done()) {
+    call.send({200, "application/json", std::move(bytes), {}});
+    co_return Status();
   }
-  call.send({200, "application/json", std::move(bytes), {}});
-  co_return Status();
+  call.begin_pieces({200, "application/json", "", {}});
+  call.write(bytes);
+  std::string().swap(bytes);
+  Task<Status> sending = send_rest(call, json);
+  const Status sent = co_await sending;
+  if (sent.ok()) call.end();
+  co_return sent;
 }
 
 }  // namespace realizar::server

@@ -4,6 +4,7 @@
 
 #include "server/call.h"
 #include "server/json_pieces.h"
+#include "server/work_pool.h"
 
 namespace realizar::server {
 
@@ -14,7 +15,12 @@ inline constexpr size_t kPieceBytes = 64u << 10;
 // Replies up to this have a Content-Length; of longer ones no more than this is there at a time.
 inline constexpr size_t kMaxAtOnceBytes = 1u << 20;
 
+// For clients that wait long anyway: it leaves the processor to everything else.
+inline constexpr size_t kRestWorkBytes = WorkPool::kSmallBytes + 1;
+
 // Answers the call with what `json` writes, as a 200. Errors: what is thrown where it is made.
 Task<Status> send_json(Call& call, JsonPieces& json);
+// Sends what is left of `json` in a reply that has begun. Errors: as above, and the call's interruption.
+Task<Status> send_rest(Call& call, JsonPieces& json);
 
 }  // namespace realizar::server

@@ -212,7 +212,7 @@ void Server::tell_listeners() {
 // A server whose model cannot be loaded ends; further models may fail alone.
 void Server::load_first_model() {
   if (!options_.autoload || !options_.preload) return;
-  models_->acquire("", [this](const Result<ServedModelPtr>& model) {
+  models_->acquire("", 0, [this](const Result<ServedModelPtr>& model) {
     if (model.ok()) return;
     status_ = models_->entries().front().failure.value_or(model.error());
     http_->stop();
@@ -285,7 +285,7 @@ std::optional<std::string> Server::accept(HttpRequest request, const std::shared
   const Status taken = caught([&] { take_or_refuse(call); });
   if (!taken.ok()) call.fail(taken.error());
   // Connections cost little: all of an address share the room for bodies.
-  std::string sender = keys_.is_empty() ? call.request.peer : call.client;
+  std::string sender = keys_.is_empty() ? call.request.client : call.client;
   return call.awaits_body() ? std::optional(std::move(sender)) : std::nullopt;
 }
 
@@ -316,10 +316,10 @@ void Server::take_or_refuse(Call& call) const {
 // the route asks for more than the key may.
 std::optional<ApiError> Server::identify(Call& call) const {
   const Right right = call.route->right;
-  call.tenant = tenant_of(call.request.peer);
+  call.tenant = tenant_of(call.request.client);
   if (right == Right::kNone) return std::nullopt;
   if (keys_.is_empty()) {
-    call.may_manage = options_.clients_manage && is_loopback(call.request.peer);
+    call.may_manage = options_.clients_manage && call.request.is_local;
     return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
   }
   auto key = keys_.find(call.request.header("authorization"));

@@ -1,6 +1,5 @@
 #include "server/shared_places.h"
 
-#include <map>
 #include <utility>
 
 #include "engine/fair_share.h"
@@ -14,8 +13,10 @@ SharedPlaces::PlacePtr SharedPlaces::take(uint64_t tenant, std::function<void()>
   {
     const std::lock_guard lock(mutex_);
     if (holders_.size() >= n_places_) {
-      leaving = newest_of_most(tenant);
-      if (leaving == nullptr) return nullptr;
+      const auto holding_of = [](const HolderPtr& one) { return engine::Holding{one->tenant, 1}; };
+      const auto newest = engine::newest_of_most(holders_, holding_of, {tenant, 1}, n_places_);
+      if (newest == holders_.end()) return nullptr;
+      leaving = *newest;
     }
     holders_.push_back(holder);
     if (leaving != nullptr) holders_.remove(leaving);
@@ -28,20 +29,6 @@ SharedPlaces::PlacePtr SharedPlaces::take(uint64_t tenant, std::function<void()>
 uint32_t SharedPlaces::n_taken() const {
   const std::lock_guard lock(mutex_);
   return static_cast<uint32_t>(holders_.size());
-}
-
-SharedPlaces::HolderPtr SharedPlaces::newest_of_most(uint64_t tenant) const {
-  std::map<uint64_t, uint32_t> n_of{{tenant, 0}};
-  for (const HolderPtr& holder : holders_) ++n_of[holder->tenant];
-  HolderPtr newest;
-  uint32_t n_most = 0;
-  for (const HolderPtr& holder : holders_) {
-    if (n_of[holder->tenant] < n_most) continue;
-    n_most = n_of[holder->tenant];
-    newest = holder;
-  }
-  const uint64_t share = engine::share_of(n_places_, n_of.size());
-  return engine::has_claim(n_of[tenant] + 1, n_most, share) ? newest : nullptr;
 }
 
 void SharedPlaces::give_back(const HolderPtr& holder) {

@@ -43,8 +43,6 @@ class SharedPlaces : public std::enable_shared_from_this<SharedPlaces> {
   uint32_t n_taken() const;
 
  private:
-  // The one that gives way to a further place of `tenant`; null: none does.
-  HolderPtr newest_of_most(uint64_t tenant) const;
   void give_back(const HolderPtr& holder);
 
   const uint32_t n_places_;

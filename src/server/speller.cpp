@@ -20,4 +20,10 @@ std::string Speller::stream_error(const ApiError& error) {
   return plain_stream_error(error);
 }
 
+size_t Speller::put_copy(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) {
+  return 0;
+}
+
+void Speller::keep_copy(std::string) {}
+
 }  // namespace realizar::server

@@ -25,6 +25,14 @@ class Speller {
   virtual std::string stream_choice_end(size_t choice_idx, const Choice& choice) = 0;
   virtual std::string stream_end(const Usage& usage, const Json* trace) = 0;  // without the protocol's terminator
   virtual std::string stream_error(const ApiError& error);
+  // Has the events of a dialect whose streams repeat what they have told, which are as long as the answer: they are
+  // sent after what these functions give. Any thread may write them, while this stays as it is. Null: these give all.
+  virtual JsonPieces* long_events() { return nullptr; }
+
+  // Puts the copy of the answer that the server keeps, before the client has the answer's end, and gives the most bytes
+  // that are kept; 0: there is none. Any thread may write it, as whole(). To be called once, after all news.
+  virtual size_t put_copy(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& copy);
+  virtual void keep_copy(std::string text);
 
   // Collects what a whole answer is made of.
   virtual void collect(size_t choice_idx, ChoiceNews news) = 0;

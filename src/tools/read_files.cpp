@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <string_view>
 #include <system_error>
 
+#include "base/ascii_case.h"
 #include "base/files.h"
 
 namespace realizar {
@@ -26,6 +28,13 @@ void add_files_of(const fs::path& folder, std::initializer_list<std::string_view
 void add_side_files(const fs::path& folder, std::vector<fs::path>& files) {
   add_files_of(folder, {".json", ".model", ".txt", ".jinja"}, files);
   files.push_back(folder / "1_Pooling" / "config.json");
+}
+
+bool is_read_by_name(const fs::path& file) {
+  constexpr std::string_view kEndings[] = {".gguf", ".safetensors", ".prefixes"};
+  const std::string name = file.filename().string();
+  return name.starts_with("sha256") ||
+         std::ranges::any_of(kEndings, [&](std::string_view ending) { return ends_with_ignoring_case(name, ending); });
 }
 
 }  // namespace
@@ -50,6 +59,28 @@ std::vector<fs::path> files_read_for(const fs::path& input) {
     add_side_files(input, files);
     add_files_of(input, {".gguf", ".safetensors"}, files);
   }
+  return files;
+}
+
+std::vector<fs::path> files_read_below(const fs::path& folder) {
+  constexpr size_t kMaxEntries = 100'000;
+  constexpr int kMaxDepth = 8;  // also ends links that lead around in a circle
+  constexpr auto kOptions =
+      fs::directory_options::follow_directory_symlink | fs::directory_options::skip_permission_denied;
+  std::vector<fs::path> files;
+  std::set<fs::path> folders_with_sides;
+  std::error_code error;
+  size_t n_entries = 0;
+  for (fs::recursive_directory_iterator entry(folder, kOptions, error), end;
+       !error && entry != end && ++n_entries <= kMaxEntries; entry.increment(error)) {
+    if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
+    const fs::path& path = entry->path();
+    if (!is_read_by_name(path)) continue;
+    files.push_back(path);
+    if (ends_with_ignoring_case(path.filename().string(), ".safetensors"))
+      folders_with_sides.insert(path.parent_path());
+  }
+  for (const fs::path& sides : folders_with_sides) add_side_files(sides, files);
   return files;
 }
 

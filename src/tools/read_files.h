@@ -17,6 +17,10 @@ std::vector<std::filesystem::path> files_read_for(const std::filesystem::path& i
 // The same of a model that is open.
 std::vector<std::filesystem::path> files_read_for(const ModelFile& model);
 
+// The files below a folder that a server may read: weights, blobs of a store and caches by their names, and what stands
+// beside SafeTensors. Other files there, a log for one, are nobody's.
+std::vector<std::filesystem::path> files_read_below(const std::filesystem::path& folder);
+
 // Errors: InvalidArgument, where the output is one of the files.
 Status check_not_read(const std::filesystem::path& output, std::span<const std::filesystem::path> files);
 

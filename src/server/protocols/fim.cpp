@@ -93,9 +93,7 @@ Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, co
 
 Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Call& call) {
   RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
-  if (const auto seed = body.integer("random_seed", 0, INT64_MAX)) {
-    generation.request.sampling.seed = static_cast<uint64_t>(*seed);
-  }
+  if (const auto seed = body.seed("random_seed")) generation.request.sampling.seed = *seed;
   if (generation.n > 1) body.fail("n", "expected 1");
   RZ_TRY(auto tokens, read_gap(body, *model, call));
   Request request = std::move(generation.request);

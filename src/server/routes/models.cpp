@@ -66,7 +66,7 @@ Task<Status> post_models_load(Call& call) {
   Task<Result<std::string>> naming = named_model(call);
   const Result<std::string> name = co_await naming;
   if (!name.ok() || call.is_over()) co_return name.ok() ? Status() : name.error();
-  const Status done = call.context.models.load_now(*name);
+  const Status done = call.context.models.load_now(*name, call.tenant);
   if (done.ok()) call.send(success());
   co_return done;
 }
