@@ -374,7 +374,7 @@ TEST_F(Registry, AModelThatMadeRoomForAnotherIsWokenAsOneThatSleeps) {
   EXPECT_TRUE(models.find("first")->has_served);
   EXPECT_EQ(models.find("first")->model, nullptr);
   std::optional<Result<ServedModelPtr>> given;
-  models.acquire("first", [&](const Result<ServedModelPtr>& model) { given = model; });
+  models.acquire("first", 0, [&](const Result<ServedModelPtr>& model) { given = model; });
   EXPECT_EQ(models.find("first")->state, ModelRegistry::State::kLoading);
   EXPECT_EQ(models.find("second")->model, nullptr);
   EXPECT_TRUE(models.has_been_ready()) << "though nothing is loaded now";
