@@ -31,13 +31,14 @@ Status checked(const ModelFile& file, const ModelOptions& options) {
   return check_tensors(file, config);
 }
 
-// What a check without a backend says is the same.
+// What a check without a backend says is the same, but of a load that was cancelled.
 Result<ModelConfig> load(const TinyModel& model, const ModelOptions& options = {}) {
   RZ_TRY(const ModelFile file, model.open());
   const auto backend = make_reference_backend();
   RZ_CHECK_OK(backend->configure({.max_rows = 8, .max_logit_rows = 8, .max_context = 64}));
   const auto loaded = Model::load(file, *backend, options);
-  EXPECT_EQ(said_of(checked(file, options)), said_of(loaded));
+  const bool is_cancelled = !loaded.ok() && loaded.error().code == ErrorCode::kCancelled;
+  EXPECT_EQ(said_of(checked(file, options)), is_cancelled ? "nothing" : said_of(loaded));
   if (!loaded.ok()) return loaded.error();
   return loaded->config();
 }
