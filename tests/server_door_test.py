@@ -25,7 +25,7 @@ KEY = "Authorization: Bearer right"
 def start(*args, port="0"):
     """The process of a server that may end by itself."""
     return subprocess.Popen([server_rig.REALIZAR, "serve", MODEL, "--port", port, *args], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
 
 
 class Temporary(unittest.TestCase):

@@ -34,7 +34,8 @@ class Server:
             for name, values in (limits or {}).items():
                 resource.setrlimit(name, values)
         self.process = subprocess.Popen([REALIZAR, "serve", model or MODEL, "--port", "0", *ONE_THREAD, *args], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_up)
+                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_up,
+                                        bufsize=0)  # communicate() would not see what readline() had read ahead
         self.output = line = self.process.stdout.readline().decode()
         while line and "realizar listens" not in line:
             line = self.process.stdout.readline().decode()
