@@ -2,7 +2,7 @@
 """How long one key's request for one token takes while another key is greedy, for each kind of greed: many requests, long
 ones, costly grammars, large answers, embeddings without end, uploads that never end, bodies, and connections that ask for
 the server's state. Each kind has a server of its own with the bundled model and two keys. Nothing else may run meanwhile.
-Usage: greedy.py REALIZAR [--seconds 10] [KIND ...]"""
+Usage: greedy.py REALIZAR [KIND ...] [--seconds 10]"""
 import argparse
 import collections
 import contextlib
