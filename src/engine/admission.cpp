@@ -126,7 +126,7 @@ void Admission::admit(Sequence::Clock::time_point now) {
     Sequence& sequence = *waiting_[next];
     if (claimant) {
       make_room(sequence);
-    } else if (running_.size() == max_seqs_ || !try_admit(sequence)) {
+    } else if (running_.size() == max_seqs_ || !try_admit(sequence, n_next_blocks())) {
       return;
     }
     if (sequence.ending.stats.n_preemptions == 0) {
@@ -151,7 +151,7 @@ bool Admission::can_have_room(const Sequence& sequence) const {
   const bool has_place =
       running_.size() < max_seqs_ || has_claim(shares_.n_running(tenant) + 1, n_running_most(), shares_.place_share());
   if (!has_place) return false;
-  const uint64_t share = block_share(), n_wanted = n_needed(sequence);
+  const uint64_t share = block_share(), n_wanted = n_missing(sequence);
   if (n_blocks_of(running_, tenant) + n_wanted > share) return false;
   return n_wanted <= pool_.n_free() || n_wanted <= pool_.n_free() + n_beyond_share(running_, share);
 }
@@ -164,23 +164,29 @@ uint64_t Admission::block_share() const {
   return share_of(pool_.n_blocks(), shares_.n_active());
 }
 
-// Takes a claimant's place and blocks, from the tenants that have more than their share.
+// Takes a claimant's place and blocks, from the tenants that have more than their share. Blocks that others will want
+// next are no reason for it to wait: they are taken from the same tenants when it is time.
 void Admission::make_room(Sequence& sequence) {
   if (running_.size() == max_seqs_) preempt(pick_victim(running_, shares_, priority_scope_));
-  while (!try_admit(sequence)) preempt(pick_block_victim(running_));
+  while (!try_admit(sequence, 0)) preempt(pick_block_victim(running_));
 }
 
-// Blocks for what is known of it, and the next block of everyone who runs.
-uint32_t Admission::n_needed(const Sequence& sequence) const {
-  return sequence.cache.n_missing(sequence.n_known(), max_rows_) +
-         static_cast<uint32_t>(running_.size()) * pool_.n_groups();
+// Blocks for what is known of it.
+uint32_t Admission::n_missing(const Sequence& sequence) const {
+  return sequence.cache.n_missing(sequence.n_known(), max_rows_);
 }
 
-// Takes a sequence's cached prefix. False, with nothing taken, where too few blocks are free for the rest.
-bool Admission::try_admit(Sequence& sequence) {
+// One for everyone who runs.
+uint32_t Admission::n_next_blocks() const {
+  return static_cast<uint32_t>(running_.size()) * pool_.n_groups();
+}
+
+// Takes a sequence's cached prefix. False, with nothing taken, where fewer blocks are free than the rest and
+// n_reserved.
+bool Admission::try_admit(Sequence& sequence, uint32_t n_reserved) {
   const auto start = Sequence::Clock::now();
   sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
-  if (!running_.empty() && pool_.n_free() < n_needed(sequence)) {
+  if (!running_.empty() && pool_.n_free() < n_missing(sequence) + n_reserved) {
     sequence.give_back();
     return false;
   }

@@ -57,8 +57,9 @@ class Admission {
   uint32_t n_running_most() const;
   uint64_t block_share() const;
   void make_room(Sequence& sequence);
-  bool try_admit(Sequence& sequence);
-  uint32_t n_needed(const Sequence& sequence) const;
+  bool try_admit(Sequence& sequence, uint32_t n_reserved);
+  uint32_t n_missing(const Sequence& sequence) const;
+  uint32_t n_next_blocks() const;
   void preempt(size_t victim);
   void shed();
   uint32_t n_cacheable(const Sequence& sequence) const;

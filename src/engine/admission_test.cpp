@@ -14,7 +14,7 @@
 namespace realizar::engine {
 namespace {
 
-constexpr uint32_t kMaxSeqs = 8, kMaxOpen = 24, kBlocks = 96, kBlockTokens = 16, kMaxRows = 256, kPrefillTokens = 64;
+constexpr uint32_t kMaxSeqs = 8, kMaxOpen = 24, kBlockTokens = 16, kMaxRows = 256, kPrefillTokens = 64;
 constexpr uint64_t kModest = 100;  // the tenant of small requests, one at a time
 constexpr double kLongestWaitMs = 100;
 
@@ -55,7 +55,9 @@ double step_ms(const StepWork& work) {
 
 class Simulation {
  public:
-  explicit Simulation(uint32_t seed) : random_(seed) { admission_.set_max_open(kMaxOpen); }
+  Simulation(uint32_t seed, uint32_t n_blocks) : random_(seed), pool_(n_blocks, kBlockTokens, {1, 2}, &no_bytes_) {
+    admission_.set_max_open(kMaxOpen);
+  }
 
   uint32_t between(uint32_t least, uint32_t most) {
     return std::uniform_int_distribution<uint32_t>(least, most)(random_);
@@ -118,7 +120,7 @@ class Simulation {
   std::mt19937 random_;
   double now_ms_ = 0;
   NoBytes no_bytes_;
-  kv::BlockPool pool_{kBlocks, kBlockTokens, {1, 2}, &no_bytes_};
+  kv::BlockPool pool_;
   EngineCounters counters_;
   IdlePrefill idle_prefill_{pool_, kMaxRows, false, counters_};
   Admission admission_{pool_, idle_prefill_, options_of(PriorityScope::kTenant), true, counters_};
@@ -130,10 +132,8 @@ class Simulation {
 class Schedules : public ::testing::TestWithParam<uint32_t> {};
 
 // Others give way, and get on all the same.
-TEST_P(Schedules, ASmallRequestBelowItsTenantsShareNeverWaits) {
-  Simulation simulation(GetParam());
+void expect_no_small_request_waits(Simulation& simulation, uint32_t longest_prompt, uint32_t longest_answer) {
   const uint32_t n_greedy = simulation.between(1, 3);
-  const uint32_t longest_prompt = simulation.between(0, 1) == 0 ? 40 : 400, longest_answer = simulation.between(1, 400);
   const Sent* modest = nullptr;
   double modest_at_ms = 50;
   uint32_t n_modest = 0, n_greedy_ended = 0, n_shed = 0;
@@ -160,6 +160,18 @@ TEST_P(Schedules, ASmallRequestBelowItsTenantsShareNeverWaits) {
       ++n_modest;
     });
   }
+}
+
+TEST_P(Schedules, ASmallRequestBelowItsTenantsShareNeverWaits) {
+  Simulation simulation(GetParam(), 96);
+  const uint32_t longest_prompt = simulation.between(0, 1) == 0 ? 40 : 400;
+  expect_no_small_request_waits(simulation, longest_prompt, simulation.between(1, 400));
+}
+
+// What all who run want next is more than a tenant's share.
+TEST_P(Schedules, NorWhereBlocksAreFew) {
+  Simulation simulation(GetParam(), 20 + GetParam() % 20);
+  expect_no_small_request_waits(simulation, simulation.between(1, 40), simulation.between(1, 60));
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, Schedules, ::testing::Range(0u, 60u));
