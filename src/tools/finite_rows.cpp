@@ -69,9 +69,9 @@ Status check_finite(const std::string& tensor, const RowSource& source, uint64_t
 }
 
 ValueRange range_of(TypeId type) {
-  constexpr float kProbe = 1e30f, kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kFarBeyond = 1e30f, kInfinity = std::numeric_limits<float>::infinity();
   if (traits(type).block_elems == 1) return {-kInfinity, kInfinity};
-  return {largest_like(type, -kProbe), largest_like(type, kProbe)};
+  return {largest_like(type, -kFarBeyond), largest_like(type, kFarBeyond)};
 }
 
 Status check_range(const std::string& tensor, TypeId type, const ValueRange& range, uint64_t n_cols, uint64_t first_row,
