@@ -69,15 +69,15 @@ Status check_finite(const std::string& tensor, const RowSource& source, uint64_t
 }
 
 ValueRange range_of(TypeId type) {
-  constexpr float kFarBeyond = 1e30f, kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kProbe = 1e30f, kInfinity = std::numeric_limits<float>::infinity();
   if (traits(type).block_elems == 1) return {-kInfinity, kInfinity};
-  return {largest_like(type, -kFarBeyond), largest_like(type, kFarBeyond)};
+  return {largest_like(type, -kProbe), largest_like(type, kProbe)};
 }
 
 Status check_range(const std::string& tensor, TypeId type, const ValueRange& range, uint64_t n_cols, uint64_t first_row,
                    std::span<const float> values) {
-  constexpr float kRounding = 1.01f;
-  const float least = range.least * kRounding, most = range.most * kRounding;
+  constexpr float kRangeSlack = 1.01f;
+  const float least = range.least * kRangeSlack, most = range.most * kRangeSlack;
   for (uint64_t row = 0; row * n_cols < values.size(); ++row) {
     const auto own = values.subspan(row * n_cols, n_cols);
     const auto [low, high] = std::ranges::minmax(own);
