@@ -81,13 +81,12 @@ Result<hub::HubSettings> StoreFlags::hub_settings() const {
   settings.download.http.least_bytes = uint64_t{kLeastBytesASecond} * kRateWindows * timeout_s;
   settings.download.http.ca_file = ca_file.empty() ? hub::user_tokens().ca_file : ca_file;
   const std::string endpoint = hub::hugging_face_endpoint();
-  if (!mirror.empty()) {
-    RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(mirror));
-    settings.hugging_face = settings.ollama = mirror;
-  } else if (!endpoint.empty()) {
-    RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(endpoint));
-    settings.hugging_face = endpoint;
+  const std::string& other = mirror.empty() ? endpoint : mirror;
+  if (!other.empty()) {
+    RZ_TRY([[maybe_unused]] const hub::Url url, hub::parse_url(other));
+    settings.hugging_face = other;
   }
+  if (!mirror.empty()) settings.ollama = mirror;
   // What the environment holds is for huggingface.co; a mirror gets what is given with it.
   if (!token_file.empty()) {
     RZ_TRY(settings.token, read_token(token_file));

@@ -66,9 +66,7 @@ ForeignCaches model_caches() {
 }
 
 std::string hugging_face_endpoint() {
-  std::string endpoint = variable("HF_ENDPOINT");
-  while (endpoint.ends_with('/')) endpoint.pop_back();
-  return endpoint;
+  return variable("HF_ENDPOINT");
 }
 
 UserTokens user_tokens() {

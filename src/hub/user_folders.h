@@ -21,7 +21,7 @@ std::optional<std::filesystem::path> data_folder();
 // Where other programs keep models, as their own variables say. Ollama: the user's folders, then the service's.
 ForeignCaches model_caches();
 
-// HF_ENDPOINT without slashes at its end: the server that Hugging Face's own programs ask. "": huggingface.co.
+// HF_ENDPOINT: the server that Hugging Face's own programs ask. "": huggingface.co.
 std::string hugging_face_endpoint();
 
 struct UserTokens {
