@@ -30,7 +30,7 @@ class EmulatedDevice final : public Device {
       : options_(options), use_(options.memory != nullptr ? *options.memory : own_use_) {
     load_kernels(kKernelTable);
   }
-  std::string name() const override { return "emulated"; }
+  std::string name() const override { return options_.name; }
   std::string description() const override { return name(); }
   size_t total_bytes() const override { return options_.free_bytes; }
   size_t free_bytes() const override { return options_.free_bytes - std::min(options_.free_bytes, use_.device_bytes); }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "backend/cuda/cuda_backend.h"
@@ -27,6 +28,7 @@ struct EmulatedDeviceOptions {
   LaunchFault launch_fault = LaunchFault::kNone;
   uint32_t failing_launch = 0;       // after so many others
   EmulatedMemory* memory = nullptr;  // told there
+  std::string name = "emulated";
 };
 std::unique_ptr<cuda::Device> make_emulated_cuda_device(const EmulatedDeviceOptions& options = {});
 inline Result<std::unique_ptr<cuda::Device>> open_emulated_cuda() {
