@@ -149,6 +149,12 @@ struct AdapterSettings {
   std::string default_name = {};            // the adapter of requests that name none; "": they have none
 };
 
+// Changes to where answers end, which the model's files say.
+struct EndSettings {
+  std::vector<std::string> ends = {};     // tokens of the vocabulary that end an answer too
+  std::vector<std::string> no_ends = {};  // tokens that end none
+};
+
 struct LoadOptions {
   BackendChoice backend = BackendChoice::kAuto;
   uint32_t n_ctx = 0;  // positions; 0: what the model was trained for, at most 8192
@@ -159,6 +165,7 @@ struct LoadOptions {
   DraftSettings draft = {};
   BesideSettings beside = {};
   AdapterSettings adapters = {};
+  EndSettings ends = {};
   // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
   // that the next turn of a chat finds them cached: a server and a session by themselves, others by idle_step.
   bool idle_prefill = true;

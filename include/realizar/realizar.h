@@ -72,6 +72,11 @@ typedef struct rz_load_options {
   uint32_t max_lora_rank;   /* and their rank; 0: the largest of loras, or 64 where there are none */
   int no_guesses;           /* 1: with n_draft 0 and no draft_path, no tokens are guessed */
   const char* models_store; /* folder of the models that were pulled, for names; null: the user's own */
+  const char* const* ends;  /* n_ends tokens, by their names in the vocabulary, that end an answer besides those that
+                               the model's files name */
+  size_t n_ends;
+  const char* const* no_ends; /* n_no_ends tokens that end none, whatever the files say */
+  size_t n_no_ends;
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */

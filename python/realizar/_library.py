@@ -75,6 +75,10 @@ class rz_load_options(Structure):
         ("max_lora_rank", c_uint32),
         ("no_guesses", c_int),
         ("models_store", c_char_p),
+        ("ends", POINTER(c_char_p)),
+        ("n_ends", c_size_t),
+        ("no_ends", POINTER(c_char_p)),
+        ("n_no_ends", c_size_t),
     ]
 
 

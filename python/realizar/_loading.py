@@ -14,6 +14,7 @@ from ._progress import Progress, ProgressBar, progress_of
 Path = Union[str, "os.PathLike[str]"]
 
 _TEXT_OPTIONS = ("backend", "kv_type", "isa", "split", "choose")
+_LIST_OPTIONS = ("ends", "no_ends")
 _PATH_OPTIONS = ("draft_path", "layer_dir", "models_store")
 # Options of the package, which the library does not have.
 _OWN_OPTIONS = ("max_queue", "progress")
@@ -30,8 +31,9 @@ class LoadOptions(TypedDict, total=False):
     that may wait besides, 256. loras: adapters that requests may choose with the option lora, each
     "[NAME=]PATH[:SCALE]", a GGUF file or a folder of PEFT. progress: True draws a bar on standard error; a function is
     called with bytes done and bytes in all, and ends the loading with CancelledError where it gives False.
-    models_store: the folder of the models that were pulled; the user's own where left out. The others are the fields of
-    rz_load_options in realizar.h.
+    models_store: the folder of the models that were pulled; the user's own where left out. ends, no_ends: tokens, by
+    their names in the vocabulary, that end an answer besides those that the model's files name, and that end none. The
+    others are the fields of rz_load_options in realizar.h.
     """
 
     backend: Optional[str]
@@ -61,6 +63,8 @@ class LoadOptions(TypedDict, total=False):
     warm_up: bool
     check: bool
     models_store: Optional[Path]
+    ends: Optional[Sequence[str]]
+    no_ends: Optional[Sequence[str]]
     progress: Union[bool, Progress]
 
 
@@ -109,6 +113,10 @@ def _c_options(options: Mapping[str, Any]) -> c.rz_load_options:
         elif name == "loras":
             texts = [os.fsencode(lora) for lora in value]
             to.loras, to.n_loras = (ctypes.c_char_p * max(1, len(texts)))(*texts), len(texts)
+        elif name in _LIST_OPTIONS:
+            texts = [text_bytes(text, name) for text in ([value] if isinstance(value, str) else value)]
+            setattr(to, name, (ctypes.c_char_p * max(1, len(texts)))(*texts))
+            setattr(to, f"n_{name}", len(texts))
         elif name in _TEXT_OPTIONS:
             setattr(to, name, text_bytes(value, name))
         elif name in _PATH_OPTIONS:

@@ -61,6 +61,15 @@ Status take_adapters(AdapterSettings& adapters, const rz_load_options& given) {
   return {};
 }
 
+Status take_texts(std::vector<std::string>& to, const char* const* from, size_t n, const char* field) {
+  if (from == nullptr && n > 0) return null_argument(field);
+  for (size_t i = 0; i < n; ++i) {
+    if (from[i] == nullptr) return null_argument(field);
+    to.emplace_back(from[i]);
+  }
+  return {};
+}
+
 void take_serving(LoadOptions& load, const rz_load_options& given) {
   take_number(load.cache.n_tokens, given.kv_tokens);
   take_number(load.cache.n_contexts, given.n_contexts);
@@ -82,6 +91,8 @@ Result<LoadOptions> to_load_options(const rz_load_options& given) {
   RZ_CHECK_OK(take_name(load.cpu.isa, given.isa, "isa"));
   RZ_CHECK_OK(take_gpu(load.gpu, given));
   RZ_CHECK_OK(take_adapters(load.adapters, given));
+  RZ_CHECK_OK(take_texts(load.ends.ends, given.ends, given.n_ends, "ends"));
+  RZ_CHECK_OK(take_texts(load.ends.no_ends, given.no_ends, given.n_no_ends, "no_ends"));
   take_serving(load, given);
   take_number(load.cpu.n_threads, given.n_threads);
   take_number(load.n_ctx, given.n_ctx);

@@ -17,7 +17,7 @@ Result<std::shared_ptr<TokenConstraint>> constraint_of(const LoadedModel& loaded
   text::GrammarStart start;
   if (!options.prompt.empty()) {
     text::AnswerOptions parts;
-    text::detect_parts(parts, *loaded.tokenizer, loaded.template_source.source, options.prompt);
+    text::detect_parts(parts, *loaded.tokenizer, loaded.output_source, options.prompt);
     start = text::grammar_start(*parts.format, parts.starts_in_reasoning);
   }
   return make_constraint(std::move(*grammar), *loaded.tokenizer, loaded.generation_config.end_tokens, start);
@@ -54,7 +54,7 @@ Result<std::shared_ptr<TokenConstraint>> tool_calls_constraint(const LanguageMod
   text::AnswerOptions parts;
   RZ_TRY(parts.tools, text::read_tool_specs(tools_json));
   if (parts.tools.empty()) return invalid_argument("tools: there is no function that could be called", "tools");
-  text::detect_parts(parts, *loaded.tokenizer, loaded.template_source.source, options.prompt);
+  text::detect_parts(parts, *loaded.tokenizer, loaded.output_source, options.prompt);
   const std::string key = "calls " + std::to_string(options.parallel) + " " + tools_json;
   RZ_TRY(auto grammar, loaded.grammars->find_or_compile(key, [&]() -> Compiled {
     RZ_TRY(const grammar::RuleSet rules,

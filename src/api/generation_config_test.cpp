@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "api/loaded_model.h"
 #include "formats/gguf_writer.h"
@@ -68,16 +70,84 @@ TEST_F(Recommended, SamplersAndTheirOrderAreRead) {
   EXPECT_FLOAT_EQ(sampling.xtc_threshold, 0.2f);
 }
 
-TEST_F(Recommended, WhatNoRequestCouldAskForIsTheFilesError) {
-  GgufWriter warm, third;
-  warm.add_string("general.sampling.sequence", "top_k;warm");
-  third.add_u32("general.sampling.mirostat", 3);
-  for (const auto& [writer, subject] : {std::pair{&warm, "samplers"}, {&third, "mirostat"}}) {
-    const auto config = read(*writer);
-    ASSERT_FALSE(config.ok());
-    EXPECT_EQ(config.error().code, ErrorCode::kFormatError);
-    EXPECT_EQ(config.error().subject, subject);
+// Whether one of the notes has all the words.
+bool tells(const GenerationConfig& config, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(config.notes, [&](const std::string& note) {
+    return std::ranges::all_of(words, [&](std::string_view word) { return note.find(word) != std::string::npos; });
+  });
+}
+
+TEST_F(Recommended, WhatNoRequestCouldAskForIsLeftOutWithANote) {
+  GgufWriter writer;
+  writer.add_string("general.sampling.sequence", "top_k;warm");
+  writer.add_u32("general.sampling.mirostat", 3);
+  writer.add_f32("general.sampling.temp", -1);
+  writer.add_f32("general.sampling.top_p", std::numeric_limits<float>::quiet_NaN());
+  writer.add_string("general.sampling.min_p", "much");
+  writer.add_f32("general.sampling.penalty_repeat", 1.5f);
+  const auto config = read(writer);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->sampling.samplers, std::nullopt);
+  EXPECT_EQ(config->sampling.mirostat, 0);
+  EXPECT_EQ(config->sampling.temperature, SamplingParams().temperature);
+  EXPECT_EQ(config->sampling.top_p, SamplingParams().top_p);
+  EXPECT_FLOAT_EQ(config->sampling.repeat_penalty, 1.5f);
+  for (const char* key : {"sequence", "mirostat", "temp", "top_p", "min_p"}) {
+    EXPECT_TRUE(tells(*config, {path_.filename().string(), "general.sampling." + std::string(key)})) << key;
   }
+}
+
+TEST_F(Recommended, MinusOneIsNoTopK) {
+  GgufWriter writer;
+  writer.add_i32("general.sampling.top_k", -1);
+  const auto config = read(writer);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->sampling.top_k, 0);
+  EXPECT_TRUE(config->notes.empty());
+}
+
+TEST_F(Recommended, IdsOutsideTheVocabularyAreLeftOutWithANote) {
+  GgufWriter writer;
+  writer.add_u32("tokenizer.ggml.eot_token_id", 4000000000);
+  writer.add_u32("tokenizer.ggml.padding_token_id", 4000000000);
+  writer.add_i32("tokenizer.ggml.mask_token_id", -1);
+  writer.add_u32("tokenizer.ggml.bos_token_id", 0);
+  const auto config = read(writer);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  for (const char* key : {"eot_token_id", "padding_token_id", "mask_token_id"}) {
+    EXPECT_TRUE(tells(*config, {"tokenizer.ggml." + std::string(key)})) << key;
+  }
+  EXPECT_FALSE(tells(*config, {"bos_token_id"}));
+}
+
+TEST_F(Recommended, AUsersEndsGoOverTheFiles) {
+  GgufWriter writer;
+  writer.add_u32("tokenizer.ggml.eot_token_id", 65);
+  const std::string piece(loaded_->tokenizer->piece(TokenId{65}));
+  auto config = read(writer);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->end_tokens.front(), TokenId{65});
+  EXPECT_EQ(config->ends.front().sources, std::vector<std::string>{"tokenizer.ggml.eot_token_id"});
+  const auto file = ModelFile::open(path_.string());
+  config = read_generation_config(*file, *loaded_->tokenizer, {.ends = {}, .no_ends = {piece}});
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(std::ranges::count(config->end_tokens, TokenId{65}), 0);
+  config = read_generation_config(*file, *loaded_->tokenizer, {.ends = {"no such token"}, .no_ends = {}});
+  ASSERT_FALSE(config.ok());
+  EXPECT_EQ(config.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(config.error().subject, "ends");
+}
+
+TEST(OllamaParams, AModelsOwnAreLeftOutAndARequestsRefused) {
+  constexpr const char* kParams = R"({"top_p":7,"temperature":0.5,"top_k":-1,"num_ctx":"x"})";
+  GenerationConfig config;
+  ASSERT_TRUE(apply_ollama_params(kParams, config).ok());
+  EXPECT_EQ(config.sampling.top_p, SamplingParams().top_p);
+  EXPECT_FLOAT_EQ(config.sampling.temperature, 0.5f);
+  EXPECT_EQ(config.sampling.top_k, 0);
+  EXPECT_EQ(config.notes.size(), 2u);
+  EXPECT_TRUE(tells(config, {"params", "top_p"}));
+  EXPECT_FALSE(apply_ollama_params(kParams, config, WrongParams::kError).ok());
 }
 
 }  // namespace

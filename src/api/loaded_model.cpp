@@ -209,7 +209,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load_for_short(const std::stri
   complete.progress = [&](uint64_t done_bytes, uint64_t total_bytes) {
     return !loaded->text_has_failed_ && (!options.progress || options.progress(done_bytes, total_bytes));
   };
-  loaded->begin_text(options.beside);
+  loaded->begin_text(options);
   const Status weights = loaded->file.checked(loaded->load_weights(complete));
   RZ_CHECK_OK(loaded->wait_for_text());
   RZ_CHECK_OK(weights);
@@ -220,12 +220,13 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load_for_short(const std::stri
   return loaded;
 }
 
-void LoadedModel::begin_text(const BesideSettings& beside) {
-  text_ = std::async(std::launch::async | std::launch::deferred, [this, beside]() -> Status {
-    const Status status = file.checked(load_text(beside));
+void LoadedModel::begin_text(const LoadOptions& options) {
+  const auto load = [this, beside = options.beside, ends = options.ends]() -> Status {
+    const Status status = file.checked(load_text(beside, ends));
     text_has_failed_ = !status.ok();
     return status;
-  });
+  };
+  text_ = std::async(std::launch::async | std::launch::deferred, load);
 }
 
 Status LoadedModel::wait_for_text() {
@@ -233,15 +234,18 @@ Status LoadedModel::wait_for_text() {
   return text_status_;
 }
 
-Status LoadedModel::load_text(const BesideSettings& beside) {
+Status LoadedModel::load_text(const BesideSettings& beside, const EndSettings& ends) {
   RZ_TRY(tokenizer, optional_tokenizer(file));
-  if (!tokenizer) return {};
-  RZ_TRY(generation_config, read_generation_config(file, *tokenizer));
+  if (!tokenizer) {
+    if (ends.ends.empty() && ends.no_ends.empty()) return {};
+    return unsupported(file.path().string() + " has no tokenizer, so no token can be named", "ends");
+  }
+  RZ_TRY(generation_config, read_generation_config(file, *tokenizer, ends));
   RZ_TRY(const uint32_t n_ctx, apply_ollama_params(beside.params, generation_config));
   (void)n_ctx;  // load() has it
+  const auto& notes = generation_config.notes;
+  info.notes.insert(info.notes.end(), notes.begin(), notes.end());
   RZ_CHECK_OK(load_template(beside.chat_template));
-  grammars = std::make_unique<GrammarCache>(*tokenizer,
-                                            text::marker_strings(text::detect_output_format(template_source.source)));
   breakers = std::make_unique<BreakerCache>(*tokenizer);
   return {};
 }
@@ -250,29 +254,60 @@ Status LoadedModel::load_text(const BesideSettings& beside) {
 Status LoadedModel::load_template(const std::string& beside) {
   RZ_TRY(auto source, load_chat_template(file, *tokenizer));
   if (source) template_source = std::move(*source);
+  bool has_usual = find_template(template_source.all, kDefaultTemplate) != nullptr;
   if (!beside.empty()) {
     const bool is_jinja = text::is_jinja(beside);
     auto jinja = is_jinja ? Result<std::string>(beside) : text::jinja_of_go_template(beside);
     if (jinja.ok()) {
       template_source.source = is_jinja ? *jinja : begin_of_prompts(*tokenizer) + *jinja;
-      source.emplace();
+      template_source.tool_source.clear();
+      has_usual = true;
     } else {
       info.notes.push_back("the chat template beside the model's file is not used: " + jinja.error().message);
     }
   }
-  if (!source) return {};
-  RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
+  if (has_usual) {
+    RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
+  }
+  load_tool_template();
+  set_output_source();
   return {};
+}
+
+// Conversations with tools take the usual template where this one cannot be read.
+void LoadedModel::load_tool_template() {
+  if (template_source.tool_source.empty()) return;
+  auto parsed = text::ChatTemplate::parse(template_source.tool_source);
+  if (parsed.ok()) {
+    tool_template = std::move(*parsed);
+    return;
+  }
+  const NamedTemplate* named = find_template(template_source.all, kToolTemplate);
+  info.notes.push_back(fmt::format("{}: the chat template for tools is not used: {}",
+                                   named == nullptr ? "" : named->where, parsed.error().message));
+  template_source.tool_source.clear();
+}
+
+void LoadedModel::set_output_source() {
+  output_source = template_source.joined();
+  grammars =
+      std::make_unique<GrammarCache>(*tokenizer, text::marker_strings(text::detect_output_format(output_source)));
 }
 
 Status LoadedModel::use_template(std::string source) {
   RZ_CHECK_OK(require_tokenizer());
   RZ_TRY(chat_template, text::ChatTemplate::parse(source));
+  tool_template.reset();
   template_source.source = std::move(source);
+  template_source.tool_source.clear();
   info.has_chat_template = true;
-  grammars = std::make_unique<GrammarCache>(*tokenizer,
-                                            text::marker_strings(text::detect_output_format(template_source.source)));
+  set_output_source();
   return {};
+}
+
+const text::ChatTemplate* LoadedModel::template_for(bool has_tools) const {
+  if (has_tools && tool_template) return &*tool_template;
+  return chat_template ? &*chat_template : nullptr;
 }
 
 Result<uint64_t> LoadedModel::needed_bytes(const std::string& path, const LoadOptions& options) {
@@ -493,7 +528,7 @@ void LoadedModel::fill_info() {
   if (info.devices.empty()) {
     info.devices.push_back({backend->info().name, info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
   }
-  info.has_chat_template = chat_template.has_value();
+  info.has_chat_template = template_for(/*has_tools=*/true) != nullptr;
   info.gives_text = gives_text(c);
 }
 
@@ -504,19 +539,21 @@ Result<const text::Tokenizer*> LoadedModel::require_tokenizer() const {
 
 Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordered_json variables,
                                                                 const text::ChatTemplate* other) const {
-  if (other == nullptr && !chat_template) {
+  const bool has_tools = variables.contains("tools") && variables["tools"].is_array() && !variables["tools"].empty();
+  const text::ChatTemplate* chosen = other != nullptr ? other : template_for(has_tools);
+  if (chosen == nullptr) {
     return unsupported(info.path + " has no chat template; --raw uses a prompt as it is", "chat_template");
   }
   const std::time_t now = std::time(nullptr);
   variables.emplace("add_generation_prompt", true);
   variables.emplace("date_string", fmt::format("{:%d %b %Y}", fmt::gmtime(now)));
   variables.emplace("datetime", fmt::format("{:%b %d %Y}", fmt::gmtime(now)));
-  if (template_source.source.find("functions") != std::string::npos) {
+  if (output_source.find("functions") != std::string::npos) {
     variables.emplace("functions", functions_text(variables));
   }
   variables.emplace("bos_token", template_source.bos_token);
   variables.emplace("eos_token", template_source.eos_token);
-  return (other != nullptr ? *other : *chat_template).render(variables, static_cast<int64_t>(now));
+  return chosen->render(variables, static_cast<int64_t>(now));
 }
 
 std::optional<uint64_t> LoadedModel::source_hash() const {

@@ -46,7 +46,9 @@ struct LoadedModel {
   ModelFile file;
   std::optional<text::Tokenizer> tokenizer;  // a bare conformance file has none
   std::optional<text::ChatTemplate> chat_template;
+  std::optional<text::ChatTemplate> tool_template;  // of conversations with tools, where they have one of their own
   ChatTemplateSource template_source;
+  std::string output_source;  // ChatTemplateSource::joined(): how the model writes its answers
   GenerationConfig generation_config;
   std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer, as for the next
   std::unique_ptr<BreakerCache> breakers;
@@ -68,6 +70,8 @@ struct LoadedModel {
   Result<const text::Tokenizer*> require_tokenizer() const;
   // Takes another chat template in place of the file's. Errors: those of the template; Unsupported without a tokenizer.
   Status use_template(std::string source);
+  // What a conversation with or without tools is rendered by; null where the model has no template for it.
+  const text::ChatTemplate* template_for(bool has_tools) const;
   // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
   // it is not given, and the day is there as date_string and datetime. `other`: the template in place of the model's.
   // Errors: Unsupported without a template; the template's own.
@@ -80,11 +84,13 @@ struct LoadedModel {
 
  private:
   // The tokenizer and what is made with it, by a thread of its own while the weights are read.
-  void begin_text(const BesideSettings& beside);
+  void begin_text(const LoadOptions& options);
   // Whoever uses these waits first. Errors: those of load_text().
   Status wait_for_text();
-  Status load_text(const BesideSettings& beside);
+  Status load_text(const BesideSettings& beside, const EndSettings& ends);
   Status load_template(const std::string& beside);
+  void load_tool_template();
+  void set_output_source();
   Status load_weights(const LoadOptions& options);
   // `drafter`: null where none is asked for.
   Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,

@@ -93,7 +93,7 @@ Result<ReasoningWish> reasoning_wish(const ReasoningOptions& options, std::strin
 
 Result<ReasoningPlan> plan_reasoning(const LanguageModel& model, const ReasoningOptions& options) {
   const LoadedModel& loaded = *LanguageModel::Impl::of(model).loaded;
-  RZ_TRY(const ReasoningWish wish, reasoning_wish(options, loaded.template_source.source));
+  RZ_TRY(const ReasoningWish wish, reasoning_wish(options, loaded.output_source));
   return ReasoningPlan{wish.variables.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), wish.budget};
 }
 
@@ -103,7 +103,7 @@ Result<std::shared_ptr<TokenConstraint>> reasoning_constraint(const LanguageMode
   const LoadedModel& loaded = *LanguageModel::Impl::of(model).loaded;
   RZ_CHECK_OK(loaded.require_tokenizer());
   text::AnswerOptions parts;
-  text::detect_parts(parts, *loaded.tokenizer, loaded.template_source.source, prompt);
+  text::detect_parts(parts, *loaded.tokenizer, loaded.output_source, prompt);
   return with_reasoning_budget(std::move(inner), *parts.format, *loaded.tokenizer, {budget, parts.starts_in_reasoning});
 }
 

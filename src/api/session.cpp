@@ -59,7 +59,7 @@ class Session::Impl {
     const uint32_t capacity = engine::capacity_for_all(request, model_.loaded->engine->n_ctx());
     auto answering =
         std::make_shared<Answering>(std::move(request), capacity, *model_.loaded->tokenizer,
-                                    model_.loaded->template_source.source, plan, std::move(on_text), std::move(on_end));
+                                    model_.loaded->output_source, plan, std::move(on_text), std::move(on_end));
     const uint64_t id = n_submitted_.fetch_add(1) + 1;
     answering->stream->on_ready = [this, id] { take_news(id); };
     {

@@ -11,7 +11,6 @@
 namespace realizar {
 namespace {
 
-constexpr const char* kGgufTemplateKey = "tokenizer.chat_template";
 constexpr const char *kTokenizerJson = "tokenizer.json", *kTokenizerModel = "tokenizer.model";
 constexpr const char* kRwkvVocab = "rwkv_vocab_v20230424.txt";
 // What llama.cpp's converter may write for RWKV's World models is the name of a template that llama.cpp has, and this
@@ -49,10 +48,13 @@ Result<text::Tokenizer> with_path(Result<text::Tokenizer> tokenizer, const std::
   return error;
 }
 
-std::optional<ChatTemplateSource> with_tokens(std::optional<std::string> source, const text::Tokenizer& tokenizer) {
-  if (!source) return std::nullopt;
-  return ChatTemplateSource{std::move(*source), piece_of(tokenizer, tokenizer.bos()),
-                            piece_of(tokenizer, tokenizer.eos())};
+std::optional<ChatTemplateSource> with_tokens(ChatTemplates templates, const text::Tokenizer& tokenizer) {
+  const NamedTemplate* usual = find_template(templates, kDefaultTemplate);
+  const NamedTemplate* for_tools = find_template(templates, kToolTemplate);
+  if (usual == nullptr && for_tools == nullptr) return std::nullopt;
+  return ChatTemplateSource{usual == nullptr ? "" : usual->source, piece_of(tokenizer, tokenizer.bos()),
+                            piece_of(tokenizer, tokenizer.eos()), for_tools == nullptr ? "" : for_tools->source,
+                            std::move(templates)};
 }
 
 bool is_tokenizer_name(const std::filesystem::path& name) {
@@ -72,7 +74,7 @@ bool has_side_files(const std::filesystem::path& folder) {
 
 Result<TextAssets> from_side_files(SideFiles side, const std::string& path) {
   RZ_TRY(text::Tokenizer tokenizer, with_path(read_tokenizer(side, path), path));
-  auto chat_template = with_tokens(std::move(side.chat_template), tokenizer);
+  auto chat_template = with_tokens(std::move(side.chat_templates), tokenizer);
   return TextAssets{std::move(tokenizer), std::move(chat_template)};
 }
 
@@ -84,12 +86,15 @@ Result<text::Tokenizer> load_tokenizer(const ModelFile& file) {
 
 Result<std::optional<ChatTemplateSource>> load_chat_template(const ModelFile& file, const text::Tokenizer& tokenizer) {
   if (file.format() == FileFormat::kGguf) {
-    RZ_TRY(auto source, file.metadata().get_string(kGgufTemplateKey));
-    if (source == kRwkvWorldName) source = kRwkvWorld;
-    return with_tokens(std::move(source), tokenizer);
+    if (const auto usual = file.metadata().get_string(kGgufTemplateKey); !usual.ok()) return usual.error();
+    ChatTemplates templates = gguf_templates(file.metadata());
+    for (NamedTemplate& one : templates) {
+      if (one.source == kRwkvWorldName) one.source = kRwkvWorld;
+    }
+    return with_tokens(std::move(templates), tokenizer);
   }
   RZ_TRY(SideFiles side, file.side_files());
-  return with_tokens(std::move(side.chat_template), tokenizer);
+  return with_tokens(std::move(side.chat_templates), tokenizer);
 }
 
 Result<TextAssets> open_text_assets(const std::filesystem::path& path) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "formats/chat_templates.h"
 #include "formats/model_file.h"
 #include "realizar/result.h"
 #include "text/tokenizer/tokenizer.h"
@@ -15,10 +16,20 @@ namespace realizar {
 // Errors: NotFound where the file has no vocabulary; the tokenizer's own.
 Result<text::Tokenizer> load_tokenizer(const ModelFile& file);
 
-// The template's source, and the spellings of bos and eos that it may print; nullopt where the model has none.
+// The templates of conversations, and the spellings of bos and eos that they may print; nullopt where the model has
+// none.
 struct ChatTemplateSource {
-  std::string source;
+  std::string source;  // of conversations without tools; "": the model has none for them
   std::string bos_token, eos_token;
+  std::string tool_source;  // of those with tools; "": `source`
+  ChatTemplates all;        // with the places that they come from
+
+  // The source that a conversation takes.
+  const std::string& source_for(bool has_tools) const {
+    return has_tools && !tool_source.empty() ? tool_source : source;
+  }
+  // Both sources: what shows how the model writes answers, whatever was asked.
+  std::string joined() const { return tool_source.empty() ? source : source + "\n" + tool_source; }
 };
 Result<std::optional<ChatTemplateSource>> load_chat_template(const ModelFile& file, const text::Tokenizer& tokenizer);
 

@@ -1,9 +1,13 @@
 #include "api/vocab.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "base/try.h"
+#include "formats/end_claims.h"
 
 namespace realizar {
 namespace {
@@ -32,20 +36,34 @@ Result<std::vector<uint8_t>> read_charsmap(const Metadata& metadata) {
   return out;
 }
 
-Status read_ids(const Metadata& metadata, text::GgufVocab& vocab) {
-  RZ_TRY(vocab.bos_id, metadata.get_int("tokenizer.ggml.bos_token_id"));
-  RZ_TRY(vocab.eos_id, metadata.get_int("tokenizer.ggml.eos_token_id"));
-  RZ_TRY(vocab.eot_id, metadata.get_int("tokenizer.ggml.eot_token_id"));
-  RZ_TRY(vocab.unk_id, metadata.get_int("tokenizer.ggml.unknown_token_id"));
-  // Files in the wild use the misspelt key for the separator.
-  RZ_TRY(vocab.sep_id, metadata.get_int("tokenizer.ggml.seperator_token_id"));
-  if (!vocab.sep_id) {
-    RZ_TRY(vocab.sep_id, metadata.get_int("tokenizer.ggml.separator_token_id"));
+constexpr const char* kSpecialKeys[] = {"tokenizer.ggml.bos_token_id",       "tokenizer.ggml.unknown_token_id",
+                                        "tokenizer.ggml.seperator_token_id",  // so are files in the wild spelled
+                                        "tokenizer.ggml.separator_token_id", "tokenizer.ggml.padding_token_id",
+                                        "tokenizer.ggml.cls_token_id",       "tokenizer.ggml.mask_token_id"};
+
+bool is_in_vocabulary(int64_t id, size_t n_tokens) {
+  return id >= 0 && static_cast<uint64_t>(id) < n_tokens;
+}
+
+// The first id of the key that is a token; makers write ids beyond the vocabulary for tokens that there are not.
+std::optional<int64_t> read_id(const Metadata& metadata, std::string_view key, size_t n_tokens) {
+  for (const int64_t id : ids_of_key(metadata, key)) {
+    if (is_in_vocabulary(id, n_tokens)) return id;
   }
-  RZ_TRY(vocab.pad_id, metadata.get_int("tokenizer.ggml.padding_token_id"));
-  RZ_TRY(vocab.cls_id, metadata.get_int("tokenizer.ggml.cls_token_id"));
-  RZ_TRY(vocab.mask_id, metadata.get_int("tokenizer.ggml.mask_token_id"));
-  return {};
+  return std::nullopt;
+}
+
+void read_ids(const Metadata& metadata, text::GgufVocab& vocab) {
+  const auto id_of = [&](std::string_view key) { return read_id(metadata, key, vocab.tokens.size()); };
+  vocab.bos_id = id_of("tokenizer.ggml.bos_token_id");
+  vocab.eos_id = id_of("tokenizer.ggml.eos_token_id");
+  vocab.eot_id = id_of("tokenizer.ggml.eot_token_id");
+  vocab.unk_id = id_of("tokenizer.ggml.unknown_token_id");
+  vocab.sep_id = id_of("tokenizer.ggml.seperator_token_id");
+  if (!vocab.sep_id) vocab.sep_id = id_of("tokenizer.ggml.separator_token_id");
+  vocab.pad_id = id_of("tokenizer.ggml.padding_token_id");
+  vocab.cls_id = id_of("tokenizer.ggml.cls_token_id");
+  vocab.mask_id = id_of("tokenizer.ggml.mask_token_id");
 }
 
 }  // namespace
@@ -72,8 +90,23 @@ Result<text::GgufVocab> read_gguf_vocab(const Metadata& metadata) {
   RZ_TRY(vocab.remove_extra_whitespaces, metadata.get_bool("tokenizer.ggml.remove_extra_whitespaces"));
   RZ_TRY(vocab.lowercase, metadata.get_bool("tokenizer.ggml.normalizer.lowercase"));
   RZ_TRY(vocab.strip_accents, metadata.get_bool("tokenizer.ggml.normalizer.strip_accents"));
-  RZ_CHECK_OK(read_ids(metadata, vocab));
+  read_ids(metadata, vocab);
   return vocab;
+}
+
+std::vector<std::string> notes_of_special_ids(const Metadata& metadata, size_t n_tokens) {
+  std::vector<std::string> notes;
+  for (const char* key : kSpecialKeys) {
+    const MetaValue* value = metadata.find(key);
+    if (value == nullptr) continue;
+    const std::vector<int64_t> ids = ids_of_key(metadata, key);
+    const bool are_right =
+        !ids.empty() && std::ranges::all_of(ids, [&](int64_t id) { return is_in_vocabulary(id, n_tokens); });
+    if (!are_right) {
+      notes.push_back(fmt::format("{}: {} is left out: expected an id below {}", key, to_string(*value), n_tokens));
+    }
+  }
+  return notes;
 }
 
 }  // namespace realizar

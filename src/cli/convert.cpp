@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
 #include "cli/store_flags.h"
@@ -23,6 +24,7 @@ namespace {
 
 struct ConvertArgs {
   std::string in, out, type = "keep", split_size, pre;
+  EndSettings ends;
   StoreFlags store;
 };
 
@@ -86,7 +88,7 @@ int convert_model(const ConvertArgs& args) {
   const auto begin = std::chrono::steady_clock::now();
   const StopSignals signals;
   const WriteRun run{&StopSignals::flag(), show_share, {}};
-  const auto report = convert(found->path, args.out, {*type, *split_bytes, args.pre}, run);
+  const auto report = convert(found->path, args.out, {*type, *split_bytes, args.pre, args.ends}, run);
   if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
   if (!report.ok()) {
     const int code = fail(report.error());
@@ -128,6 +130,7 @@ void add_convert(CommandLine& line) {
       .option("--pre", args->pre,
               "Name that GGUF gives the folder's pre-tokenizer, where it cannot be found from what that does")
       .shown_as("NAME");
+  add_end_flags(flags, args->ends);
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar convert Qwen3-0.6B qwen3-0.6b.gguf", "realizar convert model.gguf model-folder --type bf16",
                   "realizar convert model.gguf parts/model.gguf --split-size 2G",

@@ -89,6 +89,14 @@ Json gpu_json(const GpuReport& gpu) {
   return {{"n_gpus", gpu.n_gpus}, {"n_layers", gpu.n_layers}};
 }
 
+Json ends_json(const ModelReport& report) {
+  Json list = Json::array();
+  for (const ReportedEnd& end : report.ends) {
+    list.push_back({{"id", end.id}, {"token", end.piece}, {"from", end.sources}});
+  }
+  return list;
+}
+
 Json file_json(const ModelFile& file, const ModelReport& report, CacheType kv_type, bool with_tensors) {
   Json json{{"path", file.path().string()},
             {"name", report.name},
@@ -103,7 +111,8 @@ Json file_json(const ModelFile& file, const ModelReport& report, CacheType kv_ty
             {"available_bytes", report.available_bytes},
             {"chat_template", report.has_template},
             {"tools", !report.tool_format.empty()},
-            {"reasoning", report.has_reasoning}};
+            {"reasoning", report.has_reasoning},
+            {"ends", ends_json(report)}};
   if (!report.tool_format.empty()) json["tool_format"] = report.tool_format;
   if (!report.refusal.empty()) json["refusal"] = report.refusal;
   if (!report.licence.empty()) json["license"] = report.licence;

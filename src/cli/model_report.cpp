@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/generation_config.h"
 #include "api/memory_needs.h"
 #include "api/quantization_name.h"
 #include "api/text_assets.h"
@@ -83,16 +84,29 @@ std::string name_of(text::ToolFormat format) {
   return "";
 }
 
+void add_ends(const ModelFile& file, const text::Tokenizer& tokenizer, ModelReport& report) {
+  const auto config = read_generation_config(file, tokenizer);
+  if (!config.ok()) {
+    report.refusal = config.error().message;
+    return;
+  }
+  for (const text::EndToken& end : config->ends) {
+    report.ends.push_back({to_index(end.id), std::string(tokenizer.piece(end.id)), end.sources});
+  }
+  report.notes.insert(report.notes.end(), config->notes.begin(), config->notes.end());
+}
+
 void add_text_side(const ModelFile& file, ModelReport& report) {
   const auto tokenizer = load_tokenizer(file);
   if (!tokenizer.ok()) {
     report.refusal = tokenizer.error().message;
     return;
   }
+  add_ends(file, *tokenizer, report);
   const auto source = load_chat_template(file, *tokenizer);
   report.has_template = source.ok() && source->has_value();
   if (!report.has_template) return;
-  const text::OutputFormat format = text::detect_output_format((*source)->source);
+  const text::OutputFormat format = text::detect_output_format((*source)->joined());
   report.tool_format = name_of(format.tools);
   report.has_reasoning = text::marks_reasoning(format);
 }
@@ -187,6 +201,15 @@ std::string contexts_text(const ModelReport& report) {
   return text;
 }
 
+std::string end_rows(const ModelReport& report) {
+  std::string text;
+  for (const ReportedEnd& end : report.ends) {
+    const std::string from = fmt::format("{}", fmt::join(end.sources, ", "));
+    text += rows(text.empty() ? "ends" : "", fmt::format("{} ({}), by {}", shown(end.piece), end.id, printable(from)));
+  }
+  return text;
+}
+
 std::string gpu_text(const GpuReport& gpu, uint32_t n_layers) {
   if (!gpu.refusal.empty()) return "no: " + printable(gpu.refusal);
   const std::string where = gpu.n_gpus == 1 ? "the GPU" : fmt::format("{} GPUs", gpu.n_gpus);
@@ -240,9 +263,10 @@ std::string report_text(const ModelReport& report) {
   text += row("file", fmt::format("{} {}, {} ({:.1f} bits a weight)", bytes_text(report.file_bytes), report.format,
                                   report.quantization, report.bits_per_weight()));
   if (report.config) text += config_rows(report);
-  for (const std::string& note : report.notes) text += row("note", note);
+  for (const std::string& note : report.notes) text += row("note", printable(note));
   const bool gives_text = !report.config || realizar::gives_text(*report.config);
   text += !gives_text ? row("gives", vector_text(*report.config)) : row("chat", chat_text(report));
+  if (gives_text) text += end_rows(report);
   text += row("licence", report.licence.empty() ? "not told in the file" : report.licence);
   return text + "more: --tensors, --metadata, --json\n";
 }

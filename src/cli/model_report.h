@@ -26,6 +26,13 @@ struct GpuReport {
   uint32_t n_layers = 0;  // that find room; the others would come over in each step
 };
 
+// A token that ends an answer.
+struct ReportedEnd {
+  int32_t id;
+  std::string piece;
+  std::vector<std::string> sources;  // the files, keys and names that say so
+};
+
 struct ModelReport {
   std::string name;
   std::string refusal;  // why it cannot run; empty: it can
@@ -40,9 +47,10 @@ struct ModelReport {
   GpuReport gpu;
   uint64_t available_bytes = 0;  // of this machine's memory; 0: not known
   bool has_template = false, has_reasoning = false;
-  std::string tool_format;         // in which the model calls tools, by its template; empty: in none
-  std::string licence;             // empty: the file does not tell
-  std::vector<std::string> notes;  // ModelFile::notes()
+  std::string tool_format;  // in which the model calls tools, by its template; empty: in none
+  std::string licence;      // empty: the file does not tell
+  std::vector<ReportedEnd> ends;
+  std::vector<std::string> notes;  // ModelFile::notes(), and GenerationConfig's
 
   double bits_per_weight() const;
 };

@@ -218,6 +218,17 @@ void LoadFlags::add_gpu_options(Flags flags) {
       .with_default();
 }
 
+void add_end_flags(Flags flags, EndSettings& ends) {
+  flags
+      .option("--end", ends.ends,
+              "End answers at the token NAME of the vocabulary too, e.g. '<|im_end|>'; may be repeated")
+      .shown_as("NAME");
+  flags
+      .option("--no-end", ends.no_ends,
+              "Do not end answers at the token NAME; may be repeated. realizar inspect lists a model's end tokens")
+      .shown_as("NAME");
+}
+
 void SamplingFlags::add_to(Flags flags) {
   flags = flags.group("Sampling").advanced();
   for (size_t i = 0; i < numbers_.size(); ++i) add_parameter(flags, kSamplingParameters[i], numbers_[i]);

@@ -32,6 +32,9 @@ struct LoadFlags {
   void add_gpu_options(Flags flags);
 };
 
+// Tokens that end answers besides those that the model's files name, and tokens that do not: --end, --no-end.
+void add_end_flags(Flags flags, EndSettings& ends);
+
 // The sampler chain; what is not given keeps the model's own recommendation.
 struct SamplingFlags {
   void add_to(Flags flags);

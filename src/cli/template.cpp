@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/text_assets.h"
+#include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/json_text.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct TemplateArgs {
   std::string model, template_file, input = "-", now;
+  bool explain = false;
   StoreFlags store;
 };
 
@@ -38,7 +40,7 @@ Result<int64_t> parse_time(const std::string& text) {
 Result<ChatTemplateSource> template_source(const TemplateArgs& args) {
   if (!args.template_file.empty()) {
     RZ_TRY(std::string source, read_text(args.template_file));
-    return ChatTemplateSource{std::move(source), "", ""};
+    return ChatTemplateSource{std::move(source), "", "", "", {}};
   }
   RZ_TRY(const FoundModel found, args.store.find(args.model));
   RZ_TRY(TextAssets assets, open_text_assets(found.path));
@@ -62,14 +64,49 @@ Result<std::string> rendered(const TemplateArgs& args) {
   RZ_TRY(const int64_t now_unix_s, parse_time(args.now));
   RZ_TRY(const ChatTemplateSource source, template_source(args));
   RZ_TRY(const auto variables, request_variables(args, source));
-  RZ_TRY(const auto chat_template, text::ChatTemplate::parse(source.source));
+  const auto tools = variables.find("tools");
+  const bool has_tools = tools != variables.end() && tools->is_array() && !tools->empty();
+  const std::string& chosen = source.source_for(has_tools);
+  if (chosen.empty() && !has_tools && !source.tool_source.empty()) {
+    return not_found(args.model + " has a chat template for requests with tools alone", args.model);
+  }
+  RZ_TRY(const auto chat_template, text::ChatTemplate::parse(chosen));
   RZ_TRY(const auto pieces, chat_template.render(variables, now_unix_s));
   std::string prompt;
   for (const text::PromptPiece& piece : pieces) prompt += piece.text;
   return prompt;
 }
 
+std::string use_text(const char* use, const ChatTemplateSource& source, std::string_view first,
+                     std::string_view otherwise) {
+  const NamedTemplate* named = find_template(source.all, first);
+  const bool is_first = named != nullptr;
+  if (!is_first) named = find_template(source.all, otherwise);
+  if (named == nullptr) return fmt::format("{:<14}none: the model has no template for them\n", use);
+  const std::string why = is_first ? "" : fmt::format("; there is no '{}'", first);
+  return fmt::format("{:<14}{} ({}){}\n", use, printable(named->name), printable(named->where), why);
+}
+
+// Which template is used for what, and where it comes from.
+Result<std::string> explained(const TemplateArgs& args) {
+  if (!args.template_file.empty()) return fmt::format("all requests  {}\n", printable(args.template_file));
+  RZ_TRY(const ChatTemplateSource source, template_source(args));
+  std::string text = use_text("without tools", source, kDefaultTemplate, kDefaultTemplate) +
+                     use_text("with tools", source, kToolTemplate, kDefaultTemplate);
+  for (const NamedTemplate& one : source.all) {
+    if (one.name == kDefaultTemplate || one.name == kToolTemplate) continue;
+    text += fmt::format("{:<14}{} ({})\n", "not used", printable(one.name), printable(one.where));
+  }
+  return text;
+}
+
 int render(const TemplateArgs& args) {
+  if (args.explain) {
+    const auto text = explained(args);
+    if (!text.ok()) return fail(text.error());
+    return print_model_text(*text) ? kOk : kFailure;
+  }
+
   const auto prompt = rendered(args);
   if (!prompt.ok()) return fail(prompt.error());
   return print_model_text(*prompt) ? kOk : kFailure;
@@ -93,6 +130,8 @@ void add_template(CommandLine& line) {
       .with_default();
   flags.option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)")
       .shown_as("TIME");
+  flags.flag("--explain", args->explain,
+             "Print which of the model's templates is used for what, and where it comes from, in place of a prompt");
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | realizar template model.gguf",
                   "realizar template --template chat.jinja -i request.json --now 2026-07-26"});

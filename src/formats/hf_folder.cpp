@@ -93,20 +93,6 @@ Result<std::optional<std::string>> read_optional(const fs::path& path) {
   return std::optional(std::move(text));
 }
 
-// chat_template in tokenizer_config.json: a string, or a list of named ones of which "default" counts.
-Result<std::optional<std::string>> template_in_config(const std::string& text, const fs::path& path) {
-  RZ_TRY(const json root, parse_json_object(text, path.string()));
-  const json value = root.value("chat_template", json());
-  if (value.is_string()) return std::optional(value.get<std::string>());
-  if (!value.is_array()) return std::optional<std::string>();
-  for (const json& entry : value) {
-    if (!entry.is_object() || entry.value("name", json()) != "default") continue;
-    const json named = entry.value("template", json());
-    if (named.is_string()) return std::optional(named.get<std::string>());
-  }
-  return std::optional<std::string>();
-}
-
 // What sentence-transformers keeps of pooling, as keys that begin with the module's name.
 Status add_pooling(HfFolder& folder, const fs::path& root) {
   const fs::path path = root / "1_Pooling" / "config.json";
@@ -169,10 +155,9 @@ Result<SideFiles> read_side_files(const fs::path& root) {
   RZ_TRY(files.rwkv_vocab, read_optional(root / "rwkv_vocab_v20230424.txt"));
   RZ_TRY(files.tokenizer_config_json, read_optional(root / "tokenizer_config.json"));
   RZ_TRY(files.generation_config_json, read_optional(root / "generation_config.json"));
-  RZ_TRY(files.chat_template, read_optional(root / "chat_template.jinja"));
-  if (!files.chat_template && files.tokenizer_config_json) {
-    RZ_TRY(files.chat_template, template_in_config(*files.tokenizer_config_json, root / "tokenizer_config.json"));
-  }
+  RZ_TRY(files.config_json, read_optional(root / "config.json"));
+  RZ_TRY(files.special_tokens_map_json, read_optional(root / "special_tokens_map.json"));
+  RZ_TRY(files.chat_templates, folder_templates(root, files.tokenizer_config_json));
   return files;
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/chat_templates.h"
 #include "formats/metadata.h"
 #include "quant/types.h"
 #include "realizar/result.h"
@@ -49,8 +50,10 @@ struct SideFiles {
   std::optional<std::string> tokenizer_model;  // sentencepiece, binary
   std::optional<std::string> rwkv_vocab;       // rwkv_vocab_v20230424.txt
   std::optional<std::string> tokenizer_config_json;
-  std::optional<std::string> chat_template;  // chat_template.jinja, or the template in tokenizer_config.json
+  ChatTemplates chat_templates;
   std::optional<std::string> generation_config_json;
+  std::optional<std::string> config_json;
+  std::optional<std::string> special_tokens_map_json;
 };
 
 class ModelFile {

@@ -218,7 +218,7 @@ TEST_F(Folder, OpensAFolderWithItsSideFiles) {
   EXPECT_EQ(*file->metadata().get_string("mixed").value(), R"([1,"x"])");
   ASSERT_NE(file->find("b"), nullptr);
   EXPECT_EQ(file->find("b")->shape, (std::vector<uint64_t>{2, 2}));
-  EXPECT_EQ(file->side_files().value().chat_template, "T");
+  EXPECT_EQ(file->side_files().value().chat_templates.at(0).source, "T");
   EXPECT_FALSE(file->side_files().value().tokenizer_json.has_value());
 }
 
@@ -231,7 +231,7 @@ TEST_F(Folder, IntegersAbove64BitsAreRead) {
   EXPECT_EQ(*file->metadata().get_double("max").value(), 1e30);
   EXPECT_EQ(file->metadata().get_int("max").error().code, ErrorCode::kFormatError);
   EXPECT_EQ(file->metadata().get_doubles("list").value()->back(), 18446744073709551615.0);
-  EXPECT_EQ(file->side_files().value().chat_template, "T");
+  EXPECT_EQ(file->side_files().value().chat_templates.at(0).source, "T");
 }
 
 TEST_F(Folder, DeepConfigIsRefused) {

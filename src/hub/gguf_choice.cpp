@@ -110,6 +110,7 @@ bool belongs_to_module(std::string_view path) {
 bool belongs_to_folder(std::string_view path) {
   static constexpr std::array<std::string_view, 5> kEndings = {".json", ".jinja", ".model", ".tiktoken", ".txt"};
   if (belongs_to_module(path)) return true;
+  if (path.starts_with("additional_chat_templates/") && path.ends_with(".jinja")) return true;
   const bool is_below = path.find('/') != std::string_view::npos;
   return !is_below && std::ranges::any_of(kEndings, [&](std::string_view ending) { return path.ends_with(ending); });
 }

@@ -80,5 +80,13 @@ TEST(GgufChoice, TakesAFolderOfSafeTensorsWithoutDoubles) {
   EXPECT_EQ(chosen(files, "Q8_0"), "error: hf:o/r: there is no .gguf file, of which 'Q8_0' could be one");
 }
 
+TEST(GgufChoice, TakesTheTemplatesForToolsAndOtherUses) {
+  const auto files =
+      files_of({"config.json", "model.safetensors", "chat_template.json", "additional_chat_templates/tool_use.jinja",
+                "additional_chat_templates/notes.txt", "other/tool_use.jinja"});
+  EXPECT_EQ(chosen(files, ""),
+            "config.json model.safetensors chat_template.json additional_chat_templates/tool_use.jinja");
+}
+
 }  // namespace
 }  // namespace realizar::hub

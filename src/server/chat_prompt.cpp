@@ -100,12 +100,12 @@ Result<Json> read_message(const Json& message, const std::string& where, bool kn
   return read;
 }
 
-Result<Json> read_messages(Fields& fields, const ServedModel& model) {
+Result<Json> read_messages(Fields& fields, const std::string& template_source) {
   const Json* messages = fields.array("messages");
   if (!fields.status().ok()) return fields.status().error();
   if (messages == nullptr) return wrong("messages", "expected an array, actual nothing");
   if (messages->empty()) return wrong("messages", "expected at least one message");
-  const bool knows_developer = model.loaded->template_source.source.find("developer") != std::string::npos;
+  const bool knows_developer = template_source.find("developer") != std::string::npos;
   Json read = Json::array();
   for (size_t i = 0; i < messages->size(); ++i) {
     RZ_TRY(Json message, read_message((*messages)[i], fmt::format("messages[{}]", i), knows_developer));
@@ -138,7 +138,7 @@ std::vector<Json*> text_arguments(Json& messages) {
 // Some templates take arguments apart, which a text does not allow: for them it becomes an object's only member.
 Result<std::vector<text::PromptPiece>> render(const ServedModel& model, const text::ChatTemplate* chat_template,
                                               Json variables) {
-  if (chat_template == nullptr && !model.loaded->chat_template) {
+  if (chat_template == nullptr && model.loaded->template_for(variables.contains("tools")) == nullptr) {
     return unsupported(
         "messages: the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is",
         "messages");
@@ -251,19 +251,19 @@ std::string text_of(std::span<const text::PromptPiece> pieces) {
 }  // namespace
 
 Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, const text::ChatTemplate* chat_template) {
-  RZ_TRY(Json messages, read_messages(body, model));
-  RZ_TRY(const auto unfinished, take_unfinished(body, messages, model));
-  RZ_TRY(messages, with_stored_texts(std::move(messages), model));
   RZ_TRY(const ChatTools tools, read_chat_tools(body));
   const bool uses_tools = !tools.tools.empty();
+  const std::string& source = model.loaded->template_source.source_for(uses_tools);
+  RZ_TRY(Json messages, read_messages(body, source));
+  RZ_TRY(const auto unfinished, take_unfinished(body, messages, model));
+  RZ_TRY(messages, with_stored_texts(std::move(messages), model));
 
   Json variables{{"messages", std::move(messages)}};
   for (const ChatTool& tool : tools.tools) variables["tools"].push_back(tool.json);
   const bool begins_answer = unfinished || body.boolean("add_generation_prompt").value_or(true);
   if (!begins_answer) variables["add_generation_prompt"] = false;
   const Json* kwargs = body.object("chat_template_kwargs");
-  RZ_TRY(const ReasoningWish reasoning,
-         read_reasoning(body, kwargs, model.loaded->template_source.source, *model.defaults));
+  RZ_TRY(const ReasoningWish reasoning, read_reasoning(body, kwargs, source, *model.defaults));
   RZ_TRY(const Json defaults, parse_json(model.defaults->template_variables));
   variables.update(defaults);
   variables.update(reasoning.variables);

@@ -87,7 +87,7 @@ Result<std::string> merged_parameters(const std::string& parents, const std::str
   all.update(own);
   std::string text = dump(all);
   GenerationConfig unused;
-  const auto applied = apply_ollama_params(text, unused);
+  const auto applied = apply_ollama_params(text, unused, WrongParams::kError);
   if (!applied.ok()) return wrong("parameters", applied.error().message);
   return text;
 }

@@ -75,8 +75,9 @@ Result<ModelCard> read_model_card(const std::string& path) {
   card.n_ctx = config.n_ctx_train;
   card.d_model = config.d_model;
   if (chat_template) card.template_source = chat_template->source;
+  const std::string joined = chat_template ? chat_template->joined() : "";
   card.parameters = recommended_parameters(generation.sampling);
-  card.capabilities = capabilities_of(config, tokenizer, card.template_source);
+  card.capabilities = capabilities_of(config, tokenizer, joined);
   if (const auto license = file.metadata().get_string("general.license"); license.ok()) {
     card.license = license->value_or("");
   }

@@ -388,7 +388,7 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   model->texts = source.texts;
   if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
   model->prefixes = options.prefixes;
-  model->output_format = text::detect_output_format(model->loaded->template_source.source);
+  model->output_format = text::detect_output_format(model->loaded->output_source);
   model->thread =
       std::make_unique<engine::EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
   return model;

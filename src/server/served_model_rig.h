@@ -18,7 +18,7 @@ class ServedModelRig {
     if (!loaded.ok()) return;
     model_->id = "tiny";
     model_->loaded = std::move(*loaded);
-    model_->output_format = text::detect_output_format(model_->loaded->template_source.source);
+    model_->output_format = text::detect_output_format(model_->loaded->output_source);
     HttpOptions http;
     http.port = 0;
     auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/model_file.h"
+#include "realizar/options.h"
 #include "realizar/result.h"
 #include "tools/gguf_keys.h"
 #include "tools/row_source.h"
@@ -32,6 +33,7 @@ struct GgufPlan {
 
 struct GgufPlanOptions {
   std::string pre_tokenizer;  // tokenizer.ggml.pre, where the folder's own cannot be named; "": find it
+  EndSettings ends = {};
 };
 
 // A Hugging Face folder as GGUF. The folder must outlive what comes of it. Errors: Unsupported (what GGUF cannot say of
@@ -48,6 +50,6 @@ struct HfPlan {
 
 // A GGUF file as a Hugging Face folder, of the first of transformers' classes that computes what the file says. Errors:
 // Unsupported, where there is none, or for a vocabulary that no folder has.
-Result<HfPlan> plan_hf(const ModelFile& gguf);
+Result<HfPlan> plan_hf(const ModelFile& gguf, const EndSettings& ends = {});
 
 }  // namespace realizar

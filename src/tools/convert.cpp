@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "formats/gguf_writer.h"
 #include "tools/conversion.h"
+#include "tools/end_keys.h"
 #include "tools/general_keys.h"
 #include "tools/model_check.h"
 #include "tools/read_files.h"
@@ -39,7 +40,7 @@ TypeId main_type(const std::vector<OutTensor>& tensors) {
 
 Result<ConvertReport> to_gguf(const ModelFile& folder, const std::filesystem::path& to, const ConvertOptions& options,
                               const WriteRun& run) {
-  RZ_TRY(GgufPlan plan, plan_gguf(folder, {options.pre_tokenizer}));
+  RZ_TRY(GgufPlan plan, plan_gguf(folder, {options.pre_tokenizer, options.ends}));
   std::vector<OutTensor> tensors;
   for (PlannedTensor& tensor : plan.tensors) {
     const TypeId type = tensor.is_f32 ? TypeId::kF32 : options.type.value_or(tensor.rows->type());
@@ -68,7 +69,7 @@ Result<ConvertReport> to_folder(const ModelFile& gguf, const std::filesystem::pa
   if (options.type && !is_unblocked(*options.type)) {
     return invalid_argument("--type: a folder has weights in f32, f16 or bf16", "--type");
   }
-  RZ_TRY(HfPlan plan, plan_hf(gguf));
+  RZ_TRY(HfPlan plan, plan_hf(gguf, options.ends));
   std::vector<OutTensor> tensors;
   bool is_decoded = false;
   for (PlannedTensor& tensor : plan.tensors) {
@@ -109,13 +110,21 @@ Result<ConvertReport> repack(const ModelFile& file, const std::filesystem::path&
     tensors.push_back({tensor.name, tensor.shape, stored_rows(file, tensor, n_cols)});
   }
   RZ_CHECK_OK(check_places(file, gguf_paths(to, tensors, options.split_bytes)));
+  const bool changes_ends = !options.ends.ends.empty() || !options.ends.no_ends.empty();
+  ChangedEndKeys ends;
+  if (changes_ends) {
+    RZ_TRY(ends, changed_end_keys(file, options.ends));
+  }
   const auto add_metadata = [&](GgufWriter& writer) {
     for (const GgufEntry& entry : file.gguf_entries()) {
-      if (!entry.key.starts_with("split.")) writer.add_stored(entry.key, entry.value);
+      const bool is_changed = changes_ends && (entry.key == kEndIdsKey || entry.key == kNoEndIdsKey);
+      if (!is_changed && !entry.key.starts_with("split.")) writer.add_stored(entry.key, entry.value);
     }
+    if (!ends.ends.empty()) writer.add_u32s(kEndIdsKey, ends.ends);
+    if (!ends.no_ends.empty()) writer.add_u32s(kNoEndIdsKey, ends.no_ends);
   };
   RZ_TRY(auto files, write_gguf(to, tensors, add_metadata, options.split_bytes, run));
-  return ConvertReport{std::move(files), bytes_of(tensors), {}, {}};
+  return ConvertReport{std::move(files), bytes_of(tensors), std::move(ends.notes), {}};
 }
 
 }  // namespace

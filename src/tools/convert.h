@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quant/types.h"
+#include "realizar/options.h"
 #include "realizar/result.h"
 #include "tools/model_writer.h"
 
@@ -18,6 +19,7 @@ struct ConvertOptions {
   std::optional<TypeId> type;  // of matrices; nothing: as they are
   uint64_t split_bytes = 0;    // of tensors in a file; 0: all are in one
   std::string pre_tokenizer;   // as GgufPlanOptions'
+  EndSettings ends = {};
 };
 
 struct ConvertReport {

@@ -12,6 +12,8 @@
 #include "base/try.h"
 #include "text/tokenizer/byte_escapes.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
+#include "tools/end_keys.h"
+#include "tools/file_vocab.h"
 #include "tools/sampling_keys.h"
 #include "tools/spm_writer.h"
 
@@ -21,7 +23,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using text::TokenType;
 
-constexpr std::string_view kSpaceMark = "\u2581", kVocabKeys = "tokenizer.ggml.", kTemplate = "tokenizer.chat_template";
+constexpr std::string_view kSpaceMark = "\u2581";
+constexpr const char* kGenerationConfig = "generation_config.json";
 constexpr uint64_t kMostKeptBytes = 1 << 24;
 
 // Keys that the way back makes anew.
@@ -36,10 +39,16 @@ Json special_json(int64_t id, const std::string& piece, bool is_special) {
           {"rstrip", false}, {"normalized", false}, {"special", is_special}};
 }
 
+// A chat template whose name cannot be a file's.
+bool is_odd_template(std::string_view key) {
+  const std::string prefix = std::string(kGgufTemplateKey) + ".";
+  return key.starts_with(prefix) && !is_plain_template_name(key.substr(prefix.size()));
+}
+
 class FolderFiles {
  public:
-  FolderFiles(const ModelFile& gguf, const ModelConfig& config, HfPlan& plan)
-      : gguf_(gguf), config_(config), plan_(plan) {}
+  FolderFiles(const ModelFile& gguf, const ModelConfig& config, const EndSettings& changes, HfPlan& plan)
+      : gguf_(gguf), config_(config), changes_(changes), plan_(plan) {}
 
   Status add() {
     add_kept_keys();
@@ -49,7 +58,7 @@ class FolderFiles {
       plan_.notes.emplace_back("the file has no vocabulary, so the folder has no tokenizer");
       return {};
     }
-    RZ_CHECK_OK(read_vocab(*model));
+    RZ_TRY(vocab_, read_file_vocab(gguf_.metadata()));
     if (vocab_.model == "gpt2" || vocab_.model == "gemma4") {
       RZ_CHECK_OK(add_bpe());
     } else if (vocab_.model == "llama" || vocab_.model == "t5") {
@@ -68,48 +77,6 @@ class FolderFiles {
   }
 
  private:
-  std::optional<uint32_t> id_of(const char* name) const {
-    const auto id = gguf_.metadata().get_int(std::string(kVocabKeys) + name);
-    const bool is_id = id.ok() && *id && **id >= 0 && static_cast<uint64_t>(**id) < vocab_.tokens.size();
-    return is_id ? std::optional(static_cast<uint32_t>(**id)) : std::nullopt;
-  }
-  std::optional<bool> flag_of(const char* name) const {
-    const auto flag = gguf_.metadata().get_bool(std::string(kVocabKeys) + name);
-    return flag.ok() ? *flag : std::nullopt;
-  }
-
-  Status read_vocab(const std::string& model) {
-    const Metadata& metadata = gguf_.metadata();
-    vocab_.model = model;
-    RZ_TRY(const auto pre, metadata.get_string("tokenizer.ggml.pre"));
-    vocab_.pre = pre.value_or("");
-    RZ_TRY(const auto tokens, metadata.get_strings("tokenizer.ggml.tokens"));
-    for (const std::string_view token : tokens.value_or(std::vector<std::string_view>()))
-      vocab_.tokens.emplace_back(token);
-    RZ_TRY(const auto merges, metadata.get_strings("tokenizer.ggml.merges"));
-    for (const std::string_view merge : merges.value_or(std::vector<std::string_view>()))
-      vocab_.merges.emplace_back(merge);
-    RZ_TRY(const auto types, metadata.get_ints("tokenizer.ggml.token_type"));
-    if (types) vocab_.types.assign(types->begin(), types->end());
-    vocab_.types.resize(vocab_.tokens.size(), static_cast<int32_t>(TokenType::kNormal));
-    RZ_TRY(const auto scores, metadata.get_doubles("tokenizer.ggml.scores"));
-    if (scores) vocab_.scores.assign(scores->begin(), scores->end());
-    if (!vocab_.scores.empty()) vocab_.scores.resize(vocab_.tokens.size());
-    RZ_TRY(const auto charsmap, metadata.get_ints("tokenizer.ggml.precompiled_charsmap"));
-    if (charsmap) {
-      for (const int64_t byte : *charsmap) vocab_.charsmap.push_back(static_cast<uint8_t>(byte & 0xFF));
-    }
-    vocab_.bos = id_of("bos_token_id"), vocab_.eos = id_of("eos_token_id"), vocab_.eot = id_of("eot_token_id");
-    vocab_.unk = id_of("unknown_token_id"), vocab_.sep = id_of("seperator_token_id");
-    vocab_.pad = id_of("padding_token_id"), vocab_.cls = id_of("cls_token_id"), vocab_.mask = id_of("mask_token_id");
-    vocab_.add_bos = flag_of("add_bos_token"), vocab_.add_eos = flag_of("add_eos_token");
-    vocab_.add_space_prefix = flag_of("add_space_prefix");
-    vocab_.remove_extra_whitespaces = flag_of("remove_extra_whitespaces");
-    vocab_.lowercase = flag_of("normalizer.lowercase");
-    vocab_.strip_accents = flag_of("normalizer.strip_accents");
-    return {};
-  }
-
   TokenType type(size_t id) const { return static_cast<TokenType>(vocab_.types[id]); }
   bool is_hole(size_t id) const {
     return type(id) == TokenType::kUnused && vocab_.tokens[id] == fmt::format("[PAD{}]", id);
@@ -287,20 +254,52 @@ class FolderFiles {
                                   : vocab_.model == "bert" ? "BertTokenizerFast"
                                                            : "PreTrainedTokenizerFast";
     RZ_CHECK_OK(put_json("tokenizer_config.json", settings));
-    RZ_TRY(const auto chat_template, gguf_.metadata().get_string(kTemplate));
-    if (chat_template) plan_.side_files["chat_template.jinja"] = *chat_template;
+    add_templates();
     Json generation = {{"_from_model_config", true}};
     if (vocab_.bos) generation["bos_token_id"] = *vocab_.bos;
-    if (vocab_.eos)
-      generation["eos_token_id"] =
-          vocab_.eot && vocab_.eot != vocab_.eos ? Json{*vocab_.eos, *vocab_.eot} : Json(*vocab_.eos);
+    RZ_TRY(ends_, ends_of_file());
+    if (ends_.size() == 1) generation["eos_token_id"] = ends_.front();
+    if (ends_.size() > 1) generation["eos_token_id"] = ends_;
     if (vocab_.pad) generation["pad_token_id"] = *vocab_.pad;
     add_recommended_sampling(gguf_.metadata(), generation);
-    return put_json("generation_config.json", generation);
+    return put_json(kGenerationConfig, generation);
+  }
+
+  Result<std::vector<uint32_t>> ends_of_file() {
+    RZ_TRY(const text::Tokenizer own, text::Tokenizer::from_gguf(as_gguf_vocab(vocab_)));
+    return changed_ends(own, gguf_end_claims(gguf_.metadata()), changes_, plan_.notes);
+  }
+
+  // Ends of the folder's tokenizer that are none of the file's.
+  Status add_denied_ends(const text::Tokenizer& made) {
+    SideFiles side;
+    side.tokenizer_config_json = plan_.side_files.at("tokenizer_config.json");
+    side.generation_config_json = plan_.side_files.at(kGenerationConfig);
+    side.config_json = plan_.config;
+    std::vector<std::string> no_notes;
+    RZ_TRY(const auto ends, changed_ends(made, folder_end_claims(side), {}, no_notes));
+    const std::vector<uint32_t> denied = without(ends, ends_);
+    if (denied.empty()) return {};
+    Json generation = Json::parse(*side.generation_config_json);
+    generation[kFolderNoEndIdsKey] = denied;
+    plan_.notes.push_back(
+        fmt::format("the tokens that end no answer are in generation_config.json's {}, which other "
+                    "programs may not read",
+                    kFolderNoEndIdsKey));
+    return put_json(kGenerationConfig, generation);
+  }
+
+  void add_templates() {
+    for (const NamedTemplate& one : gguf_templates(gguf_.metadata())) {
+      const bool is_usual = one.name == kDefaultTemplate;
+      if (!is_usual && !is_plain_template_name(one.name)) continue;  // add_kept_keys() has it
+      plan_.side_files[is_usual ? "chat_template.jinja" : fmt::format("{}/{}.jinja", kTemplateFolder, one.name)] =
+          one.source;
+    }
   }
 
   // Both tokenizers give the same ids.
-  Status check() const {
+  Status check() {
     RZ_TRY(const text::Tokenizer own, text::Tokenizer::from_gguf(as_gguf_vocab(vocab_)));
     const std::string settings = plan_.side_files.at("tokenizer_config.json");
     const auto file = [&](const char* name) {
@@ -318,7 +317,7 @@ class FolderFiles {
           fmt::format("{}: a folder's tokenizer cuts '{}' otherwise than the file's", gguf_.path().string(), text),
           "tokenizer.ggml.model");
     }
-    return {};
+    return add_denied_ends(*made);
   }
 
   // What a folder has no other place for.
@@ -326,8 +325,7 @@ class FolderFiles {
     Json kept = Json::object();
     for (const auto& [key, value] : gguf_.metadata().entries()) {
       const bool is_general = key.starts_with("general.") && !is_made_anew(key) && !is_sampling_key(key);
-      const bool is_kept = is_general || key == "tokenizer.ggml.pre" || key.starts_with("tokenizer.chat_template.") ||
-                           key == "tokenizer.chat_templates";
+      const bool is_kept = is_general || key == "tokenizer.ggml.pre" || is_odd_template(key);
       if (!is_kept) continue;
       if (const auto* text = std::get_if<std::string>(&value)) kept[key] = *text;
       if (const auto* flag = std::get_if<bool>(&value)) kept[key] = *flag;
@@ -343,14 +341,16 @@ class FolderFiles {
 
   const ModelFile& gguf_;
   const ModelConfig& config_;
+  const EndSettings& changes_;
   HfPlan& plan_;
   FolderVocab vocab_;
+  std::vector<uint32_t> ends_;
 };
 
 }  // namespace
 
-Status add_folder_files(const ModelFile& gguf, const ModelConfig& config, HfPlan& plan) {
-  return FolderFiles(gguf, config, plan).add();
+Status add_folder_files(const ModelFile& gguf, const ModelConfig& config, const EndSettings& changes, HfPlan& plan) {
+  return FolderFiles(gguf, config, changes, plan).add();
 }
 
 Status read_kept_keys(const ModelFile& folder, GgufKeys& keys) {

@@ -14,6 +14,7 @@
 #include "text/tokenizer/model_proto.h"
 #include "text/tokenizer/pre_tokenizer_name.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
+#include "tools/end_keys.h"
 #include "tools/known_tokenizers.h"
 
 namespace realizar {
@@ -66,7 +67,7 @@ class VocabReader {
   VocabReader(const SideFiles& side, const Metadata& config, const std::string& arch, uint32_t n_tokens)
       : side_(side), config_(config), arch_(arch), n_tokens_(n_tokens) {}
 
-  Result<FolderVocab> read(const std::string& pre) {
+  Result<FolderVocab> read(const std::string& pre, const EndSettings& changes) {
     if (side_.tokenizer_config_json) {
       RZ_TRY(settings_, parse_object(*side_.tokenizer_config_json, "tokenizer_config.json"));
     }
@@ -91,6 +92,8 @@ class VocabReader {
     RZ_CHECK_OK(fill());
     RZ_CHECK_OK(read_special_tokens());
     RZ_CHECK_OK(check());
+    RZ_TRY(const auto ends, changed_ends(*own_, folder_end_claims(side_), changes, vocab_.notes));
+    RZ_CHECK_OK(put_ends(ends, vocab_));
     return std::move(vocab_);
   }
 
@@ -449,8 +452,8 @@ class VocabReader {
 }  // namespace
 
 Result<FolderVocab> read_folder_vocab(const SideFiles& side, const Metadata& config, const std::string& arch,
-                                      uint32_t n_tokens, const std::string& pre) {
-  return VocabReader(side, config, arch, n_tokens).read(pre);
+                                      uint32_t n_tokens, const std::string& pre, const EndSettings& changes) {
+  return VocabReader(side, config, arch, n_tokens).read(pre, changes);
 }
 
 text::GgufVocab as_gguf_vocab(const FolderVocab& vocab) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/model_file.h"
+#include "realizar/options.h"
 #include "realizar/result.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -17,18 +18,19 @@ struct FolderVocab {
   std::vector<std::string> tokens, merges;
   std::vector<int32_t> types;
   std::vector<float> scores;  // none where the model has no use for them
-  std::optional<uint32_t> bos, eos, eot, unk, sep, pad, cls, mask;
+  std::optional<uint32_t> bos, eos, eot, eom, unk, sep, pad, cls, mask;
   std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces, lowercase, strip_accents;
+  std::vector<uint32_t> end_ids, no_end_ids;  // kEndIdsKey and kNoEndIdsKey; none where the other keys say it all
   std::vector<uint8_t> charsmap;
   std::vector<std::string> notes;  // in what the vocabulary differs from the folder's, a sentence each
 };
 
 // `n_tokens`: rows of the embedding; ids that the tokenizer leaves out become unused tokens. `arch`: GGUF's name of the
-// architecture. `pre`: the pre-tokenizer's name, or "": find it. The vocabulary that comes of it cuts texts as the
-// folder's own does: that is tried on some. Errors: FormatError, and Unsupported for a tokenizer that GGUF has no name
-// for.
+// architecture. `pre`: the pre-tokenizer's name, or "": find it. `changes`: to where answers end. The vocabulary that
+// comes of it cuts texts as the folder's own does: that is tried on some. Errors: FormatError, and Unsupported for a
+// tokenizer that GGUF has no name for.
 Result<FolderVocab> read_folder_vocab(const SideFiles& side, const Metadata& config, const std::string& arch,
-                                      uint32_t n_tokens, const std::string& pre);
+                                      uint32_t n_tokens, const std::string& pre, const EndSettings& changes = {});
 
 // Views into `vocab`.
 text::GgufVocab as_gguf_vocab(const FolderVocab& vocab);

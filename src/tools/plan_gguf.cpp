@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "formats/end_claims.h"
 #include "formats/hf_config.h"
 #include "model/arch/list.h"
 #include "model/config_reader.h"
@@ -265,12 +266,16 @@ void add_vocab(const FolderVocab& vocab, GgufKeys& keys) {
   set("token_type", vocab.types);
   if (!vocab.merges.empty()) set("merges", vocab.merges);
   const std::pair<const char*, std::optional<uint32_t>> kIds[] = {
-      {"bos_token_id", vocab.bos},     {"eos_token_id", vocab.eos},       {"eot_token_id", vocab.eot},
+      {"bos_token_id", vocab.bos},     {"eos_token_id", vocab.eos},
+      {"eot_token_id", vocab.eot},     {"eom_token_id", vocab.eom},
       {"unknown_token_id", vocab.unk}, {"seperator_token_id", vocab.sep},  // so is the key spelled
-      {"padding_token_id", vocab.pad}, {"cls_token_id", vocab.cls},       {"mask_token_id", vocab.mask}};
+      {"padding_token_id", vocab.pad}, {"cls_token_id", vocab.cls},
+      {"mask_token_id", vocab.mask}};
   for (const auto& [name, id] : kIds) {
     if (id) set(name, *id);
   }
+  if (!vocab.end_ids.empty()) keys.set(kEndIdsKey, vocab.end_ids);
+  if (!vocab.no_end_ids.empty()) keys.set(kNoEndIdsKey, vocab.no_end_ids);
   if (vocab.add_bos) set("add_bos_token", *vocab.add_bos);
   if (vocab.add_eos) set("add_eos_token", *vocab.add_eos);
   if (vocab.add_sep) set("add_sep_token", *vocab.add_sep);
@@ -303,7 +308,7 @@ Status add_vocab_keys(const ModelFile& folder, const SideFiles& side, const Mode
     plan.notes.emplace_back("the folder has no tokenizer, so the file has no vocabulary");
     return {};
   }
-  const auto vocab = read_folder_vocab(side, folder.metadata(), arch, c.n_vocab, options.pre_tokenizer);
+  const auto vocab = read_folder_vocab(side, folder.metadata(), arch, c.n_vocab, options.pre_tokenizer, options.ends);
   if (!vocab.ok()) {
     Error error = vocab.error();
     error.message.insert(0, folder.path().string() + ": ");
@@ -311,8 +316,17 @@ Status add_vocab_keys(const ModelFile& folder, const SideFiles& side, const Mode
   }
   add_vocab(*vocab, plan.keys);
   plan.notes.insert(plan.notes.end(), vocab->notes.begin(), vocab->notes.end());
-  if (side.chat_template) plan.keys.set("tokenizer.chat_template", *side.chat_template);
+  for (const NamedTemplate& one : side.chat_templates) plan.keys.set(gguf_template_key(one.name), one.source);
   return {};
+}
+
+// The names of the templates besides the default one, as llama.cpp's converter lists them.
+void list_templates(GgufKeys& keys) {
+  std::vector<std::string> names;
+  for (const NamedTemplate& one : gguf_templates(keys.metadata())) {
+    if (one.name != kDefaultTemplate) names.push_back(one.name);
+  }
+  if (!names.empty()) keys.set(kGgufTemplateNamesKey, std::move(names));
 }
 
 // A folder that was made of a GGUF file keeps the name of its pre-tokenizer, which is tried as any other is.
@@ -405,6 +419,7 @@ Result<GgufPlan> plan_gguf(const ModelFile& folder, const GgufPlanOptions& optio
   if (side.generation_config_json) RZ_CHECK_OK(add_sampling_keys(*side.generation_config_json, plan.keys));
   RZ_CHECK_OK(add_vocab_keys(folder, side, config, std::string(target.name), with_kept(options, kept), plan));
   for (const auto& [key, value] : kept.entries()) plan.keys.set(key, value);
+  list_templates(plan.keys);
   RZ_CHECK_OK(check(folder, config, plan));
   return plan;
 }

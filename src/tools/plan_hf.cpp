@@ -294,7 +294,7 @@ Result<HfPlan> plan_for(const ModelFile& gguf, const ArchSpec& source, const Arc
 
 }  // namespace
 
-Result<HfPlan> plan_hf(const ModelFile& gguf) {
+Result<HfPlan> plan_hf(const ModelFile& gguf, const EndSettings& ends) {
   RZ_TRY(const ArchSpec* source, find_architecture(gguf));
   RZ_TRY(const ModelConfig config, read_config(gguf));
   std::optional<Error> first;
@@ -305,7 +305,7 @@ Result<HfPlan> plan_hf(const ModelFile& gguf) {
         if (!first) first = plan.error();
         continue;
       }
-      RZ_CHECK_OK(add_folder_files(gguf, config, *plan));
+      RZ_CHECK_OK(add_folder_files(gguf, config, ends, *plan));
       return plan;
     }
   }

@@ -27,6 +27,7 @@ void add_files_of(const fs::path& folder, std::initializer_list<std::string_view
 
 void add_side_files(const fs::path& folder, std::vector<fs::path>& files) {
   add_files_of(folder, {".json", ".model", ".txt", ".jinja"}, files);
+  add_files_of(folder / kTemplateFolder, {".jinja"}, files);
   files.push_back(folder / "1_Pooling" / "config.json");
 }
 

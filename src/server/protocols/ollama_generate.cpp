@@ -291,7 +291,8 @@ Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, con
   RZ_TRY(Json read, read_ollama_messages(*messages));
   RZ_TRY(read, with_made_messages(std::move(read), request));
   RZ_TRY(const auto chat_template, template_of("", request));
-  if (chat_template == nullptr && !model->loaded->chat_template) {
+  const bool has_tools = tools != nullptr && !tools->empty();
+  if (chat_template == nullptr && model->loaded->template_for(has_tools) == nullptr) {
     return invalid_argument(fmt::format("\"{}\" does not support chat", shown(request.model)), "model");
   }
   if (tools != nullptr) request.chat["tools"] = *tools;

@@ -55,12 +55,15 @@ bool is_sleeping(const ModelRegistry::Entry& entry) {
 Json loaded_props(const ServedModel& model) {
   const LoadedModel& loaded = *model.loaded;
   const auto& ends = loaded.generation_config.end_tokens;
-  return {{"default_generation_settings", default_settings(model)},
-          {"total_slots", loaded.engine->max_seqs()},
-          {"model_path", std::filesystem::path(loaded.info.path).filename().string()},
-          {"chat_template", loaded.template_source.source},
-          {"bos_token", text_of_token(model, model.tokenizer().bos())},
-          {"eos_token", text_of_token(model, ends.empty() ? std::nullopt : std::optional(ends.front()))}};
+  Json props = {{"default_generation_settings", default_settings(model)},
+                {"total_slots", loaded.engine->max_seqs()},
+                {"model_path", std::filesystem::path(loaded.info.path).filename().string()},
+                {"chat_template", loaded.template_source.source},
+                {"bos_token", text_of_token(model, model.tokenizer().bos())},
+                {"eos_token", text_of_token(model, ends.empty() ? std::nullopt : std::optional(ends.front()))}};
+  const std::string& for_tools = loaded.template_source.tool_source;
+  if (!for_tools.empty()) props["chat_template_tool_use"] = for_tools;
+  return props;
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ Json model_json(const ModelRegistry::Entry& entry) {
   if (!info.gpu_refusal.empty()) json["gpu_refusal"] = info.gpu_refusal;
   json["devices"] = devices_json(*entry.model);
   json["has_chat_template"] = info.has_chat_template;
-  const std::string& chat_template = entry.model->loaded->template_source.source;
+  const std::string& chat_template = entry.model->loaded->output_source;
   json["has_thinking_switch"] = chat_template.find("enable_thinking") != std::string::npos;
   json["takes_tools"] = chat_template.find("tools") != std::string::npos;
   json["sampling"] = sampling_json(entry.model->loaded->generation_config.sampling);
