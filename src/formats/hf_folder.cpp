@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/byte_order_mark.h"
 #include "base/files.h"
+#include "base/plain_json.h"
 #include "base/try.h"
 #include "formats/foreign_files.h"
 #include "formats/json_object.h"
@@ -93,6 +95,11 @@ Result<std::optional<std::string>> read_optional(const fs::path& path) {
   return std::optional(std::move(text));
 }
 
+Result<std::optional<std::string>> read_json(const fs::path& path) {
+  RZ_TRY(const auto text, read_optional(path));
+  return text ? std::optional(plain_json(*text)) : std::nullopt;
+}
+
 // chat_template in tokenizer_config.json: a string, or a list of named ones of which "default" counts.
 Result<std::optional<std::string>> template_in_config(const std::string& text, const fs::path& path) {
   RZ_TRY(const json root, parse_json_object(text, path.string()));
@@ -164,12 +171,13 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
 
 Result<SideFiles> read_side_files(const fs::path& root) {
   SideFiles files;
-  RZ_TRY(files.tokenizer_json, read_optional(root / "tokenizer.json"));
+  RZ_TRY(files.tokenizer_json, read_json(root / "tokenizer.json"));
   RZ_TRY(files.tokenizer_model, read_optional(root / "tokenizer.model"));
   RZ_TRY(files.rwkv_vocab, read_optional(root / "rwkv_vocab_v20230424.txt"));
-  RZ_TRY(files.tokenizer_config_json, read_optional(root / "tokenizer_config.json"));
-  RZ_TRY(files.generation_config_json, read_optional(root / "generation_config.json"));
+  RZ_TRY(files.tokenizer_config_json, read_json(root / "tokenizer_config.json"));
+  RZ_TRY(files.generation_config_json, read_json(root / "generation_config.json"));
   RZ_TRY(files.chat_template, read_optional(root / "chat_template.jinja"));
+  if (files.chat_template) files.chat_template = without_byte_order_mark(std::move(*files.chat_template));
   if (!files.chat_template && files.tokenizer_config_json) {
     RZ_TRY(files.chat_template, template_in_config(*files.tokenizer_config_json, root / "tokenizer_config.json"));
   }
