@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/amounts.h"
+#include "base/byte_order_mark.h"
 #include "base/try.h"
 #include "base/unfinished.h"
 
@@ -169,13 +170,12 @@ Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_by
 Result<std::string> read_file_or_pipe(const std::filesystem::path& path, uint64_t max_bytes) {
   const std::string name = path.string();
   RZ_TRY(const Opened opened, open_for_reading(name));
-  if (S_ISREG(opened.info.st_mode)) {
-    return read_all(opened.fd, name, static_cast<uint64_t>(opened.info.st_size), max_bytes);
-  }
-  if (!S_ISFIFO(opened.info.st_mode)) return not_regular(name);
-  RZ_TRY(std::string text, read_all(opened.fd, name, 0, max_bytes));
-  if (text.empty()) return invalid_argument(name + " is a pipe that nobody writes to", name);
-  return text;
+  const bool is_file = S_ISREG(opened.info.st_mode);
+  if (!is_file && !S_ISFIFO(opened.info.st_mode)) return not_regular(name);
+  RZ_TRY(std::string text,
+         read_all(opened.fd, name, is_file ? static_cast<uint64_t>(opened.info.st_size) : 0, max_bytes));
+  if (text.empty() && !is_file) return invalid_argument(name + " is a pipe that nobody writes to", name);
+  return without_byte_order_mark(std::move(text));
 }
 
 bool read_exactly(const FileDescriptor& fd, std::span<std::byte> bytes) {

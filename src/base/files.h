@@ -53,8 +53,8 @@ std::optional<FileVersion> version_at(const std::filesystem::path& path);
 // All of a regular file. Errors: as open_regular_file; FormatError (more than max_bytes).
 Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_bytes);
 
-// The same, and a pipe that somebody writes to, to its end: what a shell gives for <(command). Errors: InvalidArgument
-// too for a pipe without a writer.
+// A text that a person gives, without a byte order mark: a regular file, or a pipe that somebody writes to, to its end,
+// which is what a shell gives for <(command). Errors: as read_file; InvalidArgument too for a pipe without a writer.
 Result<std::string> read_file_or_pipe(const std::filesystem::path& path, uint64_t max_bytes);
 
 // The next bytes of a file. False where it ends before `bytes` are full, or cannot be read.

@@ -79,6 +79,12 @@ TEST_F(Files, ReadsAFileUpToItsLimit) {
   }
 }
 
+TEST_F(Files, AMarkOfTheByteOrderIsNoPartOfAText) {
+  EXPECT_EQ(read_file_or_pipe(file("text", "\xef\xbb\xbf\xef\xbb\xbfx"), kNoLimit).value(), "\xef\xbb\xbfx");
+  EXPECT_EQ(read_file_or_pipe(file("mark", "\xef\xbb\xbf"), kNoLimit).value(), "");
+  EXPECT_EQ(read_file(file("bytes", "\xef\xbb\xbfx"), kNoLimit).value(), "\xef\xbb\xbfx");
+}
+
 TEST_F(Files, ReadsAPipeThatIsWrittenToItsEnd) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);

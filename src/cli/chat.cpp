@@ -240,7 +240,7 @@ class Chat {
   }
 
   void load(const std::string& path) {
-    auto text = read_file(path, kMaxSavedBytes);
+    auto text = read_file_or_pipe(path, kMaxSavedBytes);
     if (!text.ok()) return complain(text.error());
     auto loaded = Conversation::from_json(*text);
     if (!loaded.ok()) return complain(format_error(path + ": " + loaded.error().message, path));
@@ -250,7 +250,7 @@ class Chat {
   }
 
   void attach(const std::string& path) {
-    auto text = read_file(path, kMaxAttachedBytes);
+    auto text = read_file_or_pipe(path, kMaxAttachedBytes);
     if (!text.ok()) return complain(text.error());
     attached_ += path + ":\n```\n" + *text + (text->ends_with('\n') ? "```\n\n" : "\n```\n\n");
     note(fmt::format("{}, {} bytes, goes with the next message", printable(path), text->size()));

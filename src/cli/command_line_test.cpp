@@ -49,6 +49,17 @@ struct Rig {
   bool json = false, rare = false, on_gpu = false;
 };
 
+TEST(Parse, AMarkOfTheByteOrderIsNoPartOfAValue) {
+  Rig rig;
+  EXPECT_EQ(rig.read({"m", "\xef\xbb\xbfone", "--stop", "\xef\xbb\xbfx", "--stop=\xef\xbb\xbfy", "-n",
+                      "\xef\xbb\xbf"
+                      "5"}),
+            "");
+  EXPECT_EQ(rig.texts, (Words{"one"}));
+  EXPECT_EQ(rig.stops, (Words{"x", "y"}));
+  EXPECT_EQ(rig.count, 5u);
+}
+
 TEST(Parse, ReadsEachKindOfValue) {
   Rig rig;
   EXPECT_EQ(

@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cwchar>
 #include <string_view>
+#include <utility>
 
+#include "base/byte_order_mark.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
@@ -160,6 +162,7 @@ LineStatus read_plain(std::string& line) {
   if (was_interrupted) return LineStatus::kInterrupted;
   if (n != 1 && line.empty()) return LineStatus::kEnd;
   if (!line.empty() && line.back() == '\r') line.pop_back();
+  line = without_byte_order_mark(std::move(line));
   return LineStatus::kLine;
 }
 

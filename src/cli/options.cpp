@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/long_context.h"
+#include "base/byte_order_mark.h"
 #include "base/files.h"
 #include "base/try.h"
 #include "cli/output.h"
@@ -61,7 +62,7 @@ Result<std::string> read_stdin_text(uint64_t max_bytes) {
       return format_error("standard input has more than " + std::to_string(max_bytes) + " bytes", "stdin");
     }
   }
-  return text;
+  return without_byte_order_mark(std::move(text));
 }
 
 // Draws "loading 42 %" at most ten times a second, and only once loading has taken long enough to be noticed.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/byte_order_mark.h"
 #include "base/suggest.h"
 #include "base/try.h"
 #include "cli/foreign_words.h"
@@ -34,7 +35,7 @@ class Collector {
       if (word == "--" && !only_positionals_) {
         only_positionals_ = true;
       } else if (only_positionals_ || !is_option_word(word)) {
-        positionals_.push_back(word);
+        positionals_.emplace_back(after_byte_order_mark(word));
       } else {
         RZ_CHECK_OK(take_option(word));
       }
@@ -76,7 +77,9 @@ class Collector {
     return give(row, next);
   }
 
-  static Status give(OptionRow& row, const std::string& text) {
+  // A mark stands before a value that a shell has read from a file: "$(cat prompt.txt)".
+  static Status give(OptionRow& row, const std::string& value) {
+    const std::string text(after_byte_order_mark(value));
     const bool is_again = !row.given.empty() && !row.is_list;
     if (is_again && row.given.front() != text) {
       return invalid_argument(

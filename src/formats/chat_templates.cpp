@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/byte_order_mark.h"
 #include "base/files.h"
 #include "base/try.h"
 #include "formats/json_object.h"
@@ -47,10 +48,15 @@ Status add_json_file(const std::optional<std::string>& text, const fs::path& pat
   return {};
 }
 
+Result<std::string> read_text(const fs::path& path) {
+  RZ_TRY(std::string text, read_file(path, kMaxTemplateBytes));
+  return without_byte_order_mark(std::move(text));
+}
+
 Result<std::optional<std::string>> text_of(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return std::optional<std::string>();
-  RZ_TRY(std::string text, read_file(path, kMaxTemplateBytes));
+  RZ_TRY(std::string text, read_text(path));
   return std::optional(std::move(text));
 }
 
@@ -65,7 +71,7 @@ Status add_jinja_files(const fs::path& folder, ChatTemplates& templates) {
   }
   std::ranges::sort(files);
   for (const fs::path& file : files) {
-    RZ_TRY(std::string text, read_file(file, kMaxTemplateBytes));
+    RZ_TRY(std::string text, read_text(file));
     const std::string where = std::string(kTemplateFolder) + "/" + file.filename().string();
     add_template(templates, {file.stem().string(), std::move(text), where});
   }

@@ -55,29 +55,10 @@ class Flattener {
   HfConfig& config_;
 };
 
-// Python writes infinity as a word that JSON does not have. The largest number stands for it.
-std::string without_infinity(std::string_view text) {
-  constexpr std::string_view kWord = "Infinity", kLargest = "1.7976931348623157e308";
-  std::string result;
-  bool is_in_string = false;
-  for (size_t at = 0; at < text.size();) {
-    if (!is_in_string && text.substr(at).starts_with(kWord)) {
-      result += kLargest;
-      at += kWord.size();
-      continue;
-    }
-    const size_t n_chars = is_in_string && text[at] == '\\' ? 2 : 1;
-    if (text[at] == '"') is_in_string = !is_in_string;
-    result += text.substr(at, n_chars);
-    at += n_chars;
-  }
-  return result;
-}
-
 }  // namespace
 
 Result<HfConfig> parse_hf_config(std::string_view text, std::string_view file) {
-  RZ_TRY(json root, parse_json_object(without_infinity(text), file));
+  RZ_TRY(json root, parse_json_object(text, file));
   if (const auto own = root.find("text_config"); own != root.end() && own->is_object()) {
     json text_config = *own;
     for (const char* name : {"architectures", "model_type"}) text_config.erase(name);

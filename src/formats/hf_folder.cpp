@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/plain_json.h"
 #include "base/try.h"
 #include "formats/foreign_files.h"
 #include "formats/json_object.h"
@@ -93,6 +94,11 @@ Result<std::optional<std::string>> read_optional(const fs::path& path) {
   return std::optional(std::move(text));
 }
 
+Result<std::optional<std::string>> read_json(const fs::path& path) {
+  RZ_TRY(const auto text, read_optional(path));
+  return text ? std::optional(plain_json(*text)) : std::nullopt;
+}
+
 // What sentence-transformers keeps of pooling, as keys that begin with the module's name.
 Status add_pooling(HfFolder& folder, const fs::path& root) {
   const fs::path path = root / "1_Pooling" / "config.json";
@@ -150,13 +156,13 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
 
 Result<SideFiles> read_side_files(const fs::path& root) {
   SideFiles files;
-  RZ_TRY(files.tokenizer_json, read_optional(root / "tokenizer.json"));
+  RZ_TRY(files.tokenizer_json, read_json(root / "tokenizer.json"));
   RZ_TRY(files.tokenizer_model, read_optional(root / "tokenizer.model"));
   RZ_TRY(files.rwkv_vocab, read_optional(root / "rwkv_vocab_v20230424.txt"));
-  RZ_TRY(files.tokenizer_config_json, read_optional(root / "tokenizer_config.json"));
-  RZ_TRY(files.generation_config_json, read_optional(root / "generation_config.json"));
-  RZ_TRY(files.config_json, read_optional(root / "config.json"));
-  RZ_TRY(files.special_tokens_map_json, read_optional(root / "special_tokens_map.json"));
+  RZ_TRY(files.tokenizer_config_json, read_json(root / "tokenizer_config.json"));
+  RZ_TRY(files.generation_config_json, read_json(root / "generation_config.json"));
+  RZ_TRY(files.config_json, read_json(root / "config.json"));
+  RZ_TRY(files.special_tokens_map_json, read_json(root / "special_tokens_map.json"));
   RZ_TRY(files.chat_templates, folder_templates(root, files.tokenizer_config_json));
   return files;
 }

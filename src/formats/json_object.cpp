@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/plain_json.h"
+
 namespace realizar {
 namespace {
 
@@ -20,7 +22,7 @@ Result<json> parse_json_object(std::string_view text, std::string_view file) {
     too_deep |= depth > kMaxJsonDepth;
     return depth <= kMaxJsonDepth;
   };
-  json root = json::parse(text, keep, /*allow_exceptions=*/false);
+  json root = json::parse(plain_json(text), keep, /*allow_exceptions=*/false);
   if (too_deep) {
     return format_error(fmt::format("{}: expected JSON of at most {} levels", file, kMaxJsonDepth), std::string(file));
   }

@@ -1,5 +1,4 @@
-// JSON of Hugging Face's side files. Real ones hold integers above 64 bits (model_max_length: 10^30), which become
-// doubles here; therefore nlohmann's parser and not simdjson's, which refuses them.
+// JSON of Hugging Face's side files, in the forms that Python writes (base/plain_json.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

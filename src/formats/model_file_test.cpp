@@ -234,6 +234,25 @@ TEST_F(Folder, IntegersAbove64BitsAreRead) {
   EXPECT_EQ(file->side_files().value().chat_templates.at(0).source, "T");
 }
 
+TEST_F(Folder, JsonAsPythonAndEditorsWriteIt) {
+  const std::string mark = "\xef\xbb\xbf";
+  put("config.json", mark + "{\"n\": 256.0,\r\n\"high\": Infinity, \"low\": [-Infinity, 1], \"none\": NaN}\r\n");
+  put("model.safetensors", safetensors(kTwoTensors, 12));
+  put("tokenizer_config.json", mark + "{\"n\": 1e30}");
+  put("generation_config.json", mark + "{\"top_k\": 40.0, \"x\": NaN}");
+  put("chat_template.jinja", mark + "T");
+  const auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(*file->metadata().get_int("n").value(), 256);
+  EXPECT_GT(*file->metadata().get_double("high").value(), 1e308);
+  EXPECT_LT(file->metadata().get_doubles("low").value()->front(), -1e308);
+  EXPECT_FALSE(file->metadata().contains("none"));
+  const SideFiles side = file->side_files().value();
+  EXPECT_EQ(side.tokenizer_config_json, "{\"n\": 1e30}");
+  EXPECT_EQ(side.generation_config_json, "{\"top_k\": 40, \"x\": null}");
+  EXPECT_EQ(side.chat_template, "T");
+}
+
 TEST_F(Folder, DeepConfigIsRefused) {
   put("config.json", R"({"a":)" + std::string(100000, '[') + std::string(100000, ']') + "}");
   EXPECT_NE(open_error().find("at most 32 levels"), std::string::npos) << open_error();
@@ -306,7 +325,7 @@ TEST_F(Folder, DamagedSafeTensorsAreNamed) {
   }
   fs::remove(root_ / "model.safetensors");
   EXPECT_NE(open_error().find("neither model.safetensors"), std::string::npos);
-  put("config.json", "{\"a\": NaN}");
+  put("config.json", "{\"a\": nan}");
   EXPECT_NE(open_error().find("not valid JSON"), std::string::npos);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/amounts.h"
+#include "base/plain_json.h"
 #include "base/try.h"
 #include "formats/byte_cursor.h"
 #include "formats/layout.h"
@@ -218,7 +219,7 @@ Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::str
 
 Result<ShardMap> parse_safetensors_index(std::string_view text, std::string_view file) {
   dom::parser parser;
-  RZ_TRY(const dom::element root, parse_object(parser, text, file));
+  RZ_TRY(const dom::element root, parse_object(parser, plain_json(text), file));
   dom::object map;
   if (root["weight_map"].get(map) != simdjson::SUCCESS) {
     return format_error(fmt::format("{}: expected an object 'weight_map'", file), std::string(file));

@@ -66,7 +66,7 @@ Result<ModelTexts> read_texts(const LocalModel& model) {
   constexpr uint64_t kMaxTextBytes = 4u << 20;
   ModelTexts texts;
   for (const auto& [role, path] : model.texts) {
-    RZ_TRY(std::string text, read_file(path, kMaxTextBytes));
+    RZ_TRY(std::string text, read_file_or_pipe(path, kMaxTextBytes));
     if (role == FileRole::kTemplate)
       texts.chat_template = std::move(text);
     else if (role == FileRole::kParams)

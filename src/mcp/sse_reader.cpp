@@ -3,12 +3,10 @@
 #include <charconv>
 #include <utility>
 
+#include "base/byte_order_mark.h"
+
 namespace realizar::mcp {
-namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-}  // namespace
+namespace {}  // namespace
 
 Status SseReader::push(std::string_view bytes, const OnEvent& on_event) {
   while (!bytes.empty() && !is_over_) {
@@ -41,8 +39,7 @@ void SseReader::begin_again() {
 
 bool SseReader::take_line(const OnEvent& on_event) {
   std::string_view line = line_;
-  if (std::exchange(is_first_line_, false) && line.starts_with(kByteOrderMark))
-    line.remove_prefix(kByteOrderMark.size());
+  if (std::exchange(is_first_line_, false)) line = after_byte_order_mark(line);
   if (line.empty()) return dispatch(on_event);
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) {

@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 16u << 20;  // of a file of keys
 constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ", kAdmin = "admin";
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -65,8 +64,7 @@ KeyDigest digest_of(std::string_view key) {
 }
 
 Result<KeyStore> KeyStore::read(const std::string& path) {
-  RZ_TRY(std::string text, read_file_or_pipe(path, kMaxBytes));
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  RZ_TRY(const std::string text, read_file_or_pipe(path, kMaxBytes));
   std::istringstream lines(text);
   KeyStore store;
   bool holds_secrets = false;

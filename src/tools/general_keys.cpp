@@ -203,7 +203,7 @@ void add_general_keys(const ModelFile& folder, std::string_view arch, GgufKeys& 
   const auto path = std::filesystem::weakly_canonical(is_folder ? folder.path() : folder.path().parent_path(), error);
   keys.set("general.architecture", std::string(arch));
   keys.set("general.type", std::string("model"));
-  const auto text = read_file(path / "README.md", kMostCardBytes);
+  const auto text = read_file_or_pipe(path / "README.md", kMostCardBytes);
   const auto card = text.ok() ? card_lines(*text) : std::vector<std::string_view>();
   GeneralKeys(card, n_weights_of(folder), keys).add(path.filename().string(), folder.metadata());
 }

@@ -14,16 +14,6 @@
 namespace realizar::text {
 namespace {
 
-Result<element> parse_json(simdjson::dom::parser& parser, std::string_view text, const std::string& name) {
-  element document;
-  const simdjson::padded_string padded(text);
-  if (const auto error = parser.parse(padded).get(document)) {
-    return format_error(name + ": " + simdjson::error_message(error), name);
-  }
-  if (!document.is_object()) return format_error(name + ": expected an object", name);
-  return document;
-}
-
 // A section; null where it is absent.
 element section_of(const element& document, std::string_view key, const element& null) {
   return json_member(document, key).value_or(null);
@@ -300,12 +290,12 @@ Result<TokenizerParts> build(const element& document, const element& config, con
 
 Result<TokenizerParts> build_hf(std::string_view tokenizer_json, std::string_view config_json) {
   simdjson::dom::parser parser, config_parser, null_parser;
-  RZ_TRY(const element document, parse_json(parser, tokenizer_json, "tokenizer.json"));
+  RZ_TRY(const element document, parse_side_file(parser, tokenizer_json, "tokenizer.json"));
   element null;
   if (null_parser.parse(std::string("null")).get(null)) return Error{};
   element config = null;
   if (!config_json.empty()) {
-    RZ_TRY(config, parse_json(config_parser, config_json, "tokenizer_config.json"));
+    RZ_TRY(config, parse_side_file(config_parser, config_json, "tokenizer_config.json"));
   }
   auto parts = build(document, config, null);
   if (parts.ok()) return parts;

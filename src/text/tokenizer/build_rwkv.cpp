@@ -92,10 +92,8 @@ Result<std::vector<std::string>> read_lines(std::string_view file) {
 // The divider's name in tokenizer_config.json, where that gives it one.
 std::string read_divider(std::string_view config_json) {
   simdjson::dom::parser parser;
-  element config;
-  const simdjson::padded_string padded(config_json);
-  if (config_json.empty() || parser.parse(padded).get(config) != simdjson::SUCCESS) return kDivider;
-  const auto added = json_member(config, "added_tokens_decoder");
+  const auto config = parse_side_file(parser, config_json, "tokenizer_config.json");
+  const auto added = config.ok() ? json_member(*config, "added_tokens_decoder") : std::nullopt;
   const auto entry = added ? json_member(*added, "0") : std::nullopt;
   return entry ? json_string(*entry, "content", kDivider) : kDivider;
 }

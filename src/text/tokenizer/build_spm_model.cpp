@@ -80,11 +80,8 @@ Status read_config(const element& config, SpmDescription& description) {
 
 Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view config_json) {
   simdjson::dom::parser parser;
-  element config;
-  const simdjson::padded_string padded(config_json.empty() ? std::string_view("{}") : config_json);
-  if (parser.parse(padded).get(config) != simdjson::SUCCESS || !config.is_object()) {
-    return format_error("tokenizer_config.json: expected an object", "tokenizer_config.json");
-  }
+  RZ_TRY(const element config,
+         parse_side_file(parser, config_json.empty() ? "{}" : config_json, "tokenizer_config.json"));
   const std::string tokenizer_class = json_string(config, "tokenizer_class");
   if (tokenizer_class == "ChatGLM4Tokenizer") return build_tiktoken(model, config);
   RZ_TRY(SpmDescription description, read_model_proto(model));

@@ -1,4 +1,4 @@
-// Reading fields of tokenizer.json with defaults. Private to the hf_*.cpp files.
+// Reading the side files of a tokenizer, and their fields with defaults. Private to the builders.
 #pragma once
 
 #include <simdjson.h>
@@ -7,11 +7,23 @@
 #include <string>
 #include <string_view>
 
+#include "base/plain_json.h"
 #include "realizar/result.h"
 
 namespace realizar::text {
 
 using simdjson::dom::element;
+
+// The root of a file, in any of the forms that Python writes. It lives as long as the parser.
+inline Result<element> parse_side_file(simdjson::dom::parser& parser, std::string_view text, const std::string& name) {
+  element document;
+  const simdjson::padded_string padded(plain_json(text));
+  if (const auto error = parser.parse(padded).get(document)) {
+    return format_error(name + ": " + simdjson::error_message(error), name);
+  }
+  if (!document.is_object()) return format_error(name + ": expected an object", name);
+  return document;
+}
 
 // The member, if it is there and not null.
 inline std::optional<element> json_member(const element& object, std::string_view key) {

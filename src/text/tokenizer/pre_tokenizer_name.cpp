@@ -44,11 +44,8 @@ bool is_old_name(std::string_view name) {
 
 Result<std::string> pre_tokenizer_name(std::string_view tokenizer_json, std::string_view hint) {
   simdjson::dom::parser parser;
-  element document, section;
-  const simdjson::padded_string padded(tokenizer_json);
-  if (parser.parse(padded).get(document) != simdjson::SUCCESS || !document.is_object()) {
-    return format_error("tokenizer.json: expected an object", "tokenizer.json");
-  }
+  RZ_TRY(const element document, parse_side_file(parser, tokenizer_json, "tokenizer.json"));
+  element section;
   if (document["pre_tokenizer"].get(section) != simdjson::SUCCESS) {
     return unsupported("tokenizer.json: without a pre_tokenizer there is no name for it in GGUF", "pre_tokenizer");
   }

@@ -174,6 +174,15 @@ TEST(Tokenizer, RefusesBrokenTokenizerJson) {
             std::string::npos);
 }
 
+TEST(Tokenizer, ReadsJsonAsPythonWritesIt) {
+  const std::string mark = "\xef\xbb\xbf";
+  const std::string json = mark + R"({"model":{"type":"BPE","vocab":{"a":0.0,"b":1},"merges":[],"dropout":NaN}})";
+  const std::string config = mark + R"({"model_max_length":1000000000000000019884624838656,"bos_token":"b"})";
+  const auto tokenizer = Tokenizer::from_hf(json, config);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->bos(), TokenId{1});
+}
+
 GgufVocab small_vocab() {
   GgufVocab vocab;
   vocab.model = "gpt2";
