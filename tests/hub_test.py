@@ -17,8 +17,10 @@ import threading
 import unittest
 
 import hub_server
+from gguf_edit import STRING, with_metadata
 from hub_server import Hub, sha256
 from lora_files import write_gguf_adapter
+from model_copies import copy_with_words
 from terminal import Terminal
 from waiting import DEADLINE_S, until
 
@@ -72,13 +74,13 @@ class Case(unittest.TestCase):
         self.assertEqual(code, 0, stderr)
         return stdout
 
-    def fails(self, *args, naming, code=1, **options):
-        """The pull ends with that message, and nothing can be seen of it."""
+    def fails(self, *args, naming, code=1, kept=0, **options):
+        """The pull ends with that message, and nothing can be seen of it, only models that were there."""
         got, _, stderr = self.pull(*args, **options)
         self.assertEqual(got, code, stderr)
         self.assertIn(naming, stderr)
         self.assertNotIn("Traceback", stderr)
-        self.assertEqual(self.names(), [])
+        self.assertEqual(len(self.names()), kept)
         return stderr
 
     def listed(self):
@@ -191,6 +193,90 @@ class Names(Case):
         self.assertEqual({path.name: path.read_bytes() for path in folder.iterdir()},
                          {name: data for name, data in files.items() if name != "x.py"})
 
+    def encoder_folder(self):
+        """An encoder of sentence-transformers, the first token of which makes the vector; each module in a folder of its own."""
+        folder = self.folder / "encoder"
+        folder.mkdir()
+        gguf = copy_with_words("bert", str(self.folder))
+        self.assertEqual(self.run_it("convert", gguf, folder / "0_Transformer")[0], 0)
+        modules = [("0_Transformer", "Transformer"), ("pool", "Pooling"), ("2_Normalize", "Normalize")]
+        (folder / "pool").mkdir()
+        (folder / "pool/config.json").write_text('{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}')
+        (folder / "modules.json").write_text(json.dumps([{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+                                                         for i, (path, kind) in enumerate(modules)]))
+        return folder, gguf
+
+    def vector(self, model):
+        code, stdout, stderr = self.run_it("embed", model, "rain")
+        self.assertEqual(code, 0, stderr)
+        return stdout
+
+    @staticmethod
+    def files_of(folder):
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def test_all_folders_that_modules_json_names_come(self):
+        folder, gguf = self.encoder_folder()
+        files = self.files_of(folder)
+        others = {"onnx/model.onnx": b"x", "other/config.json": b"{}", "README.md": b"an encoder"}
+        self.hub.add_repo("maker/encoder", {**files, **others})
+        self.pulls("hf:maker/encoder")
+        self.assertEqual(self.files_of(pathlib.Path(self.listed()[0]["path"])), files)
+        self.assertEqual(self.vector("hf:maker/encoder"), self.vector(folder))
+        self.assertNotEqual(self.vector(folder), self.vector(gguf))
+
+    def test_a_module_that_is_named_and_absent_is_an_error(self):
+        folder, _ = self.encoder_folder()
+        files = {name: data for name, data in self.files_of(folder).items() if not name.startswith("pool/")}
+        self.hub.add_repo("maker/encoder", files)
+        self.fails("hf:maker/encoder", naming="modules.json names pool, which is not there")
+        shutil.rmtree(folder / "pool")
+        self.assertIn("modules.json names pool, which is not there", self.run_it("embed", folder, "rain")[2])
+
+    def kind(self, kind, **keys):
+        """The tiny model as a file that says that it is something else."""
+        def edit(key, value):
+            return kind.encode() if key == keys.get("key", "general.type") else value
+        added = [] if "key" in keys or b"general.type" in TINY else [("general.type", STRING, kind.encode())]
+        return with_metadata(TINY, edit, added)
+
+    def test_what_a_file_says_that_it_is_counts_and_not_its_name(self):
+        others = {"v-Q8_0.gguf": self.kind("mmproj"), "c-Q8_0.gguf": self.kind("clip", key="general.architecture"),
+                  "a.gguf": self.kind("adapter"), "i.gguf": self.kind("imatrix")}
+        self.hub.add_repo("maker/model", {**others, "model-Q8_0.gguf": TINY})
+        self.pulls(NAME)
+        self.assert_stored(TINY)
+        self.hub.add_repo("maker/other", {**others, "model.gguf": TINY})
+        self.pulls("hf:maker/other")
+        self.assertEqual(pathlib.Path(self.listed()[1]["path"]).name, "model.gguf")
+        self.hub.add_repo("maker/none", others)
+        self.fails("hf:maker/none", naming="there is no model, only files that go with one", kept=2)
+
+    def test_a_file_that_is_no_model_is_refused_for_what_it_is(self):
+        folder = self.folder / "files"
+        folder.mkdir()
+        for kind, expected in (("mmproj", "a projector"), ("imatrix", "an importance matrix"), ("adapter", "--lora"),
+                               ("vocab", "a vocabulary without weights")):
+            (folder / "file.gguf").write_bytes(self.kind(kind))
+            for path in (folder / "file.gguf", folder):
+                code, _, stderr = self.run_it("run", path, QUESTION)
+                self.assertEqual(code, 1)
+                self.assertIn(expected, stderr)
+                self.assertIn("no model", stderr)
+            (folder / "model.gguf").write_bytes(TINY)
+            self.assertEqual(self.run_it("run", folder, QUESTION, "--temperature", "0")[:2], (0, ANSWER))
+            (folder / "model.gguf").unlink()
+
+    def test_what_belongs_to_a_model_comes_with_it(self):
+        names = ["config.json", "model-00001-of-00001.safetensors", "additional_chat_templates/tool_use.jinja", "chat_template.jinja",
+                 "chat_template.json", "added_tokens.json", "special_tokens_map.json", "vocab.json", "merges.txt", "tekken.json",
+                 "preprocessor_config.json", "processor_config.json", "generation_config.json"]
+        self.hub.add_repo("maker/folder", {name: name.encode() for name in [*names, "additional_chat_templates/x.py", "sub/x.jinja"]})
+        self.pulls("hf:maker/folder")
+        self.assertEqual(sorted(self.files_of(pathlib.Path(self.listed()[0]["path"]))), sorted(names))
+        self.hub.add_repo("maker/cut", {"config.json": b"{}", "model-00001-of-00002.safetensors": b"x"})
+        self.fails("hf:maker/cut", naming="part 2 of 2 is missing: model-00002-of-00002.safetensors", kept=1)
+
     def test_ollamas_layers_are_used(self):
         code, template, _ = self.run_it("show", "no-such-model", "--template")
         self.assertEqual(code, 1)
@@ -243,6 +329,24 @@ class Names(Case):
         self.assertEqual(code, 1)
         self.assertIn("Hugging Face", stderr)
         self.assertFalse(self.store.exists())
+
+    def test_a_whole_snapshot_is_taken_for_one_that_is_not(self):
+        folder, _ = self.encoder_folder()
+        repository = self.folder / "home/.cache/huggingface/hub/models--maker--encoder"
+        (repository / "refs").mkdir(parents=True)
+        (repository / "refs/main").write_text("new")
+        shutil.copytree(folder, repository / "snapshots/new")
+        (repository / "snapshots/new/0_Transformer/model.safetensors").unlink()
+        missing = self.run_it("embed", "hf:maker/encoder", "rain")
+        self.assertEqual((missing[0], self.listed()), (1, []))
+        self.assertIn("in Hugging Face's cache, but not whole", missing[2])
+        shutil.copytree(folder, repository / "snapshots/old")
+        code, stdout, stderr = self.run_it("embed", "hf:maker/encoder", "rain")
+        self.assertEqual((code, stdout), (0, self.vector(folder)), stderr)
+        self.assertIn("snapshot new", stderr)
+        self.assertIn("is not whole; old is taken", stderr)
+        self.assertEqual(self.names(), ["hf:maker/encoder"])
+        self.assertEqual(self.run_it("embed", "hf:maker/encoder@new", "rain")[0], 1)
 
     def test_what_ollama_has_of_hugging_face_is_found_by_its_name(self):
         models = self.folder / "home/.ollama/models"

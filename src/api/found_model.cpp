@@ -13,11 +13,9 @@ Result<FoundModel> find_model(const hub::Library& library, const std::string& gi
   RZ_TRY(const hub::LocalModel model, hub::locate(library, given));
   RZ_TRY(auto adapter, adapter_of(model));
   RZ_TRY(hub::ModelTexts texts, hub::read_texts(model));
-  return FoundModel{model.path.string(),
-                    {std::move(texts.chat_template), std::move(texts.params)},
-                    std::move(texts.system),
-                    std::move(texts.messages),
-                    std::move(adapter)};
+  return FoundModel{model.path.string(),     {std::move(texts.chat_template), std::move(texts.params)},
+                    std::move(texts.system), std::move(texts.messages),
+                    std::move(adapter),      model.note};
 }
 
 Result<std::optional<AdapterSource>> adapter_of(const hub::LocalModel& model) {

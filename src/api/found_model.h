@@ -17,6 +17,7 @@ struct FoundModel {
   std::string system = {};                    // a message that comes with it; "": none
   std::string messages = {};                  // a conversation's beginning, a JSON list; "": none
   std::optional<AdapterSource> adapter = {};  // that its answers have
+  std::string note = {};                      // of the place where it was found, a sentence; "": none
 };
 
 // A file or folder as it is; else a model of that name. Errors: as hub::locate, read_texts and adapter_of.

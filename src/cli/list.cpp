@@ -48,6 +48,9 @@ int list(const ListArgs& args) {
   std::vector<std::string> notes;
   const std::vector<hub::LocalModel> models = args.store.library().list(notes);
   for (const std::string& note : notes) warn(note);
+  for (const hub::LocalModel& model : models) {
+    if (!model.note.empty()) warn(model.note);
+  }
   if (!args.json) {
     const auto is_bundled = [](const hub::LocalModel& model) { return model.place == hub::Place::kBundled; };
     const bool is_all_read = notes.empty();

@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/try.h"
+#include "cli/output.h"
 #include "hub/locate.h"
 #include "hub/user_folders.h"
 #include "hub/user_library.h"
@@ -101,7 +102,9 @@ Result<hub::LocalModel> StoreFlags::find_named(const std::string& given) const {
 }
 
 Result<FoundModel> StoreFlags::find(const std::string& given) const {
-  return find_model(library(), given);
+  RZ_TRY(FoundModel model, find_model(library(), given));
+  if (!model.note.empty()) warn(model.note);
+  return model;
 }
 
 Status StoreFlags::find_path(std::string& given) const {

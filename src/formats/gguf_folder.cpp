@@ -7,40 +7,69 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii_case.h"
 #include "formats/foreign_files.h"
+#include "formats/gguf_kind.h"
+#include "formats/part_name.h"
 
 namespace realizar {
 namespace {
 
 constexpr size_t kMaxNamesShown = 12;
+constexpr std::string_view kGguf = ".gguf";
+
+bool begins_gguf(const std::string& name) {
+  const auto part = part_name(name, kGguf);
+  return ends_with_ignoring_case(name, kGguf) && (!part || part->no == 1);
+}
+
+Error no_model_in(const std::filesystem::path& folder, const std::vector<std::string>& companions) {
+  const std::string advice = pytorch_folder_advice(folder);
+  if (!advice.empty()) return unsupported(fmt::format("{}: {}", folder.string(), advice), folder.string());
+  if (!companions.empty()) {
+    const auto kind = gguf_kind_at(folder / companions.front()).value_or(GgufKind::kModel);
+    if (kind != GgufKind::kModel) {
+      return unsupported(
+          fmt::format("there is no model in {}: {} is {}", folder.string(), companions.front(), kind_advice(kind)),
+          folder.string());
+    }
+  }
+  std::error_code error;
+  if (std::filesystem::exists(folder / "adapter_config.json", error)) {
+    return unsupported(
+        fmt::format("there is no model in {}: it is {}", folder.string(), kind_advice(GgufKind::kAdapter)),
+        folder.string());
+  }
+  return not_found(fmt::format("there is no model in {}: expected a .gguf file, or config.json with .safetensors files",
+                               folder.string()),
+                   folder.string());
+}
 
 }  // namespace
 
 bool is_gguf_model(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
-  const bool is_later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
-  return path.extension() == ".gguf" && !is_later_part && !name.starts_with("mmproj");
+  if (!begins_gguf(path.filename().string())) return false;
+  const auto kind = gguf_kind_at(path);
+  return kind ? *kind == GgufKind::kModel : !is_companion_name(path.string());
 }
 
 Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder) {
   std::error_code error;
-  std::vector<std::string> names;
+  std::vector<std::string> names, companions;
   auto entry = std::filesystem::directory_iterator(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (is_gguf_model(entry->path())) names.push_back(entry->path().filename().string());
+    const std::string name = entry->path().filename().string();
+    if (begins_gguf(name)) (is_gguf_model(entry->path()) ? names : companions).push_back(name);
   }
   if (error) {
     return not_found(fmt::format("cannot read the folder {}: {}", folder.string(), error.message()), folder.string());
   }
   if (names.size() == 1) return folder / names.front();
-  if (names.empty()) {
-    const std::string advice = pytorch_folder_advice(folder);
-    if (!advice.empty()) return unsupported(fmt::format("{}: {}", folder.string(), advice), folder.string());
-    return not_found(
-        fmt::format("there is no model in {}: expected a .gguf file, or config.json with .safetensors files",
-                    folder.string()),
-        folder.string());
-  }
+  // Texts can be tokenized with a vocabulary alone.
+  const bool is_vocabulary =
+      companions.size() == 1 && gguf_kind_at(folder / companions.front()) == GgufKind::kVocabulary;
+  if (names.empty() && is_vocabulary) return folder / companions.front();
+  if (names.empty()) return no_model_in(folder, companions);
   std::sort(names.begin(), names.end());
   const size_t n_more = names.size() - std::min(names.size(), kMaxNamesShown);
   names.resize(names.size() - n_more);
@@ -50,21 +79,14 @@ Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder) {
 }
 
 std::vector<std::filesystem::path> parts_of_gguf(const std::filesystem::path& path) {
-  constexpr std::string_view kFirst = "-00001-of-";
-  const std::string name = path.filename().string();
-  const size_t at = name.find(kFirst);
-  if (at == std::string::npos) return {path};
-  const std::string before = name.substr(0, at + 1), after = name.substr(at + kFirst.size() - 4);
+  const auto own = part_name(path.filename().string(), kGguf);
+  if (!own || own->no != 1) return {path};
   std::vector<std::filesystem::path> parts;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string other = entry->path().filename().string();
-    const bool is_part = other.size() == name.size() && other.starts_with(before) && other.ends_with(after);
-    const auto number = is_part ? other.substr(before.size(), 5) : "";
-    if (is_part && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
-      parts.push_back(entry->path());
-    }
+    const auto part = part_name(entry->path().filename().string(), kGguf);
+    if (part && part->is_same_set(*own)) parts.push_back(entry->path());
   }
   return parts;
 }

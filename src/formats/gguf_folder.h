@@ -8,12 +8,13 @@
 
 namespace realizar {
 
-// Whether the name is that of a model: a .gguf file, or the first part of a split one. Projectors of images lie beside
-// the models that they belong to.
+// Whether the file is a model: a .gguf file, or the first part of a split one. Projectors, importance matrices and
+// adapters lie beside the models that they belong to; files that cannot be read are known by their names.
 bool is_gguf_model(const std::filesystem::path& path);
 
 // The one model in the folder: a .gguf file, or the first part of a split one. Errors: NotFound (no .gguf file, nor
-// anything else that makes a model), InvalidArgument (several, with their names).
+// anything else that makes a model), Unsupported (files that are no models alone), InvalidArgument (several, with their
+// names).
 Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder);
 
 // The files that a model consists of: of the first part of a split one all parts that lie beside it.

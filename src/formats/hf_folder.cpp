@@ -1,13 +1,18 @@
 #include "formats/hf_folder.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
 
 #include "base/files.h"
 #include "base/plain_json.h"
+#include "base/printable.h"
 #include "base/try.h"
-#include "formats/foreign_files.h"
+#include "formats/folder_modules.h"
+#include "formats/folder_weights.h"
 #include "formats/json_object.h"
 #include "formats/quantized_tensors.h"
 #include "formats/safetensors_reader.h"
@@ -19,73 +24,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
-
-struct Weights {
-  HfFolder& folder;
-  std::vector<RawTensor> raws = {};
-};
-
-// Names of what lies in the shard, the buffers that are no weights among them.
-// `prefix`: of the names that they get.
-Result<std::vector<std::string>> add_shard(Weights& weights, const fs::path& path, const std::string& prefix = "") {
-  HfFolder& folder = weights.folder;
-  RZ_TRY(MappedFile map, MappedFile::open(path));
-  RZ_TRY(SafeTensors shard, map.checked(parse_safetensors(map.bytes(), path.string())));
-  std::vector<std::string> names = std::move(shard.buffers);
-  for (TensorInfo& tensor : shard.tensors) {
-    tensor.name = prefix + std::string(tensor.name);
-    names.push_back(tensor.name);
-    folder.tensors.push_back(std::move(tensor));
-  }
-  for (RawTensor& raw : shard.raws) {
-    names.push_back(raw.name);
-    weights.raws.push_back(std::move(raw));
-  }
-  folder.maps.push_back(std::move(map));
-  return names;
-}
-
-Status check_in_index(const ShardMap& shard_of, const std::string& name, const std::string& shard,
-                      const fs::path& index_path) {
-  const auto found = shard_of.find(name);
-  if (found != shard_of.end() && found->second == shard) return {};
-  return format_error(fmt::format("{}: tensor '{}' lies in {}, expected {}", index_path.string(), name, shard,
-                                  found == shard_of.end() ? "no entry" : found->second),
-                      name);
-}
-
-// Every tensor of the index lies in its shard, and every tensor of a shard in the index.
-Status add_shards(Weights& weights, const fs::path& root, const fs::path& index_path) {
-  RZ_TRY(const std::string index, read_file(index_path, kMaxSideFileBytes));
-  RZ_TRY(const ShardMap shard_of, parse_safetensors_index(index, index_path.string()));
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
-  size_t n_found = 0;
-  for (const std::string& shard : shards) {
-    RZ_TRY(const auto names, add_shard(weights, root / shard));
-    for (const std::string& name : names) RZ_CHECK_OK(check_in_index(shard_of, name, shard, index_path));
-    n_found += names.size();
-  }
-  if (n_found == shard_of.size()) return {};
-  return format_error(
-      fmt::format("{}: expected {} tensors in the shards, actual {}", index_path.string(), shard_of.size(), n_found),
-      index_path.string());
-}
-
-Status add_weights(Weights& weights, const fs::path& root) {
-  std::error_code error;
-  const fs::path index = root / "model.safetensors.index.json";
-  if (fs::exists(index, error)) return add_shards(weights, root, index);
-  const fs::path single = root / "model.safetensors";
-  if (!fs::exists(single, error)) {
-    const std::string advice = pytorch_folder_advice(root);
-    if (!advice.empty()) return unsupported(fmt::format("{}: {}", root.string(), advice), root.string());
-    return not_found(fmt::format("{} has neither model.safetensors nor model.safetensors.index.json", root.string()),
-                     root.string());
-  }
-  RZ_CHECK_OK(add_shard(weights, single));
-  return {};
-}
 
 Result<std::optional<std::string>> read_optional(const fs::path& path) {
   std::error_code error;
@@ -99,24 +37,43 @@ Result<std::optional<std::string>> read_json(const fs::path& path) {
   return text ? std::optional(plain_json(*text)) : std::nullopt;
 }
 
-// What sentence-transformers keeps of pooling, as keys that begin with the module's name.
-Status add_pooling(HfFolder& folder, const fs::path& root) {
-  const fs::path path = root / "1_Pooling" / "config.json";
-  RZ_TRY(const auto text, read_optional(path));
-  if (!text) return {};
-  RZ_TRY(const json pooling, parse_json_object(*text, path.string()));
+// The ways of pooling in the words of sentence-transformers' newer releases, which name one, and of its older ones,
+// which have a flag for each.
+std::optional<std::string> pooling_flag(const std::string& mode) {
+  constexpr std::pair<std::string_view, const char*> kFlags[] = {{"mean", "mean_tokens"},
+                                                                 {"cls", "cls_token"},
+                                                                 {"lasttoken", "lasttoken"},
+                                                                 {"max", "max_tokens"},
+                                                                 {"weightedmean", "weightedmean_tokens"},
+                                                                 {"mean_sqrt_len_tokens", "mean_sqrt_len_tokens"}};
+  const auto found = std::ranges::find(kFlags, mode, &std::pair<std::string_view, const char*>::first);
+  if (found == std::end(kFlags)) return std::nullopt;
+  return fmt::format("1_Pooling.pooling_mode_{}", found->second);
+}
+
+// What sentence-transformers keeps of pooling, as keys that begin with the module's usual name.
+Status add_pooling(HfFolder& folder, const fs::path& path) {
+  if (path.empty()) return {};
+  RZ_TRY(const auto text, read_file(path, kMaxSideFileBytes));
+  RZ_TRY(const json pooling, parse_json_object(text, path.string()));
   for (const auto& [key, value] : pooling.items()) {
     if (value.is_boolean()) folder.config.metadata.set("1_Pooling." + key, MetaValue(value.get<bool>()));
+    if (key != "pooling_mode" || !value.is_string()) continue;
+    const auto flag = pooling_flag(value.get<std::string>());
+    if (!flag) {
+      return unsupported(
+          fmt::format("{}: pooling_mode '{}' is not supported", path.string(), shown(value.get<std::string>())), key);
+    }
+    folder.config.metadata.set(*flag, MetaValue(true));
   }
   return {};
 }
 
-// Products that sentence-transformers has after pooling, in files of their own.
-Status add_dense(Weights& weights, const fs::path& root) {
-  std::error_code error;
-  for (const char* module : {"2_Dense", "3_Dense"}) {
-    const fs::path path = root / module / "model.safetensors";
-    if (fs::exists(path, error)) RZ_CHECK_OK(add_shard(weights, path, std::string(module) + "."));
+// Products that sentence-transformers has after pooling, in files of their own: under the names that they mostly have.
+Status add_dense(FolderWeights& weights, const std::vector<fs::path>& folders) {
+  constexpr const char* kPrefixes[] = {"2_Dense.", "3_Dense."};
+  for (size_t i = 0; i < folders.size(); ++i) {
+    RZ_CHECK_OK(add_safetensors(weights, folders[i] / "model.safetensors", kPrefixes[i]));
   }
   return {};
 }
@@ -126,10 +83,14 @@ Status add_dense(Weights& weights, const fs::path& root) {
 Result<HfFolder> open_hf_folder(const fs::path& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
-  const fs::path root = is_folder ? path : path.parent_path();
   if (!is_folder && !fs::exists(path, error)) return not_found("no such file: " + path.string(), path.string());
+  FolderModules modules{path.parent_path()};
+  if (is_folder) {
+    RZ_TRY(modules, read_folder_modules(path));
+  }
   HfFolder folder;
-  const fs::path config_path = root / "config.json";
+  folder.root = modules.transformer;
+  const fs::path config_path = folder.root / "config.json";
   if (!is_folder && !fs::exists(config_path, error)) {
     return not_found(
         fmt::format("{}: a .safetensors file needs config.json and tokenizer.json in its folder; {} has no "
@@ -139,19 +100,22 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   }
   RZ_TRY(const std::string config, read_file(config_path, kMaxSideFileBytes));
   RZ_TRY(folder.config, parse_hf_config(config, config_path.string()));
-  RZ_CHECK_OK(add_pooling(folder, root));
-  Weights weights{folder};
+  RZ_CHECK_OK(add_pooling(folder, modules.pooling));
+  FolderWeights weights;
   if (is_folder) {
-    RZ_CHECK_OK(add_weights(weights, root));
-    RZ_CHECK_OK(add_dense(weights, root));
+    RZ_CHECK_OK(add_folder_parts(weights, folder.root));
+    RZ_CHECK_OK(add_dense(weights, modules.dense));
   } else {
-    RZ_CHECK_OK(add_shard(weights, path));
+    RZ_CHECK_OK(add_safetensors(weights, path));
   }
+  folder.maps = std::move(weights.maps);
+  folder.tensors = std::move(weights.tensors);
+  folder.notes = std::move(weights.notes);
   RZ_CHECK_OK(
       bind_packed_matrices(folder.config.metadata, config_path.string(), folder.tensors, weights.raws, folder.notes));
   if (weights.raws.empty()) return folder;
   const RawTensor& raw = weights.raws.front();
-  return unsupported_element_type(root.string(), raw.name, raw.dtype);
+  return unsupported_element_type(folder.root.string(), raw.name, raw.dtype);
 }
 
 Result<SideFiles> read_side_files(const fs::path& root) {

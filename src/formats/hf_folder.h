@@ -12,13 +12,15 @@
 namespace realizar {
 
 struct HfFolder {
+  std::filesystem::path root;  // of config.json and what lies beside it
   std::vector<MappedFile> maps;
   HfConfig config;
   std::vector<TensorInfo> tensors;
   std::vector<std::string> notes;  // as ModelFile's
 };
 
-// `path`: the folder, or one .safetensors file in it. Errors: NotFound (config.json, weights, a shard), FormatError.
+// `path`: the folder, or one .safetensors file in it. Errors: NotFound (config.json, weights, a part, a module),
+// Unsupported (a module), FormatError.
 Result<HfFolder> open_hf_folder(const std::filesystem::path& path);
 
 Result<SideFiles> read_side_files(const std::filesystem::path& folder);

@@ -6,6 +6,7 @@
 
 #include "base/mapped_file.h"
 #include "base/try.h"
+#include "formats/folder_modules.h"
 #include "formats/foreign_files.h"
 #include "formats/gguf_folder.h"
 #include "formats/gguf_reader.h"
@@ -18,6 +19,7 @@ namespace realizar {
 struct ModelFile::Impl {
   FileFormat format = FileFormat::kGguf;
   std::filesystem::path path;
+  std::filesystem::path side_folder;  // kHuggingFace
   std::vector<MappedFile> maps;
   HfConfig hf_config;  // kHuggingFace: owns what the metadata views
   Metadata metadata;
@@ -59,7 +61,7 @@ Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
   auto impl = std::make_unique<Impl>();
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(given, error);
-  const bool is_gguf_folder = is_folder && !std::filesystem::exists(given / "config.json", error);
+  const bool is_gguf_folder = is_folder && !is_hf_folder(given);
   std::filesystem::path path = given;
   if (is_gguf_folder) {
     RZ_TRY(path, find_gguf(given));
@@ -68,6 +70,7 @@ Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
   if ((is_folder && !is_gguf_folder) || path.extension() == ".safetensors") {
     impl->format = FileFormat::kHuggingFace;
     RZ_TRY(HfFolder folder, open_hf_folder(path));
+    impl->side_folder = std::move(folder.root);
     impl->maps = std::move(folder.maps);
     impl->hf_config = std::move(folder.config);
     impl->metadata = std::move(impl->hf_config.metadata);
@@ -92,6 +95,7 @@ Result<ModelFile> ModelFile::described(const std::filesystem::path& path, FileFo
                                        std::vector<TensorInfo> tensors) {
   auto impl = std::make_unique<Impl>();
   impl->path = path;
+  impl->side_folder = path.parent_path();
   impl->format = format;
   impl->hf_config = std::move(metadata);
   impl->metadata = std::move(impl->hf_config.metadata);
@@ -151,9 +155,7 @@ const TensorInfo* ModelFile::find(std::string_view name) const {
 
 Result<SideFiles> ModelFile::side_files() const {
   if (impl_->format == FileFormat::kGguf) return SideFiles{};
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(impl_->path, error);
-  return read_side_files(is_folder ? impl_->path : impl_->path.parent_path());
+  return read_side_files(impl_->side_folder);
 }
 
 void ModelFile::release(std::span<const std::byte> data) const {

@@ -4,7 +4,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/amounts.h"
 #include "base/plain_json.h"
@@ -159,10 +161,12 @@ Result<dom::element> parse_object(dom::parser& parser, std::string_view text, st
   return root;
 }
 
-// Names a file of the same folder: no separators, not "..".
-bool stays_in_folder(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
-         name.find('\0') == std::string_view::npos;
+// The file without "./" and the like; nullopt for one that is not below the folder.
+std::optional<std::string> file_below(std::string_view name) {
+  if (name.empty() || name.ends_with('/') || name.find('\0') != std::string_view::npos) return std::nullopt;
+  const auto path = std::filesystem::path(name).lexically_normal();
+  if (path.is_absolute() || *path.begin() == ".." || !path.has_filename() || path == ".") return std::nullopt;
+  return path.generic_string();
 }
 
 }  // namespace
@@ -226,13 +230,15 @@ Result<ShardMap> parse_safetensors_index(std::string_view text, std::string_view
   }
   ShardMap shards;
   for (const auto field : map) {
-    std::string_view shard;
-    if (field.value.get(shard) != simdjson::SUCCESS || !stays_in_folder(shard)) {
+    std::string_view name;
+    const bool is_text = field.value.get(name) == simdjson::SUCCESS;
+    auto shard = is_text ? file_below(name) : std::nullopt;
+    if (!shard) {
       return format_error(
           fmt::format("{}: weight_map '{}': expected the name of a file in the folder", file, field.key),
           std::string(file));
     }
-    shards.emplace(field.key, shard);
+    shards.emplace(field.key, std::move(*shard));
   }
   return shards;
 }

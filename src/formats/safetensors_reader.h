@@ -26,7 +26,8 @@ Error unsupported_element_type(std::string_view file, std::string_view name, std
 // Unsupported (element type) name the tensor.
 Result<SafeTensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view file);
 
-// model.safetensors.index.json: tensor name -> shard's file name. FormatError on names that leave the folder.
+// model.safetensors.index.json: tensor name -> the file of its part, below the folder. FormatError on names that leave
+// the folder.
 using ShardMap = std::unordered_map<std::string, std::string>;
 Result<ShardMap> parse_safetensors_index(std::string_view json, std::string_view file);
 

@@ -9,6 +9,7 @@
 #include "formats/gguf_format.h"
 #include "formats/gguf_reader.h"
 #include "formats/layout.h"
+#include "formats/part_name.h"
 
 namespace realizar {
 namespace {
@@ -27,15 +28,18 @@ Result<SplitKeys> split_keys(const Metadata& metadata) {
   return SplitKeys{no.value_or(0), is_merged ? 1 : count.value_or(1)};
 }
 
-// The path of part `no`, from the path of part `own_no`, which must be spelled accordingly.
-Result<std::filesystem::path> part_path(const std::string& own_path, int64_t own_no, int64_t no, int64_t count) {
-  const auto suffix = [count](int64_t n) { return fmt::format("-{:05}-of-{:05}.gguf", n + 1, count); };
-  if (!own_path.ends_with(suffix(own_no))) {
-    return format_error(
-        fmt::format("{}: part {} of {}: expected a name ending in '{}'", own_path, own_no + 1, count, suffix(own_no)),
-        own_path);
+// The path of part `no`, from the path of part `own_no`, which must be spelled accordingly, in any case of letters.
+Result<std::filesystem::path> part_path(const std::filesystem::path& own_path, int64_t own_no, int64_t no,
+                                        int64_t count) {
+  const auto own = part_name(own_path.filename().string(), ".gguf");
+  if (!own || own->no != own_no + 1 || own->count != count) {
+    return format_error(fmt::format("{}: part {} of {}: expected a name ending in '-{:05}-of-{:05}.gguf'",
+                                    own_path.string(), own_no + 1, count, own_no + 1, count),
+                        own_path.string());
   }
-  return std::filesystem::path(own_path.substr(0, own_path.size() - suffix(own_no).size()) + suffix(no));
+  if (no == own_no) return own_path;
+  const std::string name = own->name_of(static_cast<uint32_t>(no + 1));
+  return find_in_any_case(own_path.parent_path(), name).value_or(own_path.parent_path() / name);
 }
 
 // Compares the announced number of tensors with what all parts hold together.

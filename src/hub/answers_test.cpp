@@ -135,17 +135,5 @@ TEST(Manifest, RefusesFilesThatLeadElsewhereAndDoubles) {
   EXPECT_FALSE(parse_manifest(R"({"format":2})", "m").ok());
 }
 
-TEST(Manifest, KnowsTheNumberOfAPart) {
-  const auto part = part_number("dir/m-00002-of-00010.gguf");
-  ASSERT_TRUE(part);
-  EXPECT_EQ(part->stem, "dir/m");
-  EXPECT_EQ(part->no, 2u);
-  EXPECT_EQ(part->count, 10u);
-  for (const char* name : {"m.gguf", "-00001-of-00002.gguf", "m-00003-of-00002.gguf", "m-00000-of-00002.gguf",
-                           "m-0001-of-0002.gguf", "m-00001-of-0000x.gguf", "m-00001-of-00002.bin"}) {
-    EXPECT_FALSE(part_number(name)) << name;
-  }
-}
-
 }  // namespace
 }  // namespace realizar::hub

@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <string>
+#include <utility>
 
+#include "base/ascii_case.h"
 #include "base/files.h"
 #include "base/try.h"
+#include "formats/folder_modules.h"
+#include "formats/folder_parts.h"
 #include "hub/gguf_choice.h"
 #include "hub/llama_cache.h"
 #include "hub/ollama_manifest.h"
@@ -51,28 +57,44 @@ std::string commit_of(const fs::path& repository, const std::string& revision) {
   return is_safe_file(commit) && commit.find('/') == std::string::npos ? commit : "";
 }
 
-// Chooses by the name's tag among the files of its repository, which lie in a folder.
-std::optional<LocalModel> choose_in(const fs::path& folder, const std::vector<RepoFile>& files, const ModelName& name,
-                                    Place place, const std::string& revision) {
-  const auto chosen = choose_files(files, name.tag, to_string(name));
-  if (!chosen.ok() || chosen->empty()) return std::nullopt;
+// The weights and modules of a folder of SafeTensors are there.
+Status check_folder(const fs::path& folder) {
+  RZ_TRY(const FolderModules modules, read_folder_modules(folder));
+  RZ_TRY([[maybe_unused]] const FolderParts parts, find_folder_parts(modules.transformer));
+  return {};
+}
+
+// Chooses by the name's tag among the files of its repository, which lie in a folder. Errors: those of choose_files,
+// NotFound (a part or a module of a folder).
+Result<LocalModel> choose_in(const fs::path& folder, const std::vector<RepoFile>& files, const ModelName& name,
+                             Place place, const std::string& revision) {
+  RZ_TRY(const auto chosen, choose_files(files, name.tag, to_string(name), reader_of_folder(folder)));
   LocalModel model{name, place, folder, 0, to_string(name), revision, ""};
-  for (const ChosenFile& one : *chosen) model.n_bytes += one.file.n_bytes;
-  const std::string& first = chosen->front().file.path;
-  if (first.ends_with(".gguf")) model.path = folder / first;
+  for (const ChosenFile& one : chosen) model.n_bytes += one.file.n_bytes;
+  const std::string& first = chosen.front().file.path;
+  if (ends_with_ignoring_case(first, ".gguf")) {
+    model.path = folder / first;
+  } else {
+    RZ_CHECK_OK(check_folder(folder));
+  }
   return model;
 }
 
-// Every GGUF file of the folder is a model, and so is a folder of SafeTensors.
+std::optional<LocalModel> if_there(Result<LocalModel> model) {
+  return model.ok() ? std::optional(std::move(*model)) : std::nullopt;
+}
+
+// Every GGUF file of the folder that is a model is one, and so is a folder of SafeTensors.
 void list_folder(const fs::path& folder, ModelName name, Place place, const std::string& revision,
                  std::vector<LocalModel>& models) {
   const auto files = files_below(folder);
+  const FileReader reader = reader_of_folder(folder);
   const auto add = [&] {
-    if (auto model = choose_in(folder, files, name, place, revision)) models.push_back(std::move(*model));
+    if (auto model = if_there(choose_in(folder, files, name, place, revision))) models.push_back(std::move(*model));
   };
   bool has_gguf = false;
   for (const RepoFile& file : files) {
-    if (!begins_model(file.path)) continue;
+    if (!begins_model(file.path) || !is_model(file, reader)) continue;
     has_gguf = true;
     name.tag = file.path;
     add();
@@ -86,19 +108,44 @@ fs::path hugging_face_folder(const fs::path& hub, const ModelName& name) {
   return hub / fmt::format("models--{}--{}", name.owner, name.model);
 }
 
+Result<LocalModel> choose_snapshot(const fs::path& repository, const std::string& commit, const ModelName& name) {
+  const fs::path snapshot = repository / "snapshots" / commit;
+  return choose_in(snapshot, files_below(snapshot), name, Place::kHuggingFaceCache, commit);
+}
+
+// The last of the whole snapshots.
+std::optional<LocalModel> find_other_snapshot(const fs::path& repository, const std::string& unfinished,
+                                              const ModelName& name) {
+  std::vector<std::pair<fs::file_time_type, std::string>> snapshots;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(repository / "snapshots", error)) {
+    std::error_code ignored;
+    snapshots.emplace_back(entry.last_write_time(ignored), entry.path().filename().string());
+  }
+  std::ranges::sort(snapshots, std::greater());
+  for (const auto& [time, commit] : snapshots) {
+    auto model = commit == unfinished ? std::nullopt : if_there(choose_snapshot(repository, commit, name));
+    if (!model) continue;
+    model->note = fmt::format("{}: snapshot {} in {} is not whole; {} is taken", to_string(name), unfinished,
+                              repository.string(), commit);
+    return model;
+  }
+  return std::nullopt;
+}
+
 std::optional<LocalModel> find_in_hugging_face(const fs::path& hub, const ModelName& name) {
   const fs::path repository = hugging_face_folder(hub, name);
   const std::string commit = commit_of(repository, name.revision);
   if (commit.empty()) return std::nullopt;
-  const fs::path snapshot = repository / "snapshots" / commit;
-  return choose_in(snapshot, files_below(snapshot), name, Place::kHuggingFaceCache, commit);
+  if (auto model = if_there(choose_snapshot(repository, commit, name))) return model;
+  return name.revision == "main" ? find_other_snapshot(repository, commit, name) : std::nullopt;
 }
 
 // LM Studio keeps no revisions: what is there is the main one.
 std::optional<LocalModel> find_in_lm_studio(const fs::path& root, const ModelName& name) {
   const fs::path folder = root / name.owner / name.model;
   if (name.revision != "main") return std::nullopt;
-  return choose_in(folder, files_below(folder), name, Place::kLmStudio, "");
+  return if_there(choose_in(folder, files_below(folder), name, Place::kLmStudio, ""));
 }
 
 std::optional<LocalModel> find_in_registry(const fs::path& root, const Registry& registry, const ModelName& name) {
@@ -151,7 +198,10 @@ void list_hugging_face(const fs::path& hub, std::vector<LocalModel>& models) {
     const fs::path repository = hugging_face_folder(hub, *name);
     const std::string commit = commit_of(repository, name->revision);
     if (commit.empty()) continue;
+    const size_t n_before = models.size();
     list_folder(repository / "snapshots" / commit, *name, Place::kHuggingFaceCache, commit, models);
+    if (models.size() > n_before) continue;
+    if (auto model = find_other_snapshot(repository, commit, *name)) models.push_back(std::move(*model));
   }
 }
 
@@ -197,6 +247,22 @@ std::optional<LocalModel> find_in_caches(const ForeignCaches& caches, const Mode
     if (auto model = find_in_lm_studio(root, name)) return model;
   }
   return caches.llama_cpp.empty() ? std::nullopt : find_in_llama_cache(caches.llama_cpp, name);
+}
+
+std::optional<Error> unfinished_in_caches(const ForeignCaches& caches, const ModelName& name) {
+  if (name.kind != NameKind::kHuggingFace || caches.hugging_face.empty()) return std::nullopt;
+  const fs::path repository = hugging_face_folder(caches.hugging_face, name);
+  const std::string commit = commit_of(repository, name.revision);
+  std::error_code error;
+  if (commit.empty() || !fs::is_directory(repository / "snapshots" / commit, error)) return std::nullopt;
+  const auto model = choose_snapshot(repository, commit, name);
+  // A quantization that nobody has downloaded is not there at all.
+  const bool is_other = !model.ok() && !name.tag.empty() && model.error().code == ErrorCode::kNotFound;
+  if (model.ok() || is_other) return std::nullopt;
+  return not_found(
+      fmt::format("'{0}' is in Hugging Face's cache, but not whole: {1}; to download it: realizar pull {0}",
+                  to_string(name), model.error().message),
+      "cache");
 }
 
 std::vector<LocalModel> list_caches(const ForeignCaches& caches) {

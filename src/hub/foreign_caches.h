@@ -20,8 +20,11 @@ struct ForeignCaches {
   std::filesystem::path llama_cpp = {};  // empty: none
 };
 
-// Nullopt: it is in none of them, or not whole.
+// Nullopt: it is in none of them, or not whole. Where the main branch of Hugging Face's cache is at a snapshot that is
+// not whole, another one is taken that is, with a note.
 std::optional<LocalModel> find_in_caches(const ForeignCaches& caches, const ModelName& name);
+// What a model lacks that is in Hugging Face's cache, but not whole; nullopt where it is not there at all.
+std::optional<Error> unfinished_in_caches(const ForeignCaches& caches, const ModelName& name);
 // In alphabetical order, each name once: of each repository every GGUF file, or its folder of SafeTensors.
 std::vector<LocalModel> list_caches(const ForeignCaches& caches);
 

@@ -5,21 +5,25 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 
 #include "base/ascii_case.h"
+#include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "formats/folder_modules.h"
+#include "formats/gguf_kind.h"
+#include "formats/part_name.h"
 
 namespace realizar::hub {
 namespace {
 
+constexpr std::string_view kGguf = ".gguf", kSafeTensors = ".safetensors";
+
 // What a model's users want first: as small as its answers stay good.
 constexpr std::array<std::string_view, 10> kUsualQuantizations = {"Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0", "Q6_K",
                                                                   "Q8_0",   "MXFP4",  "BF16",   "F16",  "F32"};
-
-std::string_view file_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 bool ends_word(std::string_view text, size_t at) {
   return at >= text.size() || text[at] == '-' || text[at] == '.' || text[at] == '/';
@@ -33,13 +37,6 @@ bool has_word(std::string_view path, std::string_view word) {
       return true;
   }
   return false;
-}
-
-// Lies beside a model and is none: a projector, an importance matrix.
-bool is_companion(std::string_view path) {
-  static constexpr std::array<std::string_view, 4> kWords = {"mmproj", "mm_proj", "imatrix", "projector"};
-  const std::string name = lower_case(file_name(path));
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 std::vector<const RepoFile*> with_word(const std::vector<const RepoFile*>& files, std::string_view word) {
@@ -62,12 +59,15 @@ std::string list_of(const std::vector<const RepoFile*>& files) {
 
 // The file, or all parts of it.
 Result<std::vector<ChosenFile>> with_parts(const std::vector<RepoFile>& files, const RepoFile& first) {
-  const auto part = part_number(first.path);
+  const auto part = part_name(first.path, kGguf);
   if (!part) return std::vector<ChosenFile>{{first, FileRole::kModel}};
   std::vector<ChosenFile> chosen;
   for (uint32_t no = 1; no <= part->count; ++no) {
-    const std::string path = fmt::format("{}-{:05}-of-{:05}.gguf", part->stem, no, part->count);
-    const auto found = std::ranges::find(files, path, &RepoFile::path);
+    const std::string path = part->name_of(no);
+    auto found = std::ranges::find(files, path, &RepoFile::path);
+    if (found == files.end()) {
+      found = std::ranges::find_if(files, [&](const RepoFile& file) { return equals_ignoring_case(file.path, path); });
+    }
     if (found == files.end()) {
       return format_error(fmt::format("{}: part {} of {} is missing", shown(first.path), no, part->count), "model");
     }
@@ -95,75 +95,192 @@ Result<const RepoFile*> choose_gguf(const std::vector<const RepoFile*>& ggufs, c
                    "model");
 }
 
-// A file of one of sentence-transformers' modules, which lie in numbered folders: "1_Pooling/config.json",
-// "2_Dense/model.safetensors".
-bool belongs_to_module(std::string_view path) {
-  const size_t slash = path.find('/'), underscore = path.find('_');
-  if (slash == std::string_view::npos || underscore == 0 || underscore > slash) return false;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const std::string_view file = path.substr(slash + 1);
-  return std::ranges::all_of(path.substr(0, underscore), is_digit) &&
-         (file == "config.json" || file == "model.safetensors");
-}
-
-// Of a Hugging Face model: what its readers may look for.
-bool belongs_to_folder(std::string_view path) {
-  static constexpr std::array<std::string_view, 5> kEndings = {".json", ".jinja", ".model", ".tiktoken", ".txt"};
-  if (belongs_to_module(path)) return true;
-  if (path.starts_with("additional_chat_templates/") && path.ends_with(".jinja")) return true;
-  const bool is_below = path.find('/') != std::string_view::npos;
-  return !is_below && std::ranges::any_of(kEndings, [&](std::string_view ending) { return path.ends_with(ending); });
-}
-
-Result<std::vector<ChosenFile>> choose_folder(const std::vector<RepoFile>& files, const std::string& name) {
-  std::vector<ChosenFile> chosen;
-  bool has_config = false, has_weights = false, has_other_weights = false;
-  const bool has_usual = std::ranges::any_of(files, [](const RepoFile& file) {
-    return file.path.starts_with("model") && file.path.ends_with(".safetensors");
-  });
-  for (const RepoFile& file : files) {
-    // Some repositories have the same weights twice, once in their makers' own form.
-    const bool is_double = has_usual && file.path.starts_with("consolidated");
-    const bool is_weights =
-        file.path.ends_with(".safetensors") && file.path.find('/') == std::string::npos && !is_double;
-    has_other_weights |= file.path.ends_with(".bin") || file.path.ends_with(".pth") || file.path.ends_with(".pt");
-    has_config |= file.path == "config.json";
-    has_weights |= is_weights;
-    if (is_weights) chosen.push_back({file, FileRole::kModel});
-    if (belongs_to_folder(file.path)) chosen.push_back({file, FileRole::kFile});
+// The one that is asked for, or usual, among those that are models by what they say.
+Result<const RepoFile*> choose_model(std::vector<const RepoFile*> ggufs, const std::string& what,
+                                     const std::string& name, const FileReader& reader) {
+  constexpr size_t kMaxLooks = 8;
+  const auto is_other = [&](const RepoFile* file) { return !is_model(*file, reader); };
+  for (size_t n_looks = 0; reader.beginning; ++n_looks) {
+    const auto chosen = choose_gguf(ggufs, what, name);
+    const bool is_clear = chosen.ok() && ggufs.size() == 1 && !reader.is_on_disk;
+    if (is_clear || n_looks == kMaxLooks || (chosen.ok() && !is_other(*chosen))) return chosen;
+    if (chosen.ok()) {
+      std::erase(ggufs, *chosen);
+    } else if (!what.empty() || ggufs.size() > kMaxLooks || std::erase_if(ggufs, is_other) == 0) {
+      return chosen;
+    }
+    if (ggufs.empty())
+      return not_found(fmt::format("{}: there is no model, only files that go with one", name), "model");
   }
-  if (has_config && has_weights) return chosen;
-  if (has_other_weights) {
-    return unsupported(name +
-                           ": its weights are in PyTorch's format alone, which can run code; look for one with "
-                           "SafeTensors or GGUF files",
+  return choose_gguf(ggufs, what, name);
+}
+
+// A numbered folder, as those of sentence-transformers' modules are: "1_Pooling".
+bool is_numbered(std::string_view folder) {
+  const size_t underscore = folder.find('_');
+  if (underscore == 0 || underscore == std::string_view::npos) return false;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return std::ranges::all_of(folder.substr(0, underscore), is_digit);
+}
+
+bool has_side_ending(std::string_view file) {
+  static constexpr std::array<std::string_view, 5> kEndings = {".json", ".jinja", ".model", ".tiktoken", ".txt"};
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return file.ends_with(ending); });
+}
+
+// What belongs to a model of Hugging Face's in a repository: the folder of its transformer, and those of its modules.
+class FolderChoice {
+ public:
+  FolderChoice(const std::vector<RepoFile>& files, const std::string& name) : files_(files), name_(name) {}
+
+  Result<std::vector<ChosenFile>> choose(const FileReader& reader) {
+    RZ_CHECK_OK(read_modules(reader));
+    for (const FolderModule& module : modules_) RZ_CHECK_OK(check(module));
+    std::vector<ChosenFile> chosen;
+    for (const RepoFile& file : files_) {
+      if (is_weights(file)) chosen.push_back({file, FileRole::kModel});
+      if (!is_weights(file) && belongs(file.path)) chosen.push_back({file, FileRole::kFile});
+    }
+    const bool has_weights =
+        std::ranges::any_of(chosen, [](const ChosenFile& one) { return one.role == FileRole::kModel; });
+    if (has(in_transformer("config.json")) && has_weights) {
+      RZ_CHECK_OK(check_parts());
+      return chosen;
+    }
+    if (std::ranges::any_of(files_, is_pytorch)) return pytorch_alone("its weights");
+    return not_found(name_ + ": there is no model: expected a .gguf file, or config.json with .safetensors files",
+                     "model");
+  }
+
+ private:
+  static bool is_pytorch(const RepoFile& file) {
+    return file.path.ends_with(".bin") || file.path.ends_with(".pth") || file.path.ends_with(".pt");
+  }
+  Error pytorch_alone(const std::string& what) const {
+    return unsupported(fmt::format("{}: {} are in PyTorch's format alone, which can run code; look for one with "
+                                   "SafeTensors or GGUF files",
+                                   name_, what),
                        "model");
   }
-  return not_found(name + ": there is no model: expected a .gguf file, or config.json with .safetensors files",
-                   "model");
-}
+  bool has(const std::string& path) const { return std::ranges::find(files_, path, &RepoFile::path) != files_.end(); }
+  std::string in_transformer(std::string_view file) const { return transformer_ + std::string(file); }
+
+  Status read_modules(const FileReader& reader) {
+    const auto file = std::ranges::find(files_, kModulesName, &RepoFile::path);
+    if (file == files_.end() || !reader.beginning || file->n_bytes > kMaxModulesBytes) return {};
+    RZ_TRY(const std::string text, reader.beginning(*file, file->n_bytes));
+    RZ_TRY(modules_, parse_folder_modules(text, fmt::format("{}: {}", name_, kModulesName)));
+    if (!modules_.front().path.empty()) transformer_ = modules_.front().path + "/";
+    return {};
+  }
+
+  Status check(const FolderModule& module) const {
+    if (module.path.empty() || !module.has_files()) return {};
+    const auto is_below = [&](const RepoFile& file) { return file.path.starts_with(module.path + "/"); };
+    const std::string_view what = std::ranges::none_of(files_, is_below) ? "which is not there"
+                                  : !has(module.path + "/config.json")   ? "which has no config.json"
+                                                                         : "";
+    if (!what.empty()) {
+      return not_found(fmt::format("{}: {} names {}, {}", name_, kModulesName, shown(module.path), what), "model");
+    }
+    if (module.kind != "Dense" || has(module.path + "/model.safetensors")) return {};
+    const auto is_own = [&](const RepoFile& file) { return is_below(file) && is_pytorch(file); };
+    if (std::ranges::any_of(files_, is_own)) return pytorch_alone(fmt::format("weights of {}", shown(module.path)));
+    return not_found(
+        fmt::format("{}: {} names {}, which has no model.safetensors", name_, kModulesName, shown(module.path)),
+        "model");
+  }
+
+  // Parts without an index must be there by their names.
+  Status check_parts() const {
+    if (has(in_transformer("model.safetensors.index.json")) || has(in_transformer("model.safetensors"))) return {};
+    for (const RepoFile& file : files_) {
+      const auto part = is_weights(file) ? part_name(file.path, kSafeTensors) : std::nullopt;
+      for (uint32_t no = 1; part && no <= part->count && part->count <= files_.size(); ++no) {
+        if (has(part->name_of(no))) continue;
+        return format_error(
+            fmt::format("{}: part {} of {} is missing: {}", name_, no, part->count, shown(part->name_of(no))), "model");
+      }
+      if (part && part->count > files_.size()) {
+        return format_error(fmt::format("{}: {} has parts that are missing", name_, shown(file.path)), "model");
+      }
+    }
+    return {};
+  }
+
+  // Some repositories have the same weights twice, once in their makers' own form.
+  bool is_weights(const RepoFile& file) const {
+    if (!file.path.starts_with(transformer_) || !ends_with_ignoring_case(file.path, kSafeTensors)) return false;
+    const std::string_view own = std::string_view(file.path).substr(transformer_.size());
+    return own.find('/') == std::string_view::npos && !(own.starts_with("consolidated") && has_usual_weights());
+  }
+  bool has_usual_weights() const {
+    return std::ranges::any_of(files_, [&](const RepoFile& file) {
+      return file.path.starts_with(transformer_ + "model") && file.path.ends_with(kSafeTensors);
+    });
+  }
+
+  // What a model's readers may look for.
+  bool belongs(std::string_view path) const {
+    const size_t slash = path.rfind('/');
+    const std::string_view folder = slash == std::string_view::npos ? "" : path.substr(0, slash);
+    const std::string_view file = path.substr(slash + 1);
+    const std::string_view transformer = std::string_view(transformer_).substr(0, transformer_.rfind('/'));
+    const bool is_of_dense = ends_with_ignoring_case(file, kSafeTensors);
+    if (folder.empty() || folder == transformer) return has_side_ending(file);
+    if (path.starts_with(transformer_ + "additional_chat_templates/")) return file.ends_with(".jinja");
+    for (const FolderModule& module : modules_) {
+      if (folder == module.path) return has_side_ending(file) || is_of_dense;
+    }
+    return modules_.empty() && is_numbered(folder) && (file == "config.json" || file == "model.safetensors");
+  }
+
+  const std::vector<RepoFile>& files_;
+  const std::string& name_;
+  std::vector<FolderModule> modules_ = {};
+  std::string transformer_ = {};  // "", or its folder with a slash
+};
 
 }  // namespace
 
+FileReader reader_of_folder(std::filesystem::path folder) {
+  const auto beginning = [folder = std::move(folder)](const RepoFile& file, uint64_t n_bytes) -> Result<std::string> {
+    RZ_TRY(const OpenFile open, open_regular_file(folder / file.path));
+    std::string bytes(std::min(n_bytes, open.n_bytes), '\0');
+    if (read_exactly(open.fd, std::as_writable_bytes(std::span(bytes)))) return bytes;
+    return not_found(fmt::format("{} cannot be read", (folder / file.path).string()), file.path);
+  };
+  return {beginning, true};
+}
+
 bool begins_model(std::string_view path) {
-  const auto part = part_number(path);
-  return path.ends_with(".gguf") && (!part || part->no == 1) && !is_companion(path);
+  const auto part = part_name(path, kGguf);
+  return ends_with_ignoring_case(path, kGguf) && (!part || part->no == 1) && !is_companion_name(path);
+}
+
+bool is_model(const RepoFile& file, const FileReader& reader) {
+  if (!reader.beginning) return true;
+  const auto bytes = reader.beginning(file, kGgufKindBytes);
+  if (!bytes.ok()) return true;
+  const auto kind = gguf_kind(std::as_bytes(std::span(*bytes)), part_name(file.path, kGguf).has_value());
+  return kind.value_or(GgufKind::kModel) == GgufKind::kModel;
 }
 
 Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files, const std::string& what,
-                                             const std::string& name) {
+                                             const std::string& name, const FileReader& reader) {
   const auto named = std::ranges::find(files, what, &RepoFile::path);
-  if (named != files.end() && what.ends_with(".gguf")) return with_parts(files, *named);
-  if (what.ends_with(".gguf")) return not_found(fmt::format("{}: there is no file '{}'", name, shown(what)), "model");
+  const bool is_file = ends_with_ignoring_case(what, kGguf);
+  if (named != files.end() && is_file) return with_parts(files, *named);
+  if (is_file) return not_found(fmt::format("{}: there is no file '{}'", name, shown(what)), "model");
   std::vector<const RepoFile*> ggufs;
   for (const RepoFile& file : files) {
     if (begins_model(file.path)) ggufs.push_back(&file);
   }
   if (!ggufs.empty()) {
-    RZ_TRY(const RepoFile* chosen, choose_gguf(ggufs, what, name));
+    RZ_TRY(const RepoFile* chosen, choose_model(ggufs, what, name, reader));
     return with_parts(files, *chosen);
   }
-  if (what.empty()) return choose_folder(files, name);
+  if (what.empty()) return FolderChoice(files, name).choose(reader);
   return not_found(fmt::format("{}: there is no .gguf file, of which '{}' could be one", name, shown(what)), "model");
 }
 

@@ -1,7 +1,9 @@
-// Which files of a repository make the model that is meant. Pure: the list may be a hub's or a folder's.
+// Which files of a repository make the model that is meant. The list may be a hub's or a folder's.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,14 +25,26 @@ struct ChosenFile {
   FileRole role;
 };
 
-// Whether a repository's file is a GGUF model by itself or the first part of one: no later part, and no projector.
+// Looks into the files of a repository.
+struct FileReader {
+  // The first bytes of a file, as many as are asked for or as it has. Null: names alone decide.
+  std::function<Result<std::string>(const RepoFile& file, uint64_t n_bytes)> beginning = {};
+  // Reading costs nothing. Of a server a GGUF file is read only where it is one of several.
+  bool is_on_disk = false;
+};
+FileReader reader_of_folder(std::filesystem::path folder);
+
+// Whether a repository's file is a GGUF model by itself or the first part of one: no later part, and by its name no
+// projector or importance matrix.
 bool begins_model(std::string_view path);
+// The same by what the file says. A file that cannot be read is a model.
+bool is_model(const RepoFile& file, const FileReader& reader);
 
 // `what`: a quantization ("Q4_K_M", in any case), a .gguf file of the list, or "": the usual choice among GGUF files,
-// or, where there is none, the SafeTensors files with their config and tokenizer. A split file comes with all its
-// parts. `name` stands in errors: NotFound with what there is, FormatError (a part is missing), Unsupported (weights of
-// other kinds alone).
+// or, where there is none, the SafeTensors files with their config and tokenizer, and all folders that modules.json
+// names. A split file comes with all its parts. `name` stands in errors: NotFound with what there is, or a module that
+// is not, FormatError (a part is missing), Unsupported (weights of other kinds alone), those of the reader.
 Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files, const std::string& what,
-                                             const std::string& name);
+                                             const std::string& name, const FileReader& reader = {});
 
 }  // namespace realizar::hub

@@ -48,6 +48,16 @@ TEST(GgufChoice, TakesNoCompanionForAModel) {
   EXPECT_EQ(chosen(files_of({"mmproj-F16.gguf"}), "mmproj-F16.gguf"), "mmproj-F16.gguf");
 }
 
+TEST(GgufChoice, TakesPartsInAnyCaseOfLetters) {
+  EXPECT_EQ(chosen(files_of({"M-Q8_0-00001-of-00002.GGUF", "m-q8_0-00002-OF-00002.gguf"}), "Q8_0"),
+            "M-Q8_0-00001-of-00002.GGUF m-q8_0-00002-OF-00002.gguf");
+  EXPECT_EQ(chosen(files_of({"M.GGUF", "mmproj.GGUF"}), ""), "M.GGUF");
+}
+
+TEST(GgufChoice, TakesAModelThatIsNamedForItsImportanceMatrix) {
+  EXPECT_EQ(chosen(files_of({"M-imatrix-Q4_K_M.gguf", "M.imatrix.gguf"}), ""), "M-imatrix-Q4_K_M.gguf");
+}
+
 TEST(GgufChoice, KnowsAQuantizationAfterAnUnderscore) {
   EXPECT_EQ(chosen(files_of({"t_Q4_K_M.gguf", "t_Q8_0.gguf"}), "Q8_0"), "t_Q8_0.gguf");
   EXPECT_NE(chosen(files_of({"t_Q4_K_M.gguf"}), "Q4_K").find("there is no 'Q4_K'"), std::string::npos);

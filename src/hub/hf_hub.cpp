@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "hub/json.h"
@@ -26,6 +27,21 @@ Result<HttpReply> ask_hub(HttpClient& client, const HubAccess& access, const Url
   call.max_bytes = kMaxAnswerBytes;
   call.cancelled = &access.cancelled;
   return send_patiently(client, call, what, access.settings);
+}
+
+// The first bytes of a file of the repository.
+Result<std::string> beginning_of(HttpClient& client, const HubAccess& access, const Url& url, const RepoFile& file,
+                                 uint64_t n_bytes) {
+  const uint64_t n_wanted = std::min(n_bytes, file.n_bytes);
+  if (n_wanted == 0) return std::string();
+  HttpCall call{url};
+  if (n_wanted < file.n_bytes) call.headers = {fmt::format("Range: bytes=0-{}", n_wanted - 1)};
+  call.headers.emplace_back("Accept-Encoding: identity");
+  call.credentials = credentials_of(access);
+  call.max_bytes = n_wanted;
+  call.cancelled = &access.cancelled;
+  RZ_TRY(const HttpReply reply, send_patiently(client, call, file.path, access.settings));
+  return reply.body;
 }
 
 // As one part of a path, in which a slash begins no other.
@@ -128,14 +144,21 @@ Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access
   RemoteModel model;
   RZ_TRY(model.revision, parse_hf_revision(reply.body, info.shown()));
   RZ_TRY(const std::vector<RepoFile> files, list_repository(client, access, name, model.revision));
-  RZ_TRY(const std::vector<ChosenFile> chosen, choose_files(files, name.tag, what));
+  const auto url_of = [&](const RepoFile& file) {
+    return url_below(access.endpoint, fmt::format("/{}/{}/resolve/{}/{}", name.owner, name.model, model.revision,
+                                                  percent_encoded(file.path)));
+  };
+  const auto beginning = [&](const RepoFile& file, uint64_t n_bytes) -> Result<std::string> {
+    RZ_TRY(const Url url, url_of(file));
+    return beginning_of(client, access, url, file, n_bytes);
+  };
+  RZ_TRY(const std::vector<ChosenFile> chosen, choose_files(files, name.tag, what, {beginning, false}));
   for (const ChosenFile& one : chosen) {
     const std::string& path = one.file.path;
-    RZ_TRY(const Url url, url_below(access.endpoint, fmt::format("/{}/{}/resolve/{}/{}", name.owner, name.model,
-                                                                 model.revision, percent_encoded(path))));
+    RZ_TRY(const Url url, url_of(one.file));
     RemoteFile remote{path, url, credentials_of(access), one.file.n_bytes, one.file.digest};
     // The folder of a GGUF file in a repository says nothing more: its parts lie beside each other.
-    const bool is_gguf = path.ends_with(".gguf");
+    const bool is_gguf = ends_with_ignoring_case(path, ".gguf");
     model.files.push_back({std::move(remote), one.role, is_gguf ? path.substr(path.rfind('/') + 1) : path});
   }
   return model;

@@ -41,6 +41,9 @@ Result<LocalModel> Library::find(const ModelName& name) const {
     if (auto model = bundled(one)) return std::move(*model);
     if (auto model = find_in_caches(caches_, one)) return std::move(*model);
   }
+  for (const ModelName& one : meanings(name)) {
+    if (auto unfinished = unfinished_in_caches(caches_, one)) return *std::move(unfinished);
+  }
   RZ_CHECK_OK(store_.check_readable());
   return not_found(fmt::format("there is no model '{}' on this machine", to_string(name)), "model");
 }

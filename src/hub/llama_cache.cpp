@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/ascii_case.h"
+#include "formats/gguf_kind.h"
 #include "hub/gguf_choice.h"
 
 namespace realizar::hub {
@@ -74,8 +75,8 @@ std::vector<CachedFile> files_of(const fs::path& folder) {
   for (; !error && entry != fs::directory_iterator() && paths.size() < kMaxLlamaFiles; entry.increment(error)) {
     const std::string file = entry->path().filename().string();
     std::error_code ignored;
-    const bool is_model =
-        file.ends_with(kGgufEnding) && file.size() > kGgufEnding.size() && entry->is_regular_file(ignored);
+    const bool is_model = ends_with_ignoring_case(file, kGgufEnding) && file.size() > kGgufEnding.size() &&
+                          entry->is_regular_file(ignored);
     if (is_model) paths.push_back(entry->path());
     if (auto repository = repository_of_manifest(file)) repositories.push_back(std::move(*repository));
   }
@@ -120,7 +121,8 @@ std::vector<LocalModel> list_llama_cache(const fs::path& folder) {
   const std::vector<CachedFile> files = files_of(folder);
   std::vector<LocalModel> models;
   for (const CachedFile& file : files) {
-    if (!begins_model(file.file)) continue;
+    const auto kind = gguf_kind_at(file.path);
+    if (!begins_model(file.file) || kind.value_or(GgufKind::kModel) != GgufKind::kModel) continue;
     if (auto model = model_of(files, file.name)) models.push_back(std::move(*model));
   }
   return models;

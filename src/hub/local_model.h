@@ -46,6 +46,7 @@ struct LocalModel {
   std::map<FileRole, std::filesystem::path> texts = {};  // template, params, system, messages, licence
   std::vector<std::filesystem::path> adapters = {};
   bool has_projector = false;
+  std::string note = {};  // what its user should know, a sentence; "": nothing
 };
 
 }  // namespace realizar::hub

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "formats/part_name.h"
 #include "hub/digest.h"
 #include "hub/json.h"
 
@@ -62,8 +63,9 @@ const StoredFile* Manifest::find(FileRole role) const {
 
 const StoredFile* Manifest::gguf() const {
   for (const StoredFile& file : files) {
-    const auto part = part_number(file.name);
-    if (file.role == FileRole::kModel && file.name.ends_with(".gguf") && (!part || part->no == 1)) return &file;
+    const auto part = part_name(file.name, ".gguf");
+    const bool is_gguf = ends_with_ignoring_case(file.name, ".gguf");
+    if (file.role == FileRole::kModel && is_gguf && (!part || part->no == 1)) return &file;
   }
   return nullptr;
 }
@@ -105,24 +107,6 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where)
     manifest.files.push_back(std::move(file));
   }
   return manifest;
-}
-
-std::optional<PartNumber> part_number(std::string_view file) {
-  constexpr std::string_view kGguf = ".gguf", kOf = "-of-";
-  constexpr size_t kDigits = 5, kSuffix = 1 + kDigits + kOf.size() + kDigits;
-  if (!file.ends_with(kGguf) || file.size() < kGguf.size() + kSuffix + 1) return std::nullopt;
-  file.remove_suffix(kGguf.size());
-  const std::string_view suffix = file.substr(file.size() - kSuffix);
-  PartNumber part{std::string(file.substr(0, file.size() - kSuffix)), 0, 0};
-  const auto read = [](std::string_view digits, uint32_t& n) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-    return error == std::errc() && end == digits.data() + digits.size();
-  };
-  const bool is_part = suffix[0] == '-' && suffix.substr(1 + kDigits, kOf.size()) == kOf &&
-                       read(suffix.substr(1, kDigits), part.no) &&
-                       read(suffix.substr(1 + kDigits + kOf.size()), part.count);
-  if (!is_part || part.no < 1 || part.no > part.count) return std::nullopt;
-  return part;
 }
 
 }  // namespace realizar::hub

@@ -54,11 +54,4 @@ std::string to_json(const Manifest& manifest);
 // twice. The name itself is not read: it is the path's.
 Result<Manifest> parse_manifest(std::string_view text, const std::string& where);
 
-// Of a split GGUF file NAME-00001-of-00003.gguf.
-struct PartNumber {
-  std::string stem;  // NAME
-  uint32_t no, count;
-};
-std::optional<PartNumber> part_number(std::string_view file);
-
 }  // namespace realizar::hub

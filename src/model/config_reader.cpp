@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/try.h"
+#include "formats/gguf_kind.h"
 #include "model/arch/list.h"
 
 namespace realizar {
@@ -368,6 +369,11 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file) {
   const bool is_gguf = file.format() == FileFormat::kGguf;
   std::string asked;
   if (is_gguf) {
+    const bool is_vocabulary = file.tensors().empty() && file.metadata().contains("tokenizer.ggml.tokens");
+    const GgufKind kind = gguf_kind(file.metadata(), !is_vocabulary);
+    if (kind != GgufKind::kModel) {
+      return unsupported(fmt::format("{}: this is {}", file.path().string(), kind_advice(kind)), file.path().string());
+    }
     RZ_TRY(const auto name, file.metadata().get_string("general.architecture"));
     asked = name.value_or("");
   } else {

@@ -48,6 +48,18 @@ Result<std::optional<Pooling>> read_given_pooling(const ConfigKeys& keys) {
   return given;
 }
 
+// A family without roles for products after pooling has none in its folder either.
+Result<uint32_t> check_no_dense(const ConfigKeys& keys) {
+  for (const TensorInfo& tensor : keys.file().tensors()) {
+    const bool is_dense = tensor.name.starts_with("2_Dense.") || tensor.name.starts_with("3_Dense.");
+    if (keys.is_gguf() || !is_dense) continue;
+    return unsupported(fmt::format("{}: a Dense module after pooling (tensor '{}') is not supported for {}",
+                                   keys.file().path().string(), tensor.name, keys.spec().name),
+                       tensor.name);
+  }
+  return 0u;
+}
+
 }  // namespace
 
 // A file that says nothing: scores, where it has what makes them; else an encoder's mean, and a decoder's last token.
@@ -81,6 +93,15 @@ Status read_pooling(const ConfigKeys& keys, ModelConfig& c) {
 Result<uint32_t> read_n_dense(const ConfigKeys& keys) {
   std::string_view name;
   const TensorInfo* dense = find_tensor_of(keys, Role::kDenseUp, name);
+  if (name.empty()) return check_no_dense(keys);
+  std::string_view other;
+  const TensorInfo* second = find_tensor_of(keys, Role::kDenseDown, other);
+  if ((dense == nullptr) != (second == nullptr)) {
+    const std::string_view absent = dense == nullptr ? name : other;
+    return not_found(fmt::format("{}: tensor '{}' is missing: the products after pooling are two",
+                                 keys.file().path().string(), absent),
+                     std::string(absent));
+  }
   if (dense == nullptr) return 0u;
   if (dense->shape.size() == 2 && dense->shape[0] >= 1 && dense->shape[0] <= kMaxWidth) {
     return static_cast<uint32_t>(dense->shape[0]);

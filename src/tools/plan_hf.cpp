@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "formats/folder_modules.h"
 #include "formats/hf_config.h"
 #include "model/arch/list.h"
 #include "model/config_reader.h"
@@ -226,14 +227,39 @@ Status describe(const ModelFile& gguf, const HfPlan& plan, DescribedFolder& out)
   return {};
 }
 
-void add_pooling(const ModelConfig& config, HfPlan& plan) {
+// A product without bias or activation, as sentence-transformers describes it.
+std::string dense_config(uint32_t n_in, uint32_t n_out) {
+  const nlohmann::ordered_json config = {{"in_features", n_in},
+                                         {"out_features", n_out},
+                                         {"bias", false},
+                                         {"activation_function", "torch.nn.modules.linear.Identity"}};
+  return config.dump(2) + "\n";
+}
+
+// What makes a vector of the states, where that is not what a folder without such files has.
+void add_modules(const ModelConfig& config, HfPlan& plan) {
   const bool is_default = config.pooling == (config.sees_later ? Pooling::kMean : Pooling::kLast);
-  if (is_default || config.pooling == Pooling::kRank) return;
+  if (config.pooling == Pooling::kRank || (is_default && config.n_dense == 0)) return;
   const char* mode = config.pooling == Pooling::kMean    ? "pooling_mode_mean_tokens"
                      : config.pooling == Pooling::kFirst ? "pooling_mode_cls_token"
                                                          : "pooling_mode_lasttoken";
   const nlohmann::ordered_json modes = {{"word_embedding_dimension", config.d_model}, {mode, true}};
   plan.side_files["1_Pooling/config.json"] = modes.dump(2) + "\n";
+  std::vector<std::pair<std::string, std::string>> modules = {{"", "Transformer"}, {"1_Pooling", "Pooling"}};
+  if (config.n_dense > 0) {
+    plan.side_files["2_Dense/config.json"] = dense_config(config.d_model, config.n_dense);
+    plan.side_files["3_Dense/config.json"] = dense_config(config.n_dense, config.d_model);
+    modules.insert(modules.end(), {{"2_Dense", "Dense"}, {"3_Dense", "Dense"}});
+  }
+  modules.emplace_back(fmt::format("{}_Normalize", modules.size()), "Normalize");
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [path, kind] : modules) {
+    list.push_back({{"idx", list.size()},
+                    {"name", std::to_string(list.size())},
+                    {"path", path},
+                    {"type", "sentence_transformers.models." + kind}});
+  }
+  plan.side_files[kModulesName] = list.dump(2) + "\n";
 }
 
 // Where config.json cannot say the form of GELU, or how long the context is, transformers' models have their own.
@@ -263,7 +289,7 @@ Result<HfPlan> plan_for(const ModelFile& gguf, const ArchSpec& source, const Arc
   HfPlan plan;
   RZ_TRY(const auto root, hf_config_of(gguf, source, spec, hf_class, config));
   plan.config = root.dump(2) + "\n";
-  add_pooling(config, plan);
+  add_modules(config, plan);
   const bool has_sections = gguf.metadata().contains(std::string(source.name) + ".rope.dimension_sections");
   HfForms::Pairs pairs{.gguf = source.gguf_interleaved_rope && !has_sections, .hf = spec.hf_interleaved_rope};
   pairs.gguf_latent = pairs.hf_latent = !spec.has_latents_in_halves;

@@ -7,9 +7,11 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/ascii_case.h"
 #include "base/files.h"
+#include "formats/folder_modules.h"
 
 namespace realizar {
 namespace {
@@ -26,9 +28,13 @@ void add_files_of(const fs::path& folder, std::initializer_list<std::string_view
 }
 
 void add_side_files(const fs::path& folder, std::vector<fs::path>& files) {
+  const auto modules = read_folder_modules(folder);
+  const fs::path transformer = modules.ok() ? modules->transformer : folder;
   add_files_of(folder, {".json", ".model", ".txt", ".jinja"}, files);
-  add_files_of(folder / kTemplateFolder, {".jinja"}, files);
-  files.push_back(folder / "1_Pooling" / "config.json");
+  add_files_of(transformer / kTemplateFolder, {".jinja"}, files);
+  if (transformer != folder) add_files_of(transformer, {".json", ".model", ".txt", ".jinja"}, files);
+  if (!modules.ok()) return;
+  for (fs::path& file : modules->files()) files.push_back(std::move(file));
 }
 
 bool is_read_by_name(const fs::path& file) {
