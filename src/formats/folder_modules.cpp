@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/ascii_case.h"
+#include "base/byte_order_mark.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"
@@ -146,9 +147,8 @@ bool has_gguf(const fs::path& folder) {
 }  // namespace
 
 Result<std::vector<FolderModule>> parse_folder_modules(std::string_view text, const std::string& file) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  RZ_TRY(const json root, parse_json_object(fmt::format("{{\"modules\": {}}}", text), file));
+  const std::string wrapped = fmt::format("{{\"modules\": {}}}", after_byte_order_mark(text));
+  RZ_TRY(const json root, parse_json_object(wrapped, file));
   const json list = root.value("modules", json());
   if (!list.is_array() || list.empty() || list.size() > kMaxModules || root.size() != 1) {
     return format_error(fmt::format("{}: expected a list of 1 to {} modules", file, kMaxModules), file);
