@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "formats/json_object.h"
+
 namespace realizar {
 namespace {
 
@@ -60,6 +62,14 @@ TEST(EndClaims, NullSaysNothingAndATextIsNoId) {
   const EndClaims found = folder_end_claims(files);
   EXPECT_EQ(texts_of(found), (std::vector<std::string>{"generation_config.json: eos_token_id=2"}));
   EXPECT_EQ(found.notes.size(), 2u);
+}
+
+TEST(EndClaims, NumbersOfPythonDoNotHideTheOthers) {
+  SideFiles files;
+  files.config_json = R"({"eos_token_id":3,"a":-Infinity,"b":"NaN \" NaN"})";
+  files.generation_config_json = R"({"eos_token_id":4,"top_p":NaN})";
+  EXPECT_EQ(folder_end_claims(files).claims.size(), 2u);
+  EXPECT_EQ(with_quoted_numbers(R"([NaN,-Infinity,"a\"NaN"])"), R"(["NaN","-Infinity","a\"NaN"])");
 }
 
 }  // namespace

@@ -155,6 +155,7 @@ Result<SideFiles> read_side_files(const fs::path& root) {
   RZ_TRY(files.rwkv_vocab, read_optional(root / "rwkv_vocab_v20230424.txt"));
   RZ_TRY(files.tokenizer_config_json, read_optional(root / "tokenizer_config.json"));
   RZ_TRY(files.generation_config_json, read_optional(root / "generation_config.json"));
+  if (files.generation_config_json) files.generation_config_json = with_quoted_numbers(*files.generation_config_json);
   RZ_TRY(files.config_json, read_optional(root / "config.json"));
   RZ_TRY(files.special_tokens_map_json, read_optional(root / "special_tokens_map.json"));
   RZ_TRY(files.chat_templates, folder_templates(root, files.tokenizer_config_json));
