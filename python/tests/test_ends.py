@@ -9,11 +9,12 @@ class Ends(unittest.TestCase):
     def test_a_token_that_is_added_ends_the_answer(self):
         with load() as model:
             usual = model.chat(PARIS, temperature=0)
-            pieces = [model.detokenize([token]) for token in usual.tokens]
+            ids = [token.id for token in usual.tokens]
+            pieces = [model.detokenize([token_id]) for token_id in ids]
         name = next(piece for piece in pieces if piece.isalpha() and pieces.count(piece) == 1)
         with load(ends=[name]) as model:
             shorter = model.chat(PARIS, temperature=0)
-        self.assertEqual(shorter.tokens, usual.tokens[: pieces.index(name)])
+        self.assertEqual([token.id for token in shorter.tokens], ids[: pieces.index(name)])
         self.assertEqual(shorter.finish_reason, "stop")
 
     def test_a_token_that_is_taken_out_ends_nothing(self):

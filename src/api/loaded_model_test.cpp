@@ -266,8 +266,32 @@ TEST(SettingsBesideAFile, ThatCannotBeReadAreToldOf) {
   EXPECT_TRUE((*loaded)->chat_template.has_value());
   options.beside = {"", "[]"};
   EXPECT_EQ(LoadedModel::load(kModel, options).error().subject, "params");
-  options.beside = {"", R"({"top_p": 7})"};
-  EXPECT_EQ(LoadedModel::load(kModel, options).error().code, ErrorCode::kFormatError);
+}
+
+TEST(SettingsBesideAFile, ThatAreOutOfRangeAreLeftOut) {
+  LoadOptions options;
+  options.beside.params = R"({"top_p": 7})";
+  const auto loaded = LoadedModel::load(kModel, options);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ((*loaded)->generation_config.sampling.top_p, SamplingParams().top_p);
+  ASSERT_EQ((*loaded)->info.notes.size(), 1u);
+  EXPECT_NE((*loaded)->info.notes[0].find("top_p"), std::string::npos);
+}
+
+TEST(ToolTemplate, IsUsedWhereThereAreTools) {
+  auto loaded = LoadedModel::load(kModel, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ((*loaded)->template_for(true), (*loaded)->template_for(false));
+  ASSERT_TRUE((*loaded)->use_template("one").ok());
+  (*loaded)->tool_template = *text::ChatTemplate::parse("tools");
+  const auto rendered = [&](const nlohmann::ordered_json& variables) {
+    return (*loaded)->render_chat(variables)->front().text;
+  };
+  EXPECT_EQ(rendered({{"messages", nlohmann::json::array()}}), "one");
+  EXPECT_EQ(rendered({{"tools", nlohmann::json::array()}}), "one");
+  EXPECT_EQ(rendered({{"tools", {{{"type", "function"}}}}}), "tools");
+  ASSERT_TRUE((*loaded)->use_template("other").ok());
+  EXPECT_EQ(rendered({{"tools", {{{"type", "function"}}}}}), "other");
 }
 
 TEST(SettingsBesideAFile, GiveWayToTheContextThatIsAskedFor) {

@@ -311,7 +311,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   args.form.add_to(flags);
   args.reasoning.add_to(flags);
   args.load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
-  add_end_flags(flags.group("Model").advanced(), args.load.options.ends);
+  add_end_flags(flags.group("End token").advanced(), args.load.options.ends);
   args.sampling.add_to(flags);
   args.tools.add_to(flags.group("Tools"));
   args.trace.add_to(flags);

@@ -314,7 +314,7 @@ void add_serve(CommandLine& line) {
              "404 for names that no model has; otherwise a model that is served alone answers to any name");
   flags.flag("--pull", args->models.pull, "Download models that are named and not on this machine first");
   args->load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
-  add_end_flags(flags.group("Model").advanced(), args->load.options.ends);
+  add_end_flags(flags.group("End token").advanced(), args->load.options.ends);
   args->defaults.add_to(flags);
   add_engine_flags(flags, *args);
   add_http_flags(flags, *args);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "formats/json_object.h"
 
 namespace realizar {
 namespace {
@@ -19,9 +20,8 @@ using nlohmann::json;
 constexpr const char* kEndNames[] = {"eos", "eot", "eom"};
 // Parts of config.json that describe the model that writes the text. Those of encoders and speech have ids of other
 // vocabularies.
-constexpr std::string_view kTextConfigs[] = {
-    "text_config",           "llm_config",     "language_config", "language_model",
-    "language_model_config", "thinker_config", "decoder"};
+constexpr std::string_view kTextConfigs[] = {"text_config",           "llm_config", "language_config", "language_model",
+                                             "language_model_config", "lm_config",  "thinker_config",  "decoder"};
 constexpr int kMaxNesting = 4;
 
 int64_t as_id(uint64_t id) {
@@ -103,9 +103,14 @@ void add_config(const json& config, const std::string& prefix, int nesting, EndC
   }
 }
 
+// Empty for a file that is missing or no object, which is for its other readers to tell of.
+json object_of(const std::optional<std::string>& text, const char* file) {
+  auto parsed = parse_json_object(text.value_or("{}"), file);
+  return parsed.ok() ? std::move(*parsed) : json::object();
+}
+
 void add_pieces(const std::optional<std::string>& text, const char* file, EndClaims& found) {
-  const json parsed = json::parse(text.value_or(""), nullptr, false);
-  if (!parsed.is_object()) return;
+  const json parsed = object_of(text, file);
   for (const char* name : kEndNames) {
     const std::string key = fmt::format("{}_token", name);
     if (const auto value = parsed.find(key); value != parsed.end()) {
@@ -132,19 +137,16 @@ EndClaims gguf_end_claims(const Metadata& metadata) {
 EndClaims folder_end_claims(const SideFiles& files) {
   EndClaims found;
   add_pieces(files.tokenizer_config_json, "tokenizer_config.json", found);
-  const json generation = json::parse(files.generation_config_json.value_or(""), nullptr, false);
-  if (generation.is_object()) {
-    for (const char* name : kEndNames) {
-      const std::string key = fmt::format("{}_token_id", name);
-      const std::string source = fmt::format("generation_config.json: {}", key);
-      if (const auto value = generation.find(key); value != generation.end()) add_ids(*value, source, false, found);
-    }
-    const auto denied = generation.find(kFolderNoEndIdsKey);
-    const std::string source = fmt::format("generation_config.json: {}", kFolderNoEndIdsKey);
-    if (denied != generation.end()) add_ids(*denied, source, true, found);
+  const json generation = object_of(files.generation_config_json, "generation_config.json");
+  for (const char* name : kEndNames) {
+    const std::string key = fmt::format("{}_token_id", name);
+    const std::string source = fmt::format("generation_config.json: {}", key);
+    if (const auto value = generation.find(key); value != generation.end()) add_ids(*value, source, false, found);
   }
-  const json config = json::parse(files.config_json.value_or(""), nullptr, false);
-  if (config.is_object()) add_config(config, "", 0, found);
+  const auto denied = generation.find(kFolderNoEndIdsKey);
+  const std::string source = fmt::format("generation_config.json: {}", kFolderNoEndIdsKey);
+  if (denied != generation.end()) add_ids(*denied, source, true, found);
+  add_config(object_of(files.config_json, "config.json"), "", 0, found);
   add_pieces(files.special_tokens_map_json, "special_tokens_map.json", found);
   return found;
 }

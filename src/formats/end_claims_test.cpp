@@ -62,5 +62,12 @@ TEST(EndClaims, NullSaysNothingAndATextIsNoId) {
   EXPECT_EQ(found.notes.size(), 2u);
 }
 
+TEST(EndClaims, NumbersOfPythonDoNotHideTheOthers) {
+  SideFiles files;
+  files.config_json = R"({"eos_token_id":3,"a":-Infinity,"b":"NaN \" NaN"})";
+  files.generation_config_json = R"({"eos_token_id":4,"top_p":NaN})";
+  EXPECT_EQ(folder_end_claims(files).claims.size(), 2u);
+}
+
 }  // namespace
 }  // namespace realizar

@@ -16,7 +16,7 @@ constexpr int64_t kMaxAddedTokens = 65536;
 // ChatGLM's: [gMASK] and sop stand before every text, and a turn of the user or of a tool ends the model's.
 constexpr const char* kChatGlmTokens[] = {"[MASK]",   "[gMASK]",       "[sMASK]",        "sop", "eop", "<|system|>",
                                           "<|user|>", "<|assistant|>", "<|observation|>"};
-constexpr int32_t kGMask = 1, kSop = 3, kUser = 6, kObservation = 8;
+constexpr int32_t kGMask = 1, kSop = 3, kUser = 6;
 
 // added_tokens_decoder: tokens beyond the pieces, and pieces that count as special.
 Status add_token(std::string_view key, const element& entry, SpmDescription& description) {
@@ -93,7 +93,7 @@ Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view 
   RZ_TRY(TokenizerParts parts, build_spm(std::move(description)));
   if (!is_chatglm) return parts;
   parts.post.prefix = {TokenId{n_pieces + kGMask}, TokenId{n_pieces + kSop}};
-  for (const int32_t end : {kUser, kObservation}) parts.end_tokens.push_back(TokenId{n_pieces + end});
+  parts.end_tokens.push_back(TokenId{n_pieces + kUser});
   return parts;
 }
 

@@ -35,7 +35,7 @@ constexpr const char* kGlm4Tokens[] = {"<|endoftext|>",
                                        "<|end_of_image|>",
                                        "<|begin_of_video|>",
                                        "<|end_of_video|>"};
-constexpr size_t kGlm4End = 0, kGlm4Mask = 2, kGlm4Start = 4, kGlm4User = 7, kGlm4Observation = 9;
+constexpr size_t kGlm4End = 0, kGlm4Mask = 2, kGlm4Start = 4, kGlm4User = 7;
 
 Error bad_rank(size_t n_line, const std::string& why) {
   return format_error(std::string(kRanksFile) + ": line " + std::to_string(n_line) + ": " + why, kRanksFile);
@@ -172,7 +172,7 @@ Result<TokenizerParts> build_tiktoken(std::string_view ranks, const simdjson::do
   const auto id_of = [&](size_t i) { return TokenId{static_cast<int32_t>(tokens.size() + i)}; };
   parts.eos = id_of(kGlm4End);
   parts.end_tokens = find_end_tokens(*parts.vocab, parts.eos, std::nullopt);
-  for (const size_t end : {kGlm4User, kGlm4Observation}) parts.end_tokens.push_back(id_of(end));
+  parts.end_tokens.push_back(id_of(kGlm4User));
   parts.post.prefix = {id_of(kGlm4Mask), id_of(kGlm4Start)};
   return parts;
 }

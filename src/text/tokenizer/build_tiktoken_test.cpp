@@ -100,7 +100,7 @@ TEST(Tiktoken, SpecialTokensComeAfterTheRanks) {
   EXPECT_EQ(ids_of(*tokenizer, "a w\xC3\xA9<|user|>"), (std::vector<int>{259, 261, 'a', 256, 0xC3, 0xA9, 264}));
   EXPECT_EQ(tokenizer->eos(), TokenId{257});
   const std::vector<TokenId> ends(tokenizer->end_tokens().begin(), tokenizer->end_tokens().end());
-  EXPECT_EQ(ends, (std::vector<TokenId>{TokenId{257}, TokenId{264}, TokenId{266}}));
+  EXPECT_EQ(ends, (std::vector<TokenId>{TokenId{257}, TokenId{266}, TokenId{264}}));
   const auto more = Tokenizer::from_sentencepiece(file, R"({"tokenizer_class": "ChatGLM4Tokenizer",
       "added_tokens_decoder": {"272": {"content": "<|cursor|>", "special": true}}})");
   ASSERT_TRUE(more.ok()) << more.error().message;

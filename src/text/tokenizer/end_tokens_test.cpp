@@ -15,9 +15,9 @@ struct TestClaim {
 
 using TestClaims = std::vector<TestClaim>;
 
-constexpr int32_t kFirst = 257;  // of the pieces that a test adds
+constexpr int32_t kFirstAdded = 257;  // of the pieces that a test adds
 
-std::vector<int32_t> ids_of(const EndTokens& ends) {
+std::vector<int32_t> end_ids(const EndTokens& ends) {
   std::vector<int32_t> ids;
   for (const EndToken& end : ends.ends()) ids.push_back(to_index(end.id));
   return ids;
@@ -27,7 +27,7 @@ TEST(EndTokens, KnownNamesEndWhateverTheirType) {
   for (const char* piece : {"<|end|>", "<end_of_turn>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|tool_response>",
                             "_<EOT>", "<|calls|>", "<|flush|>", "<|observation|>", "[|endofturn|]"}) {
     const Tokenizer tokenizer = make_byte_tokenizer({piece}, false);
-    EXPECT_EQ(ids_of(EndTokens::united(tokenizer, TestClaims())), std::vector<int32_t>{kFirst}) << piece;
+    EXPECT_EQ(end_ids(EndTokens::united(tokenizer, TestClaims())), std::vector<int32_t>{kFirstAdded}) << piece;
   }
 }
 
@@ -38,19 +38,19 @@ TEST(EndTokens, MarksOfTextAndOfFillingInAreNoEnds) {
 
 TEST(EndTokens, AMessagesEndIsNoAnswersEnd) {
   const Tokenizer harmony = make_byte_tokenizer({"<|end|>", "<|return|>", "<|call|>"}, false);
-  const EndTokens ends = EndTokens::united(harmony, TestClaims{{int64_t{kFirst}, "key"}});
-  EXPECT_EQ(ids_of(ends), (std::vector<int32_t>{kFirst + 1, kFirst + 2}));
+  const EndTokens ends = EndTokens::united(harmony, TestClaims{{int64_t{kFirstAdded}, "key"}});
+  EXPECT_EQ(end_ids(ends), (std::vector<int32_t>{kFirstAdded + 1, kFirstAdded + 2}));
   ASSERT_EQ(ends.notes().size(), 1u);
   EXPECT_TRUE(ends.notes()[0].starts_with("key: "));
   const Tokenizer solar = make_byte_tokenizer({"<|end|>", "<|flush|>", "<|calls|>"}, false);
-  EXPECT_EQ(ids_of(EndTokens::united(solar, TestClaims())).size(), 2u);
+  EXPECT_EQ(end_ids(EndTokens::united(solar, TestClaims())).size(), 2u);
 }
 
 TEST(EndTokens, UnitesClaimsAndNamesWithTheirSources) {
   const Tokenizer tokenizer = make_byte_tokenizer({"<|im_end|>", "stop"}, false);
-  const TestClaims claims = {{std::string("stop"), "a"}, {int64_t{kFirst}, "b"}, {int64_t{kFirst + 1}, "c"}};
+  const TestClaims claims = {{std::string("stop"), "a"}, {int64_t{kFirstAdded}, "b"}, {int64_t{kFirstAdded + 1}, "c"}};
   const EndTokens ends = EndTokens::united(tokenizer, claims);
-  ASSERT_EQ(ids_of(ends), (std::vector<int32_t>{kFirst + 1, kFirst}));
+  ASSERT_EQ(end_ids(ends), (std::vector<int32_t>{kFirstAdded + 1, kFirstAdded}));
   EXPECT_EQ(ends.ends()[0].sources, (std::vector<std::string>{"a", "c"}));
   EXPECT_EQ(ends.ends()[1].sources, (std::vector<std::string>{"b", "its name"}));
 }
@@ -66,8 +66,8 @@ TEST(EndTokens, WhatIsNoTokenIsLeftOutWithANote) {
 
 TEST(EndTokens, DenialsGoBeforeClaimsAndNames) {
   const Tokenizer tokenizer = make_byte_tokenizer({"<|im_end|>"}, false);
-  const TestClaims claims = {{int64_t{kFirst}, "a", true}, {int64_t{kFirst}, "b"}, {int64_t{5}, "c"}};
-  EXPECT_EQ(ids_of(EndTokens::united(tokenizer, claims)), std::vector<int32_t>{5});
+  const TestClaims claims = {{int64_t{kFirstAdded}, "a", true}, {int64_t{kFirstAdded}, "b"}, {int64_t{5}, "c"}};
+  EXPECT_EQ(end_ids(EndTokens::united(tokenizer, claims)), std::vector<int32_t>{5});
 }
 
 TEST(EndTokens, AUserAddsAndTakesOut) {
@@ -75,7 +75,7 @@ TEST(EndTokens, AUserAddsAndTakesOut) {
   EndTokens ends = EndTokens::united(tokenizer, TestClaims());
   EXPECT_TRUE(ends.add("stop", "ends").ok());
   EXPECT_TRUE(ends.remove("<|im_end|>", "no_ends").ok());
-  EXPECT_EQ(ids_of(ends), std::vector<int32_t>{kFirst + 1});
+  EXPECT_EQ(end_ids(ends), std::vector<int32_t>{kFirstAdded + 1});
   EXPECT_TRUE(ends.notes().empty());
   EXPECT_TRUE(ends.remove("<|im_end|>", "no_ends").ok());
   EXPECT_EQ(ends.notes().size(), 1u);
