@@ -281,6 +281,57 @@ TEST_F(PeftAdapters, HaveRanksAndAlphasByPatterns) {
   });
 }
 
+TEST_F(PeftAdapters, HavePatternsThatAreRegularExpressions) {
+  config_["alpha_pattern"] = {{"^model\\.layers\\.1\\.(self_attn|mlp)\\.[a-z_]+", 12}};
+  expect_merged([](const std::string& name) { return name.starts_with("blk.1.") ? 3.0 : 2.0; });
+}
+
+// As trainers write them: with the adapter's name, and without PEFT's own beginning.
+TEST_F(PeftAdapters, MayHaveOtherNamesOfTensors) {
+  for (const auto& [begin, middle] :
+       {std::pair("base_model.model.", ".default"), std::pair("", ""), std::pair("base_model.model.", ".my-adapter")}) {
+    const auto file = tiny_.open();
+    Adapted adapted(*file, make_reference_backend());
+    test::write_peft_adapter(folder_ / "peft", peft_, config_, begin, middle);
+    const Status loaded = adapted.load("a", folder_ / "peft");
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    test::TinyModel merged = tiny_;
+    test::merge_into(merged, gguf_, 2);
+    EXPECT_LT(apart(Adapted(*merged.open(), make_reference_backend(), {}).logits(""), adapted.logits("a")), kExact);
+  }
+}
+
+TEST_F(PeftAdapters, OfMlxAreTransposedAndHaveTheirOwnScale) {
+  const auto file = tiny_.open();
+  Adapted adapted(*file, make_reference_backend());
+  const fs::path folder = folder_ / "mlx";
+  nlohmann::json config = {{"fine_tune_type", "lora"},
+                           {"num_layers", 2},
+                           {"lora_parameters", {{"rank", 4}, {"scale", 3.0}, {"dropout", 0.0}}}};
+  test::write_mlx_adapter(folder, peft_, config);
+  const Status loaded = adapted.load("a", folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  test::TinyModel merged = tiny_;
+  test::merge_into(merged, gguf_, 3);
+  EXPECT_LT(apart(Adapted(*merged.open(), make_reference_backend(), {}).logits(""), adapted.logits("a")), kExact);
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, nlohmann::json>>{{"fine_tune_type", "dora"},
+                                                           {"fine_tune_type", "full"},
+                                                           {"lora_parameters", {{"rank", 5}, {"scale", 3.0}}},
+                                                           {"lora_parameters", {{"rank", 4}, {"scale", "3"}}},
+                                                           {"lora_parameters", {{"rank", 4}}}}) {
+    nlohmann::json wrong = config;
+    wrong[key] = value;
+    test::write_mlx_adapter(folder, peft_, wrong);
+    EXPECT_FALSE(adapted.load("b", folder).ok()) << wrong;
+  }
+}
+
+TEST_F(PeftAdapters, OfTheHeadArePossibleWhereItIsTheEmbeddings) {
+  std::erase_if(tiny_.tensors, [](const auto& tensor) { return tensor.name == "output.weight"; });
+  expect_merged([](const std::string&) { return 2.0; });
+}
+
 // A Llama with room, and files that are no adapters for it.
 class AdapterFiles : public testing::Test {
  protected:
@@ -312,6 +363,30 @@ class AdapterFiles : public testing::Test {
 
 TEST_F(AdapterFiles, OfAnotherArchitectureAreRefused) {
   expect(error_of_made("qwen2"), ErrorCode::kUnsupported, "expected 'llama', the model's, actual 'qwen2'");
+}
+
+TEST_F(AdapterFiles, MayLackTheKeysThatTellWhatTheyAre) {
+  GgufWriter writer;
+  for (const auto& [name, pair] : made_) {
+    writer.add_tensor(name + ".weight.lora_b", TypeId::kF32, {pair.n_rows, pair.rank}, pair.up);
+    writer.add_tensor(name + ".weight.lora_a", TypeId::kF32, {pair.rank, pair.n_cols}, pair.down);
+  }
+  ASSERT_TRUE(writer.write(folder_ / "lora.gguf").ok());
+  const Status loaded = adapted_.load("a", folder_ / "lora.gguf");
+  EXPECT_TRUE(loaded.ok()) << loaded.error().message;
+}
+
+TEST_F(AdapterFiles, OfEmbeddingsAndWholeWeightsAreRefusedWithTheReason) {
+  for (const auto& [name, reason] : {std::pair("model.embed_tokens.lora_embedding_A", "adapters of embeddings"),
+                                     std::pair("model.norm.weight", "merge it into the model"),
+                                     std::pair("model.layers.0.self_attn.q_proj.lora_magnitude_vector", "lora_A")}) {
+    test::SafetensorsWriter writer;
+    const std::vector<float> values(32);
+    writer.add("base_model.model." + std::string(name), "F32", {32}, std::as_bytes(std::span(values)));
+    test::write_peft_adapter(folder_ / "peft", {}, test::peft_config(4, 8));
+    writer.write(folder_ / "peft" / "adapter_model.safetensors");
+    expect(adapted_.load("a", folder_ / "peft").error(), ErrorCode::kUnsupported, reason);
+  }
 }
 
 TEST_F(AdapterFiles, ThatAreModelsAreRefused) {

@@ -29,6 +29,7 @@ struct BenchArgs {
   std::vector<uint32_t> threads = {0}, batches = {1};
   bool json = false;
   bool peak = false;
+  bool ignore_eos = false;  // as is always so
   TraceFlags trace;
   LoadFlags load;
 };
@@ -295,6 +296,7 @@ void add_bench(CommandLine& line) {
       .shown_as("N,...")
       .with_default();
   flags.flag("--json", args->json, "Print one JSON object a line");
+  flags.flag("--ignore-eos", args->ignore_eos, "Generate past the model's end tokens; bench always does");
   flags.option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core that the process may use")
       .separated_by(',')
       .in_range(0, 1024)

@@ -95,6 +95,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   request.sampling = options.sampling;
   request.sampling.seed = seed_or_drawn(options.seed);
   request.max_tokens = options.max_tokens;
+  request.ignore_eos = options.ignore_eos;
   request.n_logprobs = options.n_logprobs;
   request.logprobs = options.n_logprobs > 0;
   request.constraint = options.constraint;

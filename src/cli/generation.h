@@ -19,6 +19,7 @@ struct AnswerOptions {
   std::optional<uint64_t> seed;  // nullopt: each answer draws one
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
+  bool ignore_eos = false;  // the model's own end tokens do not stop
   uint32_t n_logprobs = 0;
   bool json = false;
   bool split_reasoning = true;  // tell reasoning from the answer, where the model's chat template marks it

@@ -147,6 +147,7 @@ class PromptRun {
     if (line.temperature) request.sampling.temperature = *line.temperature;
     request.sampling.seed = seed_or_drawn(line.seed ? line.seed : options_.seed);
     request.max_tokens = line.max_tokens ? line.max_tokens : options_.max_tokens;
+    request.ignore_eos = options_.ignore_eos;
     return request;
   }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/amounts.h"
+#include "base/ascii_case.h"
 #include "base/cpu_features.h"
 #include "base/printable.h"
 #include "base/try.h"
@@ -66,8 +67,8 @@ Result<const Mix*> mix_named(const std::string& name) {
   if (const Mix* mix = find_mix(name)) return mix;
   std::vector<std::string_view> names;
   for (const Mix& mix : all_mixes()) names.push_back(mix.name);
-  return invalid_argument(
-      fmt::format("--type: expected one of {}; actual '{}'", fmt::join(names, ", "), printable(name)));
+  return invalid_argument(fmt::format("--type: expected COPY, a number of general.file_type or one of {}; actual '{}'",
+                                      fmt::join(names, ", "), printable(name)));
 }
 
 Result<TypeRule> read_rule(const std::string& text) {
@@ -84,6 +85,12 @@ Result<TypeRule> read_rule(const std::string& text) {
 // What the options say; the importance matrix is kept by the caller.
 Result<QuantizeOptions> read_options(const QuantizeArgs& args, std::optional<Imatrix>& importance) {
   QuantizeOptions options;
+  if (equals_ignoring_case(args.type, "COPY")) {
+    const bool asks_more = args.pure || !args.rules.empty() || !args.output_type.empty() ||
+                           !args.embedding_type.empty() || !args.imatrix.empty();
+    if (!asks_more) return options;
+    return invalid_argument("--type COPY keeps every tensor's type: expected no other types, --pure or --imatrix");
+  }
   RZ_TRY(options.mix, mix_named(args.type));
   options.is_pure = args.pure;
   options.allow_requantize = args.allow_requantize;
@@ -209,7 +216,12 @@ void add_quantize(CommandLine& line) {
       .required()
       .file();
   flags.option("out", args->out, "File to write. It is there whole or not at all").required().written();
-  flags.option("type,--type", args->type, "Type, e.g. Q4_K_M, in any case").required();
+  flags
+      .option(
+          "type,--type", args->type,
+          "Type, e.g. Q4_K_M, in any case, or its number in general.file_type, e.g. 15; COPY: every tensor keeps its "
+          "own")
+      .required();
   flags.option("--imatrix", args->imatrix, "Importance of columns, as realizar imatrix or llama-imatrix writes it")
       .file();
   flags

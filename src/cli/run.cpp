@@ -38,7 +38,7 @@ struct RunArgs {
   std::string messages;                            // that come with the model
   bool has_prompt = false, is_first_word = false;  // the model is the first word
   bool raw = false, json = false, stats = false, hide_reasoning = false;
-  bool no_shift = false, no_history = false, pull = false;
+  bool no_shift = false, no_history = false, pull = false, ignore_eos = false;
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
@@ -234,6 +234,7 @@ Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
                               .seed = args.sampling.seed(),
                               .max_tokens = args.max_tokens,
                               .stop = args.stop.empty() ? model.default_stop() : args.stop,
+                              .ignore_eos = args.ignore_eos,
                               .n_logprobs = args.n_logprobs,
                               .json = args.json,
                               .split_reasoning = !args.raw,
@@ -301,6 +302,8 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.option("-n,--max-tokens", args.max_tokens,
                "Generate at most N tokens (default: until the model ends, or the context)");
   flags.option("--stop", args.stop, "Stop before this text; may be repeated");
+  flags.flag("--ignore-eos", args.ignore_eos,
+             "Write on where the model ends: until --max-tokens, --stop or the end of the context");
   flags.flag("--hide-reasoning", args.hide_reasoning, "Leave a model's reasoning out of what is shown");
   flags.flag("--json", args.json, "Print one JSON event a line");
   flags.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);

@@ -26,8 +26,11 @@ constexpr std::string_view kUnsupportedWhenSet[] = {
 constexpr std::string_view kBaseChanging[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 Error unsupported_key(std::string_view file, std::string_view key, const std::string& value) {
-  return unsupported(fmt::format("{}: {} of {} is not supported: expected a plain LoRA adapter", file, key, value),
-                     std::string(key));
+  const bool is_whole = key == "modules_to_save" || key == "trainable_token_indices";
+  const std::string_view reason =
+      is_whole ? "it replaces weights of the model, which requests with other adapters share; merge it into the model"
+               : "expected a plain LoRA adapter";
+  return unsupported(fmt::format("{}: {} of {} is not supported: {}", file, key, value, reason), std::string(key));
 }
 
 bool is_set(const json& value) {
@@ -78,38 +81,29 @@ Result<double> to_alpha(const json& value, std::string_view file, const std::str
   return value.get<double>();
 }
 
-// Names of modules, or their ends. PEFT takes regular expressions too.
-bool is_plain_name(std::string_view pattern) {
-  return !pattern.empty() && std::ranges::all_of(pattern, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  });
-}
-
 template <class Value, class Convert>
-Result<std::vector<std::pair<std::string, Value>>> read_patterns(const json& root, std::string_view file,
-                                                                 const char* key, const Convert& convert) {
-  std::vector<std::pair<std::string, Value>> patterns;
+Result<std::vector<std::pair<ModulePattern, Value>>> read_patterns(const nlohmann::ordered_json& root,
+                                                                   std::string_view file, const char* key,
+                                                                   const Convert& convert) {
+  std::vector<std::pair<ModulePattern, Value>> patterns;
   const auto found = root.find(key);
   if (found == root.end() || found->is_null()) return patterns;
-  if (!found->is_object()) return wrong_value(file, key, "an object", *found);
-  for (const auto& [pattern, value] : found->items()) {
-    if (!is_plain_name(pattern)) {
-      return unsupported(fmt::format("{}: {} of '{}' is not supported: expected the name of a module or its end", file,
-                                     key, pattern.substr(0, 100)),
-                         key);
-    }
-    RZ_TRY(const Value own, convert(value, file, fmt::format("{}.{}", key, pattern)));
-    patterns.emplace_back(pattern, own);
+  if (!found->is_object()) return wrong_value(file, key, "an object", json(*found));
+  for (const auto& [text, value] : found->items()) {
+    auto pattern = ModulePattern::of_end(text);
+    if (!pattern.ok()) return format_error(fmt::format("{}: {}: {}", file, key, pattern.error().message), key);
+    RZ_TRY(const Value own, convert(json(value), file, fmt::format("{}.{}", key, text)));
+    patterns.emplace_back(std::move(*pattern), own);
   }
   return patterns;
 }
 
-// As PEFT has it: the pattern is the whole name, or its end after a point; the first one counts.
 template <class Value>
-Value value_for(const std::vector<std::pair<std::string, Value>>& patterns, std::string_view name, Value otherwise) {
+Result<Value> value_for(const std::vector<std::pair<ModulePattern, Value>>& patterns, std::string_view name,
+                        Value otherwise) {
   for (const auto& [pattern, value] : patterns) {
-    if (!name.ends_with(pattern)) continue;
-    if (name.size() == pattern.size() || name[name.size() - pattern.size() - 1] == '.') return value;
+    RZ_TRY(const bool matches, pattern.matches(name));
+    if (matches) return value;
   }
   return otherwise;
 }
@@ -126,17 +120,18 @@ Result<PeftConfig> PeftConfig::parse(std::string_view text, std::string_view fil
   const json rslora = value_at("use_rslora");
   if (!rslora.is_null() && !rslora.is_boolean()) return wrong_value(file, "use_rslora", "true or false", rslora);
   config.is_rank_stabilized_ = rslora.is_boolean() && rslora.get<bool>();
-  RZ_TRY(config.ranks_, read_patterns<uint32_t>(root, file, "rank_pattern", to_rank));
-  RZ_TRY(config.alphas_, read_patterns<double>(root, file, "alpha_pattern", to_alpha));
+  const auto in_order = nlohmann::ordered_json::parse(text);
+  RZ_TRY(config.ranks_, read_patterns<uint32_t>(in_order, file, "rank_pattern", to_rank));
+  RZ_TRY(config.alphas_, read_patterns<double>(in_order, file, "alpha_pattern", to_alpha));
   return config;
 }
 
-uint32_t PeftConfig::rank_of(std::string_view name) const {
+Result<uint32_t> PeftConfig::rank_of(std::string_view name) const {
   return value_for(ranks_, name, rank_);
 }
 
-double PeftConfig::scale_of(std::string_view name, uint32_t rank) const {
-  const double alpha = value_for(alphas_, name, alpha_);
+Result<double> PeftConfig::scale_of(std::string_view name, uint32_t rank) const {
+  RZ_TRY(const double alpha, value_for(alphas_, name, alpha_));
   return alpha / (is_rank_stabilized_ ? std::sqrt(rank) : rank);
 }
 

@@ -8,26 +8,28 @@
 #include <utility>
 #include <vector>
 
+#include "formats/module_pattern.h"
 #include "realizar/result.h"
 
 namespace realizar {
 
 class PeftConfig {
  public:
-  // Errors: FormatError (not JSON, a value of another type or out of range), Unsupported (what changes the computation
-  // in ways that are not there: DoRA, trained biases, whole modules, patterns that are regular expressions, by name).
-  // `file` names it in errors.
+  // Errors: FormatError (not JSON, a value of another type or out of range, a pattern that is no regular expression),
+  // Unsupported (what changes the computation in ways that are not there: DoRA, trained biases, whole modules, by
+  // name). `file` names it in errors. Which modules PEFT was to train (target_modules, exclude_modules,
+  // layers_to_transform) says nothing more than the tensors do.
   static Result<PeftConfig> parse(std::string_view text, std::string_view file);
 
-  // The factor on up . down of the module called `name`, whose matrices have this rank.
-  double scale_of(std::string_view name, uint32_t rank) const;
+  // The factor on up . down of the module called `name`, whose matrices have this rank. Errors: ModulePattern's.
+  Result<double> scale_of(std::string_view name, uint32_t rank) const;
   // The rank that it says the module has.
-  uint32_t rank_of(std::string_view name) const;
+  Result<uint32_t> rank_of(std::string_view name) const;
 
  private:
-  // The end of a module's name, and its value.
+  // Of modules' names, in the file's order, and their values: the first that matches counts.
   template <class Value>
-  using Patterns = std::vector<std::pair<std::string, Value>>;
+  using Patterns = std::vector<std::pair<ModulePattern, Value>>;
 
   uint32_t rank_ = 0;
   double alpha_ = 0;

@@ -27,10 +27,10 @@ Result<PeftConfig> parse_with(const char* key, json value) {
 TEST(PeftConfig, ScalesByAlphaAndRank) {
   const auto config = parse(usual());
   ASSERT_TRUE(config.ok()) << config.error().message;
-  EXPECT_EQ(config->scale_of("model.layers.0.self_attn.q_proj", 8), 2);
-  EXPECT_EQ(config->rank_of("model.layers.0.self_attn.q_proj"), 8u);
+  EXPECT_EQ(*config->scale_of("model.layers.0.self_attn.q_proj", 8), 2);
+  EXPECT_EQ(*config->rank_of("model.layers.0.self_attn.q_proj"), 8u);
   const auto stabilized = parse_with("use_rslora", true);
-  EXPECT_EQ(stabilized->scale_of("q_proj", 4), 8);
+  EXPECT_EQ(*stabilized->scale_of("q_proj", 4), 8);
 }
 
 // peft.utils.other, get_pattern_key: a pattern is the whole name, or its end after a point.
@@ -40,13 +40,51 @@ TEST(PeftConfig, TakesPatternsByTheEndsOfNames) {
   config["alpha_pattern"] = {{"layers.0.self_attn.q_proj", 32}, {"up_proj", 1.5}};
   const auto read = parse(config);
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read->rank_of("model.layers.3.self_attn.q_proj"), 4u);
-  EXPECT_EQ(read->rank_of("model.layers.3.self_attn.qq_proj"), 8u);
-  EXPECT_EQ(read->rank_of("model.layers.1.mlp.up_proj"), 2u);
-  EXPECT_EQ(read->rank_of("model.layers.2.mlp.up_proj"), 8u);
-  EXPECT_EQ(read->scale_of("model.layers.0.self_attn.q_proj", 4), 8);
-  EXPECT_EQ(read->scale_of("model.layers.1.self_attn.q_proj", 4), 4);
-  EXPECT_EQ(read->scale_of("model.layers.1.mlp.up_proj", 2), 0.75);
+  EXPECT_EQ(*read->rank_of("model.layers.3.self_attn.q_proj"), 4u);
+  EXPECT_EQ(*read->rank_of("model.layers.3.self_attn.qq_proj"), 8u);
+  EXPECT_EQ(*read->rank_of("model.layers.1.mlp.up_proj"), 2u);
+  EXPECT_EQ(*read->rank_of("model.layers.2.mlp.up_proj"), 8u);
+  EXPECT_EQ(*read->scale_of("model.layers.0.self_attn.q_proj", 4), 8);
+  EXPECT_EQ(*read->scale_of("model.layers.1.self_attn.q_proj", 4), 4);
+  EXPECT_EQ(*read->scale_of("model.layers.1.mlp.up_proj", 2), 0.75);
+}
+
+TEST(PeftConfig, TakesPatternsThatAreRegularExpressions) {
+  const auto rank = [](const char* pattern, const char* name) {
+    const auto config = parse_with("rank_pattern", {{pattern, 4}});
+    EXPECT_TRUE(config.ok()) << config.error().message;
+    return config.ok() ? *config->rank_of(name) : 0;
+  };
+  constexpr const char* kName = "model.layers.10.self_attn.q_proj";
+  for (const char* pattern : {R"(.*\.layers\.10\..*)", R"(^model.layers.10.self_attn.q_proj)", "q_proj$", "[qk]_proj",
+                              R"(layers\.\d+\.self_attn\.(q|k)_proj)", "q_proj|up_proj", ".*q_proj"}) {
+    EXPECT_EQ(rank(pattern, kName), 4u) << pattern;
+  }
+  for (const char* pattern : {"proj", "_proj", R"(layers\.1\..*)", "^layers.*", "model", R"(layers\.10)", ""}) {
+    EXPECT_EQ(rank(pattern, kName), 8u) << pattern;
+  }
+}
+
+TEST(PeftConfig, TheFirstPatternInTheFilesOrderCounts) {
+  const auto rank = [](const char* patterns) {
+    const std::string text =
+        std::string(R"({"peft_type": "LORA", "r": 8, "lora_alpha": 16, "rank_pattern": )") + patterns + "}";
+    return *PeftConfig::parse(text, "adapter_config.json")->rank_of("model.layers.0.mlp.up_proj");
+  };
+  EXPECT_EQ(rank(R"({"up_proj": 2, "layers.0.*": 4})"), 2u);
+  EXPECT_EQ(rank(R"({"layers.0.*": 4, "up_proj": 2})"), 4u);
+}
+
+TEST(PeftConfig, PatternsThatAreNoneOrNeverEndAreErrors) {
+  for (const char* pattern : {"(", "a)(b", "*", "[z-a]"}) {
+    const auto config = parse_with("alpha_pattern", {{pattern, 4}});
+    ASSERT_FALSE(config.ok()) << pattern;
+    EXPECT_EQ(config.error().code, ErrorCode::kFormatError);
+    EXPECT_NE(config.error().message.find("alpha_pattern"), std::string::npos) << config.error().message;
+  }
+  const auto slow = parse_with("rank_pattern", {{"(.*)*(.*)*(.*)*x", 4}});
+  ASSERT_TRUE(slow.ok()) << slow.error().message;
+  EXPECT_FALSE(slow->rank_of(std::string(200, 'a') + "xy").ok());
 }
 
 TEST(PeftConfig, RefusesWhatIsNoPlainLoraByName) {
@@ -59,9 +97,7 @@ TEST(PeftConfig, RefusesWhatIsNoPlainLoraByName) {
                                                                             {"layer_replication", {{0, 4}}},
                                                                             {"target_parameters", {"experts"}},
                                                                             {"alora_invocation_tokens", {1}},
-                                                                            {"init_lora_weights", "pissa_niter_4"},
-                                                                            {"rank_pattern", {{".*q_proj", 4}}},
-                                                                            {"alpha_pattern", {{"^q_proj", 4}}}}) {
+                                                                            {"init_lora_weights", "pissa_niter_4"}}) {
     const auto config = parse_with(key, value);
     ASSERT_FALSE(config.ok()) << key;
     EXPECT_EQ(config.error().code, ErrorCode::kUnsupported) << config.error().message;
@@ -78,7 +114,10 @@ TEST(PeftConfig, TakesWhatIsThereAndNotSet) {
                                                                             {"init_lora_weights", true},
                                                                             {"init_lora_weights", "gaussian"},
                                                                             {"fan_in_fan_out", true},
-                                                                            {"target_modules", {"q_proj"}}}) {
+                                                                            {"target_modules", {"q_proj"}},
+                                                                            {"target_modules", ".*_proj"},
+                                                                            {"exclude_modules", {"k_proj"}},
+                                                                            {"layers_to_transform", {0, 1}}}) {
     EXPECT_TRUE(parse_with(key, value).ok()) << key;
   }
 }

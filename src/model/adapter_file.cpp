@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "base/files.h"
 #include "base/mapped_file.h"
 #include "base/try.h"
+#include "formats/json_object.h"
+#include "formats/mlx_adapter_config.h"
 #include "formats/peft_config.h"
 #include "formats/safetensors_reader.h"
 #include "quant/finite.h"
@@ -35,13 +38,17 @@ struct Halves {
 struct AdapterFile {
   std::string path;
   bool is_gguf = false;
-  std::string architecture;       // that GGUF names
+  bool is_transposed = false;     // halves are [n_cols, rank] and [rank, n_rows], as MLX has them
+  std::string architecture;       // that GGUF names; "": none
   std::optional<ModelFile> gguf;  // owns the tensors, as the next two do
   MappedFile map;
   std::vector<TensorInfo> tensors;
   std::map<std::string, Halves, std::less<>> halves;  // by the model's tensor, without ".weight"
 
   Status check() const { return gguf ? gguf->check() : map.check(); }
+  // Of a half that is a matrix.
+  uint64_t n_rows(const TensorInfo& half) const { return half.shape[is_transposed ? 1 : 0]; }
+  uint64_t n_cols(const TensorInfo& half) const { return half.shape[is_transposed ? 0 : 1]; }
 };
 
 Error in_tensor(const AdapterFile& file, std::string_view tensor, const std::string& what) {
@@ -66,12 +73,15 @@ Status add_half(AdapterFile& file, const TensorInfo& tensor, std::string_view na
   return {};
 }
 
-// Metadata and tensor names as convert_lora_to_gguf.py writes them.
+// Metadata and tensor names as convert_lora_to_gguf.py writes them. Others leave some keys out, and then the tensors
+// tell what the file is.
 Status read_gguf_halves(AdapterFile& file, std::span<const TensorInfo> tensors) {
   const Metadata& metadata = file.gguf->metadata();
+  const bool has_half =
+      std::ranges::any_of(tensors, [](const TensorInfo& tensor) { return tensor.name.ends_with(".lora_a"); });
   for (const auto& [key, expected] : {std::pair{"general.type", "adapter"}, std::pair{"adapter.type", "lora"}}) {
     RZ_TRY(const auto value, metadata.get_string(key));
-    if (value == expected) continue;
+    if (value == expected || (!value && has_half)) continue;
     return format_error(
         fmt::format("{}: {}: expected '{}', actual '{}'", file.path, key, expected, value.value_or("none")), key);
   }
@@ -103,46 +113,77 @@ Status read_gguf_halves(AdapterFile& file, std::span<const TensorInfo> tensors) 
   return {};
 }
 
+Status check_rank(const AdapterFile& file, const TensorInfo& down, uint64_t rank, uint32_t expected) {
+  if (rank == expected) return {};
+  return in_tensor(file, down.name,
+                   fmt::format("expected the rank {} of adapter_config.json, actual {}", expected, rank));
+}
+
+// "q_proj.lora_A.weight", or "q_proj.lora_A.default.weight" with the name that the adapter had in the trainer.
+bool take_peft_end(std::string_view& name, std::string_view half) {
+  std::string_view rest = name;
+  if (!take_end(rest, kWeightEnd)) return false;
+  if (!rest.ends_with(half)) rest = rest.substr(0, rest.rfind('.'));
+  if (!take_end(rest, half)) return false;
+  name = rest;
+  return true;
+}
+
+Error no_half(const AdapterFile& file, std::string_view tensor) {
+  const bool is_embedding = tensor.find(".lora_embedding_") != std::string_view::npos;
+  const bool is_part = tensor.find(".lora_") != std::string_view::npos;
+  const std::string_view reason =
+      is_embedding ? "adapters of embeddings are not supported"
+      : is_part    ? "expected the halves of matrices, lora_A.weight and lora_B.weight"
+                : "expected the halves of matrices, lora_A.weight and lora_B.weight; a whole weight would replace one "
+                  "that requests with other adapters share: merge it into the model";
+  return unsupported(fmt::format("{}: tensor '{}' is not supported: {}", file.path, tensor, reason),
+                     std::string(tensor));
+}
+
 Status read_peft_halves(AdapterFile& file, const PeftConfig& config) {
   for (const TensorInfo& tensor : file.tensors) {
     std::string_view name = tensor.name;
     take_begin(name, kPeftBegin);
-    const bool is_down = take_end(name, ".lora_A.weight"), is_up = !is_down && take_end(name, ".lora_B.weight");
+    const bool is_down = take_peft_end(name, ".lora_A"), is_up = !is_down && take_peft_end(name, ".lora_B");
+    if (!is_down && !is_up) return no_half(file, tensor.name);
+    RZ_CHECK_OK(add_half(file, tensor, name, is_down));
+  }
+  for (auto& [name, halves] : file.halves) {
+    if (halves.down == nullptr || halves.down->shape.size() != 2 || halves.down->shape.front() == 0) continue;
+    const uint64_t rank = halves.down->shape.front();
+    RZ_TRY(const uint32_t expected, config.rank_of(name));
+    RZ_CHECK_OK(check_rank(file, *halves.down, rank, expected));
+    RZ_TRY(halves.scale, config.scale_of(name, static_cast<uint32_t>(rank)));
+  }
+  return {};
+}
+
+// model.layers.0.self_attn.q_proj.lora_a, as mlx-lm names them.
+Status read_mlx_halves(AdapterFile& file, const MlxAdapterConfig& config) {
+  for (const TensorInfo& tensor : file.tensors) {
+    std::string_view name = tensor.name;
+    const bool is_down = take_end(name, ".lora_a"), is_up = !is_down && take_end(name, ".lora_b");
     if (!is_down && !is_up) {
-      return unsupported(fmt::format("{}: tensor '{}' is not supported: expected the halves of matrices, lora_A.weight "
-                                     "and lora_B.weight",
+      return unsupported(fmt::format("{}: tensor '{}' is not supported: expected the halves of matrices, lora_a and "
+                                     "lora_b",
                                      file.path, tensor.name),
                          tensor.name);
     }
     RZ_CHECK_OK(add_half(file, tensor, name, is_down));
   }
   for (auto& [name, halves] : file.halves) {
-    if (halves.down == nullptr || halves.down->shape.size() != 2 || halves.down->shape.front() == 0) continue;
-    const uint64_t rank = halves.down->shape.front();
-    if (rank != config.rank_of(name)) {
-      return in_tensor(
-          file, halves.down->name,
-          fmt::format("expected the rank {} of adapter_config.json, actual {}", config.rank_of(name), rank));
-    }
-    halves.scale = config.scale_of(name, static_cast<uint32_t>(rank));
+    halves.scale = config.scale;
+    if (halves.down == nullptr || halves.down->shape.size() != 2 || !config.rank) continue;
+    RZ_CHECK_OK(check_rank(file, *halves.down, file.n_rows(*halves.down), *config.rank));
   }
   return {};
 }
 
-Result<AdapterFile> open_peft(const std::filesystem::path& folder) {
-  constexpr uint64_t kMaxConfigBytes = 1 << 20;
-  const std::filesystem::path config_path = folder / "adapter_config.json";
-  const std::filesystem::path weights_path = folder / "adapter_model.safetensors";
-  AdapterFile file;
-  file.path = weights_path.string();
-  RZ_TRY(const std::string text, read_file(config_path, kMaxConfigBytes));
-  RZ_TRY(const PeftConfig config, PeftConfig::parse(text, config_path.string()));
-  if (!std::filesystem::exists(weights_path) && std::filesystem::exists(folder / "adapter_model.bin")) {
-    return unsupported(fmt::format("{}: weights of PyTorch are not read: save the adapter as adapter_model.safetensors",
-                                   (folder / "adapter_model.bin").string()),
-                       "adapter_model.bin");
-  }
-  RZ_TRY(file.map, MappedFile::open(weights_path));
+// The tensors of a folder's adapter.
+Status open_weights(const std::filesystem::path& path, AdapterFile& file) {
+  file.path = path.string();
+  RZ_TRY(file.map, MappedFile::open(path));
   RZ_TRY(SafeTensors parsed, file.map.checked(parse_safetensors(file.map.bytes(), file.path)));
   if (!parsed.raws.empty()) {
     return unsupported(fmt::format("{}: tensor '{}' has elements of a type that weights do not have", file.path,
@@ -150,16 +191,41 @@ Result<AdapterFile> open_peft(const std::filesystem::path& folder) {
                        parsed.raws.front().name);
   }
   file.tensors = std::move(parsed.tensors);
+  return {};
+}
+
+// A folder of PEFT, or of mlx-lm.
+Result<AdapterFile> open_folder(const std::filesystem::path& folder) {
+  constexpr uint64_t kMaxConfigBytes = 1 << 20;
+  const std::filesystem::path config_path = folder / "adapter_config.json";
+  AdapterFile file;
+  RZ_TRY(const std::string text, read_file(config_path, kMaxConfigBytes));
+  RZ_TRY(const nlohmann::json root, parse_json_object(text, config_path.string()));
+  if (MlxAdapterConfig::is_one(root)) {
+    RZ_TRY(const MlxAdapterConfig mlx, MlxAdapterConfig::parse(root, config_path.string()));
+    file.is_transposed = true;
+    RZ_CHECK_OK(open_weights(folder / "adapters.safetensors", file));
+    RZ_CHECK_OK(read_mlx_halves(file, mlx));
+    return file;
+  }
+  const std::filesystem::path weights_path = folder / "adapter_model.safetensors";
+  RZ_TRY(const PeftConfig config, PeftConfig::parse(text, config_path.string()));
+  if (!std::filesystem::exists(weights_path) && std::filesystem::exists(folder / "adapter_model.bin")) {
+    return unsupported(fmt::format("{}: weights of PyTorch are not read: save the adapter as adapter_model.safetensors",
+                                   (folder / "adapter_model.bin").string()),
+                       "adapter_model.bin");
+  }
+  RZ_CHECK_OK(open_weights(weights_path, file));
   RZ_CHECK_OK(read_peft_halves(file, config));
   return file;
 }
 
-// A folder, its adapter_config.json or its adapter_model.safetensors; else a GGUF file.
+// A folder, its adapter_config.json or its tensors; else a GGUF file.
 Result<AdapterFile> open_adapter(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return open_peft(path);
+  if (std::filesystem::is_directory(path, ignored)) return open_folder(path);
   const std::string name = path.filename().string();
-  if (name == "adapter_config.json" || name.ends_with(".safetensors")) return open_peft(path.parent_path());
+  if (name == "adapter_config.json" || name.ends_with(".safetensors")) return open_folder(path.parent_path());
   AdapterFile file;
   file.path = path.string();
   file.is_gguf = true;
@@ -183,15 +249,15 @@ Result<uint32_t> check_halves(const AdapterFile& file, std::string_view name, co
                        fmt::format("expected a matrix, actual shape [{}]", fmt::join(half->shape, ", ")));
     }
   }
-  const uint64_t rank = halves.down->shape[0];
+  const uint64_t rank = file.n_rows(*halves.down);
   if (rank == 0 || rank > kMaxAdapterRank) {
     return in_tensor(file, halves.down->name,
                      fmt::format("expected a rank from 1 to {}, actual {}", kMaxAdapterRank, rank));
   }
-  if (halves.up->shape[1] != rank) {
+  if (file.n_cols(*halves.up) != rank) {
     return in_tensor(
         file, halves.up->name,
-        fmt::format("expected the rank {} of '{}', actual {}", rank, halves.down->name, halves.up->shape[1]));
+        fmt::format("expected the rank {} of '{}', actual {}", rank, halves.down->name, file.n_cols(*halves.up)));
   }
   return static_cast<uint32_t>(rank);
 }
@@ -210,7 +276,11 @@ Result<std::vector<float>> values_of(const AdapterFile& file, const TensorInfo& 
   for (uint64_t r = 0; r < tensor.shape[0]; ++r) {
     type.decode(tensor.data.data() + r * bytes, values.data() + r * n_cols, n_cols);
   }
-  return values;
+  if (!file.is_transposed) return values;
+  const uint64_t n_rows = tensor.shape[0];
+  std::vector<float> turned(values.size());
+  for (size_t i = 0; i < values.size(); ++i) turned[i % n_cols * n_rows + i / n_cols] = values[i];
+  return turned;
 }
 
 // Reads a file for the targets of a model.
@@ -277,14 +347,12 @@ class Reader {
   }
 
   Status check_shapes(const AdapterTarget& target, const Halves& halves) const {
-    const auto check = [&](const TensorInfo& half, size_t dim, uint64_t expected) -> Status {
-      if (half.shape[dim] == expected) return {};
-      return in_tensor(
-          file_, half.name,
-          fmt::format("expected {} {}, actual {}", expected, dim == 0 ? "rows" : "columns", half.shape[dim]));
+    const auto check = [&](const TensorInfo& half, std::string_view dim, uint64_t expected, uint64_t actual) -> Status {
+      if (actual == expected) return {};
+      return in_tensor(file_, half.name, fmt::format("expected {} {}, actual {}", expected, dim, actual));
     };
-    RZ_CHECK_OK(check(*halves.down, 1, target.n_cols));
-    return check(*halves.up, 0, tensor_of(target).n_rows);
+    RZ_CHECK_OK(check(*halves.down, "columns", target.n_cols, file_.n_cols(*halves.down)));
+    return check(*halves.up, "rows", tensor_of(target).n_rows, file_.n_rows(*halves.up));
   }
 
   // The target's rows of the tensor's, each as long as the room wants them.
@@ -317,7 +385,7 @@ Result<uint32_t> read_adapter_rank(const std::filesystem::path& path) {
 
 Result<Adapter> read_adapter(const std::filesystem::path& path, const Model& model) {
   RZ_TRY(const AdapterFile file, open_adapter(path));
-  if (file.is_gguf && file.architecture != model.config().arch) {
+  if (file.is_gguf && !file.architecture.empty() && file.architecture != model.config().arch) {
     return unsupported(fmt::format("{}: general.architecture: expected '{}', the model's, actual '{}'", file.path,
                                    model.config().arch, file.architecture),
                        "general.architecture");

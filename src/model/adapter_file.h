@@ -1,5 +1,6 @@
-// An adapter of low rank from a file, as a model's targets want it. Two forms are read: GGUF (llama.cpp's
-// convert_lora_to_gguf: general.type "adapter") and a folder of PEFT (adapter_config.json, adapter_model.safetensors).
+// An adapter of low rank from a file, as a model's targets want it. Three forms are read: GGUF (llama.cpp's
+// convert_lora_to_gguf: general.type "adapter"), a folder of PEFT (adapter_config.json, adapter_model.safetensors), and
+// one of mlx-lm (adapter_config.json with lora_parameters, adapters.safetensors).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ Result<uint32_t> read_adapter_rank(const std::filesystem::path& path);
 
 // Errors: NotFound; FormatError (the file, a half without the other, a shape, a rank of 0, NaN or infinities, by
 // tensor); Unsupported (another architecture, a tensor that adapters cannot change here, a rank above the room's, by
-// name); what PeftConfig refuses.
+// name); what PeftConfig and MlxAdapterConfig refuse.
 Result<Adapter> read_adapter(const std::filesystem::path& path, const Model& model);
 
 }  // namespace realizar

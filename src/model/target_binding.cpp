@@ -52,8 +52,11 @@ std::vector<uint32_t> TensorBinder::rows_elsewhere(Role role, const Part& part) 
 }
 
 void TensorBinder::note_target(Role role, const Part& part, WeightId weight) {
-  if (options_.adapters.n_places == 0 || !may_be_target(role)) return;
-  const TensorSpec& spec = *spec_of(role);
+  // The embeddings are a target as the head that they are too; where tokens look them up they stay as they are.
+  const TensorSpec* head = spec_of(Role::kHead);
+  const bool is_head = role == Role::kEmbed && config_.is_head_tied && head != nullptr;
+  if (options_.adapters.n_places == 0 || (!may_be_target(role) && !is_head)) return;
+  const TensorSpec& spec = is_head ? *head : *spec_of(role);
   const auto n_rows = static_cast<uint32_t>(size_of(spec.rows));
   AdapterTarget target{
       .weight = weight, .n_rows = part.n_rows, .n_cols = static_cast<uint32_t>(size_of(spec.cols)), .layer = layer_};
@@ -61,7 +64,7 @@ void TensorBinder::note_target(Role role, const Part& part, WeightId weight) {
   for (uint32_t row = 0; row < part.n_rows; ++row) {
     own.rows.push_back(part.row_at(part.row_order.empty() ? row : part.row_order[row]));
   }
-  TargetTensor other{target_name(spec, !is_gguf()), n_rows, rows_elsewhere(role, part)};
+  TargetTensor other{target_name(spec, !is_gguf()), n_rows, rows_elsewhere(spec.role, part)};
   if (other.rows.empty()) other.name.clear();
   target.gguf = is_gguf() ? own : other;
   target.hf = is_gguf() ? other : own;

@@ -247,7 +247,8 @@ const Mix* find_mix(std::string_view name) {
   std::string wanted(name);
   for (char& c : wanted) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   if (wanted == "Q3_K" || wanted == "Q4_K" || wanted == "Q5_K") wanted += "_M";
-  const auto* found = std::ranges::find(kMixes, wanted, &Mix::name);
+  const auto* found = std::ranges::find_if(
+      kMixes, [&](const Mix& mix) { return mix.name == wanted || std::to_string(mix.file_type) == wanted; });
   return found == std::end(kMixes) ? nullptr : found;
 }
 

@@ -67,7 +67,8 @@ struct Mix {
 
 // In the order of their size.
 std::span<const Mix> all_mixes();
-// In any case of letters, and by the short names Q3_K, Q4_K and Q5_K of the middle ones. Null: there is none.
+// In any case of letters, by the short names Q3_K, Q4_K and Q5_K of the middle ones, or by the number of
+// general.file_type. Null: there is none.
 const Mix* find_mix(std::string_view name);
 
 // What the rules ask about a model.

@@ -67,6 +67,9 @@ TEST(Mix, NamesAreFoundInAnyCase) {
   EXPECT_EQ(find_mix("q4_k_m"), find_mix("Q4_K_M"));
   EXPECT_EQ(find_mix("Q4_K"), find_mix("Q4_K_M"));
   EXPECT_EQ(find_mix("Q4_K_XL"), nullptr);
+  EXPECT_EQ(find_mix("15"), find_mix("Q4_K_M"));
+  EXPECT_EQ(find_mix("0"), find_mix("F32"));
+  for (const char* name : {"4", "015", "15.0", "-1", "99", ""}) EXPECT_EQ(find_mix(name), nullptr) << name;
   std::set<std::string_view> names;
   for (const Mix& mix : all_mixes()) names.insert(mix.name);
   EXPECT_EQ(names.size(), all_mixes().size());

@@ -38,7 +38,7 @@ TypeId wanted_type(const SourceTensor& tensor, const QuantizeOptions& options, c
 }
 
 Result<PlannedType> plan_tensor(const SourceTensor& tensor, const QuantizeOptions& options, const MixModel& model) {
-  if (is_kept(tensor.name, tensor.shape)) return PlannedType{tensor.type(), ""};
+  if (options.mix == nullptr || is_kept(tensor.name, tensor.shape)) return PlannedType{tensor.type(), ""};
   const TypeId wanted = wanted_type(tensor, options, model);
   PlannedType planned{fitting_type(wanted, tensor.n_cols()), ""};
   if (planned.type != wanted) {
@@ -112,7 +112,11 @@ GgufWriter quantized_entries(const SourceModel& source, const QuantizeOptions& o
   constexpr uint32_t kQuantizationVersion = 2;  // of the K types' packing
   GgufWriter writer = source.entries;
   writer.add_u32("general.quantization_version", kQuantizationVersion);
-  writer.add_u32("general.file_type", options.mix->file_type);
+  if (options.mix != nullptr) {
+    writer.add_u32("general.file_type", options.mix->file_type);
+  } else if (const auto own = source.metadata.get_int("general.file_type"); own.ok() && *own) {
+    writer.add_u32("general.file_type", static_cast<uint32_t>(**own));
+  }
   if (options.importance == nullptr) return writer;
   writer.add_string("quantize.imatrix.file", options.importance_file);
   if (!options.importance->datasets.empty()) {

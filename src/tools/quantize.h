@@ -42,8 +42,8 @@ struct TypeRule {
 };
 
 struct QuantizeOptions {
-  const Mix* mix = nullptr;
-  bool is_pure = false;  // every matrix has the mixture's base type
+  const Mix* mix = nullptr;  // null: every tensor keeps its type
+  bool is_pure = false;      // every matrix has the mixture's base type
   std::optional<TypeId> output_type, embedding_type;
   std::vector<TypeRule> rules;    // the first that fits goes before all else
   bool allow_requantize = false;  // of what is quantized already

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -93,6 +94,20 @@ TEST_F(WrittenValues, NoTypeTakesAValueThatItCannotHold) {
       EXPECT_TRUE(std::isnan(most) || refused == (std::abs(value) > most)) << name << " " << value;
     }
   }
+}
+
+TEST_F(WrittenValues, WithoutAMixtureEveryTensorKeepsItsType) {
+  QuantizeOptions to_half;
+  to_half.mix = find_mix("F16");
+  ASSERT_TRUE(quantize(with_value(1), to_half).ok());
+  fs::rename(folder_ / "out.gguf", folder_ / "half.gguf");
+  const ModelFile half = std::move(*ModelFile::open(folder_ / "half.gguf"));
+  ASSERT_TRUE(quantize(half, {}).ok());
+  const auto copied = ModelFile::open(folder_ / "out.gguf");
+  ASSERT_TRUE(copied.ok());
+  EXPECT_EQ(copied->tensors().front().type, TypeId::kF16);
+  EXPECT_TRUE(std::ranges::equal(copied->tensors().front().data, half.tensors().front().data));
+  EXPECT_EQ(*copied->metadata().get_int("general.file_type"), 1);
 }
 
 TEST_F(WrittenValues, ACopyIsCheckedToo) {

@@ -1,6 +1,7 @@
 // Adapters with random matrices for tiny models: as files of both forms, and the model's weights with them merged in.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -53,18 +54,46 @@ inline GgufWriter gguf_adapter(const MadeAdapter& adapter, std::string_view arch
   return writer;
 }
 
-// As PEFT's save_pretrained() writes one.
+// As PEFT's save_pretrained() writes one; others have names that begin otherwise, or more in the middle of them.
 inline void write_peft_adapter(const std::filesystem::path& folder, const MadeAdapter& adapter,
-                               const nlohmann::json& config) {
+                               const nlohmann::json& config, const std::string& begin = "base_model.model.",
+                               const std::string& middle = "") {
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "adapter_config.json") << config.dump();
   SafetensorsWriter writer;
   for (const auto& [name, pair] : adapter) {
-    const std::string own = "base_model.model." + name;
-    writer.add(own + ".lora_A.weight", "F32", {pair.rank, pair.n_cols}, std::as_bytes(std::span(pair.down)));
-    writer.add(own + ".lora_B.weight", "F32", {pair.n_rows, pair.rank}, std::as_bytes(std::span(pair.up)));
+    const std::string own = begin + name;
+    writer.add(own + ".lora_A" + middle + ".weight", "F32", {pair.rank, pair.n_cols},
+               std::as_bytes(std::span(pair.down)));
+    writer.add(own + ".lora_B" + middle + ".weight", "F32", {pair.n_rows, pair.rank},
+               std::as_bytes(std::span(pair.up)));
   }
   writer.write(folder / "adapter_model.safetensors");
+}
+
+// [n_rows, n_cols] -> [n_cols, n_rows]
+inline std::vector<float> turned(const std::vector<float>& values, uint32_t n_cols) {
+  std::vector<float> result(values.size());
+  const size_t n_rows = values.size() / n_cols;
+  for (size_t i = 0; i < values.size(); ++i) result[i % n_cols * n_rows + i / n_cols] = values[i];
+  return result;
+}
+
+// As mlx-lm writes one.
+inline void write_mlx_adapter(const std::filesystem::path& folder, const MadeAdapter& adapter,
+                              const nlohmann::json& config) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "adapter_config.json") << config.dump();
+  MadeAdapter own;
+  for (const auto& [name, pair] : adapter) {
+    own[name] = {pair.rank, pair.n_rows, pair.n_cols, turned(pair.down, pair.n_cols), turned(pair.up, pair.rank)};
+  }
+  SafetensorsWriter writer;
+  for (const auto& [name, pair] : own) {
+    writer.add(name + ".lora_a", "F32", {pair.n_cols, pair.rank}, std::as_bytes(std::span(pair.down)));
+    writer.add(name + ".lora_b", "F32", {pair.rank, pair.n_rows}, std::as_bytes(std::span(pair.up)));
+  }
+  writer.write(folder / "adapters.safetensors");
 }
 
 inline nlohmann::json peft_config(uint32_t rank, float alpha) {
@@ -80,9 +109,18 @@ inline nlohmann::json peft_config(uint32_t rank, float alpha) {
           {"task_type", "CAUSAL_LM"}};
 }
 
-// weights += factor * up . down, as the model's tensors have their rows.
+// weights += factor * up . down, as the model's tensors have their rows. A head that is the embeddings becomes a
+// tensor.
 inline void merge_into(TinyModel& model, const MadeAdapter& adapter, double factor) {
   for (const auto& [name, pair] : adapter) {
+    const bool has_head =
+        std::ranges::any_of(model.tensors, [](const auto& own) { return own.name == "output.weight"; });
+    if (name == "output" && !has_head) {
+      TinyTensor head = model.tensor("token_embd.weight");
+      head.name = "output.weight";
+      head.role = Role::kHead;
+      model.tensors.push_back(std::move(head));
+    }
     TinyTensor& tensor = model.tensor(name + ".weight");
     for (uint32_t row = 0; row < pair.n_rows; ++row) {
       for (uint32_t col = 0; col < pair.n_cols; ++col) {
