@@ -250,7 +250,8 @@ TEST_F(Folder, JsonAsPythonAndEditorsWriteIt) {
   const SideFiles side = file->side_files().value();
   EXPECT_EQ(side.tokenizer_config_json, "{\"n\": 1e30}");
   EXPECT_EQ(side.generation_config_json, "{\"top_k\": 40, \"x\": null}");
-  EXPECT_EQ(side.chat_template, "T");
+  ASSERT_EQ(side.chat_templates.size(), 1u);
+  EXPECT_EQ(side.chat_templates[0].source, "T");
 }
 
 TEST_F(Folder, DeepConfigIsRefused) {
