@@ -266,6 +266,10 @@ class Names(Case):
             (folder / "model.gguf").write_bytes(TINY)
             self.assertEqual(self.run_it("run", folder, QUESTION, "--temperature", "0")[:2], (0, ANSWER))
             (folder / "model.gguf").unlink()
+        (folder / "file.gguf").unlink()
+        (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "maker/base"}')
+        self.assertIn("a LoRA adapter, and no model. Give it with the model", self.run_it("run", folder, QUESTION)[2])
+        self.assertIn("it names maker/base", self.run_it("run", folder, QUESTION)[2])
 
     def test_what_belongs_to_a_model_comes_with_it(self):
         names = ["config.json", "model-00001-of-00001.safetensors", "additional_chat_templates/tool_use.jinja", "chat_template.jinja",
@@ -275,7 +279,17 @@ class Names(Case):
         self.pulls("hf:maker/folder")
         self.assertEqual(sorted(self.files_of(pathlib.Path(self.listed()[0]["path"]))), sorted(names))
         self.hub.add_repo("maker/cut", {"config.json": b"{}", "model-00001-of-00002.safetensors": b"x"})
-        self.fails("hf:maker/cut", naming="part 2 of 2 is missing: model-00002-of-00002.safetensors", kept=1)
+        missing = "part 2 of 2 is missing: model-00002-of-00002.safetensors"
+        self.fails("hf:maker/cut", naming=missing, kept=1)
+        for index in (b'{"weight_map": {"a": "model-00002-of-00002.safetensors"}}', b"no JSON"):
+            self.hub.repos["maker/cut"]["model.safetensors.index.json"] = index
+            self.hub.blobs[sha256(index)] = index
+            self.fails("hf:maker/cut", naming=missing, kept=1)
+        index = b'{"weight_map": {"a": "model-00001-of-00002.safetensors"}}'
+        self.hub.add_repo("maker/cut", {**self.hub.repos["maker/cut"], "model.safetensors.index.json": index})
+        self.pulls("hf:maker/cut")
+        self.hub.add_repo("maker/poet", {"adapter_config.json": b"{}", "adapter_model.safetensors": b"x"})
+        self.fails("hf:maker/poet", naming="this is a LoRA adapter, and no model", kept=2)
 
     def test_ollamas_layers_are_used(self):
         code, template, _ = self.run_it("show", "no-such-model", "--template")

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/ascii_case.h"
+
 namespace realizar {
 namespace {
 
@@ -40,7 +42,8 @@ Result<AdapterSource> parse_adapter(std::string_view text) {
   if (!source.name.empty()) return source;
   auto file = std::filesystem::path(path).lexically_normal();
   if (!file.has_filename()) file = file.parent_path();
-  source.name = file.extension() == ".gguf" ? file.stem().string() : file.filename().string();
+  source.name =
+      equals_ignoring_case(file.extension().string(), ".gguf") ? file.stem().string() : file.filename().string();
   return source;
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/ascii_case.h"
 #include "hub/locate.h"
 
 namespace realizar::cli {
@@ -24,8 +25,8 @@ bool is_path_like(const std::string& word) {
 
 bool names_a_model(const std::string& word) {
   std::error_code error;
-  return word.ends_with(".gguf") || word.ends_with(".safetensors") || is_path_like(word) ||
-         std::filesystem::exists(word, error) || hub::is_known_name(word);
+  return ends_with_ignoring_case(word, ".gguf") || ends_with_ignoring_case(word, ".safetensors") ||
+         is_path_like(word) || std::filesystem::exists(word, error) || hub::is_known_name(word);
 }
 
 RunWords read_run_words(const std::vector<std::string>& words, bool has_model) {

@@ -7,12 +7,14 @@
 #include <sstream>
 #include <utility>
 
+#include "base/ascii_case.h"
 #include "base/try.h"
 #include "cli/bundled_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pull_view.h"
 #include "cli/stored_models.h"
+#include "formats/folder_modules.h"
 #include "formats/gguf_folder.h"
 #include "text/utf8.h"
 
@@ -28,7 +30,8 @@ server::ModelSource source_of(const std::string& text) {
   }
   auto path = std::filesystem::path(text).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
-  const bool has_ending = path.extension() == ".gguf" || path.extension() == ".safetensors";
+  const std::string ending = lower_case(path.extension().string());
+  const bool has_ending = ending == ".gguf" || ending == ".safetensors";
   return {has_ending ? path.stem().string() : path.filename().string(), text};
 }
 
@@ -52,7 +55,7 @@ enum class Holds : uint8_t { kNothing, kModel, kSeveral };
 
 Holds what_holds(const std::filesystem::path& path) {
   std::error_code error;
-  if (is_gguf_model(path) || std::filesystem::exists(path / "config.json", error)) return Holds::kModel;
+  if (is_gguf_model(path) || is_hf_folder(path)) return Holds::kModel;
   if (!std::filesystem::is_directory(path, error)) return Holds::kNothing;
   const auto found = find_gguf(path);
   if (found.ok()) return Holds::kModel;

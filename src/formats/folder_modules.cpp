@@ -136,10 +136,10 @@ Result<FolderModules> usual_modules(const fs::path& folder) {
   return found;
 }
 
-bool has_gguf(const fs::path& folder) {
+bool has_ending(const fs::path& folder, std::string_view ending) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (ends_with_ignoring_case(entry->path().filename().string(), ".gguf")) return true;
+    if (ends_with_ignoring_case(entry->path().filename().string(), ending)) return true;
   }
   return false;
 }
@@ -193,8 +193,8 @@ Result<FolderModules> read_folder_modules(const fs::path& folder) {
 }
 
 bool is_hf_folder(const fs::path& folder) {
-  if (has_file(folder / "config.json")) return true;
-  return has_file(folder / kModulesName) && !has_gguf(folder);
+  if (!has_file(folder / "config.json") && !has_file(folder / kModulesName)) return false;
+  return has_ending(folder, ".safetensors") || !has_ending(folder, ".gguf");
 }
 
 }  // namespace realizar

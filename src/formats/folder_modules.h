@@ -39,7 +39,8 @@ struct FolderModules {
 // that is named and not there), Unsupported (one that cannot be computed), FormatError.
 Result<FolderModules> read_folder_modules(const std::filesystem::path& folder);
 
-// Whether the folder is a model of Hugging Face's, by config.json or modules.json.
+// Whether the folder is a model of Hugging Face's, by config.json or modules.json. Makers of GGUF files often put them
+// beside a config.json: such a folder is not.
 bool is_hf_folder(const std::filesystem::path& folder);
 
 }  // namespace realizar

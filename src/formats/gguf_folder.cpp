@@ -4,12 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/ascii_case.h"
+#include "base/files.h"
+#include "base/printable.h"
 #include "formats/foreign_files.h"
 #include "formats/gguf_kind.h"
+#include "formats/json_object.h"
 #include "formats/part_name.h"
 
 namespace realizar {
@@ -23,6 +28,16 @@ bool begins_gguf(const std::string& name) {
   return ends_with_ignoring_case(name, kGguf) && (!part || part->no == 1);
 }
 
+// The model that a folder of PEFT was made for, "" where it does not say; nullopt: it is no such folder.
+std::optional<std::string> base_of_adapter(const std::filesystem::path& folder) {
+  constexpr uint64_t kMaxConfigBytes = 1 << 20;
+  const auto text = read_file(folder / "adapter_config.json", kMaxConfigBytes);
+  if (!text.ok()) return std::nullopt;
+  const auto config = parse_json_object(*text, "adapter_config.json");
+  const auto base = config.ok() ? config->value("base_model_name_or_path", nlohmann::json()) : nlohmann::json();
+  return base.is_string() ? base.get<std::string>() : "";
+}
+
 Error no_model_in(const std::filesystem::path& folder, const std::vector<std::string>& companions) {
   const std::string advice = pytorch_folder_advice(folder);
   if (!advice.empty()) return unsupported(fmt::format("{}: {}", folder.string(), advice), folder.string());
@@ -34,11 +49,10 @@ Error no_model_in(const std::filesystem::path& folder, const std::vector<std::st
           folder.string());
     }
   }
-  std::error_code error;
-  if (std::filesystem::exists(folder / "adapter_config.json", error)) {
-    return unsupported(
-        fmt::format("there is no model in {}: it is {}", folder.string(), kind_advice(GgufKind::kAdapter)),
-        folder.string());
+  if (const auto base = base_of_adapter(folder)) {
+    return unsupported(fmt::format("there is no model in {}: it is {}{}", folder.string(),
+                                   kind_advice(GgufKind::kAdapter), base->empty() ? "" : "; it names " + shown(*base)),
+                       folder.string());
   }
   return not_found(fmt::format("there is no model in {}: expected a .gguf file, or config.json with .safetensors files",
                                folder.string()),

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +98,16 @@ TEST_F(KindFolder, HasOneModelBesideItsCompanions) {
   found = find_gguf(root_);
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(found->filename(), "m-imatrix.gguf") << "what a file says counts, and not its name";
+}
+
+TEST_F(KindFolder, AConfigBesideAGgufFileMakesNoOtherModel) {
+  put("m.gguf", {{"general.architecture", "llama"}});
+  std::ofstream(root_ / "config.json") << "{}";
+  auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->format(), FileFormat::kGguf);
+  std::ofstream(root_ / "model.safetensors") << "x";
+  EXPECT_NE(ModelFile::open(root_).error().message.find("model.safetensors"), std::string::npos);
 }
 
 TEST_F(KindFolder, PartsMayBeInCapitals) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 #include "base/files.h"
 #include "base/plain_json.h"
@@ -35,6 +36,42 @@ Result<std::optional<std::string>> read_optional(const fs::path& path) {
 Result<std::optional<std::string>> read_json(const fs::path& path) {
   RZ_TRY(const auto text, read_optional(path));
   return text ? std::optional(plain_json(*text)) : std::nullopt;
+}
+
+// Programs of 2023 said in a file of its own how they had quantized the weights.
+struct QuantizationFile {
+  const char* name;
+  const char* method;
+  std::string_view prefix;  // of its keys
+};
+constexpr QuantizationFile kQuantizationFiles[] = {{"quantize_config.json", "gptq", ""},
+                                                   {"quant_config.json", "awq", ""},
+                                                   {"hf_quant_config.json", "modelopt", "quantization."}};
+
+std::string quantization_key(std::string_view key) {
+  return fmt::format("quantization_config.{}", key == "w_bit" ? "bits" : key == "q_group_size" ? "group_size" : key);
+}
+
+// Adds them to a config.json that says nothing of it.
+Status add_quantization(HfFolder& folder) {
+  Metadata& metadata = folder.config.metadata;
+  for (const auto& [key, value] : metadata.entries()) {
+    if (key.starts_with("quantization_config")) return {};
+  }
+  for (const QuantizationFile& file : kQuantizationFiles) {
+    const fs::path path = folder.root / file.name;
+    RZ_TRY(const auto text, read_optional(path));
+    if (!text) continue;
+    RZ_TRY(const HfConfig own, parse_hf_config(*text, path.string()));
+    metadata.set("quantization_config.quant_method", std::string(file.method));
+    for (const auto& [key, value] : own.metadata.entries()) {
+      // Lists of strings view what `own` keeps, and none of them is read.
+      if (!key.starts_with(file.prefix) || std::holds_alternative<MetaArray>(value)) continue;
+      metadata.set(quantization_key(std::string_view(key).substr(file.prefix.size())), value);
+    }
+    return {};
+  }
+  return {};
 }
 
 // The ways of pooling in the words of sentence-transformers' newer releases, which name one, and of its older ones,
@@ -100,6 +137,7 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   }
   RZ_TRY(const std::string config, read_file(config_path, kMaxSideFileBytes));
   RZ_TRY(folder.config, parse_hf_config(config, config_path.string()));
+  RZ_CHECK_OK(add_quantization(folder));
   RZ_CHECK_OK(add_pooling(folder, modules.pooling));
   FolderWeights weights;
   if (is_folder) {

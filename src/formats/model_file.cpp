@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "base/ascii_case.h"
 #include "base/mapped_file.h"
 #include "base/try.h"
 #include "formats/folder_modules.h"
@@ -67,7 +68,7 @@ Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
     RZ_TRY(path, find_gguf(given));
   }
   impl->path = path;
-  if ((is_folder && !is_gguf_folder) || path.extension() == ".safetensors") {
+  if ((is_folder && !is_gguf_folder) || equals_ignoring_case(path.extension().string(), ".safetensors")) {
     impl->format = FileFormat::kHuggingFace;
     RZ_TRY(HfFolder folder, open_hf_folder(path));
     impl->side_folder = std::move(folder.root);

@@ -282,6 +282,21 @@ TEST_F(Folder, IntegerBuffersAreLeftOutAndOtherIntegersRefused) {
   EXPECT_EQ(open_error(), "");
 }
 
+TEST_F(Folder, QuantizationMayHaveAFileOfItsOwn) {
+  put("model.safetensors", safetensors(kTwoTensors, 12));
+  put("config.json", "{}");
+  put("quant_config.json", R"({"zero_point":true,"q_group_size":64,"w_bit":4,"version":"GEMM"})");
+  auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(*file->metadata().get_string("quantization_config.quant_method"), "awq");
+  EXPECT_EQ(*file->metadata().get_int("quantization_config.bits"), 4);
+  EXPECT_EQ(*file->metadata().get_int("quantization_config.group_size"), 64);
+  put("quantize_config.json", R"({"bits":5,"sym":true,"modules":["a"]})");
+  EXPECT_NE(open_error().find("gptq of 5 bits"), std::string::npos) << open_error();
+  put("config.json", R"({"quantization_config":{"quant_method":"nonesuch"}})");
+  EXPECT_NE(open_error().find("'nonesuch'"), std::string::npos) << open_error();
+}
+
 TEST_F(Folder, DamagedSafeTensorsAreNamed) {
   put("config.json", "{}");
   const std::pair<std::string, const char*> cases[] = {
@@ -403,6 +418,7 @@ TEST_F(Folder, NoFileOfAModelIsWaitedFor) {
   pipe("model.gguf");
   EXPECT_EQ(ModelFile::open(root_ / "model.gguf").error().message,
             (root_ / "model.gguf").string() + " is not a regular file");
+  fs::remove(root_ / "model.gguf");
   pipe("config.json");
   expect_refused("config.json");
   fs::remove(root_ / "config.json");

@@ -15,11 +15,13 @@
 #include "formats/folder_modules.h"
 #include "formats/gguf_kind.h"
 #include "formats/part_name.h"
+#include "formats/safetensors_reader.h"
 
 namespace realizar::hub {
 namespace {
 
 constexpr std::string_view kGguf = ".gguf", kSafeTensors = ".safetensors";
+constexpr uint64_t kMaxIndexBytes = 64u << 20;
 
 // What a model's users want first: as small as its answers stay good.
 constexpr std::array<std::string_view, 10> kUsualQuantizations = {"Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0", "Q6_K",
@@ -144,8 +146,11 @@ class FolderChoice {
     const bool has_weights =
         std::ranges::any_of(chosen, [](const ChosenFile& one) { return one.role == FileRole::kModel; });
     if (has(in_transformer("config.json")) && has_weights) {
-      RZ_CHECK_OK(check_parts());
+      RZ_CHECK_OK(check_parts(reader));
       return chosen;
+    }
+    if (has("adapter_config.json") && !has("config.json")) {
+      return unsupported(fmt::format("{}: this is {}", name_, kind_advice(GgufKind::kAdapter)), "model");
     }
     if (std::ranges::any_of(files_, is_pytorch)) return pytorch_alone("its weights");
     return not_found(name_ + ": there is no model: expected a .gguf file, or config.json with .safetensors files",
@@ -191,13 +196,13 @@ class FolderChoice {
         "model");
   }
 
-  // Parts without an index must be there by their names.
-  Status check_parts() const {
-    if (has(in_transformer("model.safetensors.index.json")) || has(in_transformer("model.safetensors"))) return {};
+  // Parts must be there by their names, unless an index does without them.
+  Status check_parts(const FileReader& reader) const {
+    if (has(in_transformer("model.safetensors"))) return {};
     for (const RepoFile& file : files_) {
       const auto part = is_weights(file) ? part_name(file.path, kSafeTensors) : std::nullopt;
       for (uint32_t no = 1; part && no <= part->count && part->count <= files_.size(); ++no) {
-        if (has(part->name_of(no))) continue;
+        if (has(part->name_of(no)) || !is_needed(part->name_of(no), reader)) continue;
         return format_error(
             fmt::format("{}: part {} of {} is missing: {}", name_, no, part->count, shown(part->name_of(no))), "model");
       }
@@ -206,6 +211,16 @@ class FolderChoice {
       }
     }
     return {};
+  }
+
+  // An index that cannot be read needs every part.
+  bool is_needed(const std::string& part, const FileReader& reader) const {
+    const auto index = std::ranges::find(files_, in_transformer("model.safetensors.index.json"), &RepoFile::path);
+    if (index == files_.end() || !reader.beginning || index->n_bytes > kMaxIndexBytes) return true;
+    const auto text = reader.beginning(*index, index->n_bytes);
+    const auto shards = text.ok() ? parse_safetensors_index(*text, index->path) : Result<ShardMap>(text.error());
+    if (!shards.ok()) return true;
+    return std::ranges::any_of(*shards, [&](const auto& entry) { return in_transformer(entry.second) == part; });
   }
 
   // Some repositories have the same weights twice, once in their makers' own form.
@@ -243,12 +258,16 @@ class FolderChoice {
 
 }  // namespace
 
+Result<std::string> read_beginning(const std::filesystem::path& path, uint64_t n_bytes) {
+  RZ_TRY(const OpenFile file, open_regular_file(path));
+  std::string bytes(std::min(n_bytes, file.n_bytes), '\0');
+  if (read_exactly(file.fd, std::as_writable_bytes(std::span(bytes)))) return bytes;
+  return format_error(path.string() + " cannot be read", path.string());
+}
+
 FileReader reader_of_folder(std::filesystem::path folder) {
-  const auto beginning = [folder = std::move(folder)](const RepoFile& file, uint64_t n_bytes) -> Result<std::string> {
-    RZ_TRY(const OpenFile open, open_regular_file(folder / file.path));
-    std::string bytes(std::min(n_bytes, open.n_bytes), '\0');
-    if (read_exactly(open.fd, std::as_writable_bytes(std::span(bytes)))) return bytes;
-    return not_found(fmt::format("{} cannot be read", (folder / file.path).string()), file.path);
+  const auto beginning = [folder = std::move(folder)](const RepoFile& file, uint64_t n_bytes) {
+    return read_beginning(folder / file.path, n_bytes);
   };
   return {beginning, true};
 }

@@ -33,6 +33,8 @@ struct FileReader {
   bool is_on_disk = false;
 };
 FileReader reader_of_folder(std::filesystem::path folder);
+// The first bytes of a file on this disk. Errors: as open_regular_file; FormatError (it cannot be read).
+Result<std::string> read_beginning(const std::filesystem::path& path, uint64_t n_bytes);
 
 // Whether a repository's file is a GGUF model by itself or the first part of one: no later part, and by its name no
 // projector or importance matrix.

@@ -99,11 +99,17 @@ std::optional<LocalModel> model_of(const std::vector<CachedFile>& files, const M
   for (const CachedFile& file : files) {
     if (is_beside(file)) choices.push_back({file.file, file.n_bytes, {}});
   }
-  const auto chosen =
-      choose_files(choices, is_local ? name.model + std::string(kGgufEnding) : name.tag, to_string(name));
+  const auto cached = [&](const RepoFile& one) {
+    return std::ranges::find_if(files,
+                                [&](const CachedFile& file) { return is_beside(file) && file.file == one.path; });
+  };
+  const auto beginning = [&](const RepoFile& file, uint64_t n_bytes) {
+    return read_beginning(cached(file)->path, n_bytes);
+  };
+  const auto chosen = choose_files(choices, is_local ? name.model + std::string(kGgufEnding) : name.tag,
+                                   to_string(name), {beginning, true});
   if (!chosen.ok() || chosen->empty()) return std::nullopt;
-  const auto first = std::ranges::find_if(
-      files, [&](const CachedFile& file) { return is_beside(file) && file.file == chosen->front().file.path; });
+  const auto first = cached(chosen->front().file);
   LocalModel model{name, Place::kLlamaCache, first->path, 0, to_string(name), "", ""};
   for (const ChosenFile& one : *chosen) model.n_bytes += one.file.n_bytes;
   return model;

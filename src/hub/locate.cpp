@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii_case.h"
 #include "base/printable.h"
 #include "hub/name_table.h"
 #include "hub/near_names.h"
@@ -20,7 +21,7 @@ bool is_path_like(const std::string& word) {
   constexpr std::array<std::string_view, 3> kBeginnings = {"/", ".", "~/"};
   constexpr std::array<std::string_view, 2> kEndings = {".gguf", ".safetensors"};
   return std::ranges::any_of(kBeginnings, [&](std::string_view beginning) { return word.starts_with(beginning); }) ||
-         std::ranges::any_of(kEndings, [&](std::string_view ending) { return word.ends_with(ending); });
+         std::ranges::any_of(kEndings, [&](std::string_view ending) { return ends_with_ignoring_case(word, ending); });
 }
 
 // "a, b and c"

@@ -142,7 +142,7 @@ Result<ModelName> parse_url_name(std::string_view text) {
   RZ_TRY(const Url url, parse_url(text));
   if (url.host == "huggingface.co" || url.host == "hf.co") return parse_hf_page(text, url.rest.substr(1));
   const std::string path = url.rest.substr(0, url.rest.find('?'));
-  if (!path.ends_with(".gguf")) {
+  if (!ends_with_ignoring_case(path, ".gguf")) {
     return wrong_name(text, "expected a URL whose path ends in .gguf, or a page of huggingface.co");
   }
   if (!is_safe_file(path.substr(path.rfind('/') + 1)))

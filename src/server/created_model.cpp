@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/generation_config.h"
+#include "base/ascii_case.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"
@@ -48,7 +49,7 @@ Result<std::vector<hub::RepoFile>> uploaded_files(const hub::Store& store, const
                        "files");
     }
     std::string name = file.name;
-    if (wish.files.size() == 1 && !name.ends_with(".gguf")) {
+    if (wish.files.size() == 1 && !ends_with_ignoring_case(name, ".gguf")) {
       RZ_TRY(const bool is_gguf, is_gguf_blob(path));
       if (is_gguf) name += ".gguf";
     }
@@ -61,8 +62,11 @@ Result<std::vector<hub::RepoFile>> uploaded_files(const hub::Store& store, const
 // A GGUF file with its parts, or the files of a SafeTensors folder.
 Result<std::vector<hub::StoredFile>> model_files(const hub::Store& store, const CreateWish& wish) {
   RZ_TRY(const auto uploaded, uploaded_files(store, wish));
-  const auto chosen = hub::choose_files(uploaded, "", "files");
-  const auto is_gguf = [](const hub::RepoFile& file) { return file.path.ends_with(".gguf"); };
+  const auto beginning = [&](const hub::RepoFile& file, uint64_t n_bytes) {
+    return hub::read_beginning(store.blob_path(file.digest.hex), n_bytes);
+  };
+  const auto chosen = hub::choose_files(uploaded, "", "files", {beginning, true});
+  const auto is_gguf = [](const hub::RepoFile& file) { return ends_with_ignoring_case(file.path, ".gguf"); };
   const auto n_gguf = static_cast<size_t>(std::ranges::count_if(uploaded, is_gguf));
   const bool are_several = n_gguf > 1 && (!chosen.ok() || chosen->size() != n_gguf);
   if (are_several) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/ascii_case.h"
 #include "base/try.h"
 #include "formats/gguf_writer.h"
 #include "tools/conversion.h"
@@ -136,7 +137,7 @@ Result<ConvertReport> convert(const std::filesystem::path& from, const std::file
   RZ_CHECK_OK(file.checked(check_model(file)));
   WriteRun checked = run;
   checked.check = [&file] { return file.check(); };
-  const bool becomes_gguf = to.extension() == ".gguf";
+  const bool becomes_gguf = equals_ignoring_case(to.extension().string(), ".gguf");
   const bool is_gguf = file.format() == FileFormat::kGguf;
   if (!is_gguf && !becomes_gguf) {
     return invalid_argument(fmt::format("{} is a folder already: expected a path that ends in .gguf, actual {}",
