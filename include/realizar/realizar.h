@@ -68,10 +68,14 @@ typedef struct rz_load_options {
                                gigabyte holds, at least 2 and at most max_seqs + 2 */
   const char* const* loras; /* n_loras adapters of low rank, "[NAME=]PATH[:SCALE]" each, that generations may choose */
   size_t n_loras;
-  uint32_t max_loras;       /* adapters that there is room for at a time; 0: n_loras */
-  uint32_t max_lora_rank;   /* and their rank; 0: the largest of loras, or 64 where there are none */
-  int no_guesses;           /* 1: with n_draft 0 and no draft_path, no tokens are guessed */
-  const char* models_store; /* folder of the models that were pulled, for names; null: the user's own */
+  uint32_t max_loras;             /* adapters that there is room for at a time; 0: n_loras */
+  uint32_t max_lora_rank;         /* and their rank; 0: the largest of loras, or 64 where there are none */
+  int no_guesses;                 /* 1: with n_draft 0 and no draft_path, no tokens are guessed */
+  const char* models_store;       /* folder of the models that were pulled, for names; null: the user's own */
+  const char* rope_scaling;       /* how rotary positions are stretched beyond what the model was trained for: "model"
+                                     (default), as its file says, or instead "none", "linear", "dynamic" or "yarn" */
+  double rope_factor;             /* with the last three, which need it: by which the context grows */
+  uint32_t rope_original_context; /* the context that grows; 0: what the file says */
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */

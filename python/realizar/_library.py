@@ -75,6 +75,9 @@ class rz_load_options(Structure):
         ("max_lora_rank", c_uint32),
         ("no_guesses", c_int),
         ("models_store", c_char_p),
+        ("rope_scaling", c_char_p),
+        ("rope_factor", c_double),
+        ("rope_original_context", c_uint32),
     ]
 
 
