@@ -95,14 +95,17 @@ TEST(LayerConfig, PoolingIsAsTheFileSays) {
 
 // A folder as Hugging Face has it, whose weights are an embedding alone and what else tells the family: enough to read
 // its config.
-Result<ModelConfig> config_of(const json& config,
-                              const std::vector<std::string>& names = {"model.embed_tokens.weight"}) {
+Result<ModelConfig> config_of(const json& config, const std::vector<std::string>& names = {"model.embed_tokens.weight"},
+                              float step = 0) {
   const fs::path folder = fs::path(testing::TempDir()) / ("realizar_hf_config." + std::to_string(::getpid()));
   fs::create_directories(folder);
   std::ofstream(folder / "config.json") << config.dump();
   test::SafetensorsWriter weights;
-  const std::vector<float> embed(40 * 32);
-  for (const std::string& name : names) weights.add(name, "F32", {40, 32}, std::as_bytes(std::span(embed)));
+  std::vector<std::vector<float>> tensors;  // each `step` above the one before it
+  for (size_t i = 0; i < names.size(); ++i) tensors.emplace_back(40 * 32, step * static_cast<float>(i));
+  for (size_t i = 0; i < names.size(); ++i) {
+    weights.add(names[i], "F32", {40, 32}, std::as_bytes(std::span(tensors[i])));
+  }
   weights.write(folder / "model.safetensors");
   const auto file = ModelFile::open(folder);
   fs::remove_all(folder);  // the map keeps it
@@ -132,6 +135,44 @@ TEST(HfLayerConfig, WindowsByTheListOfLayers) {
   EXPECT_EQ(windows_of(config_of(config)), (Windows{16, 0, 16, 0}));
   config["layer_types"] = kMixedLayers;
   EXPECT_EQ(windows_of(config_of(config)), (Windows{16, 0, 0, 16}));
+}
+
+json with(json config, const json& more) {
+  config.update(more);
+  return config;
+}
+
+// transformers: Qwen2Config, Qwen2MoeConfig, Qwen3MoeConfig.
+TEST(HfLayerConfig, WindowsByAFlagAndABorder) {
+  for (const char* architecture : {"Qwen2ForCausalLM", "Qwen3ForCausalLM"}) {
+    const json config = hf_config(architecture);
+    EXPECT_EQ(windows_of(config_of(config)), (Windows{0, 0, 0, 0})) << "without the flag";
+    const json on = with(config, {{"use_sliding_window", true}});
+    EXPECT_EQ(windows_of(config_of(on)), (Windows{0, 0, 0, 0})) << "28 layers have none";
+    EXPECT_EQ(windows_of(config_of(with(on, {{"max_window_layers", 3}}))), (Windows{0, 0, 0, 16}));
+    EXPECT_EQ(windows_of(config_of(with(on, {{"max_window_layers", 0}}))), (Windows{16, 16, 16, 16}));
+    EXPECT_EQ(windows_of(config_of(with(on, {{"max_window_layers", 0}, {"sliding_window", nullptr}}))),
+              (Windows{0, 0, 0, 0}));
+    EXPECT_EQ(windows_of(config_of(with(on, {{"max_window_layers", 0}, {"layer_types", kMixedLayers}}))),
+              (Windows{16, 0, 0, 16}));
+  }
+  const json experts = {{"num_experts", 4},
+                        {"num_experts_per_tok", 2},
+                        {"moe_intermediate_size", 24},
+                        {"shared_expert_intermediate_size", 24},
+                        {"use_sliding_window", true},
+                        {"max_window_layers", 3}};
+  EXPECT_EQ(windows_of(config_of(with(hf_config("Qwen2MoeForCausalLM"), experts))), (Windows{16, 0, 16, 0}));
+  EXPECT_EQ(windows_of(config_of(with(hf_config("Qwen3MoeForCausalLM"), experts))), (Windows{16, 16, 16, 16}));
+}
+
+TEST(HfLayerConfig, AFlagForWindowsIsRefusedWhereTheFamilyHasNoRuleForIt) {
+  const json config = with(hf_config("SmolLM3ForCausalLM"), {{"use_sliding_window", true}});
+  const auto read = config_of(config);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("config"), std::string::npos) << read.error().message;
+  EXPECT_NE(read.error().message.find("use_sliding_window"), std::string::npos) << read.error().message;
+  EXPECT_TRUE(config_of(with(config, {{"sliding_window", nullptr}})).ok());
 }
 
 TEST(HfLayerConfig, WindowsByAnInterval) {
@@ -192,6 +233,125 @@ TEST(HfLayerConfig, LayersThatTheFamilyDoesNotHaveAreRefusedByName) {
   config.erase("layer_types");
   config["use_bidirectional_attention"] = true;
   expect_refused(config, "use_bidirectional_attention");
+}
+
+// The first rotation of a Llama of 8 dimensions a head, with these settings.
+RopeConfig rope_with(const json& more) {
+  const auto config = config_of(with(hf_config("LlamaForCausalLM"), more));
+  EXPECT_TRUE(config.ok()) << config.error().message << more;
+  return config.ok() ? config->ropes.at(0) : RopeConfig();
+}
+
+void expect_same(const json& a, const json& b) {
+  const RopeConfig own = rope_with(a), other = rope_with(b);
+  EXPECT_EQ(own.inv_freq, other.inv_freq) << a << b;
+  EXPECT_EQ(own.scale, other.scale) << a << b;
+}
+
+// transformers, modeling_rope_utils; the model has 64 positions.
+TEST(HfRope, NumbersThatAreLeftOutAreThoseOfTransformers) {
+  const auto scaling = [](json settings) { return json{{"rope_scaling", std::move(settings)}}; };
+  const json yarn = {{"rope_type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 16}};
+  EXPECT_GT(rope_with(scaling(yarn)).scale, 1.1f);
+  for (const char* key : {"factor", "beta_fast"}) {
+    expect_same(scaling(with(yarn, {{key, nullptr}})), scaling(yarn));
+  }
+  json no_factor = yarn;
+  no_factor.erase("factor");
+  expect_same(scaling(no_factor), scaling(yarn));
+  expect_same({{"rope_parameters", no_factor}}, scaling(yarn));
+  expect_same(scaling(with(yarn, {{"beta_fast", 32}, {"beta_slow", 1}})), scaling(yarn));
+  expect_same(scaling(with(yarn, {{"mscale", 1}, {"mscale_all_dim", 0}})), scaling(yarn));
+  json outer = scaling(no_factor);
+  outer["rope_scaling"].erase("original_max_position_embeddings");
+  outer["original_max_position_embeddings"] = 16;
+  expect_same(outer, scaling(yarn));
+  const json llama3 = {{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}};
+  expect_same(scaling(llama3), scaling(with(llama3, {{"original_max_position_embeddings", 64}})));
+  expect_same(scaling({{"type", "mrope"}, {"mrope_section", {1, 1, 2}}}), json::object());
+}
+
+TEST(HfRope, LongRopeTakesItsFactorOrTheRatioOfTheContexts) {
+  const json longrope = {{"rope_type", "longrope"},
+                         {"original_max_position_embeddings", 16},
+                         {"long_factor", {1, 2, 3, 4}},
+                         {"short_factor", {1, 1, 1, 1}}};
+  const auto scale = [](double factor) { return static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(16.0))); };
+  EXPECT_FLOAT_EQ(rope_with({{"rope_scaling", longrope}}).scale, scale(4));
+  EXPECT_FLOAT_EQ(rope_with({{"rope_scaling", with(longrope, {{"factor", 8}})}}).scale, scale(8));
+}
+
+TEST(HfRope, ScalingsWithoutWhatTheyNeedAreRefusedByKey) {
+  for (const char* type : {"linear", "dynamic", "llama3"}) {
+    const json config = with(hf_config("LlamaForCausalLM"), {{"rope_scaling", {{"rope_type", type}}}});
+    expect_refused(config, "rope_scaling.factor: expected a finite number above 0, actual nothing");
+  }
+  for (const char* type : {"linear", "dynamic", "yarn", "longrope", "default"}) {
+    const json config = with(hf_config("LlamaForCausalLM"), {{"rope_scaling", {{"rope_type", type}, {"factor", 0}}}});
+    expect_refused(config, "rope_scaling.factor: expected a finite number above 0, actual 0");
+  }
+  json config = hf_config("LlamaForCausalLM");
+  config["rope_scaling"] = {{"rope_type", "longrope"}, {"long_factor", {1, 2, 0, 4}}, {"short_factor", {1, 2, 0, 4}}};
+  expect_refused(config, "rope_scaling.short_factor: expected finite numbers above 0, actual 0");
+}
+
+TEST(HfRope, LayersWithAWindowMayHaveAScalingOfTheirOwn) {
+  const json plain = {{"rope_type", "default"}, {"rope_theta", 10000}};
+  const json linear = {{"rope_type", "linear"}, {"rope_theta", 10000}, {"factor", 2}};
+  for (const char* architecture : {"Gemma3ForCausalLM", "Qwen3ForCausalLM"}) {
+    json config = with(hf_config(architecture), {{"layer_types", kMixedLayers}, {"use_sliding_window", true}});
+    config.erase("attn_logit_softcapping");
+    config.erase("final_logit_softcapping");
+    config["rope_parameters"] = {{"full_attention", plain}, {"sliding_attention", linear}};
+    const auto read = config_of(config);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    ASSERT_EQ(read->ropes.size(), 2u) << architecture;
+    EXPECT_FLOAT_EQ(read->ropes[0].inv_freq[0], 1);
+    EXPECT_FLOAT_EQ(read->ropes[1].inv_freq[0], 0.5f);
+    EXPECT_EQ(attention(*read, 0).rope_idx, 1u);
+    EXPECT_EQ(attention(*read, 1).rope_idx, 0u);
+  }
+}
+
+TEST(HfHead, IsTheFilesWhereItDiffersFromTheEmbeddingsThatItIsSaidToBe) {
+  const json config = with(hf_config("LlamaForCausalLM"), {{"tie_word_embeddings", true}});
+  const std::vector<std::string> names = {"model.embed_tokens.weight", "lm_head.weight"};
+  EXPECT_TRUE(config_of(config, names)->is_head_tied) << "a copy";
+  EXPECT_FALSE(config_of(config, names, 1)->is_head_tied);
+  EXPECT_FALSE(config_of(with(config, {{"tie_word_embeddings", false}}), names)->is_head_tied);
+}
+
+TEST(HfClasses, OfModelsWithoutAHeadAreOfTheSameFamily) {
+  for (const auto& [bare, arch] :
+       {std::pair("LlamaModel", "llama"), std::pair("MistralModel", "llama"), std::pair("Qwen2Model", "qwen2"),
+        std::pair("Qwen3Model", "qwen3"), std::pair("Gemma2Model", "gemma2")}) {
+    const json config =
+        with(hf_config("LlamaForCausalLM"), {{"architectures", {bare}}, {"tie_word_embeddings", false}});
+    const auto read = config_of(config);
+    ASSERT_TRUE(read.ok()) << bare << read.error().message;
+    EXPECT_EQ(read->arch, arch);
+    EXPECT_FALSE(gives_text(*read)) << bare;
+    EXPECT_TRUE(gives_text(*config_of(config, {"model.embed_tokens.weight", "lm_head.weight"}, 1))) << bare;
+  }
+  expect_refused(with(hf_config("LlamaForCausalLM"), {{"architectures", {"NoSuchModel"}}}), "NoSuchModel");
+  expect_refused(with(hf_config("LlamaForCausalLM"), {{"architectures", {"Model"}}}), "'Model'");
+}
+
+TEST(HfClasses, AreFoundByTheModelTypeWhereThereAreNone) {
+  for (const auto& [type, arch] : {std::pair("llama", "llama"), std::pair("mistral", "llama"),
+                                   std::pair("qwen2", "qwen2"), std::pair("gemma2", "gemma2")}) {
+    json config = with(hf_config("LlamaForCausalLM"), {{"model_type", type}});
+    config.erase("architectures");
+    const auto read = config_of(config);
+    ASSERT_TRUE(read.ok()) << type << read.error().message;
+    EXPECT_EQ(read->arch, arch);
+    EXPECT_TRUE(gives_text(*read));
+  }
+  json config = with(hf_config("LlamaForCausalLM"), {{"model_type", "novel"}});
+  config.erase("architectures");
+  expect_refused(config, "novel");
+  config.erase("model_type");
+  expect_refused(config, "architectures is missing");
 }
 
 // What the file says of its router is what the config has; where it says nothing, the family's.

@@ -99,5 +99,81 @@ TEST(RopeConfig, LongRopeChoosesByTheContextInUse) {
   EXPECT_FLOAT_EQ(rope_of(model, 16).scale, 1.25f);
 }
 
+Result<ModelConfig> config_with(const test::TinyModel& model, const RopeSettings& rope, uint32_t n_ctx = 0) {
+  const auto file = model.open();
+  EXPECT_TRUE(file.ok());
+  return read_config(*file, {.n_ctx = n_ctx, .rope = rope});
+}
+
+RopeConfig rope_with(const test::TinyModel& model, const RopeSettings& rope, uint32_t n_ctx = 0) {
+  const auto config = config_with(model, rope, n_ctx);
+  EXPECT_TRUE(config.ok()) << config.error().message;
+  return config.ok() ? config->ropes.at(0) : RopeConfig();
+}
+
+test::TinyModel yarn_model() {
+  test::TinyModel model = test::tiny_model(kLlama);
+  model.keys["llama.rope.scaling.type"] = std::string("yarn");
+  model.keys["llama.rope.scaling.factor"] = 4.0f;
+  model.keys["llama.rope.scaling.original_context_length"] = 32u;
+  return model;
+}
+
+TEST(RopeSettings, GiveTheSameAsAFileThatSaysSo) {
+  const RopeConfig said = rope_of(yarn_model());
+  const RopeConfig asked =
+      rope_with(test::tiny_model(kLlama), {.scaling = RopeStretch::kYarn, .factor = 4, .n_ctx_original = 32});
+  EXPECT_EQ(asked.inv_freq, said.inv_freq);
+  EXPECT_EQ(asked.scale, said.scale);
+  const RopeConfig linear = rope_with(test::tiny_model(kLlama), {.scaling = RopeStretch::kLinear, .factor = 4});
+  for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(linear.inv_freq[i], kPlain[i] / 4);
+}
+
+TEST(RopeSettings, ReplaceWhatTheFileSays) {
+  test::TinyModel model = yarn_model();
+  model.tensors.push_back({"rope_freqs.weight", Role::kRopeFactors, {4}, {1, 2, 4, 1e30f}});
+  const RopeConfig none = rope_with(model, {.scaling = RopeStretch::kNone});
+  for (size_t i = 0; i < 3; ++i) EXPECT_FLOAT_EQ(none.inv_freq[i], kPlain[i]);
+  EXPECT_LT(none.inv_freq[3], 1e-20f) << "a pair that never turns is no scaling";
+  EXPECT_EQ(none.scale, 1.0f);
+}
+
+// transformers, modeling_rope_utils: the base grows by (factor * n / trained - factor + 1) ^ (8 / 6).
+TEST(RopeSettings, DynamicGrowsTheBaseWithTheContext) {
+  const test::TinyModel model = test::tiny_model(kLlama);  // 64 positions
+  const RopeSettings dynamic{.scaling = RopeStretch::kDynamic, .factor = 2};
+  for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(rope_with(model, dynamic, 64).inv_freq[i], kPlain[i]);
+  const double base = 10000 * std::pow(3, 8.0 / 6);
+  EXPECT_FLOAT_EQ(rope_with(model, dynamic, 128).inv_freq[1], static_cast<float>(std::pow(base, -0.25)));
+}
+
+TEST(RopeSettings, StretchTheContext) {
+  const test::TinyModel model = test::tiny_model(kLlama);
+  EXPECT_EQ(config_with(model, {})->n_ctx, 64u);
+  EXPECT_EQ(config_with(model, {.scaling = RopeStretch::kLinear, .factor = 2.5})->n_ctx, 160u);
+  EXPECT_EQ(config_with(model, {.scaling = RopeStretch::kYarn, .factor = 4, .n_ctx_original = 32})->n_ctx, 128u);
+  EXPECT_EQ(config_with(model, {.scaling = RopeStretch::kYarn, .factor = 1000})->n_ctx, 8192u);
+  EXPECT_EQ(config_with(yarn_model(), {.scaling = RopeStretch::kNone})->n_ctx, 32u);
+  EXPECT_EQ(config_with(model, {.scaling = RopeStretch::kLinear, .factor = 2}, 100)->n_ctx, 100u);
+}
+
+TEST(RopeSettings, AreRefusedByField) {
+  const auto expect_refused = [](const test::TinyModel& model, const RopeSettings& rope, const char* field) {
+    const auto config = config_with(model, rope);
+    ASSERT_FALSE(config.ok()) << field;
+    EXPECT_EQ(config.error().code, ErrorCode::kInvalidArgument) << config.error().message;
+    EXPECT_EQ(config.error().subject, field) << config.error().message;
+  };
+  const test::TinyModel model = test::tiny_model(kLlama);
+  for (const double factor : {0.0, -1.0, double{NAN}, double{INFINITY}}) {
+    expect_refused(model, {.scaling = RopeStretch::kYarn, .factor = factor}, "rope_factor");
+  }
+  expect_refused(model, {.scaling = RopeStretch::kLinear}, "rope_factor");
+  expect_refused(model, {.factor = 2}, "rope_factor");
+  expect_refused(model, {.scaling = RopeStretch::kNone, .factor = 2}, "rope_factor");
+  expect_refused(model, {.n_ctx_original = 32}, "rope_original_context");
+  expect_refused(test::tiny_model(kGpt2), {.scaling = RopeStretch::kLinear, .factor = 2}, "rope_scaling");
+}
+
 }  // namespace
 }  // namespace realizar

@@ -32,6 +32,7 @@ struct DeviceInfo {
 struct ModelInfo {
   std::string path, name, arch, backend;  // backend: a description for people
   uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab, n_ctx, n_ctx_train;
+  uint32_t n_ctx_longest = 0;  // that the scaling of its rotations stretches n_ctx_train to
   uint64_t n_params, file_bytes, weight_bytes, kv_bytes;
   uint64_t scratch_bytes;  // activations, and what else steps compute in
   std::vector<DeviceInfo> devices;

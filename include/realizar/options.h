@@ -57,6 +57,20 @@ enum class Chooser : uint8_t {
 };
 inline constexpr NamedValue<Chooser> kChooserNames[] = {{"device", Chooser::kDevice}, {"host", Chooser::kHost}};
 
+// How positions are stretched beyond the context that a model was trained for.
+enum class RopeStretch : uint8_t {
+  kModel,  // as its file says
+  kNone,   // the others replace what the file says
+  kLinear,
+  kDynamic,
+  kYarn,
+};
+inline constexpr NamedValue<RopeStretch> kRopeStretchNames[] = {{"model", RopeStretch::kModel},
+                                                                {"none", RopeStretch::kNone},
+                                                                {"linear", RopeStretch::kLinear},
+                                                                {"dynamic", RopeStretch::kDynamic},
+                                                                {"yarn", RopeStretch::kYarn}};
+
 constexpr const auto& option_names(BackendChoice) {
   return kBackendNames;
 }
@@ -71,6 +85,9 @@ constexpr const auto& option_names(Split) {
 }
 constexpr const auto& option_names(Chooser) {
   return kChooserNames;
+}
+constexpr const auto& option_names(RopeStretch) {
+  return kRopeStretchNames;
 }
 
 template <class Enum>
@@ -134,6 +151,13 @@ struct DraftSettings {
   bool guesses = true;
 };
 
+// The rotary embedding beyond the context that a model was trained for.
+struct RopeSettings {
+  RopeStretch scaling = RopeStretch::kModel;
+  std::optional<double> factor = {};  // by which the context grows; kLinear, kDynamic and kYarn need one above 0
+  uint32_t n_ctx_original = 0;        // the context that grows; 0: what the file says
+};
+
 // What lies beside a model's file, as Ollama keeps models; it goes before what the file says.
 struct BesideSettings {
   std::string chat_template =
@@ -157,7 +181,8 @@ struct EndSettings {
 
 struct LoadOptions {
   BackendChoice backend = BackendChoice::kAuto;
-  uint32_t n_ctx = 0;  // positions; 0: what the model was trained for, at most 8192
+  uint32_t n_ctx = 0;  // positions; 0: what the model was trained for, or `rope` stretches that to, at most 8192
+  RopeSettings rope = {};
   CpuSettings cpu = {};
   GpuSettings gpu = {};
   CacheSettings cache = {};

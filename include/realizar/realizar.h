@@ -77,6 +77,10 @@ typedef struct rz_load_options {
   size_t n_ends;
   const char* const* no_ends; /* n_no_ends tokens that end none, whatever the files say */
   size_t n_no_ends;
+  const char* rope_scaling;       /* how rotary positions are stretched beyond what the model was trained for: "model"
+                                     (default), as its file says, or instead "none", "linear", "dynamic" or "yarn" */
+  double rope_factor;             /* with the last three, which need it: by which the context grows */
+  uint32_t rope_original_context; /* the context that grows; 0: what the file says */
 } rz_load_options;
 
 /* What a loaded model is. Set struct_size. Strings live as long as the model. */

@@ -79,6 +79,9 @@ class rz_load_options(Structure):
         ("n_ends", c_size_t),
         ("no_ends", POINTER(c_char_p)),
         ("n_no_ends", c_size_t),
+        ("rope_scaling", c_char_p),
+        ("rope_factor", c_double),
+        ("rope_original_context", c_uint32),
     ]
 
 

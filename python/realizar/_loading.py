@@ -8,12 +8,12 @@ from typing import Any, List, Mapping, Optional, Sequence, TypedDict, Union
 
 from . import _library as c
 from ._errors import InvalidArgumentError, last_error
-from ._options import check_names, text_bytes
+from ._options import check_names, path_bytes, text_bytes
 from ._progress import Progress, ProgressBar, progress_of
 
 Path = Union[str, "os.PathLike[str]"]
 
-_TEXT_OPTIONS = ("backend", "kv_type", "isa", "split", "choose")
+_TEXT_OPTIONS = ("backend", "kv_type", "isa", "split", "choose", "rope_scaling")
 _LIST_OPTIONS = ("ends", "no_ends")
 _PATH_OPTIONS = ("draft_path", "layer_dir", "models_store")
 # Options of the package, which the library does not have.
@@ -31,9 +31,10 @@ class LoadOptions(TypedDict, total=False):
     that may wait besides, 256. loras: adapters that requests may choose with the option lora, each
     "[NAME=]PATH[:SCALE]", a GGUF file or a folder of PEFT. progress: True draws a bar on standard error; a function is
     called with bytes done and bytes in all, and ends the loading with CancelledError where it gives False.
-    models_store: the folder of the models that were pulled; the user's own where left out. ends, no_ends: tokens, by
-    their names in the vocabulary, that end an answer besides those that the model's files name, and that end none. The
-    others are the fields of rz_load_options in realizar.h.
+    models_store: the folder of the models that were pulled; the user's own where left out. rope_scaling: "none",
+    "linear", "dynamic" or "yarn" in place of what the file says; the last three need rope_factor, by which the context
+    grows. ends, no_ends: tokens, by their names in the vocabulary, that end an answer besides those that the model's
+    files name, and that end none. The others are the fields of rz_load_options in realizar.h.
     """
 
     backend: Optional[str]
@@ -65,6 +66,9 @@ class LoadOptions(TypedDict, total=False):
     models_store: Optional[Path]
     ends: Optional[Sequence[str]]
     no_ends: Optional[Sequence[str]]
+    rope_scaling: Optional[str]
+    rope_factor: Optional[float]
+    rope_original_context: Optional[int]
     progress: Union[bool, Progress]
 
 
@@ -93,7 +97,7 @@ def _load(path: Path, options: c.rz_load_options, progress: Optional[Progress]) 
             return 0
 
     options.on_progress = c.ProgressCallback(on_progress)
-    model = c.lib.rz_load(os.fsencode(path), ctypes.byref(options))
+    model = c.lib.rz_load(path_bytes(path, "path"), ctypes.byref(options))
     if raised:
         c.lib.rz_free(model)
         raise raised[0]
@@ -111,7 +115,7 @@ def _c_options(options: Mapping[str, Any]) -> c.rz_load_options:
         if name == "devices":
             to.devices, to.n_devices = (ctypes.c_uint32 * len(value))(*value), len(value)
         elif name == "loras":
-            texts = [os.fsencode(lora) for lora in value]
+            texts = [path_bytes(lora, name) for lora in value]
             to.loras, to.n_loras = (ctypes.c_char_p * max(1, len(texts)))(*texts), len(texts)
         elif name in _LIST_OPTIONS:
             texts = [text_bytes(text, name) for text in ([value] if isinstance(value, str) else value)]
@@ -120,12 +124,20 @@ def _c_options(options: Mapping[str, Any]) -> c.rz_load_options:
         elif name in _TEXT_OPTIONS:
             setattr(to, name, text_bytes(value, name))
         elif name in _PATH_OPTIONS:
-            setattr(to, name, os.fsencode(value))
+            setattr(to, name, path_bytes(value, name))
+        elif name == "rope_factor":
+            to.rope_factor = _positive(float(value), name)
         else:
             _set_number(to, name, int(value))
     if options.get("n_contexts") is None:
         to.n_contexts = min(_DEFAULT_CONTEXTS, to.max_seqs)
     return to
+
+
+def _positive(value: float, name: str) -> float:
+    if not value > 0 or value == float("inf"):  # 0 stands for the default in C
+        raise InvalidArgumentError(f"{name}: expected a finite number above 0, actual {value}")
+    return value
 
 
 def _set_number(to: c.rz_load_options, name: str, value: int) -> None:

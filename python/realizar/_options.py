@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import os
 import secrets
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
@@ -133,6 +134,14 @@ def text_bytes(text: str, name: str) -> bytes:
     if "\0" in text:
         raise ValueError(f"{name}: a text must not hold the character NUL")
     return text.encode("utf-8")
+
+
+def path_bytes(path: Union[str, "os.PathLike[str]"], name: str) -> bytes:
+    """The path as C takes it. Raises ValueError where it holds a NUL."""
+    own = os.fsencode(path)
+    if b"\0" in own:
+        raise ValueError(f"{name}: a path must not hold the character NUL")
+    return own
 
 
 def check_names(options: Mapping[str, Any], kind: Any) -> None:

@@ -112,6 +112,23 @@ class Refusals(unittest.TestCase):
     def test_of_texts(self):
         with self.assertRaisesRegex(ValueError, "NUL"):
             self.model.tokenize("a\0b")
+        for options in ({"draft_path": "a\0b"}, {"loras": ["a\0b"]}, {"models_store": "a\0b"}):
+            with self.subTest(options), self.assertRaisesRegex(ValueError, f"{next(iter(options))}: .* NUL"):
+                load(**options)
+        with self.assertRaisesRegex(ValueError, "path: .* NUL"):
+            realizar.Model("model.gguf\0")
+
+    def test_of_longer_contexts(self):
+        for options in (
+            {"rope_scaling": "yarn"},
+            {"rope_scaling": "yarn", "rope_factor": 0},
+            {"rope_scaling": "linear", "rope_factor": float("nan")},
+            {"rope_factor": 2.0},
+        ):
+            with self.subTest(options), self.assertRaisesRegex(realizar.InvalidArgumentError, "rope_factor"):
+                load(**options)
+        with load(rope_scaling="linear", rope_factor=2.0) as model:
+            self.assertEqual(model.info.n_ctx, min(8192, 2 * model.info.n_ctx_train))
         with self.assertRaises(realizar.InvalidArgumentError):
             self.model.generate([10**6])
         with self.assertRaises(ValueError):

@@ -96,6 +96,9 @@ Result<LoadOptions> to_load_options(const rz_load_options& given) {
   take_serving(load, given);
   take_number(load.cpu.n_threads, given.n_threads);
   take_number(load.n_ctx, given.n_ctx);
+  RZ_CHECK_OK(take_name(load.rope.scaling, given.rope_scaling, "rope_scaling"));
+  if (given.rope_factor != 0) load.rope.factor = given.rope_factor;
+  take_number(load.rope.n_ctx_original, given.rope_original_context);
   take_text(load.draft.path, given.draft_path);
   take_text(load.models_store, given.models_store);
   take_number(load.draft.n_tokens, given.n_draft);

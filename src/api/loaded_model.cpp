@@ -183,8 +183,8 @@ Result<ContextBeside> n_ctx_beside(const ModelFile& file, const LoadOptions& opt
   GenerationConfig rest;
   RZ_TRY(const uint32_t n_asked, apply_ollama_params(options.beside.params, rest));
   if (options.n_ctx > 0 || n_asked == 0) return ContextBeside{options.n_ctx, options.n_ctx};
-  RZ_TRY(const ModelConfig config, read_config(file));
-  RZ_TRY(const uint32_t n_most, longest_context(file, config));
+  RZ_TRY(const ModelConfig config, read_config(file, {.rope = options.rope}));
+  RZ_TRY(const uint32_t n_most, longest_context(file, config, options.rope));
   return ContextBeside{std::min(n_asked, n_most), n_asked};
 }
 
@@ -314,7 +314,7 @@ Result<uint64_t> LoadedModel::needed_bytes(const std::string& path, const LoadOp
   RZ_TRY(const ModelFile file, ModelFile::open(path));
   const auto count = [&]() -> Result<uint64_t> {
     RZ_TRY(const ContextBeside beside, n_ctx_beside(file, options));
-    RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = beside.n_ctx}));
+    RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = beside.n_ctx, .rope = options.rope}));
     RZ_TRY(engine::EngineOptions engine_options, LoadedModel::engine_options(config, options));
     if (options.cache.n_tokens == 0) fit_contexts(config, host_memory().total_bytes, engine_options);
     const uint64_t n_cache_bytes = host_cache_bytes(config, engine_options, /*is_on_host=*/true);
@@ -323,6 +323,7 @@ Result<uint64_t> LoadedModel::needed_bytes(const std::string& path, const LoadOp
       LoadOptions own = options;
       own.n_ctx = config.n_ctx;
       own.draft.path.clear();
+      own.rope = {};
       RZ_TRY(const uint64_t n_draft_bytes, needed_bytes(options.draft.path, own));
       n_other_bytes += std::min(n_draft_bytes, UINT64_MAX - n_other_bytes);
     }
@@ -370,7 +371,8 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
 }
 
 Status LoadedModel::load_weights(const LoadOptions& options) {
-  RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx}));
+  RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = options.n_ctx, .rope = options.rope}));
+  RZ_TRY(info.n_ctx_longest, longest_context(file, config, options.rope));
   RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options, n_positions_));
   if (!gives_text(config) && (!options.draft.path.empty() || engine_options.n_draft > 0)) {
     return invalid_argument("draft: the model generates no tokens to guess", "draft");
@@ -517,6 +519,7 @@ void LoadedModel::fill_info() {
   for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
   info.file_bytes = file.file_bytes();
   info.notes.insert(info.notes.end(), file.notes().begin(), file.notes().end());
+  if (const std::string note = untied_head_note(file, c); !note.empty()) info.notes.push_back(note);
   if (!cache_note_.empty()) info.notes.push_back(cache_note_);
   info.weight_bytes = told.weight_bytes;
   info.kv_bytes = told.kv_bytes;

@@ -62,6 +62,8 @@ constexpr ForeignWord kFlags[] = {
     {"--ssl-cert-file", kRenamed, "--tls-cert"},
     {"--ssl-key-file", kRenamed, "--tls-key"},
     {"--api-key-file", kRenamed, "--api-keys"},
+    {"--rope-scale", kRenamed, "--rope-factor"},
+    {"--yarn-orig-ctx", kRenamed, "--rope-original-context"},
     {"-fa", kNoted, kAlwaysOn, "on|off|auto|0|1"},
     {"--flash-attn", kNoted, kAlwaysOn, "on|off|auto|0|1"},
     {"--jinja", kNoted, kAlwaysOn},

@@ -29,6 +29,9 @@ constexpr const char* kLoras[] = {"poet=poet.gguf:0.5", "b.gguf"};
 const SameOption kSameOptions[] = {
     {{"--backend=cuda"}, [](rz_load_options& c) { c.backend = "cuda"; }},
     {{"--ctx=64"}, [](rz_load_options& c) { c.n_ctx = 64; }},
+    {{"--rope-scaling=yarn"}, [](rz_load_options& c) { c.rope_scaling = "yarn"; }},
+    {{"--rope-factor=2.5"}, [](rz_load_options& c) { c.rope_factor = 2.5; }},
+    {{"--rope-original-context=32768"}, [](rz_load_options& c) { c.rope_original_context = 32768; }},
     {{"--threads=3"}, [](rz_load_options& c) { c.n_threads = 3; }},
     {{"--isa=avx2"}, [](rz_load_options& c) { c.isa = "avx2"; }},
     {{"--kv-type=q8_0"}, [](rz_load_options& c) { c.kv_type = "q8_0"; }},
@@ -90,7 +93,8 @@ std::string text_of(const std::vector<uint32_t>& values) {
   for (const uint32_t value : values) text += std::to_string(value) + ' ';
   return text;
 }
-std::string text_of(const std::optional<uint32_t>& value) {
+template <class Value>
+std::string text_of(const std::optional<Value>& value) {
   return value ? std::to_string(*value) : "none";
 }
 
@@ -102,8 +106,9 @@ std::string text_of(const std::vector<AdapterSource>& sources) {
 
 // Every member. A new one does not compile before it is named here.
 Texts texts_of(const LoadOptions& options) {
-  const auto& [backend, n_ctx, cpu, gpu, cache, batch, draft, beside, adapters, idle_prefill, warm_up, check,
+  const auto& [backend, n_ctx, rope, cpu, gpu, cache, batch, draft, beside, adapters, idle_prefill, warm_up, check,
                hash_weights, models_store, progress] = options;
+  const auto& [scaling, factor, n_ctx_original] = rope;
   const auto& [n_threads, isa] = cpu;
   const auto& [devices, split, n_layers, memory_mb, host_memory_mb, layer_dir, host_cache_mb, chooser] = gpu;
   const auto& [type, n_tokens, n_contexts, n_states] = cache;
@@ -113,6 +118,9 @@ Texts texts_of(const LoadOptions& options) {
   const auto& [sources, n_places, max_rank, default_name] = adapters;
   return {{"backend", text_of(backend)},
           {"n_ctx", text_of(n_ctx)},
+          {"rope.scaling", text_of(scaling)},
+          {"rope.factor", text_of(factor)},
+          {"rope.n_ctx_original", text_of(n_ctx_original)},
           {"cpu.n_threads", text_of(n_threads)},
           {"cpu.isa", text_of(isa)},
           {"gpu.devices", text_of(devices)},

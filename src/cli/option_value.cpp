@@ -22,6 +22,13 @@ std::string read_whole(const std::string& text, T& value) {
                      std::numeric_limits<T>::max());
 }
 
+template <class T>
+std::string read_finite(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && at == end && std::isfinite(value) ? "" : "must be a number";
+}
+
 }  // namespace
 
 std::string read_value(const std::string& text, std::string& value) {
@@ -49,9 +56,10 @@ std::string read_value(const std::string& text, int32_t& value) {
 }
 
 std::string read_value(const std::string& text, float& value) {
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end && std::isfinite(value) ? "" : "must be a number";
+  return read_finite(text, value);
+}
+std::string read_value(const std::string& text, double& value) {
+  return read_finite(text, value);
 }
 
 std::string read_value(const std::string& text, AdapterSource& value) {
@@ -78,6 +86,9 @@ std::vector<std::string> value_texts(int32_t value) {
   return {std::to_string(value)};
 }
 std::vector<std::string> value_texts(float value) {
+  return {fmt::format("{}", value)};
+}
+std::vector<std::string> value_texts(double value) {
   return {fmt::format("{}", value)};
 }
 

@@ -19,6 +19,7 @@ std::string read_value(const std::string& text, uint32_t& value);
 std::string read_value(const std::string& text, uint64_t& value);
 std::string read_value(const std::string& text, int32_t& value);
 std::string read_value(const std::string& text, float& value);
+std::string read_value(const std::string& text, double& value);
 // As parse_adapter.
 std::string read_value(const std::string& text, AdapterSource& value);
 
@@ -46,6 +47,7 @@ std::vector<std::string> value_texts(bool value);
 std::vector<std::string> value_texts(uint64_t value);
 std::vector<std::string> value_texts(int32_t value);
 std::vector<std::string> value_texts(float value);
+std::vector<std::string> value_texts(double value);
 std::vector<std::string> value_texts(const AdapterSource& value);
 template <class Enum>
 requires std::is_enum_v<Enum> std::vector<std::string> value_texts(Enum value) {
@@ -75,6 +77,9 @@ inline const char* value_name(const std::string&) {
   return "TEXT";
 }
 inline const char* value_name(float) {
+  return "X";
+}
+inline const char* value_name(double) {
   return "X";
 }
 inline const char* value_name(uint64_t) {

@@ -99,6 +99,20 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
         .with_default()
         .common();
   }
+  flags
+      .option("--rope-scaling", options.rope.scaling,
+              "How rotary positions are stretched beyond what the model was trained for: as its file says (model), or "
+              "instead none, linear, dynamic or yarn")
+      .shown_as("HOW")
+      .with_default();
+  flags
+      .option("--rope-factor", options.rope.factor,
+              "The context grows by the factor X with --rope-scaling linear, dynamic or yarn")
+      .positive();
+  flags
+      .option("--rope-original-context", options.rope.n_ctx_original,
+              "That context has N tokens; 0: as many as the file says that the model was trained for")
+      .with_default();
   flags.option("--kv-type", options.cache.type, "Element type of the KV cache")
       .shown_as("TYPE")
       .with_default()

@@ -45,9 +45,9 @@ std::string shape_to_string(std::span<const uint64_t> shape) {
 }
 
 Result<uint64_t> plain_tensor_bytes(std::span<const uint64_t> shape, uint64_t elem_bytes) {
+  if (std::ranges::find(shape, 0u) != shape.end()) return uint64_t{0};
   uint64_t bytes = elem_bytes;
   for (const uint64_t dim : shape) {
-    if (dim == 0) return format_error("expected dimensions of 1 or more, actual " + shape_to_string(shape));
     if (dim > kMaxTensorBytes / bytes) {
       return format_error("expected less than 2^63 bytes, actual shape " + shape_to_string(shape));
     }
@@ -75,6 +75,7 @@ Result<uint64_t> tensor_bytes(const TypeTraits& type, std::span<const uint64_t> 
 Status check_no_overlap(std::span<const TensorInfo> tensors, const std::byte* file_start, std::string_view file) {
   std::vector<uint32_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0u);
+  std::erase_if(order, [&](uint32_t i) { return tensors[i].data.empty(); });
   std::sort(order.begin(), order.end(),
             [&](uint32_t a, uint32_t b) { return tensors[a].data.data() < tensors[b].data.data(); });
   for (size_t i = 1; i < order.size(); ++i) {

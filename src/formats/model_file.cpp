@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 
 #include "base/ascii_case.h"
 #include "base/mapped_file.h"
@@ -25,7 +27,7 @@ struct ModelFile::Impl {
   HfConfig hf_config;  // kHuggingFace: owns what the metadata views
   Metadata metadata;
   std::vector<GgufEntry> gguf_entries;
-  std::vector<TensorInfo> tensors;
+  std::vector<TensorInfo> tensors, empty_tensors;
   TensorIndex index;
   std::vector<std::string> notes;
 };
@@ -44,6 +46,14 @@ Error not_gguf(const MappedFile& file, const std::string& path) {
       fmt::format("{}: expected a GGUF file, a .safetensors file or a folder; the file does not begin with 'GGUF'",
                   path),
       path);
+}
+
+std::vector<TensorInfo> take_empty(std::vector<TensorInfo>& tensors) {
+  const auto first = std::stable_partition(tensors.begin(), tensors.end(),
+                                           [](const TensorInfo& tensor) { return tensor.n_elems() > 0; });
+  std::vector<TensorInfo> empty(std::make_move_iterator(first), std::make_move_iterator(tensors.end()));
+  tensors.erase(first, tensors.end());
+  return empty;
 }
 
 }  // namespace
@@ -88,6 +98,7 @@ Result<ModelFile> ModelFile::open(const std::filesystem::path& given) {
     impl->gguf_entries = std::move(split.entries);
     impl->tensors = std::move(split.tensors);
   }
+  impl->empty_tensors = take_empty(impl->tensors);
   RZ_TRY(impl->index, index_tensors(impl->tensors, path.string()));
   return ModelFile(std::move(impl));
 }
@@ -124,6 +135,10 @@ std::span<const GgufEntry> ModelFile::gguf_entries() const {
 }
 std::span<const TensorInfo> ModelFile::tensors() const {
   return impl_->tensors;
+}
+
+std::span<const TensorInfo> ModelFile::empty_tensors() const {
+  return impl_->empty_tensors;
 }
 
 std::span<const std::string> ModelFile::notes() const {

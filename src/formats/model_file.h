@@ -78,6 +78,8 @@ class ModelFile {
   const Metadata& metadata() const;
   std::span<const GgufEntry> gguf_entries() const;  // of the first part; empty for kHuggingFace
   std::span<const TensorInfo> tensors() const;      // in file order
+  // Tensors with a dimension of 0, which are not among the others: no model computes with them.
+  std::span<const TensorInfo> empty_tensors() const;
   // What of the weights could not be kept as another program quantized it, a sentence each.
   std::span<const std::string> notes() const;
   const TensorInfo* find(std::string_view name) const;

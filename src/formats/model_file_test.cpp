@@ -157,7 +157,6 @@ TEST(Gguf, DamageIsNamed) {
       {"huge array", [](auto& b) { poke<uint64_t>(b, find(b, "types") + 13, uint64_t{1} << 61); }, "metadata 'types'"},
       {"alignment 0", [](auto& b) { poke<uint32_t>(b, find(b, "alignment") + 13, 0); }, "power of two, actual 0"},
       {"alignment 48", [](auto& b) { poke<uint32_t>(b, find(b, "alignment") + 13, 48); }, "power of two, actual 48"},
-      {"zero dim", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b), 0); }, "dimensions of 1 or more"},
       {"overflow", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b), uint64_t{1} << 63); }, "less than 2^63 bytes"},
       {"too large", [&](auto& b) { poke<uint64_t>(b, shape_of_first(b), 1u << 20); }, "within the"},
       {"n_dims", [&](auto& b) { poke<uint32_t>(b, shape_of_first(b) - 4, 9); }, "expected 1 to 4, actual 9"},
@@ -297,6 +296,23 @@ TEST_F(Folder, QuantizationMayHaveAFileOfItsOwn) {
   EXPECT_NE(open_error().find("'nonesuch'"), std::string::npos) << open_error();
 }
 
+TEST_F(Folder, EmptyTensorsAreNotAmongTheOthers) {
+  put("config.json", "{}");
+  put("model.safetensors",
+      safetensors(
+          R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+          R"("c":{"dtype":"F32","shape":[2,0],"data_offsets":[4,4]}})",
+          4));
+  const auto file = ModelFile::open(root_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_EQ(file->tensors().size(), 1u);
+  EXPECT_EQ(file->tensors()[0].name, "b");
+  EXPECT_NE(file->find("b"), nullptr);
+  EXPECT_EQ(file->find("a"), nullptr);
+  ASSERT_EQ(file->empty_tensors().size(), 2u);
+  EXPECT_EQ(file->empty_tensors()[1].shape, (std::vector<uint64_t>{2, 0}));
+}
+
 TEST_F(Folder, DamagedSafeTensorsAreNamed) {
   put("config.json", "{}");
   const std::pair<std::string, const char*> cases[] = {
@@ -308,7 +324,7 @@ TEST_F(Folder, DamagedSafeTensorsAreNamed) {
       {safetensors(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})", 8), "a range within 8 bytes"},
       {safetensors(kTwoTensors, 13), "after it"},
       {safetensors(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8), "element type I64"},
-      {safetensors(R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})", 0), "dimensions of 1 or more"},
+      {safetensors(R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,4]}})", 4), "expected 0 bytes"},
       {safetensors(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8), "expected 12 bytes"},
       {safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8), "a range within"},
       {safetensors(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "expected a start at 0"},

@@ -1,6 +1,7 @@
 #include "model/config_keys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -93,6 +94,12 @@ const TensorInfo* find_tensor(const ModelFile& file, std::string_view name) {
     if (tensor = file.find(other); tensor != nullptr) return tensor;
   }
   return nullptr;
+}
+
+std::string why_missing(const ModelFile& file, std::string_view name) {
+  const auto empty = std::ranges::find(file.empty_tensors(), name, &TensorInfo::name);
+  if (empty == file.empty_tensors().end()) return "is missing";
+  return fmt::format("is needed, and is empty in the file: of shape [{}]", fmt::join(empty->shape, ", "));
 }
 
 // Of the role's names the one that the file has, or the first.

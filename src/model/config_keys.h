@@ -3,6 +3,7 @@
 
 #include "formats/model_file.h"
 #include "model/arch/arch_spec.h"
+#include "realizar/options.h"
 #include "realizar/result.h"
 
 namespace realizar {
@@ -19,7 +20,8 @@ inline constexpr int64_t kMaxExperts = 4096;
 // Reads keys by their GGUF name below "<arch>." or their Hugging Face name, whichever the file has.
 class ConfigKeys {
  public:
-  ConfigKeys(const ModelFile& file, const ArchSpec& spec) : file_(&file), spec_(&spec) {}
+  ConfigKeys(const ModelFile& file, const ArchSpec& spec, const RopeSettings& rope = {})
+      : file_(&file), spec_(&spec), rope_(rope) {}
 
   bool is_gguf() const { return file_->format() == FileFormat::kGguf; }
   std::string key(std::string_view gguf, std::string_view hf) const;
@@ -37,10 +39,13 @@ class ConfigKeys {
   Result<double> required_positive(std::string_view gguf, std::string_view hf) const;
   const ModelFile& file() const { return *file_; }
   const ArchSpec& spec() const { return *spec_; }
+  // What replaces the file's scaling of rotations.
+  const RopeSettings& rope() const { return rope_; }
 
  private:
   const ModelFile* file_;
   const ArchSpec* spec_;
+  RopeSettings rope_;
 };
 
 // FormatError of a key whose value is another than what is expected.
@@ -50,6 +55,9 @@ Error out_of_range(const ModelFile& file, std::string_view key, std::string_view
 // of each name ("transformer.", "model."); those of models that see images have "language_model" before or behind it,
 // and those of RoBERTa its name instead.
 const TensorInfo* find_tensor(const ModelFile& file, std::string_view name);
+
+// Why there is no tensor of that name: "is missing", or that it is empty.
+std::string why_missing(const ModelFile& file, std::string_view name);
 
 // Of the names that a role's tensor may have outside layers the one that the file has; else null, and the first name.
 const TensorInfo* find_tensor_of(const ConfigKeys& keys, Role role, std::string_view& name);

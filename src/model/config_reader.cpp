@@ -27,6 +27,48 @@ std::string known_architectures() {
   return names;
 }
 
+// "Qwen2" of Qwen2ForCausalLM and of Qwen2Model.
+std::string_view stem_of(std::string_view hf_class) {
+  for (const std::string_view end :
+       {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "Model"}) {
+    if (hf_class.ends_with(end)) return hf_class.substr(0, hf_class.size() - end.size());
+  }
+  return hf_class;
+}
+
+// A stem or a model_type without what they differ in: "gpt_neox" and "GPTNeoX".
+std::string plain_stem(std::string_view stem) {
+  std::string plain;
+  for (const char c : stem) {
+    if (c == '_' || c == '-') continue;
+    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return plain;
+}
+
+std::string class_of(const ModelFile& file) {
+  const auto names = file.metadata().get_strings("architectures");
+  return names.ok() && *names && !(*names)->empty() ? std::string((*names)->front()) : "";
+}
+
+bool lists(const ArchSpec& spec, std::string_view hf_class) {
+  return std::ranges::find(spec.hf_classes, hf_class) != spec.hf_classes.end();
+}
+
+// The model without a head of one of the family's classes.
+bool is_bare_class(const ModelFile& file, const ArchSpec& spec) {
+  const std::string own = class_of(file);
+  return own.ends_with("Model") && !lists(spec, own);
+}
+
+// Where no class of a folder is listed: by the stem of its class, or without any class by its model_type.
+bool is_of_family(const ArchSpec& spec, std::string_view hf_class, std::string_view model_type) {
+  return std::ranges::any_of(spec.hf_classes, [&](std::string_view own) {
+    if (hf_class.empty()) return !model_type.empty() && plain_stem(stem_of(own)) == plain_stem(model_type);
+    return hf_class.ends_with("Model") && stem_of(own) == stem_of(hf_class);
+  });
+}
+
 // By names of GGUF and of Hugging Face.
 bool is_encoder_decoder(std::string_view name) {
   constexpr std::string_view kNames[] = {"t5",
@@ -70,18 +112,7 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
     c.n_layers -= n_extra;
   }
   RZ_TRY(c.d_model, keys.required_int("embedding_length", hf.d_model, 1, kMaxWidth));
-  RZ_TRY(const auto n_ctx, keys.optional_int("context_length", hf.n_ctx, 1, kMaxContext));
-  const uint32_t own_n_ctx = keys.is_gguf() ? 0 : keys.spec().hf_n_ctx;
-  if (!n_ctx && own_n_ctx == 0) {
-    return out_of_range(keys.file(), keys.key("context_length", hf.n_ctx), "a whole number", "nothing");
-  }
-  c.n_ctx_train = n_ctx.value_or(own_n_ctx);
-  const uint32_t n_skipped = keys.is_gguf() ? 0 : keys.spec().hf_skipped_positions;
-  if (c.n_ctx_train <= n_skipped) {
-    return out_of_range(keys.file(), keys.key("context_length", hf.n_ctx), fmt::format("more than {}", n_skipped),
-                        std::to_string(c.n_ctx_train));
-  }
-  c.n_ctx_train -= n_skipped;
+  RZ_TRY(c.n_ctx_train, read_n_ctx_train(keys));
   if (keys.spec().ffn == FfnKind::kNone) return {};
   const int64_t least = keys.spec().has_one_branch ? 0 : 1;
   RZ_TRY(const auto d_ffs, read_widths(keys, c.n_layers, c.d_model, least));
@@ -332,15 +363,46 @@ Result<uint32_t> read_n_vocab(const ConfigKeys& keys) {
   std::string_view name;
   const TensorInfo* embed = find_tensor_of(keys, Role::kEmbed, name);
   if (embed == nullptr || embed->shape.size() != 2 || embed->shape[0] > uint64_t{1} << 30) {
-    return not_found(
-        fmt::format("{}: tensor '{}' of shape [n_vocab, d_model] is missing", keys.file().path().string(), name),
-        std::string(name));
+    return not_found(fmt::format("{}: tensor '{}' of shape [n_vocab, d_model] {}", keys.file().path().string(), name,
+                                 why_missing(keys.file(), name)),
+                     std::string(name));
   }
   return static_cast<uint32_t>(embed->shape[0]);
 }
 
-// GGUF ties by leaving the head out. Hugging Face says it, and may keep an unused copy of the head; where config.json
-// is silent, the file decides. An encoder has none.
+// Of two matrices of one shape, plain ones by their values. The pages of the second are given back.
+Result<bool> are_equal(const ModelFile& file, const TensorInfo& a, const TensorInfo& b) {
+  if (a.packed != nullptr || b.packed != nullptr) return false;
+  if (a.type == b.type) {
+    const bool are = std::ranges::equal(a.data, b.data);
+    file.release(b.data);
+    return are;
+  }
+  if (traits(a.type).block_elems != 1 || traits(b.type).block_elems != 1) return false;
+  const uint64_t n_cols = a.shape.back();
+  const size_t a_bytes = row_bytes(traits(a.type), n_cols), b_bytes = row_bytes(traits(b.type), n_cols);
+  std::vector<float> a_row(n_cols), b_row(n_cols);
+  for (uint64_t row = 0; row < a.shape.front(); ++row) {
+    traits(a.type).decode(a.data.data() + row * a_bytes, a_row.data(), n_cols);
+    traits(b.type).decode(b.data.data() + row * b_bytes, b_row.data(), n_cols);
+    if (a_row != b_row) return false;
+  }
+  file.release(b.data);
+  return true;
+}
+
+// A folder of the bare class ("MistralModel") without a head, where nothing says that the embedding is one.
+bool lacks_head(const ConfigKeys& keys) {
+  if (keys.is_gguf() || keys.spec().sees_later || !is_bare_class(keys.file(), keys.spec())) return false;
+  std::string_view name;
+  if (find_tensor_of(keys, Role::kHead, name) != nullptr) return false;
+  const auto said = keys.file().metadata().get_bool("tie_word_embeddings");
+  return !said.ok() || !said->value_or(false);
+}
+
+// GGUF ties by leaving the head out. Hugging Face says it, and may keep an unused copy of the head; one that is no copy
+// was trained on its own, and the file's word is wrong. Where config.json is silent, the file decides. An encoder has
+// none.
 Result<bool> read_is_head_tied(const ConfigKeys& keys) {
   if (keys.spec().sees_later) return false;
   std::optional<bool> said;
@@ -348,7 +410,15 @@ Result<bool> read_is_head_tied(const ConfigKeys& keys) {
     RZ_TRY(said, keys.file().metadata().get_bool("tie_word_embeddings"));
   }
   std::string_view name;
-  return said.value_or(find_tensor_of(keys, Role::kHead, name) == nullptr);
+  const TensorInfo* head = find_tensor_of(keys, Role::kHead, name);
+  if (!said) return head == nullptr;
+  if (!*said || head == nullptr) return *said || lacks_head(keys);
+  std::string_view embed_name;
+  const TensorInfo* embed = find_tensor_of(keys, Role::kEmbed, embed_name);
+  // The binder tells of a head of another shape.
+  if (embed == nullptr || embed->data.empty() || head->data.empty() || !std::ranges::equal(head->shape, embed->shape))
+    return true;
+  return are_equal(keys.file(), *embed, *head);
 }
 
 // Baichuan 2's NormHead, which no key tells of.
@@ -377,21 +447,29 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file) {
     RZ_TRY(const auto name, file.metadata().get_string("general.architecture"));
     asked = name.value_or("");
   } else {
-    RZ_TRY(const auto names, file.metadata().get_strings("architectures"));
-    asked = names && !names->empty() ? std::string(names->front()) : "";
+    RZ_CHECK_OK(file.metadata().get_strings("architectures"));
+    asked = class_of(file);
   }
-  if (asked.empty()) {
+  RZ_TRY(const auto model_type, file.metadata().get_string("model_type"));
+  if (asked.empty() && (is_gguf || !model_type)) {
     return format_error(
         fmt::format("{}: {} is missing", file.path().string(), is_gguf ? "general.architecture" : "architectures"));
   }
-  for (const ArchSpec* spec : all_architectures()) {
-    const std::string_view marker = is_gguf ? spec->marker.gguf : spec->marker.hf;
-    if (!marker.empty() && find_tensor(file, marker) == nullptr) continue;
-    if (is_gguf ? spec->name == asked
-                : std::find(spec->hf_classes.begin(), spec->hf_classes.end(), asked) != spec->hf_classes.end()) {
-      return spec;
+  const auto find_where = [&](const auto& fits) -> const ArchSpec* {
+    for (const ArchSpec* spec : all_architectures()) {
+      const std::string_view marker = is_gguf ? spec->marker.gguf : spec->marker.hf;
+      if (!marker.empty() && find_tensor(file, marker) == nullptr) continue;
+      if (fits(*spec)) return spec;
     }
+    return nullptr;
+  };
+  const ArchSpec* found =
+      find_where([&](const ArchSpec& spec) { return is_gguf ? spec.name == asked : lists(spec, asked); });
+  if (found == nullptr && !is_gguf) {
+    found = find_where([&](const ArchSpec& spec) { return is_of_family(spec, asked, model_type.value_or("")); });
   }
+  if (found != nullptr) return found;
+  if (asked.empty()) asked = *model_type;
   if (is_encoder_decoder(asked)) {
     return unsupported(
         fmt::format("{}: '{}' is an encoder-decoder: an encoder of one text whose decoder writes another; such models "
@@ -437,20 +515,47 @@ Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys) {
   return n_extra.value_or(0);
 }
 
-Result<uint32_t> longest_context(const ModelFile& file, const ModelConfig& config) {
+std::string untied_head_note(const ModelFile& file, const ModelConfig& config) {
+  if (file.format() == FileFormat::kGguf || config.is_head_tied) return "";
+  const auto said = file.metadata().get_bool("tie_word_embeddings");
+  if (!said.ok() || !said->value_or(false) || config.sees_later) return "";
+  return "config.json says tie_word_embeddings, but the head in the file differs from the embeddings and is used";
+}
+
+Result<uint32_t> read_n_ctx_train(const ConfigKeys& keys) {
+  const std::string_view hf = keys.spec().hf_keys.n_ctx;
+  RZ_TRY(const auto given, keys.optional_int("context_length", hf, 1, kMaxContext));
+  const uint32_t own_n_ctx = keys.is_gguf() ? 0 : keys.spec().hf_n_ctx;
+  if (!given && own_n_ctx == 0) {
+    return out_of_range(keys.file(), keys.key("context_length", hf), "a whole number", "nothing");
+  }
+  const uint32_t n_ctx = given.value_or(own_n_ctx);
+  const uint32_t n_skipped = keys.is_gguf() ? 0 : keys.spec().hf_skipped_positions;
+  if (n_ctx > n_skipped) return n_ctx - n_skipped;
+  return out_of_range(keys.file(), keys.key("context_length", hf), fmt::format("more than {}", n_skipped),
+                      std::to_string(n_ctx));
+}
+
+Result<uint32_t> longest_context(const ModelFile& file, const ModelConfig& config, const RopeSettings& rope) {
   if (config.learned_positions) return config.n_ctx_train;
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
-  RZ_TRY(const RopeScaling scaling, read_rope_scaling(ConfigKeys(file, *spec)));
+  RZ_TRY(const RopeScaling scaling, read_rope_scaling(ConfigKeys(file, *spec, rope)));
+  const bool is_replaced = rope.scaling != RopeStretch::kModel;
+  if (rope.scaling == RopeStretch::kNone && scaling.n_ctx_old) {
+    return std::min(config.n_ctx_train, static_cast<uint32_t>(*scaling.n_ctx_old));
+  }
   const double n_ctx_old = scaling.n_ctx_old.value_or(config.n_ctx_train);
-  const bool starts_from_trained = scaling.kind == "linear" || scaling.kind == "dynamic";
-  const double from = starts_from_trained ? config.n_ctx_train : scaling.kind == "yarn" ? n_ctx_old : 0;
+  const bool starts_from_trained = !is_replaced && (scaling.kind == "linear" || scaling.kind == "dynamic");
+  const double from = starts_from_trained ? config.n_ctx_train : is_replaced || scaling.kind == "yarn" ? n_ctx_old : 0;
   const double stretched = std::min(from * scaling.factor, static_cast<double>(kMaxContext));
   return std::max(config.n_ctx_train, static_cast<uint32_t>(stretched));
 }
 
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options) {
+  RZ_CHECK_OK(check_rope_settings(options.rope));
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
-  const ConfigKeys keys(file, *spec);
+  const ConfigKeys keys(file, *spec, options.rope);
+  const bool is_stretched = options.rope.scaling != RopeStretch::kModel;
   ModelConfig c;
   c.arch = spec->name;
   RZ_TRY(const auto name, file.metadata().get_string(keys.is_gguf() ? "general.name" : "_name_or_path"));
@@ -459,16 +564,26 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   c.learned_positions = spec->learned_positions;
   RZ_CHECK_OK(refuse_foreign_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));
-  c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(c.n_ctx_train, kMostContextByDefault);
+  uint32_t n_ctx_longest = c.n_ctx_train;
+  if (is_stretched) {
+    RZ_TRY(n_ctx_longest, longest_context(file, c, options.rope));
+  }
+  c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(n_ctx_longest, kMostContextByDefault);
   RZ_CHECK_OK(read_model_scales(keys, c));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
   RZ_CHECK_OK(read_streams(keys, c));
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
+  c.lacks_head = lacks_head(keys);
   RZ_TRY(c.has_unit_head, read_has_unit_head(keys, c));
   RZ_CHECK_OK(read_pooling(keys, c));
   RZ_TRY(c.n_types, read_n_types(keys));
   RZ_TRY(c.n_dense, read_n_dense(keys));
   RZ_CHECK_OK(read_layers(keys, c));
+  if (is_stretched && c.ropes.empty()) {
+    return invalid_argument(
+        fmt::format("rope_scaling: {} has no rotary embedding that could be scaled", file.path().string()),
+        "rope_scaling");
+  }
   return c;
 }
 

@@ -15,9 +15,14 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file);
 // which a file may have or lack, are left out.
 Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys);
 
+// Positions that the model was trained for. Errors: FormatError, where the file does not say it.
+Result<uint32_t> read_n_ctx_train(const ConfigKeys& keys);
 // The longest context that the model was made for: what it was trained for, as far as its scaling of rotations
-// stretches that. Errors: those of the scaling's keys.
-Result<uint32_t> longest_context(const ModelFile& file, const ModelConfig& config);
+// stretches that, or `rope` in its place. Errors: those of the scaling's keys.
+Result<uint32_t> longest_context(const ModelFile& file, const ModelConfig& config, const RopeSettings& rope = {});
+
+// What to tell of a head that the config calls tied and that differs from the embeddings; empty: there is none.
+std::string untied_head_note(const ModelFile& file, const ModelConfig& config);
 
 // A factor of the family. Nothing where it has none, or the file does not give it and the family has no number of its
 // own. Errors: FormatError, where it is not a finite number above 0.
@@ -37,15 +42,23 @@ Status place_attention(const ConfigKeys& keys, ModelConfig& c);
 Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
                                            uint32_t n_ctx);
 
-// How a file stretches its rotation. config.json has the settings below "rope_scaling." or, in newer files,
-// "rope_parameters.", there by the kind of layer where these differ: rope_scaling_key is the name of one of them.
+// The layers that a rotation is of, where those with a window have another.
+enum class RopeOf : uint8_t { kFull, kWindow };
+
+// How a rotation is stretched: as ConfigKeys::rope() says for the layers that see the whole context, else as the file
+// does. config.json has the settings below "rope_scaling." or, in newer files, "rope_parameters.", there by the kind of
+// layer where these differ: rope_scaling_key is the name of one of them. Numbers that a folder leaves out are those
+// that transformers takes (modeling_rope_utils).
 struct RopeScaling {
   std::string kind;  // "none", "linear", "yarn", "llama3", "longrope", "dynamic", "proportional"
   double factor = 1;
-  std::optional<double> n_ctx_old, attention_factor;
+  std::optional<double> n_ctx_old = {}, attention_factor = {};
+  RopeOf of = RopeOf::kFull;
 };
-Result<RopeScaling> read_rope_scaling(const ConfigKeys& keys);
-std::string rope_scaling_key(const ModelFile& file, std::string_view name);
+Result<RopeScaling> read_rope_scaling(const ConfigKeys& keys, RopeOf of = RopeOf::kFull);
+std::string rope_scaling_key(const ModelFile& file, std::string_view name, RopeOf of = RopeOf::kFull);
+// Errors: InvalidArgument, by field.
+Status check_rope_settings(const RopeSettings& rope);
 // The bases of the rotation, and of that of layers with a window where they have one of their own.
 Result<double> read_rope_base(const ConfigKeys& keys);
 Result<double> read_window_rope_base(const ConfigKeys& keys);

@@ -184,6 +184,57 @@ Result<ListedKinds> read_gguf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
   return ListedKinds(kinds_where(keys, n_layers, [&](uint32_t layer) { return (*list)[layer]; }));
 }
 
+// transformers, Qwen2Config and its siblings.
+bool has_flagged_window(HfWindows rule, uint32_t layer, uint32_t border) {
+  switch (rule) {
+    case HfWindows::kFromLayer:
+      return layer >= border;
+    case HfWindows::kEvenBeforeLayer:
+      return layer < border && layer % 2 == 0;
+    case HfWindows::kAll:
+      return true;
+    case HfWindows::kByInterval:
+      break;
+  }
+  return false;
+}
+
+// Of families that have windows where a flag asks for them.
+Result<std::vector<uint32_t>> read_flagged_windows(const ConfigKeys& keys, uint32_t n_layers,
+                                                   const std::optional<std::vector<bool>>& listed) {
+  constexpr uint32_t kUsualBorder = 28;  // as transformers has it
+  std::vector<uint32_t> windows(n_layers, 0);
+  RZ_TRY(const auto is_on, keys.file().metadata().get_bool("use_sliding_window"));
+  RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
+  const uint32_t window = keys.is_gguf() || is_on.value_or(false) ? given.value_or(0) : 0;
+  RZ_TRY(const auto border, keys.optional_int("", "max_window_layers", 0, INT32_MAX));
+  const HfWindows rule = keys.spec().hf_windows;
+  const bool goes_by_list = keys.is_gguf() || (listed && rule != HfWindows::kAll);
+  if (goes_by_list && !listed) return windows;
+  if (goes_by_list && !keys.is_gguf() && window == 0 && std::ranges::find(*listed, true) != listed->end()) {
+    return unsupported(fmt::format("{}: layer_types: 'sliding_attention' is not supported for {} without "
+                                   "use_sliding_window and sliding_window",
+                                   keys.file().path().string(), keys.spec().name),
+                       "layer_types");
+  }
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    const bool has_one = goes_by_list ? (*listed)[i] : has_flagged_window(rule, i, border.value_or(kUsualBorder));
+    if (has_one) windows[i] = window;
+  }
+  return windows;
+}
+
+// Other families have no rule for the flag.
+Status refuse_window_flag(const ConfigKeys& keys) {
+  if (keys.is_gguf()) return {};
+  RZ_TRY(const auto is_on, keys.file().metadata().get_bool("use_sliding_window"));
+  RZ_TRY(const auto window, keys.optional_int("", keys.spec().hf_keys.window, 0, kMaxContext));
+  if (!is_on.value_or(false) || window.value_or(0) == 0) return {};
+  return unsupported(fmt::format("{}: use_sliding_window = true is not supported for {}", keys.file().path().string(),
+                                 keys.spec().name),
+                     "use_sliding_window");
+}
+
 }  // namespace
 
 Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers) {
@@ -207,10 +258,10 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   }
   if (keys.is_gguf() && keys.spec().gguf_lacks_window) return windows;
   if (!keys.spec().has_window) {
-    RZ_TRY(const auto use_window, keys.file().metadata().get_bool("use_sliding_window"));
-    if (keys.is_gguf() || !use_window.value_or(false)) return windows;
-    return unsupported("use_sliding_window is not supported for " + std::string(keys.spec().name));
+    RZ_CHECK_OK(refuse_window_flag(keys));
+    return windows;
   }
+  if (keys.spec().hf_windows != HfWindows::kByInterval) return read_flagged_windows(keys, n_layers, has_window);
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
   if (given == 0 && keys.is_gguf() && keys.spec().has_chunks) {
     const std::string key = keys.key("attention.sliding_window", "");

@@ -14,22 +14,25 @@
 #include "formats/model_file.h"
 #include "model/adapter_targets.h"
 #include "model/model_config.h"
+#include "realizar/options.h"
 #include "realizar/result.h"
 
 namespace realizar {
 
 struct ModelOptions {
-  // Positions that a sequence shall have; 0: what the model was trained for, up to 8192. Read with the config, where
-  // LongRoPE chooses its factors by it.
+  // Positions that a sequence shall have; 0: what the model was trained for, or `rope` stretches that to, up to 8192.
+  // Read with the config, where LongRoPE chooses its factors by it.
   uint32_t n_ctx = 0;
+  RopeSettings rope = {};  // read with the config
   // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
   bool hash_weights = false;  // take Model::weights_hash() while the weights are read
   AdapterRoom adapters = {};  // none: the model takes no adapters
 };
 
-// Reads and validates the config alone; touches no tensor data. Errors: Unsupported (architecture or trait, by name),
-// FormatError (key missing, of the wrong type or out of range).
+// Reads and validates the config alone; of tensors' data it touches at most vectors, and a head that the config calls
+// tied. Errors: Unsupported (architecture or trait, by name), FormatError (key missing, of the wrong type or out of
+// range), InvalidArgument (ModelOptions::rope, by field).
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options = {});
 
 // Checks all that Model::load checks of a file but whether its matrices hold numbers, without a backend: no byte of a

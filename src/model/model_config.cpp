@@ -243,6 +243,7 @@ std::string to_string(const ModelConfig& c) {
       "residual_scale: {}\nlogit_scale: {}\nfinal_softcap: {}\nd_layer_input: {}\n",
       name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, name_of(c.pooling), c.embed_scale,
       c.residual_scale, c.logit_scale, c.final_softcap, c.d_layer_input);
+  if (c.lacks_head) text += "lacks_head: true\n";
   if (c.has_unit_head) text += "has_unit_head: true\n";
   if (c.n_layer_vocab != c.n_vocab) text += fmt::format("n_layer_vocab: {}\n", c.n_layer_vocab);
   if (c.n_streams > 1) text += fmt::format("n_streams: {}\n", c.n_streams);

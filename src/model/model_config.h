@@ -75,6 +75,7 @@ struct ModelConfig {
   bool learned_positions = false;
   bool is_head_tied = false;   // the embedding is the head
   bool has_unit_head = false;  // the head's rows are divided by their lengths
+  bool lacks_head = false;     // it was saved for its vectors alone; the embedding only stands for a head
   // What an embedding is made of; with kRank, the row that scores are made of.
   Pooling pooling = Pooling::kLast;
   bool sees_later = false;  // a text's tokens see all of it, in one step: it has no next token
@@ -106,9 +107,9 @@ inline uint32_t n_file_layers(const ModelConfig& config) {
 // Columns of Forward::logits: the vocabulary's, scores, or of an encoder the hidden state's.
 uint32_t n_outputs(const ModelConfig& config);
 
-// Encoders do not, and rerankers, whose outputs are scores.
+// Encoders do not, rerankers, whose outputs are scores, and models without a head.
 inline bool gives_text(const ModelConfig& config) {
-  return !config.sees_later && config.n_labels == 0;
+  return !config.sees_later && config.n_labels == 0 && !config.lacks_head;
 }
 
 // Those of the first layer with attention, which most models have in all of them; zeros where no layer has it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "base/try.h"
 #include "model/config_reader.h"
@@ -19,6 +20,15 @@ std::vector<double> plain_inv_freq(uint32_t n_rot, double base) {
   return inv_freq;
 }
 
+// A number for which 0 stands for "not given", in transformers as in llama.cpp.
+Result<std::optional<double>> positive_or_unset(const ConfigKeys& keys, std::string_view gguf, std::string_view hf) {
+  const std::string key = keys.key(gguf, hf);
+  if (key.empty()) return std::optional<double>();
+  RZ_TRY(const auto value, keys.file().metadata().get_double(key));
+  if (value == 0) return std::optional<double>();
+  return keys.optional_positive(gguf, hf);
+}
+
 Error missing(const ConfigKeys& keys, std::string_view what) {
   return format_error(fmt::format("{}: rope scaling needs {}", keys.file().path().string(), what));
 }
@@ -28,11 +38,11 @@ Status apply_yarn(const ConfigKeys& keys, const RopeScaling& s, double base, std
                   float& scale) {
   if (!s.n_ctx_old) return missing(keys, "the original context length");
   const ModelFile& file = keys.file();
-  RZ_TRY(const auto truncate, file.metadata().get_bool(rope_scaling_key(file, "truncate")));
+  RZ_TRY(const auto truncate, file.metadata().get_bool(rope_scaling_key(file, "truncate", s.of)));
   RZ_TRY(const auto beta_fast,
-         keys.optional_positive("rope.scaling.yarn_beta_fast", rope_scaling_key(file, "beta_fast")));
+         positive_or_unset(keys, "rope.scaling.yarn_beta_fast", rope_scaling_key(file, "beta_fast", s.of)));
   RZ_TRY(const auto beta_slow,
-         keys.optional_positive("rope.scaling.yarn_beta_slow", rope_scaling_key(file, "beta_slow")));
+         positive_or_unset(keys, "rope.scaling.yarn_beta_slow", rope_scaling_key(file, "beta_slow", s.of)));
   const double n_rot = 2.0 * static_cast<double>(inv_freq.size());
   const auto turning_dim = [&](double n_turns) {
     return n_rot * std::log(*s.n_ctx_old / (n_turns * 2 * kPi)) / (2 * std::log(base));
@@ -46,10 +56,10 @@ Status apply_yarn(const ConfigKeys& keys, const RopeScaling& s, double base, std
   }
   // Section 3.4; with DeepSeek's two mscales, if given, their quotient (transformers, modeling_rope_utils). In GGUF the
   // attention factor multiplies this; in Hugging Face it replaces it.
-  RZ_TRY(auto mscale, keys.optional_positive("", rope_scaling_key(file, "mscale")));
-  RZ_TRY(auto mscale_all, keys.optional_positive("", rope_scaling_key(file, "mscale_all_dim")));
+  RZ_TRY(auto mscale, positive_or_unset(keys, "", rope_scaling_key(file, "mscale", s.of)));
+  RZ_TRY(auto mscale_all, positive_or_unset(keys, "", rope_scaling_key(file, "mscale_all_dim", s.of)));
   if (keys.is_gguf() && keys.spec().mixer == MixerKind::kAttention) {
-    RZ_TRY(mscale_all, keys.optional_positive("rope.scaling.yarn_log_multiplier", ""));
+    RZ_TRY(mscale_all, positive_or_unset(keys, "rope.scaling.yarn_log_multiplier", ""));
     if (mscale_all) mscale = 1;  // llama.cpp, llama_context: GGUF does not tell it
   }
   const auto attention_factor = [&](double m) { return s.factor <= 1 ? 1.0 : 0.1 * m * std::log(s.factor) + 1; };
@@ -64,8 +74,8 @@ Status apply_yarn(const ConfigKeys& keys, const RopeScaling& s, double base, std
 
 // Llama 3.1's rule (transformers, modeling_rope_utils): as YaRN's, by wavelength. GGUF carries the outcome as a tensor.
 Status apply_llama3(const ConfigKeys& keys, const RopeScaling& s, std::vector<double>& inv_freq) {
-  RZ_TRY(const auto low, keys.optional_positive("", rope_scaling_key(keys.file(), "low_freq_factor")));
-  RZ_TRY(const auto high, keys.optional_positive("", rope_scaling_key(keys.file(), "high_freq_factor")));
+  RZ_TRY(const auto low, keys.optional_positive("", rope_scaling_key(keys.file(), "low_freq_factor", s.of)));
+  RZ_TRY(const auto high, keys.optional_positive("", rope_scaling_key(keys.file(), "high_freq_factor", s.of)));
   if (!low || !high || !s.n_ctx_old || *high <= *low) {
     return missing(keys, "low_freq_factor < high_freq_factor and original_max_position_embeddings");
   }
@@ -109,24 +119,25 @@ Result<std::optional<std::vector<double>>> factors_tensor(const ConfigKeys& keys
 
 Status apply_longrope(const ConfigKeys& keys, const RopeScaling& s, uint32_t n_ctx_train, uint32_t n_ctx,
                       std::vector<double>& inv_freq, float& scale) {
-  // llama.cpp takes the trained context for it.
-  if (!s.n_ctx_old && !keys.is_gguf()) return missing(keys, "the original context length");
   const double n_ctx_old = s.n_ctx_old.value_or(n_ctx_train);
   const bool is_long = n_ctx > n_ctx_old;
   std::optional<std::vector<double>> factors;
   if (keys.is_gguf()) {
     RZ_TRY(factors, factors_tensor(keys, is_long ? Role::kRopeLong : Role::kRopeShort));
   } else {
-    RZ_TRY(factors,
-           keys.file().metadata().get_doubles(rope_scaling_key(keys.file(), is_long ? "long_factor" : "short_factor")));
+    RZ_TRY(factors, keys.file().metadata().get_doubles(
+                        rope_scaling_key(keys.file(), is_long ? "long_factor" : "short_factor", s.of)));
   }
-  if (!factors) return missing(keys, is_long ? "long factors" : "short factors");
-  RZ_CHECK_OK(divide_by(keys, *factors, is_long ? "long factors" : "short factors", inv_freq));
-  const double ratio = n_ctx_train / n_ctx_old;
+  const std::string name = keys.is_gguf()
+                               ? is_long ? "long factors" : "short factors"
+                               : rope_scaling_key(keys.file(), is_long ? "long_factor" : "short_factor", s.of);
+  if (!factors) return missing(keys, name);
+  RZ_CHECK_OK(divide_by(keys, *factors, name, inv_freq));
+  const double ratio = keys.is_gguf() ? n_ctx_train / n_ctx_old : s.factor;
   const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(n_ctx_old));
   // Phi-3.5-MoE's folders have a factor for each of the two (transformers, PhimoeRotaryEmbedding).
   RZ_TRY(const auto mscale,
-         keys.optional_positive("", rope_scaling_key(keys.file(), is_long ? "long_mscale" : "short_mscale")));
+         keys.optional_positive("", rope_scaling_key(keys.file(), is_long ? "long_mscale" : "short_mscale", s.of)));
   const double otherwise = s.attention_factor.value_or(keys.is_gguf() ? 1 : own);
   scale = static_cast<float>(mscale.value_or(otherwise));
   return {};
@@ -209,9 +220,88 @@ void stretch_base(const RopeScaling& s, std::optional<double> alpha, double thet
   inv_freq = plain_inv_freq(n_rot, theta * std::pow(ratio, n_rot / (n_rot - 2.0)));
 }
 
-// The rotation of the layers that see the whole context, and of all layers where there is only one rotation.
-Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint32_t n_ctx_train, uint32_t n_ctx) {
-  RZ_TRY(const double theta, read_rope_base(keys));
+// In a folder, the numbers that are left out as transformers takes them.
+Status complete_scaling(const ConfigKeys& keys, bool has_factor, RopeScaling& s) {
+  constexpr std::string_view kFromOld[] = {"yarn", "llama3", "longrope"};
+  const bool has_old = std::ranges::find(kFromOld, s.kind) != std::end(kFromOld);
+  if (keys.is_gguf() || (!has_old && s.kind != "linear" && s.kind != "dynamic")) return {};
+  RZ_TRY(const uint32_t n_ctx_train, read_n_ctx_train(keys));
+  if (!s.n_ctx_old && has_old) s.n_ctx_old = n_ctx_train;
+  if (has_factor) return {};
+  if (s.kind == "yarn" || s.kind == "longrope") {
+    s.factor = n_ctx_train / *s.n_ctx_old;
+    return {};
+  }
+  const bool has_alpha = keys.file().metadata().contains(rope_scaling_key(keys.file(), "alpha", s.of));
+  if (s.kind == "dynamic" && has_alpha) return {};
+  return out_of_range(keys.file(), rope_scaling_key(keys.file(), "factor", s.of), "a finite number above 0", "nothing");
+}
+
+Result<std::optional<double>> read_n_ctx_old(const ConfigKeys& keys, RopeOf of) {
+  // transformers has the one outside of the settings go before that within them.
+  RZ_TRY(const auto outer, keys.optional_positive("", "original_max_position_embeddings"));
+  if (outer) return outer;
+  return keys.optional_positive("rope.scaling.original_context_length",
+                                rope_scaling_key(keys.file(), "original_max_position_embeddings", of));
+}
+
+// What the file says. GGUF has no scaling of layers with a window.
+Result<RopeScaling> read_given_scaling(const ConfigKeys& keys, RopeOf of) {
+  const ModelFile& file = keys.file();
+  RopeScaling s{.kind = "none", .of = of};
+  if (of == RopeOf::kWindow && keys.is_gguf()) return s;
+  RZ_TRY(auto kind, file.metadata().get_string(keys.key("rope.scaling.type", rope_scaling_key(file, "rope_type", of))));
+  if (!kind && !keys.is_gguf()) {
+    RZ_TRY(kind, file.metadata().get_string(rope_scaling_key(file, "type", of)));
+  }
+  RZ_TRY(auto factor, keys.optional_positive("rope.scaling.factor", rope_scaling_key(file, "factor", of)));
+  if (!factor) {
+    RZ_TRY(factor, keys.optional_positive("rope.scale_linear", ""));  // GGUF's key of 2023
+  }
+  s.factor = factor.value_or(1);
+  // llama.cpp reads a GGUF factor without a type as linear.
+  s.kind = kind.value_or(keys.is_gguf() && factor ? "linear" : "none");
+  // Sections of a rotation turn a text alike.
+  if (s.kind == "default" || (s.kind == "mrope" && !keys.is_gguf())) s.kind = "none";
+  if (s.kind == "su") s.kind = "longrope";  // the name in early Phi-3 files
+  RZ_TRY(s.n_ctx_old, read_n_ctx_old(keys, of));
+  RZ_TRY(s.attention_factor,
+         keys.optional_positive("rope.scaling.attn_factor", rope_scaling_key(file, "attention_factor", of)));
+  RZ_CHECK_OK(complete_scaling(keys, factor.has_value(), s));
+  return s;
+}
+
+// Of a folder that gives the rotation by kinds of layers.
+bool has_own_window_rope(const ConfigKeys& keys) {
+  const Metadata& metadata = keys.file().metadata();
+  return !keys.is_gguf() && keys.spec().has_window &&
+         (metadata.contains(rope_scaling_key(keys.file(), "rope_theta", RopeOf::kWindow)) ||
+          metadata.contains(rope_scaling_key(keys.file(), "rope_type", RopeOf::kWindow)));
+}
+
+// Llama 3.1's rule is in GGUF as factors, and so is a share of the pairs that never turn. Another scaling replaces the
+// former alone.
+std::vector<double> unstretched(std::vector<double> factors) {
+  constexpr double kNeverTurns = 1e25;
+  for (double& factor : factors) {
+    if (factor < kNeverTurns) factor = 1;
+  }
+  return factors;
+}
+
+// transformers, modeling_rope_utils: a share of the pairs turns, as fast as if all did.
+Status keep_share(const ConfigKeys& keys, RopeOf of, uint32_t n_rot, std::vector<double>& inv_freq) {
+  RZ_TRY(const auto share, keys.optional_positive("", rope_scaling_key(keys.file(), "partial_rotary_factor", of)));
+  const auto n_turned = static_cast<size_t>(n_rot * std::min(share.value_or(1), 1.0) / 2);
+  std::fill(inv_freq.begin() + static_cast<ptrdiff_t>(n_turned), inv_freq.end(), 0.0);
+  return {};
+}
+
+// One rotation, of the layers that see the whole context, and of all layers where there is only one; or of those with a
+// window.
+Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, RopeOf of, uint32_t n_rot, uint32_t n_ctx_train,
+                                    uint32_t n_ctx) {
+  RZ_TRY(const double theta, of == RopeOf::kFull ? read_rope_base(keys) : read_window_rope_base(keys));
   float scale = 1.0f;
   std::vector<double> inv_freq = plain_inv_freq(n_rot, theta);
 
@@ -219,49 +309,46 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, uint32_t n_rot, uint
   if (base_factor.divides_positions) {
     for (double& f : inv_freq) f /= base_factor.factor;
   }
-  RZ_TRY(const RopeScaling scaling, read_rope_scaling(keys));
-  RZ_TRY(const auto factors, factors_tensor(keys, Role::kRopeFactors));
-  if (factors) RZ_CHECK_OK(divide_by(keys, *factors, "rope_freqs.weight", inv_freq));
-  if (scaling.kind == "linear") {
+  RZ_TRY(const RopeScaling given, read_given_scaling(keys, of));
+  RZ_TRY(const RopeScaling scaling, read_rope_scaling(keys, of));
+  const bool is_replaced = of == RopeOf::kFull && keys.rope().scaling != RopeStretch::kModel;
+  RZ_TRY(auto factors, factors_tensor(keys, Role::kRopeFactors));
+  if (factors && is_replaced) factors = unstretched(std::move(*factors));
+  if (factors && of == RopeOf::kFull) RZ_CHECK_OK(divide_by(keys, *factors, "rope_freqs.weight", inv_freq));
+  if (given.kind == "proportional" && !keys.is_gguf()) RZ_CHECK_OK(keep_share(keys, of, n_rot, inv_freq));
+  const bool has_longrope = of == RopeOf::kFull && !is_replaced && has_longrope_tensors(keys);
+  if (scaling.kind == "linear" || (scaling.kind == "proportional" && !keys.is_gguf())) {
     for (double& f : inv_freq) f /= scaling.factor;
   } else if (scaling.kind == "yarn") {
     RZ_CHECK_OK(apply_yarn(keys, scaling, theta, inv_freq, scale));
   } else if (scaling.kind == "llama3") {
     RZ_CHECK_OK(apply_llama3(keys, scaling, inv_freq));
-  } else if (scaling.kind == "longrope" || has_longrope_tensors(keys)) {
+  } else if (scaling.kind == "longrope" || has_longrope) {
     RZ_CHECK_OK(apply_longrope(keys, scaling, n_ctx_train, n_ctx, inv_freq, scale));
-  } else if (scaling.kind == "dynamic" && !keys.is_gguf()) {
-    RZ_TRY(const auto alpha, keys.optional_positive("", rope_scaling_key(keys.file(), "alpha")));
-    stretch_base(scaling, alpha, theta, n_ctx_train, n_ctx, inv_freq);
-  } else if (scaling.kind == "proportional" && !keys.is_gguf()) {
-    // transformers, modeling_rope_utils: a share of the pairs turns, as fast as if all did.
-    RZ_TRY(const auto share, keys.optional_positive("", rope_scaling_key(keys.file(), "partial_rotary_factor")));
-    const auto n_turned = static_cast<size_t>(n_rot * std::min(share.value_or(1), 1.0) / 2);
-    std::fill(inv_freq.begin() + static_cast<ptrdiff_t>(n_turned), inv_freq.end(), 0.0);
-    for (double& f : inv_freq) f /= scaling.factor;
+  } else if (scaling.kind == "dynamic" && (is_replaced || !keys.is_gguf())) {
+    std::optional<double> alpha;
+    if (!is_replaced) {
+      RZ_TRY(alpha, keys.optional_positive("", rope_scaling_key(keys.file(), "alpha", of)));
+    }
+    const auto n_ctx_old = is_replaced ? static_cast<uint32_t>(scaling.n_ctx_old.value_or(n_ctx_train)) : n_ctx_train;
+    stretch_base(scaling, alpha, theta, n_ctx_old, n_ctx, inv_freq);
   } else if (scaling.kind != "none") {
-    return unsupported(fmt::format("{}: rope scaling '{}' is not supported (linear, yarn, llama3, longrope are)",
-                                   keys.file().path().string(), scaling.kind),
-                       scaling.kind);
+    return unsupported(
+        fmt::format("{}: rope scaling '{}' is not supported (linear, dynamic, yarn, llama3, longrope are)",
+                    keys.file().path().string(), scaling.kind),
+        scaling.kind);
   }
   return as_floats(keys, n_rot, inv_freq, scale, theta);
 }
 
-// No family stretches it.
-Result<RopeConfig> read_window_rope(const ConfigKeys& keys, uint32_t n_rot) {
-  constexpr std::string_view kTypeKey = "rope_parameters.sliding_attention.rope_type";
-  RZ_TRY(const auto type, keys.file().metadata().get_string(kTypeKey));
-  if (type.value_or("default") != "default") {
-    return unsupported(fmt::format("{}: {}: '{}' is not supported", keys.file().path().string(), kTypeKey, *type),
-                       std::string(kTypeKey));
-  }
-  RZ_TRY(const double theta, read_window_rope_base(keys));
-  return as_floats(keys, n_rot, plain_inv_freq(n_rot, theta), 1.0f, theta);
+bool is_same(const RopeConfig& a, const RopeConfig& b) {
+  return a.n_rot == b.n_rot && a.inv_freq == b.inv_freq && a.scale == b.scale;
 }
 
 }  // namespace
 
-std::string rope_scaling_key(const ModelFile& file, std::string_view name) {
+std::string rope_scaling_key(const ModelFile& file, std::string_view name, RopeOf of) {
+  if (of == RopeOf::kWindow) return "rope_parameters.sliding_attention." + std::string(name);
   for (const char* newer : {"rope_parameters.full_attention.", "rope_parameters."}) {
     std::string key = newer + std::string(name);
     if (file.metadata().contains(key)) return key;
@@ -269,32 +356,42 @@ std::string rope_scaling_key(const ModelFile& file, std::string_view name) {
   return "rope_scaling." + std::string(name);
 }
 
-Result<RopeScaling> read_rope_scaling(const ConfigKeys& keys) {
-  const ModelFile& file = keys.file();
-  RopeScaling s;
-  RZ_TRY(auto kind, file.metadata().get_string(keys.key("rope.scaling.type", rope_scaling_key(file, "rope_type"))));
-  if (!kind && !keys.is_gguf()) {
-    RZ_TRY(kind, file.metadata().get_string(rope_scaling_key(file, "type")));
+Status check_rope_settings(const RopeSettings& rope) {
+  const std::string_view name = option_name(rope.scaling);
+  const bool grows = rope.scaling != RopeStretch::kModel && rope.scaling != RopeStretch::kNone;
+  if (!grows) {
+    const char* const extra = rope.factor ? "rope_factor" : rope.n_ctx_original > 0 ? "rope_original_context" : nullptr;
+    if (extra == nullptr) return {};
+    return invalid_argument(
+        fmt::format("{}: expected with a rope_scaling of linear, dynamic or yarn, actual {}", extra, name), extra);
   }
-  RZ_TRY(auto factor, keys.optional_positive("rope.scaling.factor", rope_scaling_key(file, "factor")));
-  if (!factor) {
-    RZ_TRY(factor, keys.optional_positive("rope.scale_linear", ""));  // GGUF's key of 2023
+  if (!rope.factor) {
+    return invalid_argument(fmt::format("rope_factor: rope_scaling {} needs one, actual nothing", name), "rope_factor");
   }
-  s.factor = factor.value_or(1);
-  // llama.cpp reads a GGUF factor without a type as linear.
-  s.kind = kind.value_or(keys.is_gguf() && factor ? "linear" : "none");
-  if (s.kind == "default") s.kind = "none";
-  if (s.kind == "su") s.kind = "longrope";  // the name in early Phi-3 files
-  RZ_TRY(s.n_ctx_old, keys.optional_positive("rope.scaling.original_context_length",
-                                             rope_scaling_key(file, "original_max_position_embeddings")));
-  if (!s.n_ctx_old && !keys.is_gguf()) {
-    RZ_TRY(s.n_ctx_old, keys.optional_positive("", "original_max_position_embeddings"));
+  if (!(std::isfinite(*rope.factor) && *rope.factor > 0)) {
+    return invalid_argument(fmt::format("rope_factor: expected a finite number above 0, actual {}", *rope.factor),
+                            "rope_factor");
   }
-  RZ_TRY(s.attention_factor,
-         keys.optional_positive("rope.scaling.attn_factor", rope_scaling_key(file, "attention_factor")));
-  return s;
+  if (rope.n_ctx_original <= kMaxContext) return {};
+  return invalid_argument(
+      fmt::format("rope_original_context: expected at most {}, actual {}", kMaxContext, rope.n_ctx_original),
+      "rope_original_context");
 }
 
+Result<RopeScaling> read_rope_scaling(const ConfigKeys& keys, RopeOf of) {
+  RZ_TRY(const RopeScaling given, read_given_scaling(keys, of));
+  const RopeSettings& asked = keys.rope();
+  if (of == RopeOf::kWindow || asked.scaling == RopeStretch::kModel) return given;
+  RopeScaling scaling{.kind = std::string(option_name(asked.scaling)), .factor = asked.factor.value_or(1)};
+  if (asked.n_ctx_original > 0) {
+    scaling.n_ctx_old = asked.n_ctx_original;
+  } else if (given.n_ctx_old) {
+    scaling.n_ctx_old = given.n_ctx_old;
+  } else {
+    RZ_TRY(scaling.n_ctx_old, read_n_ctx_train(keys));
+  }
+  return scaling;
+}
 Result<double> read_rope_base(const ConfigKeys& keys) {
   RZ_TRY(auto base, keys.optional_positive("rope.freq_base", keys.spec().hf_keys.rope_base));
   if (!base && !keys.is_gguf()) {
@@ -311,7 +408,7 @@ Result<double> read_window_rope_base(const ConfigKeys& keys) {
   if (!base) {
     RZ_TRY(base, keys.optional_positive("", "rope_parameters.sliding_attention.rope_theta"));
   }
-  if (!base && keys.spec().window_rope_unscaled) return read_rope_base(keys);
+  if (!base && keys.spec().window_rope_base == 0) return read_rope_base(keys);
   return checked_base(keys, base, keys.spec().window_rope_base);
 }
 
@@ -319,12 +416,14 @@ Result<double> read_yarn_magnitude(const ConfigKeys& keys) {
   RZ_TRY(const RopeScaling scaling, read_rope_scaling(keys));
   if (scaling.kind != "yarn" || scaling.factor <= 1) return 1.0;
   const double log_factor = 0.1 * std::log(scaling.factor);
-  RZ_TRY(const auto mscale_all, keys.optional_positive("", rope_scaling_key(keys.file(), "mscale_all_dim")));
+  RZ_TRY(const auto mscale_all, positive_or_unset(keys, "", rope_scaling_key(keys.file(), "mscale_all_dim")));
   if (!keys.is_gguf()) return 1 + mscale_all.value_or(0) * log_factor;
   // The key has a tenth of mscale_all_dim; without it llama.cpp takes it for 1.
-  RZ_TRY(const auto tenth, keys.optional_positive("rope.scaling.yarn_log_multiplier", ""));
+  constexpr std::string_view kTenth = "rope.scaling.yarn_log_multiplier";
+  const bool is_given = keys.file().metadata().contains(keys.key(kTenth, ""));
+  RZ_TRY(const auto tenth, positive_or_unset(keys, kTenth, ""));
   const double given = scaling.attention_factor.value_or(1);
-  return given * (1 + (tenth ? *tenth / 0.1 : 1.0) * log_factor);
+  return given * (1 + (is_given ? tenth.value_or(0) / 0.1 : 1.0) * log_factor);
 }
 
 Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
@@ -337,11 +436,12 @@ Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head
         fmt::format("{}: rotary dimensions: expected an even number, actual {}", keys.file().path().string(), n));
   }
   std::vector<RopeConfig> ropes;
-  RZ_TRY(RopeConfig rope, read_scaled_rope(keys, n_rot, n_ctx_train, n_ctx));
+  RZ_TRY(RopeConfig rope, read_scaled_rope(keys, RopeOf::kFull, n_rot, n_ctx_train, n_ctx));
   ropes.push_back(std::move(rope));
-  if (keys.spec().window_rope_base > 0 || keys.spec().window_rope_unscaled) {
-    RZ_TRY(RopeConfig window_rope, read_window_rope(keys, window_n_rot));
-    ropes.push_back(std::move(window_rope));
+  const bool is_familys = keys.spec().window_rope_base > 0 || keys.spec().window_rope_unscaled;
+  if (is_familys || has_own_window_rope(keys)) {
+    RZ_TRY(RopeConfig window_rope, read_scaled_rope(keys, RopeOf::kWindow, window_n_rot, n_ctx_train, n_ctx));
+    if (is_familys || !is_same(window_rope, ropes.front())) ropes.push_back(std::move(window_rope));
   }
   return ropes;
 }

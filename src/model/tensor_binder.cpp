@@ -277,9 +277,9 @@ Error TensorBinder::missing(const TensorSpec& spec, std::string_view pattern, ui
   if (spec.cols != Dim::kNone) shape.push_back(size_of(spec.cols));
   if (is_stack(spec.role, pattern)) shape.insert(shape.begin(), size_of(stack_dim(spec.role)));
   const std::string name = filled_name(pattern, layer_ < 0 ? expert : file_layer(), expert);
-  return not_found(
-      fmt::format("{}: tensor '{}' of shape [{}] is missing", file_.path().string(), name, fmt::join(shape, ", ")),
-      name);
+  return not_found(fmt::format("{}: tensor '{}' of shape [{}] {}", file_.path().string(), name, fmt::join(shape, ", "),
+                               why_missing(file_, name)),
+                   name);
 }
 
 std::string_view TensorBinder::pattern_of(const TensorSpec& spec) const {

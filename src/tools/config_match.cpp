@@ -22,6 +22,7 @@ ModelConfig as_computed(ModelConfig c) {
   c.name.clear();
   c.arch.clear();
   c.has_unit_head = false;
+  c.lacks_head = false;  // GGUF does not tell
   c.d_ff = 0;
   c.n_layer_vocab = 0;
   for (LayerConfig& layer : c.layers) {

@@ -183,7 +183,10 @@ class ConfigWriter {
       const uint32_t place = spec_.full_comes_first ? i : i + 1;
       by_rule.push_back(spec_.full_interval == 0 || place % spec_.full_interval != 0);
     }
-    if (has_window != by_rule || is_given("layer_types")) set("attention.sliding_window_pattern", has_window);
+    const bool is_flagged = spec_.hf_windows != HfWindows::kByInterval;
+    if (is_flagged || has_window != by_rule || is_given("layer_types")) {
+      set("attention.sliding_window_pattern", has_window);
+    }
   }
 
   void add_scale(const ScaleKey& scale, double factor, double neutral) {

@@ -95,7 +95,7 @@ class RopeWriter {
       if (mscale_all) set("rope.scaling.yarn_log_multiplier", static_cast<float>(0.1 * *mscale_all));
       return {};
     }
-    if (mscale_all && mscale == 1) {
+    if (mscale_all.value_or(0) > 0 && mscale == 1) {
       set("rope.scaling.yarn_log_multiplier", static_cast<float>(*mscale_all));
       return {};
     }

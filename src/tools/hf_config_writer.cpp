@@ -175,9 +175,15 @@ class HfConfigWriter {
     const auto windows = by_layer<AttentionConfig>([](const auto& own) { return own.window; });
     const uint32_t window = std::ranges::max(windows);
     if (!spec_.has_window) return;
+    const bool is_flagged = spec_.hf_windows != HfWindows::kByInterval;
     if (window == 0) {
-      if (hf_.window == "sliding_window") set(hf_.window, nullptr);
+      if (hf_.window == "sliding_window" && !is_flagged) set(hf_.window, nullptr);
       return;
+    }
+    if (is_flagged) {
+      const auto first = std::ranges::find_if(windows, [](uint32_t own) { return own > 0; });
+      set("use_sliding_window", true);
+      set("max_window_layers", static_cast<uint64_t>(first - windows.begin()));
     }
     set(hf_.window, spec_.sees_later ? 2 * (window - 1) : window);
     Json types = Json::array(), layout = Json::array(), ropes = Json::array();

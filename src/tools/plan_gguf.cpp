@@ -255,6 +255,20 @@ void use_gguf_formulas(const ArchSpec& spec, const ArchSpec& target, ModelConfig
   }
 }
 
+void note_lacking_head(const ModelConfig& c, GgufPlan& plan) {
+  if (!c.lacks_head) return;
+  plan.notes.emplace_back("the folder has no head: the file is for vectors, and what it would generate makes no sense");
+}
+
+void note_windows(const ArchSpec& target, const ModelConfig& c, GgufPlan& plan) {
+  const bool has_window = std::ranges::any_of(c.layers, [](const LayerConfig& layer) {
+    const auto* own = std::get_if<AttentionConfig>(&layer.mixer);
+    return own != nullptr && own->window > 0;
+  });
+  if (!has_window || target.hf_windows == HfWindows::kByInterval) return;
+  plan.notes.emplace_back("realizar reads this model's windows from the file; llama.cpp computes its family without");
+}
+
 void add_vocab(const FolderVocab& vocab, GgufKeys& keys) {
   const auto set = [&](std::string_view name, GgufValue value) {
     keys.set("tokenizer.ggml." + std::string(name), std::move(value));
@@ -400,6 +414,9 @@ Result<GgufPlan> plan_gguf(const ModelFile& folder, const GgufPlanOptions& optio
   const ModelConfig as_given = config;
   RZ_TRY(FoldedFactors factors, fold_factors(folder, *spec, config));
   use_gguf_formulas(*spec, target, config, plan);
+  note_windows(target, config, plan);
+  note_lacking_head(config, plan);
+  if (const std::string note = untied_head_note(folder, config); !note.empty()) plan.notes.push_back(note);
   add_general_keys(folder, target.name, plan.keys);
   RZ_CHECK_OK(add_config_keys(folder, *spec, target, config, plan));
   add_labels(folder, config, target.name, plan.keys);

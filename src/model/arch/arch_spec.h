@@ -271,6 +271,11 @@ enum class MixerKind : uint8_t {
 enum class FfnKind : uint8_t { kGated, kPlain, kChannelMix, kNone };  // of a model without experts
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 
+// Which layers of a folder have its window, where it does not list them: those that the family's interval leaves; or,
+// with "use_sliding_window" alone, those from "max_window_layers" on, every other one before that, or all. In GGUF
+// only a list gives families of the latter kinds windows, as llama.cpp reads none for them.
+enum class HfWindows : uint8_t { kByInterval, kFromLayer, kEvenBeforeLayer, kAll };
+
 // Names of config.json's keys where families differ. "": the family has none.
 struct HfKeys {
   std::string_view d_model = "hidden_size", n_layers = "num_hidden_layers", n_heads = "num_attention_heads",
@@ -400,6 +405,7 @@ struct ArchSpec {
   bool hf_norm_plus_one = false;      // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool hf_transposed_linear = false;  // Conv1D: weights are [in, out]
   bool has_window = false;            // the file may give a sliding window
+  HfWindows hf_windows = HfWindows::kByInterval;
   bool gguf_lacks_window = false;     // though files give one
   bool has_chunks = false;            // that window begins anew at each of its multiples
   bool nope_has_temperature = false;  // of layers without rope alone; its steps begin a position early

@@ -129,11 +129,17 @@ const ArchSpec kQwen{.name = "qwen",
                                  .activation = "",
                                  .rope_base = "rotary_emb_base"}};
 
-const ArchSpec kQwen2{.name = "qwen2", .hf_classes = kQwen2Classes, .tensors = kQwen2Tensors};
+const ArchSpec kQwen2{.name = "qwen2",
+                      .hf_classes = kQwen2Classes,
+                      .tensors = kQwen2Tensors,
+                      .has_window = true,
+                      .hf_windows = HfWindows::kFromLayer};
 
 const ArchSpec kQwen2Moe{.name = "qwen2moe",
                          .hf_classes = kQwen2MoeClasses,
                          .tensors = kQwen2MoeTensors,
+                         .has_window = true,
+                         .hf_windows = HfWindows::kEvenBeforeLayer,
                          .moe = MoeRule::kAlways,
                          .routing = {.renormalize = false},
                          .hf_keys = {.n_experts = "num_experts",
@@ -141,13 +147,20 @@ const ArchSpec kQwen2Moe{.name = "qwen2moe",
                                      .shared_d_ff = "shared_expert_intermediate_size",
                                      .renormalize = "norm_topk_prob"}};
 
-const ArchSpec kQwen3{.name = "qwen3", .hf_classes = kQwen3Classes, .tensors = kQwen3Tensors, .qk_norm = QkNorm::kHead};
+const ArchSpec kQwen3{.name = "qwen3",
+                      .hf_classes = kQwen3Classes,
+                      .tensors = kQwen3Tensors,
+                      .qk_norm = QkNorm::kHead,
+                      .has_window = true,
+                      .hf_windows = HfWindows::kFromLayer};
 
 const ArchSpec kQwen3Moe{
     .name = "qwen3moe",
     .hf_classes = kQwen3MoeClasses,
     .tensors = kQwen3MoeTensors,
     .qk_norm = QkNorm::kHead,
+    .has_window = true,
+    .hf_windows = HfWindows::kAll,
     .moe = MoeRule::kAlways,
     .hf_keys = {.n_experts = "num_experts", .expert_d_ff = "moe_intermediate_size", .renormalize = "norm_topk_prob"}};
 
