@@ -349,7 +349,7 @@ class FolderFiles {
 
 }  // namespace
 
-Status add_folder_files(const ModelFile& gguf, const ModelConfig& config, const EndSettings& changes, HfPlan& plan) {
+Status add_folder_files(const ModelFile& gguf, const ModelConfig& config, HfPlan& plan, const EndSettings& changes) {
   return FolderFiles(gguf, config, changes, plan).add();
 }
 

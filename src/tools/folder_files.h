@@ -18,7 +18,8 @@ inline constexpr const char* kGgufMetadataFile = "gguf_metadata.json";
 
 // Errors: FormatError (a vocabulary that is damaged), Unsupported (one that no folder has), InvalidArgument (a change
 // that names no token).
-Status add_folder_files(const ModelFile& gguf, const ModelConfig& config, const EndSettings& changes, HfPlan& plan);
+Status add_folder_files(const ModelFile& gguf, const ModelConfig& config, HfPlan& plan,
+                        const EndSettings& changes = {});
 
 // The keys of a folder that has them. Errors: FormatError.
 Status read_kept_keys(const ModelFile& folder, GgufKeys& keys);

@@ -331,7 +331,7 @@ Result<HfPlan> plan_hf(const ModelFile& gguf, const EndSettings& ends) {
         if (!first) first = plan.error();
         continue;
       }
-      RZ_CHECK_OK(add_folder_files(gguf, config, ends, *plan));
+      RZ_CHECK_OK(add_folder_files(gguf, config, *plan, ends));
       return plan;
     }
   }
