@@ -12,6 +12,7 @@
 #include "formats/json_object.h"
 #include "formats/quantized_tensors.h"
 #include "formats/safetensors_reader.h"
+#include "formats/tokenizer_files.h"
 
 namespace realizar {
 namespace {
@@ -88,18 +89,6 @@ Status add_weights(Weights& weights, const fs::path& root) {
   return {};
 }
 
-Result<std::optional<std::string>> read_optional(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::optional<std::string>();
-  RZ_TRY(std::string text, read_file(path, kMaxSideFileBytes));
-  return std::optional(std::move(text));
-}
-
-Result<std::optional<std::string>> read_json(const fs::path& path) {
-  RZ_TRY(const auto text, read_optional(path));
-  return text ? std::optional(plain_json(*text)) : std::nullopt;
-}
-
 // chat_template in tokenizer_config.json: a string, or a list of named ones of which "default" counts.
 Result<std::optional<std::string>> template_in_config(const std::string& text, const fs::path& path) {
   RZ_TRY(const json root, parse_json_object(text, path.string()));
@@ -169,13 +158,18 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   return unsupported_element_type(root.string(), raw.name, raw.dtype);
 }
 
+Result<std::optional<std::string>> read_optional(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::optional<std::string>();
+  RZ_TRY(std::string text, read_file(path, kMaxSideFileBytes));
+  return std::optional(std::move(text));
+}
+
 Result<SideFiles> read_side_files(const fs::path& root) {
   SideFiles files;
-  RZ_TRY(files.tokenizer_json, read_json(root / "tokenizer.json"));
-  RZ_TRY(files.tokenizer_model, read_optional(root / "tokenizer.model"));
-  RZ_TRY(files.rwkv_vocab, read_optional(root / "rwkv_vocab_v20230424.txt"));
-  RZ_TRY(files.tokenizer_config_json, read_json(root / "tokenizer_config.json"));
-  RZ_TRY(files.generation_config_json, read_json(root / "generation_config.json"));
+  RZ_CHECK_OK(read_tokenizer_files(root, files));
+  RZ_TRY(files.generation_config_json, read_optional(root / "generation_config.json"));
+  if (files.generation_config_json) files.generation_config_json = plain_json(*files.generation_config_json);
   RZ_TRY(files.chat_template, read_optional(root / "chat_template.jinja"));
   if (files.chat_template) files.chat_template = without_byte_order_mark(std::move(*files.chat_template));
   if (!files.chat_template && files.tokenizer_config_json) {
