@@ -7,11 +7,13 @@
 #include "base/try.h"
 #include "formats/gguf_folder.h"
 #include "formats/hf_folder.h"
+#include "formats/tokenizer_files.h"
+#include "text/tokenizer/json_forms.h"
 
 namespace realizar {
 namespace {
 
-constexpr const char *kTokenizerJson = "tokenizer.json", *kTokenizerModel = "tokenizer.model";
+constexpr const char* kTokenizerModel = "tokenizer.model";
 constexpr const char* kRwkvVocab = "rwkv_vocab_v20230424.txt";
 // What llama.cpp's converter may write for RWKV's World models is the name of a template that llama.cpp has, and this
 // is what that template gives.
@@ -29,7 +31,14 @@ Result<text::Tokenizer> read_tokenizer(const SideFiles& side, const std::string&
   if (side.tokenizer_json) return text::Tokenizer::from_hf(*side.tokenizer_json, config);
   if (side.tokenizer_model) return text::Tokenizer::from_sentencepiece(*side.tokenizer_model, config);
   if (side.rwkv_vocab) return text::Tokenizer::from_rwkv(*side.rwkv_vocab, config);
-  return not_found("there is neither tokenizer.json nor tokenizer.model", path);
+  RZ_TRY(const auto form, text::json_form_of({.tekken = side.tekken_json,
+                                              .vocab = side.vocab_json,
+                                              .merges = side.merges_txt,
+                                              .config_json = config,
+                                              .model_type = side.model_type}));
+  if (form) return text::Tokenizer::from_hf(form->tokenizer, form->config);
+  return not_found(
+      "there is neither tokenizer.json nor tokenizer.model, nor tekken.json, nor vocab.json with merges.txt", path);
 }
 
 Result<text::Tokenizer> read_tokenizer(const ModelFile& file) {
@@ -57,18 +66,11 @@ std::optional<ChatTemplateSource> with_tokens(ChatTemplates templates, const tex
                             std::move(templates)};
 }
 
-bool is_tokenizer_name(const std::filesystem::path& name) {
-  return name == kTokenizerJson || name == kTokenizerModel || name == kRwkvVocab;
-}
-
 // A folder with config.json but without tokenizer is left to ModelFile::open, as is one of a .gguf file: its errors
 // tell what such a folder lacks.
 bool has_side_files(const std::filesystem::path& folder) {
   std::error_code error;
-  const bool has_tokenizer = std::filesystem::exists(folder / kTokenizerJson, error) ||
-                             std::filesystem::exists(folder / kTokenizerModel, error) ||
-                             std::filesystem::exists(folder / kRwkvVocab, error);
-  if (!has_tokenizer || !std::filesystem::is_directory(folder, error)) return false;
+  if (!has_vocabulary(folder) || !std::filesystem::is_directory(folder, error)) return false;
   return std::filesystem::exists(folder / "config.json", error) || !find_gguf(folder).ok();
 }
 
@@ -103,10 +105,11 @@ Result<TextAssets> open_text_assets(const std::filesystem::path& path) {
     return from_side_files(std::move(side), path.string());
   }
   std::error_code error;
-  if (is_tokenizer_name(path.filename()) && std::filesystem::exists(path, error)) {
+  if (is_vocabulary_file(path.filename()) && std::filesystem::exists(path, error)) {
     RZ_TRY(SideFiles side, read_side_files(path.parent_path()));
-    if (path.filename() != kTokenizerJson) side.tokenizer_json.reset();
-    if (path.filename() == kRwkvVocab) side.tokenizer_model.reset();
+    const bool is_rwkv = path.filename() == kRwkvVocab;
+    if (is_rwkv || path.filename() == kTokenizerModel) side.tokenizer_json.reset();
+    if (is_rwkv) side.tokenizer_model.reset();
     return from_side_files(std::move(side), path.string());
   }
   RZ_TRY(const ModelFile file, ModelFile::open(path));

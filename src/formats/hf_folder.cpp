@@ -17,6 +17,7 @@
 #include "formats/json_object.h"
 #include "formats/quantized_tensors.h"
 #include "formats/safetensors_reader.h"
+#include "formats/tokenizer_files.h"
 
 namespace realizar {
 namespace {
@@ -25,18 +26,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
-
-Result<std::optional<std::string>> read_optional(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::optional<std::string>();
-  RZ_TRY(std::string text, read_file(path, kMaxSideFileBytes));
-  return std::optional(std::move(text));
-}
-
-Result<std::optional<std::string>> read_json(const fs::path& path) {
-  RZ_TRY(const auto text, read_optional(path));
-  return text ? std::optional(plain_json(*text)) : std::nullopt;
-}
 
 // Programs of 2023 said in a file of its own how they had quantized the weights.
 struct QuantizationFile {
@@ -156,15 +145,24 @@ Result<HfFolder> open_hf_folder(const fs::path& path) {
   return unsupported_element_type(folder.root.string(), raw.name, raw.dtype);
 }
 
+Result<std::optional<std::string>> read_optional(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::optional<std::string>();
+  RZ_TRY(std::string text, read_file(path, kMaxSideFileBytes));
+  return std::optional(std::move(text));
+}
+
+Result<std::optional<std::string>> read_optional_json(const fs::path& path) {
+  RZ_TRY(const auto text, read_optional(path));
+  return text ? std::optional(plain_json(*text)) : std::nullopt;
+}
+
 Result<SideFiles> read_side_files(const fs::path& root) {
   SideFiles files;
-  RZ_TRY(files.tokenizer_json, read_json(root / "tokenizer.json"));
-  RZ_TRY(files.tokenizer_model, read_optional(root / "tokenizer.model"));
-  RZ_TRY(files.rwkv_vocab, read_optional(root / "rwkv_vocab_v20230424.txt"));
-  RZ_TRY(files.tokenizer_config_json, read_json(root / "tokenizer_config.json"));
-  RZ_TRY(files.generation_config_json, read_json(root / "generation_config.json"));
-  RZ_TRY(files.config_json, read_json(root / "config.json"));
-  RZ_TRY(files.special_tokens_map_json, read_json(root / "special_tokens_map.json"));
+  RZ_CHECK_OK(read_tokenizer_files(root, files));
+  RZ_TRY(files.generation_config_json, read_optional_json(root / "generation_config.json"));
+  RZ_TRY(files.config_json, read_optional_json(root / "config.json"));
+  RZ_TRY(files.special_tokens_map_json, read_optional_json(root / "special_tokens_map.json"));
   RZ_TRY(files.chat_templates, folder_templates(root, files.tokenizer_config_json));
   return files;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/mapped_file.h"
@@ -22,6 +24,11 @@ struct HfFolder {
 // `path`: the folder, or one .safetensors file in it. Errors: NotFound (config.json, weights, a part, a module),
 // Unsupported (a module), FormatError.
 Result<HfFolder> open_hf_folder(const std::filesystem::path& path);
+
+// Nothing where there is no such file.
+Result<std::optional<std::string>> read_optional(const std::filesystem::path& path);
+// The same as strict parsers take it (base/plain_json.h).
+Result<std::optional<std::string>> read_optional_json(const std::filesystem::path& path);
 
 Result<SideFiles> read_side_files(const std::filesystem::path& folder);
 

@@ -47,9 +47,12 @@ struct GgufEntry {
 // The side files of a Hugging Face folder; absent ones are nullopt. For GGUF all are absent.
 struct SideFiles {
   std::optional<std::string> tokenizer_json;
-  std::optional<std::string> tokenizer_model;  // sentencepiece, binary
-  std::optional<std::string> rwkv_vocab;       // rwkv_vocab_v20230424.txt
-  std::optional<std::string> tokenizer_config_json;
+  std::optional<std::string> tokenizer_model;         // sentencepiece, binary
+  std::optional<std::string> rwkv_vocab;              // rwkv_vocab_v20230424.txt
+  std::optional<std::string> tekken_json;             // Mistral's vocabulary
+  std::optional<std::string> vocab_json, merges_txt;  // GPT-2's vocabulary in two files
+  std::string model_type;                             // config.json's, where the vocabulary is one of these two
+  std::optional<std::string> tokenizer_config_json;   // with the tokens of added_tokens.json, special_tokens_map.json
   ChatTemplates chat_templates;
   std::optional<std::string> generation_config_json;
   std::optional<std::string> config_json;

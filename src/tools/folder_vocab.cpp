@@ -1,6 +1,7 @@
 #include "tools/folder_vocab.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -9,8 +10,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/try.h"
 #include "text/tokenizer/base64.h"
+#include "text/tokenizer/json_forms.h"
 #include "text/tokenizer/model_proto.h"
 #include "text/tokenizer/pre_tokenizer_name.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
@@ -114,6 +117,10 @@ class VocabReader {
   }
 
   Status set_added(int64_t id, const json& entry) {
+    const bool takes_spaces = flag(entry, "lstrip") || flag(entry, "rstrip");
+    const bool is_changed = flag(entry, "normalized") && changes_letters_;
+    if (takes_spaces || flag(entry, "single_word") || is_changed)
+      bound_tokens_.push_back(string_member(entry, "content"));
     const TokenType type = flag(entry, "special") ? TokenType::kControl : TokenType::kUserDefined;
     return set_token(id, string_member(entry, "content"), type);
   }
@@ -129,11 +136,32 @@ class VocabReader {
       if (is_id) added.emplace(std::stoll(key), &entry);
     }
     for (const auto& [id, entry] : added) RZ_CHECK_OK(set_added(id, *entry));
+    note_bound_tokens();
     return {};
+  }
+
+  void note_bound_tokens() {
+    constexpr size_t kMostNamed = 8;
+    if (bound_tokens_.empty()) return;
+    std::vector<std::string> names;
+    for (const std::string& token : bound_tokens_) {
+      if (names.size() < kMostNamed) names.push_back(shown(token));
+    }
+    const std::string more = bound_tokens_.size() > kMostNamed
+                                 ? fmt::format(" and {} more", bound_tokens_.size() - kMostNamed)
+                                 : std::string();
+    vocab_.notes.push_back(
+        fmt::format("GGUF cannot say how added tokens treat the text beside them (lstrip, rstrip, single_word, "
+                    "normalized): {}{}",
+                    fmt::join(names, ", "), more));
   }
 
   Status read_json(const std::string& pre) {
     RZ_TRY(const json document, parse_object(*side_.tokenizer_json, "tokenizer.json"));
+    constexpr std::string_view kLetters[] = {"Lowercase", "StripAccents", "BertNormalizer", "NFC",
+                                             "NFD",       "NFKC",         "NFKD",           "Precompiled"};
+    changes_letters_ = std::ranges::any_of(
+        kLetters, [&](std::string_view type) { return has_component(member(document, "normalizer"), type); });
     const json& model = member(document, "model");
     const std::string type = string_member(model, "type");
     if (type == "WordPiece") return read_wordpiece(document, model);
@@ -447,13 +475,28 @@ class VocabReader {
   json settings_ = json::object();
   std::optional<text::Tokenizer> own_;  // the folder's
   FolderVocab vocab_;
+  bool changes_letters_ = false;           // the normalizer does
+  std::vector<std::string> bound_tokens_;  // whose matches depend on the text beside them
 };
 
 }  // namespace
 
 Result<FolderVocab> read_folder_vocab(const SideFiles& side, const Metadata& config, const std::string& arch,
                                       uint32_t n_tokens, const std::string& pre, const EndSettings& changes) {
-  return VocabReader(side, config, arch, n_tokens).read(pre, changes);
+  if (side.tokenizer_json || side.tokenizer_model || side.rwkv_vocab) {
+    return VocabReader(side, config, arch, n_tokens).read(pre, changes);
+  }
+  RZ_TRY(auto form, text::json_form_of({.tekken = side.tekken_json,
+                                        .vocab = side.vocab_json,
+                                        .merges = side.merges_txt,
+                                        .config_json = side.tokenizer_config_json.value_or(""),
+                                        .model_type = side.model_type}));
+  SideFiles in_json = side;
+  if (form) {
+    in_json.tokenizer_json = std::move(form->tokenizer);
+    in_json.tokenizer_config_json = std::move(form->config);
+  }
+  return VocabReader(in_json, config, arch, n_tokens).read(pre, changes);
 }
 
 text::GgufVocab as_gguf_vocab(const FolderVocab& vocab) {

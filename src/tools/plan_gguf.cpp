@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "formats/end_claims.h"
 #include "formats/hf_config.h"
+#include "formats/tokenizer_files.h"
 #include "model/arch/list.h"
 #include "model/config_reader.h"
 #include "model/tensor_roles.h"
@@ -317,7 +318,7 @@ void add_labels(const ModelFile& folder, const ModelConfig& c, std::string_view 
 Status add_vocab_keys(const ModelFile& folder, const SideFiles& side, const ModelConfig& c, const std::string& arch,
                       const GgufPlanOptions& options, GgufPlan& plan) {
   if (c.n_types > 0) plan.keys.set("tokenizer.ggml.token_type_count", c.n_types);
-  if (!side.tokenizer_json && !side.tokenizer_model && !side.rwkv_vocab) {
+  if (!has_vocabulary(side)) {
     plan.keys.set("tokenizer.ggml.model", std::string("none"));
     plan.notes.emplace_back("the folder has no tokenizer, so the file has no vocabulary");
     return {};

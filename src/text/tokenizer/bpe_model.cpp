@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <memory>
+#include <utility>
 
 #include "base/printable.h"
 #include "base/try.h"
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/merge_loop.h"
 #include "text/tokenizer/pair_map.h"
+#include "text/tokenizer/plain_types.h"
 #include "text/utf8.h"
 
 namespace realizar::text {
@@ -35,20 +38,22 @@ Unit last_unit(std::string_view s, bool byte_level) {
   return unit_at(s, begin, byte_level);
 }
 
+// The text that a token stands for; "" if no word may become it.
+std::string word_of(const Vocabulary& vocab, TokenId id, bool byte_level) {
+  const TokenType type = vocab.type(id);
+  const std::string_view piece = vocab.piece(id);
+  const bool is_text = type == TokenType::kNormal || type == TokenType::kUserDefined;
+  if (!byte_level) return is_text || is_unit(piece, Units::kCharacters) ? std::string(piece) : std::string();
+  auto bytes = unspell_bytes(piece);
+  if (!bytes) return {};
+  // A user-defined word is no spelling of bytes.
+  const bool is_reachable = type == TokenType::kUserDefined ? *bytes == piece : is_text || type == TokenType::kByte;
+  return is_reachable || bytes->size() == 1 ? std::move(*bytes) : std::string();
+}
+
 StringTable make_words(const Vocabulary& vocab, bool byte_level) {
   StringTable words;
-  for (int32_t i = 0; i < vocab.size(); ++i) {
-    const TokenId id{i};
-    const TokenType type = vocab.type(id);
-    const bool reachable = type == TokenType::kNormal || type == TokenType::kByte || type == TokenType::kUserDefined;
-    if (!reachable) {
-      words.add("");
-    } else if (byte_level) {
-      words.add(unspell_bytes(vocab.piece(id)).value_or(""));
-    } else {
-      words.add(vocab.piece(id));
-    }
-  }
+  for (int32_t i = 0; i < vocab.size(); ++i) words.add(word_of(vocab, TokenId{i}, byte_level));
   return words;
 }
 
@@ -68,6 +73,8 @@ class BpeModel final : public MergeModel {
   void encode_part(std::string_view part, std::vector<TokenId>& out) const;
   void merge_part(std::string_view part, std::vector<TokenId>& out) const;
   size_t split_symbols(std::string_view part, int32_t* symbols) const;
+  bool has_bytes_of(std::string_view character) const;
+  std::string part_text(TokenId id) const;
   int32_t find_char(std::string_view character, bool first, bool last) const;
 
   const Vocabulary& vocab_;
@@ -78,7 +85,6 @@ class BpeModel final : public MergeModel {
   PairMap<Merge> merges_;              // by symbols
   PairMap<Nothing> junctions_;         // last unit of the left part and first unit of the right part of any merge
   std::array<int32_t, 256> byte_ids_;  // the tokens of single bytes; -1 if there is none
-  bool has_all_bytes_ = true;
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // [n_vocab]
 };
 
@@ -94,9 +100,16 @@ BpeModel::BpeModel(const Vocabulary& vocab, BpeOptions options, size_t n_merges)
   for (int32_t i = 0; i < vocab.size(); ++i) word_index_.insert(i);
   for (uint32_t byte = 0; byte < 256; ++byte) {
     const std::string raw(1, static_cast<char>(byte));
-    byte_ids_[byte] = word_index_.find(options_.byte_level ? raw : spell_byte_token(static_cast<uint8_t>(byte)));
-    has_all_bytes_ = has_all_bytes_ && byte_ids_[byte] >= 0;
+    const auto spelled = vocab.find(spell_byte_token(static_cast<uint8_t>(byte)));
+    byte_ids_[byte] = options_.byte_level ? word_index_.find(raw) : to_index(spelled.value_or(kNoToken));
   }
+}
+
+// The text of a merge's part, which need not be a word.
+std::string BpeModel::part_text(TokenId id) const {
+  const std::string_view word = words_[static_cast<size_t>(to_index(id))];
+  if (!word.empty()) return std::string(word);
+  return options_.byte_level ? unspell_bytes(vocab_.piece(id)).value_or("") : std::string(vocab_.piece(id));
 }
 
 Status BpeModel::add_merge(MergeRule rule, uint32_t rank) {
@@ -111,11 +124,11 @@ Status BpeModel::add_merge(MergeRule rule, uint32_t rank) {
                             shown(missing) + "' is not in the vocabulary",
                         "merges");
   }
-  if (vocab_.type(*joined_id) == TokenType::kControl) return {};
+  const TokenType joined_type = vocab_.type(*joined_id);
+  if (joined_type == TokenType::kControl || joined_type == TokenType::kUnknown) return {};
   const auto symbol = [](TokenId id) { return static_cast<uint32_t>(to_index(id)); };
   merges_.set(symbol(*left_id), symbol(*right_id), Merge{rank, to_index(*joined_id)});
-  const std::string_view left_word = words_[symbol(*left_id)];
-  const std::string_view right_word = words_[symbol(*right_id)];
+  const std::string left_word = part_text(*left_id), right_word = part_text(*right_id);
   if (!left_word.empty() && !right_word.empty()) {
     const bool byte_level = options_.byte_level;
     junctions_.set(last_unit(left_word, byte_level).code, unit_at(right_word, 0, byte_level).code, {});
@@ -194,6 +207,7 @@ void BpeModel::merge_part(std::string_view part, std::vector<TokenId>& out) cons
 
 // `symbols` has room for one per byte of `part`. A character that is neither in the vocabulary nor replaced by bytes
 // or by the unknown token is dropped, as Hugging Face does it.
+// Bytes stand for a character where all of its own are tokens, whatever others lack.
 size_t BpeModel::split_symbols(std::string_view part, int32_t* symbols) const {
   size_t n = 0;
   bool unknown_before = false;
@@ -203,17 +217,21 @@ size_t BpeModel::split_symbols(std::string_view part, int32_t* symbols) const {
     const int32_t id =
         options_.byte_level ? byte_ids_[unit.code] : find_char(text, at == 0, at + unit.n_bytes == part.size());
     at += unit.n_bytes;
-    const bool known = id >= 0;
-    if (known) {
+    const bool has_bytes = id < 0 && options_.byte_fallback && has_bytes_of(text);
+    if (id >= 0) {
       symbols[n++] = id;
-    } else if (options_.byte_fallback && has_all_bytes_) {
+    } else if (has_bytes) {
       for (char c : text) symbols[n++] = byte_ids_[static_cast<uint8_t>(c)];
     } else if (options_.unk_id && !(unknown_before && options_.fuse_unk)) {
       symbols[n++] = to_index(*options_.unk_id);
     }
-    unknown_before = !known;
+    unknown_before = id < 0 && !has_bytes;
   }
   return n;
+}
+
+bool BpeModel::has_bytes_of(std::string_view character) const {
+  return std::ranges::all_of(character, [this](char c) { return byte_ids_[static_cast<uint8_t>(c)] >= 0; });
 }
 
 int32_t BpeModel::find_char(std::string_view character, bool first, bool last) const {
@@ -229,6 +247,15 @@ int32_t BpeModel::find_char(std::string_view character, bool first, bool last) c
 std::string spell_byte_token(uint8_t byte) {
   constexpr char kHex[] = "0123456789ABCDEF";
   return {'<', '0', 'x', kHex[byte >> 4], kHex[byte & 15], '>'};
+}
+
+std::optional<uint8_t> byte_of_token(std::string_view piece) {
+  constexpr size_t kBytes = 6;
+  uint8_t byte = 0;
+  if (piece.size() != kBytes || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
+  const auto parsed = std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16);
+  const bool is_byte = parsed.ec == std::errc() && parsed.ptr == piece.data() + 5 && spell_byte_token(byte) == piece;
+  return is_byte ? std::optional(byte) : std::nullopt;
 }
 
 Result<std::unique_ptr<MergeModel>> make_bpe_model(const Vocabulary& vocab, const std::vector<MergeRule>& merges,

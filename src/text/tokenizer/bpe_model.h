@@ -19,7 +19,7 @@ struct BpeOptions {
   // Words are raw bytes; the vocabulary spells them in GPT-2's byte alphabet. Excludes the prefix and the suffix below.
   bool byte_level = false;
   bool ignore_merges = false;  // a word that is in the vocabulary as a whole is that token
-  bool byte_fallback = false;  // an unknown character becomes its bytes, spelled <0x00> to <0xFF>
+  bool byte_fallback = false;  // an unknown character becomes its bytes, spelled <0x00> to <0xFF>, where it has all
   bool fuse_unk = false;       // neighbouring unknown characters become one unknown token
   std::optional<TokenId> unk_id;
   std::string continuing_subword_prefix;  // written before every symbol of a word but the first
@@ -34,8 +34,9 @@ struct RankedRule {
   uint32_t rank = 0;  // lower is earlier
 };
 
-// `merges` in order of rank. Keeps a reference to `vocab`; the rules are not kept. Control tokens are never produced,
-// except unk_id. Errors: FormatError (a rule whose parts or result are not in the vocabulary).
+// `merges` in order of rank. Keeps a reference to `vocab`; the rules are not kept. Control and unknown
+// tokens are never produced, except those of one unit and unk_id. Errors: FormatError (a rule whose parts or result are
+// not in the vocabulary).
 Result<std::unique_ptr<MergeModel>> make_bpe_model(const Vocabulary& vocab, const std::vector<MergeRule>& merges,
                                                    BpeOptions options);
 
@@ -44,5 +45,7 @@ Result<std::unique_ptr<MergeModel>> make_ranked_bpe_model(const Vocabulary& voca
 
 // "<0x00>" to "<0xFF>".
 std::string spell_byte_token(uint8_t byte);
+// The byte that a piece spells so.
+std::optional<uint8_t> byte_of_token(std::string_view piece);
 
 }  // namespace realizar::text

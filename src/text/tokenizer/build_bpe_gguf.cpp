@@ -8,6 +8,7 @@
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/tokenizer/normalizers.h"
+#include "text/tokenizer/plain_types.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
 #include "text/tokenizer/pre_tokenizers.h"
 
@@ -32,7 +33,7 @@ Result<std::vector<MergeRule>> read_merges(const GgufVocab& vocab) {
 
 std::string decode_piece(std::string_view piece, TokenType type, bool byte_level) {
   if (byte_level) {
-    if (type != TokenType::kNormal) return std::string(piece);
+    if (type != TokenType::kNormal && type != TokenType::kByte) return std::string(piece);
     return unspell_bytes(piece).value_or(std::string(piece));
   }
   return decode_metaspace_piece(piece, type);
@@ -82,6 +83,8 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   RZ_TRY(const std::optional<TokenId> unk,
          read_token_id(vocab.unk_id, vocab.tokens.size(), "tokenizer.ggml.unknown_token_id"));
   RZ_TRY(const std::vector<MergeRule> merges, read_merges(vocab));
+  if (!named->byte_level) set_byte_types(vocab.tokens, types);
+  set_plain_types(vocab.tokens, merges, named->byte_level ? Units::kBytes : Units::kEscapedCharacters, unk, types);
 
   TokenizerParts parts;
   parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
@@ -100,7 +103,7 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   if (!named->byte_level) parts.normalizer = make_replace(std::string(" "), std::string(kMetaspace));
   parts.added = find_added_tokens(*parts.vocab);
   parts.decoded = decode_all(*parts.vocab, named->byte_level);
-  parts.keeps_invalid_utf8 = true;
+  parts.keeps_invalid_utf8 = named->byte_level || has_all_bytes(*parts.vocab);
   RZ_CHECK_OK(read_special_ids(vocab, *named, parts));
   return parts;
 }

@@ -8,8 +8,10 @@
 #include "base/try.h"
 #include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/builders.h"
+#include "text/tokenizer/hf_class_rules.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/hf_parts.h"
+#include "text/tokenizer/plain_types.h"
 
 namespace realizar::text {
 namespace {
@@ -163,8 +165,8 @@ Result<std::optional<TokenId>> find_unk(const element& model, const Vocabulary& 
   return id;
 }
 
-Result<std::unique_ptr<MergeModel>> read_bpe(const element& model, const Vocabulary& vocab, bool byte_level) {
-  RZ_TRY(const std::vector<MergeRule> merges, read_merges(model));
+Result<std::unique_ptr<MergeModel>> read_bpe(const element& model, const Vocabulary& vocab,
+                                             const std::vector<MergeRule>& merges, bool byte_level) {
   BpeOptions options;
   options.byte_level = byte_level;
   options.ignore_merges = json_bool(model, "ignore_merges", false);
@@ -213,20 +215,22 @@ std::optional<TokenId> config_token(const element& config, std::string_view key,
   return vocab.find(piece);
 }
 
-// tokenizer_config.json's bos and eos; its add_bos_token and add_eos_token count where no post-processor is given.
+// tokenizer_config.json's bos and eos, and what it says of them.
 void read_config(const element& config, bool has_post_processor, TokenizerParts& parts) {
   parts.bos = config_token(config, "bos_token", *parts.vocab);
   parts.eos = config_token(config, "eos_token", *parts.vocab);
   parts.end_tokens = find_end_tokens(*parts.vocab, parts.eos, std::nullopt);
-  if (has_post_processor || !config.is_object()) return;
-  if (json_bool(config, "add_bos_token", false) && parts.bos) parts.post.prefix.push_back(*parts.bos);
-  if (json_bool(config, "add_eos_token", false) && parts.eos) parts.post.suffix.push_back(*parts.eos);
+  apply_class_rules(config, has_post_processor, parts);
 }
 
-// Tokens that are looked for after the normalizer are themselves normalized.
+// Tokens that are looked for after the normalizer are themselves normalized. Those that are part of plain text, by
+// their type, are not looked for.
 void set_added(std::vector<AddedToken> added, TokenizerParts& parts) {
   std::vector<AddedToken> raw, normalized;
   for (AddedToken& token : added) {
+    const TokenType type = parts.vocab->type(token.id);
+    if (type == TokenType::kNormal || type == TokenType::kByte) continue;
+    token.special = type == TokenType::kControl;
     if (!token.normalized || !parts.normalizer) {
       raw.push_back(std::move(token));
     } else {
@@ -238,11 +242,14 @@ void set_added(std::vector<AddedToken> added, TokenizerParts& parts) {
   parts.added_normalized = AddedTokenMatcher(std::move(normalized));
 }
 
-bool has_all_byte_tokens(const Vocabulary& vocab) {
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    if (!vocab.find(spell_byte_token(static_cast<uint8_t>(byte)))) return false;
-  }
-  return true;
+// The token for what the vocabulary has no piece for.
+std::optional<TokenId> unknown_token(const element& model, const HfVocab& vocab) {
+  const int64_t id = json_int(model, "unk_id", -1);
+  if (id >= 0) return TokenId{static_cast<int32_t>(std::min<int64_t>(id, INT32_MAX))};
+  const std::string unk = json_string(model, "unk_token");
+  const auto found = std::ranges::find(vocab.pieces, std::string_view(unk));
+  if (unk.empty() || found == vocab.pieces.end()) return std::nullopt;
+  return TokenId{static_cast<int32_t>(found - vocab.pieces.begin())};
 }
 
 Result<TokenizerParts> build(const element& document, const element& config, const element& null) {
@@ -258,16 +265,24 @@ Result<TokenizerParts> build(const element& document, const element& config, con
   RZ_CHECK_OK(is_unigram ? read_vocab_array(*model, vocab) : read_vocab_object(*model, vocab));
   RZ_CHECK_OK(read_added_tokens(document, config, vocab));
   set_types(vocab);
+  const bool decorated =
+      !json_string(*model, "continuing_subword_prefix").empty() || !json_string(*model, "end_of_word_suffix").empty();
+  RZ_TRY(HfPreTokenizer pre, read_pre_tokenizer(section_of(document, "pre_tokenizer", null), is_bpe && !decorated));
+  std::vector<MergeRule> merges;
+  if (is_bpe) {
+    RZ_TRY(merges, read_merges(*model));
+  }
+  const bool falls_back = (is_bpe || is_unigram) && !pre.byte_level && json_bool(*model, "byte_fallback", false);
+  if (falls_back) set_byte_types(vocab.pieces, vocab.types);
+  set_plain_types(vocab.pieces, merges, pre.byte_level ? Units::kBytes : Units::kCharacters,
+                  unknown_token(*model, vocab), vocab.types);
 
   TokenizerParts parts;
   parts.vocab = std::make_unique<Vocabulary>(vocab.pieces, std::move(vocab.types));
   RZ_TRY(parts.normalizer, read_normalizer(section_of(document, "normalizer", null)));
-  const bool decorated =
-      !json_string(*model, "continuing_subword_prefix").empty() || !json_string(*model, "end_of_word_suffix").empty();
-  RZ_TRY(HfPreTokenizer pre, read_pre_tokenizer(section_of(document, "pre_tokenizer", null), is_bpe && !decorated));
   parts.pre_tokenizer = std::move(pre.part);
   if (is_bpe) {
-    RZ_TRY(parts.model, read_bpe(*model, *parts.vocab, pre.byte_level));
+    RZ_TRY(parts.model, read_bpe(*model, *parts.vocab, merges, pre.byte_level));
   } else if (is_unigram) {
     RZ_TRY(parts.model, read_unigram(*model, *parts.vocab, std::move(vocab.scores)));
   } else if (type == "WordPiece") {
@@ -279,8 +294,7 @@ Result<TokenizerParts> build(const element& document, const element& config, con
   parts.decoded = std::move(decoder.decoded);
   parts.strips_leading_space = decoder.strips_leading_space;
   RZ_TRY(parts.post, read_post_processor(section_of(document, "post_processor", null), *parts.vocab));
-  parts.keeps_invalid_utf8 =
-      pre.byte_level || (is_bpe && json_bool(*model, "byte_fallback", false) && has_all_byte_tokens(*parts.vocab));
+  parts.keeps_invalid_utf8 = pre.byte_level || (is_bpe && falls_back && has_all_bytes(*parts.vocab));
   read_config(config, json_member(document, "post_processor").has_value(), parts);
   set_added(std::move(vocab.added), parts);
   return parts;

@@ -9,6 +9,7 @@
 #include "text/tokenizer/byte_escapes.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/tokenizer/hf_json.h"
+#include "text/tokenizer/plain_types.h"
 
 namespace realizar::text {
 namespace {
@@ -105,11 +106,12 @@ Result<TokenizerParts> build_rwkv_gguf(const GgufVocab& vocab) {
   if (n == 0) return format_error("tokenizer.ggml.tokens: the vocabulary is empty", "tokenizer.ggml.tokens");
   RZ_TRY(std::vector<TokenType> types, read_token_types(vocab));
   TokenizerParts parts;
-  parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
-  for (const std::string_view token : vocab.tokens) {
-    RZ_TRY(const std::string bytes, unescape(token, Escapes::kBytes));
+  for (size_t i = 0; i < n; ++i) {
+    RZ_TRY(const std::string bytes, unescape(vocab.tokens[i], Escapes::kBytes));
     parts.decoded.add(bytes);
+    if (bytes.size() == 1 && !types.empty()) types[i] = TokenType::kNormal;
   }
+  parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
   RZ_TRY(parts.bos, read_token_id(vocab.bos_id, n, "tokenizer.ggml.bos_token_id"));
   RZ_TRY(parts.eos, read_token_id(vocab.eos_id, n, "tokenizer.ggml.eos_token_id"));
   RZ_TRY(const std::optional<TokenId> eot, read_token_id(vocab.eot_id, n, "tokenizer.ggml.eot_token_id"));

@@ -4,6 +4,7 @@
 #include "base/try.h"
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/gguf_vocab.h"
+#include "text/tokenizer/plain_types.h"
 #include "text/tokenizer/spm_bpe.h"
 #include "text/tokenizer/spm_normalizer.h"
 
@@ -20,12 +21,6 @@ Status check_counts(const GgufVocab& vocab) {
                         "tokenizer.ggml.scores");
   }
   return {};
-}
-
-bool spells_all_bytes(const Vocabulary& vocab) {
-  int32_t n_bytes = 0;
-  for (int32_t i = 0; i < vocab.size(); ++i) n_bytes += vocab.type(TokenId{i}) == TokenType::kByte;
-  return n_bytes == 256;
 }
 
 // bos, eos, and what is put around a text. Vocabularies of this kind begin a text with bos unless they say otherwise.
@@ -45,8 +40,11 @@ Status read_special_ids(const GgufVocab& vocab, TokenizerParts& parts) {
 Result<TokenizerParts> build_spm_gguf(const GgufVocab& vocab) {
   RZ_CHECK_OK(check_counts(vocab));
   RZ_TRY(std::vector<TokenType> types, read_token_types(vocab));
-  RZ_TRY(const std::optional<TokenId> unk,
+  RZ_TRY(std::optional<TokenId> unk,
          read_token_id(vocab.unk_id, vocab.tokens.size(), "tokenizer.ggml.unknown_token_id"));
+  set_byte_types(vocab.tokens, types);
+  set_plain_types(vocab.tokens, {}, Units::kEscapedCharacters, unk, types);
+  if (!unk) unk = first_unknown(types);
 
   TokenizerParts parts;
   parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
@@ -59,7 +57,7 @@ Result<TokenizerParts> build_spm_gguf(const GgufVocab& vocab) {
   for (int32_t i = 0; i < parts.vocab->size(); ++i) {
     parts.decoded.add(decode_metaspace_piece(parts.vocab->piece(TokenId{i}), parts.vocab->type(TokenId{i})));
   }
-  parts.keeps_invalid_utf8 = spells_all_bytes(*parts.vocab);
+  parts.keeps_invalid_utf8 = has_all_bytes(*parts.vocab);
   RZ_CHECK_OK(read_special_ids(vocab, parts));
   return parts;
 }

@@ -6,6 +6,7 @@
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/tokenizer/normalizers.h"
+#include "text/tokenizer/plain_types.h"
 #include "text/tokenizer/pre_tokenizers.h"
 
 namespace realizar::text {
@@ -16,6 +17,16 @@ Result<std::optional<TokenId>> first_id(const GgufVocab& vocab, std::optional<in
   return read_token_id(id ? id : other, vocab.tokens.size(), key);
 }
 
+// Pieces of one character are part of every text, at a word's beginning and within it.
+void set_unit_types(const GgufVocab& vocab, std::optional<TokenId> unk, std::vector<TokenType>& types) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    std::string_view piece = vocab.tokens[i];
+    if (piece.starts_with(kMetaspace)) piece.remove_prefix(kMetaspace.size());
+    const bool is_unknown = unk && static_cast<size_t>(to_index(*unk)) == i;
+    if (!is_unknown && is_unit(piece, Units::kCharacters)) types[i] = TokenType::kNormal;
+  }
+}
+
 }  // namespace
 
 Result<TokenizerParts> build_wordpiece_gguf(const GgufVocab& vocab) {
@@ -23,6 +34,7 @@ Result<TokenizerParts> build_wordpiece_gguf(const GgufVocab& vocab) {
   RZ_TRY(std::vector<TokenType> types, read_token_types(vocab));
   RZ_TRY(const std::optional<TokenId> unk,
          read_token_id(vocab.unk_id, vocab.tokens.size(), "tokenizer.ggml.unknown_token_id"));
+  set_unit_types(vocab, unk, types);
   TokenizerParts parts;
   parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
   WordPieceOptions options;

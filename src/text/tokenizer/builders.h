@@ -44,8 +44,8 @@ struct UnigramOptions {
   bool float_sums = false;          // sums of scores are rounded to F32, as SentencePiece's are
   bool favor_user_defined = false;  // user-defined pieces win over all others, as SentencePiece's do
 };
-// Unknown characters become their bytes (byte_fallback, where all 256 are in the vocabulary), else `unk_id`, once for a
-// run of them. Errors: FormatError (scores).
+// Unknown characters become their bytes (byte_fallback, where the vocabulary has all of the character), else `unk_id`,
+// once for a run of them. Errors: FormatError (scores).
 Result<std::unique_ptr<MergeModel>> make_unigram_model(const Vocabulary& vocab, UnigramOptions options);
 
 struct WordPieceOptions {

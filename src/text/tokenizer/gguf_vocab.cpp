@@ -1,5 +1,6 @@
 #include "text/tokenizer/gguf_vocab.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "text/tokenizer/bpe_model.h"
@@ -29,6 +30,12 @@ Result<std::optional<TokenId>> read_token_id(std::optional<int64_t> id, size_t n
   return std::optional<TokenId>(TokenId{static_cast<int32_t>(*id)});
 }
 
+std::optional<TokenId> first_unknown(const std::vector<TokenType>& types) {
+  const auto found = std::ranges::find(types, TokenType::kUnknown);
+  if (found == types.end()) return std::nullopt;
+  return TokenId{static_cast<int32_t>(found - types.begin())};
+}
+
 AddedTokenMatcher find_added_tokens(const Vocabulary& vocab) {
   std::vector<AddedToken> added;
   for (int32_t i = 0; i < vocab.size(); ++i) {
@@ -42,11 +49,8 @@ AddedTokenMatcher find_added_tokens(const Vocabulary& vocab) {
 }
 
 std::string decode_metaspace_piece(std::string_view piece, TokenType type) {
-  if (type == TokenType::kByte) {
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      if (piece == spell_byte_token(static_cast<uint8_t>(byte))) return std::string(1, static_cast<char>(byte));
-    }
-  }
+  const auto byte = type == TokenType::kByte ? byte_of_token(piece) : std::nullopt;
+  if (byte) return std::string(1, static_cast<char>(*byte));
   std::string text;
   for (size_t at = 0; at < piece.size();) {
     const bool is_space = piece.substr(at).starts_with(kMetaspace);

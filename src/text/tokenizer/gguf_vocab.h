@@ -21,6 +21,8 @@ inline constexpr std::string_view kMetaspace = "\u2581";
 Result<std::vector<TokenType>> read_token_types(const GgufVocab& vocab);
 // `key` names the metadata in the error of an id that is not below `n_tokens`.
 Result<std::optional<TokenId>> read_token_id(std::optional<int64_t> id, size_t n_tokens, const std::string& key);
+// The token whose type says that it stands for what the vocabulary has no piece for.
+std::optional<TokenId> first_unknown(const std::vector<TokenType>& types);
 // Control tokens and user-defined ones are cut out of the text; they stand for themselves, in no alphabet.
 AddedTokenMatcher find_added_tokens(const Vocabulary& vocab);
 // <0x0A> is the byte; in other pieces U+2581 is a space.

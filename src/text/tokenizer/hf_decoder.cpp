@@ -55,7 +55,7 @@ class DecoderReader {
   Status read(const element& section, int depth) {
     const std::string type = json_string(section, "type");
     if (type == "Sequence") return read_sequence(section, depth);
-    if (type == "ByteLevel") return add(decode_byte_level);
+    if (type == "ByteLevel") return add(decode_byte_level, Applies::kToPlainTokens);
     if (type == "ByteFallback") return add(decode_byte_token);
     if (type == "Replace") return read_replace(section);
     if (type == "Metaspace") return read_metaspace(section);
@@ -76,16 +76,23 @@ class DecoderReader {
     std::string piece;
     for (int32_t i = 0; i < vocab.size(); ++i) {
       piece = vocab.piece(TokenId{i});
-      for (const DecodeStep& step : steps_) step(piece);
+      const TokenType token_type = vocab.type(TokenId{i});
+      const bool is_plain = token_type == TokenType::kNormal || token_type == TokenType::kByte;
+      for (const auto& [step, applies] : steps_) {
+        if (is_plain || applies == Applies::kToAll) step(piece);
+      }
       decoder.decoded.add(piece);
     }
     return decoder;
   }
 
  private:
-  Status add(DecodeStep step) {
+  // Added tokens stand for themselves, in no alphabet.
+  enum class Applies { kToAll, kToPlainTokens };
+
+  Status add(DecodeStep step, Applies applies = Applies::kToAll) {
     if (fused_) return unsupported("decoder: a step after Fuse other than Strip is not built", "decoder");
-    steps_.push_back(std::move(step));
+    steps_.emplace_back(std::move(step), applies);
     return {};
   }
 
@@ -143,7 +150,7 @@ class DecoderReader {
     return {};
   }
 
-  std::vector<DecodeStep> steps_;
+  std::vector<std::pair<DecodeStep, Applies>> steps_;
   bool fused_ = false;
   bool strips_leading_space_ = false;
 };

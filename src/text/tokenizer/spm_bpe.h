@@ -12,8 +12,8 @@
 
 namespace realizar::text {
 
-// `scores`: one per piece. Unknown characters become their bytes if the vocabulary spells all 256 (<0x00> to <0xFF>),
-// else `unk_id`, once for a run of them. Keeps a reference to `vocab`. Errors: FormatError (a piece over
+// `scores`: one per piece. Unknown characters become their bytes if the vocabulary spells all of them (<0x00> to
+// <0xFF>), else `unk_id`, once for a run of them. Keeps a reference to `vocab`. Errors: FormatError (a piece over
 // kMaxSpmPieceBytes, a score that is not a number).
 Result<std::unique_ptr<MergeModel>> make_spm_bpe_model(const Vocabulary& vocab, std::span<const float> scores,
                                                        std::optional<TokenId> unk_id);

@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/gguf_vocab.h"
+#include "text/tokenizer/plain_types.h"
 #include "text/tokenizer/spm_bpe.h"
 
 namespace realizar::text {
@@ -52,6 +53,9 @@ Result<TokenizerParts> build_spm(SpmDescription description) {
   if (description.pieces.empty()) return format_error("the vocabulary is empty", "pieces");
   TokenizerParts parts;
   const std::vector<std::string_view> pieces(description.pieces.begin(), description.pieces.end());
+  if (!description.unigram || description.byte_fallback) set_byte_types(pieces, description.types);
+  set_plain_types(pieces, {}, Units::kEscapedCharacters, description.unk, description.types);
+  if (!description.unk) description.unk = first_unknown(description.types);
   parts.vocab = std::make_unique<Vocabulary>(pieces, description.types);
   RZ_TRY(std::unique_ptr<Normalizer> charsmap, make_charsmap_normalizer(description.charsmap));
   parts.normalizer = make_spm_normalizer(std::move(charsmap), description.whitespace);

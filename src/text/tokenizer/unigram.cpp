@@ -46,17 +46,16 @@ class Unigram final : public MergeModel {
     }
     bool after_unknown = false;
     for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-      const bool unknown = piece->id == kUnknown;
-      if (!unknown) {
+      const std::string_view text = word.substr(piece->begin, piece->end - piece->begin);
+      const bool is_in_bytes = piece->id == kUnknown && has_bytes_of(text);
+      if (piece->id != kUnknown) {
         out.push_back(TokenId{piece->id});
-      } else if (!byte_tokens_.empty()) {
-        for (const char c : word.substr(piece->begin, piece->end - piece->begin)) {
-          out.push_back(byte_tokens_[static_cast<uint8_t>(c)]);
-        }
+      } else if (is_in_bytes) {
+        for (const char c : text) out.push_back(byte_tokens_[static_cast<uint8_t>(c)]);
       } else if (!after_unknown && options_.unk_id) {
         out.push_back(*options_.unk_id);
       }
-      after_unknown = unknown;
+      after_unknown = piece->id == kUnknown && !is_in_bytes;
     }
   }
 
@@ -87,10 +86,13 @@ class Unigram final : public MergeModel {
 
   void find_byte_tokens(const Vocabulary& vocab) {
     for (uint32_t byte = 0; byte < 256; ++byte) {
-      const auto id = vocab.find(spell_byte_token(static_cast<uint8_t>(byte)));
-      if (!id) return byte_tokens_.clear();
-      byte_tokens_.push_back(*id);
+      byte_tokens_.push_back(vocab.find(spell_byte_token(static_cast<uint8_t>(byte))).value_or(kNoToken));
     }
+  }
+
+  bool has_bytes_of(std::string_view character) const {
+    return !byte_tokens_.empty() &&
+           std::ranges::all_of(character, [this](char c) { return byte_tokens_[static_cast<uint8_t>(c)] != kNoToken; });
   }
 
   // Nodes at the ends of characters; entry 0 is the beginning.
@@ -124,7 +126,7 @@ class Unigram final : public MergeModel {
   UnigramOptions options_;
   ByteTrie trie_;
   double unknown_score_ = 0;
-  std::vector<TokenId> byte_tokens_;  // one a byte, or none
+  std::vector<TokenId> byte_tokens_;  // one a byte, kNoToken where it has none; empty without fallback
 };
 
 }  // namespace
