@@ -172,7 +172,7 @@ bool is_near(const std::vector<float>& a, const std::vector<float>& b) {
   return true;
 }
 
-void expect_one_model(LoadedModel& a, LoadedModel& b, const Vocabulary& vocabulary, bool has_notes) {
+void expect_one_model(LoadedModel& a, LoadedModel& b, const Vocabulary& vocabulary, bool takes_spaces) {
   const std::vector<TokenId> prompt = {TokenId{5}, TokenId{70}, TokenId{200}};
   const auto logits = a.engine->logits(prompt, 3, 1), others = b.engine->logits(prompt, 3, 1);
   RC_ASSERT(logits.ok() && others.ok() && is_near(*logits, *others));
@@ -188,9 +188,9 @@ void expect_one_model(LoadedModel& a, LoadedModel& b, const Vocabulary& vocabula
       if (maybe()) text += vocabulary.pieces[*rc::gen::inRange<size_t>(258, vocabulary.pieces.size())];
     }
     const auto ids = a.tokenizer->encode(text);
-    RC_ASSERT(has_notes || ids == b.tokenizer->encode(text));
-    RC_ASSERT(a.tokenizer->encode(text, {.parse_special = false}) ==
-              b.tokenizer->encode(text, {.parse_special = false}));
+    RC_ASSERT(takes_spaces || ids == b.tokenizer->encode(text));
+    RC_ASSERT(takes_spaces || a.tokenizer->encode(text, {.parse_special = false}) ==
+                                  b.tokenizer->encode(text, {.parse_special = false}));
     RC_ASSERT(a.tokenizer->decode(ids) == b.tokenizer->decode(ids));
   }
 }
@@ -225,9 +225,17 @@ TEST(ConvertProperties, AFolderAndItsFileAreOneModel) {
     const auto report = convert(folder.path(), made, {}, {});
     if (!report.ok()) RC_FAIL(report.error().subject + ": " + report.error().message);
     const auto own = load(folder.path()), file = load(made);
-    const bool has_notes = !report->notes.empty();
-    RC_TAG(has_notes, sorted_ends(*own).size());
-    expect_one_model(*own, *file, vocabulary, has_notes);
+    // GGUF has no room for what a token takes of the spaces beside it, and a note names each such token.
+    bool takes_spaces = false;
+    for (const json& token : vocabulary.added) {
+      if (!token["lstrip"] && !token["rstrip"]) continue;
+      takes_spaces = true;
+      const std::string piece = token["content"];
+      RC_ASSERT(std::ranges::any_of(report->notes,
+                                    [&](const std::string& note) { return note.find(piece) != std::string::npos; }));
+    }
+    RC_TAG(takes_spaces, sorted_ends(*own).size());
+    expect_one_model(*own, *file, vocabulary, takes_spaces);
   }));
 }
 
