@@ -1,6 +1,7 @@
 // A tokenizer from Hugging Face's tokenizer.json, and from its tokenizer_config.json what the former does not say.
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -27,6 +28,14 @@ struct HfVocab {
   std::vector<TokenType> types;
   std::vector<AddedToken> added;
   std::unordered_set<int64_t> added_ids;
+  std::unordered_map<std::string_view, int64_t> model_ids;  // of the pieces that the model itself has
+
+  void index_model() {
+    model_ids.reserve(pieces.size());
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (!pieces[i].empty()) model_ids.emplace(pieces[i], static_cast<int64_t>(i));
+    }
+  }
 
   // Errors: FormatError for an id that leaves the vocabulary mostly holes, or that another piece has.
   Status set(int64_t id, std::string_view piece, size_t n_entries) {
@@ -92,11 +101,14 @@ AddedToken read_added_token(const element& entry, int64_t id) {
   return token;
 }
 
+// A token that the model's vocabulary has keeps its id there, whatever the list says, and one without text is none.
 Status add_token(const element& entry, int64_t id, HfVocab& vocab) {
   std::string_view content;
-  if (entry["content"].get(content) != simdjson::SUCCESS || content.empty()) {
+  if (entry["content"].get(content) != simdjson::SUCCESS) {
     return format_error("added_tokens: expected a content", "added_tokens");
   }
+  if (content.empty()) return {};
+  if (const auto own = vocab.model_ids.find(content); own != vocab.model_ids.end()) id = own->second;
   if (!vocab.added_ids.insert(id).second) return {};
   RZ_CHECK_OK(vocab.set(id, content, vocab.pieces.size()));
   vocab.added.push_back(read_added_token(entry, id));
@@ -157,12 +169,10 @@ Result<std::vector<MergeRule>> read_merges(const element& model) {
   return merges;
 }
 
-Result<std::optional<TokenId>> find_unk(const element& model, const Vocabulary& vocab) {
+// Nothing also where the name is no piece: most vocabularies that have one so never need it.
+std::optional<TokenId> find_unk(const element& model, const Vocabulary& vocab) {
   const std::string unk = json_string(model, "unk_token");
-  if (unk.empty()) return std::optional<TokenId>();
-  const std::optional<TokenId> id = vocab.find(unk);
-  if (!id) return format_error("model.unk_token: '" + shown(unk) + "' is not in the vocabulary", "model.unk_token");
-  return id;
+  return unk.empty() ? std::nullopt : vocab.find(unk);
 }
 
 Result<std::unique_ptr<MergeModel>> read_bpe(const element& model, const Vocabulary& vocab,
@@ -174,7 +184,7 @@ Result<std::unique_ptr<MergeModel>> read_bpe(const element& model, const Vocabul
   options.fuse_unk = json_bool(model, "fuse_unk", false);
   options.continuing_subword_prefix = json_string(model, "continuing_subword_prefix");
   options.end_of_word_suffix = json_string(model, "end_of_word_suffix");
-  RZ_TRY(options.unk_id, find_unk(model, vocab));
+  options.unk_id = find_unk(model, vocab);
   return make_bpe_model(vocab, merges, std::move(options));
 }
 
@@ -263,6 +273,7 @@ Result<TokenizerParts> build(const element& document, const element& config, con
   }
   HfVocab vocab;
   RZ_CHECK_OK(is_unigram ? read_vocab_array(*model, vocab) : read_vocab_object(*model, vocab));
+  vocab.index_model();
   RZ_CHECK_OK(read_added_tokens(document, config, vocab));
   set_types(vocab);
   const bool decorated =

@@ -41,6 +41,12 @@ void decode_byte_token(std::string& piece) {
   if (high >= 0 && low >= 0) piece = std::string(1, static_cast<char>(high * 16 + low));
 }
 
+// Takes a character off the ends, a number of times at most.
+void strip(std::string& piece, std::string_view character, int64_t start, int64_t stop) {
+  for (; start > 0 && piece.starts_with(character); --start) piece.erase(0, character.size());
+  for (; stop > 0 && piece.ends_with(character); --stop) piece.resize(piece.size() - character.size());
+}
+
 // Takes the spaces away that a WordPiece vocabulary puts before punctuation and inside contractions.
 void clean_up(std::string& piece) {
   constexpr std::pair<std::string_view, std::string_view> kRules[] = {
@@ -144,8 +150,12 @@ class DecoderReader {
     const std::string content = json_string(section, "content", " ");
     const int64_t start = json_int(section, "start", 0);
     const int64_t stop = json_int(section, "stop", 0);
+    if (!fused_ && start >= 0 && stop >= 0 && !content.empty()) {
+      return add([content, start, stop](std::string& piece) { strip(piece, content, start, stop); });
+    }
     const bool built = fused_ && content == " " && (start == 0 || start == 1) && stop == 0;
-    if (!built) return unsupported("decoder: Strip other than of one space at the front is not built", "decoder");
+    if (!built)
+      return unsupported("decoder: Strip after Fuse other than of one space at the front is not built", "decoder");
     strips_leading_space_ = strips_leading_space_ || start == 1;
     return {};
   }

@@ -89,6 +89,7 @@ Result<NormalizerPtr> read_one(const element& section, int depth, size_t& growth
   if (type == "BertNormalizer") return read_bert(section);
   if (type == "Precompiled") return read_charsmap(section);
   if (type == "ByteLevel") return read_byte_level(growth);
+  if (type == "Nmt") return make_nmt();
   return unsupported("normalizer: type '" + shown(type) + "' is not built", "normalizer");
 }
 

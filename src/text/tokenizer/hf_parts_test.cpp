@@ -58,6 +58,7 @@ TEST(HfPreTokenizer, EachComponent) {
   EXPECT_EQ(split(R"({"type":"Digits"})", "Call 123 please"), "Call |123| please");
   EXPECT_EQ(split(R"({"type":"Digits","individual_digits":true})", "a12"), "a|1|2");
   EXPECT_EQ(split(R"({"type":"Punctuation"})", "Hey!?  you$"), "Hey|!|?|  you|$");
+  EXPECT_EQ(split(R"({"type":"FixedLength","length":2})", "a\u00e9\n\u4e2db"), "a\u00e9|\n\u4e2d|b");
   EXPECT_EQ(split(R"({"type":"CharDelimiterSplit","delimiter":","})", "a,b,,c"), "a|b|c");
   EXPECT_EQ(split(R"({"type":"ByteLevel","add_prefix_space":true,"use_regex":true})", "don't \u00E9"),
             "\u0120don|'t|\u0120\u00C3\u00A9");
@@ -103,6 +104,10 @@ TEST(HfNormalizer, EachComponent) {
   EXPECT_EQ(normalize_with(R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"}]})", "\u00E9"),
             "e");
   EXPECT_EQ(normalize_with(R"({"type":"Zap"})", ""), "normalizer: type 'Zap' is not built");
+}
+
+TEST(HfNormalizer, Nmt) {
+  EXPECT_EQ(normalize_with(R"({"type":"Nmt"})", "a\x01\x7f\tb\u200bc\u2028\u2581d\u00a0\ufeff"), "a b c  d\u00a0 ");
 }
 
 TEST(HfNormalizer, LongRunsOfMarksTakeNoQuadraticTime) {

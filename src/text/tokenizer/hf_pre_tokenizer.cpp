@@ -103,7 +103,17 @@ class PreTokenizerReader {
     if (type == "CharDelimiterSplit") {
       return make_split(make_string_pattern(json_string(section, "delimiter")), SplitBehavior::kRemoved, false);
     }
+    if (type == "FixedLength") return read_fixed_length(section);
     return unsupported("pre_tokenizer: type '" + shown(type) + "' is not built", "pre_tokenizer");
+  }
+
+  static Result<PreTokenizerPtr> read_fixed_length(const element& section) {
+    constexpr int64_t kLongest = 65535;  // of a counted repetition
+    const int64_t length = json_int(section, "length", 5);
+    if (length < 1 || length > kLongest) {
+      return format_error("pre_tokenizer.length: expected 1 to " + std::to_string(kLongest), "pre_tokenizer");
+    }
+    return make_regex_split("(?s:.{1," + std::to_string(length) + "})", SplitBehavior::kIsolated, false);
   }
 
   static Result<PreTokenizerPtr> read_split(const element& section) {

@@ -120,6 +120,20 @@ void put_spaced_ideograph(uint32_t code, std::string& out) {
   if (spaced) out += ' ';
 }
 
+// The table of SentencePiece's rule "nmt".
+void put_nmt(uint32_t code, std::string& out) {
+  const bool is_dropped = (code >= 0x1 && code <= 0x8) || code == 0xB || (code >= 0xE && code <= 0x1F) ||
+                          code == 0x7F || code == 0x8F || code == 0x9F;
+  const bool is_space = code == 0x9 || code == 0xA || code == 0xC || code == 0xD || code == 0x1680 ||
+                        (code >= 0x200B && code <= 0x200F) || code == 0x2028 || code == 0x2029 || code == 0x2581 ||
+                        code == 0xFEFF || code == kReplacementChar;
+  if (is_space) {
+    out += ' ';
+  } else if (!is_dropped) {
+    append_utf8(out, code);
+  }
+}
+
 void put_without_marks(uint32_t code, std::string& out) {
   if (!is_nonspacing_mark(code)) append_utf8(out, code);
 }
@@ -136,6 +150,10 @@ std::unique_ptr<Normalizer> make_normal_form(NormalForm form) {
 
 std::unique_ptr<Normalizer> make_lowercase() {
   return simple([](std::string& text) { text = to_lower(text); });
+}
+
+std::unique_ptr<Normalizer> make_nmt() {
+  return simple([](std::string& text) { rewrite_chars(text, put_nmt); });
 }
 
 std::unique_ptr<Normalizer> make_strip_accents() {

@@ -21,6 +21,8 @@ std::unique_ptr<Normalizer> make_replace(std::string wanted, std::string content
 std::unique_ptr<Normalizer> make_replace(Regex regex, std::string content);
 // Takes white space off the ends.
 std::unique_ptr<Normalizer> make_strip(bool left, bool right);
+// NMT's cleaning of a text: controls away, spaces of all kinds and marks without a width become plain spaces.
+std::unique_ptr<Normalizer> make_nmt();
 // Writes every byte in GPT-2's alphabet.
 std::unique_ptr<Normalizer> make_byte_spelling();
 

@@ -183,6 +183,63 @@ TEST(Tokenizer, ReadsJsonAsPythonWritesIt) {
   EXPECT_EQ(tokenizer->bos(), TokenId{1});
 }
 
+TEST(Tokenizer, ReadsAddedTokensThatContradictTheVocabulary) {
+  const auto tokenizer = Tokenizer::from_hf(
+      bpe_json(
+          R"({"id":7,"content":"b","special":true},{"id":3,"content":""},{"id":2,"content":"<x>","special":true})"),
+      R"({"unk_token":"<none>"})");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->encode("ab<x>"), (std::vector<TokenId>{TokenId{0}, TokenId{1}, TokenId{2}}));
+  EXPECT_EQ(tokenizer->n_vocab(), 3);
+}
+
+TEST(Tokenizer, FlagsOfAClassCountBesideAPostProcessor) {
+  const auto ids = [](const std::string& config) {
+    const std::string json =
+        R"({"model":{"type":"BPE","vocab":{"a":0,"<s>":1,"</s>":2},"merges":[]},"post_processor":{"type":"BertProcessing",)"
+        R"("cls":["<s>",1],"sep":["</s>",2]},"added_tokens":[{"id":1,"content":"<s>","special":true}]})";
+    const auto tokenizer = Tokenizer::from_hf(json, R"({"bos_token":"<s>","eos_token":"</s>",)" + config + "}");
+    std::string shown;
+    for (const TokenId id : tokenizer->encode("a")) shown += std::to_string(to_index(id));
+    return shown;
+  };
+  for (const char* name : {"LlamaTokenizer", "LlamaTokenizerFast", "GemmaTokenizerFast", "CohereTokenizer"}) {
+    const std::string kind = std::string(R"("tokenizer_class":")") + name + '"';
+    EXPECT_EQ(ids(kind), "102") << name;
+    EXPECT_EQ(ids(kind + R"(,"add_bos_token":false)"), "0") << name;
+    EXPECT_EQ(ids(kind + R"(,"add_eos_token":true)"), "102") << name;
+    EXPECT_EQ(ids(kind + R"(,"add_bos_token":true,"add_eos_token":false)"), "10") << name;
+  }
+  EXPECT_EQ(ids(R"("tokenizer_class":"GPTNeoXTokenizerFast","add_eos_token":true)"), "02");
+  EXPECT_EQ(ids(R"("tokenizer_class":"PreTrainedTokenizerFast","add_bos_token":false)"), "102");
+  EXPECT_EQ(ids(R"("tokenizer_class":"Qwen2Tokenizer","add_bos_token":false,"add_eos_token":true)"), "102");
+}
+
+TEST(Tokenizer, ACharacterHasItsBytesWhereAllOfThemAreTokens) {
+  GgufVocab vocab;
+  vocab.model = "llama";
+  std::vector<std::string> pieces = {"<unk>", "\u2581", "\t"};
+  for (int byte = 0; byte < 256; ++byte) {
+    if (byte != '\t')
+      pieces.push_back("<0x" + std::string(1, "0123456789ABCDEF"[byte >> 4]) + "0123456789ABCDEF"[byte & 15] + ">");
+  }
+  vocab.tokens.assign(pieces.begin(), pieces.end());
+  vocab.token_types.assign(pieces.size(), 6);
+  vocab.token_types[0] = 2;
+  vocab.token_types[1] = vocab.token_types[2] = 1;
+  vocab.scores.assign(pieces.size(), 0);
+  vocab.add_space_prefix = false;
+  for (const char* model : {"llama", "t5"}) {
+    vocab.model = model;
+    vocab.add_eos = false;
+    const auto tokenizer = Tokenizer::from_gguf(vocab);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    const std::string text = "\u5b57\tx \u00e9";
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text) << model;
+    EXPECT_EQ(tokenizer->encode("\t"), std::vector<TokenId>{TokenId{2}}) << model;
+  }
+}
+
 GgufVocab small_vocab() {
   GgufVocab vocab;
   vocab.model = "gpt2";
