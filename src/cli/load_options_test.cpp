@@ -24,6 +24,7 @@ struct SameOption {
 };
 
 constexpr uint32_t kDevices[] = {1, 2};
+constexpr const char* kEnds[] = {"<a>", "<b>"};
 constexpr const char* kLoras[] = {"poet=poet.gguf:0.5", "b.gguf"};
 
 const SameOption kSameOptions[] = {
@@ -66,6 +67,16 @@ const SameOption kSameOptions[] = {
        c.loras = kLoras;
        c.n_loras = 2;
      }},
+    {{"--end=<a>", "--end=<b>"},
+     [](rz_load_options& c) {
+       c.ends = kEnds;
+       c.n_ends = 2;
+     }},
+    {{"--no-end=<a>"},
+     [](rz_load_options& c) {
+       c.no_ends = kEnds;
+       c.n_no_ends = 1;
+     }},
     {{"--max-loras=3"}, [](rz_load_options& c) { c.max_loras = 3; }},
     // The program looks a name up before it loads; the library looks it up itself.
     {{}, [](rz_load_options& c) { c.models_store = "store"; }},
@@ -88,6 +99,11 @@ std::string text_of(Value value) {
     return std::to_string(value);
   }
 }
+std::string text_of(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined += text + ' ';
+  return joined;
+}
 std::string text_of(const std::vector<uint32_t>& values) {
   std::string text;
   for (const uint32_t value : values) text += std::to_string(value) + ' ';
@@ -106,8 +122,8 @@ std::string text_of(const std::vector<AdapterSource>& sources) {
 
 // Every member. A new one does not compile before it is named here.
 Texts texts_of(const LoadOptions& options) {
-  const auto& [backend, n_ctx, rope, cpu, gpu, cache, batch, draft, beside, adapters, idle_prefill, warm_up, check,
-               hash_weights, models_store, progress] = options;
+  const auto& [backend, n_ctx, rope, cpu, gpu, cache, batch, draft, beside, adapters, ends, idle_prefill, warm_up,
+               check, hash_weights, models_store, progress] = options;
   const auto& [scaling, factor, n_ctx_original] = rope;
   const auto& [n_threads, isa] = cpu;
   const auto& [devices, split, n_layers, memory_mb, host_memory_mb, layer_dir, host_cache_mb, chooser] = gpu;
@@ -115,6 +131,7 @@ Texts texts_of(const LoadOptions& options) {
   const auto& [max_seqs, max_tokens, max_prefill_tokens, global_priority] = batch;
   const auto& [path, n_draft, guesses] = draft;
   const auto& [chat_template, params] = beside;
+  const auto& [added_ends, no_ends] = ends;
   const auto& [sources, n_places, max_rank, default_name] = adapters;
   return {{"backend", text_of(backend)},
           {"n_ctx", text_of(n_ctx)},
@@ -148,6 +165,8 @@ Texts texts_of(const LoadOptions& options) {
           {"adapters.n_places", text_of(n_places)},
           {"adapters.max_rank", text_of(max_rank)},
           {"adapters.default_name", text_of(default_name)},
+          {"ends.ends", text_of(added_ends)},
+          {"ends.no_ends", text_of(no_ends)},
           {"idle_prefill", text_of(idle_prefill)},
           {"warm_up", text_of(warm_up)},
           {"check", text_of(check)},
@@ -160,6 +179,7 @@ struct OptionRig {
   OptionRig() {
     load.add_to(Flags(&row));
     load.add_serving_to(Flags(&row));
+    add_end_flags(Flags(&row), load.options.ends);
     load.options.gpu.layer_dir.clear();  // a folder of the user's, where the library has none
   }
 
