@@ -1,5 +1,5 @@
-// Any bytes as adapter_config.json: an error, or a config that gives modules a rank and a factor, unless its pattern for
-// one takes too long.
+// Any bytes as adapter_config.json: an error, or a config that gives modules a rank and a factor, unless its pattern
+// for one takes too long.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
