@@ -184,15 +184,15 @@ TEST_F(HfGemma3, HasTheLogitsOfTheGgufFile) {
   for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4f * (*high - *low)) << i;
 }
 
-TEST_F(HfGemma3, AStretchedRotationOfItsWindowsIsRefused) {
+TEST_F(HfGemma3, AStretchedRotationOfItsWindowsWantsItsFactor) {
   json form = kThirdForm;
   form["rope_parameters"]["sliding_attention"]["rope_type"] = "linear";
   const auto file = open_with(form);
   ASSERT_TRUE(file.ok()) << file.error().message;
   const auto config = read_config(*file);
   ASSERT_FALSE(config.ok());
-  EXPECT_EQ(config.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(config.error().message.find("sliding_attention.rope_type"), std::string::npos) << config.error().message;
+  EXPECT_EQ(config.error().code, ErrorCode::kFormatError);
+  EXPECT_NE(config.error().message.find("sliding_attention.factor"), std::string::npos) << config.error().message;
 }
 
 }  // namespace

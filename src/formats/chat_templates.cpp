@@ -1,5 +1,7 @@
 #include "formats/chat_templates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -27,7 +29,8 @@ void add_member(const json& value, const std::string& where, ChatTemplates& temp
   if (value.is_string()) add_template(templates, {std::string(kDefaultTemplate), value.get<std::string>(), where});
   if (value.is_object()) {
     for (const auto& [name, source] : value.items()) {
-      if (source.is_string()) add_template(templates, {name, source.get<std::string>(), where + "." + name});
+      if (source.is_string())
+        add_template(templates, {name, source.get<std::string>(), fmt::format("{}.{}", where, name)});
     }
   }
   if (!value.is_array()) return;
@@ -36,7 +39,7 @@ void add_member(const json& value, const std::string& where, ChatTemplates& temp
     const json name = entry.value("name", json()), source = entry.value("template", json());
     if (!name.is_string() || !source.is_string()) continue;
     const auto& text = name.get_ref<const std::string&>();
-    add_template(templates, {text, source.get<std::string>(), where + "[" + text + "]"});
+    add_template(templates, {text, source.get<std::string>(), fmt::format("{}[{}]", where, text)});
   }
 }
 

@@ -59,6 +59,18 @@ struct Tekken {
   std::vector<std::string> ranks;  // bytes by rank
 };
 
+Status add_specials(const simdjson::dom::array& entries, std::vector<Special>& specials) {
+  for (const element entry : entries) {
+    const int64_t rank = json_int(entry, "rank", -1);
+    if (rank < 0 || rank >= kMaxTekkenTokens) return bad_tekken("special_tokens: expected a rank");
+    const auto i = static_cast<size_t>(rank);
+    if (i >= specials.size()) specials.resize(i + 1);
+    if (!specials[i].piece.empty()) return bad_tekken("special_tokens: the rank " + std::to_string(i) + " is taken");
+    specials[i] = {json_string(entry, "token_str"), json_bool(entry, "is_control", true)};
+  }
+  return {};
+}
+
 // Special tokens by id; ids without one get names as mistral_common gives them.
 Result<std::vector<Special>> read_specials(const element& root, const element& config) {
   simdjson::dom::array entries;
@@ -70,14 +82,7 @@ Result<std::vector<Special>> read_specials(const element& root, const element& c
   const int64_t n_specials = json_int(config, "default_num_special_tokens", -1);
   if (n_specials > kMaxTekkenTokens) return bad_tekken("config.default_num_special_tokens: too many");
   if (n_specials >= 0) specials.resize(std::max(specials.size(), static_cast<size_t>(n_specials)));
-  for (const element entry : has_list ? entries : simdjson::dom::array()) {
-    const int64_t rank = json_int(entry, "rank", -1);
-    if (rank < 0 || rank >= kMaxTekkenTokens) return bad_tekken("special_tokens: expected a rank");
-    const auto i = static_cast<size_t>(rank);
-    if (i >= specials.size()) specials.resize(i + 1);
-    if (!specials[i].piece.empty()) return bad_tekken("special_tokens: the rank " + std::to_string(i) + " is taken");
-    specials[i] = {json_string(entry, "token_str"), json_bool(entry, "is_control", true)};
-  }
+  if (has_list) RZ_CHECK_OK(add_specials(entries, specials));
   for (size_t i = 0; i < specials.size(); ++i) {
     if (specials[i].piece.empty()) specials[i].piece = "<SPECIAL_" + std::to_string(i) + ">";
   }
