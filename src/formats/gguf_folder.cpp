@@ -62,7 +62,9 @@ Error no_model_in(const std::filesystem::path& folder, const std::vector<std::st
 }  // namespace
 
 bool is_gguf_model(const std::filesystem::path& path) {
-  if (!begins_gguf(path.filename().string())) return false;
+  const std::string name = path.filename().string();
+  // llama.cpp looks for projectors by this name, whatever their headers say.
+  if (!begins_gguf(name) || name.starts_with("mmproj")) return false;
   const auto kind = gguf_kind_at(path);
   return kind ? *kind == GgufKind::kModel : !is_companion_name(path.string());
 }

@@ -9,7 +9,8 @@
 namespace realizar {
 
 // Whether the file is a model: a .gguf file, or the first part of a split one. Projectors, importance matrices and
-// adapters lie beside the models that they belong to; files that cannot be read are known by their names.
+// adapters lie beside the models that they belong to; files that cannot be read are known by their names,
+// and projectors by a name that begins with "mmproj" too.
 bool is_gguf_model(const std::filesystem::path& path);
 
 // The one model in the folder: a .gguf file, or the first part of a split one. Errors: NotFound (no .gguf file, nor

@@ -1,6 +1,7 @@
 #include "formats/tokenizer_files.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -16,8 +17,8 @@ using nlohmann::json;
 class TokenizerFiles : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) /
-            (std::string("rz_tokens_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    root_ = fs::path(testing::TempDir()) / ("rz_tokens_" + std::to_string(::getpid()) + "_" +
+                                            testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(root_);
     fs::create_directories(root_);
   }
