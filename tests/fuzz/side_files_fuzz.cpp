@@ -10,7 +10,7 @@
 
 namespace {
 
-void encode_with(const realizar::Result<realizar::text::JsonForm>& form) {
+void encode_with(const realizar::Result<realizar::text::TokenizerJson>& form) {
   if (!form.ok()) return;
   const auto tokenizer = realizar::text::Tokenizer::from_hf(form->tokenizer, form->config);
   if (tokenizer.ok()) (void)tokenizer->decode(tokenizer->encode("Hello <s> w\u00E9rld 12 \n"));

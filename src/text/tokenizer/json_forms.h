@@ -9,19 +9,19 @@
 
 namespace realizar::text {
 
-struct JsonForm {
+struct TokenizerJson {
   std::string tokenizer;  // tokenizer.json
   std::string config;     // tokenizer_config.json
 };
 
 // Mistral's tekken.json: byte strings by rank, after the special tokens. `config_json`: tokenizer_config.json, or
 // empty. Errors: FormatError, in its fields.
-Result<JsonForm> json_of_tekken(std::string_view tekken, std::string_view config_json);
+Result<TokenizerJson> json_of_tekken(std::string_view tekken, std::string_view config_json);
 
 // GPT-2's vocab.json and merges.txt, with the pre-tokenizer of the class that tokenizer_config.json names; without one,
 // of the model's type in config.json. Errors: FormatError; Unsupported for another class.
-Result<JsonForm> json_of_merges(std::string_view vocab, std::string_view merges, std::string_view config_json,
-                                std::string_view model_type);
+Result<TokenizerJson> json_of_merges(std::string_view vocab, std::string_view merges, std::string_view config_json,
+                                     std::string_view model_type);
 
 // What a folder has in the place of tokenizer.json.
 struct OtherForms {
@@ -29,6 +29,6 @@ struct OtherForms {
   std::string_view config_json, model_type;  // as above
 };
 // Nothing where the folder has no vocabulary in these forms.
-Result<std::optional<JsonForm>> json_form_of(const OtherForms& forms);
+Result<std::optional<TokenizerJson>> json_form_of(const OtherForms& forms);
 
 }  // namespace realizar::text

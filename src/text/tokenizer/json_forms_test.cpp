@@ -50,7 +50,7 @@ FormJson specials_of(const std::vector<std::string>& names) {
   return specials;
 }
 
-Tokenizer tokenizer_of(const Result<JsonForm>& form) {
+Tokenizer tokenizer_of(const Result<TokenizerJson>& form) {
   if (!form.ok()) ADD_FAILURE() << form.error().message;
   auto tokenizer = Tokenizer::from_hf(form->tokenizer, form->config);
   if (!tokenizer.ok()) ADD_FAILURE() << tokenizer.error().message;

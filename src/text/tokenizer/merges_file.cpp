@@ -138,8 +138,8 @@ void set_default_tokens(const MergesClass& kind, const Json& vocab, Json& config
 
 }  // namespace
 
-Result<JsonForm> json_of_merges(std::string_view vocab_json, std::string_view merges, std::string_view config_json,
-                                std::string_view model_type) {
+Result<TokenizerJson> json_of_merges(std::string_view vocab_json, std::string_view merges, std::string_view config_json,
+                                     std::string_view model_type) {
   RZ_TRY(Json config, read_object(config_json.empty() ? "{}" : config_json, "tokenizer_config.json"));
   RZ_TRY(const MergesClass* kind, find_class(config, model_type));
   RZ_TRY(const Json vocab, read_object(vocab_json, kVocabFile));
@@ -158,16 +158,16 @@ Result<JsonForm> json_of_merges(std::string_view vocab_json, std::string_view me
                      {"decoder", byte_level(true)},
                      {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", std::move(rules)}}}};
   const auto text_of = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  return JsonForm{text_of(root), text_of(config)};
+  return TokenizerJson{text_of(root), text_of(config)};
 }
 
-Result<std::optional<JsonForm>> json_form_of(const OtherForms& forms) {
+Result<std::optional<TokenizerJson>> json_form_of(const OtherForms& forms) {
   if (forms.tekken) {
-    RZ_TRY(JsonForm form, json_of_tekken(*forms.tekken, forms.config_json));
+    RZ_TRY(TokenizerJson form, json_of_tekken(*forms.tekken, forms.config_json));
     return std::optional(std::move(form));
   }
-  if (!forms.vocab || !forms.merges) return std::optional<JsonForm>();
-  RZ_TRY(JsonForm form, json_of_merges(*forms.vocab, *forms.merges, forms.config_json, forms.model_type));
+  if (!forms.vocab || !forms.merges) return std::optional<TokenizerJson>();
+  RZ_TRY(TokenizerJson form, json_of_merges(*forms.vocab, *forms.merges, forms.config_json, forms.model_type));
   return std::optional(std::move(form));
 }
 

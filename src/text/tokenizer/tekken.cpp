@@ -221,12 +221,12 @@ Result<std::string> config_with_ends(std::string_view config_json, const Tekken&
 
 }  // namespace
 
-Result<JsonForm> json_of_tekken(std::string_view tekken_json, std::string_view config_json) {
+Result<TokenizerJson> json_of_tekken(std::string_view tekken_json, std::string_view config_json) {
   simdjson::dom::parser parser;
   RZ_TRY(const element root, parse_side_file(parser, tekken_json, kTekkenFile));
   RZ_TRY(const Tekken tekken, read_tekken(root));
   RZ_TRY(const Ranks ranks, index_ranks(tekken));
-  JsonForm form;
+  TokenizerJson form;
   RZ_TRY(form.config, config_with_ends(config_json, tekken));
   const Json split = {
       {"type", "Split"}, {"pattern", {{"Regex", tekken.pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
