@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/plain_json.h"
 #include "base/try.h"
 #include "formats/json_object.h"
 
@@ -120,7 +121,7 @@ Result<PeftConfig> PeftConfig::parse(std::string_view text, std::string_view fil
   const json rslora = value_at("use_rslora");
   if (!rslora.is_null() && !rslora.is_boolean()) return wrong_value(file, "use_rslora", "true or false", rslora);
   config.is_rank_stabilized_ = rslora.is_boolean() && rslora.get<bool>();
-  const auto in_order = nlohmann::ordered_json::parse(text);
+  const auto in_order = nlohmann::ordered_json::parse(plain_json(text));
   RZ_TRY(config.ranks_, read_patterns<uint32_t>(in_order, file, "rank_pattern", to_rank));
   RZ_TRY(config.alphas_, read_patterns<double>(in_order, file, "alpha_pattern", to_alpha));
   return config;

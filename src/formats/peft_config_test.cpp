@@ -145,5 +145,15 @@ TEST(PeftConfig, RefusesWrongValuesByName) {
   EXPECT_EQ(PeftConfig::parse("{", "adapter_config.json").error().code, ErrorCode::kFormatError);
 }
 
+TEST(PeftConfig, IsReadAsPythonWritesIt) {
+  const auto config = PeftConfig::parse(
+      "\xef\xbb\xbf{\"peft_type\": \"LORA\", \"r\": 4.0, \"lora_alpha\": 8, \"x\": NaN, \"rank_pattern\": {\"q_proj\": "
+      "2}}",
+      "adapter_config.json");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->rank_of("q_proj").value(), 2u);
+  EXPECT_EQ(config->rank_of("k_proj").value(), 4u);
+}
+
 }  // namespace
 }  // namespace realizar
