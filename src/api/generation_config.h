@@ -29,7 +29,7 @@ struct GenerationConfig {
 Result<GenerationConfig> read_generation_config(const ModelFile& file, const text::Tokenizer& tokenizer,
                                                 const EndSettings& changes = {});
 
-// What is wrong with a parameter out of its range: the request that gives it, or a model's recommendation, which is
+// Who is at fault for a parameter out of its range: the request that gives it, or a model's recommendation, which is
 // left out with a note.
 enum class WrongParams : uint8_t { kError, kNote };
 

@@ -70,7 +70,7 @@ struct LoadedModel {
   Result<const text::Tokenizer*> require_tokenizer() const;
   // Takes another chat template in place of the file's. Errors: those of the template; Unsupported without a tokenizer.
   Status use_template(std::string source);
-  // What a conversation with or without tools is rendered by; null where the model has no template for it.
+  // The template of a conversation with or without tools; null where the model has no template for it.
   const text::ChatTemplate* template_for(bool has_tools) const;
   // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
   // it is not given, and the day is there as date_string and datetime. `other`: the template in place of the model's.

@@ -1,4 +1,4 @@
-// What a folder of sentence-transformers is made of (modules.json): a transformer, how its states become one vector,
+// The parts of a folder of sentence-transformers (modules.json): a transformer, how its states become one vector,
 // and the products after that, each in a folder of its own.
 #pragma once
 
@@ -31,7 +31,7 @@ struct FolderModules {
   std::filesystem::path pooling = {};             // its config.json; empty: there is none
   std::vector<std::filesystem::path> dense = {};  // folders
 
-  // What is read beside the transformer's folder.
+  // The files that are read beside the transformer's folder.
   std::vector<std::filesystem::path> files() const;
 };
 

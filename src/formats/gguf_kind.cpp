@@ -162,12 +162,10 @@ std::string_view kind_advice(GgufKind kind) {
       break;
     case GgufKind::kProjector:
       return "a projector, with which a model reads pictures or sound, and no model. Projectors are not supported; "
-             "name "
-             "the model's own file, which reads texts without it";
+             "name the model's own file, which reads texts without it";
     case GgufKind::kImportanceMatrix:
       return "an importance matrix, and no model. It serves when a model is quantized: realizar quantize MODEL OUT "
-             "TYPE "
-             "--imatrix FILE";
+             "TYPE --imatrix FILE";
     case GgufKind::kAdapter:
       return "a LoRA adapter, and no model. Give it with the model that it was made for: realizar run MODEL --lora "
              "FILE";

@@ -1,5 +1,5 @@
-// What a GGUF file is: a model, or one of the files that lie beside models. Most files say so in general.type; older
-// ones only by their architecture or their keys.
+// The kinds of GGUF files: a model, or one of the files that lie beside models. Most files say so in general.type;
+// older ones only by their architecture or their keys.
 #pragma once
 
 #include <cstddef>

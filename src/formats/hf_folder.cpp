@@ -77,7 +77,7 @@ std::optional<std::string> pooling_flag(const std::string& mode) {
   return fmt::format("1_Pooling.pooling_mode_{}", found->second);
 }
 
-// What sentence-transformers keeps of pooling, as keys that begin with the module's usual name.
+// Adds sentence-transformers' settings of pooling, as keys that begin with the module's usual name.
 Status add_pooling(HfFolder& folder, const fs::path& path) {
   if (path.empty()) return {};
   RZ_TRY(const auto text, read_file(path, kMaxSideFileBytes));

@@ -27,7 +27,7 @@ class PeftConfig {
   Result<uint32_t> rank_of(std::string_view name) const;
 
  private:
-  // Of modules' names, in the file's order, and their values: the first that matches counts.
+  // Patterns of modules' names, in the file's order, with their values: the first that matches counts.
   template <class Value>
   using Patterns = std::vector<std::pair<ModulePattern, Value>>;
 

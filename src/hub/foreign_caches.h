@@ -23,7 +23,7 @@ struct ForeignCaches {
 // Nullopt: it is in none of them, or not whole. Where the main branch of Hugging Face's cache is at a snapshot that is
 // not whole, another one is taken that is, with a note.
 std::optional<LocalModel> find_in_caches(const ForeignCaches& caches, const ModelName& name);
-// What a model lacks that is in Hugging Face's cache, but not whole; nullopt where it is not there at all.
+// Names what an unfinished model in Hugging Face's cache lacks; nullopt where it is not there at all.
 std::optional<Error> unfinished_in_caches(const ForeignCaches& caches, const ModelName& name);
 // In alphabetical order, each name once: of each repository every GGUF file, or its folder of SafeTensors.
 std::vector<LocalModel> list_caches(const ForeignCaches& caches);

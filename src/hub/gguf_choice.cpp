@@ -130,7 +130,7 @@ bool has_side_ending(std::string_view file) {
   return std::ranges::any_of(kEndings, [&](std::string_view ending) { return file.ends_with(ending); });
 }
 
-// What belongs to a model of Hugging Face's in a repository: the folder of its transformer, and those of its modules.
+// The files of a Hugging Face model in a repository: the folder of its transformer, and those of its modules.
 class FolderChoice {
  public:
   FolderChoice(const std::vector<RepoFile>& files, const std::string& name) : files_(files), name_(name) {}
@@ -235,7 +235,7 @@ class FolderChoice {
     });
   }
 
-  // What a model's readers may look for.
+  // Whether a model's readers may look for it.
   bool belongs(std::string_view path) const {
     const size_t slash = path.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "" : path.substr(0, slash);

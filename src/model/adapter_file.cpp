@@ -46,7 +46,7 @@ struct AdapterFile {
   std::map<std::string, Halves, std::less<>> halves;  // by the model's tensor, without ".weight"
 
   Status check() const { return gguf ? gguf->check() : map.check(); }
-  // Of a half that is a matrix.
+  // The shape of a half that is a matrix.
   uint64_t n_rows(const TensorInfo& half) const { return half.shape[is_transposed ? 1 : 0]; }
   uint64_t n_cols(const TensorInfo& half) const { return half.shape[is_transposed ? 0 : 1]; }
 };

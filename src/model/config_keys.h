@@ -39,7 +39,7 @@ class ConfigKeys {
   Result<double> required_positive(std::string_view gguf, std::string_view hf) const;
   const ModelFile& file() const { return *file_; }
   const ArchSpec& spec() const { return *spec_; }
-  // What replaces the file's scaling of rotations.
+  // Replaces the file's scaling of rotations.
   const RopeSettings& rope() const { return rope_; }
 
  private:

@@ -370,7 +370,7 @@ Result<uint32_t> read_n_vocab(const ConfigKeys& keys) {
   return static_cast<uint32_t>(embed->shape[0]);
 }
 
-// Of two matrices of one shape, plain ones by their values. The pages of the second are given back.
+// Compares two matrices of one shape, plain ones by their values. The pages of the second are given back.
 Result<bool> are_equal(const ModelFile& file, const TensorInfo& a, const TensorInfo& b) {
   if (a.packed != nullptr || b.packed != nullptr) return false;
   if (a.type == b.type) {

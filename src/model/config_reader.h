@@ -21,7 +21,7 @@ Result<uint32_t> read_n_ctx_train(const ConfigKeys& keys);
 // stretches that, or `rope` in its place. Errors: those of the scaling's keys.
 Result<uint32_t> longest_context(const ModelFile& file, const ModelConfig& config, const RopeSettings& rope = {});
 
-// What to tell of a head that the config calls tied and that differs from the embeddings; empty: there is none.
+// The note about a head that the config calls tied and that differs from the embeddings; empty: there is none.
 std::string untied_head_note(const ModelFile& file, const ModelConfig& config);
 
 // A factor of the family. Nothing where it has none, or the file does not give it and the family has no number of its

@@ -199,7 +199,7 @@ bool has_flagged_window(HfWindows rule, uint32_t layer, uint32_t border) {
   return false;
 }
 
-// Of families that have windows where a flag asks for them.
+// Reads windows of families that have them where a flag asks for them.
 Result<std::vector<uint32_t>> read_flagged_windows(const ConfigKeys& keys, uint32_t n_layers,
                                                    const std::optional<std::vector<bool>>& listed) {
   constexpr uint32_t kUsualBorder = 28;  // as transformers has it

@@ -245,7 +245,7 @@ Result<std::optional<double>> read_n_ctx_old(const ConfigKeys& keys, RopeOf of) 
                                 rope_scaling_key(keys.file(), "original_max_position_embeddings", of));
 }
 
-// What the file says. GGUF has no scaling of layers with a window.
+// The file's own scaling. GGUF has no scaling of layers with a window.
 Result<RopeScaling> read_given_scaling(const ConfigKeys& keys, RopeOf of) {
   const ModelFile& file = keys.file();
   RopeScaling s{.kind = "none", .of = of};
@@ -271,7 +271,7 @@ Result<RopeScaling> read_given_scaling(const ConfigKeys& keys, RopeOf of) {
   return s;
 }
 
-// Of a folder that gives the rotation by kinds of layers.
+// For a folder that gives the rotation by kinds of layers.
 bool has_own_window_rope(const ConfigKeys& keys) {
   const Metadata& metadata = keys.file().metadata();
   return !keys.is_gguf() && keys.spec().has_window &&

@@ -236,7 +236,7 @@ std::string dense_config(uint32_t n_in, uint32_t n_out) {
   return config.dump(2) + "\n";
 }
 
-// What makes a vector of the states, where that is not what a folder without such files has.
+// Says how states become one vector, where that is not what a folder without such files has.
 void add_modules(const ModelConfig& config, HfPlan& plan) {
   const bool is_default = config.pooling == (config.sees_later ? Pooling::kMean : Pooling::kLast);
   if (config.pooling == Pooling::kRank || (is_default && config.n_dense == 0)) return;

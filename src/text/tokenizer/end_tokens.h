@@ -34,7 +34,7 @@ class EndTokens {
   // The token ends no answer, whoever claims it.
   void deny(int64_t id);
 
-  // What a user asks for, over all claims. Errors: InvalidArgument for a piece that is no token; `subject` stands in
+  // A user's changes, over all claims. Errors: InvalidArgument for a piece that is no token; `subject` stands in
   // it.
   Status add(const std::string& piece, const std::string& subject);
   Status remove(const std::string& piece, const std::string& subject);

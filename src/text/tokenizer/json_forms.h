@@ -23,7 +23,7 @@ Result<TokenizerJson> json_of_tekken(std::string_view tekken, std::string_view c
 Result<TokenizerJson> json_of_merges(std::string_view vocab, std::string_view merges, std::string_view config_json,
                                      std::string_view model_type);
 
-// What a folder has in the place of tokenizer.json.
+// The files of a folder that stand in the place of tokenizer.json.
 struct OtherForms {
   const std::optional<std::string>&tekken, &vocab, &merges;
   std::string_view config_json, model_type;  // as above

@@ -142,7 +142,7 @@ Result<Ranks> index_ranks(const Tekken& tekken) {
   return ranks;
 }
 
-// What the byte alphabet spells needs no other escapes.
+// Spellings of the byte alphabet need no other escapes.
 void append_quoted(std::string& json, std::string_view bytes) {
   json += '"';
   for (const char c : bytes) {
