@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/call.h"
 #include "server/json.h"
 
 namespace realizar::server {
@@ -49,17 +48,13 @@ std::string now_iso8601() {
   return fmt::format("{}.{:03}Z", text, ms % 1000);
 }
 
-Json line_of(const Call& call, int status) {
-  const CallRecord& r = call.record;
-  Json line{{"time", now_iso8601()},
-            {"request_id", call.id},
-            {"peer", call.request.client},
-            {"method", call.request.method},
-            {"path", call.request.path},
-            {"status", status},
-            {"total_ms", std::chrono::duration<double, std::milli>(Clock::now() - call.arrival).count()}};
-  if (call.request.client != call.request.peer) line["proxy"] = call.request.peer;
-  if (const auto parent = call.traceparent(); !parent.empty()) line["traceparent"] = parent;
+Json line_of(const AccessLogEntry& entry) {
+  const CallRecord& r = entry.record;
+  Json line{{"time", now_iso8601()},          {"request_id", entry.id},     {"peer", entry.request.client},
+            {"method", entry.request.method}, {"path", entry.request.path}, {"status", entry.status},
+            {"total_ms", entry.total_ms}};
+  if (entry.request.client != entry.request.peer) line["proxy"] = entry.request.peer;
+  if (!entry.traceparent.empty()) line["traceparent"] = entry.traceparent;
   if (!r.model.empty()) {
     line.update(Json{{"model", r.model},
                      {"n_prompt", r.n_prompt},
@@ -92,8 +87,8 @@ void AccessLog::reopen() {
   if (is_on()) writer_->reopen();
 }
 
-void AccessLog::write(const Call& call, int status) {
-  if (is_on()) writer_->write(with_escaped_controls(dump(line_of(call, status))));
+void AccessLog::write(const AccessLogEntry& entry) {
+  if (is_on()) writer_->write(with_escaped_controls(dump(line_of(entry))));
 }
 
 }  // namespace realizar::server

@@ -3,13 +3,23 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "realizar/result.h"
+#include "server/call_record.h"
+#include "server/http.h"
 #include "server/line_writer.h"
 
 namespace realizar::server {
 
-class Call;
+// One line: a request and what became of it.
+struct AccessLogEntry {
+  const HttpRequest& request;
+  const CallRecord& record;
+  std::string_view id, traceparent;
+  int status;
+  double total_ms;
+};
 
 class AccessLog {
  public:
@@ -20,7 +30,7 @@ class AccessLog {
   void reopen();
   bool is_on() const { return writer_ != nullptr; }
   // Never waits: a full disk, or a pipe whose reader sleeps, costs lines and no requests.
-  void write(const Call& call, int status);
+  void write(const AccessLogEntry& entry);
   uint64_t n_lost_lines() const { return is_on() ? writer_->n_lost() : 0; }
 
  private:

@@ -6,7 +6,7 @@
 #include "server/context.h"
 #include "server/protocol.h"
 #include "server/response_store.h"
-#include "server/routes.h"
+#include "server/route.h"
 
 namespace realizar::server {
 namespace {

@@ -8,7 +8,7 @@
 #include "server/metrics.h"
 #include "server/protocol.h"
 #include "server/rate_limits.h"
-#include "server/routes.h"
+#include "server/route.h"
 
 namespace realizar::server {
 namespace {
@@ -121,8 +121,13 @@ void Call::over() noexcept {
   if (is_open_ && --context.n_open[tenant] == 0) context.n_open.erase(tenant);
   static_cast<void>(caught([&] {
     if (!is_detached) context.metrics.count_http(route == nullptr ? "none" : route->path, status_);
-    if (is_logged && context.access_log != nullptr) context.access_log->write(*this, status_);
+    if (is_logged && context.access_log != nullptr) log();
   }));
+}
+
+void Call::log() {
+  const double total_ms = std::chrono::duration<double, std::milli>(Clock::now() - arrival).count();
+  context.access_log->write({request, record, id, traceparent(), status_, total_ms});
 }
 
 // Calls `f`, which may end the reply or the connection, from outside of the coroutine.

@@ -18,6 +18,7 @@
 #include "base/caught.h"
 #include "server/api_error.h"
 #include "server/auth.h"
+#include "server/call_record.h"
 #include "server/http.h"
 #include "server/http_server.h"
 #include "server/model_registry.h"
@@ -34,20 +35,6 @@ using Clock = std::chrono::steady_clock;
 
 // What clients send as an id comes back in a header and in the log: printable ASCII only, and not much of it.
 bool is_plain_header(std::string_view text);
-
-// What the access log and traces say of a call, apart from its HTTP side.
-struct CallRecord {
-  std::string model;
-  uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  double load_ms = 0, prepare_ms = 0, queue_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
-  std::string finish_reason;
-  struct Counts {
-    uint32_t n_prompt, n_cached, n_generated;
-  };
-  std::vector<Counts> prompts;  // of each, where there are several
-  std::string prompt;           // only where prompts are logged
-  std::string warning;          // for the client too, in a header: printable ASCII
-};
 
 class Call final : public ReplyListener {
  public:
@@ -139,6 +126,7 @@ class Call final : public ReplyListener {
   }
   void go_on() noexcept;
   void over() noexcept;
+  void log();
   void leave_if_over() noexcept;
   template <class F>
   void while_running(F f);

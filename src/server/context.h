@@ -8,12 +8,12 @@
 
 #include "server/answer_room.h"
 #include "server/call.h"
+#include "server/client_models.h"
 #include "server/mcp_proxy.h"
 #include "server/metrics_history.h"
 #include "server/model_downloads.h"
 #include "server/model_events.h"
 #include "server/model_pulls.h"
-#include "server/ollama.h"
 #include "server/options.h"
 #include "server/response_store.h"
 #include "server/slots.h"
@@ -34,7 +34,7 @@ struct ServerContext {
   BackgroundRecords& background;
   AccessLog* access_log = nullptr;  // null: none
   bool draining = false;
-  std::unique_ptr<OllamaState> ollama = std::make_unique<OllamaState>();
+  std::unique_ptr<ClientModels> client_models = std::make_unique<ClientModels>();
   std::unique_ptr<McpProxy> mcp = {};       // null: no servers are listed
   const SlotFolder* slot_folder = nullptr;  // null: no slots are kept
   std::unique_ptr<SlotTable> slots = std::make_unique<SlotTable>();

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/json.h"
-#include "server/speller.h"
+#include "server/sse.h"
 
 namespace realizar::server {
 

@@ -10,7 +10,7 @@
 #include "api/found_model.h"
 #include "base/try.h"
 #include "hub/name_table.h"
-#include "server/ollama.h"
+#include "server/stored_messages.h"
 
 namespace realizar::server {
 
@@ -36,18 +36,6 @@ std::string chat_messages(const hub::LocalModel& model, const std::string& text)
 }
 
 }  // namespace
-
-Result<Json> read_stored_messages(const Json& messages) {
-  if (!messages.is_array()) return wrong("messages", "expected an array");
-  RZ_TRY(Json read, read_ollama_messages(messages));
-  for (size_t i = 0; i < read.size(); ++i) {
-    const Json role = read[i].value("role", Json());
-    const bool is_known = role == "system" || role == "user" || role == "assistant";
-    if (!is_known) return wrong(fmt::format("messages[{}].role", i), "expected system, user or assistant");
-    if (!read[i]["content"].is_string()) return wrong(fmt::format("messages[{}].content", i), "expected a string");
-  }
-  return read;
-}
 
 Result<ModelSource> source_of_local(const hub::LocalModel& model) {
   RZ_TRY(auto adapter, adapter_of(model));

@@ -15,10 +15,6 @@ struct ModelStore {
   bool may_change = false;  // clients may download, create, copy and delete models
 };
 
-// The beginning of a conversation, as Ollama's models have one, as chats have messages. Errors: InvalidArgument naming
-// the field.
-Result<Json> read_stored_messages(const Json& messages);
-
 // A model of this machine as the registry takes it. Errors: those of reading its texts and of adapter_of.
 Result<ModelSource> source_of_local(const hub::LocalModel& model);
 

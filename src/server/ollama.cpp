@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "server/context.h"
+#include "server/tenant.h"
 
 namespace realizar::server {
 namespace {
@@ -44,10 +45,6 @@ std::string rfc3339(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(s), us % 1'000'000);
 }
 
-uint64_t made_owner_of(const Call& call) {
-  return call.key == KeyDigest{} ? 0 : call.tenant;
-}
-
 Error no_ollama_model(std::string_view name) {
   return not_found(fmt::format("model '{}' not found", shown(name)), "model");
 }
@@ -55,7 +52,7 @@ Error no_ollama_model(std::string_view name) {
 Result<std::string> ollama_model_id(const Call& call, const std::string& name) {
   if (call.body.bytes.empty()) return invalid_argument("missing request body");
   if (name.empty()) return std::string();  // the protocol's reader tells what is wrong
-  if (const auto made = call.context.ollama->made.find(made_owner_of(call), name)) return made->base;
+  if (const auto made = call.context.client_models->made.find(made_owner_of(call), name)) return made->base;
   const ModelRegistry& models = call.context.models;
   if (const auto* entry = models.find_named(name)) return entry->source.id;
   if (!models.adapter_of(name).empty()) return name;

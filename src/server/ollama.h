@@ -9,21 +9,12 @@
 #include <string_view>
 
 #include "server/api_error.h"
-#include "server/blob_upload.h"
 #include "server/call.h"
 #include "server/json.h"
 #include "server/made_models.h"
-#include "server/model_card.h"
 #include "server/protocol.h"
 
 namespace realizar::server {
-
-// What its API keeps between calls.
-struct OllamaState {
-  MadeModels made;
-  ModelCards cards;
-  std::shared_ptr<SharedPlaces> uploads = SharedPlaces::create(BlobUpload::kMost);
-};
 
 inline constexpr const char* kOllamaLines = "application/x-ndjson";  // of streams: a JSON object a line
 
@@ -35,8 +26,6 @@ std::string ollama_error_line(const ApiError& error);
 // "2026-11-22T11:14:43.416799Z"
 std::string rfc3339(std::chrono::system_clock::time_point time);
 
-// Whose made models a call may see: where no keys are asked for, all are of one owner.
-uint64_t made_owner_of(const Call& call);
 Error no_ollama_model(std::string_view name);
 // The id of the model that answers for a name: exact, unlike ModelRegistry::find, since clients choose from a list and
 // fetch what is not in it. I/O thread. Errors: NotFound.
@@ -66,11 +55,6 @@ struct OllamaRequest {
 // Reads model, options, format, think, keep_alive, stream, truncate, shift, logprobs, top_logprobs and
 // _debug_render_only. Errors: InvalidArgument naming the field; Unsupported where the model cannot think.
 Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const Call& call);
-
-// Messages as chat completions have them: thinking becomes reasoning_content, tool_name name. Errors: InvalidArgument
-// for what is no message, and for images.
-Result<Json> read_ollama_messages(const Json& messages);
-Status refuse_images(const Json& holder, const std::string& prefix);
 
 // Tells the registry, from any thread. Where keys are asked for models stay, since other keys may use them.
 // How long a model stays loaded is everybody's: who may manage the server says it, and without keys whoever is on its

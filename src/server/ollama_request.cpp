@@ -13,6 +13,7 @@
 #include "server/context.h"
 #include "server/logprobs.h"
 #include "server/ollama.h"
+#include "server/tenant.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {
@@ -154,24 +155,6 @@ Result<Json> options_of(Fields& body, const MadeModelPtr& made, const ServedMode
   return options;
 }
 
-Result<Json> read_ollama_message(const Json& message, const std::string& where) {
-  if (!message.is_object()) return wrong(where, "expected an object");
-  RZ_CHECK_OK(refuse_images(message, where + "."));
-  Json read = message;
-  read.erase("images");
-  const auto rename = [&](const char* from, const char* to) {
-    const auto found = read.find(from);
-    if (found == read.end()) return;
-    const Json value = *found;
-    read.erase(from);
-    if (!value.is_null() && !is_empty_text(value)) read[to] = value;
-  };
-  rename("thinking", "reasoning_content");
-  rename("tool_name", "name");
-  if (!read.contains("content") || read["content"].is_null()) read["content"] = "";
-  return read;
-}
-
 }  // namespace
 
 std::optional<KeepAlive> read_keep_alive(Fields& body) {
@@ -185,26 +168,11 @@ std::optional<KeepAlive> read_keep_alive(Fields& body) {
   return std::nullopt;
 }
 
-Status refuse_images(const Json& holder, const std::string& prefix) {
-  const Json images = holder.value("images", Json());
-  if (images.is_null() || (images.is_array() && images.empty())) return {};
-  return invalid_argument(prefix + "images: this model takes text only", prefix + "images");
-}
-
-Result<Json> read_ollama_messages(const Json& messages) {
-  Json read = Json::array();
-  for (size_t i = 0; i < messages.size(); ++i) {
-    RZ_TRY(Json message, read_ollama_message(messages[i], fmt::format("messages[{}]", i)));
-    read.push_back(std::move(message));
-  }
-  return read;
-}
-
 Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const Call& call) {
   OllamaRequest request;
   request.model = body.text("model").value_or("");
   if (request.model.empty()) return invalid_argument("model is required", "model");
-  request.made = call.context.ollama->made.find(made_owner_of(call), request.model);
+  request.made = call.context.client_models->made.find(made_owner_of(call), request.model);
   request.chat = Json::object();
   request.stream = body.boolean("stream").value_or(true);
   request.truncates = body.boolean("truncate").value_or(true);

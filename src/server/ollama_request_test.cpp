@@ -5,6 +5,7 @@
 #include "server/ollama.h"
 #include "server/ollama_prompt.h"
 #include "server/served_model_rig.h"
+#include "server/stored_messages.h"
 
 namespace realizar::server {
 namespace {

@@ -4,10 +4,6 @@
 
 namespace realizar::server {
 
-std::string sse(const Json& json) {
-  return "data: " + dump(json) + "\n\n";
-}
-
 std::string system_fingerprint() {
   return "realizar-" + std::string(version());
 }

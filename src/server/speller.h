@@ -40,8 +40,6 @@ class Speller {
   virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) = 0;
 };
 
-// "data: {...}\n\n"
-std::string sse(const Json& json);
 // An error as the last event of a stream.
 std::string plain_stream_error(const ApiError& error);
 

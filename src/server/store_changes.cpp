@@ -1,4 +1,5 @@
 #include "server/store_changes.h"
+#include "server/tenant.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +8,6 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/context.h"
-#include "server/ollama.h"
 
 namespace realizar::server {
 
@@ -72,7 +72,7 @@ Result<ModelSource> stored_source(const ModelStore& store, const hub::ModelName&
 }
 
 void take_in_stored(const Call& call, ModelSource model) {
-  static_cast<void>(call.context.ollama->made.erase(made_owner_of(call), model.id));
+  static_cast<void>(call.context.client_models->made.erase(made_owner_of(call), model.id));
   call.context.models.put(std::move(model));
 }
 
@@ -85,7 +85,7 @@ void drop_stored(const Call& call, const hub::ModelName& name) {
   std::vector<std::string> ids;
   for (const auto& entry : call.context.models.entries()) {
     if (entry.source.store_name != name) continue;
-    call.context.ollama->cards.forget(entry.source.path);
+    call.context.client_models->cards.forget(entry.source.path);
     ids.push_back(entry.source.id);
   }
   for (const std::string& id : ids) static_cast<void>(call.context.models.remove(id));

@@ -26,4 +26,8 @@ uint64_t cache_salt_of(const Call& call, const ServedModel& model, std::string_v
   return model.loaded->engine->cache_salt_of(name);
 }
 
+uint64_t made_owner_of(const Call& call) {
+  return call.key == KeyDigest{} ? 0 : call.tenant;
+}
+
 }  // namespace realizar::server

@@ -18,4 +18,7 @@ uint64_t tenant_of(std::string_view address);
 // an answer comes would tell what others asked.
 uint64_t cache_salt_of(const Call& call, const ServedModel& model, std::string_view named = "");
 
+// Whose made models a call may see: where no keys are asked for, all are of one owner.
+uint64_t made_owner_of(const Call& call);
+
 }  // namespace realizar::server

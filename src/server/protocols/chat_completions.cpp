@@ -12,6 +12,7 @@
 #include "server/legacy_functions.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
+#include "server/sse.h"
 #include "server/timings.h"
 
 namespace realizar::server {

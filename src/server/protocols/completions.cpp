@@ -10,6 +10,7 @@
 #include "server/logprobs.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
+#include "server/sse.h"
 #include "server/text_request.h"
 #include "server/timings.h"
 

@@ -10,6 +10,7 @@
 #include "server/infill.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
+#include "server/sse.h"
 #include "server/text_request.h"
 
 namespace realizar::server {

@@ -13,6 +13,7 @@
 #include "server/llama_prompts.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
+#include "server/sse.h"
 #include "server/text_request.h"
 
 namespace realizar::server {

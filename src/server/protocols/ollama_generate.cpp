@@ -15,6 +15,7 @@
 #include "server/logprobs.h"
 #include "server/ollama.h"
 #include "server/ollama_prompt.h"
+#include "server/stored_messages.h"
 #include "server/structured_output.h"
 #include "text/ollama_template.h"
 

@@ -16,6 +16,8 @@
 #include "server/ollama_files.h"
 #include "server/routes.h"
 #include "server/store_changes.h"
+#include "server/stored_messages.h"
+#include "server/tenant.h"
 #include "text/ollama_template.h"
 
 namespace realizar::server {
@@ -132,7 +134,7 @@ Result<MadeModel> made_model(const Creation& creation) {
 Status create_in_memory(const Call& call, const Creation& creation) {
   RZ_CHECK_OK(check_name_is_free(call, creation.name));
   RZ_TRY(MadeModel model, made_model(creation));
-  return call.context.ollama->made.put(made_owner_of(call), std::move(model));
+  return call.context.client_models->made.put(made_owner_of(call), std::move(model));
 }
 
 Error wrong_digest(const Call& call) {
@@ -188,7 +190,7 @@ void take_blob(Call& call) {
   if (has_blob(call, *sha256)) return call.send({200, "", "", {}});
   const auto post_io = [&http = call.context.http](std::function<void()> task) { http.post(std::move(task)); };
   auto upload = BlobUpload::start(call.context.options.store->library.store(), *sha256, content_length(call.request),
-                                  *call.context.ollama->uploads, call.tenant, post_io);
+                                  *call.context.client_models->uploads, call.tenant, post_io);
   if (!upload.ok()) return call.fail(upload.error());
   call.take_body_into(std::move(*upload));
 }

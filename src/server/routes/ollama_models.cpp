@@ -193,7 +193,7 @@ Task<Status> get_ollama_ps(Call& call) {
     const bool was_read = std::ranges::find(paths, entry.source.path) != paths.end();
     if (entry.model == nullptr || !was_read) continue;
     const NamedFile file = file_of(entry, with_tag(entry.source.id));
-    models.push_back(running_json(entry, file, *call.context.ollama->cards.of(entry.source.path)));
+    models.push_back(running_json(entry, file, *call.context.client_models->cards.of(entry.source.path)));
   }
   call.send(ollama_json({{"models", std::move(models)}}));
   co_return Status();

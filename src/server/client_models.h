@@ -1,0 +1,18 @@
+// What clients of Ollama's API have made, and what was read for them.
+#pragma once
+
+#include <memory>
+
+#include "server/blob_upload.h"
+#include "server/made_models.h"
+#include "server/model_card.h"
+
+namespace realizar::server {
+
+struct ClientModels {
+  MadeModels made;
+  ModelCards cards;
+  std::shared_ptr<SharedPlaces> uploads = SharedPlaces::create(BlobUpload::kMost);
+};
+
+}  // namespace realizar::server
