@@ -10,7 +10,7 @@
 #include "engine/engine_thread.h"
 #include "grammar/matcher.h"
 #include "realizar/engine.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "support/counted_new.h"
 #include "support/made_adapter.h"
 

@@ -18,8 +18,8 @@
 #include "cli/served_models.h"
 #include "cli/serving_defaults.h"
 #include "hub/user_library.h"
+#include "server/http/origin_policy.h"
 #include "server/line_writer.h"
-#include "server/origin_policy.h"
 #include "server/server.h"
 
 namespace realizar::cli {

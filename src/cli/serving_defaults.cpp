@@ -8,7 +8,7 @@
 
 #include "api/loaded_model.h"
 #include "base/try.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "text/named_templates.h"
 
 namespace realizar::cli {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 namespace {

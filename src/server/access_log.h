@@ -7,7 +7,7 @@
 
 #include "realizar/result.h"
 #include "server/call_record.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "server/line_writer.h"
 
 namespace realizar::server {

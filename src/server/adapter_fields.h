@@ -5,7 +5,7 @@
 
 #include "realizar/request.h"
 #include "server/context.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

@@ -6,7 +6,7 @@
 
 #include "grammar/grammar.h"
 #include "realizar/result.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

@@ -15,7 +15,7 @@
 
 #include "server/call.h"
 #include "server/completion.h"
-#include "server/http.h"
+#include "server/http/http.h"
 
 namespace realizar::server {
 

@@ -7,7 +7,7 @@
 
 #include "base/caught.h"
 #include "base/try.h"
-#include "server/api_error.h"
+#include "server/http/api_error.h"
 
 namespace realizar::server {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "hub/new_blob.h"
 #include "realizar/result.h"
-#include "server/http.h"
-#include "server/shared_places.h"
-#include "server/task_thread.h"
+#include "server/http/http.h"
+#include "server/http/shared_places.h"
+#include "server/http/task_thread.h"
 
 namespace realizar::server {
 

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "base/caught.h"
-#include "server/api_error.h"
-#include "server/auth.h"
 #include "server/call_record.h"
-#include "server/http.h"
-#include "server/http_server.h"
+#include "server/http/api_error.h"
+#include "server/http/auth.h"
+#include "server/http/http.h"
+#include "server/http/http_server.h"
 #include "server/model_registry.h"
 #include "server/task.h"
 

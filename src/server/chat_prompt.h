@@ -10,7 +10,7 @@
 
 #include "server/choice.h"
 #include "server/context.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/json.h"
+#include "server/http/json.h"
 #include "text/output/output_parser.h"
 #include "text/output/required_calls.h"
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "server/answer_room.h"
-#include "server/api_error.h"
 #include "server/call.h"
 #include "server/choice.h"
-#include "server/json.h"
+#include "server/http/api_error.h"
+#include "server/http/json.h"
 #include "server/speller.h"
 
 namespace realizar::server {

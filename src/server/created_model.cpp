@@ -16,7 +16,7 @@
 #include "hub/gguf_choice.h"
 #include "hub/hash.h"
 #include "hub/new_blob.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/model_card.h"
 #include "text/ollama_template.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "grammar/expression.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

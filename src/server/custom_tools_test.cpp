@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/base64.h"
+#include "server/http/base64.h"
 #include "server/response_speller.h"
 
 namespace realizar::server {

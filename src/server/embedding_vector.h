@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "server/json_pieces.h"
+#include "server/http/json_pieces.h"
 
 namespace realizar::server {
 

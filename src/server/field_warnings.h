@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

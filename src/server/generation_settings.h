@@ -1,7 +1,7 @@
 // What a request is generated with, as llama.cpp's server tells it.
 #pragma once
 
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/request_fields.h"
 
 namespace realizar::server {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "realizar/result.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

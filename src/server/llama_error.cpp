@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "server/api_error.h"
+#include "server/http/api_error.h"
 
 namespace realizar::server {
 

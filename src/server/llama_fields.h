@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/line_rules.h"
 #include "server/request_fields.h"
 #include "server/timings.h"

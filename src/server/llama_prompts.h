@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/context.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

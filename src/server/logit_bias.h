@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/model_registry.h"
 
 namespace realizar::server {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "server/json.h"
-#include "server/json_pieces.h"
+#include "server/http/json.h"
+#include "server/http/json_pieces.h"
 #include "server/token_log.h"
 
 namespace realizar::server {

@@ -10,8 +10,8 @@
 
 #include "mcp/client.h"
 #include "server/call.h"
-#include "server/shared_places.h"
-#include "server/task_thread.h"
+#include "server/http/shared_places.h"
+#include "server/http/task_thread.h"
 
 namespace realizar::server {
 

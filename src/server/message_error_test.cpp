@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 namespace {

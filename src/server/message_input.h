@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "server/client_places.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

@@ -16,8 +16,8 @@
 
 #include "base/printable.h"
 #include "realizar/engine.h"
+#include "server/http/process_memory.h"
 #include "server/llama_metrics.h"
-#include "server/process_memory.h"
 
 namespace realizar::server {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

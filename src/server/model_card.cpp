@@ -14,7 +14,7 @@
 #include "formats/model_file.h"
 #include "model/model.h"
 #include "sampling/parameters.h"
-#include "server/auth.h"
+#include "server/http/auth.h"
 #include "server/infill.h"
 #include "text/output/output_format.h"
 

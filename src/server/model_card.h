@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "realizar/result.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "server/json.h"
-#include "server/sse.h"
+#include "server/http/json.h"
+#include "server/http/sse.h"
 
 namespace realizar::server {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "realizar/result.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/model_registry.h"
 
 namespace realizar::server {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "hub/pull.h"
 #include "realizar/result.h"
+#include "server/http/shared_places.h"
+#include "server/http/task_thread.h"
 #include "server/model_store.h"
-#include "server/shared_places.h"
-#include "server/task_thread.h"
 
 namespace realizar::server {
 

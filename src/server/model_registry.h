@@ -13,12 +13,12 @@
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
 #include "realizar/result.h"
+#include "server/http/task_thread.h"
 #include "server/model_source.h"
 #include "server/past_counts.h"
 #include "server/prefix_keeper.h"
 #include "server/request_defaults.h"
 #include "server/structured_output.h"
-#include "server/task_thread.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {

@@ -4,7 +4,7 @@
 #include "hub/library.h"
 #include "hub/pull.h"
 #include "realizar/result.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/model_registry.h"
 
 namespace realizar::server {

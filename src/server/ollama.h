@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "server/api_error.h"
 #include "server/call.h"
-#include "server/json.h"
+#include "server/http/api_error.h"
+#include "server/http/json.h"
 #include "server/made_models.h"
 #include "server/protocol.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/call.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/made_models.h"
 #include "server/model_registry.h"
 #include "server/task.h"

@@ -10,7 +10,7 @@
 
 #include "mcp/client.h"
 #include "realizar/engine.h"
-#include "server/http_server.h"
+#include "server/http/http_server.h"
 #include "server/model_registry.h"
 #include "server/model_store.h"
 #include "server/request_defaults.h"

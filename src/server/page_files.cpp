@@ -4,7 +4,7 @@
 #include <new>
 #include <span>
 
-#include "server/auth.h"
+#include "server/http/auth.h"
 #include "server/page.h"
 
 namespace realizar::server {

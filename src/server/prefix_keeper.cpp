@@ -19,7 +19,7 @@
 #include "base/files.h"
 #include "base/unfinished.h"
 #include "engine/prefix_file.h"
-#include "server/auth.h"
+#include "server/http/auth.h"
 
 namespace realizar::server {
 namespace {

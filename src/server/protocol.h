@@ -9,9 +9,9 @@
 #include <variant>
 
 #include "realizar/result.h"
-#include "server/api_error.h"
 #include "server/completion.h"
-#include "server/json.h"
+#include "server/http/api_error.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "api/reasoning_plan.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/request_defaults.h"
 
 namespace realizar::server {

@@ -7,7 +7,7 @@
 #include "realizar/request.h"
 #include "realizar/result.h"
 #include "server/context.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/token_rules.h"
 
 namespace realizar::server {

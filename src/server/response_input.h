@@ -5,7 +5,7 @@
 #include <string>
 
 #include "server/client_places.h"
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/response_store.h"
 #include "server/tool_names.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "server/request_fields.h"
 
 namespace realizar::server {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/json.h"
+#include "server/http/json.h"
 #include "server/response_store.h"
 
 namespace realizar::server {

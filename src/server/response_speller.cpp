@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "server/base64.h"
+#include "server/http/base64.h"
 #include "server/logprobs.h"
 #include "server/request_fields.h"
 

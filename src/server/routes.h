@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "server/context.h"
-#include "server/json.h"
-#include "server/origin_policy.h"
+#include "server/http/json.h"
+#include "server/http/origin_policy.h"
 #include "server/protocol.h"
 #include "server/route.h"
 

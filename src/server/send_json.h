@@ -3,8 +3,8 @@
 #pragma once
 
 #include "server/call.h"
-#include "server/json_pieces.h"
-#include "server/work_pool.h"
+#include "server/http/json_pieces.h"
+#include "server/http/work_pool.h"
 
 namespace realizar::server {
 

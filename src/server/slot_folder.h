@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "realizar/result.h"
-#include "server/auth.h"
+#include "server/http/auth.h"
 
 namespace realizar::server {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "realizar/types.h"
-#include "server/auth.h"
+#include "server/http/auth.h"
 
 namespace realizar::server {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "server/api_error.h"
 #include "server/choice.h"
-#include "server/json.h"
-#include "server/json_pieces.h"
+#include "server/http/api_error.h"
+#include "server/http/json.h"
+#include "server/http/json_pieces.h"
 
 namespace realizar::server {
 

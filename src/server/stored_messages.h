@@ -4,7 +4,7 @@
 #include <string>
 
 #include "realizar/result.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

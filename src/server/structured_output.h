@@ -5,7 +5,7 @@
 
 #include "api/grammar_cache.h"
 #include "realizar/result.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

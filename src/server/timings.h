@@ -5,7 +5,7 @@
 
 #include "engine/token_stream.h"
 #include "realizar/request.h"
-#include "server/json.h"
+#include "server/http/json.h"
 
 namespace realizar::server {
 

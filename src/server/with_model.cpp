@@ -8,11 +8,11 @@
 
 #include "base/try.h"
 #include "server/background.h"
-#include "server/body_coding.h"
 #include "server/chat_prompt.h"
 #include "server/completion.h"
 #include "server/context.h"
 #include "server/field_warnings.h"
+#include "server/http/body_coding.h"
 #include "server/protocol.h"
 #include "server/routes.h"
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "server/body_coding.h"
+#include "server/http/body_coding.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace realizar::server;

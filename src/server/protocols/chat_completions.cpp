@@ -9,10 +9,10 @@
 #include "server/context.h"
 #include "server/custom_tools.h"
 #include "server/generation_settings.h"
+#include "server/http/sse.h"
 #include "server/legacy_functions.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
-#include "server/sse.h"
 #include "server/timings.h"
 
 namespace realizar::server {

@@ -7,10 +7,10 @@
 #include "base/try.h"
 #include "server/adapter_fields.h"
 #include "server/context.h"
+#include "server/http/sse.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
-#include "server/sse.h"
 #include "server/text_request.h"
 #include "server/timings.h"
 

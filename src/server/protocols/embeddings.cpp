@@ -7,10 +7,10 @@
 
 #include "base/try.h"
 #include "server/adapter_fields.h"
-#include "server/base64.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/embedding_vector.h"
+#include "server/http/base64.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
 #include "server/tenant.h"

@@ -7,10 +7,10 @@
 #include "server/adapter_fields.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
+#include "server/http/sse.h"
 #include "server/infill.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
-#include "server/sse.h"
 #include "server/text_request.h"
 
 namespace realizar::server {

@@ -8,12 +8,12 @@
 #include "base/try.h"
 #include "server/adapter_fields.h"
 #include "server/context.h"
+#include "server/http/sse.h"
 #include "server/llama_error.h"
 #include "server/llama_fields.h"
 #include "server/llama_prompts.h"
 #include "server/logprobs.h"
 #include "server/protocol.h"
-#include "server/sse.h"
 #include "server/text_request.h"
 
 namespace realizar::server {

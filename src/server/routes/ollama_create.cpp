@@ -9,9 +9,9 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/body_coding.h"
 #include "server/context.h"
 #include "server/created_model.h"
+#include "server/http/body_coding.h"
 #include "server/ollama.h"
 #include "server/ollama_files.h"
 #include "server/routes.h"

@@ -1,8 +1,8 @@
 // POST /api/chat and /api/generate: a body that only wants its model unloaded is served without loading it first.
 #include <nlohmann/json.hpp>
 
-#include "server/body_coding.h"
 #include "server/context.h"
+#include "server/http/body_coding.h"
 #include "server/ollama.h"
 #include "server/routes.h"
 

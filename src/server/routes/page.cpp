@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "server/context.h"
-#include "server/http_head.h"
+#include "server/http/http_head.h"
 #include "server/routes.h"
 
 namespace realizar::server {

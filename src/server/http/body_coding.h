@@ -1,0 +1,30 @@
+// Bodies that come compressed (RFC 9110, section 8.4): gzip, deflate and zstd, decoded within bounds. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/http/body_room.h"
+
+namespace realizar::server {
+
+enum class BodyCoding : uint8_t { kIdentity, kGzip, kDeflate, kZstd };
+
+// What a Content-Encoding header names, in any case; "" is kIdentity. Nullopt: none of these, or several.
+std::optional<BodyCoding> body_coding(std::string_view content_encoding);
+// The names, for a header Accept-Encoding.
+inline constexpr const char* kBodyCodings = "gzip, deflate, zstd";
+
+struct DecodedBody {
+  enum class End : uint8_t { kWhole, kTooLarge, kNoRoom, kBroken } end = End::kBroken;
+  std::string bytes;  // at most max_bytes
+};
+
+// Takes no memory for what is beyond max_bytes, or beyond the room that `share`, which holds the coded bytes, can still
+// get. The decoder itself takes at most 8 MB more. Bytes after the end of the coded text make it broken.
+DecodedBody decode_body(std::string_view coded, BodyCoding coding, size_t max_bytes, BodyRoom::Share& share);
+
+}  // namespace realizar::server

@@ -1,0 +1,126 @@
+#include "server/http/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace realizar::server {
+namespace {
+
+// Exactly, where 64 bits with a sign hold it: 7, -7 and 7.0 are whole numbers.
+std::optional<int64_t> whole_number(const Json& json) {
+  if (json.is_number_unsigned()) {
+    const auto value = json.get<uint64_t>();
+    return value <= INT64_MAX ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
+  }
+  if (json.is_number_integer()) return json.get<int64_t>();
+  const auto value = json.get<double>();
+  const bool fits = value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
+  return fits ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
+}
+
+}  // namespace
+
+Error wrong(const std::string& where, const std::string& message) {
+  return invalid_argument(where + ": " + message, where);
+}
+
+Error of_item(Error error, const std::string& field, size_t i) {
+  const std::string item = fmt::format("{}[{}]", field, i), begin = field + ": ";
+  const std::string_view told = error.message;
+  error.message = fmt::format("{}: {}", item, told.starts_with(begin) ? told.substr(begin.size()) : told);
+  error.subject = item;
+  return error;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+double decimal(float value) {
+  return std::isfinite(value) ? std::strtod(fmt::format("{}", value).c_str(), nullptr) : double{value};
+}
+
+bool is_empty_text(const Json& json) {
+  return json.is_string() && json.get_ref<const std::string&>().empty();
+}
+
+bool is_minus_one(const Json& json) {
+  return json.is_number() && !json.is_number_unsigned() && json.get<double>() == -1;
+}
+
+std::optional<int32_t> token_id_of(const Json& json) {
+  if (!json.is_number_integer()) return std::nullopt;
+  const auto id = whole_number(json);
+  return id && *id >= 0 && *id <= INT32_MAX ? std::optional(static_cast<int32_t>(*id)) : std::nullopt;
+}
+
+const Json* Fields::any(const char* name) const {
+  const auto found = object_.find(name);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void Fields::fail(const char* name, std::string message) {
+  if (!status_.ok()) return;
+  status_ = invalid_argument(fmt::format("{}{}: {}", prefix_, name, message), prefix_ + name);
+}
+
+std::optional<std::string> Fields::text(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) return value->get<std::string>();
+  fail(name, fmt::format("expected a string, actual {}", value->type_name()));
+  return std::nullopt;
+}
+
+std::optional<bool> Fields::boolean(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_boolean()) return value->get<bool>();
+  fail(name, fmt::format("expected a boolean, actual {}", value->type_name()));
+  return std::nullopt;
+}
+
+std::optional<double> Fields::number(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number()) return value->get<double>();
+  fail(name, fmt::format("expected a number, actual {}", value->type_name()));
+  return std::nullopt;
+}
+
+std::optional<int64_t> Fields::integer(const char* name, int64_t least, int64_t most) {
+  const auto value = number(name);
+  if (!value) return std::nullopt;
+  if (const auto whole = whole_number(*any(name)); whole && *whole >= least && *whole <= most) return whole;
+  fail(name, fmt::format("expected a whole number from {} to {}, actual {}", least, most, any(name)->dump()));
+  return std::nullopt;
+}
+
+std::optional<uint64_t> Fields::seed(const char* name) {
+  if (!number(name)) return std::nullopt;
+  const Json& value = *any(name);
+  if (value.is_number_unsigned()) return value.get<uint64_t>();
+  if (const auto whole = whole_number(value)) return static_cast<uint64_t>(*whole);
+  fail(name, fmt::format("expected a whole number of 64 bits, actual {}", value.dump()));
+  return std::nullopt;
+}
+
+const Json* Fields::array(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr || value->is_array()) return value;
+  fail(name, fmt::format("expected an array, actual {}", value->type_name()));
+  return nullptr;
+}
+
+const Json* Fields::object(const char* name) {
+  const Json* value = any(name);
+  if (value == nullptr || value->is_object()) return value;
+  fail(name, fmt::format("expected an object, actual {}", value->type_name()));
+  return nullptr;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,137 @@
+#include "server/http/origin_policy.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/ascii_case.h"
+#include "base/printable.h"
+
+namespace realizar::server {
+namespace {
+
+// The name or address of "localhost:8080", "[::1]:8080" or "localhost."; an address of IPv6 without its brackets.
+std::string_view without_port(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  const size_t colon = host.rfind(':');
+  const bool has_port = colon != std::string_view::npos && host.find(':') == colon;
+  std::string_view name = has_port ? host.substr(0, colon) : host;
+  if (name.ends_with('.')) name.remove_suffix(1);
+  return name;
+}
+
+// "a.example:8080" of "https://a.example:8080"; nothing for "null" and for what no web server can be.
+std::optional<std::string_view> authority_of(std::string_view origin) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme)) return origin.substr(scheme.size());
+  }
+  return std::nullopt;
+}
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Programs whose windows are pages: desktop programs and editors. No page of the web has such an origin.
+constexpr std::string_view kProgramSchemes[] = {"app://", "file://", "tauri://", "vscode-file://", "vscode-webview://"};
+
+bool is_program(std::string_view origin) {
+  return std::ranges::any_of(kProgramSchemes, [&](std::string_view scheme) { return origin.starts_with(scheme); });
+}
+
+// "*", an origin, all of a scheme ("chrome-extension://*"), or of a host with any port ("http://localhost:*").
+bool fits(std::string_view origin, std::string_view allowed) {
+  if (allowed == "*" || allowed == origin) return true;
+  const bool is_scheme = allowed.ends_with("://*");
+  if (!is_scheme && !allowed.ends_with(":*")) return false;
+  const std::string_view before = allowed.substr(0, allowed.size() - 1);
+  if (!origin.starts_with(before)) return false;
+  const std::string_view rest = origin.substr(before.size());
+  return is_scheme ? !rest.empty() : is_port(rest);
+}
+
+bool is_harmless(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
+bool is_address(const std::string& name) {
+  in_addr v4{};
+  in6_addr v6{};
+  return inet_pton(AF_INET, name.c_str(), &v4) == 1 || inet_pton(AF_INET6, name.c_str(), &v6) == 1;
+}
+
+// A name that no DNS server of a stranger answers for: no page from elsewhere can be made to have it.
+bool is_local_name(std::string_view host, std::string_view machine_name) {
+  const std::string name(without_port(host));
+  if (name.find('.') == std::string::npos || is_address(name)) return true;
+  if (ends_with_ignoring_case(name, ".local") || ends_with_ignoring_case(name, ".internal")) return true;
+  return equals_ignoring_case(name, machine_name);
+}
+
+ApiError forbidden(std::string message) {
+  return {403, std::move(message), "", "forbidden_origin"};
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view host) {
+  const std::string name(without_port(host));
+  if (equals_ignoring_case(name, "localhost") || ends_with_ignoring_case(name, ".localhost")) return true;
+  in_addr v4{};
+  if (inet_pton(AF_INET, name.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, name.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+bool OriginPolicy::checks_every_host() const {
+  return is_loopback(options_.listen_host) || !options_.allowed_hosts.empty();
+}
+
+bool OriginPolicy::is_own_host(std::string_view host) const {
+  if (is_loopback(host)) return true;
+  const std::string_view name = without_port(host);
+  if (equals_ignoring_case(name, without_port(options_.listen_host))) return true;
+  return std::ranges::any_of(options_.allowed_hosts,
+                             [&](const std::string& own) { return own == "*" || equals_ignoring_case(own, name); });
+}
+
+bool OriginPolicy::is_cors_origin(std::string_view origin) const {
+  return is_program(origin) ||
+         std::ranges::any_of(options_.cors_origins, [&](const std::string& allowed) { return fits(origin, allowed); });
+}
+
+std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect effect) const {
+  if (options_.asks_for_keys) return std::nullopt;
+  const std::string_view host = request.header("host");
+  const bool has_effect = effect != Effect::kNone;
+  // HTTP/1.0 has no Host, and no browser speaks it.
+  const bool is_named = request.count("host") > 0 && !is_own_host(host);
+  if (is_named && checks_every_host()) {
+    return forbidden(fmt::format("the Host header names '{}', which is no name of this server; --allowed-host adds one",
+                                 shown(host)));
+  }
+  if (is_named && has_effect && !is_local_name(host, options_.machine_name)) {
+    return forbidden(
+        fmt::format("the Host header names '{}', which may be anybody's name for this server; "
+                    "--allowed-host says that it is yours",
+                    shown(host)));
+  }
+  if (is_harmless(request.method) && !has_effect) return std::nullopt;
+  const bool has_origin = request.count("origin") > 0;
+  const std::string_view origin = request.header("origin");
+  if (has_origin) {
+    const auto authority = authority_of(origin);
+    if (authority && !host.empty() && equals_ignoring_case(*authority, host)) return std::nullopt;
+    if (is_cors_origin(origin)) return std::nullopt;
+  }
+  if (has_origin && !is_harmless(request.method)) {
+    return forbidden(
+        fmt::format("pages of '{}' may not call this server; --cors-origin allows an origin", shown(origin)));
+  }
+  // Pictures and links of a page come without Origin.
+  if (!equals_ignoring_case(request.header("sec-fetch-site"), "cross-site")) return std::nullopt;
+  return forbidden("pages of other sites may not call this; --cors-origin allows an origin");
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,13 @@
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+#pragma once
+
+#include <string>
+
+#include "server/http/json.h"
+
+namespace realizar::server {
+
+// "data: {...}\n\n"
+std::string sse(const Json& json);
+
+}  // namespace realizar::server
