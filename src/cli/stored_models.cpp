@@ -5,7 +5,7 @@
 
 #include "base/try.h"
 #include "cli/output.h"
-#include "server/model_store.h"
+#include "server/models/model_store.h"
 
 namespace realizar::cli {
 

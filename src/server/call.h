@@ -21,7 +21,7 @@
 #include "server/http/auth.h"
 #include "server/http/http.h"
 #include "server/http/http_server.h"
-#include "server/model_registry.h"
+#include "server/models/model_registry.h"
 #include "server/task.h"
 
 namespace realizar::server {

@@ -13,7 +13,7 @@
 #include "engine/token_stream.h"
 #include "server/context_shift.h"
 #include "server/line_rules.h"
-#include "server/model_registry.h"
+#include "server/models/model_registry.h"
 #include "server/timings.h"
 #include "server/token_log.h"
 #include "text/answer.h"

@@ -6,7 +6,7 @@
 
 #include "base/try.h"
 #include "server/chat_prompt.h"
-#include "server/infill.h"
+#include "server/models/infill.h"
 
 namespace realizar::server {
 namespace {

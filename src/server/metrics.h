@@ -9,7 +9,7 @@
 #include "engine/counters.h"
 #include "realizar/request.h"
 #include "server/metrics_history.h"
-#include "server/model_registry.h"
+#include "server/models/model_registry.h"
 
 namespace realizar::server {
 

@@ -11,7 +11,7 @@
 #include "server/call.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
-#include "server/made_models.h"
+#include "server/models/made_models.h"
 #include "server/protocol.h"
 
 namespace realizar::server {

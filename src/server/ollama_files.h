@@ -8,8 +8,8 @@
 
 #include "server/call.h"
 #include "server/http/json.h"
-#include "server/made_models.h"
-#include "server/model_registry.h"
+#include "server/models/made_models.h"
+#include "server/models/model_registry.h"
 #include "server/task.h"
 
 namespace realizar::server {

@@ -11,9 +11,9 @@
 #include "mcp/client.h"
 #include "realizar/engine.h"
 #include "server/http/http_server.h"
-#include "server/model_registry.h"
-#include "server/model_store.h"
-#include "server/request_defaults.h"
+#include "server/models/model_registry.h"
+#include "server/models/model_store.h"
+#include "server/models/request_defaults.h"
 
 namespace realizar::server {
 

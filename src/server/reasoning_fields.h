@@ -5,7 +5,7 @@
 
 #include "api/reasoning_plan.h"
 #include "server/http/json.h"
-#include "server/request_defaults.h"
+#include "server/models/request_defaults.h"
 
 namespace realizar::server {
 

@@ -23,11 +23,11 @@
 #include "server/http/origin_policy.h"
 #include "server/http/process_memory.h"
 #include "server/metrics.h"
+#include "server/models/slot_folder.h"
 #include "server/page.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
 #include "server/server_log.h"
-#include "server/slot_folder.h"
 #include "server/store_changes.h"
 #include "server/tenant.h"
 

@@ -5,8 +5,8 @@
 
 #include "hub/name.h"
 #include "server/call.h"
-#include "server/model_pulls.h"
-#include "server/model_store.h"
+#include "server/models/model_pulls.h"
+#include "server/models/model_store.h"
 
 namespace realizar::server {
 

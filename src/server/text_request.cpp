@@ -8,9 +8,9 @@
 #include "base/try.h"
 #include "server/chat_prompt.h"
 #include "server/context.h"
-#include "server/infill.h"
 #include "server/llama_prompts.h"
 #include "server/logprobs.h"
+#include "server/models/infill.h"
 
 namespace realizar::server {
 namespace {

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "bundled_rig.h"
-#include "server/answer_form.h"
 #include "server/chat_prompt.h"
 #include "server/chat_tools.h"
 #include "server/legacy_functions.h"
+#include "server/models/answer_form.h"
 #include "server/ollama.h"
 #include "server/request_fields.h"
 #include "server/response_input.h"

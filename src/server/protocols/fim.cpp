@@ -8,7 +8,7 @@
 #include "server/chat_prompt.h"
 #include "server/context.h"
 #include "server/http/sse.h"
-#include "server/infill.h"
+#include "server/models/infill.h"
 #include "server/protocol.h"
 #include "server/request_fields.h"
 #include "server/text_request.h"

@@ -11,12 +11,12 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/context.h"
-#include "server/infill.h"
 #include "server/logprobs.h"
+#include "server/models/infill.h"
+#include "server/models/stored_messages.h"
+#include "server/models/structured_output.h"
 #include "server/ollama.h"
 #include "server/ollama_prompt.h"
-#include "server/stored_messages.h"
-#include "server/structured_output.h"
 #include "text/ollama_template.h"
 
 namespace realizar::server {

@@ -13,9 +13,9 @@
 #include "base/try.h"
 #include "engine/slot_file.h"
 #include "server/context.h"
+#include "server/models/slot_folder.h"
 #include "server/protocol.h"
 #include "server/routes.h"
-#include "server/slot_folder.h"
 #include "server/slots.h"
 #include "server/tenant.h"
 

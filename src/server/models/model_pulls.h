@@ -16,7 +16,7 @@
 #include "realizar/result.h"
 #include "server/http/shared_places.h"
 #include "server/http/task_thread.h"
-#include "server/model_store.h"
+#include "server/models/model_store.h"
 
 namespace realizar::server {
 

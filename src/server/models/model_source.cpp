@@ -1,4 +1,4 @@
-#include "server/model_source.h"
+#include "server/models/model_source.h"
 
 #include <algorithm>
 #include <filesystem>

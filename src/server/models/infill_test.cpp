@@ -1,4 +1,4 @@
-#include "server/infill.h"
+#include "server/models/infill.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/blob_upload.h"
+#include "server/models/blob_upload.h"
 
 #include <fmt/format.h>
 

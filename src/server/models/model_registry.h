@@ -14,11 +14,11 @@
 #include "engine/engine_thread.h"
 #include "realizar/result.h"
 #include "server/http/task_thread.h"
-#include "server/model_source.h"
-#include "server/past_counts.h"
-#include "server/prefix_keeper.h"
-#include "server/request_defaults.h"
-#include "server/structured_output.h"
+#include "server/models/model_source.h"
+#include "server/models/past_counts.h"
+#include "server/models/prefix_keeper.h"
+#include "server/models/request_defaults.h"
+#include "server/models/structured_output.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {

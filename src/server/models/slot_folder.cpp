@@ -1,4 +1,4 @@
-#include "server/slot_folder.h"
+#include "server/models/slot_folder.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -7,8 +7,8 @@
 #include <list>
 #include <string>
 
-#include "server/model_events.h"
-#include "server/model_pulls.h"
+#include "server/models/model_events.h"
+#include "server/models/model_pulls.h"
 
 namespace realizar::server {
 

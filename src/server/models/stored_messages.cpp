@@ -1,4 +1,4 @@
-#include "server/stored_messages.h"
+#include "server/models/stored_messages.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "server/prefix_keeper.h"
+#include "server/models/prefix_keeper.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "server/model_registry.h"
+#include "server/models/model_registry.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -1,4 +1,4 @@
-#include "server/model_registry.h"
+#include "server/models/model_registry.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>

@@ -1,4 +1,4 @@
-#include "server/model_downloads.h"
+#include "server/models/model_downloads.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -1,4 +1,4 @@
-#include "server/model_events.h"
+#include "server/models/model_events.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

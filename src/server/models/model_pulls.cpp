@@ -1,4 +1,4 @@
-#include "server/model_pulls.h"
+#include "server/models/model_pulls.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -1,4 +1,4 @@
-#include "server/model_store.h"
+#include "server/models/model_store.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -10,7 +10,7 @@
 #include "api/found_model.h"
 #include "base/try.h"
 #include "hub/name_table.h"
-#include "server/stored_messages.h"
+#include "server/models/stored_messages.h"
 
 namespace realizar::server {
 

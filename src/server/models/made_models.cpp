@@ -1,4 +1,4 @@
-#include "server/made_models.h"
+#include "server/models/made_models.h"
 
 #include <fmt/format.h>
 

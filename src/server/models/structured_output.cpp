@@ -1,9 +1,9 @@
-#include "server/structured_output.h"
+#include "server/models/structured_output.h"
 
 #include <fmt/format.h>
 
 #include "base/try.h"
-#include "server/answer_form.h"
+#include "server/models/answer_form.h"
 
 namespace realizar::server {
 

@@ -1,4 +1,4 @@
-#include "server/model_card.h"
+#include "server/models/model_card.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "model/model.h"
 #include "sampling/parameters.h"
 #include "server/http/auth.h"
-#include "server/infill.h"
+#include "server/models/infill.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {

@@ -1,4 +1,4 @@
-#include "server/answer_form.h"
+#include "server/models/answer_form.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/created_model.h"
+#include "server/models/created_model.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include "hub/hash.h"
 #include "hub/new_blob.h"
 #include "server/http/json.h"
-#include "server/model_card.h"
+#include "server/models/model_card.h"
 #include "text/ollama_template.h"
 
 namespace realizar::server {

@@ -1,4 +1,4 @@
-#include "server/past_counts.h"
+#include "server/models/past_counts.h"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "server/blob_upload.h"
-#include "server/made_models.h"
-#include "server/model_card.h"
+#include "server/models/blob_upload.h"
+#include "server/models/made_models.h"
+#include "server/models/model_card.h"
 
 namespace realizar::server {
 
