@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "backend/cuda/device_choice.h"
-#include "server/metrics.h"
+#include "server/watch/metrics.h"
 #include "support/cuda_test.h"
 #include "support/engine_rig.h"
 #include "support/made_model.h"

@@ -19,8 +19,8 @@
 #include "cli/serving_defaults.h"
 #include "hub/user_library.h"
 #include "server/http/origin_policy.h"
-#include "server/line_writer.h"
 #include "server/server.h"
+#include "server/watch/line_writer.h"
 
 namespace realizar::cli {
 namespace {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "server/access_log.h"
 #include "server/completion.h"
 #include "server/context.h"
-#include "server/metrics.h"
 #include "server/protocol.h"
 #include "server/rate_limits.h"
 #include "server/route.h"
+#include "server/watch/access_log.h"
+#include "server/watch/metrics.h"
 
 namespace realizar::server {
 namespace {

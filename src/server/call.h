@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "base/caught.h"
-#include "server/call_record.h"
 #include "server/http/api_error.h"
 #include "server/http/auth.h"
 #include "server/http/http.h"
 #include "server/http/http_server.h"
 #include "server/models/model_registry.h"
 #include "server/task.h"
+#include "server/watch/call_record.h"
 
 namespace realizar::server {
 

@@ -13,9 +13,9 @@
 #include "server/background.h"
 #include "server/completion.h"
 #include "server/context.h"
-#include "server/metrics.h"
 #include "server/routes.h"
 #include "server/send_json.h"
+#include "server/watch/metrics.h"
 
 namespace realizar::server {
 namespace {

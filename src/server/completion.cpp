@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "server/context.h"
-#include "server/metrics.h"
 #include "server/protocol.h"
 #include "server/send_json.h"
+#include "server/watch/metrics.h"
 
 namespace realizar::server {
 namespace {

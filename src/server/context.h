@@ -9,7 +9,6 @@
 #include "server/answer_room.h"
 #include "server/call.h"
 #include "server/mcp_proxy.h"
-#include "server/metrics_history.h"
 #include "server/models/client_models.h"
 #include "server/models/model_downloads.h"
 #include "server/models/model_events.h"
@@ -17,6 +16,7 @@
 #include "server/options.h"
 #include "server/response_store.h"
 #include "server/slots.h"
+#include "server/watch/metrics_history.h"
 
 namespace realizar::server {
 

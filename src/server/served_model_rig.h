@@ -6,8 +6,8 @@
 
 #include "server/background.h"
 #include "server/context.h"
-#include "server/metrics.h"
 #include "server/tenant.h"
+#include "server/watch/metrics.h"
 
 namespace realizar::server {
 

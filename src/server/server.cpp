@@ -14,7 +14,6 @@
 #include "base/memory_reserve.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/access_log.h"
 #include "server/background.h"
 #include "server/context.h"
 #include "server/http/auth.h"
@@ -22,14 +21,15 @@
 #include "server/http/file_limit.h"
 #include "server/http/origin_policy.h"
 #include "server/http/process_memory.h"
-#include "server/metrics.h"
 #include "server/models/slot_folder.h"
 #include "server/page.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
-#include "server/server_log.h"
 #include "server/store_changes.h"
 #include "server/tenant.h"
+#include "server/watch/access_log.h"
+#include "server/watch/metrics.h"
+#include "server/watch/server_log.h"
 
 namespace realizar::server {
 namespace {

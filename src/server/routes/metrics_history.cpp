@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "server/context.h"
-#include "server/metrics.h"
-#include "server/metrics_history.h"
 #include "server/routes.h"
+#include "server/watch/metrics.h"
+#include "server/watch/metrics_history.h"
 
 namespace realizar::server {
 namespace {

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "sampling/parameters.h"
-#include "server/access_log.h"
 #include "server/context.h"
-#include "server/metrics.h"
 #include "server/request_fields.h"
 #include "server/routes.h"
+#include "server/watch/access_log.h"
+#include "server/watch/metrics.h"
 
 namespace realizar::server {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "server/line_writer.h"
+#include "server/watch/line_writer.h"
 
 namespace spdlog {
 class logger;

@@ -1,4 +1,4 @@
-#include "server/llama_metrics.h"
+#include "server/watch/llama_metrics.h"
 
 #include <gtest/gtest.h>
 

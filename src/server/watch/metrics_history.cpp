@@ -1,4 +1,4 @@
-#include "server/metrics_history.h"
+#include "server/watch/metrics_history.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "server/access_log.h"
+#include "server/watch/access_log.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

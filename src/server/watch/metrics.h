@@ -8,8 +8,8 @@
 #include "backend/backend.h"
 #include "engine/counters.h"
 #include "realizar/request.h"
-#include "server/metrics_history.h"
 #include "server/models/model_registry.h"
+#include "server/watch/metrics_history.h"
 
 namespace realizar::server {
 

@@ -1,4 +1,4 @@
-#include "server/metrics.h"
+#include "server/watch/metrics.h"
 
 #include <fmt/format.h>
 #include <prometheus/counter.h>
@@ -17,7 +17,7 @@
 #include "base/printable.h"
 #include "realizar/engine.h"
 #include "server/http/process_memory.h"
-#include "server/llama_metrics.h"
+#include "server/watch/llama_metrics.h"
 
 namespace realizar::server {
 namespace {

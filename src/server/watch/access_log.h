@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "realizar/result.h"
-#include "server/call_record.h"
 #include "server/http/http.h"
-#include "server/line_writer.h"
+#include "server/watch/call_record.h"
+#include "server/watch/line_writer.h"
 
 namespace realizar::server {
 

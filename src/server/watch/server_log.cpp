@@ -1,4 +1,4 @@
-#include "server/server_log.h"
+#include "server/watch/server_log.h"
 
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>

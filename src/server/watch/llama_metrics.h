@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "server/metrics.h"
+#include "server/watch/metrics.h"
 
 namespace realizar::server {
 
