@@ -6,7 +6,7 @@
 
 #include "cli/flags.h"
 #include "cli/options.h"
-#include "server/options.h"
+#include "server/call/options.h"
 
 namespace realizar::cli {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/try.h"
-#include "server/chat_prompt.h"
-#include "server/generation_settings.h"
-#include "server/text_request.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/generation_settings.h"
+#include "server/call/text_request.h"
 
 namespace realizar::server {
 namespace {

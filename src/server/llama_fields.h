@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "server/call/line_rules.h"
+#include "server/call/request_fields.h"
+#include "server/call/timings.h"
 #include "server/http/json.h"
-#include "server/line_rules.h"
-#include "server/request_fields.h"
-#include "server/timings.h"
 
 namespace realizar::server {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "server/llama_prompts.h"
-#include "server/served_model_rig.h"
+#include "server/call/llama_prompts.h"
+#include "server/call/served_model_rig.h"
 
 namespace realizar::server {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "server/client_places.h"
+#include "server/call/client_places.h"
 #include "server/http/json.h"
 
 namespace realizar::server {

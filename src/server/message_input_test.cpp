@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/field_warnings.h"
+#include "server/call/field_warnings.h"
 
 namespace realizar::server {
 namespace {

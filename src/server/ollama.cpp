@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "server/context.h"
-#include "server/tenant.h"
+#include "server/call/context.h"
+#include "server/call/tenant.h"
 
 namespace realizar::server {
 namespace {

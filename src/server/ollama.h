@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "server/call.h"
+#include "server/call/call.h"
+#include "server/call/protocol.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
 #include "server/models/made_models.h"
-#include "server/protocol.h"
 
 namespace realizar::server {
 

@@ -1,5 +1,5 @@
 #include "server/ollama_files.h"
-#include "server/tenant.h"
+#include "server/call/tenant.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/try.h"
-#include "server/context.h"
+#include "server/call/context.h"
 #include "server/ollama.h"
 #include "server/routes.h"
 

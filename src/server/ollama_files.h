@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "server/call.h"
+#include "server/call/call.h"
+#include "server/call/task.h"
 #include "server/http/json.h"
 #include "server/models/made_models.h"
 #include "server/models/model_registry.h"
-#include "server/task.h"
 
 namespace realizar::server {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/chat_request.h"
+#include "server/call/chat_request.h"
 #include "server/ollama.h"
 
 namespace realizar::server {

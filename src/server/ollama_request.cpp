@@ -10,10 +10,10 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "sampling/parameters.h"
-#include "server/context.h"
-#include "server/logprobs.h"
+#include "server/call/context.h"
+#include "server/call/logprobs.h"
+#include "server/call/tenant.h"
 #include "server/ollama.h"
-#include "server/tenant.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "server/call/served_model_rig.h"
 #include "server/models/stored_messages.h"
 #include "server/ollama.h"
 #include "server/ollama_prompt.h"
-#include "server/served_model_rig.h"
 
 namespace realizar::server {
 namespace {

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/client_places.h"
+#include "server/call/client_places.h"
+#include "server/call/response_store.h"
 #include "server/http/json.h"
-#include "server/response_store.h"
 #include "server/tool_names.h"
 
 namespace realizar::server {

@@ -9,8 +9,8 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "server/call/request_fields.h"
 #include "server/http/http.h"
-#include "server/request_fields.h"
 
 namespace realizar::server {
 namespace {

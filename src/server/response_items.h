@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "server/call/response_store.h"
 #include "server/http/json.h"
-#include "server/response_store.h"
 
 namespace realizar::server {
 

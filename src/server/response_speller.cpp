@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "server/call/logprobs.h"
+#include "server/call/request_fields.h"
 #include "server/http/base64.h"
-#include "server/logprobs.h"
-#include "server/request_fields.h"
 
 namespace realizar::server {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "server/custom_tools.h"
-#include "server/response_store.h"
-#include "server/speller.h"
-#include "server/timings.h"
-#include "server/token_log.h"
+#include "server/call/custom_tools.h"
+#include "server/call/response_store.h"
+#include "server/call/speller.h"
+#include "server/call/timings.h"
+#include "server/call/token_log.h"
 #include "server/tool_names.h"
 
 namespace realizar::server {

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "server/context.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
+#include "server/call/route.h"
 #include "server/http/json.h"
 #include "server/http/origin_policy.h"
-#include "server/protocol.h"
-#include "server/route.h"
 
 namespace realizar::server {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "realizar/result.h"
-#include "server/options.h"
+#include "server/call/options.h"
 
 namespace realizar::server {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "server/chat_tools.h"
+#include "server/call/chat_tools.h"
 
 namespace realizar::server {
 namespace {

@@ -7,13 +7,13 @@
 #include <variant>
 
 #include "base/try.h"
-#include "server/background.h"
-#include "server/chat_prompt.h"
-#include "server/completion.h"
-#include "server/context.h"
-#include "server/field_warnings.h"
+#include "server/call/background.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/completion.h"
+#include "server/call/context.h"
+#include "server/call/field_warnings.h"
+#include "server/call/protocol.h"
 #include "server/http/body_coding.h"
-#include "server/protocol.h"
 #include "server/routes.h"
 
 namespace realizar::server {

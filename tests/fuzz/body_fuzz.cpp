@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "bundled_rig.h"
-#include "server/chat_prompt.h"
-#include "server/chat_tools.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/chat_tools.h"
+#include "server/call/request_fields.h"
 #include "server/legacy_functions.h"
 #include "server/models/answer_form.h"
 #include "server/ollama.h"
-#include "server/request_fields.h"
 #include "server/response_input.h"
 
 using namespace realizar;

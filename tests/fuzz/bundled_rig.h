@@ -2,7 +2,7 @@
 #pragma once
 
 #include "require.h"
-#include "server/served_model_rig.h"
+#include "server/call/served_model_rig.h"
 
 inline realizar::server::ServedModelRig& rig() {
   static realizar::server::ServedModelRig rig(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bundled_rig.h"
-#include "server/protocol.h"
+#include "server/call/protocol.h"
 #include "server/routes.h"
 
 using namespace realizar;

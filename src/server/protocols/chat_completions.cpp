@@ -4,16 +4,16 @@
 #include <optional>
 
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/chat_request.h"
-#include "server/context.h"
-#include "server/custom_tools.h"
-#include "server/generation_settings.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/chat_request.h"
+#include "server/call/context.h"
+#include "server/call/custom_tools.h"
+#include "server/call/generation_settings.h"
+#include "server/call/logprobs.h"
+#include "server/call/protocol.h"
+#include "server/call/timings.h"
 #include "server/http/sse.h"
 #include "server/legacy_functions.h"
-#include "server/logprobs.h"
-#include "server/protocol.h"
-#include "server/timings.h"
 
 namespace realizar::server {
 namespace {

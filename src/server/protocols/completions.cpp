@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/context.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/context.h"
+#include "server/call/logprobs.h"
+#include "server/call/protocol.h"
+#include "server/call/request_fields.h"
+#include "server/call/text_request.h"
+#include "server/call/timings.h"
 #include "server/http/sse.h"
-#include "server/logprobs.h"
-#include "server/protocol.h"
-#include "server/request_fields.h"
-#include "server/text_request.h"
-#include "server/timings.h"
 
 namespace realizar::server {
 namespace {

@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/chat_prompt.h"
-#include "server/context.h"
-#include "server/embedding_vector.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/context.h"
+#include "server/call/embedding_vector.h"
+#include "server/call/protocol.h"
+#include "server/call/request_fields.h"
+#include "server/call/tenant.h"
 #include "server/http/base64.h"
-#include "server/protocol.h"
-#include "server/request_fields.h"
-#include "server/tenant.h"
 
 namespace realizar::server {
 namespace {

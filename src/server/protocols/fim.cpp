@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/chat_prompt.h"
-#include "server/context.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
+#include "server/call/request_fields.h"
+#include "server/call/text_request.h"
 #include "server/http/sse.h"
 #include "server/models/infill.h"
-#include "server/protocol.h"
-#include "server/request_fields.h"
-#include "server/text_request.h"
 
 namespace realizar::server {
 namespace {

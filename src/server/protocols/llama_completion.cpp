@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/context.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/context.h"
+#include "server/call/llama_prompts.h"
+#include "server/call/logprobs.h"
+#include "server/call/protocol.h"
+#include "server/call/text_request.h"
 #include "server/http/sse.h"
 #include "server/llama_error.h"
 #include "server/llama_fields.h"
-#include "server/llama_prompts.h"
-#include "server/logprobs.h"
-#include "server/protocol.h"
-#include "server/text_request.h"
 
 namespace realizar::server {
 namespace {

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/chat_request.h"
-#include "server/context.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/chat_request.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
 #include "server/message_error.h"
 #include "server/message_input.h"
-#include "server/protocol.h"
 
 namespace realizar::server {
 namespace {

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/try.h"
-#include "server/chat_prompt.h"
-#include "server/context.h"
-#include "server/embedding_vector.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/context.h"
+#include "server/call/embedding_vector.h"
+#include "server/call/tenant.h"
 #include "server/ollama.h"
-#include "server/tenant.h"
 
 namespace realizar::server {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/context.h"
-#include "server/logprobs.h"
+#include "server/call/context.h"
+#include "server/call/logprobs.h"
 #include "server/models/infill.h"
 #include "server/models/stored_messages.h"
 #include "server/models/structured_output.h"

@@ -9,15 +9,15 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/chat_request.h"
-#include "server/context.h"
-#include "server/logprobs.h"
-#include "server/protocol.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/chat_request.h"
+#include "server/call/context.h"
+#include "server/call/logprobs.h"
+#include "server/call/protocol.h"
+#include "server/call/truncation.h"
 #include "server/response_input.h"
 #include "server/response_items.h"
 #include "server/response_speller.h"
-#include "server/truncation.h"
 
 namespace realizar::server {
 namespace {

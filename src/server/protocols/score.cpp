@@ -4,10 +4,10 @@
 
 #include "api/ranking.h"
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/pair_plan.h"
-#include "server/protocol.h"
-#include "server/request_fields.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/pair_plan.h"
+#include "server/call/protocol.h"
+#include "server/call/request_fields.h"
 
 namespace realizar::server {
 namespace {

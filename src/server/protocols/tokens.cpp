@@ -4,9 +4,9 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/chat_prompt.h"
-#include "server/context.h"
-#include "server/protocol.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
 #include "text/utf8.h"
 
 namespace realizar::server {

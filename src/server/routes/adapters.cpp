@@ -11,8 +11,8 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/adapter_fields.h"
-#include "server/context.h"
+#include "server/call/adapter_fields.h"
+#include "server/call/context.h"
 #include "server/llama_error.h"
 #include "server/routes.h"
 

@@ -1,5 +1,5 @@
 // DELETE /cache: what a key's calls have left in memory and on the disk is forgotten and zeroed.
-#include "server/context.h"
+#include "server/call/context.h"
 #include "server/models/prefix_keeper.h"
 #include "server/routes.h"
 

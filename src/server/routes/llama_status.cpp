@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "server/context.h"
-#include "server/generation_settings.h"
+#include "server/call/context.h"
+#include "server/call/generation_settings.h"
 #include "server/llama_error.h"
 #include "server/routes.h"
 

@@ -1,5 +1,5 @@
 // GET /manifest.webmanifest: lets a browser install the chat page as an app (W3C Web Application Manifest).
-#include "server/context.h"
+#include "server/call/context.h"
 #include "server/page.h"
 #include "server/routes.h"
 

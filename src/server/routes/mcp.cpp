@@ -6,8 +6,8 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/context.h"
-#include "server/mcp_proxy.h"
+#include "server/call/context.h"
+#include "server/call/mcp_proxy.h"
 #include "server/routes.h"
 
 namespace realizar::server {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "server/context.h"
+#include "server/call/context.h"
 #include "server/routes.h"
 #include "server/watch/metrics.h"
 #include "server/watch/metrics_history.h"

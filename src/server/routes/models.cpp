@@ -7,10 +7,10 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "formats/gguf_folder.h"
-#include "server/context.h"
-#include "server/protocol.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
+#include "server/call/store_changes.h"
 #include "server/routes.h"
-#include "server/store_changes.h"
 
 namespace realizar::server {
 namespace {

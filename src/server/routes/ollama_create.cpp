@@ -9,15 +9,15 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/context.h"
+#include "server/call/context.h"
+#include "server/call/store_changes.h"
+#include "server/call/tenant.h"
 #include "server/http/body_coding.h"
 #include "server/models/created_model.h"
 #include "server/models/stored_messages.h"
 #include "server/ollama.h"
 #include "server/ollama_files.h"
 #include "server/routes.h"
-#include "server/store_changes.h"
-#include "server/tenant.h"
 #include "text/ollama_template.h"
 
 namespace realizar::server {

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/context.h"
+#include "server/call/context.h"
 #include "server/ollama.h"
 #include "server/ollama_files.h"
 #include "server/routes.h"

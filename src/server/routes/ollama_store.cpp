@@ -8,12 +8,12 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/context.h"
+#include "server/call/context.h"
+#include "server/call/store_changes.h"
+#include "server/call/tenant.h"
 #include "server/ollama.h"
 #include "server/ollama_files.h"
 #include "server/routes.h"
-#include "server/store_changes.h"
-#include "server/tenant.h"
 
 namespace realizar::server {
 namespace {

@@ -1,7 +1,7 @@
 // POST /api/chat and /api/generate: a body that only wants its model unloaded is served without loading it first.
 #include <nlohmann/json.hpp>
 
-#include "server/context.h"
+#include "server/call/context.h"
 #include "server/http/body_coding.h"
 #include "server/ollama.h"
 #include "server/routes.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "server/context.h"
+#include "server/call/context.h"
 #include "server/http/http_head.h"
 #include "server/routes.h"
 

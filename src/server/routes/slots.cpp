@@ -12,12 +12,12 @@
 #include "base/caught.h"
 #include "base/try.h"
 #include "engine/slot_file.h"
-#include "server/context.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
+#include "server/call/slots.h"
+#include "server/call/tenant.h"
 #include "server/models/slot_folder.h"
-#include "server/protocol.h"
 #include "server/routes.h"
-#include "server/slots.h"
-#include "server/tenant.h"
 
 namespace realizar::server {
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sampling/parameters.h"
-#include "server/context.h"
-#include "server/request_fields.h"
+#include "server/call/context.h"
+#include "server/call/request_fields.h"
 #include "server/routes.h"
 #include "server/watch/access_log.h"
 #include "server/watch/metrics.h"

@@ -5,8 +5,8 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/background.h"
-#include "server/context.h"
+#include "server/call/background.h"
+#include "server/call/context.h"
 #include "server/response_items.h"
 #include "server/routes.h"
 

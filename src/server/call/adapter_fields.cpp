@@ -1,0 +1,56 @@
+#include "server/call/adapter_fields.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/try.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxItems = 1024;
+
+}  // namespace
+
+Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field, const ServedModel& model) {
+  const std::vector<AdapterInfo> adapters = model.loaded->engine->adapters().list();
+  if (!list.is_array() || list.size() > kMaxItems) {
+    return wrong(field, fmt::format("expected an array of at most {} objects", kMaxItems));
+  }
+  AdapterWish wish;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string where = fmt::format("{}[{}]", field, i);
+    if (!list[i].is_object()) return wrong(where, "expected an object with id and scale");
+    Fields item(list[i], where + ".");
+    const auto id = item.integer("id", 0, INT32_MAX);
+    const auto scale = static_cast<float>(item.number("scale").value_or(0));
+    if (!item.status().ok()) return item.status().error();
+    if (!id || static_cast<size_t>(*id) >= adapters.size()) {
+      return wrong(where + ".id", fmt::format("expected the id of one of {} adapters", adapters.size()));
+    }
+    if (scale == 0) continue;
+    if (!wish.name.empty()) return unsupported(field + ": a request has one adapter, and this list has several", field);
+    wish = {adapters[static_cast<size_t>(*id)].name, scale};
+  }
+  return wish;
+}
+
+Status read_adapter(Fields& body, const ServedModel& model, const Call& call, Request& request) {
+  if (!call.adapter.empty()) request.adapter = call.adapter;
+  const Json* list = body.any("lora");
+  if (list == nullptr) return {};
+  RZ_TRY(const AdapterWish wish, read_adapter_list(*list, "lora", model));
+  if (request.adapter && !wish.name.empty() && *request.adapter != wish.name) {
+    return wrong("lora", fmt::format("the model's name asks for another adapter, '{}'", *request.adapter));
+  }
+  request.adapter = wish.name;
+  if (!wish.name.empty()) request.adapter_scale = wish.scale;
+  return {};
+}
+
+std::string told_name(const Call& call, const ServedModel& model) {
+  return call.adapter.empty() ? model.id : adapted_name(model.id, call.adapter);
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,218 @@
+#include "server/call/background.h"
+
+#include <algorithm>
+
+#include "base/caught.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
+#include "server/call/response_store.h"
+#include "server/call/route.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxAtOnceBytes = 64u << 10;
+constexpr size_t kMaxRecords = 1000;
+constexpr std::string_view kEventEnd = "\n\n";
+
+}  // namespace
+
+// A call's place among those that are told of a record's events.
+class Following {
+ public:
+  Following(BackgroundRecord& record, Call& call) : record_(record), call_(call) { record.followers_.push_back(&call); }
+  ~Following() { std::erase(record_.followers_, &call_); }
+  Following(const Following&) = delete;
+  Following& operator=(const Following&) = delete;
+
+ private:
+  BackgroundRecord& record_;
+  Call& call_;
+};
+
+void BackgroundRecord::send(HttpResponse response) {
+  refusal_ = std::move(response);
+  finish();
+}
+
+// Comments, which keep connections alive, are no events.
+void BackgroundRecord::write(std::string_view bytes) {
+  const bool is_between_events = events_.size() == (ends_.empty() ? 0 : ends_.back());
+  if (is_forgotten_ || (is_between_events && bytes.starts_with(':'))) return;
+  if (!take_room_(bytes.size())) return forget();
+  const size_t before = events_.size();
+  events_ += bytes;
+  // An event's end may come in two pieces.
+  const size_t begin = is_between_events ? before : before - 1;
+  for (size_t at = events_.find(kEventEnd, begin); at != std::string::npos; at = events_.find(kEventEnd, at)) {
+    at += kEventEnd.size();
+    ends_.push_back(at);
+  }
+  tell_followers();
+}
+
+void BackgroundRecord::forget() {
+  is_forgotten_ = true;
+  leave_room_(events_.size());
+  std::string().swap(events_);
+  std::vector<size_t>().swap(ends_);
+  tell_followers();
+}
+
+void BackgroundRecord::finish() noexcept {
+  is_over_ = true;
+  static_cast<void>(caught([&] { tell_followers(); }));
+}
+
+// Who is told may leave at once.
+void BackgroundRecord::tell_followers() {
+  for (Call* follower : std::vector<Call*>(followers_)) {
+    if (std::ranges::find(followers_, follower) != followers_.end()) follower->tell_news();
+  }
+}
+
+std::string_view BackgroundRecord::events_from(size_t first, size_t& next) const {
+  next = first;
+  if (first >= ends_.size()) return {};
+  const size_t begin = first == 0 ? 0 : ends_[first - 1];
+  while (next < ends_.size() && (next == first || ends_[next] - begin <= kMaxAtOnceBytes)) ++next;
+  return std::string_view(events_).substr(begin, ends_[next - 1] - begin);
+}
+
+void BackgroundRecord::cancel() {
+  if (is_over_ || listener == nullptr) return;
+  static_cast<Call*>(listener)->interrupt({ErrorCode::kCancelled, "the response was cancelled", ""});
+}
+
+BackgroundRecordPtr BackgroundRecords::add(uint64_t tenant, const std::string& id) {
+  if (entries_.size() >= kMaxRecords) drop_ended(std::nullopt);
+  auto record =
+      std::make_shared<BackgroundRecord>([this, tenant](size_t n_bytes) { return take_room(tenant, n_bytes); },
+                                         [this, tenant](size_t n_bytes) { leave_room(tenant, n_bytes); });
+  entries_.push_back({tenant, id, record});
+  return record;
+}
+
+BackgroundRecordPtr BackgroundRecords::find(uint64_t tenant, const std::string& id) const {
+  const auto entry =
+      std::ranges::find_if(entries_, [&](const Entry& one) { return one.tenant == tenant && one.id == id; });
+  return entry == entries_.end() ? nullptr : entry->record;
+}
+
+void BackgroundRecords::erase(uint64_t tenant, const std::string& id) {
+  const auto entry =
+      std::ranges::find_if(entries_, [&](const Entry& one) { return one.tenant == tenant && one.id == id; });
+  if (entry != entries_.end()) remove(entry);
+}
+
+bool BackgroundRecords::take_room(uint64_t tenant, size_t n_bytes) {
+  while (n_bytes_of_[tenant] + n_bytes > max_bytes_of_one_) {
+    if (!drop_ended(tenant)) return false;
+  }
+  while (n_bytes_ + n_bytes > max_bytes_) {
+    if (!drop_ended(std::nullopt)) return false;
+  }
+  n_bytes_of_[tenant] += n_bytes;
+  n_bytes_ += n_bytes;
+  return true;
+}
+
+bool BackgroundRecords::drop_ended(std::optional<uint64_t> tenant) {
+  const auto ended = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    return entry.record->is_over() && tenant.value_or(entry.tenant) == entry.tenant;
+  });
+  if (ended == entries_.end()) return false;
+  remove(ended);
+  return true;
+}
+
+void BackgroundRecords::leave_room(uint64_t tenant, size_t n_bytes) {
+  n_bytes_ -= n_bytes;
+  const auto of_tenant = n_bytes_of_.find(tenant);
+  if (of_tenant != n_bytes_of_.end() && (of_tenant->second -= n_bytes) == 0) n_bytes_of_.erase(of_tenant);
+}
+
+// Whoever still reads it is told that there is no more.
+void BackgroundRecords::remove(std::list<Entry>::iterator entry) {
+  const BackgroundRecordPtr gone = entry->record;
+  entries_.erase(entry);
+  gone->forget();
+}
+
+namespace {
+
+// A call that nobody waits for, in the place of `call`.
+Call& detached(const Call& call, const BackgroundRecordPtr& record) {
+  Call& own = call.context.add_call(call.request, record);
+  own.is_detached = true;
+  own.is_logged = false;
+  own.id = call.id;
+  own.protocol = call.protocol;
+  own.route = call.route;
+  own.start = call.start;
+  own.key = call.key;
+  own.tenant = call.tenant;
+  own.client = call.client;
+  own.record = call.record;
+  own.count_as_open();
+  return own;
+}
+
+Error not_stored() {
+  return invalid_argument("background: there is no room to store the response", "background");
+}
+
+}  // namespace
+
+Task<Status> generate_in_background(Call& call, ServedModelPtr model, CompletionPlan plan) {
+  const std::string id = plan.background_id;
+  const bool streams = std::exchange(plan.stream, true);
+  plan.tells_progress = true;
+  BackgroundRecords& records = call.context.background;
+  const BackgroundRecordPtr record = records.add(call.tenant, id);
+  Call& own = detached(call, record);
+  own.run(generate(own, std::move(model), std::move(plan)));
+  if (record->refusal()) {
+    call.send(*record->refusal());
+    records.erase(call.tenant, id);
+    co_return Status();
+  }
+  const StoredResponsePtr stored = call.context.responses.find(call.tenant, id);
+  if (stored == nullptr) {
+    record->cancel();
+    records.erase(call.tenant, id);
+    co_return not_stored();
+  }
+  // The line of the request is written when the response is made, with its tokens and times.
+  if (!record->is_over()) std::swap(call.is_logged, own.is_logged);
+  if (streams) {
+    const Status followed = co_await follow(call, record, 0);
+    co_return followed;
+  }
+  call.send({200, "application/json", stored->response, {}});
+  co_return Status();
+}
+
+Task<Status> follow(Call& call, BackgroundRecordPtr record, size_t first) {
+  const Following following(*record, call);
+  call.begin_stream(stream_head(*call.protocol));
+  size_t next = first;
+  while (true) {
+    if (record->is_forgotten()) {
+      co_return invalid_argument("the events of this response are not kept any more; GET it without stream", "stream");
+    }
+    if (!call.is_congested() && next < record->n_events()) {
+      const size_t from = next;
+      call.write(record->events_from(from, next));
+      continue;
+    }
+    if (record->is_over() && next >= record->n_events()) break;
+    NewsWait news(call);
+    const Status going = co_await news;
+    if (!going.ok()) co_return going;
+  }
+  call.end();
+  co_return Status();
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,232 @@
+#include "server/call/call.h"
+
+#include <algorithm>
+
+#include "server/call/completion.h"
+#include "server/call/context.h"
+#include "server/call/protocol.h"
+#include "server/call/rate_limits.h"
+#include "server/call/route.h"
+#include "server/watch/access_log.h"
+#include "server/watch/metrics.h"
+
+namespace realizar::server {
+namespace {
+
+constexpr auto kPingInterval = std::chrono::seconds(15);
+constexpr size_t kMaxIdBytes = 200;
+
+}  // namespace
+
+bool is_plain_header(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxIdBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+Call::Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply)
+    : context(server), request(std::move(received)), protocol(&kPlainProtocol), reply_(std::move(reply)) {
+  if (reply_ != nullptr) reply_->listener = this;
+}
+
+Call::~Call() {
+  if (reply_ != nullptr) reply_->listener = nullptr;
+}
+
+bool Call::is_post() const {
+  return std::string_view(route->method) == "POST";
+}
+
+std::string_view Call::traceparent() const {
+  const auto given = request.header("traceparent");
+  return is_plain_header(given) ? given : std::string_view();
+}
+
+void Call::take_body_into(std::shared_ptr<BodySink> sink) {
+  body_sink = sink;
+  reply_->body_sink = std::move(sink);
+}
+
+void Call::send(HttpResponse response) {
+  if (is_over_) return;
+  status_ = response.status;
+  add_headers(response, true);
+  reply_->send(std::move(response));
+  over();
+}
+
+void Call::begin_stream(HttpResponse head) {
+  if (is_over_) return;
+  status_ = head.status;
+  add_headers(head, false);
+  reply_->begin_stream(std::move(head));
+  last_sent_ = Clock::now();
+}
+
+void Call::begin_pieces(HttpResponse head) {
+  if (is_over_) return;
+  status_ = head.status;
+  add_headers(head, true);
+  is_in_pieces_ = true;
+  reply_->begin_stream(std::move(head));
+}
+
+void Call::add_headers(HttpResponse& head, bool is_whole) const {
+  head.headers.insert(head.headers.end(), headers.begin(), headers.end());
+  if (!record.warning.empty()) head.headers.emplace_back("X-Realizar-Warning", record.warning);
+  if (!protocol->tells_limits || is_detached) return;
+  for (auto& header : rate_limit_headers(*this, is_whole)) head.headers.push_back(std::move(header));
+}
+
+void Call::write(std::string_view bytes) {
+  reply_->write(bytes);
+  if (!is_in_pieces_) last_sent_ = Clock::now();
+}
+
+void Call::end() {
+  if (is_over_) return;
+  reply_->end();
+  over();
+}
+
+void Call::fail(const ApiError& error) noexcept {
+  if (is_in_pieces_) {
+    // What is kept of a stream says how it ended.
+    if (last_sent_ && speller != nullptr)
+      static_cast<void>(caught([&] { static_cast<void>(speller->stream_error(error)); }));
+    reply_->drop();
+    return over();
+  }
+  const Status told = caught([&] {
+    ApiError own = error;
+    own.request_id = id;
+    if (!last_sent_) return send(protocol->spell_error(own));
+    write(speller != nullptr ? speller->stream_error(own) : plain_stream_error(own));
+    end();
+  });
+  if (!told.ok()) reply_->drop();
+}
+
+void Call::fail(const Error& error) noexcept {
+  const Status told = caught([&] { fail(to_api_error(error)); });
+  if (!told.ok()) reply_->drop();
+}
+
+void Call::count_as_open() {
+  ++context.n_open[tenant];
+  is_open_ = true;
+}
+
+void Call::over() noexcept {
+  if (std::exchange(is_over_, true)) return;
+  if (is_open_ && --context.n_open[tenant] == 0) context.n_open.erase(tenant);
+  static_cast<void>(caught([&] {
+    if (!is_detached) context.metrics.count_http(route == nullptr ? "none" : route->path, status_);
+    if (is_logged && context.access_log != nullptr) log();
+  }));
+}
+
+void Call::log() {
+  const double total_ms = std::chrono::duration<double, std::milli>(Clock::now() - arrival).count();
+  context.access_log->write({request, record, id, traceparent(), status_, total_ms});
+}
+
+// Calls `f`, which may end the reply or the connection, from outside of the coroutine.
+template <class F>
+void Call::while_running(F f) {
+  const State before = std::exchange(state_, State::kRunning);
+  f();
+  state_ = before;
+  leave_if_over();
+}
+
+bool Call::awaits_body() {
+  const bool is_wanted = !is_over_;
+  state_ = State::kForBody;
+  leave_if_over();
+  return is_wanted;
+}
+
+void Call::ping(Clock::time_point now) {
+  if (is_over_ || is_in_pieces_ || !last_sent_ || now - *last_sent_ < kPingInterval) return;
+  const Status sent = caught([&] { write(protocol->keep_alive); });
+  if (!sent.ok()) interrupt(sent.error());
+}
+
+void Call::interrupt(const Error& error) {
+  if (is_over_) return;
+  if (state_ != State::kForNews) return while_running([&] { fail(error); });
+  interruption_ = error;
+  go_on();
+}
+
+void Call::tell_news() {
+  has_news_ = true;
+  if (state_ == State::kForNews) go_on();
+}
+
+void Call::on_body(HttpBody received) {
+  start = Clock::now();
+  body = std::move(received);
+  Task<Status> task;
+  const Status made = caught([&] { task = route->serve(*this); });
+  if (!made.ok()) return while_running([&] { fail(made.error()); });
+  run(std::move(task));
+}
+
+void Call::run(Task<Status> task) {
+  task_ = std::move(task);
+  at_ = task_.handle();
+  go_on();
+}
+
+void Call::on_no_body(int status, std::string message) {
+  while_running([&] { fail(ApiError{status, std::move(message), "", ""}); });
+}
+
+void Call::on_closed() noexcept {
+  status_ = 499;
+  over();
+  leave_if_over();
+}
+
+void Call::go_on() noexcept {
+  const bool is_wanted = !is_over_;
+  state_ = State::kRunning;
+  if (is_wanted) at_.resume();
+  if (task_.is_done() && !task_.result().ok()) fail(task_.result().error());
+  const bool stays = is_wanted && !task_.is_done() && (!is_over_ || state_ == State::kLent);
+  if (!stays) context.calls.erase(place_);
+}
+
+void Call::leave_if_over() noexcept {
+  if (is_over_ && state_ != State::kRunning && state_ != State::kLent) context.calls.erase(place_);
+}
+
+ModelWait::~ModelWait() {
+  call_.context.models.forget(ticket_);
+}
+
+bool ModelWait::await_ready() {
+  ticket_ = call_.context.models.acquire(name_, call_.tenant, [this](const Result<ServedModelPtr>& model) {
+    model_ = caught([&] { return model; });
+    if (call_.state_ == Call::State::kForModel) call_.go_on();
+  });
+  return model_.has_value();
+}
+
+Call& ServerContext::add_call(HttpRequest request, std::shared_ptr<Reply> reply) {
+  calls.emplace_back(*this, std::move(request), std::move(reply));
+  calls.back().place_ = std::prev(calls.end());
+  return calls.back();
+}
+
+size_t ServerContext::n_under_way() const {
+  return static_cast<size_t>(std::ranges::count_if(calls, [](const Call& call) { return !call.is_over(); }));
+}
+
+uint32_t ServerContext::n_open_of(uint64_t tenant) const {
+  const auto open = n_open.find(tenant);
+  return open == n_open.end() ? 0 : open->second;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,201 @@
+// One request on its way: from its header to the last byte of its answer it is one object, which the server's list owns
+// and one coroutine serves. The coroutine waits for a worker, for a model or for news of the engine, and goes on on the
+// I/O thread; a call whose client has left ends where it waits. I/O thread, but for what a worker is lent.
+#pragma once
+
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/caught.h"
+#include "server/call/task.h"
+#include "server/http/api_error.h"
+#include "server/http/auth.h"
+#include "server/http/http.h"
+#include "server/http/http_server.h"
+#include "server/models/model_registry.h"
+#include "server/watch/call_record.h"
+
+namespace realizar::server {
+
+class Speller;
+struct Protocol;
+struct Route;
+struct ServerContext;
+
+using Clock = std::chrono::steady_clock;
+
+// What clients send as an id comes back in a header and in the log: printable ASCII only, and not much of it.
+bool is_plain_header(std::string_view text);
+
+class Call final : public ReplyListener {
+ public:
+  Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply);
+  ~Call() override;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  ServerContext& context;
+  const HttpRequest request;
+  const Clock::time_point arrival = Clock::now();  // of the header
+  Clock::time_point start = arrival;               // of the body's end
+  HttpBody body;                                   // for whoever reads it, who lets go of it then
+  std::string id;                                  // X-Request-Id
+  Headers headers;                                 // of every reply
+  const Protocol* protocol;                        // which it speaks; never null
+  const Route* route = nullptr;                    // once it is taken
+  std::string path_id;       // what stands in the request's path for the name in braces of its route's
+  KeyDigest key{};           // of the API key; zeros where none is asked for
+  bool may_manage = false;   // it may change the server for others
+  std::string adapter;       // that the model's name asks for; "": none
+  uint64_t tenant = 0;       // whose share of the engine it uses
+  std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for
+  bool is_detached = false;  // it was started by another call, with which it is counted
+  bool is_logged = true;     // when it is over; of calls that serve one request one is
+  CallRecord record;
+  std::unique_ptr<Speller> speller;     // of the answer, once it is known
+  std::shared_ptr<BodySink> body_sink;  // that has the body; null: `body` has it
+  bool listens = false;                 // to changes of models, until the server ends
+
+  // Has the body go there; to be called before it is read.
+  void take_body_into(std::shared_ptr<BodySink> sink);
+
+  // The reply: whole, or begin_stream, any number of writes, and end. With its end it is counted and logged, and after
+  // that these do nothing.
+  void send(HttpResponse response);
+  void begin_stream(HttpResponse head);
+  // The head of a whole reply of which the body comes in pieces, by writes and an end. Nothing else may stand in such a
+  // body: what fails after this closes the connection.
+  void begin_pieces(HttpResponse head);
+  // A stream is in the middle of an event: nothing else may stand there either.
+  void set_in_event(bool is_in_event) { is_in_pieces_ = is_in_event; }
+  void write(std::string_view bytes);
+  void end();
+  // Ends a stream as its speller has it, and is the whole reply otherwise. Where neither can be sent, the
+  // connection is closed.
+  void fail(const ApiError& error) noexcept;
+  void fail(const Error& error) noexcept;
+  bool is_over() const { return is_over_; }
+  bool is_post() const;
+  // The request's header of that name, where it is one that may be repeated.
+  std::string_view traceparent() const;
+  bool is_congested() const { return reply_->is_congested(); }
+
+  // Counts it among its tenant's open calls until it is over.
+  void count_as_open();
+  bool is_open() const { return is_open_; }
+
+  // After each of these the call may be gone.
+  void run(Task<Status> task);         // does what serves the call
+  bool awaits_body();                  // false: it is over already
+  void ping(Clock::time_point now);    // a stream that sent nothing for a while sends a comment
+  void interrupt(const Error& error);  // ends it, wherever it is
+  void tell_news();                    // the engine has some, or there is room to send it
+  void on_body(HttpBody received) override;
+  void on_no_body(int status, std::string message) override;
+  void on_drained() override { tell_news(); }
+  void on_closed() noexcept override;
+
+ private:
+  template <class F>
+  friend class OnWorker;
+  friend class ModelWait;
+  friend class NewsWait;
+  friend class CacheClearing;
+  friend class EngineVisit;
+  friend class AdapterLoading;
+  friend struct ServerContext;
+  enum class State : uint8_t {
+    kRunning,  // it is on the stack
+    kForBody,
+    kForModel,
+    kForNews,
+    kLent,  // to another thread, which must give it back before it can end
+  };
+  void wait(State state, std::coroutine_handle<> at) {
+    state_ = state;
+    at_ = at;
+  }
+  void go_on() noexcept;
+  void over() noexcept;
+  void log();
+  void leave_if_over() noexcept;
+  template <class F>
+  void while_running(F f);
+  void add_headers(HttpResponse& head, bool is_whole) const;
+
+  std::shared_ptr<Reply> reply_;
+  std::list<Call>::iterator place_;  // in the server's list
+  State state_ = State::kRunning;
+  std::coroutine_handle<> at_;  // where the coroutine goes on
+  int status_ = 0;
+  bool is_over_ = false, is_open_ = false, has_news_ = false;
+  bool is_in_pieces_ = false;
+  Status interruption_;
+  std::optional<Clock::time_point> last_sent_;  // since a stream began
+  Task<Status> task_;                           // last: it uses all the rest
+};
+
+// Has `work`, which gives a Result or a Status, done on a worker for bodies of that size: that, or what it threw, is
+// what co_await gives. As all that is awaited here it must have a name: GCC 12 miscompiles temporaries.
+template <class F>
+class OnWorker final : private Job {
+ public:
+  OnWorker(Call& call, size_t n_body_bytes, F work)
+      : call_(call), n_body_bytes_(n_body_bytes), work_(std::move(work)) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> at);
+  auto await_resume() { return std::move(*result_); }
+
+ private:
+  void run() noexcept override { result_ = caught(work_); }
+  void then() noexcept override { call_.go_on(); }
+
+  Call& call_;
+  size_t n_body_bytes_;
+  F work_;
+  std::optional<std::invoke_result_t<F&>> result_;
+};
+
+// Gives the model of that name, or why there is none.
+class ModelWait {
+ public:
+  ModelWait(Call& call, std::string name) : call_(call), name_(std::move(name)) {}
+  ~ModelWait();
+  ModelWait(const ModelWait&) = delete;
+  ModelWait& operator=(const ModelWait&) = delete;
+  bool await_ready();
+  void await_suspend(std::coroutine_handle<> at) { call_.wait(Call::State::kForModel, at); }
+  Result<ServedModelPtr> await_resume() { return std::move(*model_); }
+
+ private:
+  Call& call_;
+  std::string name_;
+  uint64_t ticket_ = 0;
+  std::optional<Result<ServedModelPtr>> model_;
+};
+
+// Gives an error where the call is interrupted.
+class NewsWait {
+ public:
+  explicit NewsWait(Call& call) : call_(call) {}
+  bool await_ready() const noexcept { return call_.has_news_; }
+  void await_suspend(std::coroutine_handle<> at) { call_.wait(Call::State::kForNews, at); }
+  Status await_resume() {
+    call_.has_news_ = false;
+    return std::exchange(call_.interruption_, {});
+  }
+
+ private:
+  Call& call_;
+};
+
+}  // namespace realizar::server

@@ -1,0 +1,46 @@
+// From a chat's messages and tools to the prompt's tokens.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/call/choice.h"
+#include "server/call/context.h"
+#include "server/http/json.h"
+
+namespace realizar::server {
+
+struct ChatPrompt {
+  std::vector<TokenId> tokens;
+  std::string text;
+  text::AnswerOptions choice;                   // how the answer is to be split
+  std::shared_ptr<TokenConstraint> constraint;  // to what it is held; null: nothing
+  std::optional<uint32_t> reasoning_budget;     // tokens after which reasoning is ended; absent: none
+  std::vector<std::string> custom_tools;        // names of those whose calls have a text in place of arguments
+};
+
+// Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs,
+// continue_final_message (the last message is an answer that the model writes on) and the fields of read_reasoning.
+// Content may be a string, parts of text, or null; roles are system, developer, user, assistant and tool. Errors:
+// InvalidArgument naming the field; the template's own. `chat_template`: in place of the model's.
+Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model,
+                                    const text::ChatTemplate* chat_template = nullptr);
+
+// The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.
+size_t max_text_bytes(const ServedModel& model);
+// To be asked before texts that follow each other are tokenized, which takes time and memory. Errors:
+// ContextLengthExceeded, with the number of tokens where that is soon known.
+Status check_text_length(std::span<const std::string_view> texts, const char* field, const ServedModel& model);
+inline Status check_text_length(std::initializer_list<std::string_view> texts, const char* field,
+                                const ServedModel& model) {
+  return check_text_length(std::span(texts.begin(), texts.size()), field, model);
+}
+Status check_text_length(std::span<const text::PromptPiece> pieces, const char* field, const ServedModel& model);
+// Errors: ContextLengthExceeded with both numbers; InvalidArgument beyond the server's own limit.
+Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call);
+
+}  // namespace realizar::server

@@ -1,0 +1,210 @@
+#include "server/call/choice.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "server/call/answer_room.h"
+
+namespace realizar::server {
+namespace {
+
+using Kind = text::OutputEvent::Kind;
+
+// Tokens that may wait for the server's thread in a stream: so many, or what so many bytes hold.
+constexpr uint32_t kMaxStreamedUnread = 4096, kMaxStreamedBytes = 1u << 20;
+
+text::AnswerOptions telling_tokens(text::AnswerOptions options, bool tells_tokens) {
+  options.tells_tokens = options.tells_tokens || tells_tokens;
+  return options;
+}
+
+bool joins(const text::OutputEvent& last, const text::OutputEvent& next) {
+  return last.kind == next.kind && last.call_idx == next.call_idx && next.kind != Kind::kToolCallBegin &&
+         next.kind != Kind::kToolCallEnd;
+}
+
+// Of one answer in several requests: the prompt is that of the first.
+GenerationStats sum_of(const GenerationStats& before, const GenerationStats& more, bool is_first) {
+  if (is_first) return more;
+  GenerationStats all = before;
+  all.n_generated += more.n_generated;
+  all.n_preemptions += more.n_preemptions;
+  all.n_drafted += more.n_drafted;
+  all.n_accepted += more.n_accepted;
+  all.decode_ms += more.queue_ms + more.prefill_ms + more.decode_ms;
+  return all;
+}
+
+}  // namespace
+
+Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options, bool is_streamed,
+               const LineRules& lines)
+    : model_(std::move(model)),
+      is_streamed_(is_streamed),
+      stream_(make_stream(std::move(request))),
+      first_stream_(stream_),
+      answer_(model_->tokenizer(), telling_tokens(options, stream_->request().logprobs)),
+      lines_(lines),
+      tells_tokens_(options.tells_tokens || stream_->request().logprobs) {}
+
+Choice::~Choice() {
+  cancel();
+}
+
+// Room for the whole answer: nobody waits for one but the server's own thread. What streams is read as it comes.
+std::shared_ptr<engine::TokenStream> Choice::make_stream(Request request) const {
+  const uint32_t n_all = engine::capacity_for_all(request, model_->loaded->info.n_ctx);
+  const uint64_t n_by_bytes = kMaxStreamedBytes / (kTokenBytes + request.n_logprobs * sizeof(TokenLogprob));
+  const auto n_streamed = static_cast<uint32_t>(std::clamp<uint64_t>(n_by_bytes, 256, kMaxStreamedUnread));
+  return std::make_shared<engine::TokenStream>(std::move(request), is_streamed_ ? std::min(n_all, n_streamed) : n_all);
+}
+
+Status Choice::submit(std::function<void()> on_ready) {
+  stream_->on_ready = std::move(on_ready);
+  submitted_at_ = std::chrono::steady_clock::now();
+  return model_->thread->submit(stream_);
+}
+
+void Choice::cancel() {
+  stream_->cancel();
+  stream_->on_ready = {};
+}
+
+ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_token) {
+  ChoiceNews news;
+  if (has_ended_) return news;
+  if (stream_->tells_progress) take_progress(news);
+  while (!is_over()) {
+    const auto token = stream_->pop();
+    if (!token) break;
+    if (token->is_prompt) {
+      news.prompt_tokens.add(token->id, token->logprob.value_or(0), token->top);
+      continue;
+    }
+    on_token(*token);
+    take_token(*token, news);
+  }
+  // What the engine made after the end of the text is not part of the answer.
+  while (is_over() && stream_->pop()) {
+  }
+  if (const engine::TokenStream::End* end = stream_->end()) {
+    if (goes_on(*end)) {
+      go_on(*end, news);
+    } else {
+      take_end(*end, news);
+    }
+  }
+  news.timings = timings();
+  return news;
+}
+
+// The context is full, and neither the answer nor what was asked of it is at its end.
+bool Choice::goes_on(const engine::TokenStream::End& end) const {
+  const bool is_full = end.finish_reason == FinishReason::kLength || end.finish_reason == FinishReason::kContext;
+  const bool has_grown = tokens_.size() > first_token_;
+  return shift_.is_on() && is_full && has_grown && !is_over() && tokens_.size() < shift_.max_tokens;
+}
+
+void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
+  const auto n_before = static_cast<uint32_t>(tokens_.size());
+  Request next = shifted_request(stream_->request(), std::span(tokens_).subspan(first_token_), n_before, shift_);
+  if (const auto timeout_ms = request().timeout_ms) {
+    const auto passed = std::chrono::steady_clock::now() - submitted_at_;
+    const auto passed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(passed).count();
+    next.timeout_ms = static_cast<uint32_t>(std::max<int64_t>(int64_t{*timeout_ms} - passed_ms, 1));
+  }
+  stream_->free_tokens();
+  stats_before_ = sum_of(stats_before_, end.stats, first_token_ == 0);
+  first_token_ = n_before;
+  auto stream = make_stream(std::move(next));
+  stream->on_ready = std::exchange(stream_->on_ready, {});
+  stream_ = std::move(stream);
+  if (const Status status = model_->thread->submit(stream_); !status.ok()) {
+    engine::TokenStream::End failed;
+    failed.finish_reason = FinishReason::kError;
+    failed.error = status.error();
+    take_end(failed, news);
+  }
+}
+
+// What the cache had is always told, also where the engine was faster than the reader.
+void Choice::take_progress(ChoiceNews& news) {
+  const auto progress = stream_->progress();
+  if (!progress || n_told_ == progress->n_computed) return;
+  if (!n_told_ && progress->n_computed > progress->n_cached) {
+    news.progress.push_back({progress->n_cached, progress->n_cached, 0});
+  }
+  news.progress.push_back(*progress);
+  n_told_ = progress->n_computed;
+}
+
+void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
+  if (token.index > 0) decode_ms_ += token.ms;
+  sum_logprob_ += token.logprob.value_or(0);
+  if (tells_tokens_) {
+    open_tokens_.push_back({token.id, token.logprob.value_or(0), {token.top.begin(), token.top.end()}});
+  }
+  tokens_.push_back(token.id);
+  add(answer_.push(token.id), news);
+  lines_.note_time(decode_ms_);
+  if (is_over()) stream_->cancel();
+}
+
+void Choice::take_end(const engine::TokenStream::End& end, ChoiceNews& news) {
+  end_ = end;
+  stream_->free_tokens();
+  if (stream_ != first_stream_) end_.stats = sum_of(stats_before_, end.stats, false);
+  if (lines_.is_over()) end_.finish_reason = FinishReason::kLength;
+  if (answer_.is_stopped()) end_.finish_reason = FinishReason::kStop;
+  add(answer_.finish(end_.finish_reason), news);
+  if (std::string rest = lines_.finish(); !rest.empty()) add_event({Kind::kContent, 0, std::move(rest)}, news);
+  has_ended_ = true;
+  news.ended = true;
+}
+
+void Choice::add(text::AnswerPart part, ChoiceNews& news) {
+  for (text::OutputEvent& event : part.events) {
+    if (event.kind == Kind::kContent) event.text = lines_.take(std::move(event.text));
+    if (event.kind != Kind::kContent || !event.text.empty()) add_event(std::move(event), news);
+  }
+  for (const uint32_t idx : part.tokens) {
+    const OpenToken& token = open_tokens_[idx - first_open_token_];
+    news.tokens.add(token.id, token.logprob, token.top);
+  }
+  for (; first_open_token_ < answer_.first_open_token() && !open_tokens_.empty(); ++first_open_token_) {
+    open_tokens_.pop_front();
+  }
+}
+
+void Choice::add_event(text::OutputEvent event, ChoiceNews& news) {
+  if (!news.events.empty() && joins(news.events.back(), event)) {
+    news.events.back().text += event.text;
+  } else {
+    news.events.push_back(std::move(event));
+  }
+}
+
+Timings Choice::timings() const {
+  if (has_ended_) return timings_of(end_.stats);
+  const auto progress = stream_->progress().value_or(engine::TokenStream::Progress{});
+  return {.n_prompt = progress.n_computed,
+          .n_cached = progress.n_cached,
+          .n_generated = n_tokens(),
+          .prompt_ms = progress.ms,
+          .decode_ms = decode_ms_};
+}
+
+const char* Choice::finish_reason() const {
+  if (is_cut()) return "length";
+  return answer_.has_calls() ? "tool_calls" : "stop";
+}
+
+const char* Choice::end_label() const {
+  if (end_.finish_reason == FinishReason::kCancelled) return "abort";
+  if (end_.finish_reason == FinishReason::kDeadline) return "timeout";
+  if (end_.finish_reason == FinishReason::kError) return "error";
+  return finish_reason();
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,66 @@
+// What every call can reach.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+
+#include "server/call/answer_room.h"
+#include "server/call/call.h"
+#include "server/call/mcp_proxy.h"
+#include "server/call/options.h"
+#include "server/call/response_store.h"
+#include "server/call/slots.h"
+#include "server/models/client_models.h"
+#include "server/models/model_downloads.h"
+#include "server/models/model_events.h"
+#include "server/models/model_pulls.h"
+#include "server/watch/metrics_history.h"
+
+namespace realizar::server {
+
+class AccessLog;
+class BackgroundRecords;
+class ServerMetrics;
+class SlotFolder;
+
+struct ServerContext {
+  const ServerOptions& options;
+  HttpServer& http;
+  ModelRegistry& models;
+  ServerMetrics& metrics;
+  ResponseStore& responses;
+  BackgroundRecords& background;
+  AccessLog* access_log = nullptr;  // null: none
+  bool draining = false;
+  std::unique_ptr<ClientModels> client_models = std::make_unique<ClientModels>();
+  std::unique_ptr<McpProxy> mcp = {};       // null: no servers are listed
+  const SlotFolder* slot_folder = nullptr;  // null: no slots are kept
+  std::unique_ptr<SlotTable> slots = std::make_unique<SlotTable>();
+  ModelEvents model_events = {};
+  std::unique_ptr<ModelPulls> pulls = {};          // null: clients may not change the store; so is the next
+  std::unique_ptr<ModelDownloads> downloads = {};  // that no client waits for
+  MetricsHistory history = {};
+  Clock::time_point start = Clock::now();
+  AnswerRoom answers{options.all_answers_bytes(), options.one_answer_bytes()};
+  std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some
+  std::list<Call> calls = {};                // those under way
+
+  Call& add_call(HttpRequest request, std::shared_ptr<Reply> reply);
+  size_t n_under_way() const;
+  uint32_t n_open_of(uint64_t tenant) const;
+  // Calls f(call), after which that one call may be gone, for each.
+  template <class F>
+  void for_each_call(F f) {
+    for (auto next = calls.begin(); next != calls.end();) f(*next++);
+  }
+};
+
+template <class F>
+void OnWorker<F>::await_suspend(std::coroutine_handle<> at) {
+  call_.context.http.post_work(call_.client, n_body_bytes_, *this);
+  call_.wait(Call::State::kLent, at);
+}
+
+}  // namespace realizar::server

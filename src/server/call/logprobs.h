@@ -1,0 +1,61 @@
+// Log-probabilities in the two shapes of OpenAI's API, and in llama.cpp's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "server/call/token_log.h"
+#include "server/http/json.h"
+#include "server/http/json_pieces.h"
+
+namespace realizar::server {
+
+inline constexpr int64_t kMaxTopLogprobs = 20;
+
+// Lists of what `spell` makes of each token: as a tree, of the n tokens from `first` on, and as pieces of a whole
+// answer, which `log` must outlive.
+template <class Spell>
+Json spelled(const TokenLog& log, Spell spell, size_t first, size_t n) {
+  Json list = Json::array();
+  for (size_t i = first; i < first + n; ++i) list.push_back(spell(log[i]));
+  return list;
+}
+template <class Spell>
+Json spelled(const TokenLog& log, Spell spell) {
+  return spelled(log, std::move(spell), 0, log.size());
+}
+template <class Spell>
+Json spelled(const TokenLog& log, Spell spell, JsonPieces& pieces) {
+  return pieces.list(log.size(), [&log, spell](size_t i) { return spell(log[i]); });
+}
+
+// Of chats: {token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}. `text` must outlive it, also in the next.
+struct ChatLogprob {
+  const TokenText& text;
+  Json operator()(const TokenLog::Token& token) const;
+};
+
+// Of llama.cpp's own routes: {id, token, bytes, logprob, top_logprobs: [{id, token, bytes, logprob}]}; of those after
+// the sampler chain prob in place of logprob, and top_probs.
+struct TokenProbability {
+  const TokenText& text;
+  bool is_after_chain = false;
+  Json operator()(const TokenLog::Token& token) const;
+};
+
+// A token's id.
+Json spelled_id(const TokenLog::Token& token);
+
+// Characters (not bytes) of UTF-8.
+size_t n_characters(std::string_view text);
+
+// Of completions: {tokens, token_logprobs, top_logprobs, text_offset}. `unscored`: a token before the others, the first
+// of a prompt, that nothing scores. `offset`: the text's length so far in characters, which goes on.
+Json text_logprobs(const std::optional<std::string>& unscored, const TokenLog& log, const TokenText& text,
+                   size_t& offset);
+// The same as pieces, which all must outlive.
+Json text_logprobs(const std::optional<std::string>& unscored, const TokenLog& log, const TokenText& text,
+                   size_t offset, JsonPieces& pieces);
+
+}  // namespace realizar::server

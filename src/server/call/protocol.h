@@ -1,0 +1,72 @@
+// A dialect of HTTP's clients as a whole: how its requests are read, its streams framed, its errors and its results
+// spelled. It has no state and is named by its routes, so that what is refused before a body is read speaks it too. One
+// file a dialect in protocols/.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "realizar/result.h"
+#include "server/call/completion.h"
+#include "server/http/api_error.h"
+#include "server/http/json.h"
+
+namespace realizar::server {
+
+// What a body becomes on a worker: a response, or what is to be generated, with the Speller of its results.
+using Prepared = std::variant<HttpResponse, CompletionPlan>;
+
+// Made in place: GCC 12 warns of the destructor of a Prepared that was moved from.
+inline Result<Prepared> prepared(CompletionPlan plan) {
+  Result<Prepared> made(Prepared{});
+  made->emplace<CompletionPlan>(std::move(plan));
+  return made;
+}
+
+struct Protocol {
+  Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, const Call& call) = nullptr;  // null: no bodies
+  // The id of the model that bodies name, in place of the name itself. I/O thread. Null: it is the name.
+  Result<std::string> (*model_id)(const Call& call, const std::string& name) = nullptr;
+  bool gives_text = false;                                              // which encoders do not
+  bool tells_limits = false;                                            // replies have the headers of rate_limits.h
+  HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
+  const char* id_header = nullptr;                                      // one more header that has the request's id
+  // Of streams:
+  const char* content_type = "text/event-stream; charset=utf-8";
+  std::string_view keep_alive = ": ping\n\n";        // where nothing else was sent for a while
+  std::string_view terminator = "data: [DONE]\n\n";  // after what ends well
+};
+
+// Of routes that have no dialect of their own: OpenAI's errors.
+inline constexpr Protocol kPlainProtocol;
+
+// Whether the client of a call is one of Anthropic's API, by its headers.
+bool is_anthropic(const HttpRequest& request);
+
+extern const Protocol kChatCompletions;
+extern const Protocol kCompletions;
+extern const Protocol kEmbeddings;
+extern const Protocol kRerank;
+extern const Protocol kCohereRerank;
+extern const Protocol kScore;
+extern const Protocol kResponses;
+extern const Protocol kResponseTokens;
+extern const Protocol kFim;
+extern const Protocol kLlama;  // of what is not generated: its errors alone
+extern const Protocol kLlamaCompletion;
+extern const Protocol kMessages;
+extern const Protocol kMessageTokens;
+extern const Protocol kLlamaInfill;
+extern const Protocol kChatTokens;
+extern const Protocol kTokenize;
+extern const Protocol kDetokenize;
+extern const Protocol kApplyTemplate;
+extern const Protocol kOllama;  // of what is not generated: its errors alone
+extern const Protocol kOllamaChat;
+extern const Protocol kOllamaGenerate;
+extern const Protocol kOllamaEmbed;
+extern const Protocol kOllamaEmbeddings;
+
+}  // namespace realizar::server

@@ -1,0 +1,54 @@
+// What the routes share that change the store of models: whether they may, and under which names. I/O thread.
+#pragma once
+
+#include <string>
+
+#include "hub/name.h"
+#include "server/call/call.h"
+#include "server/models/model_pulls.h"
+#include "server/models/model_store.h"
+
+namespace realizar::server {
+
+// 403: the call may not change the server for others. Says who may.
+ApiError may_not_manage(const Call& call);
+bool may_change_store(const Call& call);
+// Answers with 403 where clients may not change the store; true then.
+bool refuse_store_change(Call& call);
+
+// The name of what is to be downloaded. A server asks the hubs that it was told of, and no address that a client makes
+// up. Errors: InvalidArgument.
+Result<hub::ModelName> name_to_pull(const std::string& given);
+
+// A name that a copied or created model may have: one of the client's own, which no model has that is not of the store.
+// Errors: InvalidArgument.
+Status check_name_is_free(const Call& call, const std::string& name);
+Result<hub::ModelName> name_in_store(const Call& call, const std::string& given);
+
+// The stored model of that name. Any thread. Errors: as Library::find and source_of_local.
+Result<ModelSource> stored_source(const ModelStore& store, const hub::ModelName& name);
+// Serves a model that the store has got, in the place of what the client knew by that name.
+void take_in_stored(const Call& call, ModelSource model);
+// Any thread. Errors: those of Store::remove.
+Status delete_stored(const ModelStore& store, const hub::ModelName& name);
+// Serves what the store no longer has until nobody uses it, and by no name.
+void drop_stored(const Call& call, const hub::ModelName& name);
+
+// While it lives, the call hears of the download, and with it the download ends.
+class PullWatch {
+ public:
+  PullWatch(Call& call, ModelPullPtr pull) : pull_(std::move(pull)) {
+    pull_->on_news = [&call] { call.tell_news(); };
+  }
+  PullWatch(const PullWatch&) = delete;
+  PullWatch& operator=(const PullWatch&) = delete;
+  ~PullWatch() {
+    pull_->on_news = {};
+    pull_->cancel();
+  }
+
+ private:
+  ModelPullPtr pull_;
+};
+
+}  // namespace realizar::server
