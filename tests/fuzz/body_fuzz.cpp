@@ -7,7 +7,7 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/chat_tools.h"
 #include "server/call/request_fields.h"
-#include "server/legacy_functions.h"
+#include "server/dialects/openai/legacy_functions.h"
 #include "server/models/answer_form.h"
 #include "server/ollama.h"
 #include "server/response_input.h"

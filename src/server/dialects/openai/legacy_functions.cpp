@@ -1,4 +1,4 @@
-#include "server/legacy_functions.h"
+#include "server/dialects/openai/legacy_functions.h"
 
 #include <fmt/format.h>
 

@@ -12,8 +12,8 @@
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/timings.h"
+#include "server/dialects/openai/legacy_functions.h"
 #include "server/http/sse.h"
-#include "server/legacy_functions.h"
 
 namespace realizar::server {
 namespace {
