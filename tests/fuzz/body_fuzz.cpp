@@ -8,9 +8,9 @@
 #include "server/call/chat_tools.h"
 #include "server/call/request_fields.h"
 #include "server/dialects/openai/legacy_functions.h"
+#include "server/dialects/responses/response_input.h"
 #include "server/models/answer_form.h"
 #include "server/ollama.h"
-#include "server/response_input.h"
 
 using namespace realizar;
 using namespace realizar::server;

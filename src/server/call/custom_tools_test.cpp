@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "server/dialects/responses/response_speller.h"
 #include "server/http/base64.h"
-#include "server/response_speller.h"
 
 namespace realizar::server {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/try.h"
 #include "server/call/background.h"
 #include "server/call/context.h"
-#include "server/response_items.h"
+#include "server/dialects/responses/response_items.h"
 #include "server/routes.h"
 
 namespace realizar::server {

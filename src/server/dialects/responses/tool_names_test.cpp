@@ -1,4 +1,4 @@
-#include "server/tool_names.h"
+#include "server/dialects/responses/tool_names.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "server/call/speller.h"
 #include "server/call/timings.h"
 #include "server/call/token_log.h"
-#include "server/tool_names.h"
+#include "server/dialects/responses/tool_names.h"
 
 namespace realizar::server {
 

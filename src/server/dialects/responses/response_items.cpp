@@ -1,4 +1,4 @@
-#include "server/response_items.h"
+#include "server/dialects/responses/response_items.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "server/response_speller.h"
+#include "server/dialects/responses/response_speller.h"
 
 #include <fmt/format.h>
 

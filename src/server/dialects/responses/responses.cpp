@@ -15,9 +15,9 @@
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/truncation.h"
-#include "server/response_input.h"
-#include "server/response_items.h"
-#include "server/response_speller.h"
+#include "server/dialects/responses/response_input.h"
+#include "server/dialects/responses/response_items.h"
+#include "server/dialects/responses/response_speller.h"
 
 namespace realizar::server {
 namespace {

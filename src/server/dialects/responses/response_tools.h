@@ -1,7 +1,7 @@
 // The tools of a request of the Responses API, as a chat completion has them.
 #pragma once
 
-#include "server/response_input.h"
+#include "server/dialects/responses/response_input.h"
 
 namespace realizar::server {
 

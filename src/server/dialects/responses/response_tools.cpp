@@ -1,4 +1,4 @@
-#include "server/response_tools.h"
+#include "server/dialects/responses/response_tools.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 
 #include "server/call/client_places.h"
 #include "server/call/response_store.h"
+#include "server/dialects/responses/tool_names.h"
 #include "server/http/json.h"
-#include "server/tool_names.h"
 
 namespace realizar::server {
 

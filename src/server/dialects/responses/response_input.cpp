@@ -1,4 +1,4 @@
-#include "server/response_input.h"
+#include "server/dialects/responses/response_input.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/response_items.h"
-#include "server/response_speller.h"
-#include "server/response_tools.h"
+#include "server/dialects/responses/response_items.h"
+#include "server/dialects/responses/response_speller.h"
+#include "server/dialects/responses/response_tools.h"
 
 namespace realizar::server {
 namespace {

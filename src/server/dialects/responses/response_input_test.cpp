@@ -1,10 +1,10 @@
-#include "server/response_input.h"
+#include "server/dialects/responses/response_input.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "server/response_speller.h"
+#include "server/dialects/responses/response_speller.h"
 
 namespace realizar::server {
 namespace {
