@@ -9,7 +9,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/message_error.h"
+#include "server/dialects/anthropic/message_error.h"
 #include "server/routes.h"
 
 namespace realizar::server {

@@ -1,4 +1,4 @@
-#include "server/message_input.h"
+#include "server/dialects/anthropic/message_input.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/message_content.h"
+#include "server/dialects/anthropic/message_content.h"
 
 namespace realizar::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/message_input.h"
+#include "server/dialects/anthropic/message_input.h"
 
 #include <gtest/gtest.h>
 

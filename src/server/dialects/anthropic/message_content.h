@@ -1,7 +1,7 @@
 // The messages of Anthropic's Messages API as those of a chat completion.
 #pragma once
 
-#include "server/message_input.h"
+#include "server/dialects/anthropic/message_input.h"
 
 namespace realizar::server {
 

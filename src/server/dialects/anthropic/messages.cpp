@@ -8,8 +8,8 @@
 #include "server/call/chat_request.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
-#include "server/message_error.h"
-#include "server/message_input.h"
+#include "server/dialects/anthropic/message_error.h"
+#include "server/dialects/anthropic/message_input.h"
 
 namespace realizar::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/message_content.h"
+#include "server/dialects/anthropic/message_content.h"
 
 #include <fmt/format.h>
 

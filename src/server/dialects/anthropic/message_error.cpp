@@ -1,4 +1,4 @@
-#include "server/message_error.h"
+#include "server/dialects/anthropic/message_error.h"
 
 #include <fmt/format.h>
 
