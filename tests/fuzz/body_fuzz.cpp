@@ -7,10 +7,10 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/chat_tools.h"
 #include "server/call/request_fields.h"
+#include "server/dialects/ollama/ollama.h"
 #include "server/dialects/openai/legacy_functions.h"
 #include "server/dialects/responses/response_input.h"
 #include "server/models/answer_form.h"
-#include "server/ollama.h"
 
 using namespace realizar;
 using namespace realizar::server;

@@ -8,7 +8,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/call/context.h"
-#include "server/ollama.h"
+#include "server/dialects/ollama/ollama.h"
 #include "server/ollama_files.h"
 #include "server/routes.h"
 

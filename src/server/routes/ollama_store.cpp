@@ -11,7 +11,7 @@
 #include "server/call/context.h"
 #include "server/call/store_changes.h"
 #include "server/call/tenant.h"
-#include "server/ollama.h"
+#include "server/dialects/ollama/ollama.h"
 #include "server/ollama_files.h"
 #include "server/routes.h"
 

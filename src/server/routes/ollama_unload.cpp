@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "server/call/context.h"
+#include "server/dialects/ollama/ollama.h"
 #include "server/http/body_coding.h"
-#include "server/ollama.h"
 #include "server/routes.h"
 
 namespace realizar::server {

@@ -13,7 +13,7 @@
 #include "server/call/context.h"
 #include "server/call/logprobs.h"
 #include "server/call/tenant.h"
-#include "server/ollama.h"
+#include "server/dialects/ollama/ollama.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {

@@ -12,11 +12,11 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/call/logprobs.h"
+#include "server/dialects/ollama/ollama.h"
+#include "server/dialects/ollama/ollama_prompt.h"
 #include "server/models/infill.h"
 #include "server/models/stored_messages.h"
 #include "server/models/structured_output.h"
-#include "server/ollama.h"
-#include "server/ollama_prompt.h"
 #include "text/ollama_template.h"
 
 namespace realizar::server {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "server/call/served_model_rig.h"
+#include "server/dialects/ollama/ollama.h"
+#include "server/dialects/ollama/ollama_prompt.h"
 #include "server/models/stored_messages.h"
-#include "server/ollama.h"
-#include "server/ollama_prompt.h"
 
 namespace realizar::server {
 namespace {

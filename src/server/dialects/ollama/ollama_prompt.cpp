@@ -1,4 +1,4 @@
-#include "server/ollama_prompt.h"
+#include "server/dialects/ollama/ollama_prompt.h"
 
 #include <fmt/format.h>
 

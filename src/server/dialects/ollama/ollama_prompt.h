@@ -4,7 +4,7 @@
 #include <string>
 
 #include "server/call/chat_request.h"
-#include "server/ollama.h"
+#include "server/dialects/ollama/ollama.h"
 
 namespace realizar::server {
 

@@ -1,4 +1,4 @@
-#include "server/ollama.h"
+#include "server/dialects/ollama/ollama.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -11,7 +11,7 @@
 #include "server/call/context.h"
 #include "server/call/embedding_vector.h"
 #include "server/call/tenant.h"
-#include "server/ollama.h"
+#include "server/dialects/ollama/ollama.h"
 
 namespace realizar::server {
 namespace {
