@@ -13,7 +13,7 @@
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/context.h"
-#include "server/llama_error.h"
+#include "server/dialects/llama/llama_error.h"
 #include "server/routes.h"
 
 namespace realizar::server {

@@ -4,7 +4,7 @@
 
 #include "server/call/context.h"
 #include "server/call/generation_settings.h"
-#include "server/llama_error.h"
+#include "server/dialects/llama/llama_error.h"
 #include "server/routes.h"
 
 namespace realizar::server {

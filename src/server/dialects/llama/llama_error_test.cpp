@@ -1,4 +1,4 @@
-#include "server/llama_error.h"
+#include "server/dialects/llama/llama_error.h"
 
 #include <gtest/gtest.h>
 

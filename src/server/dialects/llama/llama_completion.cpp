@@ -12,9 +12,9 @@
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/text_request.h"
+#include "server/dialects/llama/llama_error.h"
+#include "server/dialects/llama/llama_fields.h"
 #include "server/http/sse.h"
-#include "server/llama_error.h"
-#include "server/llama_fields.h"
 
 namespace realizar::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/llama_fields.h"
+#include "server/dialects/llama/llama_fields.h"
 
 #include <gtest/gtest.h>
 
