@@ -4,7 +4,7 @@
 
 #include "bundled_rig.h"
 #include "server/call/protocol.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 using namespace realizar;
 using namespace realizar::server;

@@ -14,7 +14,7 @@
 #include "server/call/completion.h"
 #include "server/call/context.h"
 #include "server/call/send_json.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 #include "server/watch/metrics.h"
 
 namespace realizar::server {

@@ -14,7 +14,7 @@
 #include "server/call/adapter_fields.h"
 #include "server/call/context.h"
 #include "server/dialects/llama/llama_error.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 

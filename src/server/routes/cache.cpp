@@ -1,7 +1,7 @@
 // DELETE /cache: what a key's calls have left in memory and on the disk is forgotten and zeroed.
 #include "server/call/context.h"
 #include "server/models/prefix_keeper.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

@@ -5,7 +5,7 @@
 #include "server/call/context.h"
 #include "server/call/generation_settings.h"
 #include "server/dialects/llama/llama_error.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

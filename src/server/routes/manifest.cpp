@@ -1,7 +1,7 @@
 // GET /manifest.webmanifest: lets a browser install the chat page as an app (W3C Web Application Manifest).
 #include "server/call/context.h"
-#include "server/page.h"
-#include "server/routes.h"
+#include "server/routes/page.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

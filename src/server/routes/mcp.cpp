@@ -8,7 +8,7 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/call/mcp_proxy.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

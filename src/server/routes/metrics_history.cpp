@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/call/context.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 #include "server/watch/metrics.h"
 #include "server/watch/metrics_history.h"
 

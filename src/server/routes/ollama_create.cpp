@@ -16,8 +16,8 @@
 #include "server/http/body_coding.h"
 #include "server/models/created_model.h"
 #include "server/models/stored_messages.h"
-#include "server/ollama_files.h"
-#include "server/routes.h"
+#include "server/routes/ollama_files.h"
+#include "server/routes/routes.h"
 #include "text/ollama_template.h"
 
 namespace realizar::server {

@@ -9,8 +9,8 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/ollama_files.h"
-#include "server/routes.h"
+#include "server/routes/ollama_files.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

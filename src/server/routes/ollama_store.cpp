@@ -12,8 +12,8 @@
 #include "server/call/store_changes.h"
 #include "server/call/tenant.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/ollama_files.h"
-#include "server/routes.h"
+#include "server/routes/ollama_files.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

@@ -4,7 +4,7 @@
 #include "server/call/context.h"
 #include "server/dialects/ollama/ollama.h"
 #include "server/http/body_coding.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

@@ -1,11 +1,11 @@
 // GET /: to browsers the chat page, compressed for those that take it so, and not at all for those that have it.
-#include "server/page.h"
+#include "server/routes/page.h"
 
 #include <fmt/format.h>
 
 #include "server/call/context.h"
 #include "server/http/http_head.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 

@@ -17,7 +17,7 @@
 #include "server/call/slots.h"
 #include "server/call/tenant.h"
 #include "server/models/slot_folder.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 

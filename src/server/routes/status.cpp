@@ -7,7 +7,7 @@
 #include "sampling/parameters.h"
 #include "server/call/context.h"
 #include "server/call/request_fields.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 #include "server/watch/access_log.h"
 #include "server/watch/metrics.h"
 

@@ -8,7 +8,7 @@
 #include "server/call/background.h"
 #include "server/call/context.h"
 #include "server/dialects/responses/response_items.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

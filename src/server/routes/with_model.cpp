@@ -14,7 +14,7 @@
 #include "server/call/field_warnings.h"
 #include "server/call/protocol.h"
 #include "server/http/body_coding.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {

@@ -1,5 +1,5 @@
 // The chat page as the assembler puts it into the program: no tool but the compiler is needed to build it.
-#include "server/page.h"
+#include "server/routes/page.h"
 
 #ifdef RZ_PAGE_FILE
 

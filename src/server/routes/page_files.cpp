@@ -5,7 +5,7 @@
 #include <span>
 
 #include "server/http/auth.h"
-#include "server/page.h"
+#include "server/routes/page.h"
 
 namespace realizar::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 #include <algorithm>
 #include <iterator>

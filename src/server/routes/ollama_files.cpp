@@ -1,4 +1,4 @@
-#include "server/ollama_files.h"
+#include "server/routes/ollama_files.h"
 #include "server/call/tenant.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/routes.h"
+#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {
