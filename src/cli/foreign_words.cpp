@@ -116,8 +116,6 @@ constexpr ForeignWord kCommands[] = {
     {"remove", kRenamed, "rm"},
     {"ps", kRefused, "ask a running server what it has loaded: curl http://127.0.0.1:8080/v1/models"},
     {"stop", kRefused, "Ctrl-C or SIGTERM ends a server"},
-    {"quantize", kRefused, "models are used as they are: download the quantization that you want"},
-    {"convert", kRefused, "models are used as they are: Hugging Face folders run without conversion"},
 };
 
 template <size_t n>
