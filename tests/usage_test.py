@@ -206,20 +206,6 @@ class ConfigFile(cli_test.Case):
         self.assertEqual(self.succeeds("run", "--config", self.file, "--temp", "0"),
                          self.succeeds("run", "-n", "3", "--temp", "0", PROMPT))
 
-    def test_old_names_work_with_a_note(self):
-        renames = re.findall(r"(?m)^\| `(--[a-z-]+)` \| `(--[a-z-]+)` \|", (ROOT / "docs/renames.md").read_text())
-        self.assertGreater(len(renames), 4)
-        for old, new in renames:
-            command = "serve" if new == "--prefill-tokens" else "run"
-            given, value = ([old], "true") if new == "--hide-reasoning" else ([old, "64"], "64")
-            printed = self.succeeds(command, *given, "--print-config")
-            self.assertIn(f"\n{new[2:]} = {value}\n", printed)
-            self.write(f"{old[2:]} = {value}")
-            self.assertEqual(self.succeeds(command, "--config", self.file, "--print-config"), printed)
-        answer = cli_test.realizar("run", "--temperature", "0", "--host-cache", "64", "--config", self.file, PROMPT)
-        self.assertEqual(answer.stdout, self.succeeds("run", "--temperature", "0", PROMPT).encode())
-        self.assertEqual(answer.stderr.decode().count(" is an old name of "), 2, answer.stderr)
-
     def test_refusals_name_the_line(self):
         for text, naming in [("\ntreads = 2", f"{self.file}:2: run has no option 'treads'; did you mean threads?"),
                              ("threads", ":1: expected NAME = VALUE"),

@@ -119,27 +119,22 @@ int CommandLine::run_command(CommandRow& command, const std::vector<std::string>
     return printed(command_help(command, table_.common, help_style(wants_all)));
   const auto notes = collect_words(command, table_.common, words);
   if (!notes.ok()) return wrong_usage(notes.error().message, command.name);
-  const auto file_notes = read_values(command);
-  if (!file_notes.ok()) return wrong_usage(file_notes.error().message, command.name);
+  if (const Status read = read_values(command); !read.ok()) return wrong_usage(read.error().message, command.name);
   if (version_) return print_version();
   if (print_config_) return printed(config_text(command));
-  for (const auto* some : {&*notes, &*file_notes}) {
-    for (const std::string& note : *some) warn(note);
-  }
+  for (const std::string& note : *notes) warn(note);
   if (const Status status = check_written_files(command, table_.common); !status.ok()) return fail(status.error());
   return command.run();
 }
 
-Result<std::vector<std::string>> CommandLine::read_values(CommandRow& command) {
-  std::vector<std::string> notes;
+Status CommandLine::read_values(CommandRow& command) {
   const OptionRow& config = *table_.common.find("--config");
   if (!config.given.empty()) {
     constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
     RZ_TRY(const std::string text, read_file_or_pipe(config.given.front(), kMaxConfigBytes));
-    RZ_TRY(notes, read_config(command, text, config.given.front()));
+    RZ_CHECK_OK(read_config(command, text, config.given.front()));
   }
-  RZ_CHECK_OK(apply_values(command, table_.common));
-  return notes;
+  return apply_values(command, table_.common);
 }
 
 }  // namespace realizar::cli

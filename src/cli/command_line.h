@@ -26,7 +26,7 @@ class CommandLine {
  private:
   int run_without_command(const std::vector<std::string>& words) const;
   int run_command(CommandRow& command, const std::vector<std::string>& words);
-  Result<std::vector<std::string>> read_values(CommandRow& command);
+  Status read_values(CommandRow& command);
 
   bool help_all_ = false, help_ = false, version_ = false, print_config_ = false;
   std::string config_file_;

@@ -167,25 +167,6 @@ TEST(Config, TheCommandLineGoesBeforeTheFileEvenForLists) {
   EXPECT_EQ(rig.count, 5u);
 }
 
-TEST(OldNames, WorkWithANote) {
-  CommandRow row, common;
-  uint64_t memory_mb = 0;
-  row.name = "do";
-  Flags(&row).option("--gpu-memory-mb", memory_mb, "Memory");
-  const auto notes = collect_words(row, common, Words{"--gpu-memory", "5"});
-  ASSERT_TRUE(notes.ok());
-  EXPECT_EQ(*notes, Words{"--gpu-memory is an old name of --gpu-memory-mb, and works in this version alone"});
-  ASSERT_TRUE(apply_values(row, common).ok());
-  EXPECT_EQ(memory_mb, 5u);
-  row.options.front().given.clear();
-  const auto file_notes = read_config(row, "gpu-memory = 7", "f");
-  ASSERT_TRUE(file_notes.ok()) << file_notes.error().message;
-  EXPECT_EQ(file_notes->size(), 1u);
-  ASSERT_TRUE(apply_values(row, common).ok());
-  EXPECT_EQ(memory_mb, 7u);
-  EXPECT_FALSE(read_config(row, "host-cache = 7", "f").ok()) << "this command has no such option";
-}
-
 Words offered(const Words& words) {
   CommandTable table;
   CommandRow& row = table.commands.emplace_back();

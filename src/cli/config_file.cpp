@@ -10,7 +10,6 @@
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "base/try.h"
-#include "cli/foreign_words.h"
 
 namespace realizar::cli {
 namespace {
@@ -40,15 +39,10 @@ Result<std::string> unquoted(std::string_view value) {
   return json.get<std::string>();
 }
 
-OptionRow* find_named(CommandRow& command, std::string_view name, std::vector<std::string>& notes) {
+OptionRow* find_named(CommandRow& command, std::string_view name) {
   const auto found = std::find_if(command.options.begin(), command.options.end(),
                                   [&](const OptionRow& row) { return config_name(row) == name; });
-  if (found != command.options.end()) return &*found;
-  const ForeignWord* foreign = find_foreign_flag(fmt::format("--{}", name));
-  if (foreign == nullptr || foreign->kind != ForeignKind::kOldName) return nullptr;
-  OptionRow* row = command.find(foreign->text);
-  if (row != nullptr) notes.push_back(old_name_note(*foreign));
-  return row;
+  return found == command.options.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> all_names(const CommandRow& command) {
@@ -58,12 +52,11 @@ std::vector<std::string> all_names(const CommandRow& command) {
 }
 
 // `from_file`: the options that the file has filled so far.
-Status read_line(CommandRow& command, std::string_view line, std::set<OptionRow*>& from_file,
-                 std::vector<std::string>& notes) {
+Status read_line(CommandRow& command, std::string_view line, std::set<OptionRow*>& from_file) {
   const size_t sign = line.find('=');
   if (sign == std::string_view::npos) return invalid_argument("expected NAME = VALUE");
   const std::string name(trimmed(line.substr(0, sign)));
-  OptionRow* row = find_named(command, name, notes);
+  OptionRow* row = find_named(command, name);
   if (row == nullptr) {
     return invalid_argument(
         fmt::format("{} has no option '{}'{}", command.name, printable(name), did_you_mean(name, all_names(command))));
@@ -94,19 +87,18 @@ std::string config_text(const CommandRow& command) {
   return text;
 }
 
-Result<std::vector<std::string>> read_config(CommandRow& command, std::string_view text, std::string_view where) {
-  std::vector<std::string> notes;
+Status read_config(CommandRow& command, std::string_view text, std::string_view where) {
   std::set<OptionRow*> from_file;
   for (size_t line_number = 1; !text.empty(); ++line_number) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.starts_with('#')) continue;
-    if (const Status status = read_line(command, line, from_file, notes); !status.ok()) {
+    if (const Status status = read_line(command, line, from_file); !status.ok()) {
       return invalid_argument(fmt::format("{}:{}: {}", where, line_number, status.error().message));
     }
   }
-  return notes;
+  return {};
 }
 
 }  // namespace realizar::cli

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/command_table.h"
 #include "realizar/result.h"
@@ -15,7 +14,7 @@ namespace realizar::cli {
 std::string config_text(const CommandRow& command);
 
 // Fills OptionRow::given of options that have none yet: the command line goes before the file. `where` names the file
-// in messages. Gives a note for each option that stands there by an old name. Errors: InvalidArgument (names the line).
-Result<std::vector<std::string>> read_config(CommandRow& command, std::string_view text, std::string_view where);
+// in messages. Errors: InvalidArgument (names the line).
+Status read_config(CommandRow& command, std::string_view text, std::string_view where);
 
 }  // namespace realizar::cli

@@ -1,7 +1,5 @@
 #include "cli/foreign_words.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -9,7 +7,6 @@ namespace realizar::cli {
 namespace {
 
 constexpr auto kRenamed = ForeignKind::kRenamed;
-constexpr auto kOldName = ForeignKind::kOldName;
 constexpr auto kNoted = ForeignKind::kNoted;
 constexpr auto kRefused = ForeignKind::kRefused;
 
@@ -20,13 +17,7 @@ constexpr std::string_view kReadIntoMemory =
 constexpr std::string_view kChats = "has no effect: a prompt is answered once, and without a prompt a chat begins";
 constexpr std::string_view kBatches = "has no effect: --batch-tokens alone says how many tokens a step computes";
 
-// docs/renames.md lists the old names.
 constexpr ForeignWord kFlags[] = {
-    {"--gpu-memory", kOldName, "--gpu-memory-mb"},
-    {"--host-memory", kOldName, "--host-memory-mb"},
-    {"--host-cache", kOldName, "--host-cache-mb"},
-    {"--bulk-tokens", kOldName, "--prefill-tokens"},
-    {"--hide-thinking", kOldName, "--hide-reasoning"},
     {"-ngl", kRenamed, "--gpu-layers"},
     {"--n-gpu-layers", kRenamed, "--gpu-layers"},
     {"--ctx-size", kRenamed, "--ctx"},
@@ -126,10 +117,6 @@ const ForeignWord* find_in(const ForeignWord (&words)[n], std::string_view name)
 }
 
 }  // namespace
-
-std::string old_name_note(const ForeignWord& word) {
-  return fmt::format("{} is an old name of {}, and works in this version alone", word.name, word.text);
-}
 
 const ForeignWord* find_foreign_flag(std::string_view name) {
   return find_in(kFlags, name);

@@ -1,16 +1,14 @@
-// What users of llama.cpp and Ollama type, and of earlier versions, and what it is here: the same thing by another
-// name, something that needs no switch, or something that is done differently.
+// What users of llama.cpp and Ollama type, and what it is here: the same thing by another name, something that needs no
+// switch, or something that is done differently.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace realizar::cli {
 
 enum class ForeignKind : uint8_t {
   kRenamed,  // `text` is the name here
-  kOldName,  // `text` is the name here; the word works in this version alone, with a note
   kNoted,    // has no effect here; `text` says why
   kRefused,  // cannot be done so; `text` says how it is done
 };
@@ -21,9 +19,6 @@ struct ForeignWord {
   std::string_view text;
   std::string_view values = {};  // of a flag that is noted: "*": any one value, "on|off": one of these if it follows
 };
-
-// What is said to who uses an old name.
-std::string old_name_note(const ForeignWord& word);
 
 // Null where the word is nobody's.
 const ForeignWord* find_foreign_flag(std::string_view name);

@@ -92,12 +92,11 @@ class Collector {
   Status take_foreign(const ForeignWord& foreign, const std::optional<std::string>& attached) {
     if (foreign.kind == ForeignKind::kRefused)
       return invalid_argument(fmt::format("{}: {}", foreign.name, foreign.text));
-    if (foreign.kind == ForeignKind::kRenamed || foreign.kind == ForeignKind::kOldName) {
+    if (foreign.kind == ForeignKind::kRenamed) {
       OptionRow* row = find(foreign.text);
       const ForeignWord* here = row == nullptr ? find_foreign_flag(foreign.text) : nullptr;
       if (here != nullptr) return take_foreign(*here, attached);
       if (row == nullptr) return unknown(std::string(foreign.name));
-      if (foreign.kind == ForeignKind::kOldName) notes_.push_back(old_name_note(foreign));
       return take_value(*row, std::string(foreign.name), attached);
     }
     notes_.push_back(fmt::format("{} {}", foreign.name, foreign.text));
