@@ -94,8 +94,8 @@ int CommandLine::run(int argc, char** argv) {
   const auto name = command_word(words);
   if (name == words.end()) return run_without_command(words);
   CommandRow* command = table_.find(*name);
-  const ForeignWord* foreign = find_foreign_command(*name);
-  if (command == nullptr && foreign != nullptr) {
+  const auto foreign = find_foreign_word(*name, CalledAs::kRealizar);
+  if (command == nullptr && foreign) {
     if (foreign->kind == ForeignKind::kRefused) return wrong_usage(fmt::format("{}: {}", *name, foreign->text), "");
     command = table_.find(foreign->text);
   }

@@ -56,7 +56,8 @@ class Collector {
     std::optional<std::string> attached;
     if (sign != std::string::npos) attached = word.substr(sign + 1);
     if (OptionRow* row = find(name)) return take_value(*row, name, attached);
-    if (const ForeignWord* foreign = find_foreign_flag(name)) return take_foreign(*foreign, attached);
+    if (const auto foreign = find_foreign_word(name, CalledAs::kRealizar))
+      return take_foreign(*foreign, name, attached);
     // "-t4": only digits, since "-model" is a slip and no -m of "odel".
     OptionRow* row = find(word.substr(0, 2));
     const bool has_number = row != nullptr && !row->is_flag() && word[1] != '-' && word[2] >= '0' && word[2] <= '9';
@@ -89,26 +90,22 @@ class Collector {
     return {};
   }
 
-  Status take_foreign(const ForeignWord& foreign, const std::optional<std::string>& attached) {
-    if (foreign.kind == ForeignKind::kRefused)
-      return invalid_argument(fmt::format("{}: {}", foreign.name, foreign.text));
+  Status take_foreign(const ForeignWord& foreign, const std::string& name, const std::optional<std::string>& attached) {
+    if (foreign.kind == ForeignKind::kRefused) return invalid_argument(fmt::format("{}: {}", name, foreign.text));
     if (foreign.kind == ForeignKind::kRenamed) {
-      OptionRow* row = find(foreign.text);
-      const ForeignWord* here = row == nullptr ? find_foreign_flag(foreign.text) : nullptr;
-      if (here != nullptr) return take_foreign(*here, attached);
-      if (row == nullptr) return unknown(std::string(foreign.name));
-      return take_value(*row, std::string(foreign.name), attached);
+      const std::string here(foreign.text);
+      if (OptionRow* row = find(here)) return take_value(*row, name, attached);
+      const auto known = find_foreign_word(here, CalledAs::kRealizar);
+      return known ? take_foreign(*known, here, attached) : unknown(name);
     }
-    notes_.push_back(fmt::format("{} {}", foreign.name, foreign.text));
-    if (!attached && at_ < words_.size() && takes(foreign.values, words_[at_])) ++at_;
+    notes_.push_back(fmt::format("{} {}", name, foreign.text));
+    if (!attached && at_ < words_.size() && may_follow(foreign, words_[at_])) ++at_;
     return {};
   }
 
-  // `values`: as ForeignWord has them.
-  static bool takes(std::string_view values, std::string_view word) {
-    if (values == "*") return true;
-    const std::string among = fmt::format("|{}|", values);
-    return !values.empty() && among.find(fmt::format("|{}|", word)) != std::string::npos;
+  static bool may_follow(const ForeignWord& noted, std::string_view word) {
+    const std::string values = fmt::format("|{}|", noted.values);
+    return noted.has_value || (!noted.values.empty() && values.find(fmt::format("|{}|", word)) != std::string::npos);
   }
 
   Status unknown(const std::string& name) const {

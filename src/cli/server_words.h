@@ -18,8 +18,7 @@ struct ServerWords {
   std::vector<std::string> notes;  // what of it has no effect, and why
 };
 
-// `given`: without the program. Flags of llama-server that are also in foreign_words.h are left to it. Errors:
-// InvalidArgument for a flag whose wish cannot be met, with what to do instead.
+// `given`: without the program. Errors: InvalidArgument for a flag whose wish cannot be met, with what to do instead.
 Result<ServerWords> words_of_llama_server(const std::vector<std::string>& given);
 
 }  // namespace realizar::cli
