@@ -21,6 +21,7 @@ import sys
 import tempfile
 import unittest
 
+import cli_test
 from served import Served
 from waiting import DEADLINE_S
 
@@ -184,9 +185,7 @@ class Flags(unittest.TestCase):
         self.assertEqual([flag for flag in sorted(flags) if not re.search(rf"`{flag}[` ]", page)], [])
 
     def test_every_flag_that_is_described_is_known(self):
-        commands = ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "quantize", "imatrix",
-                    "convert", "bench", "devices", "pull", "list", "show", "rm", "cp", "prune"]
-        known = FOREIGN_FLAGS.union(*map(self.flags, commands))
+        known = FOREIGN_FLAGS.union(*map(self.flags, cli_test.commands()))
         for page in ["README.md", "docs/user-guide.md", "docs/deploy.md", "docs/guide.md", "docs/models.md", "docs/troubleshooting.md", "docs/api.md"]:
             named = set(re.findall(r"`(--[a-z][a-z0-9-]*)", without_blocks(text_of(page))))
             self.assertEqual(sorted(named - known), [], page)
@@ -211,7 +210,7 @@ class Models(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
+    REALIZAR = cli_test.REALIZAR = sys.argv.pop(1)
     if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
         MAKE_MODEL = sys.argv.pop(1)
     globals().update({case.__name__: case for case in map(page_case, RUN_PAGES)})

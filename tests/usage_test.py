@@ -19,30 +19,25 @@ from cli_test import MODEL, PROMPT, ROOT, realizar
 from terminal import Terminal
 from waiting import DEADLINE_S
 
-COMMANDS = ["run", "serve", "inspect", "tokenize", "detokenize", "template", "logits", "perplexity", "bench", "devices",
-            "chat", "completion"]
-
 
 class Help(cli_test.Case):
     def test_the_program_alone_prints_its_help(self):
         self.assertEqual(self.succeeds(), self.succeeds("--help"))
         self.assertEqual(self.succeeds("help", "run"), self.succeeds("run", "--help"))
-        for command in COMMANDS:
-            self.assertRegex(self.succeeds(), rf"(?m)^  {command}\b")
 
     def test_each_page_fits_80_columns_and_has_two_examples(self):
-        for command in COMMANDS:
+        for command in cli_test.commands():
             for flag in ["--help", "--help-all"]:
                 page = self.succeeds(command, flag)
                 self.assertTrue(page.startswith(f"Usage: realizar {command}"), page)
                 # Examples stay whole, since they are there to be copied.
                 text, examples = page.split("\nExamples:\n")
                 self.assertLessEqual(max(map(len, text.splitlines())), 80, page)
-                if command != "devices":
+                if command not in ("list", "rm", "cp", "prune", "devices"):
                     self.assertGreaterEqual(examples.count("realizar "), 2, page)
 
     def test_examples_are_understood(self):
-        for command in COMMANDS:
+        for command in cli_test.commands():
             for line in re.findall(r"(?m)^  .*realizar .*$", self.succeeds(command, "--help").split("\nExamples:\n")[1]):
                 words = re.sub(r"^.*?realizar |[)>].*$", "", line)
                 script = f'"$0" {words} --print-config >/dev/null'
@@ -304,7 +299,7 @@ class Manual(cli_test.Case):
 
     def test_it_names_every_command_and_option(self):
         text = self.succeeds("manual").replace("\\-", "-")
-        for command in COMMANDS:
+        for command in cli_test.commands():
             self.assertIn(f"\n.SS realizar {command} ", text)
             for name in re.findall(r"(?m)^ +(?:-\w, )*(--[a-z-]+)", self.succeeds(command, "--help-all")):
                 self.assertIn(name, text)
