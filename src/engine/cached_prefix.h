@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -22,17 +23,10 @@ struct PrefixShape {
   uint64_t block_bytes = 0, state_bytes = 0;  // of a piece; 0: there are no states
 };
 
-// What a prefix consists of. Its pieces are the blocks of the first group, then those of the next, then the state.
-struct PrefixLayout {
-  uint32_t n_tokens = 0;
-  std::vector<uint32_t> first_blocks;  // of each group: a window has left the blocks before it
-  std::vector<uint32_t> short_tokens;  // of each piece that is a block: its first rows that another name stands for
-  bool has_state = false;
-
-  uint32_t n_blocks(uint32_t block_tokens) const { return (n_tokens + block_tokens - 1) / block_tokens; }
-  uint32_t n_pieces(uint32_t block_tokens) const { return n_block_pieces(block_tokens) + (has_state ? 1 : 0); }
-  uint32_t n_block_pieces(uint32_t block_tokens) const;
-  uint64_t n_bytes(const PrefixShape& shape) const;
+// The pieces of a prefix: its blocks, group after group, each as many as its window has left, then its state.
+struct PrefixCounts {
+  uint64_t n_blocks = 0, n_states = 0;
+  uint64_t n_pieces() const { return n_blocks + n_states; }
 };
 
 // The longest cached beginning of a text, which stays cached until it is given back.
@@ -40,38 +34,44 @@ class HeldPrefix {
  public:
   HeldPrefix(kv::CachePools pools, std::span<const TokenId> tokens, uint64_t cache_salt);
 
-  const PrefixLayout& layout() const { return layout_; }
+  std::span<const TokenId> tokens() const { return tokens_; }
+  PrefixCounts counts() const { return {blocks_.size(), names_.size() - blocks_.size()}; }
+  const kv::BlockPool::Name& name_of(uint64_t piece) const { return names_[piece]; }
   // `bytes`: as many as the backend's block_bytes, or state_bytes where the piece is the state.
-  void read(uint32_t piece, const Backend& backend, std::span<std::byte> bytes) const;
+  void read(uint64_t piece, const Backend& backend, std::span<std::byte> bytes) const;
 
  private:
   kv::SequenceCache cache_;
-  PrefixLayout layout_;
-  std::vector<BlockId> blocks_;  // of the pieces
+  std::vector<TokenId> tokens_;
+  std::vector<BlockId> blocks_;             // of the pieces
+  std::vector<kv::BlockPool::Name> names_;  // of the pieces
 };
 
 // A prefix that becomes cached when all of its pieces are there.
 class NewPrefix {
  public:
-  // The layout's counts must fit the pools and the tokens.
-  NewPrefix(kv::CachePools pools, PrefixLayout layout, std::vector<TokenId> tokens);
+  NewPrefix(kv::CachePools pools, std::vector<TokenId> tokens) : pools_(pools), tokens_(std::move(tokens)) {}
   NewPrefix(const NewPrefix&) = delete;
   NewPrefix& operator=(const NewPrefix&) = delete;
   ~NewPrefix();
 
-  // The next piece. False: no block, or no slot for a state, is free.
-  bool add(Backend& backend, std::span<const std::byte> bytes);
-  // Names all of it, as `owner`'s, so that requests of that salt find it. Precondition: add() for every piece.
+  // The next block of a group, whose first n_short_tokens a second name stands for. False: none is free.
+  bool add_block(Backend& backend, uint32_t group, uint32_t n_short_tokens, std::span<const std::byte> bytes);
+  // The state, once, of a model that has some. False: no slot is free.
+  bool add_state(Backend& backend, std::span<const std::byte> bytes);
+  // Names all of it, as `owner`'s, so that requests of that salt find it. The last block of each group is that of the
+  // last token.
   void name(uint64_t cache_salt, uint64_t owner);
 
  private:
-  bool is_next_state() const { return layout_.has_state && taken_.size() + 1 == n_pieces_; }
+  struct Taken {
+    BlockId block;
+    uint32_t group, n_short_tokens;
+  };
 
   kv::CachePools pools_;
-  PrefixLayout layout_;
   std::vector<TokenId> tokens_;
-  uint32_t n_pieces_;
-  std::vector<BlockId> taken_;
+  std::vector<Taken> taken_;
   std::optional<BlockId> state_;
 };
 

@@ -285,11 +285,11 @@ uint64_t Engine::fingerprint(uint64_t source) const {
 }
 
 Result<uint32_t> Engine::save_cache(const std::string& path, uint64_t source, uint64_t max_bytes) const {
-  return save_prefixes(path, pool_, states_.get(), backend_, fingerprint(source), max_bytes);
+  return save_prefixes(path, pool_, states_.get(), backend_, prefix_shape(source), max_bytes);
 }
 
 uint32_t Engine::load_cache(const std::string& path, uint64_t source) {
-  const uint32_t n_loaded = load_prefixes(path, {pool_, states_.get()}, backend_, fingerprint(source));
+  const uint32_t n_loaded = load_prefixes(path, {pool_, states_.get()}, backend_, prefix_shape(source));
   publish_counters();
   return n_loaded;
 }
@@ -298,12 +298,16 @@ HeldPrefix Engine::hold_prefix(std::span<const TokenId> tokens, uint64_t cache_s
   return {{pool_, states_.get()}, tokens, cache_salt};
 }
 
-void Engine::read_piece(const HeldPrefix& prefix, uint32_t piece, std::span<std::byte> bytes) const {
+void Engine::read_piece(const HeldPrefix& prefix, uint64_t piece, std::span<std::byte> bytes) const {
   prefix.read(piece, backend_, bytes);
 }
 
-std::unique_ptr<NewPrefix> Engine::begin_prefix(const PrefixLayout& layout, std::vector<TokenId> tokens) {
-  return std::make_unique<NewPrefix>(kv::CachePools(pool_, states_.get()), layout, std::move(tokens));
+std::unique_ptr<NewPrefix> Engine::begin_prefix(std::vector<TokenId> tokens) {
+  return std::make_unique<NewPrefix>(kv::CachePools(pool_, states_.get()), std::move(tokens));
+}
+
+bool Engine::add_block(NewPrefix& prefix, uint32_t group, uint32_t n_short_tokens, std::span<const std::byte> bytes) {
+  return prefix.add_block(backend_, group, n_short_tokens, bytes);
 }
 
 uint32_t Engine::forget_prefix(std::span<const TokenId> tokens, uint64_t cache_salt) {

@@ -119,9 +119,10 @@ class Engine {
   uint32_t load_cache(const std::string& path, uint64_t source);
   // One prefix out of the cache and into it, between steps (cached_prefix.h).
   HeldPrefix hold_prefix(std::span<const TokenId> tokens, uint64_t cache_salt);
-  void read_piece(const HeldPrefix& prefix, uint32_t piece, std::span<std::byte> bytes) const;
-  std::unique_ptr<NewPrefix> begin_prefix(const PrefixLayout& layout, std::vector<TokenId> tokens);
-  bool add_piece(NewPrefix& prefix, std::span<const std::byte> bytes) { return prefix.add(backend_, bytes); }
+  void read_piece(const HeldPrefix& prefix, uint64_t piece, std::span<std::byte> bytes) const;
+  std::unique_ptr<NewPrefix> begin_prefix(std::vector<TokenId> tokens);
+  bool add_block(NewPrefix& prefix, uint32_t group, uint32_t n_short_tokens, std::span<const std::byte> bytes);
+  bool add_state(NewPrefix& prefix, std::span<const std::byte> bytes) { return prefix.add_state(backend_, bytes); }
   void name_prefix(NewPrefix& added, uint64_t cache_salt, uint64_t owner);
   uint32_t forget_prefix(std::span<const TokenId> tokens, uint64_t cache_salt);
   // What files of prefixes must fit. Any thread.

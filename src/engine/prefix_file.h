@@ -1,18 +1,25 @@
-// Cached prefixes on disk, from one run of a server to the next: the named KV blocks, most recently used first, as the
-// backend has them. The files tell prompts, and the key of the blocks' names: only their owner may read them.
+// Cached prefixes on disk: KV blocks and states of recurrent layers, as the backend has them, each with its name. A
+// file of --cache-dir holds all that an engine has cached, one of --slot-save-path what is cached of one text. Both
+// tell prompts, and the first the key of the blocks' names: only their owner may read them.
 //
-// A file holds "RZPREFIX", version (u32), block_tokens (u32), fingerprint, block_bytes, n_blocks (u64 each), the key
-// (two u64); then for each block its parent's hash, its own, whose it is, how many tokens its name stands for (u64
-// each), how many of them a second name stands for and which group of layers it serves (u32 each), the tokens and zeros
-// up to block_tokens (i32 each), its bytes, and XXH3 of all these (u64). Of a model with recurrent layers follow
-// state_bytes and n_states (u64 each), and the states that come after blocks as blocks do. Integers are little-endian.
+// A file holds "RZPREFIX", version, block_tokens (u32 each), fingerprint, block_bytes, state_bytes, n_blocks, n_states,
+// n_tokens (u64 each), the key (two u64), the text's tokens (i32 each; of all that is cached there are none), and their
+// sum (u64): XXH3 of the tokens, whose seed is XXH3 of what is before them. Then come the records, those of blocks
+// first. A record holds its parent's hash, its own, whose it is, how many tokens its name stands for (u64 each), how
+// many of them a second name stands for and which group of layers it serves (u32 each), the tokens and zeros up to
+// block_tokens (i32 each), its bytes, and XXH3 of all these (u64). Integers are little-endian.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/backend.h"
+#include "base/files.h"
+#include "engine/cached_prefix.h"
 #include "kv/sequence_cache.h"
 #include "realizar/result.h"
 
@@ -21,15 +28,91 @@ namespace realizar::engine {
 // The beginning of such a file, of whatever version.
 inline constexpr std::string_view kPrefixFileBeginning = "RZPREFIX";
 
-// Writes at most max_bytes, to a new file that takes the old one's place when it is on the disk. `fingerprint` stands
-// for everything that the bytes depend on: program, weights, config, arithmetic, element type. Gives the number of
-// blocks. Errors: InvalidArgument (cannot be written, with the system's reason), with the old file as it was.
-Result<uint32_t> save_prefixes(const std::string& path, const kv::BlockPool& pool, const kv::BlockPool* states,
-                               const Backend& backend, uint64_t fingerprint, uint64_t max_bytes);
+// A block or a state as it lies in a file.
+class PrefixRecord {
+ public:
+  PrefixRecord(uint32_t block_tokens, uint64_t n_bytes);
+  static uint64_t size_of(uint32_t block_tokens, uint64_t n_bytes);
 
-// Takes the key and blocks, and states, into the free lists of idle pools, whose names are forgotten, until it is full
-// or the file ends; damaged blocks, and what comes after them, are left out. Gives the number of blocks; 0 where there
-// is no file of this fingerprint.
-uint32_t load_prefixes(const std::string& path, kv::CachePools pools, Backend& backend, uint64_t fingerprint);
+  void set(const kv::BlockPool::Name& name, std::span<const std::byte> bytes);
+  // Both only for a sound record.
+  kv::BlockPool::Name name() const;
+  std::span<const std::byte> bytes() const;
+  bool is_sound() const;
+
+  std::span<std::byte> all() { return all_; }
+  uint64_t size() const { return all_.size(); }
+
+ private:
+  uint64_t word(size_t at) const;
+  void set_word(size_t at, uint64_t value);
+  uint64_t sum() const;
+
+  size_t n_token_bytes_;
+  std::vector<std::byte> all_;
+};
+
+class PrefixFileWriter {
+ public:
+  // A new file, which takes the place of an old one on commit. Errors: InvalidArgument (the system's reason).
+  static Result<PrefixFileWriter> create(const std::string& path, const PrefixShape& shape, const PrefixCounts& counts,
+                                         const kv::HashKey& key, std::span<const TokenId> text);
+  // Of how many bytes such a file consists.
+  static uint64_t n_bytes(const PrefixShape& shape, const PrefixCounts& counts, uint64_t n_tokens);
+
+  // The next block or state.
+  Status write(const kv::BlockPool::Name& name, std::span<const std::byte> bytes);
+  Status commit() { return file_.commit(); }
+
+ private:
+  PrefixFileWriter(NewFile file, const PrefixShape& shape, const PrefixCounts& counts);
+
+  NewFile file_;
+  uint64_t n_blocks_, n_written_ = 0;
+  PrefixRecord block_, state_;
+};
+
+class PrefixFileReader {
+ public:
+  // Errors: NotFound, InvalidArgument (not such a file, or not of this shape).
+  static Result<PrefixFileReader> open(const std::string& path, const PrefixShape& shape);
+  // The file is one text's, with all of its records. Errors: InvalidArgument.
+  Status check_is_of_text() const;
+
+  const PrefixCounts& counts() const { return counts_; }
+  const kv::HashKey& key() const { return key_; }
+  const std::vector<TokenId>& text() const { return text_; }
+  uint64_t n_bytes() const { return n_bytes_; }
+  bool has_more() const { return n_read_ < counts_.n_blocks + counts_.n_states; }
+  // Reads the next block or state. Errors: InvalidArgument where the file ends before, or is damaged there.
+  Status read();
+  // What was read last, until the next call.
+  kv::BlockPool::Name name() const { return record().name(); }
+  std::span<const std::byte> bytes() const { return record().bytes(); }
+  bool is_state() const { return n_read_ > counts_.n_blocks; }
+
+ private:
+  PrefixFileReader(OpenFile file, const PrefixShape& shape);
+  Status read_head();
+  const PrefixRecord& record() const { return is_state() ? state_ : block_; }
+
+  FileDescriptor file_;
+  uint64_t n_bytes_, n_read_ = 0;  // records
+  PrefixShape shape_;
+  PrefixCounts counts_;
+  kv::HashKey key_{};
+  std::vector<TokenId> text_;
+  PrefixRecord block_, state_;
+};
+
+// Writes the named blocks and states, most recently used first, and max_bytes at most. Gives the number of blocks.
+// Errors: InvalidArgument (cannot be written, with the system's reason), with the old file as it was.
+Result<uint32_t> save_prefixes(const std::string& path, const kv::BlockPool& pool, const kv::BlockPool* states,
+                               const Backend& backend, const PrefixShape& shape, uint64_t max_bytes);
+
+// Takes the key, blocks and states into the free lists of idle pools, whose names are forgotten, until they are full;
+// what is damaged, and what comes after it, is left out. Gives the number of blocks; 0 where there is no file of this
+// shape.
+uint32_t load_prefixes(const std::string& path, kv::CachePools pools, Backend& backend, const PrefixShape& shape);
 
 }  // namespace realizar::engine

@@ -1,6 +1,6 @@
 // Any bytes as a file of --cache-dir: what is taken from them can be found again, nothing else is held or named, and a
-// file that is written of it gives the same. Where the first byte is odd, the sums of the records are made right first,
-// so that what lies beyond them is reached too.
+// file that is written of it gives the same. As a file of --slot-save-path they are refused, or can be taken and given
+// back. Where the first byte is odd, all sums are made right first, so that what lies beyond them is reached too.
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -20,8 +20,7 @@ namespace {
 using namespace realizar;
 
 constexpr uint32_t kBlocks = 6, kBlockTokens = 4;
-constexpr uint64_t kFingerprint = 1;
-constexpr size_t kHeaderBytes = 56, kRecordBytes = 88, kSumBytes = 8;
+constexpr size_t kHeadBytes = 80, kCountAt = 56, kRecordBytes = 96, kSumBytes = 8;
 
 // In memory, where the machine has a folder for that.
 struct Files {
@@ -46,10 +45,18 @@ struct Cache {
     if (!backend.create_kv_cache(layout).ok()) std::abort();
   }
   uint32_t load(const std::filesystem::path& path) {
-    const uint32_t n = engine::load_prefixes(path, pool, backend, kFingerprint);
+    const uint32_t n = engine::load_prefixes(path, pool, backend, shape());
     const bool is_sound = pool.is_consistent() && pool.n_free() == kBlocks && pool.name_counts().n_named == n;
     if (!is_sound) std::abort();
     return n;
+  }
+  engine::PrefixShape shape() const {
+    return {.fingerprint = 1,
+            .block_tokens = kBlockTokens,
+            .n_groups = 1,
+            .max_tokens = 64,
+            .block_bytes = backend.block_bytes(),
+            .state_bytes = 0};
   }
   testing::HashBackend backend;
   kv::BlockPool pool;
@@ -61,10 +68,39 @@ bool are_same(const kv::BlockPool::Name& a, const kv::BlockPool::Name& b) {
 }
 
 void make_sums_right(std::string& bytes) {
-  for (size_t at = kHeaderBytes; at + kRecordBytes <= bytes.size(); at += kRecordBytes) {
+  uint64_t n_tokens = 0;
+  if (bytes.size() < kHeadBytes + kSumBytes) return;
+  std::memcpy(&n_tokens, bytes.data() + kCountAt, sizeof n_tokens);
+  if (n_tokens > (bytes.size() - kHeadBytes - kSumBytes) / sizeof(TokenId)) return;
+  const size_t text_bytes = n_tokens * sizeof(TokenId);
+  const uint64_t head_sum =
+      XXH3_64bits_withSeed(bytes.data() + kHeadBytes, text_bytes, XXH3_64bits(bytes.data(), kHeadBytes));
+  std::memcpy(bytes.data() + kHeadBytes + text_bytes, &head_sum, kSumBytes);
+  for (size_t at = kHeadBytes + text_bytes + kSumBytes; at + kRecordBytes <= bytes.size(); at += kRecordBytes) {
     const uint64_t sum = XXH3_64bits(bytes.data() + at, kRecordBytes - kSumBytes);
     std::memcpy(bytes.data() + at + kRecordBytes - kSumBytes, &sum, sizeof sum);
   }
+}
+
+bool add_records(engine::PrefixFileReader& file, engine::NewPrefix& prefix, Backend& backend) {
+  while (file.has_more()) {
+    if (!file.read().ok()) return false;
+    if (!prefix.add_block(backend, file.name().group, file.name().n_short_tokens, file.bytes())) return false;
+  }
+  return true;
+}
+
+void restore_slot(const std::filesystem::path& path) {
+  Cache cache({1, 2});
+  auto file = engine::PrefixFileReader::open(path, cache.shape());
+  if (!file.ok() || !file->check_is_of_text().ok()) return;
+  {
+    engine::NewPrefix prefix(cache.pool, file->text());
+    if (add_records(*file, prefix, cache.backend)) prefix.name(7, 7);
+  }
+  const auto n_found = engine::HeldPrefix(cache.pool, file->text(), 7).tokens().size();
+  const bool is_sound = cache.pool.is_consistent() && cache.pool.n_free() == kBlocks && n_found <= file->text().size();
+  if (!is_sound) std::abort();
 }
 
 }  // namespace
@@ -78,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Cache first({1, 2}), second({3, 4});
   const uint32_t n = first.load(files.given);
   const auto n_written =
-      engine::save_prefixes(files.written, first.pool, nullptr, first.backend, kFingerprint, UINT64_MAX);
+      engine::save_prefixes(files.written, first.pool, nullptr, first.backend, first.shape(), UINT64_MAX);
   if (!n_written.ok() || *n_written != n || second.load(files.written) != n) std::abort();
   const std::vector<BlockId> blocks = first.pool.named_blocks(), again = second.pool.named_blocks();
   std::vector<std::byte> block(first.backend.block_bytes()), other(block.size());
@@ -88,5 +124,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     second.backend.read_block(again[i], other);
     if (block != other) std::abort();
   }
+  restore_slot(files.given);
   return 0;
 }

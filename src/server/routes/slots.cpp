@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,7 +12,7 @@
 
 #include "base/caught.h"
 #include "base/try.h"
-#include "engine/slot_file.h"
+#include "engine/prefix_file.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
 #include "server/call/slots.h"
@@ -46,13 +47,41 @@ namespace {
 
 constexpr size_t kSliceBytes = size_t{16} << 20;
 
-// What the engine's thread and the call share of a transfer. Only one of them uses it at a time.
+// What the engine's thread, the call and its workers share of a transfer. Only one of them uses it at a time.
 struct Transfer {
+  engine::PrefixShape shape;
+  engine::PrefixCounts counts;
   std::optional<engine::HeldPrefix> held;
   std::unique_ptr<engine::NewPrefix> added;
+  // The pieces from `begin` to `end`, and, of blocks on their way in, their groups and what shorter names stand for.
+  uint64_t begin = 0, end = 0;
   std::vector<std::byte> slice;
-  uint32_t n_done = 0;  // pieces
+  std::vector<std::pair<uint32_t, uint32_t>> groups;
   Status status;
+
+  bool is_done() const { return end == counts.n_pieces(); }
+  size_t bytes_of(uint64_t piece) const { return piece < counts.n_blocks ? shape.block_bytes : shape.state_bytes; }
+  // Goes on to the pieces after the last: one at least, where there is one.
+  void next_slice() {
+    size_t n_bytes = 0;
+    for (begin = end; end < counts.n_pieces(); ++end) {
+      const size_t next = bytes_of(end);
+      if (end > begin && n_bytes + next > kSliceBytes) break;
+      n_bytes += next;
+    }
+    slice.resize(n_bytes);
+    groups.resize(end - begin);
+  }
+  // Calls visit(piece, bytes) for each piece of the slice, until one gives an error.
+  template <class Visit>
+  Status for_each_piece(const Visit& visit) {
+    size_t at = 0;
+    for (uint64_t piece = begin; piece < end; ++piece) {
+      RZ_CHECK_OK(visit(piece, std::span(slice).subspan(at, bytes_of(piece))));
+      at += bytes_of(piece);
+    }
+    return {};
+  }
 };
 using TransferPtr = std::shared_ptr<Transfer>;
 
@@ -85,45 +114,40 @@ struct SlotWish {
   std::string path;
 };
 
-size_t bytes_of_piece(const engine::PrefixLayout& layout, const engine::PrefixShape& shape, uint32_t piece) {
-  const bool is_state = layout.has_state && piece + 1 == layout.n_pieces(shape.block_tokens);
-  return is_state ? shape.state_bytes : shape.block_bytes;
+Status read_slice(const engine::Engine& engine, Transfer& transfer) {
+  transfer.next_slice();
+  return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) {
+    engine.read_piece(*transfer.held, piece, bytes);
+    return Status();
+  });
 }
 
-// How many pieces from `begin` on make a slice: one at least, where there is one.
-uint32_t end_of_slice(const engine::PrefixLayout& layout, const engine::PrefixShape& shape, uint32_t begin,
-                      size_t& n_bytes) {
-  uint32_t end = begin;
-  for (n_bytes = 0; end < layout.n_pieces(shape.block_tokens); ++end) {
-    const size_t next = bytes_of_piece(layout, shape, end);
-    if (end > begin && n_bytes + next > kSliceBytes) break;
-    n_bytes += next;
-  }
-  return end;
+Status write_slice(Transfer& transfer, engine::PrefixFileWriter& file) {
+  return transfer.for_each_piece([&](uint64_t piece, std::span<const std::byte> bytes) {
+    return file.write(transfer.held->name_of(piece), bytes);
+  });
 }
 
-void read_slice(const engine::Engine& engine, const engine::PrefixShape& shape, Transfer& transfer) {
-  const engine::PrefixLayout& layout = transfer.held->layout();
-  size_t n_bytes = 0, at = 0;
-  const uint32_t end = end_of_slice(layout, shape, transfer.n_done, n_bytes);
-  transfer.slice.resize(n_bytes);
-  for (; transfer.n_done < end; ++transfer.n_done) {
-    const size_t own = bytes_of_piece(layout, shape, transfer.n_done);
-    engine.read_piece(*transfer.held, transfer.n_done, std::span(transfer.slice).subspan(at, own));
-    at += own;
-  }
+Status read_slice(engine::PrefixFileReader& file, Transfer& transfer) {
+  transfer.next_slice();
+  return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) {
+    RZ_CHECK_OK(file.read());
+    std::ranges::copy(file.bytes(), bytes.begin());
+    transfer.groups[piece - transfer.begin] = {file.name().group, file.name().n_short_tokens};
+    return Status();
+  });
 }
 
-Status add_slice(engine::Engine& engine, const engine::PrefixLayout& layout, const engine::PrefixShape& shape,
-                 Transfer& transfer) {
-  for (size_t at = 0; at < transfer.slice.size(); ++transfer.n_done) {
-    const size_t own = bytes_of_piece(layout, shape, transfer.n_done);
-    if (!engine.add_piece(*transfer.added, std::span(transfer.slice).subspan(at, own))) {
-      return Error{ErrorCode::kResourceExhausted, "the cache has no room for the slot while other requests use it", ""};
-    }
-    at += own;
-  }
-  return {};
+Status add_slice(engine::Engine& engine, Transfer& transfer) {
+  return transfer.for_each_piece([&](uint64_t piece, std::span<const std::byte> bytes) {
+    const auto& [group, n_short_tokens] = transfer.groups[piece - transfer.begin];
+    const bool is_added = piece < transfer.counts.n_blocks
+                              ? engine.add_block(*transfer.added, group, n_short_tokens, bytes)
+                              : engine.add_state(*transfer.added, bytes);
+    if (is_added) return Status();
+    return Status(
+        Error{ErrorCode::kResourceExhausted, "the cache has no room for the slot while other requests use it", ""});
+  });
 }
 
 Json slot_answer(const SlotWish& wish, const char* n_tokens_name, size_t n_tokens, const char* n_bytes_name,
@@ -151,79 +175,78 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const TransferEnd at_end(call, model, transfer);
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   if (slot == nullptr) co_return empty_slot(wish);
-  const auto shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
+  transfer->shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
   EngineVisit holding(call, *model, [transfer, text = *slot](engine::Engine& engine) {
     transfer->status = caught([&] { transfer->held.emplace(engine.hold_prefix(text.tokens, text.cache_salt)); });
   });
-  const std::vector<TokenId> tokens = slot->tokens;
   co_await holding;
   if (!transfer->status.ok()) co_return transfer->status.error();
-  const engine::PrefixLayout layout = transfer->held->layout();
-  if (layout.n_tokens == 0) co_return empty_slot(wish);
-  const uint64_t n_bytes = engine::SlotFileWriter::n_bytes(shape, layout);
-  OnWorker creating(call, kSliceBytes, [&]() -> Result<std::unique_ptr<engine::SlotFileWriter>> {
+  const std::span<const TokenId> tokens = transfer->held->tokens();
+  if (tokens.empty()) co_return empty_slot(wish);
+  transfer->counts = transfer->held->counts();
+  const uint64_t n_bytes = engine::PrefixFileWriter::n_bytes(transfer->shape, transfer->counts, tokens.size());
+  OnWorker creating(call, kSliceBytes, [&]() -> Result<std::unique_ptr<engine::PrefixFileWriter>> {
     RZ_CHECK_OK(call.context.slot_folder->make_room(wish.path, n_bytes));
-    RZ_TRY(engine::SlotFileWriter made, engine::SlotFileWriter::create(wish.path, shape, layout, tokens));
-    return std::make_unique<engine::SlotFileWriter>(std::move(made));
+    RZ_TRY(engine::PrefixFileWriter made,
+           engine::PrefixFileWriter::create(wish.path, transfer->shape, transfer->counts, {}, tokens));
+    return std::make_unique<engine::PrefixFileWriter>(std::move(made));
   });
-  const Result<std::unique_ptr<engine::SlotFileWriter>> created = co_await creating;
+  const Result<std::unique_ptr<engine::PrefixFileWriter>> created = co_await creating;
   if (!created.ok()) co_return created.error();
-  engine::SlotFileWriter& file = **created;
-  while (transfer->n_done < layout.n_pieces(shape.block_tokens)) {
-    EngineVisit reading(call, *model, [transfer, shape](engine::Engine& engine) {
-      transfer->status = caught([&] { read_slice(engine, shape, *transfer); });
+  engine::PrefixFileWriter& file = **created;
+  while (!transfer->is_done()) {
+    EngineVisit reading(call, *model, [transfer](engine::Engine& engine) {
+      transfer->status = caught([&] { return read_slice(engine, *transfer); });
     });
     co_await reading;
     if (!transfer->status.ok()) co_return transfer->status.error();
-    OnWorker writing(call, kSliceBytes, [&] { return file.write(transfer->slice); });
+    OnWorker writing(call, kSliceBytes, [&] { return write_slice(*transfer, file); });
     const Status written = co_await writing;
     if (!written.ok()) co_return written.error();
   }
   OnWorker committing(call, kSliceBytes, [&] { return file.commit(); });
   const Status committed = co_await committing;
   if (!committed.ok()) co_return committed.error();
-  co_return slot_answer(wish, "n_saved", layout.n_tokens, "n_written", n_bytes, "save_ms", start);
+  co_return slot_answer(wish, "n_saved", tokens.size(), "n_written", n_bytes, "save_ms", start);
+}
+
+Result<engine::PrefixFileReader> open_slot(const std::string& path, const engine::PrefixShape& shape) {
+  RZ_TRY(engine::PrefixFileReader file, engine::PrefixFileReader::open(path, shape));
+  RZ_CHECK_OK(file.check_is_of_text());
+  return file;
 }
 
 Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const auto start = Clock::now();
-  const auto shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
   const auto transfer = std::make_shared<Transfer>();
   const TransferEnd at_end(call, model, transfer);
-  OnWorker opening(call, kSliceBytes, [&] { return engine::SlotFileReader::open(wish.path, shape); });
-  Result<engine::SlotFileReader> file = co_await opening;
+  transfer->shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
+  OnWorker opening(call, kSliceBytes, [&] { return open_slot(wish.path, transfer->shape); });
+  Result<engine::PrefixFileReader> file = co_await opening;
   if (!file.ok()) co_return file.error();
-  const engine::PrefixLayout layout = file->layout();
+  transfer->counts = file->counts();
   const uint64_t salt = cache_salt_of(call, *model), owner = call.tenant;
-  EngineVisit beginning(call, *model, [transfer, layout, tokens = file->tokens()](engine::Engine& engine) {
-    transfer->status = caught([&] { transfer->added = engine.begin_prefix(layout, tokens); });
+  EngineVisit beginning(call, *model, [transfer, tokens = file->text()](engine::Engine& engine) {
+    transfer->status = caught([&] { transfer->added = engine.begin_prefix(tokens); });
   });
   co_await beginning;
-  while (transfer->status.ok() && transfer->n_done < layout.n_pieces(shape.block_tokens)) {
-    OnWorker reading(call, kSliceBytes, [&] {
-      size_t n_bytes = 0;
-      end_of_slice(layout, shape, transfer->n_done, n_bytes);
-      transfer->slice.resize(n_bytes);
-      return file->read(transfer->slice);
-    });
+  while (transfer->status.ok() && !transfer->is_done()) {
+    OnWorker reading(call, kSliceBytes, [&] { return read_slice(*file, *transfer); });
     const Status read = co_await reading;
     if (!read.ok()) co_return read.error();
-    EngineVisit adding(call, *model, [transfer, layout, shape](engine::Engine& engine) {
-      transfer->status = caught([&] { return add_slice(engine, layout, shape, *transfer); });
+    EngineVisit adding(call, *model, [transfer](engine::Engine& engine) {
+      transfer->status = caught([&] { return add_slice(engine, *transfer); });
     });
     co_await adding;
   }
   if (!transfer->status.ok()) co_return transfer->status.error();
-  OnWorker checking(call, 0, [&] { return file->check_sum(); });
-  const Status checked = co_await checking;
-  if (!checked.ok()) co_return checked.error();
   EngineVisit naming(call, *model, [transfer, salt, owner](engine::Engine& engine) {
     transfer->status = caught([&] { engine.name_prefix(*transfer->added, salt, owner); });
   });
   co_await naming;
   if (!transfer->status.ok()) co_return transfer->status.error();
-  call.context.slots->put(wish.owner, wish.id, {file->tokens(), salt});
-  co_return slot_answer(wish, "n_restored", layout.n_tokens, "n_read", file->n_bytes(), "restore_ms", start);
+  call.context.slots->put(wish.owner, wish.id, {file->text(), salt});
+  co_return slot_answer(wish, "n_restored", file->text().size(), "n_read", file->n_bytes(), "restore_ms", start);
 }
 
 Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {

@@ -1,4 +1,4 @@
-#include "engine/slot_file.h"
+#include "engine/prefix_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -41,28 +41,27 @@ class SlotRig {
   Status save(const std::string& path, const std::vector<TokenId>& tokens, uint64_t salt) {
     const PrefixShape shape = engine_->prefix_shape(kSource);
     const HeldPrefix held = engine_->hold_prefix(tokens, salt);
-    auto file = SlotFileWriter::create(path, shape, held.layout(), tokens);
+    auto file = PrefixFileWriter::create(path, shape, held.counts(), {}, held.tokens());
     std::vector<std::byte> block(shape.block_bytes);
-    for (uint32_t i = 0; i < held.layout().n_pieces(shape.block_tokens); ++i) {
+    for (uint64_t i = 0; i < held.counts().n_pieces(); ++i) {
       engine_->read_piece(held, i, block);
-      EXPECT_TRUE(file->write(block).ok());
+      EXPECT_TRUE(file->write(held.name_of(i), block).ok());
     }
     return file->commit();
   }
 
   Status restore(const std::string& path, uint64_t salt, uint64_t source = kSource) {
     const PrefixShape shape = engine_->prefix_shape(source);
-    auto file = SlotFileReader::open(path, shape);
+    auto file = PrefixFileReader::open(path, shape);
     if (!file.ok()) return file.error();
-    const auto prefix = engine_->begin_prefix(file->layout(), file->tokens());
-    std::vector<std::byte> block(shape.block_bytes);
-    for (uint32_t i = 0; i < file->layout().n_pieces(shape.block_tokens); ++i) {
-      if (const Status read = file->read(block); !read.ok()) return read;
-      EXPECT_TRUE(engine_->add_piece(*prefix, block));
+    if (const Status status = file->check_is_of_text(); !status.ok()) return status;
+    const auto prefix = engine_->begin_prefix(file->text());
+    while (file->has_more()) {
+      if (const Status read = file->read(); !read.ok()) return read;
+      EXPECT_TRUE(engine_->add_block(*prefix, file->name().group, file->name().n_short_tokens, file->bytes()));
     }
-    const Status checked = file->check_sum();
-    if (checked.ok()) prefix->name(salt, salt);
-    return checked;
+    prefix->name(salt, salt);
+    return {};
   }
 
  private:
@@ -77,9 +76,9 @@ std::vector<TokenId> text(uint32_t n) {
   return tokens;
 }
 
-class SlotFile : public ::testing::Test {
+class PrefixFile : public ::testing::Test {
  protected:
-  ~SlotFile() override { std::remove(path_.c_str()); }
+  ~PrefixFile() override { std::remove(path_.c_str()); }
   void damage(long at) const {
     std::FILE* file = std::fopen(path_.c_str(), "r+b");
     ASSERT_NE(file, nullptr);
@@ -90,10 +89,10 @@ class SlotFile : public ::testing::Test {
     std::fclose(file);
   }
 
-  const std::string path_ = ::testing::TempDir() + "slot_file_test." + std::to_string(::getpid());
+  const std::string path_ = ::testing::TempDir() + "prefix_file_test." + std::to_string(::getpid());
 };
 
-TEST_F(SlotFile, APrefixIsFoundAgainByAnotherEngineUnderAnotherSalt) {
+TEST_F(PrefixFile, APrefixIsFoundAgainByAnotherEngineUnderAnotherSalt) {
   for (const uint32_t n : {1u, 31u, 32u, 33u, 200u}) {
     SlotRig first, second;
     const auto tokens = text(n);
@@ -101,7 +100,7 @@ TEST_F(SlotFile, APrefixIsFoundAgainByAnotherEngineUnderAnotherSalt) {
     const uint32_t n_warm = first.n_cached(tokens, kMine);
     ASSERT_TRUE(first.save(path_, tokens, kMine).ok());
     ASSERT_TRUE(second.restore(path_, kTheirs).ok());
-    EXPECT_EQ(second->hold_prefix(tokens, kMine).layout().n_tokens, 0u) << "only requests of the salt find it";
+    EXPECT_EQ(second->hold_prefix(tokens, kMine).tokens().size(), 0u) << "only requests of the salt find it";
     const auto warm = second.answer(tokens, kTheirs);
     EXPECT_EQ(warm.stats.n_cached, n_warm) << n << " tokens";
     EXPECT_EQ(warm.tokens, expected.tokens);
@@ -110,7 +109,7 @@ TEST_F(SlotFile, APrefixIsFoundAgainByAnotherEngineUnderAnotherSalt) {
   }
 }
 
-TEST_F(SlotFile, APromptIsFoundAgainInABlockWhereItsAnswerGoesOn) {
+TEST_F(PrefixFile, APromptIsFoundAgainInABlockWhereItsAnswerGoesOn) {
   for (const uint32_t n : {29u, 40u, 62u, 200u}) {
     SlotRig first, second;
     const auto prompt = text(n);
@@ -124,7 +123,7 @@ TEST_F(SlotFile, APromptIsFoundAgainInABlockWhereItsAnswerGoesOn) {
   }
 }
 
-TEST_F(SlotFile, WhatIsCachedAlreadyStaysAsItIs) {
+TEST_F(PrefixFile, WhatIsCachedAlreadyStaysAsItIs) {
   SlotRig rig;
   const auto tokens = text(100);
   rig.answer(tokens, kMine);
@@ -134,7 +133,7 @@ TEST_F(SlotFile, WhatIsCachedAlreadyStaysAsItIs) {
   EXPECT_TRUE(rig->pool().is_consistent());
 }
 
-TEST_F(SlotFile, DamageIsSeenBeforeAnythingIsFoundInIt) {
+TEST_F(PrefixFile, DamageIsSeenBeforeAnythingIsFoundInIt) {
   SlotRig rig;
   const auto tokens = text(100);
   rig.answer(tokens, kMine);
@@ -142,16 +141,16 @@ TEST_F(SlotFile, DamageIsSeenBeforeAnythingIsFoundInIt) {
     ASSERT_TRUE(rig.save(path_, tokens, kMine).ok());
     damage(at);
     EXPECT_FALSE(rig.restore(path_, kTheirs).ok()) << "byte " << at;
-    EXPECT_EQ(rig->hold_prefix(tokens, kTheirs).layout().n_tokens, 0u) << "byte " << at;
+    EXPECT_EQ(rig->hold_prefix(tokens, kTheirs).tokens().size(), 0u) << "byte " << at;
   }
   ASSERT_TRUE(rig.save(path_, tokens, kMine).ok());
   std::ofstream(path_, std::ios::binary | std::ios::app) << "x";
   EXPECT_FALSE(rig.restore(path_, kTheirs).ok());
-  std::ofstream(path_, std::ios::binary | std::ios::trunc) << "RZSLOT";
+  std::ofstream(path_, std::ios::binary | std::ios::trunc) << "RZPREFIX";
   EXPECT_FALSE(rig.restore(path_, kTheirs).ok());
 }
 
-TEST_F(SlotFile, IsOfOneModelAndFitsTheContext) {
+TEST_F(PrefixFile, IsOfOneModelAndFitsTheContext) {
   SlotRig rig, small(64);
   const auto tokens = text(100);
   rig.answer(tokens, kMine);
@@ -161,7 +160,7 @@ TEST_F(SlotFile, IsOfOneModelAndFitsTheContext) {
   EXPECT_EQ(rig.restore(path_ + ".not-there", kMine).error().code, ErrorCode::kNotFound);
 }
 
-TEST_F(SlotFile, AForgottenPrefixIsComputedAgain) {
+TEST_F(PrefixFile, AForgottenPrefixIsComputedAgain) {
   SlotRig rig;
   const auto tokens = text(100);
   rig.answer(tokens, kMine);
