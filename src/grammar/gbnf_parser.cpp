@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/hex_digit.h"
 #include "base/try.h"
 #include "grammar/code_points.h"
 #include "grammar/rule_book.h"
@@ -16,12 +17,6 @@ constexpr int kMaxGroupNesting = 200;
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-std::optional<uint32_t> hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
 }
 
 class Parser {
@@ -259,9 +254,9 @@ class Parser {
   Result<uint32_t> hex(int n_digits, size_t begin) {
     uint32_t code = 0;
     for (int i = 0; i < n_digits; ++i) {
-      const auto digit = hex_value(peek());
-      if (!digit) return error_at(begin, fmt::format("the escape needs {} hexadecimal digits", n_digits));
-      code = code << 4 | *digit;
+      const int digit = hex_digit(peek());
+      if (digit < 0) return error_at(begin, fmt::format("the escape needs {} hexadecimal digits", n_digits));
+      code = code << 4 | static_cast<uint32_t>(digit);
       ++at_;
     }
     if (code > kMaxCodePoint || is_surrogate(code)) return error_at(begin, "the escape is not a Unicode character");

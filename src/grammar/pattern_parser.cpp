@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/hex_digit.h"
 #include "base/try.h"
 #include "grammar/code_points.h"
 #include "grammar/rule_book.h"
@@ -295,11 +296,7 @@ class PatternParser {
     uint32_t code = 0;
     size_t n = 0;
     for (; n < max_digits; ++n, ++at_) {
-      const char c = peek();
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
+      const int digit = hex_digit(peek());
       if (digit < 0) break;
       code = code << 4 | static_cast<uint32_t>(digit);
     }

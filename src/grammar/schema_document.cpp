@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "base/percent.h"
+
 namespace realizar::grammar {
 namespace {
 
@@ -26,17 +28,7 @@ int nesting_of(std::string_view text) {
 
 // RFC 6901, sections 4 and 6: ~1 and ~0 for / and ~, %XX for bytes of a URI.
 std::string unescaped(std::string_view token) {
-  std::string out;
-  for (size_t i = 0; i < token.size(); ++i) {
-    unsigned byte = 0;
-    if (token[i] == '%' && i + 2 < token.size() &&
-        std::from_chars(&token[i + 1], &token[i + 1] + 2, byte, 16).ptr == &token[i + 1] + 2) {
-      out += static_cast<char>(byte);
-      i += 2;
-    } else {
-      out += token[i];
-    }
-  }
+  std::string out = percent_decoded(token);
   for (size_t at = out.find("~1"); at != std::string::npos; at = out.find("~1", at + 1)) out.replace(at, 2, "/");
   for (size_t at = out.find("~0"); at != std::string::npos; at = out.find("~0", at + 1)) out.replace(at, 2, "~");
   return out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/ascii_case.h"
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "hub/json.h"

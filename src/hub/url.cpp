@@ -97,14 +97,4 @@ Result<Url> resolve_url(const Url& base, std::string_view location) {
   return parse_url(base.origin() + path.substr(0, path.rfind('/') + 1) + std::string(location));
 }
 
-std::string percent_encoded(std::string_view path) {
-  std::string encoded;
-  for (const char c : path) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                          c == '.' || c == '_' || c == '~' || c == '/';
-    encoded += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
-}
-
 }  // namespace realizar::hub

@@ -28,7 +28,5 @@ struct Url {
 Result<Url> parse_url(std::string_view text);
 // What a redirect's Location means at that URL.
 Result<Url> resolve_url(const Url& base, std::string_view location);
-// Bytes that may not stand in a path become %XX; "/" stays.
-std::string percent_encoded(std::string_view path);
 
 }  // namespace realizar::hub

@@ -47,9 +47,5 @@ TEST(Url, TellsLoopbackFromOthers) {
   }
 }
 
-TEST(Url, SpellsWhatAPathMayNotHold) {
-  EXPECT_EQ(percent_encoded("a b/c+d%.gguf"), "a%20b/c%2Bd%25.gguf");
-}
-
 }  // namespace
 }  // namespace realizar::hub

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "text/tokenizer/base64.h"
 #include "text/tokenizer/json_forms.h"
 #include "text/tokenizer/model_proto.h"
 #include "text/tokenizer/pre_tokenizer_name.h"
@@ -317,7 +317,7 @@ class VocabReader {
 
   Status read_charsmap(const json& normalizer) {
     if (normalizer.is_object() && string_member(normalizer, "type") == "Precompiled") {
-      const auto bytes = text::decode_base64(string_member(normalizer, "precompiled_charsmap"));
+      const auto bytes = decode_base64(string_member(normalizer, "precompiled_charsmap"));
       if (!bytes) return format_error("tokenizer.json: precompiled_charsmap is not base64", "normalizer");
       vocab_.charsmap.assign(bytes->begin(), bytes->end());
     }

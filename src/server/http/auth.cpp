@@ -10,6 +10,7 @@
 #include "base/ascii_case.h"
 #include "base/exposure.h"
 #include "base/files.h"
+#include "base/hex_digit.h"
 #include "base/try.h"
 
 namespace realizar::server {
@@ -18,18 +19,11 @@ namespace {
 constexpr uint64_t kMaxBytes = 16u << 20;  // of a file of keys
 constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ", kAdmin = "admin";
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::optional<KeyDigest> parse_digest(std::string_view hex) {
   KeyDigest digest{};
   if (hex.size() != 2 * digest.size()) return std::nullopt;
   for (size_t i = 0; i < digest.size(); ++i) {
-    const int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
+    const int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     digest[i] = static_cast<uint8_t>(high << 4 | low);
   }

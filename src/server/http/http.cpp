@@ -1,10 +1,10 @@
 #include "server/http/http.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/ascii_case.h"
+#include "base/percent.h"
 
 namespace realizar::server {
 namespace {
@@ -23,19 +23,6 @@ std::string_view HttpRequest::header(std::string_view name) const {
 
 size_t HttpRequest::count(std::string_view name) const {
   return static_cast<size_t>(std::count_if(headers.begin(), headers.end(), IsNamed{name}));
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    uint8_t byte = 0;
-    const char* digits = text.data() + i + 1;
-    const bool is_escape =
-        text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
-    decoded += is_escape ? static_cast<char>(byte) : text[i];
-    if (is_escape) i += 2;
-  }
-  return decoded;
 }
 
 std::vector<std::pair<std::string, std::string>> query_fields(std::string_view query) {

@@ -91,8 +91,6 @@ class Reply {
   ReplyListener* listener = nullptr;  // whoever replies sets it, and takes it back before it ends
 };
 
-// %41 becomes A; a % that no two hexadecimal digits follow stays.
-std::string percent_decoded(std::string_view text);
 // The names and values of a query, "a=1&b=%20", decoded; a name without a value has "".
 std::vector<std::pair<std::string, std::string>> query_fields(std::string_view query);
 // The value of the first field of that name; "" where there is none.

@@ -14,15 +14,6 @@ TEST(HttpRequest, FindsHeadersInAnyCase) {
   EXPECT_EQ(request.header("Empty"), "");
 }
 
-TEST(PercentDecoded, DecodesEscapesAndNothingElse) {
-  EXPECT_EQ(percent_decoded("a%20b%2Fc%c3%A4"), "a b/cä");
-  EXPECT_EQ(percent_decoded("%00"), std::string(1, '\0'));
-  for (const char* text : {"", "plain", "100%", "%4", "%zz", "%4z", "%-1", "%+1", "% 1"}) {
-    EXPECT_EQ(percent_decoded(text), text);
-  }
-  EXPECT_EQ(percent_decoded("%2541"), "%41");
-}
-
 TEST(QueryFields, HaveNamesAndValues) {
   const std::vector<std::pair<std::string, std::string>> expected{{"a", "1"}, {"b c", "&="}, {"d", ""}, {"e", "=f"}};
   EXPECT_EQ(query_fields("a=1&b%20c=%26%3D&d&&e==f"), expected);

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/percent.h"
+
 namespace realizar::server {
 namespace {
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/hex_digit.h"
+
 namespace realizar::text {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr std::string_view kReplacement = "\\ufffd";
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 void append_escaped_byte(std::string& out, char c) {
@@ -152,7 +150,7 @@ JsonValueReader::Step JsonValueReader::push_string(char c, std::string& out) {
 // An escape that JSON does not know is read as a backslash and what follows it.
 JsonValueReader::Step JsonValueReader::push_escape(char c, std::string& out) {
   const bool is_unicode = escape_.size() > 1;
-  const bool fits = is_unicode ? is_hex(c) : std::string_view("\"\\/bfnrtu").find(c) != std::string_view::npos;
+  const bool fits = is_unicode ? hex_digit(c) >= 0 : std::string_view("\"\\/bfnrtu").find(c) != std::string_view::npos;
   if (!fits) {
     flush_high_surrogate(out);
     out += '\\' + escape_;

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "text/tokenizer/base64.h"
 #include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/byte_alphabet.h"

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/hex_digit.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "text/tokenizer/byte_alphabet.h"
@@ -24,13 +25,6 @@ void replace_all(std::string& text, std::string_view wanted, std::string_view co
 
 void decode_byte_level(std::string& piece) {
   if (auto bytes = unspell_bytes(piece)) piece = std::move(*bytes);
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
 }
 
 // "<0xHH>" is that byte.

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "text/tokenizer/base64.h"
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/hf_parts.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/base64.h"
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -16,21 +17,10 @@ namespace {
 using FormJson = nlohmann::json;
 using Ids = std::vector<int>;
 
-std::string base64_of(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t bits = 0;
-    for (size_t k = 0; k < 3; ++k) bits = bits << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0u);
-    for (size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : kDigits[bits >> (18 - 6 * k) & 63];
-  }
-  return text;
-}
-
 FormJson tekken_of(const std::vector<std::string>& more, size_t n_specials) {
   FormJson vocab = FormJson::array();
   const auto add = [&](const std::string& bytes) {
-    vocab.push_back({{"rank", vocab.size()}, {"token_bytes", base64_of(bytes)}, {"token_str", nullptr}});
+    vocab.push_back({{"rank", vocab.size()}, {"token_bytes", encode_base64(bytes)}, {"token_str", nullptr}});
   };
   for (int byte = 0; byte < 256; ++byte) add(std::string(1, static_cast<char>(byte)));
   for (const std::string& bytes : more) add(bytes);

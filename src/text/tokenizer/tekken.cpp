@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "text/tokenizer/base64.h"
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/json_forms.h"

@@ -5,6 +5,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
@@ -13,7 +14,6 @@
 #include "server/call/protocol.h"
 #include "server/call/request_fields.h"
 #include "server/call/tenant.h"
-#include "server/http/base64.h"
 
 namespace realizar::server {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "base64 vectors are little-endian floats");
 
 std::string base64(std::span<const float> values) {
-  return base64_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  return encode_base64({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
 class EmbeddingSpeller final : public Speller {

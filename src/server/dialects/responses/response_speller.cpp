@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "base/base64.h"
 #include "server/call/logprobs.h"
 #include "server/call/request_fields.h"
-#include "server/http/base64.h"
 
 namespace realizar::server {
 namespace {
@@ -81,12 +81,15 @@ Json response_echo(const Json& body, const Request& request, bool stores) {
 }
 
 std::string packed_reasoning(const std::string& text) {
-  return std::string(kPackedPrefix) + base64_of(text);
+  return std::string(kPackedPrefix) + encode_base64(text);
 }
 
 std::optional<std::string> unpacked_reasoning(std::string_view packed) {
   if (!packed.starts_with(kPackedPrefix)) return std::nullopt;
-  return bytes_of_base64(packed.substr(kPackedPrefix.size()));
+  const std::string_view text = packed.substr(kPackedPrefix.size());
+  auto bytes = decode_base64(text);
+  const bool is_as_packed = bytes && encode_base64(*bytes) == text;
+  return is_as_packed ? std::move(bytes) : std::nullopt;
 }
 
 ResponseSpeller::ResponseSpeller(ResponseTelling telling) : telling_(std::move(telling)), created_(unix_now_s()) {}
