@@ -24,6 +24,7 @@
 #include "server/http/file_limit.h"
 #include "server/http/origin_policy.h"
 #include "server/http/process_memory.h"
+#include "server/models/prefix_keeper.h"
 #include "server/models/slot_folder.h"
 #include "server/routes/page.h"
 #include "server/routes/routes.h"

@@ -214,6 +214,35 @@ bool ModelWait::await_ready() {
   return model_.has_value();
 }
 
+RequestContext request_context(const Call& call) {
+  const ServerOptions& options = call.context.options;
+  const bool has_no_key = call.key == KeyDigest{};
+  RequestContext context;
+  context.path = call.request.path;
+  context.has_body = !call.body.bytes.empty();
+  context.key = call.key;
+  context.tenant = call.tenant;
+  // How long a model stays loaded is everybody's: who may manage the server says it, and without keys whoever is on
+  // its machine.
+  context.may_set_keep_alive = call.may_manage || (has_no_key && call.request.is_local);
+  context.adapter = call.adapter;
+  context.start = call.start;
+  context.load_ms = call.record.load_ms;
+  context.max_prompt_tokens = options.max_prompt_tokens;
+  context.request_timeout_ms = options.request_timeout_ms;
+  context.log_prompts = options.log_prompts;
+  context.llama_answers = options.llama_answers;
+  context.responses = &call.context.responses;
+  context.made = &call.context.client_models->made;
+  context.models = &call.context.models;
+  if (!has_no_key) return context;
+  // Where keys are asked for models stay, since other keys may use them.
+  context.keep_alive = [&server = call.context](const std::string& id, const auto& duration) {
+    server.http.post([&models = server.models, id, duration] { models.keep_alive(id, duration); });
+  };
+  return context;
+}
+
 Call& ServerContext::add_call(HttpRequest request, std::shared_ptr<Reply> reply) {
   calls.emplace_back(*this, std::move(request), std::move(reply));
   calls.back().place_ = std::prev(calls.end());

@@ -16,12 +16,13 @@
 #include <vector>
 
 #include "base/caught.h"
+#include "server/call/request_context.h"
 #include "server/call/task.h"
 #include "server/http/api_error.h"
 #include "server/http/auth.h"
 #include "server/http/http.h"
 #include "server/http/http_server.h"
-#include "server/models/model_registry.h"
+#include "server/models/served_model.h"
 #include "server/watch/call_record.h"
 
 namespace realizar::server {
@@ -30,8 +31,6 @@ class Speller;
 struct Protocol;
 struct Route;
 struct ServerContext;
-
-using Clock = std::chrono::steady_clock;
 
 // What clients send as an id comes back in a header and in the log: printable ASCII only, and not much of it.
 bool is_plain_header(std::string_view text);

@@ -10,6 +10,7 @@
 #include "server/call/call.h"
 #include "server/call/mcp_proxy.h"
 #include "server/call/options.h"
+#include "server/call/request_context.h"
 #include "server/call/response_store.h"
 #include "server/call/slots.h"
 #include "server/models/client_models.h"
@@ -24,6 +25,9 @@ class AccessLog;
 class BackgroundRecords;
 class ServerMetrics;
 class SlotFolder;
+
+// What the reader of its body sees of a call, as long as that lives.
+RequestContext request_context(const Call& call);
 
 struct ServerContext {
   const ServerOptions& options;

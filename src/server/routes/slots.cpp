@@ -194,7 +194,7 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   Result<engine::SlotFileReader> file = co_await opening;
   if (!file.ok()) co_return file.error();
   const engine::PrefixLayout layout = file->layout();
-  const uint64_t salt = cache_salt_of(call, *model), owner = call.tenant;
+  const uint64_t salt = cache_salt_of(call.key, *model), owner = call.tenant;
   EngineVisit beginning(call, *model, [transfer, layout, tokens = file->tokens()](engine::Engine& engine) {
     transfer->status = caught([&] { transfer->added = engine.begin_prefix(layout, tokens); });
   });
