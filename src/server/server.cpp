@@ -282,7 +282,8 @@ std::optional<HttpResponse> coding_refusal(const Call& call) {
 
 // Answers what can be refused by the header alone: nobody's body is read who may not send one.
 std::optional<std::string> Server::accept(HttpRequest request, const std::shared_ptr<Reply>& reply) {
-  Call& call = context_->add_call(std::move(request), reply);
+  const CallPtr begun = Call::begin(*context_, std::move(request), reply);
+  Call& call = *begun;
   const Status taken = caught([&] { take_or_refuse(call); });
   if (!taken.ok()) call.fail(taken.error());
   // Connections cost little: all of an address share the room for bodies.

@@ -20,28 +20,6 @@
 #include "server/routes/routes.h"
 
 namespace realizar::server {
-
-// Has `visit` done on the engine's thread. What it uses must be shared with it, since the call may be gone by then.
-class EngineVisit {
- public:
-  EngineVisit(Call& call, const ServedModel& model, std::function<void(engine::Engine&)> visit)
-      : call_(call), model_(model), visit_(std::move(visit)) {}
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> at) {
-    call_.wait(Call::State::kLent, at);
-    model_.thread->visit([this, visit = std::move(visit_), &http = call_.context.http](engine::Engine& engine) {
-      visit(engine);
-      http.post([this] { call_.go_on(); });
-    });
-  }
-  void await_resume() const noexcept {}
-
- private:
-  Call& call_;
-  const ServedModel& model_;
-  std::function<void(engine::Engine&)> visit_;
-};
-
 namespace {
 
 constexpr size_t kSliceBytes = size_t{16} << 20;
@@ -84,6 +62,16 @@ struct SlotWish {
   std::string filename;
   std::string path;
 };
+
+// To be awaited: `visit` is done on the engine's thread.
+auto on_engine(Call& call, const ServedModel& model, std::function<void(engine::Engine&)> visit) {
+  return Lent(call, [&model, visit = std::move(visit)](const std::function<void()>& give_back) {
+    model.thread->visit([visit, give_back](engine::Engine& engine) {
+      visit(engine);
+      give_back();
+    });
+  });
+}
 
 size_t bytes_of_piece(const engine::PrefixLayout& layout, const engine::PrefixShape& shape, uint32_t piece) {
   const bool is_state = layout.has_state && piece + 1 == layout.n_pieces(shape.block_tokens);
@@ -152,7 +140,7 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   if (slot == nullptr) co_return empty_slot(wish);
   const auto shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
-  EngineVisit holding(call, *model, [transfer, text = *slot](engine::Engine& engine) {
+  auto holding = on_engine(call, *model, [transfer, text = *slot](engine::Engine& engine) {
     transfer->status = caught([&] { transfer->held.emplace(engine.hold_prefix(text.tokens, text.cache_salt)); });
   });
   const std::vector<TokenId> tokens = slot->tokens;
@@ -170,7 +158,7 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   if (!created.ok()) co_return created.error();
   engine::SlotFileWriter& file = **created;
   while (transfer->n_done < layout.n_pieces(shape.block_tokens)) {
-    EngineVisit reading(call, *model, [transfer, shape](engine::Engine& engine) {
+    auto reading = on_engine(call, *model, [transfer, shape](engine::Engine& engine) {
       transfer->status = caught([&] { read_slice(engine, shape, *transfer); });
     });
     co_await reading;
@@ -195,7 +183,7 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   if (!file.ok()) co_return file.error();
   const engine::PrefixLayout layout = file->layout();
   const uint64_t salt = cache_salt_of(call.key, *model), owner = call.tenant;
-  EngineVisit beginning(call, *model, [transfer, layout, tokens = file->tokens()](engine::Engine& engine) {
+  auto beginning = on_engine(call, *model, [transfer, layout, tokens = file->tokens()](engine::Engine& engine) {
     transfer->status = caught([&] { transfer->added = engine.begin_prefix(layout, tokens); });
   });
   co_await beginning;
@@ -208,7 +196,7 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
     });
     const Status read = co_await reading;
     if (!read.ok()) co_return read.error();
-    EngineVisit adding(call, *model, [transfer, layout, shape](engine::Engine& engine) {
+    auto adding = on_engine(call, *model, [transfer, layout, shape](engine::Engine& engine) {
       transfer->status = caught([&] { return add_slice(engine, layout, shape, *transfer); });
     });
     co_await adding;
@@ -217,7 +205,7 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   OnWorker checking(call, 0, [&] { return file->check_sum(); });
   const Status checked = co_await checking;
   if (!checked.ok()) co_return checked.error();
-  EngineVisit naming(call, *model, [transfer, salt, owner](engine::Engine& engine) {
+  auto naming = on_engine(call, *model, [transfer, salt, owner](engine::Engine& engine) {
     transfer->status = caught([&] { engine.name_prefix(*transfer->added, salt, owner); });
   });
   co_await naming;
@@ -230,7 +218,7 @@ Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   const auto n_erased = std::make_shared<uint32_t>(0);
   if (slot != nullptr) {
-    EngineVisit forgetting(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
+    auto forgetting = on_engine(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
       *n_erased = engine.forget_prefix(text.tokens, text.cache_salt);
     });
     co_await forgetting;
