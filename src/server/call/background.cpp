@@ -11,7 +11,7 @@
 namespace realizar::server {
 namespace {
 
-constexpr size_t kMaxAtOnceBytes = 64u << 10;
+constexpr size_t kMaxEventBytes = 64u << 10;
 constexpr size_t kMaxRecords = 1000;
 constexpr std::string_view kEventEnd = "\n\n";
 
@@ -75,7 +75,7 @@ std::string_view BackgroundRecord::events_from(size_t first, size_t& next) const
   next = first;
   if (first >= ends_.size()) return {};
   const size_t begin = first == 0 ? 0 : ends_[first - 1];
-  while (next < ends_.size() && (next == first || ends_[next] - begin <= kMaxAtOnceBytes)) ++next;
+  while (next < ends_.size() && (next == first || ends_[next] - begin <= kMaxEventBytes)) ++next;
   return std::string_view(events_).substr(begin, ends_[next - 1] - begin);
 }
 

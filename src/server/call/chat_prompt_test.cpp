@@ -19,7 +19,7 @@ class ChatPromptTest : public ::testing::Test {
     ASSERT_TRUE(rig_->is_ready());
   }
   static void TearDownTestSuite() { rig_.reset(); }
-  ~ChatPromptTest() override { rig_->options = {}; }
+  ~ChatPromptTest() override { rig_->context.max_prompt_tokens = 0; }
 
   static Result<ChatPrompt> read(const std::string& body) {
     const Json json = *parse_json(body);

@@ -18,7 +18,7 @@ class RequestFields : public ::testing::Test {
     ASSERT_TRUE(rig_->is_ready());
   }
   static void TearDownTestSuite() { rig_.reset(); }
-  ~RequestFields() override { rig_->options = {}; }
+  ~RequestFields() override { rig_->context.request_timeout_ms = 0; }
 
   static Result<GenerationFields> read(const std::string& body, const KeyDigest& key = {}) {
     const Json json = *parse_json(body);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kTooLong = "context_length_exceeded";
 
-const char* type_of(int status, std::string_view code) {
+const char* error_type(int status, std::string_view code) {
   if (code == kTooLong) return "exceed_context_size_error";
   if (status == 403) return "permission_error";
   if (status == 429) return "rate_limit_error";
@@ -64,7 +64,7 @@ ApiError to_api_error(const Error& error) {
 
 std::string error_json(const ApiError& error) {
   Json json{{"message", bounded(error.message, kMaxMessageBytes)},
-            {"type", error.type != nullptr ? error.type : type_of(error.status, error.code)},
+            {"type", error.type != nullptr ? error.type : error_type(error.status, error.code)},
             {"param", or_null(bounded(error.param, kMaxParamBytes))},
             {"code", or_null(error.code)}};
   if (error.n_prompt > 0) json["n_prompt_tokens"] = error.n_prompt;

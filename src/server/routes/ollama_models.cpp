@@ -165,7 +165,7 @@ HttpResponse get_ollama_version(const Call&) {
 
 Task<Status> get_ollama_tags(Call& call) {
   const std::vector<NamedFile> files = all_files(call);
-  OnWorker reading(call, 0, [&files, state = call.context.ollama.get()]() -> Result<HttpResponse> {
+  OnWorker reading(call, 0, [&files, state = call.context.client_models.get()]() -> Result<HttpResponse> {
     Json models = Json::array();
     for (const NamedFile& file : files) models.push_back(tag_of(file, *state->cards.of(file.path)));
     return ollama_json({{"models", std::move(models)}});
@@ -182,7 +182,7 @@ Task<Status> get_ollama_ps(Call& call) {
   for (const auto& entry : call.context.models.entries()) {
     if (entry.model != nullptr) paths.push_back(entry.source.path);
   }
-  OnWorker reading(call, 0, [&paths, state = call.context.ollama.get()]() -> Result<bool> {
+  OnWorker reading(call, 0, [&paths, state = call.context.client_models.get()]() -> Result<bool> {
     for (const std::string& path : paths) static_cast<void>(state->cards.of(path));
     return true;
   });
@@ -211,7 +211,7 @@ Task<Status> post_ollama_show(Call& call) {
   if (!fields.status().ok()) co_return fields.status().error();
   const Result<NamedFile> file = find_file(call, *name);
   if (!file.ok()) co_return file.error();
-  OnWorker reading(call, 0, [&, state = call.context.ollama.get()]() -> Result<HttpResponse> {
+  OnWorker reading(call, 0, [&, state = call.context.client_models.get()]() -> Result<HttpResponse> {
     return show_answer(*file, *state->cards.of(file->path), verbose);
   });
   Result<HttpResponse> response = co_await reading;

@@ -10,14 +10,14 @@
 namespace realizar::server {
 namespace {
 
-constexpr size_t kMaxMessageBytes = 1000;
+constexpr size_t kMaxShownBytes = 1000;
 constexpr int kOverloaded = 529;
 
 int status_of(const ApiError& error) {
   return error.status == 503 ? kOverloaded : error.status;
 }
 
-const char* type_of(int status) {
+const char* error_type(int status) {
   switch (status) {
     case 401:
       return "authentication_error";
@@ -53,8 +53,8 @@ std::string message_error_json(const ApiError& error) {
   const std::string message = message_of(error);
   return dump({{"type", "error"},
                {"error",
-                {{"type", type_of(status_of(error))},
-                 {"message", message.size() <= kMaxMessageBytes ? message : shown(message, kMaxMessageBytes)}}},
+                {{"type", error_type(status_of(error))},
+                 {"message", message.size() <= kMaxShownBytes ? message : shown(message, kMaxShownBytes)}}},
                {"request_id", error.request_id}});
 }
 
