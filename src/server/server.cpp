@@ -24,6 +24,7 @@
 #include "server/http/file_limit.h"
 #include "server/http/origin_policy.h"
 #include "server/http/process_memory.h"
+#include "server/models/prefix_keeper.h"
 #include "server/models/slot_folder.h"
 #include "server/routes/page.h"
 #include "server/routes/routes.h"
@@ -281,7 +282,8 @@ std::optional<HttpResponse> coding_refusal(const Call& call) {
 
 // Answers what can be refused by the header alone: nobody's body is read who may not send one.
 std::optional<std::string> Server::accept(HttpRequest request, const std::shared_ptr<Reply>& reply) {
-  Call& call = context_->add_call(std::move(request), reply);
+  const CallPtr begun = Call::begin(*context_, std::move(request), reply);
+  Call& call = *begun;
   const Status taken = caught([&] { take_or_refuse(call); });
   if (!taken.ok()) call.fail(taken.error());
   // Connections cost little: all of an address share the room for bodies.

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fields named(*body);
   require(named.text("model").value_or("") == (name.ok() ? *name : "") && named.status().ok() == name.ok());
 
-  const auto fields = read_generation_fields(named, rig().model(), rig().call());
+  const auto fields = read_generation_fields(named, rig().model(), rig().context);
   if (fields.ok()) {
     require(fields->n >= 1 && fields->n <= 128);
     require(fields->request.sampling.temperature >= 0);
@@ -42,14 +42,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto tools = with_tools(*body);
   require(!tools.ok() || parse_json(dump(*tools)).ok());
   Fields ollama(*body);
-  const auto request = read_ollama_request(ollama, rig().model(), rig().call());
+  const auto request = read_ollama_request(ollama, rig().model(), rig().context);
   require(request.ok() ? request->chat.is_object() : !request.error().message.empty());
   if (const Json* messages = ollama.array("messages")) {
     const auto read = read_ollama_messages(*messages);
     require(read.ok() ? read->size() == messages->size() : !read.error().message.empty());
   }
   Fields responses(*body);
-  const auto asked = chat_of_response(responses, rig().context().responses, 1);
+  const auto asked = chat_of_response(responses, *rig().context.responses, 1);
   if (asked.ok()) {
     Fields mapped(asked->body);
     const auto tools_read = read_chat_tools(mapped);

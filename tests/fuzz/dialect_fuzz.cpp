@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto body = parse_json(text.substr(std::min(end_of_path + 1, text.size())), {1024, 8192});
   if (!body.ok() || !body->is_object()) return 0;
   Fields fields(*body);
-  const auto prepared = protocol.read(fields, rig().shared_model(), rig().call());
+  const auto prepared = protocol.read(fields, rig().shared_model(), rig().context);
   if (!prepared.ok()) {
     check_error(protocol, prepared.error());
   } else if (const auto* plan = std::get_if<CompletionPlan>(&*prepared)) {

@@ -36,8 +36,8 @@ Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field
   return wish;
 }
 
-Status read_adapter(Fields& body, const ServedModel& model, const Call& call, Request& request) {
-  if (!call.adapter.empty()) request.adapter = call.adapter;
+Status read_adapter(Fields& body, const ServedModel& model, const RequestContext& context, Request& request) {
+  if (!context.adapter.empty()) request.adapter = context.adapter;
   const Json* list = body.any("lora");
   if (list == nullptr) return {};
   RZ_TRY(const AdapterWish wish, read_adapter_list(*list, "lora", model));
@@ -49,8 +49,8 @@ Status read_adapter(Fields& body, const ServedModel& model, const Call& call, Re
   return {};
 }
 
-std::string told_name(const Call& call, const ServedModel& model) {
-  return call.adapter.empty() ? model.id : adapted_name(model.id, call.adapter);
+std::string told_name(const RequestContext& context, const ServedModel& model) {
+  return context.adapter.empty() ? model.id : adapted_name(model.id, context.adapter);
 }
 
 }  // namespace realizar::server

@@ -4,15 +4,16 @@
 #include <string>
 
 #include "realizar/request.h"
-#include "server/call/context.h"
+#include "server/call/request_context.h"
 #include "server/http/json.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 
 // Sets the request's adapter: that of the call's model name; or of the one item with a scale other than 0 of `lora`,
 // [{id, scale}], the ids as GET /lora-adapters has them. An empty list, or one of zeros: none. Without either the
 // request has the default one. Errors: InvalidArgument naming the field, Unsupported (several adapters).
-Status read_adapter(Fields& body, const ServedModel& model, const Call& call, Request& request);
+Status read_adapter(Fields& body, const ServedModel& model, const RequestContext& context, Request& request);
 
 // The items of such a list: the name of the one that is wanted, "" for none, and its scale. `field`: what holds it.
 struct AdapterWish {
@@ -22,6 +23,6 @@ struct AdapterWish {
 Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field, const ServedModel& model);
 
 // The model's name as answers have it, with the adapter that the call has named.
-std::string told_name(const Call& call, const ServedModel& model);
+std::string told_name(const RequestContext& context, const ServedModel& model);
 
 }  // namespace realizar::server

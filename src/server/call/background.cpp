@@ -80,8 +80,8 @@ std::string_view BackgroundRecord::events_from(size_t first, size_t& next) const
 }
 
 void BackgroundRecord::cancel() {
-  if (is_over_ || listener == nullptr) return;
-  static_cast<Call*>(listener)->interrupt({ErrorCode::kCancelled, "the response was cancelled", ""});
+  const auto call = std::static_pointer_cast<Call>(listener.lock());
+  if (!is_over_ && call != nullptr) call->interrupt({ErrorCode::kCancelled, "the response was cancelled", ""});
 }
 
 BackgroundRecordPtr BackgroundRecords::add(uint64_t tenant, const std::string& id) {
@@ -142,8 +142,9 @@ void BackgroundRecords::remove(std::list<Entry>::iterator entry) {
 namespace {
 
 // A call that nobody waits for, in the place of `call`.
-Call& detached(const Call& call, const BackgroundRecordPtr& record) {
-  Call& own = call.context.add_call(call.request, record);
+CallPtr detached(const Call& call, const BackgroundRecordPtr& record) {
+  const CallPtr begun = Call::begin(call.context, call.request, record);
+  Call& own = *begun;
   own.is_detached = true;
   own.is_logged = false;
   own.id = call.id;
@@ -155,7 +156,7 @@ Call& detached(const Call& call, const BackgroundRecordPtr& record) {
   own.client = call.client;
   own.record = call.record;
   own.count_as_open();
-  return own;
+  return begun;
 }
 
 Error not_stored() {
@@ -170,8 +171,8 @@ Task<Status> generate_in_background(Call& call, ServedModelPtr model, Completion
   plan.tells_progress = true;
   BackgroundRecords& records = call.context.background;
   const BackgroundRecordPtr record = records.add(call.tenant, id);
-  Call& own = detached(call, record);
-  own.run(generate(own, std::move(model), std::move(plan)));
+  const CallPtr own = detached(call, record);
+  own->run(generate(*own, std::move(model), std::move(plan)));
   if (record->refusal()) {
     call.send(*record->refusal());
     records.erase(call.tenant, id);
@@ -184,7 +185,7 @@ Task<Status> generate_in_background(Call& call, ServedModelPtr model, Completion
     co_return not_stored();
   }
   // The line of the request is written when the response is made, with its tokens and times.
-  if (!record->is_over()) std::swap(call.is_logged, own.is_logged);
+  if (!record->is_over()) std::swap(call.is_logged, own->is_logged);
   if (streams) {
     const Status followed = co_await follow(call, record, 0);
     co_return followed;

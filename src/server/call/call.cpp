@@ -24,12 +24,13 @@ bool is_plain_header(std::string_view text) {
 }
 
 Call::Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply)
-    : context(server), request(std::move(received)), protocol(&kPlainProtocol), reply_(std::move(reply)) {
-  if (reply_ != nullptr) reply_->listener = this;
-}
+    : context(server), request(std::move(received)), protocol(&kPlainProtocol), reply_(std::move(reply)) {}
 
-Call::~Call() {
-  if (reply_ != nullptr) reply_->listener = nullptr;
+CallPtr Call::begin(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply) {
+  const CallPtr call(new Call(server, std::move(received), std::move(reply)));
+  call->place_ = server.calls.insert(server.calls.end(), call);
+  if (call->reply_ != nullptr) call->reply_->listener = call;
+  return call;
 }
 
 bool Call::is_post() const {
@@ -133,16 +134,17 @@ void Call::log() {
 // Calls `f`, which may end the reply or the connection, from outside of the coroutine.
 template <class F>
 void Call::while_running(F f) {
-  const State before = std::exchange(state_, State::kRunning);
+  const CallPtr self = shared_from_this();
+  const Wait before = std::exchange(wait_, Wait::kNothing);
   f();
-  state_ = before;
-  leave_if_over();
+  wait_ = before;
+  end_if_over();
 }
 
 bool Call::awaits_body() {
   const bool is_wanted = !is_over_;
-  state_ = State::kForBody;
-  leave_if_over();
+  wait_ = Wait::kBody;
+  end_if_over();
   return is_wanted;
 }
 
@@ -154,14 +156,19 @@ void Call::ping(Clock::time_point now) {
 
 void Call::interrupt(const Error& error) {
   if (is_over_) return;
-  if (state_ != State::kForNews) return while_running([&] { fail(error); });
+  if (wait_ != Wait::kNews) return while_running([&] { fail(error); });
   interruption_ = error;
-  go_on();
+  resume();
 }
 
 void Call::tell_news() {
   has_news_ = true;
-  if (state_ == State::kForNews) go_on();
+  if (wait_ == Wait::kNews) resume();
+}
+
+Status Call::take_news() {
+  has_news_ = false;
+  return std::exchange(interruption_, {});
 }
 
 void Call::on_body(HttpBody received) {
@@ -176,7 +183,7 @@ void Call::on_body(HttpBody received) {
 void Call::run(Task<Status> task) {
   task_ = std::move(task);
   at_ = task_.handle();
-  go_on();
+  resume();
 }
 
 void Call::on_no_body(int status, std::string message) {
@@ -186,20 +193,37 @@ void Call::on_no_body(int status, std::string message) {
 void Call::on_closed() noexcept {
   status_ = 499;
   over();
-  leave_if_over();
+  end_if_over();
 }
 
-void Call::go_on() noexcept {
+void Call::resume() noexcept {
+  const CallPtr self = shared_from_this();
   const bool is_wanted = !is_over_;
-  state_ = State::kRunning;
+  wait_ = Wait::kNothing;
   if (is_wanted) at_.resume();
   if (task_.is_done() && !task_.result().ok()) fail(task_.result().error());
-  const bool stays = is_wanted && !task_.is_done() && (!is_over_ || state_ == State::kLent);
-  if (!stays) context.calls.erase(place_);
+  const bool stays = is_wanted && !task_.is_done() && (!is_over_ || wait_ == Wait::kThread);
+  if (!stays) end_task();
 }
 
-void Call::leave_if_over() noexcept {
-  if (is_over_ && state_ != State::kRunning && state_ != State::kLent) context.calls.erase(place_);
+std::function<void()> Call::resumer() {
+  return [&http = context.http, call = weak_from_this()] {
+    http.post([call] {
+      if (const CallPtr held = call.lock()) held->resume();
+    });
+  };
+}
+
+void Call::end_if_over() noexcept {
+  if (is_over_ && wait_ != Wait::kNothing && wait_ != Wait::kThread) end_task();
+}
+
+// Nobody finds the call waiting from here on, though the end of what its coroutine holds may tell it something.
+void Call::end_task() noexcept {
+  wait_ = Wait::kNothing;
+  const CallPtr self = std::move(*place_);
+  context.calls.erase(place_);
+  const Task<Status> ended = std::move(task_);
 }
 
 ModelWait::~ModelWait() {
@@ -209,19 +233,42 @@ ModelWait::~ModelWait() {
 bool ModelWait::await_ready() {
   ticket_ = call_.context.models.acquire(name_, call_.tenant, [this](const Result<ServedModelPtr>& model) {
     model_ = caught([&] { return model; });
-    if (call_.state_ == Call::State::kForModel) call_.go_on();
+    if (is_suspended_) call_.resume();
   });
   return model_.has_value();
 }
 
-Call& ServerContext::add_call(HttpRequest request, std::shared_ptr<Reply> reply) {
-  calls.emplace_back(*this, std::move(request), std::move(reply));
-  calls.back().place_ = std::prev(calls.end());
-  return calls.back();
+RequestContext request_context(const Call& call) {
+  const ServerOptions& options = call.context.options;
+  const bool has_no_key = call.key == KeyDigest{};
+  RequestContext context;
+  context.path = call.request.path;
+  context.has_body = !call.body.bytes.empty();
+  context.key = call.key;
+  context.tenant = call.tenant;
+  // How long a model stays loaded is everybody's: who may manage the server says it, and without keys whoever is on
+  // its machine.
+  context.may_set_keep_alive = call.may_manage || (has_no_key && call.request.is_local);
+  context.adapter = call.adapter;
+  context.start = call.start;
+  context.load_ms = call.record.load_ms;
+  context.max_prompt_tokens = options.max_prompt_tokens;
+  context.request_timeout_ms = options.request_timeout_ms;
+  context.log_prompts = options.log_prompts;
+  context.llama_answers = options.llama_answers;
+  context.responses = &call.context.responses;
+  context.made = &call.context.client_models->made;
+  context.models = &call.context.models;
+  if (!has_no_key) return context;
+  // Where keys are asked for models stay, since other keys may use them.
+  context.keep_alive = [&server = call.context](const std::string& id, const auto& duration) {
+    server.http.post([&models = server.models, id, duration] { models.keep_alive(id, duration); });
+  };
+  return context;
 }
 
 size_t ServerContext::n_under_way() const {
-  return static_cast<size_t>(std::ranges::count_if(calls, [](const Call& call) { return !call.is_over(); }));
+  return static_cast<size_t>(std::ranges::count_if(calls, [](const CallPtr& call) { return !call->is_over(); }));
 }
 
 uint32_t ServerContext::n_open_of(uint64_t tenant) const {

@@ -1,11 +1,13 @@
-// One request on its way: from its header to the last byte of its answer it is one object, which the server's list owns
-// and one coroutine serves. The coroutine waits for a worker, for a model or for news of the engine, and goes on on the
-// I/O thread; a call whose client has left ends where it waits. I/O thread, but for what a worker is lent.
+// One request on its way: from its header to the last byte of its answer it is one object, which one coroutine serves.
+// The coroutine waits for another thread, for a model or for news of the engine, and resumes on the I/O thread; a call
+// whose client has left ends where it waits. The server's list has it until it has ended; whoever calls it meanwhile
+// keeps it alive. I/O thread, but for what a worker is lent.
 #pragma once
 
 #include <chrono>
 #include <coroutine>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -16,12 +18,13 @@
 #include <vector>
 
 #include "base/caught.h"
+#include "server/call/request_context.h"
 #include "server/call/task.h"
 #include "server/http/api_error.h"
 #include "server/http/auth.h"
 #include "server/http/http.h"
 #include "server/http/http_server.h"
-#include "server/models/model_registry.h"
+#include "server/models/served_model.h"
 #include "server/watch/call_record.h"
 
 namespace realizar::server {
@@ -31,15 +34,16 @@ struct Protocol;
 struct Route;
 struct ServerContext;
 
-using Clock = std::chrono::steady_clock;
-
 // What clients send as an id comes back in a header and in the log: printable ASCII only, and not much of it.
 bool is_plain_header(std::string_view text);
 
-class Call final : public ReplyListener {
+class Call;
+using CallPtr = std::shared_ptr<Call>;
+
+class Call final : public ReplyListener, public std::enable_shared_from_this<Call> {
  public:
-  Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply);
-  ~Call() override;
+  // A new call in the server's list, which listens to its reply.
+  static CallPtr begin(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -93,7 +97,6 @@ class Call final : public ReplyListener {
   void count_as_open();
   bool is_open() const { return is_open_; }
 
-  // After each of these the call may be gone.
   void run(Task<Status> task);         // does what serves the call
   bool awaits_body();                  // false: it is over already
   void ping(Clock::time_point now);    // a stream that sent nothing for a while sends a comment
@@ -104,38 +107,35 @@ class Call final : public ReplyListener {
   void on_drained() override { tell_news(); }
   void on_closed() noexcept override;
 
- private:
-  template <class F>
-  friend class OnWorker;
-  friend class ModelWait;
-  friend class NewsWait;
-  friend class CacheClearing;
-  friend class EngineVisit;
-  friend class AdapterLoading;
-  friend struct ServerContext;
-  enum class State : uint8_t {
-    kRunning,  // it is on the stack
-    kForBody,
-    kForModel,
-    kForNews,
-    kLent,  // to another thread, which must give it back before it can end
-  };
-  void wait(State state, std::coroutine_handle<> at) {
-    state_ = state;
+  // Where the coroutine is: on the stack, or what it waits for. Another thread must give the call back before it can
+  // end; otherwise it ends where it waits.
+  enum class Wait : uint8_t { kNothing, kBody, kModel, kNews, kThread };
+  // The coroutine waits at `at` until resume() is called, once.
+  void suspend(Wait wait, std::coroutine_handle<> at) {
+    wait_ = wait;
     at_ = at;
   }
-  void go_on() noexcept;
+  void resume() noexcept;
+  // Resumes the call from any thread, where it has not ended by then.
+  std::function<void()> resumer();
+  bool has_news() const { return has_news_; }
+  // Forgets that there are news. Gives an error where the call is interrupted.
+  Status take_news();
+
+ private:
+  Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply);
   void over() noexcept;
   void log();
-  void leave_if_over() noexcept;
+  void end_if_over() noexcept;
+  void end_task() noexcept;
   template <class F>
   void while_running(F f);
   void add_headers(HttpResponse& head, bool is_whole) const;
 
   std::shared_ptr<Reply> reply_;
-  std::list<Call>::iterator place_;  // in the server's list
-  State state_ = State::kRunning;
-  std::coroutine_handle<> at_;  // where the coroutine goes on
+  std::list<CallPtr>::iterator place_;  // in the server's list
+  Wait wait_ = Wait::kNothing;
+  std::coroutine_handle<> at_;  // where the coroutine resumes
   int status_ = 0;
   bool is_over_ = false, is_open_ = false, has_news_ = false;
   bool is_in_pieces_ = false;
@@ -157,12 +157,30 @@ class OnWorker final : private Job {
 
  private:
   void run() noexcept override { result_ = caught(work_); }
-  void then() noexcept override { call_.go_on(); }
+  void then() noexcept override { call_.resume(); }
 
   Call& call_;
   size_t n_body_bytes_;
   F work_;
   std::optional<std::invoke_result_t<F&>> result_;
+};
+
+// Has another thread than a worker do something: `begin` gets a function that gives the call back, to be called once,
+// from any thread. What that thread uses must be shared with it, since the server may end meanwhile.
+template <class Begin>
+class Lent {
+ public:
+  Lent(Call& call, Begin begin) : call_(call), begin_(std::move(begin)) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> at) {
+    call_.suspend(Call::Wait::kThread, at);
+    begin_(call_.resumer());
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Call& call_;
+  Begin begin_;
 };
 
 // Gives the model of that name, or why there is none.
@@ -173,13 +191,17 @@ class ModelWait {
   ModelWait(const ModelWait&) = delete;
   ModelWait& operator=(const ModelWait&) = delete;
   bool await_ready();
-  void await_suspend(std::coroutine_handle<> at) { call_.wait(Call::State::kForModel, at); }
+  void await_suspend(std::coroutine_handle<> at) {
+    is_suspended_ = true;
+    call_.suspend(Call::Wait::kModel, at);
+  }
   Result<ServedModelPtr> await_resume() { return std::move(*model_); }
 
  private:
   Call& call_;
   std::string name_;
   uint64_t ticket_ = 0;
+  bool is_suspended_ = false;
   std::optional<Result<ServedModelPtr>> model_;
 };
 
@@ -187,12 +209,9 @@ class ModelWait {
 class NewsWait {
  public:
   explicit NewsWait(Call& call) : call_(call) {}
-  bool await_ready() const noexcept { return call_.has_news_; }
-  void await_suspend(std::coroutine_handle<> at) { call_.wait(Call::State::kForNews, at); }
-  Status await_resume() {
-    call_.has_news_ = false;
-    return std::exchange(call_.interruption_, {});
-  }
+  bool await_ready() const noexcept { return call_.has_news(); }
+  void await_suspend(std::coroutine_handle<> at) { call_.suspend(Call::Wait::kNews, at); }
+  Status await_resume() { return call_.take_news(); }
 
  private:
   Call& call_;

@@ -37,7 +37,7 @@ class FakeReply final : public Reply {
   bool is_closed() const override { return false; }
   void drop() noexcept override {
     is_dropped = true;
-    if (listener != nullptr) listener->on_closed();
+    if (const auto told = listener.lock()) told->on_closed();
   }
 
   std::vector<HttpResponse> heads;
@@ -82,11 +82,11 @@ class CallTest : public ::testing::Test {
   }
 
   // A call whose body is there.
-  Call& begin(std::function<Task<Status>(Call&)> how) {
+  CallPtr begin(std::function<Task<Status>(Call&)> how) {
     script = std::move(how);
-    Call& call = context->add_call({}, reply);
-    call.route = &route;
-    if (call.awaits_body()) call.on_body({});
+    CallPtr call = Call::begin(*context, {}, reply);
+    call->route = &route;
+    if (call->awaits_body()) call->on_body({});
     return call;
   }
   void run_to_end() {
@@ -160,10 +160,10 @@ TEST_F(CallTest, SpeaksItsProtocolBeforeItsBodyIsThere) {
   static constexpr Protocol kOwn{.spell_error = [](const ApiError& error) {
     return HttpResponse{error.status, "text/own", error.message, {}};
   }};
-  Call& call = context->add_call({}, reply);
-  call.protocol = &kOwn;
-  EXPECT_TRUE(call.awaits_body());
-  call.on_no_body(413, "too large");
+  const CallPtr call = Call::begin(*context, {}, reply);
+  call->protocol = &kOwn;
+  EXPECT_TRUE(call->awaits_body());
+  call->on_no_body(413, "too large");
   ASSERT_EQ(reply->heads.size(), 1u);
   EXPECT_EQ(reply->heads[0].status, 413);
   EXPECT_EQ(reply->heads[0].content_type, "text/own");
@@ -173,16 +173,16 @@ TEST_F(CallTest, SpeaksItsProtocolBeforeItsBodyIsThere) {
 
 TEST_F(CallTest, AQuietStreamIsKeptAliveAsItsProtocolSays) {
   static constexpr Protocol kOwn{.keep_alive = "still here"};
-  Call& call = begin([](Call& streaming) -> Task<Status> {
+  const CallPtr call = begin([](Call& streaming) -> Task<Status> {
     streaming.protocol = &kOwn;
     streaming.begin_stream({200, "", "", {}});
     NewsWait news(streaming);
     co_return co_await news;
   });
-  call.ping(Clock::now());
+  call->ping(Clock::now());
   EXPECT_EQ(reply->text, "");
   const auto later = Clock::now() + std::chrono::minutes(1);
-  call.ping(later);
+  call->ping(later);
   EXPECT_EQ(reply->text, "still here");
 }
 
@@ -196,13 +196,13 @@ TEST_F(CallTest, WhatCannotBeToldClosesTheConnection) {
 
 TEST_F(CallTest, EndsWhereItWaitsWhenTheClientLeaves) {
   bool is_alive = false;
-  Call& call = begin([&is_alive](Call& waiting) -> Task<Status> {
+  const CallPtr call = begin([&is_alive](Call& waiting) -> Task<Status> {
     const Alive alive(is_alive);
     NewsWait news(waiting);
     co_return co_await news;
   });
   EXPECT_TRUE(is_alive);
-  call.on_closed();
+  call->on_closed();
   EXPECT_FALSE(is_alive);
   EXPECT_TRUE(was_counted(499)) << told();
   EXPECT_TRUE(context->calls.empty());
@@ -211,7 +211,7 @@ TEST_F(CallTest, EndsWhereItWaitsWhenTheClientLeaves) {
 TEST_F(CallTest, StaysForTheWorkerThatHasIt) {
   bool is_alive = false, went_on = false;
   std::latch left(1);
-  Call& call = begin([&](Call& lent) -> Task<Status> {
+  const CallPtr call = begin([&](Call& lent) -> Task<Status> {
     const Alive alive(is_alive);
     OnWorker waiting(lent, 0, [&]() -> Status {
       left.wait();
@@ -221,7 +221,7 @@ TEST_F(CallTest, StaysForTheWorkerThatHasIt) {
     went_on = true;
     co_return status;
   });
-  call.on_closed();
+  call->on_closed();
   EXPECT_TRUE(is_alive);
   EXPECT_EQ(context->calls.size(), 1u);
   EXPECT_EQ(context->n_under_way(), 0u);
@@ -232,6 +232,37 @@ TEST_F(CallTest, StaysForTheWorkerThatHasIt) {
   http->run();
   EXPECT_FALSE(is_alive);
   EXPECT_FALSE(went_on);
+}
+
+TEST_F(CallTest, StaysForWhoeverCallsIt) {
+  const CallPtr call = begin([](Call& waiting) -> Task<Status> {
+    NewsWait news(waiting);
+    co_return co_await news;
+  });
+  call->interrupt(invalid_argument("wrong"));
+  EXPECT_TRUE(context->calls.empty());
+  EXPECT_TRUE(call->is_over());
+  call->tell_news();
+  call->on_closed();
+  EXPECT_EQ(reply->heads.size(), 1u);
+  EXPECT_TRUE(was_counted(400)) << told();
+}
+
+TEST_F(CallTest, AnotherThreadGivesItBack) {
+  bool went_on = false;
+  std::thread other;
+  begin([&](Call& call) -> Task<Status> {
+    Lent lent(call, [&](std::function<void()> give_back) { other = std::thread(std::move(give_back)); });
+    co_await lent;
+    went_on = true;
+    call.send({204, "", "", {}});
+    co_return Status();
+  });
+  EXPECT_FALSE(went_on);
+  run_to_end();
+  other.join();
+  EXPECT_TRUE(went_on);
+  EXPECT_TRUE(was_counted(204)) << told();
 }
 
 TEST_F(CallTest, WhatAWorkerThrowsIsWhatIsAwaited) {
@@ -251,18 +282,18 @@ TEST_F(CallTest, WhatAWorkerThrowsIsWhatIsAwaited) {
 TEST_F(CallTest, AnInterruptionIsTheNewsOrTheReply) {
   const Error error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
   std::string news_were;
-  Call& waiting = begin([&news_were](Call& call) -> Task<Status> {
+  const CallPtr waiting = begin([&news_were](Call& call) -> Task<Status> {
     NewsWait news(call);
     const Status status = co_await news;
     news_were = status.ok() ? "good" : status.error().subject;
     co_return status;
   });
-  waiting.interrupt(error);
+  waiting->interrupt(error);
   EXPECT_EQ(news_were, "shutdown");
-  Call& reading = context->add_call({}, reply);
-  reading.route = &route;
-  EXPECT_TRUE(reading.awaits_body());
-  reading.interrupt(error);
+  const CallPtr reading = Call::begin(*context, {}, reply);
+  reading->route = &route;
+  EXPECT_TRUE(reading->awaits_body());
+  reading->interrupt(error);
   ASSERT_EQ(reply->heads.size(), 2u);
   EXPECT_EQ(reply->heads[0].status, 503);
   EXPECT_EQ(reply->heads[1].status, 503);
@@ -270,14 +301,14 @@ TEST_F(CallTest, AnInterruptionIsTheNewsOrTheReply) {
 }
 
 TEST_F(CallTest, IsOneOfItsTenantsOpenCallsUntilItIsOver) {
-  Call& call = begin([](Call& waiting) -> Task<Status> {
+  const CallPtr call = begin([](Call& waiting) -> Task<Status> {
     waiting.tenant = 7;
     waiting.count_as_open();
     NewsWait news(waiting);
     co_return co_await news;
   });
   EXPECT_EQ(context->n_open_of(7), 1u);
-  call.on_closed();
+  call->on_closed();
   EXPECT_EQ(context->n_open_of(7), 0u);
   EXPECT_TRUE(context->n_open.empty());
 }
@@ -333,7 +364,7 @@ TEST_F(CallTest, AVeryLongAnswerIsWrittenAsTheClientTakesIt) {
     if (!std::exchange(reply->is_full, false)) return;
     ++n_rounds;
     n_most_ahead = std::max(n_most_ahead, n_made * 1000 - std::min(n_made * 1000, reply->text.size()));
-    Call& call = context->calls.front();
+    Call& call = *context->calls.front();
     call.ping(Clock::now() + std::chrono::minutes(1));  // would be no JSON
     call.on_drained();
   });

@@ -341,14 +341,15 @@ Status check_text_length(std::span<const text::PromptPiece> pieces, const char* 
   return check_bytes(n_bytes, field, model, [&] { return model.loaded->encode_prompt(pieces).size(); });
 }
 
-Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call) {
+Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model,
+                           const RequestContext& context) {
   const uint32_t n_ctx = model.loaded->info.n_ctx;
   if (n_tokens > n_ctx) {
     return context_length_exceeded(
         fmt::format("the prompt has {} tokens, which exceeds the available context size of {}", n_tokens, n_ctx), field,
         n_tokens, n_ctx);
   }
-  const uint32_t most = call.context.options.max_prompt_tokens;
+  const uint32_t most = context.max_prompt_tokens;
   if (most == 0 || n_tokens <= most) return {};
   return context_length_exceeded(fmt::format("the prompt has {} tokens, this server takes {}", n_tokens, most), field,
                                  n_tokens, most);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/call/choice.h"
-#include "server/call/context.h"
+#include "server/call/request_context.h"
 #include "server/http/json.h"
 
 namespace realizar::server {
@@ -41,6 +41,6 @@ inline Status check_text_length(std::initializer_list<std::string_view> texts, c
 }
 Status check_text_length(std::span<const text::PromptPiece> pieces, const char* field, const ServedModel& model);
 // Errors: ContextLengthExceeded with both numbers; InvalidArgument beyond the server's own limit.
-Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const Call& call);
+Status check_prompt_length(size_t n_tokens, const char* field, const ServedModel& model, const RequestContext& context);
 
 }  // namespace realizar::server

@@ -19,7 +19,7 @@ class ChatPromptTest : public ::testing::Test {
     ASSERT_TRUE(rig_->is_ready());
   }
   static void TearDownTestSuite() { rig_.reset(); }
-  ~ChatPromptTest() override { rig_->options = {}; }
+  ~ChatPromptTest() override { rig_->context.max_prompt_tokens = 0; }
 
   static Result<ChatPrompt> read(const std::string& body) {
     const Json json = *parse_json(body);
@@ -333,16 +333,16 @@ TEST_F(ChatPromptTest, ATextThatCannotFitIsCounted) {
 }
 
 TEST_F(ChatPromptTest, TooLongAPromptIsRefusedWithBothNumbers) {
-  EXPECT_TRUE(check_prompt_length(1024, "messages", rig_->model(), rig_->call()).ok());
-  const auto status = check_prompt_length(1025, "messages", rig_->model(), rig_->call());
+  EXPECT_TRUE(check_prompt_length(1024, "messages", rig_->model(), rig_->context).ok());
+  const auto status = check_prompt_length(1025, "messages", rig_->model(), rig_->context);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kContextLengthExceeded);
   EXPECT_EQ(status.error().message, "the prompt has 1025 tokens, which exceeds the available context size of 1024");
   EXPECT_EQ(status.error().n_prompt, 1025u);
   EXPECT_EQ(status.error().n_ctx, 1024u);
-  rig_->options.max_prompt_tokens = 10;
-  EXPECT_TRUE(check_prompt_length(10, "messages", rig_->model(), rig_->call()).ok());
-  const Error beyond = check_prompt_length(11, "messages", rig_->model(), rig_->call()).error();
+  rig_->context.max_prompt_tokens = 10;
+  EXPECT_TRUE(check_prompt_length(10, "messages", rig_->model(), rig_->context).ok());
+  const Error beyond = check_prompt_length(11, "messages", rig_->model(), rig_->context).error();
   EXPECT_EQ(beyond.message, "the prompt has 11 tokens, this server takes 10");
   EXPECT_EQ(beyond.n_prompt, 11u);
   EXPECT_EQ(beyond.n_ctx, 10u);

@@ -4,19 +4,20 @@
 
 #include "api/reasoning_budget.h"
 #include "base/try.h"
-#include "server/call/context.h"
+#include "server/call/request_context.h"
 
 namespace realizar::server {
 
-Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model, const Call& call) {
+Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model,
+                                      const RequestContext& context) {
   ChatRequest chat;
-  RZ_TRY(chat.generation, read_generation_fields(body, model, call));
+  RZ_TRY(chat.generation, read_generation_fields(body, model, context));
   RZ_TRY(chat.prompt, read_chat_prompt(body, model));
-  RZ_CHECK_OK(check_prompt_length(chat.prompt.tokens.size(), messages, model, call));
+  RZ_CHECK_OK(check_prompt_length(chat.prompt.tokens.size(), messages, model, context));
   return chat;
 }
 
-CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const Call& call) {
+CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const RequestContext& context) {
   auto& [generation, prompt] = chat;
   generation.request.prompt = std::move(prompt.tokens);
   generation.request.constraint =
@@ -29,7 +30,7 @@ CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const Call& c
   CompletionPlan plan;
   plan.stream = generation.stream;
   plan.id_slot = generation.id_slot;
-  if (call.context.options.log_prompts) plan.logged_prompt = std::move(prompt.text);
+  if (context.log_prompts) plan.logged_prompt = std::move(prompt.text);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);
   plan.choice.min_tokens = generation.rules.min_tokens;

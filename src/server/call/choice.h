@@ -15,7 +15,7 @@
 #include "server/call/line_rules.h"
 #include "server/call/timings.h"
 #include "server/call/token_log.h"
-#include "server/models/model_registry.h"
+#include "server/models/served_model.h"
 #include "text/answer.h"
 
 namespace realizar::server {

@@ -10,29 +10,13 @@
 #include "server/call/answer_room.h"
 #include "server/call/call.h"
 #include "server/call/choice.h"
-#include "server/call/speller.h"
+#include "server/call/completion_plan.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
 
 namespace realizar::server {
 
 struct Protocol;
-
-struct CompletionPlan {
-  std::vector<Request> requests;  // one a choice
-  size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
-  const char* prompt_field = "";  // which holds the prompts, where there may be several
-  text::AnswerOptions choice;
-  LineRules lines;
-  ContextShift shift;
-  int64_t n_keep = 0;  // of a context that is shifted
-  std::unique_ptr<Speller> speller;
-  bool stream = false;
-  int64_t id_slot = -1;         // that the requests name; -1: none
-  bool tells_progress = false;  // a stream's news have that of the prompts
-  std::string logged_prompt;    // only where prompts are logged
-  std::string background_id;    // of a response that is made whether or not its client waits; "": it is none
-};
 
 // The head of a stream in that dialect.
 HttpResponse stream_head(const Protocol& protocol);

@@ -5,11 +5,13 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "server/call/answer_room.h"
 #include "server/call/call.h"
 #include "server/call/mcp_proxy.h"
 #include "server/call/options.h"
+#include "server/call/request_context.h"
 #include "server/call/response_store.h"
 #include "server/call/slots.h"
 #include "server/models/client_models.h"
@@ -24,6 +26,9 @@ class AccessLog;
 class BackgroundRecords;
 class ServerMetrics;
 class SlotFolder;
+
+// What the reader of its body sees of a call, as long as that lives.
+RequestContext request_context(const Call& call);
 
 struct ServerContext {
   const ServerOptions& options;
@@ -45,22 +50,21 @@ struct ServerContext {
   Clock::time_point start = Clock::now();
   AnswerRoom answers{options.all_answers_bytes(), options.one_answer_bytes()};
   std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some
-  std::list<Call> calls = {};                // those under way
+  std::list<CallPtr> calls = {};             // those under way
 
-  Call& add_call(HttpRequest request, std::shared_ptr<Reply> reply);
   size_t n_under_way() const;
   uint32_t n_open_of(uint64_t tenant) const;
-  // Calls f(call), after which that one call may be gone, for each.
+  // Calls f(call), which may end calls, for each.
   template <class F>
   void for_each_call(F f) {
-    for (auto next = calls.begin(); next != calls.end();) f(*next++);
+    for (const CallPtr& call : std::vector<CallPtr>(calls.begin(), calls.end())) f(*call);
   }
 };
 
 template <class F>
 void OnWorker<F>::await_suspend(std::coroutine_handle<> at) {
   call_.context.http.post_work(call_.client, n_body_bytes_, *this);
-  call_.wait(Call::State::kLent, at);
+  call_.suspend(Call::Wait::kThread, at);
 }
 
 }  // namespace realizar::server

@@ -46,7 +46,8 @@ Result<std::vector<TokenId>> read_sequence(const Json& parts, const ServedModel&
   return tokens;
 }
 
-Result<std::vector<TokenId>> read_llama_prompt(const Json& prompt, const ServedModel& model, const Call& call) {
+Result<std::vector<TokenId>> read_llama_prompt(const Json& prompt, const ServedModel& model,
+                                               const RequestContext& context) {
   std::vector<TokenId> tokens;
   if (prompt.is_array()) {
     RZ_TRY(tokens, read_sequence(prompt, model));
@@ -57,7 +58,7 @@ Result<std::vector<TokenId>> read_llama_prompt(const Json& prompt, const ServedM
     RZ_CHECK_OK(append_text(text, model, tokens));
   }
   if (tokens.empty()) return wrong("prompt", "expected at least one token");
-  RZ_CHECK_OK(check_prompt_length(tokens.size(), "prompt", model, call));
+  RZ_CHECK_OK(check_prompt_length(tokens.size(), "prompt", model, context));
   return tokens;
 }
 
@@ -82,26 +83,26 @@ bool is_list_of_prompts(const Json& prompt) {
 
 }  // namespace
 
-Result<LlamaPrompts> read_llama_prompts(const Fields& body, const ServedModel& model, const Call& call) {
+Result<LlamaPrompts> read_llama_prompts(const Fields& body, const ServedModel& model, const RequestContext& context) {
   const Json* prompt = body.any("prompt");
   if (prompt == nullptr) return not_a_prompt();
   LlamaPrompts read;
   read.is_list = is_list_of_prompts(*prompt);
   if (!read.is_list) {
-    RZ_TRY(auto tokens, read_llama_prompt(*prompt, model, call));
+    RZ_TRY(auto tokens, read_llama_prompt(*prompt, model, context));
     read.prompts.push_back(std::move(tokens));
     return read;
   }
   if (prompt->size() > kMaxLlamaPrompts) return wrong("prompt", "expected at most 128 prompts");
   for (size_t i = 0; i < prompt->size(); ++i) {
-    auto tokens = read_llama_prompt((*prompt)[i], model, call);
+    auto tokens = read_llama_prompt((*prompt)[i], model, context);
     if (!tokens.ok()) return of_item(tokens.error(), "prompt", i);
     read.prompts.push_back(std::move(*tokens));
   }
   return read;
 }
 
-Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& model, const Call& call) {
+Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& model, const RequestContext& context) {
   Fields fields(body.json());
   const auto before = fields.text("input_prefix"), after = fields.text("input_suffix");
   const std::string begun = fields.text("prompt").value_or("");
@@ -114,7 +115,7 @@ Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& mo
   RZ_CHECK_OK(check_text_length(texts, "input_prefix", model));
   auto tokens = infill_prompt(model.tokenizer(), *before, *after, files, begun);
   if (!tokens) return unsupported("input_prefix: this model cannot infill", "input_prefix");
-  RZ_CHECK_OK(check_prompt_length(tokens->size(), "input_prefix", model, call));
+  RZ_CHECK_OK(check_prompt_length(tokens->size(), "input_prefix", model, context));
   LlamaPrompts read;
   read.prompts.push_back(std::move(*tokens));
   return read;

@@ -3,8 +3,9 @@
 
 #include <vector>
 
-#include "server/call/context.h"
+#include "server/call/request_context.h"
 #include "server/http/json.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 
@@ -16,10 +17,10 @@ struct LlamaPrompts {
 // Reads `prompt`: a text, an object with a `prompt_string`, token ids, ids and texts in one sequence, or a list of such
 // prompts. A list with an id in it is one sequence. The model's first token comes before a prompt that begins with
 // text. Errors: InvalidArgument, ContextLengthExceeded, Unsupported for images and sounds.
-Result<LlamaPrompts> read_llama_prompts(const Fields& body, const ServedModel& model, const Call& call);
+Result<LlamaPrompts> read_llama_prompts(const Fields& body, const ServedModel& model, const RequestContext& context);
 
 // Reads input_prefix, input_suffix, input_extra ([{filename, text}]) and prompt, a text with which the answer begins.
 // Errors: as above, and InvalidArgument where the model cannot infill.
-Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& model, const Call& call);
+Result<LlamaPrompts> read_llama_infill(const Fields& body, const ServedModel& model, const RequestContext& context);
 
 }  // namespace realizar::server

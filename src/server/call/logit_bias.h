@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/http/json.h"
-#include "server/models/model_registry.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 

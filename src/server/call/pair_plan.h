@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "server/call/completion.h"
-#include "server/call/context.h"
+#include "server/call/completion_plan.h"
+#include "server/call/request_context.h"
 
 namespace realizar::server {
 
@@ -16,6 +16,6 @@ struct TextPair {
 // Of a model that ranks (check_ranks), all but the speller. `field`: of the body, in which errors name a document by
 // its place. Errors: InvalidArgument, ContextLengthExceeded.
 Result<CompletionPlan> pair_plan(const std::vector<TextPair>& pairs, const char* field, const ServedModel& model,
-                                 const Call& call);
+                                 const RequestContext& context);
 
 }  // namespace realizar::server

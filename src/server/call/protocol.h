@@ -1,6 +1,6 @@
 // A dialect of HTTP's clients as a whole: how its requests are read, its streams framed, its errors and its results
 // spelled. It has no state and is named by its routes, so that what is refused before a body is read speaks it too. One
-// file a dialect in protocols/.
+// file a dialect in dialects/.
 #pragma once
 
 #include <string>
@@ -9,9 +9,11 @@
 #include <variant>
 
 #include "realizar/result.h"
-#include "server/call/completion.h"
+#include "server/call/completion_plan.h"
+#include "server/call/request_context.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 
@@ -26,9 +28,10 @@ inline Result<Prepared> prepared(CompletionPlan plan) {
 }
 
 struct Protocol {
-  Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model, const Call& call) = nullptr;  // null: no bodies
+  Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model,
+                           const RequestContext& context) = nullptr;  // null: no bodies
   // The id of the model that bodies name, in place of the name itself. I/O thread. Null: it is the name.
-  Result<std::string> (*model_id)(const Call& call, const std::string& name) = nullptr;
+  Result<std::string> (*model_id)(const RequestContext& context, const std::string& name) = nullptr;
   bool gives_text = false;                                              // which encoders do not
   bool tells_limits = false;                                            // replies have the headers of rate_limits.h
   HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply

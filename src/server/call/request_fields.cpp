@@ -186,12 +186,12 @@ void read_bad_words(Fields& fields, const ServedModel& model, TokenRules& rules)
   }
 }
 
-void read_timeout(Fields& fields, const ServerOptions& options, Request& request) {
+void read_timeout(Fields& fields, uint32_t most_ms, Request& request) {
   constexpr int64_t kMaxMs = 1'000'000'000;
   const auto shorten = [&request](uint32_t timeout_ms) {
     request.timeout_ms = std::min(request.timeout_ms.value_or(timeout_ms), timeout_ms);
   };
-  if (options.request_timeout_ms > 0) shorten(options.request_timeout_ms);
+  if (most_ms > 0) shorten(most_ms);
   if (const auto timeout_ms = fields.integer("timeout_ms", 1, kMaxMs)) shorten(static_cast<uint32_t>(*timeout_ms));
   const auto timeout_s = fields.number("timeout");
   if (!timeout_s) return;
@@ -201,7 +201,19 @@ void read_timeout(Fields& fields, const ServerOptions& options, Request& request
 
 }  // namespace
 
-Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const Call& call) {
+Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const ServedModel& model,
+                       const RequestContext& context) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.pooling = pooling;
+  if (!context.adapter.empty()) request.adapter = context.adapter;
+  request.tenant = context.tenant;
+  request.cache_salt = cache_salt_of(context.key, model);
+  if (context.request_timeout_ms > 0) request.timeout_ms = context.request_timeout_ms;
+  return request;
+}
+
+Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const RequestContext& context) {
   GenerationFields generation;
   Request& request = generation.request;
   request.sampling = model.loaded->generation_config.sampling;
@@ -214,7 +226,7 @@ Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel&
   read_max_tokens(body, *model.defaults, generation);
   read_allowed_tokens(body, model, generation.rules);
   read_bad_words(body, model, generation.rules);
-  read_timeout(body, call.context.options, request);
+  read_timeout(body, context.request_timeout_ms, request);
   take(generation.n, body.integer("n", 1, kMaxChoices));
   take(generation.stream, body.boolean("stream"));
   take(request.ignore_eos, body.boolean("ignore_eos"));
@@ -225,9 +237,9 @@ Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel&
     const auto& ends = model.loaded->generation_config.end_tokens;
     generation.rules.ends.insert(generation.rules.ends.end(), ends.begin(), ends.end());
   }
-  request.cache_salt = cache_salt_of(call, model, body.text("cache_salt").value_or(""));
-  request.tenant = call.tenant;
-  RZ_CHECK_OK(read_adapter(body, model, call, request));
+  request.cache_salt = cache_salt_of(context.key, model, body.text("cache_salt").value_or(""));
+  request.tenant = context.tenant;
+  RZ_CHECK_OK(read_adapter(body, model, context, request));
   if (const Json* options = body.object("stream_options")) {
     Fields stream_fields(*options, "stream_options.");
     take(generation.include_usage, stream_fields.boolean("include_usage"));

@@ -6,9 +6,10 @@
 
 #include "realizar/request.h"
 #include "realizar/result.h"
-#include "server/call/context.h"
+#include "server/call/request_context.h"
 #include "server/call/token_rules.h"
 #include "server/http/json.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 
@@ -27,7 +28,11 @@ struct GenerationFields {
 // max_tokens, max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream,
 // stream_options, priority, ignore_eos, cache_salt, id_slot, timeout_ms, timeout. What is absent keeps the model's own
 // recommendation. Errors: InvalidArgument naming the field.
-Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const Call& call);
+Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const RequestContext& context);
+
+// A request for the vector, or the score, of a prompt.
+Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const ServedModel& model,
+                       const RequestContext& context);
 
 // The request of the i-th of several choices: its own seed, the rest alike.
 Request nth_request(const Request& request, uint32_t i);

@@ -18,12 +18,12 @@ class RequestFields : public ::testing::Test {
     ASSERT_TRUE(rig_->is_ready());
   }
   static void TearDownTestSuite() { rig_.reset(); }
-  ~RequestFields() override { rig_->options = {}; }
+  ~RequestFields() override { rig_->context.request_timeout_ms = 0; }
 
   static Result<GenerationFields> read(const std::string& body, const KeyDigest& key = {}) {
     const Json json = *parse_json(body);
     Fields fields(json);
-    return read_generation_fields(fields, rig_->model(), rig_->call(key));
+    return read_generation_fields(fields, rig_->model(), rig_->context_of(key));
   }
   static Request request(const std::string& body, const KeyDigest& key = {}) { return read(body, key)->request; }
   static std::string wrong_field(const std::string& body) {
@@ -239,7 +239,7 @@ TEST_F(RequestFields, ErrorsHaveTheNameThatTheClientGave) {
 }
 
 TEST_F(RequestFields, TheServersTimeoutIsTheMost) {
-  rig_->options.request_timeout_ms = 2000;
+  rig_->context.request_timeout_ms = 2000;
   EXPECT_EQ(request("{}").timeout_ms, 2000u);
   EXPECT_EQ(request(R"({"timeout": 1})").timeout_ms, 1000u);
   EXPECT_EQ(request(R"({"timeout": 3})").timeout_ms, 2000u);
@@ -263,7 +263,7 @@ TEST_F(RequestFields, KeysAndSaltsShareNoPrefixes) {
 TEST_F(RequestFields, SaltsDependOnASecretOfTheProcess) {
   ServedModelRig other(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
   ASSERT_TRUE(other.is_ready());
-  EXPECT_NE(cache_salt_of(rig_->call(), rig_->model()), cache_salt_of(other.call(), other.model()));
+  EXPECT_NE(cache_salt_of({}, rig_->model()), cache_salt_of({}, other.model()));
 }
 
 TEST_F(RequestFields, ChoicesDifferInTheirSeedAlone) {

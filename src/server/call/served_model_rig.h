@@ -1,57 +1,46 @@
-// For tests: the bundled model as a server would hold it, and a call to hand to what reads requests.
+// For tests: the bundled model as a server would hold it, and the context of a request for it.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "server/call/background.h"
-#include "server/call/context.h"
+#include "server/call/request_context.h"
+#include "server/call/response_store.h"
 #include "server/call/tenant.h"
-#include "server/watch/metrics.h"
+#include "server/models/made_models.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 
 class ServedModelRig {
  public:
   explicit ServedModelRig(const std::string& path) {
+    context.responses = &responses_;
+    context.made = &made_;
     auto loaded = LoadedModel::load(path, {});
     if (!loaded.ok()) return;
     model_->id = "tiny";
     model_->loaded = std::move(*loaded);
     model_->output_format = text::detect_output_format(model_->loaded->output_source);
-    HttpOptions http;
-    http.port = 0;
-    auto server = HttpServer::create(http, [](const auto&, const auto&) { return std::nullopt; });
-    if (!server.ok()) return;
-    http_ = std::move(*server);
-    context_ =
-        std::make_unique<ServerContext>(ServerContext{options, *http_, models_, metrics_, responses_, background_});
   }
 
-  bool is_ready() const { return context_ != nullptr; }
+  bool is_ready() const { return model_->loaded != nullptr; }
   const ServedModel& model() const { return *model_; }
   const ServedModelPtr& shared_model() const { return model_; }
   void set_output_format(text::OutputFormat format) { model_->output_format = std::move(format); }
-  // Lasts until the next one is made.
-  Call& call(const KeyDigest& key = {}, const std::shared_ptr<Reply>& reply = nullptr) {
-    context_->calls.clear();
-    Call& call = context_->add_call({}, reply);
-    call.key = key;
-    call.tenant = tenant_of(key);
-    return call;
+  RequestContext context_of(const KeyDigest& key) const {
+    RequestContext own = context;
+    own.key = key;
+    own.tenant = tenant_of(key);
+    return own;
   }
-  ServerContext& context() { return *context_; }
 
-  ServerOptions options;
+  RequestContext context;
 
  private:
   ServedModelPtr model_ = std::make_shared<ServedModel>();
-  std::unique_ptr<HttpServer> http_;
-  ModelRegistry models_{{}, {}};
-  ServerMetrics metrics_;
   ResponseStore responses_{{}};
-  BackgroundRecords background_{1 << 20, 1 << 20};
-  std::unique_ptr<ServerContext> context_;
+  MadeModels made_;
 };
 
 }  // namespace realizar::server

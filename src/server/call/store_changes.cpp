@@ -72,7 +72,7 @@ Result<ModelSource> stored_source(const ModelStore& store, const hub::ModelName&
 }
 
 void take_in_stored(const Call& call, ModelSource model) {
-  static_cast<void>(call.context.client_models->made.erase(made_owner_of(call), model.id));
+  static_cast<void>(call.context.client_models->made.erase(tenant_of(call.key), model.id));
   call.context.models.put(std::move(model));
 }
 

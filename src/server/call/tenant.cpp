@@ -20,14 +20,10 @@ uint64_t tenant_of(std::string_view address) {
   return tenant_of(digest_of({reinterpret_cast<const char*>(ipv6.s6_addr), 8}));
 }
 
-uint64_t cache_salt_of(const Call& call, const ServedModel& model, std::string_view named) {
-  std::string name(reinterpret_cast<const char*>(call.key.data()), call.key.size());
+uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named) {
+  std::string name(reinterpret_cast<const char*>(key.data()), key.size());
   name += named;
   return model.loaded->engine->cache_salt_of(name);
-}
-
-uint64_t made_owner_of(const Call& call) {
-  return call.key == KeyDigest{} ? 0 : call.tenant;
 }
 
 }  // namespace realizar::server

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "server/call/context.h"
+#include "server/http/auth.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 
@@ -16,9 +17,6 @@ uint64_t tenant_of(std::string_view address);
 
 // Calls of different keys share no cached prefixes, and neither do those of one key that name different salts. How soon
 // an answer comes would tell what others asked.
-uint64_t cache_salt_of(const Call& call, const ServedModel& model, std::string_view named = "");
-
-// Whose made models a call may see: where no keys are asked for, all are of one owner.
-uint64_t made_owner_of(const Call& call);
+uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named = "");
 
 }  // namespace realizar::server

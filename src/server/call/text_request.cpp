@@ -7,9 +7,9 @@
 
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/context.h"
 #include "server/call/llama_prompts.h"
 #include "server/call/logprobs.h"
+#include "server/call/request_context.h"
 #include "server/models/infill.h"
 
 namespace realizar::server {
@@ -29,12 +29,12 @@ Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& 
 }
 
 Result<std::vector<std::vector<TokenId>>> read_infills(const Json& prompt, const std::string& suffix,
-                                                       const ServedModel& model, const Call& call) {
+                                                       const ServedModel& model, const RequestContext& context) {
   const bool is_list = prompt.is_array() && !prompt.empty() && prompt.size() <= kMaxInfills;
   std::vector<std::vector<TokenId>> prompts;
   for (size_t i = 0; i < (is_list ? prompt.size() : 1); ++i) {
     auto tokens = read_infill(is_list ? prompt[i] : prompt, suffix, model);
-    const Status status = tokens.ok() ? check_prompt_length(tokens->size(), "prompt", model, call) : tokens.error();
+    const Status status = tokens.ok() ? check_prompt_length(tokens->size(), "prompt", model, context) : tokens.error();
     if (!status.ok()) return is_list ? of_item(status.error(), "prompt", i) : status.error();
     prompts.push_back(std::move(*tokens));
   }
@@ -49,15 +49,16 @@ std::vector<TokenId> beginning(const text::Tokenizer& tokenizer) {
   return tokens;
 }
 
-Result<std::vector<std::vector<TokenId>>> read_prompts(Fields& body, const ServedModel& model, const Call& call) {
+Result<std::vector<std::vector<TokenId>>> read_prompts(Fields& body, const ServedModel& model,
+                                                       const RequestContext& context) {
   const Json* suffix = body.any("suffix");
   const Json* prompt = body.any("prompt");
   const bool infills = suffix != nullptr && suffix->is_string() && !suffix->get_ref<const std::string&>().empty();
-  if (infills) return read_infills(prompt == nullptr ? Json() : *prompt, suffix->get<std::string>(), model, call);
+  if (infills) return read_infills(prompt == nullptr ? Json() : *prompt, suffix->get<std::string>(), model, context);
   if (prompt == nullptr && body.json().contains("prompt")) {
     return std::vector<std::vector<TokenId>>{beginning(model.tokenizer())};
   }
-  RZ_TRY(LlamaPrompts read, read_llama_prompts(body, model, call));
+  RZ_TRY(LlamaPrompts read, read_llama_prompts(body, model, context));
   return std::move(read.prompts);
 }
 
@@ -69,9 +70,9 @@ void read_text_logprobs(Fields& body, Request& request) {
 }
 
 // What of the body is not the prompt.
-Result<TextRequest> read_options(Fields& body, const ServedModel& model, const Call& call) {
+Result<TextRequest> read_options(Fields& body, const ServedModel& model, const RequestContext& context) {
   TextRequest text;
-  RZ_TRY(text.generation, read_generation_fields(body, model, call));
+  RZ_TRY(text.generation, read_generation_fields(body, model, context));
   GenerationFields& generation = text.generation;
   read_text_logprobs(body, generation.request);
   text.logprobs = generation.request.logprobs;
@@ -99,9 +100,9 @@ Result<std::shared_ptr<TokenConstraint>> read_text_constraint(const Fields& body
   return with_rules(std::move(form), rules, model.loaded->info.n_vocab);
 }
 
-Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const Call& call) {
-  RZ_TRY(TextRequest text, read_options(body, model, call));
-  RZ_TRY(text.prompts, read_prompts(body, model, call));
+Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const RequestContext& context) {
+  RZ_TRY(TextRequest text, read_options(body, model, context));
+  RZ_TRY(text.prompts, read_prompts(body, model, context));
   if (text.prompts.size() * text.best_of > kMaxAnswers) {
     return invalid_argument(fmt::format("n: {} prompts with {} answers each are more than {} answers",
                                         text.prompts.size(), text.best_of, kMaxAnswers),

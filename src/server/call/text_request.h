@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/call/completion.h"
+#include "server/call/completion_plan.h"
 #include "server/call/request_fields.h"
 
 namespace realizar::server {
@@ -21,7 +21,7 @@ struct TextRequest {
 };
 
 // Reads a completion's body. Errors: InvalidArgument naming the field, ContextLengthExceeded.
-Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const Call& call);
+Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const RequestContext& context);
 
 // What holds an answer that is plain text to the form that the body asks for and to `rules`; null: nothing. Errors:
 // those of read_response_format.

@@ -39,17 +39,17 @@ std::vector<size_t> possible_firsts(const Json& messages) {
 }  // namespace
 
 Result<ChatRequest> read_whole_chat(const Json& body, const char* messages, const ServedModel& model,
-                                    const Call& call) {
+                                    const RequestContext& context) {
   Fields fields(body);
-  return read_chat_request(fields, messages, model, call);
+  return read_chat_request(fields, messages, model, context);
 }
 
 Result<ChatRequest> read_newest_messages(const Json& body, const char* messages, const ServedModel& model,
-                                         const Call& call) {
+                                         const RequestContext& context) {
   const auto fits = [&](const Result<ChatRequest>& chat) {
     return chat.ok() && chat->prompt.tokens.size() < model.loaded->info.n_ctx;
   };
-  auto whole = read_whole_chat(body, messages, model, call);
+  auto whole = read_whole_chat(body, messages, model, context);
   const bool is_wrong = !whole.ok() && whole.error().code != ErrorCode::kContextLengthExceeded;
   const std::vector<size_t> firsts = possible_firsts(body["messages"]);
   if (is_wrong || fits(whole) || firsts.size() < 2) return whole;
@@ -57,7 +57,7 @@ Result<ChatRequest> read_newest_messages(const Json& body, const char* messages,
   const auto read_from = [&](size_t first) {
     Json newest = body;
     newest["messages"] = newest_of(body["messages"], first);
-    return read_whole_chat(newest, messages, model, call);
+    return read_whole_chat(newest, messages, model, context);
   };
   // Each try renders all the rest, so that the tries must be few.
   size_t too_many = 0, last = firsts.size() - 1;

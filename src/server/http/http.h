@@ -88,7 +88,7 @@ class Reply {
 
   // Where the body goes; to be set before it is read. Null: into HttpBody.
   std::shared_ptr<BodySink> body_sink;
-  ReplyListener* listener = nullptr;  // whoever replies sets it, and takes it back before it ends
+  std::weak_ptr<ReplyListener> listener;  // whoever replies, until the reply is over
 };
 
 // The names and values of a query, "a=1&b=%20", decoded; a name without a value has "".

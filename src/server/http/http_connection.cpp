@@ -350,7 +350,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   // Answers what could not be read, and gives the connection up.
   bool refuse(int status, const std::string& message) {
     state_ = State::kLingering;
-    if (const auto exchange = exchange_; exchange != nullptr && exchange->listener != nullptr) {
+    if (const auto exchange = exchange_; exchange != nullptr && !exchange->listener.expired()) {
       exchange->set_keep_alive(false);
       exchange->refuse(status, message);
     } else {

@@ -78,19 +78,20 @@ class Exchange final : public Reply {
   }
   // The body of the request, or why there is none.
   void take(HttpBody body) {
-    if (listener != nullptr) listener->on_body(std::move(body));
+    if (const auto told = listener.lock()) told->on_body(std::move(body));
   }
   void refuse(int status, std::string message) {
-    if (listener != nullptr) listener->on_no_body(status, std::move(message));
+    if (const auto told = listener.lock()) told->on_no_body(status, std::move(message));
   }
   // Whether further requests may come after the reply; to be said before it begins.
   void set_keep_alive(bool keep_alive) { keep_alive_ = keep_alive; }
   void notify_closed() {
     if (std::exchange(state_, State::kClosed) == State::kDone) return;
-    if (ReplyListener* told = std::exchange(listener, nullptr)) told->on_closed();
+    if (const auto told = std::exchange(listener, {}).lock()) told->on_closed();
   }
   void notify_drained() {
-    if (state_ == State::kStreaming && listener != nullptr) listener->on_drained();
+    const auto told = listener.lock();
+    if (state_ == State::kStreaming && told != nullptr) told->on_drained();
   }
 
  private:
@@ -123,7 +124,7 @@ class Exchange final : public Reply {
   void finish() {
     if (state_ == State::kClosed) return;
     state_ = State::kDone;
-    listener = nullptr;
+    listener.reset();
     if (const auto connection = connection_.lock()) connection->finish_reply(keep_alive_);
   }
 

@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "engine/fair_share.h"
+#include "server/models/prefix_keeper.h"
 
 namespace realizar::server {
 namespace {
@@ -21,13 +22,6 @@ Error not_loaded(const std::string& id) {
 }
 
 }  // namespace
-
-void ServedModel::close() {
-  thread.reset();
-  if (prefixes == nullptr || loaded == nullptr) return;
-  const Status kept = caught([&] { std::exchange(prefixes, nullptr)->keep(id, *loaded); });
-  if (!kept.ok()) spdlog::error("the prefixes of {} are not kept: {}", id, kept.error().message);
-}
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
     : options_(std::move(options)), stopping_(std::make_shared<std::atomic<bool>>(false)) {

@@ -11,39 +11,16 @@
 #include <vector>
 
 #include "api/loaded_model.h"
-#include "engine/engine_thread.h"
 #include "realizar/result.h"
 #include "server/http/task_thread.h"
 #include "server/models/model_source.h"
 #include "server/models/past_counts.h"
-#include "server/models/prefix_keeper.h"
 #include "server/models/request_defaults.h"
-#include "server/models/structured_output.h"
-#include "text/output/output_format.h"
+#include "server/models/served_model.h"
 
 namespace realizar::server {
 
-// A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
-struct ServedModel {
-  ServedModel() = default;
-  ~ServedModel() { close(); }
-  ServedModel(const ServedModel&) = delete;
-  ServedModel& operator=(const ServedModel&) = delete;
-
-  std::string id;
-  std::unique_ptr<LoadedModel> loaded;
-  PrefixKeeper* prefixes = nullptr;          // null: its prefixes are not kept
-  std::shared_ptr<const StoredTexts> texts;  // null: there are none
-  text::OutputFormat output_format;
-  std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
-  std::unique_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
-
-  // Ends its engine's thread and keeps its prefixes.
-  void close();
-  const text::Tokenizer& tokenizer() const { return *loaded->tokenizer; }
-  uint64_t n_bytes() const { return loaded->info.weight_bytes + loaded->info.kv_bytes + loaded->list_bytes; }
-};
-using ServedModelPtr = std::shared_ptr<ServedModel>;
+class PrefixKeeper;
 
 struct RegistryOptions {
   LoadOptions load;

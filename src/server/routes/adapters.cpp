@@ -17,31 +17,6 @@
 #include "server/routes/routes.h"
 
 namespace realizar::server {
-
-// To be awaited: the model's engine brings the adapter to its place.
-class AdapterLoading {
- public:
-  AdapterLoading(Call& call, const ServedModel& model, std::unique_ptr<engine::AdapterLoad> load)
-      : call_(call), model_(model), load_(std::move(load)) {}
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> at) {
-    call_.wait(Call::State::kLent, at);
-    model_.thread->load_adapter(std::move(load_), [this, &http = call_.context.http](Status status) {
-      http.post([this, status = std::move(status)]() mutable {
-        status_ = std::move(status);
-        call_.go_on();
-      });
-    });
-  }
-  Status await_resume() { return std::move(status_); }
-
- private:
-  Call& call_;
-  const ServedModel& model_;
-  std::unique_ptr<engine::AdapterLoad> load_;
-  Status status_;
-};
-
 namespace {
 
 // A loaded model: the one of that name, or the first. Holding it keeps it loaded.
@@ -172,9 +147,15 @@ Task<Status> post_load_lora_adapter(Call& call) {
   });
   Result<std::unique_ptr<engine::AdapterLoad>> load = co_await reading;
   if (!load.ok()) co_return load.error();
-  AdapterLoading loading(call, *model, std::move(*load));
-  const Status loaded = co_await loading;
-  if (!loaded.ok()) co_return loaded;
+  const auto loaded = std::make_shared<Status>();
+  Lent loading(call, [&](const std::function<void()>& give_back) {
+    model->thread->load_adapter(std::move(*load), [loaded, give_back](Status status) {
+      *loaded = std::move(status);
+      give_back();
+    });
+  });
+  co_await loading;
+  if (!loaded->ok()) co_return *loaded;
   spdlog::info("{}: adapter {} is loaded", model->id, wish.name);
   call.send(success(wish.name, "added"));
   co_return Status();

@@ -1,4 +1,7 @@
 // DELETE /cache: what a key's calls have left in memory and on the disk is forgotten and zeroed.
+#include <atomic>
+#include <memory>
+
 #include "server/call/context.h"
 #include "server/models/prefix_keeper.h"
 #include "server/routes/routes.h"
@@ -23,36 +26,21 @@ Status erase_all(const PrefixKeeper& prefixes, const std::vector<std::string>& i
 
 }  // namespace
 
-// To be awaited: each loaded model's engine clears its own.
-class CacheClearing {
- public:
-  CacheClearing(Call& call, std::optional<uint64_t> owner) : call_(call), owner_(owner) {}
-  bool await_ready() {
-    for (const auto& entry : call_.context.models.entries()) {
-      if (entry.model == nullptr) continue;
-      ++n_left_;
-      entry.model->thread->clear_cache(owner_,
-                                       [this, &http = call_.context.http] { http.post([this] { one_done(); }); });
-    }
-    return n_left_ == 0;
-  }
-  void await_suspend(std::coroutine_handle<> at) { call_.wait(Call::State::kLent, at); }
-  void await_resume() const noexcept {}
-
- private:
-  void one_done() {
-    if (--n_left_ == 0) call_.go_on();
-  }
-
-  Call& call_;
-  std::optional<uint64_t> owner_;
-  size_t n_left_ = 0;
-};
-
 // The files hold prefixes of all keys: they are written anew when the server ends. Slots that a client has saved under
 // a name stay.
 Task<Status> delete_cache(Call& call) {
-  CacheClearing clearing(call, owner_of(call));
+  Lent clearing(call, [&call](const std::function<void()>& give_back) {
+    const auto n_left = std::make_shared<std::atomic<size_t>>(1);
+    const auto one_done = [n_left, give_back] {
+      if (--*n_left == 0) give_back();
+    };
+    for (const auto& entry : call.context.models.entries()) {
+      if (entry.model == nullptr) continue;
+      ++*n_left;
+      entry.model->thread->clear_cache(owner_of(call), one_done);
+    }
+    one_done();
+  });
   co_await clearing;
   call.context.slots->forget(call.key);
   if (const PrefixKeeper* prefixes = call.context.models.prefixes()) {

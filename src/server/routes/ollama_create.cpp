@@ -134,7 +134,7 @@ Result<MadeModel> made_model(const Creation& creation) {
 Status create_in_memory(const Call& call, const Creation& creation) {
   RZ_CHECK_OK(check_name_is_free(call, creation.name));
   RZ_TRY(MadeModel model, made_model(creation));
-  return call.context.client_models->made.put(made_owner_of(call), std::move(model));
+  return call.context.client_models->made.put(tenant_of(call.key), std::move(model));
 }
 
 Error wrong_digest(const Call& call) {

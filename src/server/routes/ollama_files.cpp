@@ -41,7 +41,7 @@ std::vector<NamedFile> all_files(const Call& call) {
       files.push_back(adapted_file_of(entry, std::move(adapter)));
     }
   }
-  for (const auto& made : call.context.client_models->made.list(made_owner_of(call))) {
+  for (const auto& made : call.context.client_models->made.list(tenant_of(call.key))) {
     if (const auto* entry = call.context.models.find_named(made->base)) {
       files.push_back(file_of(*entry, with_tag(made->name), made));
     }
@@ -50,7 +50,7 @@ std::vector<NamedFile> all_files(const Call& call) {
 }
 
 Result<NamedFile> find_file(const Call& call, const std::string& name) {
-  const auto made = call.context.client_models->made.find(made_owner_of(call), name);
+  const auto made = call.context.client_models->made.find(tenant_of(call.key), name);
   const ModelRegistry& models = call.context.models;
   if (const auto* entry = models.find_named(made == nullptr ? name : made->base)) return file_of(*entry, name, made);
   std::string adapter = made == nullptr ? models.adapter_of(name) : "";

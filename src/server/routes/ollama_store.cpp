@@ -117,7 +117,7 @@ Status copy_in_memory(const Call& call, const CopyWish& wish) {
   copy.base = wish.file.id;
   if (wish.file.made == nullptr) copy.parent = wish.file.name;
   copy.modified = std::chrono::system_clock::now();
-  return call.context.client_models->made.put(made_owner_of(call), std::move(copy));
+  return call.context.client_models->made.put(tenant_of(call.key), std::move(copy));
 }
 
 HttpResponse done() {
@@ -189,7 +189,7 @@ Task<Status> delete_ollama_model(Call& call) {
   const TakenApartAtEnd end{*body};
   const Result<std::string> name = read_name(*body);
   if (!name.ok()) co_return name.error();
-  if (call.context.client_models->made.erase(made_owner_of(call), *name)) {
+  if (call.context.client_models->made.erase(tenant_of(call.key), *name)) {
     call.send(done());
     co_return Status();
   }

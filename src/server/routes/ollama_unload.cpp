@@ -47,13 +47,13 @@ Json unloaded_json(const Call& call, const std::string& model) {
 
 Task<Status> with_ollama_model(Call& call) {
   const std::string name = model_to_unload(call);
-  if (name.empty() || !may_set_keep_alive(call)) return with_model(call);
+  if (name.empty() || !request_context(call).may_set_keep_alive) return with_model(call);
   return unload_ollama_model(call);
 }
 
 Task<Status> unload_ollama_model(Call& call) {
   const std::string name = model_to_unload(call);
-  const Result<std::string> id = ollama_model_id(call, name);
+  const Result<std::string> id = ollama_model_id(request_context(call), name);
   if (!id.ok()) co_return id.error();
   call.context.models.keep_alive(*id, std::chrono::milliseconds(0));
   call.context.models.unload_idle();

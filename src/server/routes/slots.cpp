@@ -21,28 +21,6 @@
 #include "server/routes/routes.h"
 
 namespace realizar::server {
-
-// Has `visit` done on the engine's thread. What it uses must be shared with it, since the call may be gone by then.
-class EngineVisit {
- public:
-  EngineVisit(Call& call, const ServedModel& model, std::function<void(engine::Engine&)> visit)
-      : call_(call), model_(model), visit_(std::move(visit)) {}
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> at) {
-    call_.wait(Call::State::kLent, at);
-    model_.thread->visit([this, visit = std::move(visit_), &http = call_.context.http](engine::Engine& engine) {
-      visit(engine);
-      http.post([this] { call_.go_on(); });
-    });
-  }
-  void await_resume() const noexcept {}
-
- private:
-  Call& call_;
-  const ServedModel& model_;
-  std::function<void(engine::Engine&)> visit_;
-};
-
 namespace {
 
 constexpr size_t kSliceBytes = size_t{16} << 20;
@@ -114,6 +92,16 @@ struct SlotWish {
   std::string path;
 };
 
+// To be awaited: `visit` is done on the engine's thread.
+auto on_engine(Call& call, const ServedModel& model, std::function<void(engine::Engine&)> visit) {
+  return Lent(call, [&model, visit = std::move(visit)](const std::function<void()>& give_back) {
+    model.thread->visit([visit, give_back](engine::Engine& engine) {
+      visit(engine);
+      give_back();
+    });
+  });
+}
+
 Status read_slice(const engine::Engine& engine, Transfer& transfer) {
   transfer.next_slice();
   return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) {
@@ -176,7 +164,7 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   if (slot == nullptr) co_return empty_slot(wish);
   transfer->shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
-  EngineVisit holding(call, *model, [transfer, text = *slot](engine::Engine& engine) {
+  auto holding = on_engine(call, *model, [transfer, text = *slot](engine::Engine& engine) {
     transfer->status = caught([&] { transfer->held.emplace(engine.hold_prefix(text.tokens, text.cache_salt)); });
   });
   co_await holding;
@@ -195,7 +183,7 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   if (!created.ok()) co_return created.error();
   engine::PrefixFileWriter& file = **created;
   while (!transfer->is_done()) {
-    EngineVisit reading(call, *model, [transfer](engine::Engine& engine) {
+    auto reading = on_engine(call, *model, [transfer](engine::Engine& engine) {
       transfer->status = caught([&] { return read_slice(engine, *transfer); });
     });
     co_await reading;
@@ -225,8 +213,8 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   Result<engine::PrefixFileReader> file = co_await opening;
   if (!file.ok()) co_return file.error();
   transfer->counts = file->counts();
-  const uint64_t salt = cache_salt_of(call, *model), owner = call.tenant;
-  EngineVisit beginning(call, *model, [transfer, tokens = file->text()](engine::Engine& engine) {
+  const uint64_t salt = cache_salt_of(call.key, *model), owner = call.tenant;
+  auto beginning = on_engine(call, *model, [transfer, tokens = file->text()](engine::Engine& engine) {
     transfer->status = caught([&] { transfer->added = engine.begin_prefix(tokens); });
   });
   co_await beginning;
@@ -234,13 +222,13 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
     OnWorker reading(call, kSliceBytes, [&] { return read_slice(*file, *transfer); });
     const Status read = co_await reading;
     if (!read.ok()) co_return read.error();
-    EngineVisit adding(call, *model, [transfer](engine::Engine& engine) {
+    auto adding = on_engine(call, *model, [transfer](engine::Engine& engine) {
       transfer->status = caught([&] { return add_slice(engine, *transfer); });
     });
     co_await adding;
   }
   if (!transfer->status.ok()) co_return transfer->status.error();
-  EngineVisit naming(call, *model, [transfer, salt, owner](engine::Engine& engine) {
+  auto naming = on_engine(call, *model, [transfer, salt, owner](engine::Engine& engine) {
     transfer->status = caught([&] { engine.name_prefix(*transfer->added, salt, owner); });
   });
   co_await naming;
@@ -253,7 +241,7 @@ Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   const auto n_erased = std::make_shared<uint32_t>(0);
   if (slot != nullptr) {
-    EngineVisit forgetting(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
+    auto forgetting = on_engine(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
       *n_erased = engine.forget_prefix(text.tokens, text.cache_salt);
     });
     co_await forgetting;

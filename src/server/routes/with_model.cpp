@@ -119,7 +119,7 @@ Error with_own_limit(Error error, uint32_t most) {
 }
 
 // Lets go of the body's bytes as soon as they are parsed.
-Result<Prepared> read_body(Call& call, const ServedModelPtr& model, Notes& notes) {
+Result<Prepared> read_body(Call& call, const RequestContext& context, const ServedModelPtr& model, Notes& notes) {
   RZ_TRY(Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
   const TakenApartAtEnd end{body};
   if (!body.is_object()) return invalid_argument("the body is not a JSON object");
@@ -127,15 +127,15 @@ Result<Prepared> read_body(Call& call, const ServedModelPtr& model, Notes& notes
   if (call.protocol->gives_text) RZ_CHECK_OK(check_gives_text(*model));
   const auto start = Clock::now();
   Fields fields(body);
-  auto prepared = call.protocol->read(fields, model, call);
+  auto prepared = call.protocol->read(fields, model, context);
   notes.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return prepared;
 }
 
-Result<Prepared> prepare(Call& call, const ServedModelPtr& model, Notes& notes) {
-  Result<Prepared> prepared = read_body(call, model, notes);
+Result<Prepared> prepare(Call& call, const RequestContext& context, const ServedModelPtr& model, Notes& notes) {
+  Result<Prepared> prepared = read_body(call, context, model, notes);
   if (prepared.ok()) return prepared;
-  return with_own_limit(prepared.error(), call.context.options.max_prompt_tokens);
+  return with_own_limit(prepared.error(), context.max_prompt_tokens);
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ Task<Status> with_model(Call& call) {
   if (!decoded.ok() || call.is_over()) co_return decoded;
 
   Result<std::string> name = co_await model_name(call);
-  if (name.ok() && call.protocol->model_id != nullptr) name = call.protocol->model_id(call, *name);
+  if (name.ok() && call.protocol->model_id != nullptr) name = call.protocol->model_id(request_context(call), *name);
   if (!name.ok()) co_return name.error();
   if (is_starting(call.context.models, *name)) {
     call.fail(ApiError{503, "the model is loading", "", "model_loading"});
@@ -159,7 +159,8 @@ Task<Status> with_model(Call& call) {
   if (!model.ok()) co_return model.error();
 
   Notes notes;
-  OnWorker preparing(call, call.body.bytes.size(), [&] { return prepare(call, *model, notes); });
+  const RequestContext context = request_context(call);
+  OnWorker preparing(call, call.body.bytes.size(), [&] { return prepare(call, context, *model, notes); });
   Result<Prepared> prepared = co_await preparing;
   call.record.warning = std::move(notes.warning);
   call.record.prepare_ms = notes.prepare_ms;

@@ -6,8 +6,8 @@
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_request.h"
-#include "server/call/context.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "server/dialects/anthropic/message_error.h"
 #include "server/dialects/anthropic/message_input.h"
 
@@ -186,28 +186,28 @@ class MessageSpeller final : public Speller {
   Json stop_reason_, stop_sequence_;
 };
 
-Result<Prepared> plan_message(const MessageChat& asked, const ServedModel& model, const Call& call) {
+Result<Prepared> plan_message(const MessageChat& asked, const ServedModel& model, const RequestContext& context) {
   Fields chat_body(asked.body);
-  RZ_TRY(ChatRequest chat, read_chat_request(chat_body, "messages", model, call));
+  RZ_TRY(ChatRequest chat, read_chat_request(chat_body, "messages", model, context));
   auto speller =
-      std::make_unique<MessageSpeller>(told_name(call, model), chat.prompt.tokens.size(), asked.omits_thinking);
-  CompletionPlan plan = plan_of(std::move(chat), model, call);
+      std::make_unique<MessageSpeller>(told_name(context, model), chat.prompt.tokens.size(), asked.omits_thinking);
+  CompletionPlan plan = plan_of(std::move(chat), model, context);
   plan.speller = std::move(speller);
   plan.tells_progress = true;
   return prepared(std::move(plan));
 }
 
-Result<Prepared> read_message(Fields& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> read_message(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   if (!body.integer("max_tokens", 0, INT32_MAX))
     body.fail("max_tokens", "expected a whole number from 0, actual nothing");
   if (!body.status().ok()) return body.status().error();
   RZ_TRY(const MessageChat asked, chat_of_message(body));
-  auto plan = plan_message(asked, *model, call);
+  auto plan = plan_message(asked, *model, context);
   if (!plan.ok()) return at_client_place(std::move(plan).error(), asked.places);
   return plan;
 }
 
-Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const RequestContext&) {
   RZ_TRY(const MessageChat asked, chat_of_message(body));
   Fields chat_body(asked.body);
   auto prompt = read_chat_prompt(chat_body, *model);

@@ -6,8 +6,8 @@
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/context.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "server/call/request_fields.h"
 #include "server/call/text_request.h"
 #include "server/http/sse.h"
@@ -79,7 +79,7 @@ class FimSpeller final : public Speller {
 };
 
 // Without a suffix the answer goes on after the prompt.
-Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, const Call& call) {
+Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, const RequestContext& context) {
   const auto before = body.text("prompt");
   const std::string after = body.text("suffix").value_or("");
   if (!before) body.fail("prompt", "expected a string");
@@ -88,15 +88,15 @@ Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, co
   auto tokens = after.empty() ? std::optional(model.tokenizer().encode(*before))
                               : infill_prompt(model.tokenizer(), *before, after);
   if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");
-  RZ_CHECK_OK(check_prompt_length(tokens->size(), "prompt", model, call));
+  RZ_CHECK_OK(check_prompt_length(tokens->size(), "prompt", model, context));
   return std::move(*tokens);
 }
 
-Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, call));
+Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, context));
   if (const auto seed = body.seed("random_seed")) generation.request.sampling.seed = *seed;
   if (generation.n > 1) body.fail("n", "expected 1");
-  RZ_TRY(auto tokens, read_gap(body, *model, call));
+  RZ_TRY(auto tokens, read_gap(body, *model, context));
   Request request = std::move(generation.request);
   request.prompt = std::move(tokens);
   RZ_TRY(request.constraint, read_text_constraint(body, generation.rules, *model));
@@ -105,9 +105,9 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Call&
   plan.id_slot = generation.id_slot;
   plan.choice.stop = std::move(generation.stop);
   plan.choice.min_tokens = generation.rules.min_tokens;
-  if (call.context.options.log_prompts) plan.logged_prompt = model->tokenizer().decode(request.prompt);
+  if (context.log_prompts) plan.logged_prompt = model->tokenizer().decode(request.prompt);
   plan.requests.push_back(std::move(request));
-  plan.speller = std::make_unique<FimSpeller>(told_name(call, *model));
+  plan.speller = std::make_unique<FimSpeller>(told_name(context, *model));
   return prepared(std::move(plan));
 }
 

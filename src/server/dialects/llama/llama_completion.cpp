@@ -7,10 +7,10 @@
 
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/context.h"
 #include "server/call/llama_prompts.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "server/call/text_request.h"
 #include "server/dialects/llama/llama_error.h"
 #include "server/dialects/llama/llama_fields.h"
@@ -189,7 +189,8 @@ class LlamaSpeller final : public Speller {
   std::vector<TextSoFar> texts_;
 };
 
-CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedModel& model, const Call& call) {
+CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedModel& model,
+                       const RequestContext& context) {
   const GenerationFields& generation = fields.generation;
   CompletionPlan plan;
   plan.n_per_prompt = generation.n;
@@ -205,26 +206,27 @@ CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedMod
   std::vector<PromptShown> shown;
   for (auto& tokens : prompts.prompts) {
     shown.push_back({model.tokenizer().decode(tokens, {.skip_special = false}), tokens.size()});
-    if (call.context.options.log_prompts) plan.logged_prompt += shown.back().text;
+    if (context.log_prompts) plan.logged_prompt += shown.back().text;
     Request request = generation.request;
     request.prompt = std::move(tokens);
     for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  plan.speller = std::make_unique<LlamaSpeller>(told_name(call, model), token_text(model.tokenizer()),
+  plan.speller = std::make_unique<LlamaSpeller>(told_name(context, model), token_text(model.tokenizer()),
                                                 std::move(fields), std::move(shown), prompts.is_list);
   return plan;
 }
 
-using ReadPrompts = Result<LlamaPrompts> (*)(const Fields& body, const ServedModel& model, const Call& call);
+using ReadPrompts = Result<LlamaPrompts> (*)(const Fields& body, const ServedModel& model,
+                                             const RequestContext& context);
 
 template <ReadPrompts read_prompts>
-Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(LlamaFields fields, read_llama_fields(body.json(), *model, call));
-  RZ_TRY(LlamaPrompts prompts, read_prompts(body, *model, call));
+Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(LlamaFields fields, read_llama_fields(body.json(), *model, context));
+  RZ_TRY(LlamaPrompts prompts, read_prompts(body, *model, context));
   if (prompts.prompts.size() * fields.generation.n > kMaxAnswers) {
     return wrong("n_cmpl", "expected at most 1024 answers of all prompts");
   }
-  return prepared(plan_of(std::move(fields), std::move(prompts), *model, call));
+  return prepared(plan_of(std::move(fields), std::move(prompts), *model, context));
 }
 
 }  // namespace

@@ -71,11 +71,11 @@ uint64_t nobodys_salt() {
 
 }  // namespace
 
-Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const Call& call) {
+Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const RequestContext& context) {
   const Json common = with_common_names(body);
   Fields fields(common);
   LlamaFields read;
-  RZ_TRY(read.generation, read_generation_fields(fields, model, call));
+  RZ_TRY(read.generation, read_generation_fields(fields, model, context));
   ban_ignored_ends(model, read.generation);
   Request& request = read.generation.request;
   if (!model.defaults->seed) shorten_random_seed(common, request.sampling);

@@ -26,6 +26,6 @@ struct LlamaFields {
 // Reads what read_generation_fields() reads, and n_cmpl, n_probs, cache_prompt, t_max_predict_ms, n_indent, n_keep,
 // return_tokens, response_fields, timings_per_token, return_progress and post_sampling_probs. seed: -1 is a random one.
 // grammar, json_schema: read_text_constraint(). Errors: InvalidArgument naming the field, Unsupported.
-Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const Call& call);
+Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const RequestContext& context);
 
 }  // namespace realizar::server

@@ -19,7 +19,7 @@ class LlamaRequests : public ::testing::Test {
   static void TearDownTestSuite() { rig_.reset(); }
 
   static Result<LlamaFields> read(const std::string& body) {
-    return read_llama_fields(*parse_json(body), rig_->model(), rig_->call());
+    return read_llama_fields(*parse_json(body), rig_->model(), rig_->context);
   }
   static std::string wrong_field(const std::string& body) {
     const auto fields = read(body);
@@ -27,7 +27,7 @@ class LlamaRequests : public ::testing::Test {
   }
   static Result<LlamaPrompts> read_prompts_of(const std::string& prompt) {
     const Json body = *parse_json(R"({"prompt": )" + prompt + "}");
-    return read_llama_prompts(Fields(body), rig_->model(), rig_->call());
+    return read_llama_prompts(Fields(body), rig_->model(), rig_->context);
   }
   static std::vector<TokenId> tokens_of(const std::string& text) { return rig_->model().tokenizer().encode(text); }
 

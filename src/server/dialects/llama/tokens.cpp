@@ -5,8 +5,8 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/context.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "text/utf8.h"
 
 namespace realizar::server {
@@ -27,7 +27,7 @@ Json piece_of(TokenId id, const ServedModel& model) {
 
 // {prompt, add_special_tokens} as vLLM has it, {content, add_special} as llama.cpp has it, or {messages, tools}. What a
 // prompt has of special tokens unless it is told otherwise, a content has not.
-Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const RequestContext&) {
   std::vector<TokenId> tokens;
   if (body.json().contains("messages")) {
     RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
@@ -55,7 +55,7 @@ Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Call&
   return answer({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
 }
 
-Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, const RequestContext&) {
   const Json* ids = body.array("tokens");
   const bool skips = body.boolean("skip_special_tokens").value_or(false);
   if (ids == nullptr) body.fail("tokens", "expected an array of token ids");
@@ -79,7 +79,7 @@ bool begins_texts(const ServedModel& model) {
 }
 
 // The prompt is for /completion, whose tokenizer may put another bos before it.
-Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const RequestContext&) {
   RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
   const std::string& bos = model->loaded->template_source.bos_token;
   const bool is_twice = !bos.empty() && prompt.text.starts_with(bos) && begins_texts(*model);
@@ -87,7 +87,7 @@ Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const
 }
 
 // How many tokens the prompt of a chat has.
-Result<Prepared> count_input_tokens(Fields& body, const ServedModelPtr& model, const Call&) {
+Result<Prepared> count_input_tokens(Fields& body, const ServedModelPtr& model, const RequestContext&) {
   RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
   return answer({{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}});
 }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "server/call/context.h"
 #include "server/call/tenant.h"
+#include "server/models/model_registry.h"
 
 namespace realizar::server {
 namespace {
@@ -49,24 +49,18 @@ Error no_ollama_model(std::string_view name) {
   return not_found(fmt::format("model '{}' not found", shown(name)), "model");
 }
 
-Result<std::string> ollama_model_id(const Call& call, const std::string& name) {
-  if (call.body.bytes.empty()) return invalid_argument("missing request body");
+Result<std::string> ollama_model_id(const RequestContext& context, const std::string& name) {
+  if (!context.has_body) return invalid_argument("missing request body");
   if (name.empty()) return std::string();  // the protocol's reader tells what is wrong
-  if (const auto made = call.context.client_models->made.find(made_owner_of(call), name)) return made->base;
-  const ModelRegistry& models = call.context.models;
+  if (const auto made = context.made->find(tenant_of(context.key), name)) return made->base;
+  const ModelRegistry& models = *context.models;
   if (const auto* entry = models.find_named(name)) return entry->source.id;
   if (!models.adapter_of(name).empty()) return name;
   return no_ollama_model(name);
 }
 
-bool may_set_keep_alive(const Call& call) {
-  return call.may_manage || (call.key == KeyDigest{} && call.request.is_local);
-}
-
-void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call) {
-  if (!wish || call.key != KeyDigest{}) return;
-  call.context.http.post(
-      [&models = call.context.models, id = model.id, duration = wish->duration] { models.keep_alive(id, duration); });
+void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const RequestContext& context) {
+  if (wish && context.keep_alive) context.keep_alive(model.id, wish->duration);
 }
 
 }  // namespace realizar::server

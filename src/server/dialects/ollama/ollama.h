@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "server/call/call.h"
 #include "server/call/protocol.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
@@ -29,7 +28,7 @@ std::string rfc3339(std::chrono::system_clock::time_point time);
 Error no_ollama_model(std::string_view name);
 // The id of the model that answers for a name: exact, unlike ModelRegistry::find, since clients choose from a list and
 // fetch what is not in it. I/O thread. Errors: NotFound.
-Result<std::string> ollama_model_id(const Call& call, const std::string& name);
+Result<std::string> ollama_model_id(const RequestContext& context, const std::string& name);
 
 // A time that a model stays loaded after a request.
 struct KeepAlive {
@@ -54,12 +53,8 @@ struct OllamaRequest {
 };
 // Reads model, options, format, think, keep_alive, stream, truncate, shift, logprobs, top_logprobs and
 // _debug_render_only. Errors: InvalidArgument naming the field; Unsupported where the model cannot think.
-Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const Call& call);
+Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const RequestContext& context);
 
-// Tells the registry, from any thread. Where keys are asked for models stay, since other keys may use them.
-// How long a model stays loaded is everybody's: who may manage the server says it, and without keys whoever is on its
-// machine.
-bool may_set_keep_alive(const Call& call);
-void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const Call& call);
+void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const RequestContext& context);
 
 }  // namespace realizar::server

@@ -8,9 +8,9 @@
 
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/context.h"
 #include "server/call/embedding_vector.h"
-#include "server/call/tenant.h"
+#include "server/call/request_context.h"
+#include "server/call/request_fields.h"
 #include "server/dialects/ollama/ollama.h"
 
 namespace realizar::server {
@@ -20,12 +20,12 @@ constexpr size_t kMaxEmbedInputs = 2048;
 
 class OllamaEmbedSpeller final : public Speller {
  public:
-  OllamaEmbedSpeller(std::string model, uint32_t n_values, bool is_old, const Call& call)
+  OllamaEmbedSpeller(std::string model, uint32_t n_values, bool is_old, const RequestContext& context)
       : model_(std::move(model)),
         n_values_(n_values),
         is_old_(is_old),
-        start_(call.start),
-        load_ms_(call.record.load_ms) {}
+        start_(context.start),
+        load_ms_(context.load_ms) {}
 
   std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
   std::string stream_choice_end(size_t, const Choice&) override { return {}; }
@@ -71,7 +71,7 @@ std::string_view cut_text(std::string_view text, size_t max_bytes) {
 
 // A text that is too long loses its end, but for the token that the vocabulary puts after each.
 Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRequest& request,
-                                          const ServedModel& model, const Call& call) {
+                                          const ServedModel& model, const RequestContext& context) {
   if (!request.truncates) RZ_CHECK_OK(check_text_length({text}, "input", model));
   const auto encode = [&](std::string_view part) {
     return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
@@ -85,7 +85,7 @@ Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRe
     if (!around.empty() && around.back() == last) tokens.back() = last;
   }
   if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
-  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, call));
+  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, context));
   return tokens;
 }
 
@@ -107,23 +107,17 @@ Result<EmbedRequest> read_embed_request(Fields& body, const ServedModel& model) 
 }
 
 Result<Prepared> plan_embeddings(const std::vector<std::string>& texts, const EmbedRequest& embed, bool is_old,
-                                 const ServedModelPtr& model, const Call& call) {
+                                 const ServedModelPtr& model, const RequestContext& context) {
   CompletionPlan plan;
   plan.n_per_prompt = 1;
   plan.prompt_field = "input";
   for (size_t i = 0; i < texts.size(); ++i) {
-    auto tokens = embed_tokens(texts[i], embed, *model, call);
+    auto tokens = embed_tokens(texts[i], embed, *model, context);
     if (!tokens.ok()) return texts.size() == 1 ? tokens.error() : of_item(tokens.error(), "input", i);
-    Request request;
-    request.prompt = std::move(*tokens);
-    request.pooling = model->loaded->model->config().pooling;
-    if (!call.adapter.empty()) request.adapter = call.adapter;
-    request.tenant = call.tenant;
-    request.cache_salt = cache_salt_of(call, *model);
-    if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
-    plan.requests.push_back(std::move(request));
+    plan.requests.push_back(
+        pooled_request(std::move(*tokens), model->loaded->model->config().pooling, *model, context));
   }
-  plan.speller = std::make_unique<OllamaEmbedSpeller>(embed.model, embed.n_values, is_old, call);
+  plan.speller = std::make_unique<OllamaEmbedSpeller>(embed.model, embed.n_values, is_old, context);
   return prepared(std::move(plan));
 }
 
@@ -133,7 +127,7 @@ Prepared no_vectors(const EmbedRequest& embed, bool is_old) {
   return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
 }
 
-Result<Prepared> read_embed(Fields& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> read_embed(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   RZ_TRY(const EmbedRequest embed, read_embed_request(body, *model));
   static const Json kNoInput = Json::array();
   const Json* given = body.any("input");
@@ -147,18 +141,18 @@ Result<Prepared> read_embed(Fields& body, const ServedModelPtr& model, const Cal
     return invalid_argument(fmt::format("input: expected at most {} strings", kMaxEmbedInputs), "input");
   }
   for (size_t i = 0; is_list && i < input.size(); ++i) texts.push_back(input[i].get<std::string>());
-  apply_keep_alive(embed.keep_alive, *model, call);
+  apply_keep_alive(embed.keep_alive, *model, context);
   if (texts.empty()) return no_vectors(embed, false);
-  return plan_embeddings(texts, embed, false, model, call);
+  return plan_embeddings(texts, embed, false, model, context);
 }
 
-Result<Prepared> read_old_embeddings(Fields& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> read_old_embeddings(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   RZ_TRY(const EmbedRequest embed, read_embed_request(body, *model));
   const std::string prompt = body.text("prompt").value_or("");
   if (!body.status().ok()) return body.status().error();
-  apply_keep_alive(embed.keep_alive, *model, call);
+  apply_keep_alive(embed.keep_alive, *model, context);
   if (prompt.empty()) return no_vectors(embed, true);
-  return plan_embeddings({prompt}, embed, true, model, call);
+  return plan_embeddings({prompt}, embed, true, model, context);
 }
 
 }  // namespace

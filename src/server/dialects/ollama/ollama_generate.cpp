@@ -10,8 +10,8 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/call/context.h"
 #include "server/call/logprobs.h"
+#include "server/call/request_context.h"
 #include "server/dialects/ollama/ollama.h"
 #include "server/dialects/ollama/ollama_prompt.h"
 #include "server/models/infill.h"
@@ -217,9 +217,9 @@ Prepared loaded_answer(const OllamaRequest& request, bool is_chat) {
 
 // The generation's own fields, within what is left of the context after the prompt.
 Result<GenerationFields> read_ollama_generation(const OllamaRequest& request, size_t n_prompt, const ServedModel& model,
-                                                const Call& call) {
+                                                const RequestContext& context) {
   Fields fields(request.chat);
-  RZ_TRY(GenerationFields generation, read_generation_fields(fields, model, call));
+  RZ_TRY(GenerationFields generation, read_generation_fields(fields, model, context));
   generation.stream = request.stream;
   generation.request.logprobs = fields.boolean("logprobs").value_or(false);
   generation.request.n_logprobs = static_cast<uint32_t>(fields.integer("top_logprobs", 0, kMaxTopLogprobs).value_or(0));
@@ -253,41 +253,41 @@ ContextShift shift_of(const OllamaRequest& request, const ChatRequest& chat, con
   return {n_ctx, request.n_keep, std::min(chat.generation.request.max_tokens.value_or(most), most)};
 }
 
-OllamaAnswerForm form_of(const OllamaRequest& request, const Call& call, bool is_chat) {
+OllamaAnswerForm form_of(const OllamaRequest& request, const RequestContext& context, bool is_chat) {
   OllamaAnswerForm form;
   form.model = request.model;
   form.is_chat = is_chat;
-  form.start = call.start;
-  form.load_ms = call.record.load_ms;
+  form.start = context.start;
+  form.load_ms = context.load_ms;
   return form;
 }
 
 Result<Prepared> plan_ollama(ChatPrompt prompt, const OllamaRequest& request, OllamaAnswerForm form,
-                             const ServedModel& model, const Call& call) {
+                             const ServedModel& model, const RequestContext& context) {
   if (request.renders_only) return rendered_answer(request, prompt, form.is_chat);
   const char* field = form.is_chat ? "messages" : "prompt";
   RZ_CHECK_OK(cut_ollama_prompt(request, field, model, prompt.tokens));
-  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), field, model, call));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), field, model, context));
   ChatRequest chat;
-  RZ_TRY(chat.generation, read_ollama_generation(request, prompt.tokens.size(), model, call));
+  RZ_TRY(chat.generation, read_ollama_generation(request, prompt.tokens.size(), model, context));
   chat.prompt = std::move(prompt);
   form.logprobs = chat.generation.request.logprobs;
   form.token = token_text(model.tokenizer());
   const ContextShift shift = shift_of(request, chat, model);
   if (shift.is_on()) chat.generation.request.max_tokens = first_limit(shift, chat.prompt.tokens.size());
-  CompletionPlan plan = plan_of(std::move(chat), model, call);
+  CompletionPlan plan = plan_of(std::move(chat), model, context);
   plan.shift = shift;
   plan.speller = std::make_unique<OllamaSpeller>(std::move(form));
   return prepared(std::move(plan));
 }
 
-Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(OllamaRequest request, read_ollama_request(body, *model, call));
+Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(OllamaRequest request, read_ollama_request(body, *model, context));
   RZ_CHECK_OK(check_generates(request, *model, "chat"));
   const Json* messages = body.array("messages");
   const Json* tools = body.array("tools");
   if (!body.status().ok()) return body.status().error();
-  apply_keep_alive(request.keep_alive, *model, call);
+  apply_keep_alive(request.keep_alive, *model, context);
   if (messages == nullptr || messages->empty()) return loaded_answer(request, true);
   RZ_TRY(Json read, read_ollama_messages(*messages));
   RZ_TRY(read, with_made_messages(std::move(read), request));
@@ -298,7 +298,7 @@ Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, con
   }
   if (tools != nullptr) request.chat["tools"] = *tools;
   RZ_TRY(ChatPrompt prompt, read_ollama_chat_prompt(request, read, chat_template.get(), *model));
-  return plan_ollama(std::move(prompt), request, form_of(request, call, true), *model, call);
+  return plan_ollama(std::move(prompt), request, form_of(request, context, true), *model, context);
 }
 
 struct GenerateFields {
@@ -372,11 +372,11 @@ Result<ChatPrompt> turn_prompt(const GenerateFields& fields, const OllamaRequest
   return prompt;
 }
 
-Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(OllamaRequest request, read_ollama_request(body, *model, call));
+Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(OllamaRequest request, read_ollama_request(body, *model, context));
   RZ_CHECK_OK(check_generates(request, *model, "generate"));
   RZ_TRY(const GenerateFields fields, read_generate_fields(body, *model));
-  apply_keep_alive(request.keep_alive, *model, call);
+  apply_keep_alive(request.keep_alive, *model, context);
   if (fields.prompt.empty() && fields.suffix.empty()) return loaded_answer(request, false);
   RZ_TRY(const auto chat_template, template_of(fields.chat_template, request));
   const bool has_template = chat_template != nullptr || model->loaded->chat_template;
@@ -387,9 +387,9 @@ Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model,
   auto prompt =
       is_plain ? plain_prompt(fields, request, *model) : turn_prompt(fields, request, chat_template.get(), *model);
   if (!prompt.ok()) return prompt.error();
-  OllamaAnswerForm form = form_of(request, call, false);
+  OllamaAnswerForm form = form_of(request, context, false);
   form.gives_context = !fields.is_raw;
-  return plan_ollama(std::move(*prompt), request, std::move(form), *model, call);
+  return plan_ollama(std::move(*prompt), request, std::move(form), *model, context);
 }
 
 }  // namespace

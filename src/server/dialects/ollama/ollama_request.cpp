@@ -10,7 +10,6 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "sampling/parameters.h"
-#include "server/call/context.h"
 #include "server/call/logprobs.h"
 #include "server/call/tenant.h"
 #include "server/dialects/ollama/ollama.h"
@@ -168,18 +167,18 @@ std::optional<KeepAlive> read_keep_alive(Fields& body) {
   return std::nullopt;
 }
 
-Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const Call& call) {
+Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const RequestContext& context) {
   OllamaRequest request;
   request.model = body.text("model").value_or("");
   if (request.model.empty()) return invalid_argument("model is required", "model");
-  request.made = call.context.client_models->made.find(made_owner_of(call), request.model);
+  request.made = context.made->find(tenant_of(context.key), request.model);
   request.chat = Json::object();
   request.stream = body.boolean("stream").value_or(true);
   request.truncates = body.boolean("truncate").value_or(true);
   request.renders_only = body.boolean("_debug_render_only").value_or(false);
   request.shifts = body.boolean("shift").value_or(false);
   request.keep_alive = read_keep_alive(body);
-  if (!may_set_keep_alive(call)) request.keep_alive.reset();
+  if (!context.may_set_keep_alive) request.keep_alive.reset();
   RZ_TRY(const Json given, options_of(body, request.made, model));
   Fields options(given, "options.");
   read_options(options, request);

@@ -21,7 +21,7 @@ class OllamaRequestTest : public ::testing::Test {
   static Result<OllamaRequest> read(const std::string& more) {
     const Json json = *parse_json(R"({"model": "tiny")" + more + "}");
     Fields fields(json);
-    return read_ollama_request(fields, rig_->model(), rig_->call());
+    return read_ollama_request(fields, rig_->model(), rig_->context);
   }
   static std::string chat_of(const std::string& more) {
     const auto request = read(more);

@@ -6,11 +6,11 @@
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_request.h"
-#include "server/call/context.h"
 #include "server/call/custom_tools.h"
 #include "server/call/generation_settings.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "server/call/timings.h"
 #include "server/dialects/openai/legacy_functions.h"
 #include "server/http/sse.h"
@@ -283,12 +283,12 @@ void read_chat_logprobs(Fields& fields, Request& request) {
   request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
 }
 
-Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(ChatRequest chat, read_chat_request(body, "messages", *model, call));
+Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(ChatRequest chat, read_chat_request(body, "messages", *model, context));
   read_chat_logprobs(body, chat.generation.request);
   ChatExtras extras;
   extras.wanted = read_answer_extras(body, model->defaults->verbose);
-  extras.begins_with_null = call.context.options.llama_answers;
+  extras.begins_with_null = context.llama_answers;
   if (!body.status().ok()) return body.status().error();
   const GenerationFields& generation = chat.generation;
   extras.n_prompt = chat.prompt.tokens.size();
@@ -297,20 +297,20 @@ Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Call
   }
   const bool tells_progress = extras.wanted.progress;
   CallSpellings calls{asks_for_functions(body.json()), std::move(chat.prompt.custom_tools)};
-  auto speller = std::make_unique<ChatSpeller>(told_name(call, *model), token_text(model->tokenizer()), generation,
+  auto speller = std::make_unique<ChatSpeller>(told_name(context, *model), token_text(model->tokenizer()), generation,
                                                std::move(calls), std::move(extras));
-  CompletionPlan plan = plan_of(std::move(chat), *model, call);
+  CompletionPlan plan = plan_of(std::move(chat), *model, context);
   plan.speller = std::move(speller);
   plan.tells_progress = tells_progress;
   return prepared(std::move(plan));
 }
 
 // A body of the first spelling of tools is read as one of the second.
-Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, const Call& call) {
-  if (!has_functions(body.json())) return read_chat(body, model, call);
+Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  if (!has_functions(body.json())) return read_chat(body, model, context);
   RZ_TRY(const Json mapped, with_tools(body.json()));
   Fields fields(mapped);
-  return read_chat(fields, model, call);
+  return read_chat(fields, model, context);
 }
 
 }  // namespace

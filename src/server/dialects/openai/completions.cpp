@@ -6,9 +6,9 @@
 
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/context.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "server/call/request_fields.h"
 #include "server/call/text_request.h"
 #include "server/call/timings.h"
@@ -181,8 +181,8 @@ class TextSpeller final : public Speller {
   std::vector<Text> texts_;
 };
 
-Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(TextRequest text, read_text_request(body, *model, call));
+Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(TextRequest text, read_text_request(body, *model, context));
   TextOptions options;
   options.n = text.generation.n;
   options.best_of = text.best_of;
@@ -192,10 +192,10 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   if (!body.status().ok()) return body.status().error();
   const text::Tokenizer& tokenizer = model->tokenizer();
   std::string logged_prompt;
-  const bool is_shown = text.echo || call.context.options.log_prompts;
+  const bool is_shown = text.echo || context.log_prompts;
   for (const auto& tokens : text.prompts) {
     const std::string prompt = is_shown ? tokenizer.decode(tokens) : "";
-    if (call.context.options.log_prompts) logged_prompt += prompt;
+    if (context.log_prompts) logged_prompt += prompt;
     options.n_prompt_tokens.push_back(tokens.size());
     options.echoes.push_back(text.echo ? prompt : "");
     std::optional<std::string>& first_token = options.first_tokens.emplace_back();
@@ -206,7 +206,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   CompletionPlan plan = plan_of(std::move(text));
   plan.logged_prompt = std::move(logged_prompt);
   plan.tells_progress = options.extras.progress;
-  plan.speller = std::make_unique<TextSpeller>(told_name(call, *model), token_text(tokenizer), std::move(options));
+  plan.speller = std::make_unique<TextSpeller>(told_name(context, *model), token_text(tokenizer), std::move(options));
   return prepared(std::move(plan));
 }
 

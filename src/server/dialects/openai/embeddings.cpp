@@ -9,11 +9,10 @@
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/context.h"
 #include "server/call/embedding_vector.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "server/call/request_fields.h"
-#include "server/call/tenant.h"
 
 namespace realizar::server {
 namespace {
@@ -108,14 +107,15 @@ Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& m
   return tokens;
 }
 
-Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model, const Call& call) {
+Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model, const RequestContext& context) {
   RZ_TRY(auto tokens, read_tokens(input, model));
   if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
-  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, call));
+  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, context));
   return tokens;
 }
 
-Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const ServedModel& model, const Call& call) {
+Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const ServedModel& model,
+                                                      const RequestContext& context) {
   const Json* given = body.any("input") != nullptr ? body.any("input") : body.any("content");
   if (given == nullptr) return wrong_input();
   const Json& input = *given;
@@ -125,17 +125,17 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const 
   if (!is_one && (!input.is_array() || input.empty() || input.size() > 2048)) return wrong_input();
   std::vector<std::vector<TokenId>> inputs;
   for (size_t i = 0; i < (is_one ? 1 : input.size()); ++i) {
-    auto tokens = read_input(is_one ? input : input[i], model, call);
+    auto tokens = read_input(is_one ? input : input[i], model, context);
     if (!tokens.ok()) return is_one ? tokens.error() : of_item(tokens.error(), "input", i);
     inputs.push_back(std::move(*tokens));
   }
   return inputs;
 }
 
-Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   const Pooling own = model->loaded->model->config().pooling;
   const Pooling pooling = own == Pooling::kRank ? own : model->defaults->pooling.value_or(own);
-  const bool is_openai = call.request.path.find("/v1/") != std::string::npos;
+  const bool is_openai = context.path.find("/v1/") != std::string::npos;
   if (pooling == Pooling::kAll && is_openai) {
     return invalid_argument("with --pooling none there is a vector of each token, which POST /embeddings gives");
   }
@@ -148,26 +148,19 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   const uint32_t d_model = model->loaded->info.d_model;
   const auto n_values = body.integer("dimensions", 1, d_model);
   if (!body.status().ok()) return body.status().error();
-  RZ_TRY(auto inputs, read_inputs(body, *model, call));
+  RZ_TRY(auto inputs, read_inputs(body, *model, context));
 
   CompletionPlan plan;
   plan.n_per_prompt = 1;
   plan.prompt_field = "input";
   for (auto& tokens : inputs) {
-    Request request;
-    request.prompt = std::move(tokens);
-    request.pooling = pooling;
-    if (!call.adapter.empty()) request.adapter = call.adapter;
-    request.tenant = call.tenant;
-    request.cache_salt = cache_salt_of(call, *model);
-    if (call.context.options.request_timeout_ms > 0) request.timeout_ms = call.context.options.request_timeout_ms;
-    plan.requests.push_back(std::move(request));
+    plan.requests.push_back(pooled_request(std::move(tokens), pooling, *model, context));
   }
-  if (pooling == Pooling::kAll || call.request.path == "/embedding") {
+  if (pooling == Pooling::kAll || context.path == "/embedding") {
     plan.speller = std::make_unique<StatesSpeller>(d_model);
     return prepared(std::move(plan));
   }
-  plan.speller = std::make_unique<EmbeddingSpeller>(told_name(call, *model), format == "base64",
+  plan.speller = std::make_unique<EmbeddingSpeller>(told_name(context, *model), format == "base64",
                                                     static_cast<uint32_t>(n_values.value_or(d_model)));
   return prepared(std::move(plan));
 }

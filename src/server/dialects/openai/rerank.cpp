@@ -93,7 +93,7 @@ Result<std::vector<std::string>> read_documents(Fields& body, const char* field)
   return documents;
 }
 
-Result<Prepared> read_ranking(Fields& body, const ServedModelPtr& model, const Call& call, RankForm form) {
+Result<Prepared> read_ranking(Fields& body, const ServedModelPtr& model, const RequestContext& context, RankForm form) {
   RZ_CHECK_OK(check_ranks(*model->loaded));
   const auto query = body.text("query");
   if (!query) body.fail("query", "expected a string");
@@ -107,17 +107,17 @@ Result<Prepared> read_ranking(Fields& body, const ServedModelPtr& model, const C
 
   std::vector<TextPair> pairs;
   for (const std::string& document : documents) pairs.push_back({*query, document});
-  RZ_TRY(CompletionPlan plan, pair_plan(pairs, field, *model, call));
+  RZ_TRY(CompletionPlan plan, pair_plan(pairs, field, *model, context));
   const size_t n_results = n_wanted ? static_cast<size_t>(*n_wanted) : documents.size();
   if (!(is_plain ? returns_text : returns_documents)) documents.clear();
-  plan.speller = std::make_unique<RankSpeller>(told_name(call, *model), n_results, std::move(documents),
+  plan.speller = std::make_unique<RankSpeller>(told_name(context, *model), n_results, std::move(documents),
                                                is_plain ? RankForm::kPlain : form);
   return prepared(std::move(plan));
 }
 
 template <RankForm form>
-Result<Prepared> read_rerank(Fields& body, const ServedModelPtr& model, const Call& call) {
-  return read_ranking(body, model, call, form);
+Result<Prepared> read_rerank(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  return read_ranking(body, model, context, form);
 }
 
 }  // namespace

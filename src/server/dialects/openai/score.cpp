@@ -60,7 +60,7 @@ Result<std::vector<std::string>> read_side(const Fields& body, const char* older
   return texts;
 }
 
-Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const Call& call) {
+Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   RZ_CHECK_OK(check_ranks(*model->loaded));
   RZ_TRY(const auto first, read_side(body, "text_1", "queries"));
   RZ_TRY(const auto second, read_side(body, "text_2", "documents"));
@@ -69,8 +69,8 @@ Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const Cal
   }
   std::vector<TextPair> pairs;
   for (size_t i = 0; i < second.size(); ++i) pairs.push_back({first.size() == 1 ? first[0] : first[i], second[i]});
-  RZ_TRY(CompletionPlan plan, pair_plan(pairs, "text_2", *model, call));
-  plan.speller = std::make_unique<ScoreSpeller>(told_name(call, *model));
+  RZ_TRY(CompletionPlan plan, pair_plan(pairs, "text_2", *model, context));
+  plan.speller = std::make_unique<ScoreSpeller>(told_name(context, *model));
   return prepared(std::move(plan));
 }
 

@@ -11,9 +11,9 @@
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_request.h"
-#include "server/call/context.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
+#include "server/call/request_context.h"
 #include "server/call/truncation.h"
 #include "server/dialects/responses/response_input.h"
 #include "server/dialects/responses/response_items.h"
@@ -95,20 +95,21 @@ Result<ResponseOptions> read_response_options(Fields& body) {
 }
 
 Result<ChatRequest> read_response_chat(const Json& chat, const ResponseOptions& options, const ServedModel& model,
-                                       const Call& call) {
-  RZ_TRY(ChatRequest read, options.truncates ? read_newest_messages(chat, "input", model, call)
-                                             : read_whole_chat(chat, "input", model, call));
+                                       const RequestContext& context) {
+  RZ_TRY(ChatRequest read, options.truncates ? read_newest_messages(chat, "input", model, context)
+                                             : read_whole_chat(chat, "input", model, context));
   Request& request = read.generation.request;
   request.logprobs = options.includes_logprobs;
   if (request.logprobs) request.n_logprobs = options.n_logprobs;
   return read;
 }
 
-Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const ServedModel& model, const Call& call) {
+Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const ServedModel& model,
+                                     const RequestContext& context) {
   RZ_TRY(const ResponseOptions options, read_response_options(body));
-  RZ_TRY(ChatRequest chat, read_response_chat(asked.body, options, model, call));
+  RZ_TRY(ChatRequest chat, read_response_chat(asked.body, options, model, context));
   ResponseTelling telling{.id = random_id("resp_"),
-                          .model = told_name(call, model),
+                          .model = told_name(context, model),
                           .token = token_text(model.tokenizer()),
                           .echoed = response_echo(body.json(), chat.generation.request, options.stores),
                           .tool_names = std::move(asked.tool_names),
@@ -122,9 +123,9 @@ Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const Se
   const bool tells_progress = telling.extras.progress;
   if (options.stores) {
     std::vector<std::string> input_ids = complete_items(asked.input);
-    telling.shelf = ResponseShelf{&call.context.responses, call.tenant, dump(asked.input), std::move(input_ids)};
+    telling.shelf = ResponseShelf{context.responses, context.tenant, dump(asked.input), std::move(input_ids)};
   }
-  CompletionPlan plan = plan_of(std::move(chat), model, call);
+  CompletionPlan plan = plan_of(std::move(chat), model, context);
   plan.choice.content_tokens_only = options.includes_logprobs;
   plan.tells_progress = tells_progress;
   if (options.in_background) plan.background_id = telling.id;
@@ -132,16 +133,16 @@ Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const Se
   return plan;
 }
 
-Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(ResponseChat asked, chat_of_response(body, call.context.responses, call.tenant));
-  auto plan = plan_response(asked, body, *model, call);
+Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(ResponseChat asked, chat_of_response(body, *context.responses, context.tenant));
+  auto plan = plan_response(asked, body, *model, context);
   if (!plan.ok()) return at_client_place(std::move(plan).error(), asked.places);
   return prepared(std::move(*plan));
 }
 
 // How many tokens the prompt of a response would have.
-Result<Prepared> count_response(Fields& body, const ServedModelPtr& model, const Call& call) {
-  RZ_TRY(const ResponseChat asked, chat_of_response(body, call.context.responses, call.tenant));
+Result<Prepared> count_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(const ResponseChat asked, chat_of_response(body, *context.responses, context.tenant));
   Fields chat(asked.body);
   const auto prompt = read_chat_prompt(chat, *model);
   if (!prompt.ok()) return at_client_place(prompt.error(), asked.places);
