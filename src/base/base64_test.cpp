@@ -6,8 +6,8 @@ namespace realizar {
 namespace {
 
 TEST(Base64, IsThatOfTheRfc) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
+  const std::pair<const char*, const char*> cases[] = {{"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+                                                       {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
   for (const auto& [bytes, text] : cases) {
     EXPECT_EQ(encode_base64(bytes), text);
     EXPECT_EQ(decode_base64(text), bytes);
