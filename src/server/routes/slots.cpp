@@ -118,23 +118,22 @@ Status write_slice(Transfer& transfer, engine::PrefixFileWriter& file) {
 
 Status read_slice(engine::PrefixFileReader& file, Transfer& transfer) {
   transfer.next_slice();
-  return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) {
+  return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) -> Status {
     RZ_CHECK_OK(file.read());
     std::ranges::copy(file.bytes(), bytes.begin());
     transfer.groups[piece - transfer.begin] = {file.name().group, file.name().n_short_tokens};
-    return Status();
+    return {};
   });
 }
 
 Status add_slice(engine::Engine& engine, Transfer& transfer) {
-  return transfer.for_each_piece([&](uint64_t piece, std::span<const std::byte> bytes) {
+  return transfer.for_each_piece([&](uint64_t piece, std::span<const std::byte> bytes) -> Status {
     const auto& [group, n_short_tokens] = transfer.groups[piece - transfer.begin];
     const bool is_added = piece < transfer.counts.n_blocks
                               ? engine.add_block(*transfer.added, group, n_short_tokens, bytes)
                               : engine.add_state(*transfer.added, bytes);
-    if (is_added) return Status();
-    return Status(
-        Error{ErrorCode::kResourceExhausted, "the cache has no room for the slot while other requests use it", ""});
+    if (is_added) return {};
+    return Error{ErrorCode::kResourceExhausted, "the cache has no room for the slot while other requests use it", ""};
   });
 }
 
