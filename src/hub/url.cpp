@@ -94,6 +94,7 @@ Result<Url> resolve_url(const Url& base, std::string_view location) {
   if (has_scheme) return parse_url(location);
   if (location.starts_with('/')) return parse_url(base.origin() + std::string(location));
   const std::string path = base.rest.substr(0, base.rest.find('?'));
+  if (location.starts_with('?')) return parse_url(base.origin() + path + std::string(location));
   return parse_url(base.origin() + path.substr(0, path.rfind('/') + 1) + std::string(location));
 }
 

@@ -32,6 +32,7 @@ TEST(Url, OfARedirectIsRelativeToThePage) {
   const Url base = *parse_url("https://h/a/b?q");
   EXPECT_EQ(text_of(resolve_url(base, "/c")), "https://h/c");
   EXPECT_EQ(text_of(resolve_url(base, "c")), "https://h/a/c");
+  EXPECT_EQ(text_of(resolve_url(base, "?c")), "https://h/a/b?c");
   EXPECT_EQ(text_of(resolve_url(base, "//other/c")), "https://other/c");
   EXPECT_EQ(text_of(resolve_url(base, "http://other:81/c")), "http://other:81/c");
   EXPECT_EQ(text_of(resolve_url(base, "file:///etc/passwd")), "error");
