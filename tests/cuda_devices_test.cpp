@@ -1,5 +1,6 @@
 // A model on several devices gives the bits that it gives on one, wherever its layers lie; and which devices are taken.
 #include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -286,7 +287,7 @@ TEST(CudaMetrics, TellEachDevicesPart) {
   EXPECT_EQ(devices[0]->weight_bytes + devices[1]->weight_bytes, rig.backend().info().weight_bytes);
   EXPECT_EQ(devices[0]->kv_bytes + devices[1]->kv_bytes, rig.backend().info().kv_bytes);
   const server::ModelState model{"m", &rig.backend(), &rig->counters()};
-  const std::string text = server::device_metrics({&model, 1});
+  const std::string text = prometheus::TextSerializer().Serialize(server::device_metrics({&model, 1}));
   for (const DeviceUse* device : devices) {
     EXPECT_GT(device->weight_bytes, 0u);
     EXPECT_GT(device->kv_bytes, 0u);

@@ -1,7 +1,5 @@
 #include "server/watch/llama_metrics.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace realizar::server {
@@ -43,30 +41,34 @@ double rate(uint64_t n, double seconds) {
 
 }  // namespace
 
-std::string llama_metrics(std::span<const ModelState> models) {
+Families llama_metrics(std::span<const ModelState> models) {
   const LlamaCounts counts = counts_of(models);
-  std::string text;
-  const auto add = [&text](const char* name, const char* type, const char* help, auto value) {
-    text +=
-        fmt::format("# HELP llamacpp:{0} {1}\n# TYPE llamacpp:{0} {2}\nllamacpp:{0} {3}\n", name, help, type, value);
+  Families families;
+  const auto add = [&](const char* name, MetricType type, const char* help, auto value) {
+    add_family(families, name, type, help, {sample_of({}, static_cast<double>(value))});
   };
-  add("prompt_tokens_total", "counter", "Prompt tokens computed.", counts.n_prompt);
-  add("prompt_tokens_cached_total", "counter", "Prompt tokens found in the cache.", counts.n_cached);
-  add("prompt_seconds_total", "counter", "Time of steps with prompt tokens.", counts.prefill_s);
-  add("prompt_tokens_seconds", "gauge", "Prompt tokens a second.", rate(counts.n_prompt, counts.prefill_s));
-  add("tokens_predicted_total", "counter", "Tokens generated.", counts.n_generated);
-  add("tokens_predicted_seconds_total", "counter", "Time of steps without prompt tokens.", counts.decode_s);
-  add("predicted_tokens_seconds", "gauge", "Generated tokens a second.", rate(counts.n_generated, counts.decode_s));
-  add("requests_processing", "gauge", "Requests in the batch.", counts.n_running);
-  add("requests_deferred", "gauge", "Requests that wait.", counts.n_waiting);
-  add("n_decode_total", "counter", "Steps.", counts.n_steps);
-  add("n_busy_slots_per_decode", "gauge", "Sequences a step.",
+  add("llamacpp:prompt_tokens_total", MetricType::Counter, "Prompt tokens computed.", counts.n_prompt);
+  add("llamacpp:prompt_tokens_cached_total", MetricType::Counter, "Prompt tokens found in the cache.", counts.n_cached);
+  add("llamacpp:prompt_seconds_total", MetricType::Counter, "Time of steps with prompt tokens.", counts.prefill_s);
+  add("llamacpp:prompt_tokens_seconds", MetricType::Gauge, "Prompt tokens a second.",
+      rate(counts.n_prompt, counts.prefill_s));
+  add("llamacpp:tokens_predicted_total", MetricType::Counter, "Tokens generated.", counts.n_generated);
+  add("llamacpp:tokens_predicted_seconds_total", MetricType::Counter, "Time of steps without prompt tokens.",
+      counts.decode_s);
+  add("llamacpp:predicted_tokens_seconds", MetricType::Gauge, "Generated tokens a second.",
+      rate(counts.n_generated, counts.decode_s));
+  add("llamacpp:requests_processing", MetricType::Gauge, "Requests in the batch.", counts.n_running);
+  add("llamacpp:requests_deferred", MetricType::Gauge, "Requests that wait.", counts.n_waiting);
+  add("llamacpp:n_decode_total", MetricType::Counter, "Steps.", counts.n_steps);
+  add("llamacpp:n_busy_slots_per_decode", MetricType::Gauge, "Sequences a step.",
       counts.n_steps > 0 ? static_cast<double>(counts.n_step_seqs) / static_cast<double>(counts.n_steps) : 0.0);
-  add("n_tokens_max", "counter", "Tokens of the longest sequence so far.", counts.n_tokens_max);
-  add("spec_decode_num_drafts_total", "counter", "Times that tokens were guessed ahead.", counts.n_drafts);
-  add("spec_decode_num_draft_tokens_total", "counter", "Tokens guessed ahead.", counts.n_drafted);
-  add("spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.", counts.n_accepted);
-  return text;
+  add("llamacpp:n_tokens_max", MetricType::Counter, "Tokens of the longest sequence so far.", counts.n_tokens_max);
+  add("llamacpp:spec_decode_num_drafts_total", MetricType::Counter, "Times that tokens were guessed ahead.",
+      counts.n_drafts);
+  add("llamacpp:spec_decode_num_draft_tokens_total", MetricType::Counter, "Tokens guessed ahead.", counts.n_drafted);
+  add("llamacpp:spec_decode_num_accepted_tokens_total", MetricType::Counter, "Guessed tokens that were right.",
+      counts.n_accepted);
+  return families;
 }
 
 }  // namespace realizar::server

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "server/watch/metrics.h"
 
 namespace realizar::server {
 
-// Sums over the models, without labels, in Prometheus' text format. Rates are means since the server's start.
-std::string llama_metrics(std::span<const ModelState> models);
+// Sums over the models, without labels. Rates are means since the server's start.
+Families llama_metrics(std::span<const ModelState> models);
 
 }  // namespace realizar::server

@@ -1,6 +1,7 @@
 #include "server/watch/llama_metrics.h"
 
 #include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
 
 namespace realizar::server {
 namespace {
@@ -27,7 +28,7 @@ TEST(LlamaMetrics, AreSumsOverTheModels) {
   two.n_tokens_max = 90;
   two.n_prefix_hits = 5;  // of a prompt that has no token yet
   const ModelState models[] = {{"a", nullptr, &one}, {"b", nullptr, &two}};
-  const std::string text = llama_metrics(models);
+  const std::string text = prometheus::TextSerializer().Serialize(llama_metrics(models));
   for (const char* line :
        {"llamacpp:prompt_tokens_total 60", "llamacpp:prompt_tokens_cached_total 45",
         "llamacpp:prompt_seconds_total 0.5", "llamacpp:prompt_tokens_seconds 120", "llamacpp:tokens_predicted_total 36",
@@ -40,7 +41,7 @@ TEST(LlamaMetrics, AreSumsOverTheModels) {
 }
 
 TEST(LlamaMetrics, HaveNoRatesOfNothing) {
-  const std::string text = llama_metrics({});
+  const std::string text = prometheus::TextSerializer().Serialize(llama_metrics({}));
   EXPECT_TRUE(has_line(text, "llamacpp:predicted_tokens_seconds 0")) << text;
 }
 

@@ -11,8 +11,9 @@
 #include <deque>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <map>
-#include <vector>
+#include <utility>
 
 #include "base/printable.h"
 #include "realizar/engine.h"
@@ -33,50 +34,43 @@ const Buckets kRequest{0.3,  0.5,  0.8,  1.0,  1.5,   2.0,   2.5,   5.0,   10.0,
                        30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
 const Buckets kTokens{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
 
-// One line of a metric that is read from the engines, not counted here.
-void append(std::string& text, const char* name, const char* type, const char* help,
-            const std::vector<std::pair<std::string, double>>& samples) {
-  if (samples.empty()) return;
-  text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-  for (const auto& [labels, value] : samples) text += fmt::format("{}{{{}}} {}\n", name, labels, value);
-}
-
-std::string escaped(const std::string& label) {
-  std::string text;
-  for (const char c : printable(label)) {
-    if (c == '\\' || c == '"') text += '\\';
-    text += c;
-  }
-  return text;
-}
-
 // As a histogram: each class counts all steps up to its bound.
-void append_steps(std::string& text, const std::string& labels, const engine::EngineCounters& c) {
+prometheus::ClientMetric steps_of(Labels labels, const engine::EngineCounters& c) {
+  prometheus::ClientMetric metric = sample_of(std::move(labels), 0);
   uint64_t n = 0;
   for (size_t i = 0; i < c.n_steps_in_class.size(); ++i) {
     n += c.n_steps_in_class[i].load(std::memory_order_relaxed);
-    const std::string bound =
-        i < engine::kStepBoundsMs.size() ? fmt::format("{}", engine::kStepBoundsMs[i] / 1e3) : "+Inf";
-    text += fmt::format("realizar_step_seconds_bucket{{{},le=\"{}\"}} {}\n", labels, bound, n);
+    const bool has_bound = i < engine::kStepBoundsMs.size();
+    metric.histogram.bucket.push_back(
+        {n, has_bound ? engine::kStepBoundsMs[i] / 1e3 : std::numeric_limits<double>::infinity()});
   }
-  text += fmt::format(
-      "realizar_step_seconds_sum{{{}}} {}\n", labels,
-      c.prefill_steps.sum_s.load(std::memory_order_relaxed) + c.decode_steps.sum_s.load(std::memory_order_relaxed));
-  text += fmt::format("realizar_step_seconds_count{{{}}} {}\n", labels, n);
+  metric.histogram.sample_count = n;
+  metric.histogram.sample_sum =
+      c.prefill_steps.sum_s.load(std::memory_order_relaxed) + c.decode_steps.sum_s.load(std::memory_order_relaxed);
+  return metric;
 }
 
-std::string labels_of(const ModelState& model, const std::string& device) {
-  return fmt::format("model_name=\"{}\",device=\"{}\"", escaped(model.id), escaped(device));
+Labels labels_of(const ModelState& model) {
+  return {{"model_name", printable(model.id)}};
+}
+
+Labels labels_of(const ModelState& model, const std::string& device) {
+  return {{"model_name", printable(model.id)}, {"device", printable(device)}};
+}
+
+Labels with(Labels labels, const char* name, std::string value) {
+  labels.push_back({name, std::move(value)});
+  return labels;
 }
 
 std::string device_names_of(const ModelState& model) {
   return model.backend != nullptr ? device_names(*model.backend) : model.past->devices;
 }
 
-std::vector<std::pair<std::string, double>> memory_samples(const ModelState& model) {
-  std::vector<std::pair<std::string, double>> samples;
+Samples memory_samples(const ModelState& model) {
+  Samples samples;
   const auto add = [&](const std::string& device, const char* kind, uint64_t n_bytes) {
-    samples.emplace_back(fmt::format("{},kind=\"{}\"", labels_of(model, device), kind), n_bytes);
+    samples.push_back(sample_of(with(labels_of(model, device), "kind", kind), static_cast<double>(n_bytes)));
   };
   if (model.backend == nullptr) return samples;
   const BackendInfo info = model.backend->info();
@@ -95,103 +89,97 @@ std::vector<std::pair<std::string, double>> memory_samples(const ModelState& mod
 }
 
 // Writes each phase's number of steps, their time, and what its deviation follows from.
-void append_step_times(std::string& text, std::span<const ModelState> models) {
-  const auto tell = [&](const char* name, const char* type, const char* help, bool wants_any, auto read) {
-    std::vector<std::pair<std::string, double>> samples;
+void add_step_times(Families& families, std::span<const ModelState> models) {
+  const auto tell = [&](const char* name, MetricType type, const char* help, bool wants_any, auto read) {
+    Samples samples;
     for (const ModelState& model : models) {
       const auto add = [&](const char* phase, const engine::StepTimes& times) {
         if (wants_any && times.n == 0) return;
-        samples.emplace_back(fmt::format("{},phase=\"{}\"", labels_of(model, device_names_of(model)), phase),
-                             read(times));
+        samples.push_back(sample_of(with(labels_of(model, device_names_of(model)), "phase", phase), read(times)));
       };
       add("prefill", model.counters->prefill_steps);
       add("decode", model.counters->decode_steps);
     }
-    append(text, name, type, help, samples);
+    add_family(families, name, type, help, std::move(samples));
   };
-  tell("realizar_backend_steps_total", "counter", "Batches dispatched: prefill, with tokens of some prompt, or decode.",
-       false, [](const engine::StepTimes& times) { return static_cast<double>(times.n); });
-  tell("realizar_backend_step_seconds_total", "counter", "Time that these took.", false,
+  tell("realizar_backend_steps_total", MetricType::Counter,
+       "Batches dispatched: prefill, with tokens of some prompt, or decode.", false,
+       [](const engine::StepTimes& times) { return static_cast<double>(times.n); });
+  tell("realizar_backend_step_seconds_total", MetricType::Counter, "Time that these took.", false,
        [](const engine::StepTimes& times) { return times.sum_s.load(); });
-  tell("realizar_step_seconds_sumsq", "counter", "Sum of the squares of their times.", false,
+  tell("realizar_step_seconds_sumsq", MetricType::Counter, "Sum of the squares of their times.", false,
        [](const engine::StepTimes& times) { return times.sum_of_squares.load(); });
-  tell("realizar_step_seconds_min", "gauge", "The shortest since the start.", true,
+  tell("realizar_step_seconds_min", MetricType::Gauge, "The shortest since the start.", true,
        [](const engine::StepTimes& times) { return times.min_s.load(); });
-  tell("realizar_step_seconds_max", "gauge", "The longest since the start.", true,
+  tell("realizar_step_seconds_max", MetricType::Gauge, "The longest since the start.", true,
        [](const engine::StepTimes& times) { return times.max_s.load(); });
 }
 
 // The prefix cache: what it was asked for, what it gave and holds.
-void append_prefix_cache(std::string& text, std::span<const ModelState> models) {
+void add_prefix_cache(Families& families, std::span<const ModelState> models) {
   using Read = double (*)(const engine::EngineCounters&);
-  struct Sample {
-    const char* label;  // follows the model's name
+  struct Part {
+    Labels labels;  // besides the model's name
     Read read;
   };
-  const auto tell = [&](const char* name, const char* type, const char* help, std::initializer_list<Sample> parts) {
-    std::vector<std::pair<std::string, double>> samples;
+  const auto tell = [&](const char* name, MetricType type, const char* help, std::initializer_list<Part> parts) {
+    Samples samples;
     for (const ModelState& model : models) {
-      for (const Sample& part : parts) {
-        samples.emplace_back(fmt::format("model_name=\"{}\"{}", escaped(model.id), part.label),
-                             part.read(*model.counters));
+      for (const Part& part : parts) {
+        Labels labels = labels_of(model);
+        labels.insert(labels.end(), part.labels.begin(), part.labels.end());
+        samples.push_back(sample_of(std::move(labels), part.read(*model.counters)));
       }
     }
-    append(text, name, type, help, samples);
+    add_family(families, name, type, help, std::move(samples));
   };
-  tell("vllm:prefix_cache_queries_total", "counter", "Prompt tokens looked up in the prefix cache.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); }}});
-  tell("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found there.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); }}});
-  tell("realizar_prefix_requests_total", "counter",
-       "Requests that ended, by whether any of their prompt was found there.",
-       {{",result=\"hit\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_warm_requests); }},
-        {",result=\"miss\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_cold_requests); }}});
-  tell("realizar_idle_prefill_tokens_total", "counter",
+  tell("vllm:prefix_cache_queries_total", MetricType::Counter, "Prompt tokens looked up in the prefix cache.",
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); }}});
+  tell("vllm:prefix_cache_hits_total", MetricType::Counter, "Prompt tokens found there.",
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); }}});
+  tell(
+      "realizar_prefix_requests_total", MetricType::Counter,
+      "Requests that ended, by whether any of their prompt was found there.",
+      {{{{"result", "hit"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_warm_requests); }},
+       {{{"result", "miss"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_cold_requests); }}});
+  tell("realizar_idle_prefill_tokens_total", MetricType::Counter,
        "Tokens of answers that were computed again between requests, to be found by the next turns of their chats.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_idle_prefill_tokens); }}});
-  tell("realizar_prefix_inserted_blocks_total", "counter", "Blocks of prompts that can be found from then on.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_inserted_blocks); }}});
-  tell("realizar_prefix_evicted_blocks_total", "counter", "Of these, blocks whose place was wanted for others.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_evicted_blocks); }}});
-  tell("realizar_prefix_saved_blocks_total", "counter", "Evicted blocks that went to the host's memory.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_saved_blocks); }}});
-  tell("realizar_prefix_dropped_blocks_total", "counter", "Blocks whose place there was wanted for others.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_dropped_blocks); }}});
-  tell("realizar_prefix_restored_blocks_total", "counter", "Blocks of prefixes that came back from the host's memory.",
-       {{"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); }}});
-  tell("realizar_prefix_blocks", "gauge", "Blocks that can be found now: in the KV cache, and in the host's memory.",
-       {{",place=\"cache\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_named_blocks); }},
-        {",place=\"host\"", [](const engine::EngineCounters& c) { return static_cast<double>(c.n_stored_blocks); }}});
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_idle_prefill_tokens); }}});
+  tell("realizar_prefix_inserted_blocks_total", MetricType::Counter,
+       "Blocks of prompts that can be found from then on.",
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_inserted_blocks); }}});
+  tell("realizar_prefix_evicted_blocks_total", MetricType::Counter,
+       "Of these, blocks whose place was wanted for others.",
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_evicted_blocks); }}});
+  tell("realizar_prefix_saved_blocks_total", MetricType::Counter, "Evicted blocks that went to the host's memory.",
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_saved_blocks); }}});
+  tell("realizar_prefix_dropped_blocks_total", MetricType::Counter, "Blocks whose place there was wanted for others.",
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_dropped_blocks); }}});
+  tell("realizar_prefix_restored_blocks_total", MetricType::Counter,
+       "Blocks of prefixes that came back from the host's memory.",
+       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); }}});
+  tell("realizar_prefix_blocks", MetricType::Gauge,
+       "Blocks that can be found now: in the KV cache, and in the host's memory.",
+       {{{{"place", "cache"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_named_blocks); }},
+        {{{"place", "host"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_stored_blocks); }}});
 }
 
 // What the step budget learned: for each range of decode rows, the parts of a step's time.
-std::vector<std::pair<std::string, double>> step_cost_samples(const ModelState& model) {
-  std::vector<std::pair<std::string, double>> samples;
+Samples step_cost_samples(const ModelState& model) {
+  Samples samples;
   for (size_t kind = 0; kind < engine::StepBudget::kKinds; ++kind) {
     const engine::StepCostGauges& costs = model.counters->step_costs[kind];
     const engine::StepBudget::RowRange rows = engine::StepBudget::rows_of(kind);
     const auto add = [&](const char* part, const std::atomic<double>& ms) {
       if (ms <= 0) return;
-      samples.emplace_back(fmt::format("model_name=\"{}\",decode_rows=\"{}-{}\",part=\"{}\"", escaped(model.id),
-                                       rows.first, rows.last, part),
-                           ms / 1e3);
+      const Labels of_rows = with(labels_of(model), "decode_rows", fmt::format("{}-{}", rows.first, rows.last));
+      samples.push_back(sample_of(with(of_rows, "part", part), ms / 1e3));
     };
     add("decode", costs.decode_ms);
     add("prompt_fixed", costs.prompt_fixed_ms);
     add("prompt_token", costs.prompt_token_ms);
   }
   return samples;
-}
-
-// Under the names that every Prometheus client gives them.
-void append_process(std::string& text, std::chrono::system_clock::time_point started_at) {
-  const double start_s = std::chrono::duration<double>(started_at.time_since_epoch()).count();
-  text += fmt::format(
-      "# HELP process_start_time_seconds When the server began, in seconds since 1970.\n"
-      "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {:.3f}\n"
-      "# HELP process_resident_memory_bytes Physical memory that the process has.\n"
-      "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {}\n",
-      start_s, resident_bytes());
 }
 
 // What each device does for the model, and did before.
@@ -276,16 +264,17 @@ LatencyCounts latencies_of(const prometheus::Family<prometheus::Histogram>& fami
 
 }  // namespace
 
-std::string device_metrics(std::span<const ModelState> models) {
-  std::string text;
+Families device_metrics(std::span<const ModelState> models) {
+  Families families;
   const auto count = [&](const char* name, const char* help, std::atomic<uint64_t> DeviceUse::*counter) {
-    std::vector<std::pair<std::string, double>> samples;
+    Samples samples;
     for (const ModelState& model : models) {
       std::map<std::string, uint64_t> n_of;
       for (const DeviceUse* device : devices_of(model)) n_of[device->name] += device->*counter;
-      for (const auto& [device, n] : n_of) samples.emplace_back(labels_of(model, device), static_cast<double>(n));
+      for (const auto& [device, n] : n_of)
+        samples.push_back(sample_of(labels_of(model, device), static_cast<double>(n)));
     }
-    append(text, name, "counter", help, samples);
+    add_family(families, name, MetricType::Counter, help, std::move(samples));
   };
   count("realizar_device_launches_total", "Operations launched one by one.", &DeviceUse::n_launches);
   count("realizar_device_graph_captures_total", "Steps, or a device's parts of steps, recorded.",
@@ -295,21 +284,22 @@ std::string device_metrics(std::span<const ModelState> models) {
         &DeviceUse::n_graph_failures);
   count("realizar_device_streamed_bytes_total", "Weights brought to the device during steps.",
         &DeviceUse::n_streamed_bytes);
-  append_step_times(text, models);
-  text += "# HELP realizar_step_seconds Time of a batch.\n# TYPE realizar_step_seconds histogram\n";
-  std::vector<std::pair<std::string, double>> memory, step_costs;
+  add_step_times(families, models);
+  Samples steps, memory, step_costs;
   for (const ModelState& model : models) {
-    append_steps(text, labels_of(model, device_names_of(model)), *model.counters);
+    steps.push_back(steps_of(labels_of(model, device_names_of(model)), *model.counters));
     std::ranges::move(memory_samples(model), std::back_inserter(memory));
     std::ranges::move(step_cost_samples(model), std::back_inserter(step_costs));
   }
-  append(text, "realizar_step_cost_seconds", "gauge",
-         "What the scheduler learned of a step's time, by its decode rows: decode, a step that only decodes; "
-         "prompt_fixed, what any prompt tokens add to it; prompt_token, what each of them adds.",
-         step_costs);
-  append(text, "realizar_memory_bytes", "gauge",
-         "Memory of a device: weights, kv_cache and scratch are the model's, free and total the device's.", memory);
-  return text;
+  add_family(families, "realizar_step_seconds", MetricType::Histogram, "Time of a batch.", std::move(steps));
+  add_family(families, "realizar_step_cost_seconds", MetricType::Gauge,
+             "What the scheduler learned of a step's time, by its decode rows: decode, a step that only decodes; "
+             "prompt_fixed, what any prompt tokens add to it; prompt_token, what each of them adds.",
+             std::move(step_costs));
+  add_family(families, "realizar_memory_bytes", MetricType::Gauge,
+             "Memory of a device: weights, kv_cache and scratch are the model's, free and total the device's.",
+             std::move(memory));
+  return families;
 }
 
 struct ServerMetrics::Impl {
@@ -412,61 +402,62 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
 }
 
 std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const {
-  std::string text = prometheus::TextSerializer().Serialize(impl_->registry->Collect());
+  Families families = impl_->registry->Collect();
   const ModelStates states(models);
   const std::span<const ModelState> known = states.all();
   using Read = double (*)(const engine::EngineCounters&);
-  const auto sample = [&](const char* name, const char* type, const char* help, Read read) {
-    std::vector<std::pair<std::string, double>> samples;
-    for (const ModelState& model : known) {
-      samples.emplace_back(fmt::format("model_name=\"{}\"", escaped(model.id)), read(*model.counters));
-    }
-    append(text, name, type, help, samples);
+  const auto sample = [&](const char* name, MetricType type, const char* help, Read read) {
+    Samples samples;
+    for (const ModelState& model : known) samples.push_back(sample_of(labels_of(model), read(*model.counters)));
+    add_family(families, name, type, help, std::move(samples));
   };
-  sample("vllm:num_requests_running", "gauge", "Requests in the batch.",
+  sample("vllm:num_requests_running", MetricType::Gauge, "Requests in the batch.",
          [](const engine::EngineCounters& c) -> double { return c.n_running; });
-  sample("vllm:num_requests_waiting", "gauge", "Requests that wait.",
+  sample("vllm:num_requests_waiting", MetricType::Gauge, "Requests that wait.",
          [](const engine::EngineCounters& c) -> double { return c.n_waiting; });
-  sample("vllm:kv_cache_usage_perc", "gauge", "Share of the KV blocks that are held, 0 to 1.",
+  sample("vllm:kv_cache_usage_perc", MetricType::Gauge, "Share of the KV blocks that are held, 0 to 1.",
          [](const engine::EngineCounters& c) -> double {
            return static_cast<double>(c.n_held_blocks) / std::max(1u, c.n_blocks.load());
          });
-  sample("vllm:num_preemptions_total", "counter", "Requests preempted for want of KV blocks.",
+  sample("vllm:num_preemptions_total", MetricType::Counter, "Requests preempted for want of KV blocks.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
-  sample("realizar_nonfinite_logits_total", "counter", "Requests that ended since the model gave NaN or infinities.",
+  sample("realizar_nonfinite_logits_total", MetricType::Counter,
+         "Requests that ended since the model gave NaN or infinities.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_nonfinite_logits); });
-  sample("vllm:prompt_tokens_total", "counter", "Prompt tokens of requests that reached their first token.",
+  sample("vllm:prompt_tokens_total", MetricType::Counter, "Prompt tokens of requests that reached their first token.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prompt_tokens); });
-  sample("vllm:generation_tokens_total", "counter", "Tokens generated.",
+  sample("vllm:generation_tokens_total", MetricType::Counter, "Tokens generated.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_generated_tokens); });
-  sample("vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens guessed ahead.",
+  sample("vllm:spec_decode_num_draft_tokens_total", MetricType::Counter, "Tokens guessed ahead.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_drafted); });
-  sample("vllm:spec_decode_num_accepted_tokens_total", "counter", "Guessed tokens that were right.",
+  sample("vllm:spec_decode_num_accepted_tokens_total", MetricType::Counter, "Guessed tokens that were right.",
          [](const engine::EngineCounters& c) { return static_cast<double>(c.n_accepted); });
-  text += llama_metrics(known);
-  append_prefix_cache(text, known);
-  text += device_metrics(known);
-  std::vector<std::pair<std::string, double>> devices, refusals;
+  std::ranges::move(llama_metrics(known), std::back_inserter(families));
+  add_prefix_cache(families, known);
+  std::ranges::move(device_metrics(known), std::back_inserter(families));
+  Samples devices, refusals;
   for (const ModelState& model : known) {
     if (model.backend == nullptr) continue;
-    devices.emplace_back(labels_of(model, model.backend->info().description), 1);
+    devices.push_back(sample_of(labels_of(model, model.backend->info().description), 1));
     if (model.gpu_refusal.empty()) continue;
-    refusals.emplace_back(fmt::format("model_name=\"{}\",reason=\"{}\"", escaped(model.id), escaped(model.gpu_refusal)),
-                          1);
+    refusals.push_back(sample_of(with(labels_of(model), "reason", printable(model.gpu_refusal)), 1));
   }
-  append(text, "realizar_model_info", "gauge", "A loaded model and its device.", devices);
-  append(text, "realizar_backend_refused", "gauge", "A model that the GPU was not taken for, and why.", refusals);
-  append(text, "realizar_build_info", "gauge", "The release.", {{fmt::format("version=\"{}\"", version()), 1}});
-  append_process(text, impl_->started_at);
-  text += fmt::format(
-      "# HELP realizar_connections Open connections.\n# TYPE realizar_connections gauge\n"
-      "realizar_connections {}\n",
-      n_connections);
-  text += fmt::format(
-      "# HELP realizar_access_log_lost_lines_total Lines of the access log that were dropped or could not be written.\n"
-      "# TYPE realizar_access_log_lost_lines_total counter\nrealizar_access_log_lost_lines_total {}\n",
-      n_lost_log_lines);
-  return text;
+  add_family(families, "realizar_model_info", MetricType::Gauge, "A loaded model and its device.", std::move(devices));
+  add_family(families, "realizar_backend_refused", MetricType::Gauge,
+             "A model that the GPU was not taken for, and why.", std::move(refusals));
+  const auto one = [&](const char* name, MetricType type, const char* help, double value, Labels labels = {}) {
+    add_family(families, name, type, help, {sample_of(std::move(labels), value)});
+  };
+  one("realizar_build_info", MetricType::Gauge, "The release.", 1, {{"version", version()}});
+  // Two names that every Prometheus client has.
+  one("process_start_time_seconds", MetricType::Gauge, "When the server began, in seconds since 1970.",
+      std::chrono::duration<double>(impl_->started_at.time_since_epoch()).count());
+  one("process_resident_memory_bytes", MetricType::Gauge, "Physical memory that the process has.",
+      static_cast<double>(resident_bytes()));
+  one("realizar_connections", MetricType::Gauge, "Open connections.", n_connections);
+  one("realizar_access_log_lost_lines_total", MetricType::Counter,
+      "Lines of the access log that were dropped or could not be written.", static_cast<double>(n_lost_log_lines));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace realizar::server

@@ -9,6 +9,7 @@
 #include "engine/counters.h"
 #include "realizar/request.h"
 #include "server/models/model_registry.h"
+#include "server/watch/metric_families.h"
 #include "server/watch/metrics_history.h"
 
 namespace realizar::server {
@@ -22,7 +23,7 @@ struct ModelState {
   const PastCounts* past = nullptr;        // before it was loaded; null: nothing
 };
 // What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.
-std::string device_metrics(std::span<const ModelState> models);
+Families device_metrics(std::span<const ModelState> models);
 
 class ServerMetrics {
  public:
