@@ -38,6 +38,7 @@ Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field
 
 Status read_adapter(Fields& body, const ServedModel& model, const RequestContext& context, Request& request) {
   if (!context.adapter.empty()) request.adapter = context.adapter;
+  if (context.adapter_scale != 0) request.adapter_scale = context.adapter_scale;
   const Json* list = body.any("lora");
   if (list == nullptr) return {};
   RZ_TRY(const AdapterWish wish, read_adapter_list(*list, "lora", model));

@@ -258,7 +258,10 @@ RequestContext request_context(const Call& call) {
   context.llama_answers = options.llama_answers;
   context.responses = &call.context.responses;
   context.made = &call.context.client_models->made;
-  context.models = &call.context.models;
+  context.find_model = [&models = call.context.models](const std::string& name) -> std::optional<std::string> {
+    if (const auto* entry = models.find_named(name)) return entry->source.id;
+    return models.adapter_of(name).empty() ? std::nullopt : std::optional(name);
+  };
   if (!has_no_key) return context;
   // Where keys are asked for models stay, since other keys may use them.
   context.keep_alive = [&server = call.context](const std::string& id, const auto& duration) {

@@ -50,7 +50,8 @@ class Choice {
   ChoiceNews take_news(const std::function<void(const TokenEvent&)>& on_token);
   // The client takes no more for now, or again.
   void set_blocked(bool is_blocked) { stream_->set_blocked(is_blocked); }
-  void cancel();
+  // Ends the request within a step, which is told.
+  void stop() { stream_->cancel(); }
 
   // After the end:
   const engine::TokenStream::End& end() const { return end_; }
@@ -76,6 +77,7 @@ class Choice {
   bool is_truncated() const { return stream_ != first_stream_ || end_.finish_reason == FinishReason::kContext; }
 
  private:
+  void cancel();
   std::shared_ptr<engine::TokenStream> make_stream(Request request) const;
   bool goes_on(const engine::TokenStream::End& end) const;
   void go_on(const engine::TokenStream::End& end, ChoiceNews& news);

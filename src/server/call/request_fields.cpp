@@ -12,7 +12,6 @@
 #include "sampling/sampler_names.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/logit_bias.h"
-#include "server/call/tenant.h"
 
 namespace realizar::server {
 namespace {
@@ -200,6 +199,12 @@ void read_timeout(Fields& fields, uint32_t most_ms, Request& request) {
 }
 
 }  // namespace
+
+uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named) {
+  std::string name(reinterpret_cast<const char*>(key.data()), key.size());
+  name += named;
+  return model.loaded->engine->cache_salt_of(name);
+}
 
 Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const ServedModel& model,
                        const RequestContext& context) {

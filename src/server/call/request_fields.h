@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "realizar/request.h"
@@ -29,6 +30,10 @@ struct GenerationFields {
 // stream_options, priority, ignore_eos, cache_salt, id_slot, timeout_ms, timeout. What is absent keeps the model's own
 // recommendation. Errors: InvalidArgument naming the field.
 Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const RequestContext& context);
+
+// Calls of different keys share no cached prefixes, and neither do those of one key that name different salts. How soon
+// an answer comes would tell what others asked.
+uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named = "");
 
 // A request for the vector, or the score, of a prompt.
 Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const ServedModel& model,

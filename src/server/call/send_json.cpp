@@ -24,7 +24,7 @@ Task<Status> send_rest(Call& call, JsonPieces& json) {
 
 Task<Status> send_json(Call& call, JsonPieces& json) {
   std::string bytes;
-  json.write(bytes, kFirstPieceBytes);
+  json.write(bytes, JsonPieces::kFirstBytes);
   while (!json.is_done() && bytes.size() < kMaxAtOnceBytes) {
     OnWorker writing(call, 0, [&] { return caught([&] { json.write(bytes, bytes.size() + kPieceBytes); }); });
     const Status written = co_await writing;

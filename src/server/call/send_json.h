@@ -8,8 +8,6 @@
 
 namespace realizar::server {
 
-// What is written on the I/O thread, before workers are asked.
-inline constexpr size_t kFirstPieceBytes = 32u << 10;
 // A piece is small work, of which a worker's other clients wait for one at most.
 inline constexpr size_t kPieceBytes = 64u << 10;
 // Replies up to this have a Content-Length; of longer ones no more than this is there at a time.

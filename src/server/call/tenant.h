@@ -1,22 +1,21 @@
-// Who a call comes from, as far as the engine is concerned: whose share of it the call uses, and whose cached prefixes
-// it may find.
+// Whose share of the engine a call uses.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "server/http/auth.h"
-#include "server/models/served_model.h"
 
 namespace realizar::server {
 
-// The tenant of a key; where no keys are asked for, that of a client's address. Of an IPv6 address the first 64 bits
-// count, since the client chooses those after them.
-uint64_t tenant_of(const KeyDigest& key);
+// The tenant of a key; 0 of none. Where no keys are asked for, that of a client's address. Of an IPv6 address the first
+// 64 bits count, since the client chooses those after them.
+inline uint64_t tenant_of(const KeyDigest& key) {
+  uint64_t tenant = 0;
+  std::memcpy(&tenant, key.data(), sizeof tenant);
+  return tenant;
+}
 uint64_t tenant_of(std::string_view address);
-
-// Calls of different keys share no cached prefixes, and neither do those of one key that name different salts. How soon
-// an answer comes would tell what others asked.
-uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named = "");
 
 }  // namespace realizar::server

@@ -21,6 +21,13 @@ Error not_loaded(const std::string& id) {
   return invalid_argument(fmt::format("the model '{}' is not loaded; POST /models/load loads it", id), "model");
 }
 
+std::function<void(const ServedModel&)> keeping_in(PrefixKeeper& prefixes) {
+  return [&prefixes](const ServedModel& model) {
+    const Status kept = caught([&] { prefixes.keep(model.id, *model.loaded); });
+    if (!kept.ok()) spdlog::error("the prefixes of {} are not kept: {}", model.id, kept.error().message);
+  };
+}
+
 }  // namespace
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
@@ -381,7 +388,7 @@ Result<ServedModelPtr> served_model(const ModelSource& source, const RegistryOpt
   model->defaults = options.defaults;
   model->texts = source.texts;
   if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
-  model->prefixes = options.prefixes;
+  if (options.prefixes != nullptr) model->keep_prefixes = keeping_in(*options.prefixes);
   model->output_format = text::detect_output_format(model->loaded->output_source);
   model->thread =
       std::make_unique<engine::EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,8 +15,6 @@
 
 namespace realizar::server {
 
-class PrefixKeeper;
-
 struct ServedModel {
   ServedModel() = default;
   ~ServedModel() { close(); }
@@ -23,12 +22,12 @@ struct ServedModel {
   ServedModel& operator=(const ServedModel&) = delete;
 
   std::string id;
-  std::unique_ptr<LoadedModel> loaded;
-  PrefixKeeper* prefixes = nullptr;          // null: its prefixes are not kept
-  std::shared_ptr<const StoredTexts> texts;  // null: there are none
+  std::shared_ptr<LoadedModel> loaded;
+  std::function<void(const ServedModel&)> keep_prefixes;  // once the engine has ended; null: nobody keeps them
+  std::shared_ptr<const StoredTexts> texts;               // null: there are none
   text::OutputFormat output_format;
   std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
-  std::unique_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
+  std::shared_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
 
   // Ends its engine's thread and keeps its prefixes.
   void close();

@@ -15,8 +15,8 @@
 #include "engine/prefix_file.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
+#include "server/call/request_fields.h"
 #include "server/call/slots.h"
-#include "server/call/tenant.h"
 #include "server/models/slot_folder.h"
 #include "server/routes/routes.h"
 
@@ -104,7 +104,7 @@ auto on_engine(Call& call, const ServedModel& model, std::function<void(engine::
 
 Status read_slice(const engine::Engine& engine, Transfer& transfer) {
   transfer.next_slice();
-  return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) {
+  return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) -> Status {
     engine.read_piece(*transfer.held, piece, bytes);
     return Status();
   });

@@ -8,11 +8,10 @@
 
 #include "base/try.h"
 #include "server/call/background.h"
-#include "server/call/chat_prompt.h"
 #include "server/call/completion.h"
 #include "server/call/context.h"
-#include "server/call/field_warnings.h"
 #include "server/call/protocol.h"
+#include "server/call/read_body.h"
 #include "server/http/body_coding.h"
 #include "server/routes/routes.h"
 
@@ -87,57 +86,6 @@ bool is_starting(const ModelRegistry& models, const std::string& name) {
          entry->state == ModelRegistry::State::kLoading;
 }
 
-// How many ids of each kind a body may hold for this model.
-IdLimits id_limits(const ServedModel& model) {
-  return {model.loaded->info.n_ctx, max_text_bytes(model)};
-}
-
-// What a worker notes of a call whose record is not its own: the call may end meanwhile.
-struct Notes {
-  std::string warning;
-  double prepare_ms = 0;
-};
-
-Status check_gives_text(const ServedModel& model) {
-  const ModelConfig& config = model.loaded->model->config();
-  if (gives_text(config)) return {};
-  return invalid_argument(
-      fmt::format("model: {} is an encoder or a reranker, which generates no text: it answers at {}", model.id,
-                  config.n_labels > 0 ? "/v1/rerank" : "/v1/embeddings"),
-      "model");
-}
-
-// A prompt that is too long for the model is so for the server's own limit too, which its client must keep to.
-Error with_own_limit(Error error, uint32_t most) {
-  const bool is_for_model = error.code == ErrorCode::kContextLengthExceeded && error.n_ctx > most;
-  if (most == 0 || !is_for_model) return error;
-  error.n_ctx = most;
-  error.message = error.n_prompt > 0
-                      ? fmt::format("the prompt has {} tokens, this server takes {}", error.n_prompt, most)
-                      : fmt::format("{}; this server takes prompts of {} tokens", error.message, most);
-  return error;
-}
-
-// Lets go of the body's bytes as soon as they are parsed.
-Result<Prepared> read_body(Call& call, const RequestContext& context, const ServedModelPtr& model, Notes& notes) {
-  RZ_TRY(Json body, parse_json(std::exchange(call.body, {}).bytes, id_limits(*model)));
-  const TakenApartAtEnd end{body};
-  if (!body.is_object()) return invalid_argument("the body is not a JSON object");
-  notes.warning = field_warnings(body);
-  if (call.protocol->gives_text) RZ_CHECK_OK(check_gives_text(*model));
-  const auto start = Clock::now();
-  Fields fields(body);
-  auto prepared = call.protocol->read(fields, model, context);
-  notes.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return prepared;
-}
-
-Result<Prepared> prepare(Call& call, const RequestContext& context, const ServedModelPtr& model, Notes& notes) {
-  Result<Prepared> prepared = read_body(call, context, model, notes);
-  if (prepared.ok()) return prepared;
-  return with_own_limit(prepared.error(), context.max_prompt_tokens);
-}
-
 }  // namespace
 
 Task<Status> with_model(Call& call) {
@@ -158,9 +106,10 @@ Task<Status> with_model(Call& call) {
   call.record.load_ms = std::chrono::duration<double, std::milli>(Clock::now() - asked).count();
   if (!model.ok()) co_return model.error();
 
-  Notes notes;
+  BodyNotes notes;
   const RequestContext context = request_context(call);
-  OnWorker preparing(call, call.body.bytes.size(), [&] { return prepare(call, context, *model, notes); });
+  OnWorker preparing(call, call.body.bytes.size(),
+                     [&] { return read_body(call.body, *call.protocol, *model, context, notes); });
   Result<Prepared> prepared = co_await preparing;
   call.record.warning = std::move(notes.warning);
   call.record.prepare_ms = notes.prepare_ms;

@@ -8,7 +8,6 @@
 
 #include "base/printable.h"
 #include "server/call/tenant.h"
-#include "server/models/model_registry.h"
 
 namespace realizar::server {
 namespace {
@@ -53,9 +52,7 @@ Result<std::string> ollama_model_id(const RequestContext& context, const std::st
   if (!context.has_body) return invalid_argument("missing request body");
   if (name.empty()) return std::string();  // the protocol's reader tells what is wrong
   if (const auto made = context.made->find(tenant_of(context.key), name)) return made->base;
-  const ModelRegistry& models = *context.models;
-  if (const auto* entry = models.find_named(name)) return entry->source.id;
-  if (!models.adapter_of(name).empty()) return name;
+  if (auto id = context.find_model(name)) return *std::move(id);
   return no_ollama_model(name);
 }
 

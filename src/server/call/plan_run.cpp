@@ -1,0 +1,175 @@
+#include "server/call/plan_run.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace realizar::server {
+namespace {
+
+constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
+// Prompt tokens of a list of vectors in the engine, on a processor: a step takes as long as it has rows, and whoever
+// comes waits for one and is in the next. More at a time are no faster.
+constexpr size_t kPooledTokens = 128, kLeastPooled = 2;
+
+// What the plan says; where it says nothing, and the server shifts contexts, that of llama.cpp's server. Without a
+// limit an answer has as many tokens as the model was trained for at most.
+ContextShift shift_of(const CompletionPlan& plan, const ServedModel& model, Request& request) {
+  const bool is_wanted = model.defaults->context_shift && request.pooling == Pooling::kNone;
+  if (plan.shift.is_on() || !is_wanted) return plan.shift;
+  const ModelInfo& info = model.loaded->info;
+  ContextShift shift;
+  shift.n_ctx = info.n_ctx;
+  shift.n_keep = static_cast<uint32_t>(plan.n_keep < 0 ? request.prompt.size() : plan.n_keep);
+  shift.max_tokens = request.max_tokens.value_or(info.n_ctx_train);
+  request.max_tokens = first_limit(shift, request.prompt.size());
+  return shift;
+}
+
+// How many choices like this one are in the engine at a time.
+size_t most_at_once(const Request& request, const ServedModel& model) {
+  const auto& devices = model.loaded->info.devices;
+  const bool is_on_gpu = std::ranges::any_of(devices, [](const auto& device) { return device.name != "cpu"; });
+  if (request.pooling == Pooling::kNone || is_on_gpu) return kMaxAtOnce;
+  return std::clamp(kPooledTokens / std::max<size_t>(request.prompt.size(), 1), kLeastPooled, kMaxAtOnce);
+}
+
+}  // namespace
+
+PlanRun::PlanRun(ServedModelPtr model, CompletionPlan&& plan, Speller& speller)
+    : model_(std::move(model)), plan_(std::move(plan)), speller_(speller) {
+  for (Request& request : plan_.requests) {
+    const ContextShift shift = shift_of(plan_, *model_, request);
+    choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.stream, plan_.lines));
+    choices_.back()->shift_context(shift);
+    if (plan_.stream && plan_.tells_progress) choices_.back()->tell_progress();
+  }
+  n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
+}
+
+// The head goes out before the first token: whoever waits in the queue knows that it was taken.
+void PlanRun::start() {
+  submit_some();
+  if (done_ || !plan_.stream) return;
+  begin_reply();
+  write_stream(speller_.stream_begin());
+}
+
+void PlanRun::submit_some() {
+  while (n_submitted_ < choices_.size() &&
+         n_submitted_ - n_ended_ < most_at_once(choices_[n_submitted_]->request(), *model_) && submit_next()) {
+  }
+}
+
+// False where the queue has no room, which the end of another one of the plan makes, or the whole run has failed.
+bool PlanRun::submit_next() {
+  // The choice forgets the function before the run ends.
+  const auto status = choices_[n_submitted_]->submit([this] { on_ready(); });
+  if (!status.ok() && status.error().subject == engine::kQueueSubject && n_submitted_ > n_ended_) return false;
+  if (status.ok()) {
+    ++n_submitted_;
+  } else {
+    end_with(to_api_error(told_of(status.error(), n_submitted_)));
+  }
+  return status.ok();
+}
+
+void PlanRun::take_news() {
+  const bool is_blocked = takes_no_more();
+  for (const auto& choice : choices_) choice->set_blocked(plan_.stream && is_blocked);
+  if (is_blocked) return;
+  for (size_t i = 0; i < n_submitted_ && !done_ && !has_rest(); ++i) {
+    if (!choices_[i]->has_ended()) take_news_of(i);
+  }
+  if (done_ || has_rest() || n_ended_ < choices_.size()) return;
+  has_end_ = true;
+  finish();
+}
+
+void PlanRun::take_news_of(size_t choice_idx) {
+  Choice& choice = *choices_[choice_idx];
+  ChoiceNews news = choice.take_news([this](const TokenEvent& token) { on_token(token); });
+  if (const auto too_large = on_news(news, choice)) return end_with(*too_large);
+  if (news.ended) {
+    ++n_ended_;
+    on_choice_end(choice_idx, choice);
+    if (const auto error = error_of(choice_idx)) return end_with(*error);
+    submit_some();
+    if (done_) return;
+  }
+  const bool has_any =
+      !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty() || !news.progress.empty();
+  if (plan_.stream) {
+    std::string bytes = has_any ? speller_.stream_news(choice_idx, news) : std::string();
+    if (news.ended) bytes += speller_.stream_choice_end(choice_idx, choice);
+    write_stream(std::move(bytes));
+  } else if (has_any) {
+    speller_.collect(choice_idx, std::move(news));
+  }
+}
+
+// Short events at once, so that none waits for a worker.
+void PlanRun::write_stream(std::string bytes) {
+  if (JsonPieces* events = speller_.long_events()) events->write(bytes, JsonPieces::kFirstBytes);
+  if (!bytes.empty()) write(bytes);
+}
+
+bool PlanRun::has_rest() const {
+  const JsonPieces* events = plan_.stream ? speller_.long_events() : nullptr;
+  return events != nullptr && !events->is_done();
+}
+
+void PlanRun::end_stream(const Json* trace) {
+  write_stream(speller_.stream_end(usage(), trace));
+}
+
+void PlanRun::finish() {
+  if (!std::exchange(done_, true)) on_done();
+}
+
+void PlanRun::end_with(const ApiError& error) {
+  finish();
+  fail(error);
+}
+
+// Where there are several prompts, which of them it is about.
+Error PlanRun::told_of(const Error& error, size_t choice_idx) const {
+  const bool is_of_one = error.subject == "prompt" || error.subject == "logits";
+  return n_prompts() > 1 && is_of_one ? of_item(error, plan_.prompt_field, choice_idx / n_per_prompt_) : error;
+}
+
+std::optional<ApiError> PlanRun::error_of(size_t choice_idx) const {
+  const engine::TokenStream::End& end = choices_[choice_idx]->end();
+  if (end.error) return to_api_error(told_of(*end.error, choice_idx));
+  if (end.finish_reason == FinishReason::kDeadline)
+    return ApiError{504, "the request's deadline has passed", "", "timeout"};
+  if (end.reader_was_slow) return ApiError{408, "the client reads too slowly", "", "slow_client"};
+  if (end.finish_reason == FinishReason::kCancelled)
+    return ApiError{503, "the server is shutting down", "", "shutting_down"};
+  return std::nullopt;
+}
+
+// Choices of one prompt find the same prefix in the cache.
+Usage PlanRun::usage_of(size_t prompt_idx) const {
+  Usage usage;
+  usage.n_prompt = static_cast<uint32_t>(first_of_prompt(prompt_idx).request().prompt.size());
+  for (size_t i = prompt_idx * n_per_prompt_; i < (prompt_idx + 1) * n_per_prompt_; ++i) {
+    usage.n_cached = std::max(usage.n_cached, choices_[i]->end().stats.n_cached);
+    usage.n_completion += choices_[i]->n_tokens();
+    usage.n_reasoning += choices_[i]->n_reasoning_tokens();
+  }
+  return usage;
+}
+
+Usage PlanRun::usage() const {
+  Usage all;
+  for (size_t i = 0; i < n_prompts(); ++i) {
+    const Usage one = usage_of(i);
+    all.n_prompt += one.n_prompt;
+    all.n_cached += one.n_cached;
+    all.n_completion += one.n_completion;
+    all.n_reasoning += one.n_reasoning;
+  }
+  return all;
+}
+
+}  // namespace realizar::server

@@ -1,0 +1,23 @@
+// From a body's bytes to what its dialect makes of it. Any thread.
+#pragma once
+
+#include <string>
+
+#include "realizar/result.h"
+#include "server/call/protocol.h"
+#include "server/http/http.h"
+
+namespace realizar::server {
+
+// What is noted of a body beside that.
+struct BodyNotes {
+  std::string warning;    // of fields that nothing reads
+  double prepare_ms = 0;  // that the dialect's reader took
+};
+
+// Lets go of the body as soon as it is parsed. Errors: those of parse_json and of the dialect's reader; InvalidArgument
+// for what is no object, and where the model gives no text and the dialect wants some.
+Result<Prepared> read_body(HttpBody& body, const Protocol& protocol, const ServedModelPtr& model,
+                           const RequestContext& context, BodyNotes& notes);
+
+}  // namespace realizar::server
