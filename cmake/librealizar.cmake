@@ -1,9 +1,9 @@
-# librealizar: all rooms up to api in one shared library, and what `cmake --install` puts where. Programs that link it see
+# librealizar: all rooms up to api, and the server's dialects, in one shared library, and what `cmake --install` puts where. Programs that link it see
 # the public API; bin/realizar, which is of the same build always, uses the rooms themselves, under a version of their own.
 # The tree is relocatable: bin/realizar, lib/librealizar.so, include/realizar/, share/realizar/models/.
 
-add_library(librealizar SHARED $<TARGET_OBJECTS:rz_api>)
-target_link_libraries(librealizar PRIVATE rz_api)
+add_library(librealizar SHARED $<TARGET_OBJECTS:rz_api> $<TARGET_OBJECTS:rz_dialects>)
+target_link_libraries(librealizar PRIVATE rz_dialects rz_api)
 # Calls within the library are bound when it is linked, as if only the API were exported.
 target_link_options(librealizar PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/librealizar.map -Wl,-Bsymbolic)
 set_target_properties(librealizar PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/librealizar.map)

@@ -383,6 +383,37 @@ void rz_session_free(rz_session* session);
  * null, are called on the session's thread, on_end perhaps before this returns, and not at all where this fails. */
 int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_part_callback on_part,
                           rz_end_callback on_end, void* user);
+/* What rz_session_respond may be told. Set struct_size: zeroes and null pointers stand for the defaults. */
+typedef struct rz_respond_options {
+  size_t struct_size;
+  const char* model_name; /* as answers have it; null: the name of the model's file */
+  uint64_t tenant;        /* requests of one tenant share its turn where requests compete */
+  uint32_t timeout_ms;    /* the most that any request of the body may take; 0: what the body says */
+  const char* lora;       /* the adapter's name, where the body names none; null: none */
+  float lora_scale;       /* on what it adds; 0: its own */
+} rz_respond_options;
+
+/* The head of an answer, as HTTP would have it. Later versions may have more fields at the end. */
+typedef struct rz_response {
+  int status;
+  const char* content_type;
+} rz_response;
+/* Called with bytes of the answer: all of it at once, or, of a stream, with none when it begins and then with events as
+ * they come. Gives 0 to stop. All is valid during the call. */
+typedef int (*rz_response_callback)(const rz_response* response, const char* bytes, size_t n_bytes, void* user);
+
+/* Answers a body as `realizar serve` answers a POST to that path, with the same bytes: "/v1/chat/completions",
+ * "/v1/completions", "/v1/embeddings", "/v1/rerank", "/v1/responses", "/v1/messages", "/tokenize" and the others that a
+ * model answers, but for Ollama's. Nothing is stored, and the body's `model` counts for nothing. Gives the number of
+ * the request, which rz_session_cancel takes.
+ *
+ * The callbacks, which may be null, are called on the session's thread: on_bytes; on_result with the end of each of the
+ * body's choices, without a text; and on_end once, with the end of the first one. Where the body is refused or an
+ * answer fails, on_bytes has the error as the path's API spells it, and on_end its message, with RZ_FINISH_ERROR and
+ * error_code. Fails for a path that is none of these. */
+int64_t rz_session_respond(rz_session* session, const char* path, const char* body, size_t n_bytes,
+                           const rz_respond_options* options, rz_response_callback on_bytes,
+                           rz_result_callback on_result, rz_end_callback on_end, void* user);
 /* Ends a request within a step, with RZ_FINISH_CANCELLED; nothing where it is over. Any thread. */
 int rz_session_cancel(rz_session* session, int64_t request);
 /* Returns once no request is open. Negative on failure: in a callback of the session. */

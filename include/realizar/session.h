@@ -17,6 +17,7 @@
 namespace realizar {
 
 class LanguageModel;
+struct SessionParts;
 
 enum class RequestId : uint64_t {};  // within its session
 
@@ -65,6 +66,7 @@ class Session {
 
  private:
   class Impl;
+  friend struct SessionParts;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

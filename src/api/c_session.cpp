@@ -1,17 +1,13 @@
 // The C interface: sessions.
+#include "api/c_session.h"
+
 #include "api/c_request.h"
 #include "base/try.h"
 #include "realizar/constraint.h"
 #include "realizar/reasoning.h"
-#include "realizar/session.h"
 
 using namespace realizar;
 using namespace realizar::c;
-
-struct rz_session {
-  rz_model& model;
-  Session session;
-};
 
 namespace {
 

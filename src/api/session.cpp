@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/language_model.h"
+#include "api/session_answer.h"
 #include "api/text_builder.h"
 #include "base/caught.h"
 #include "base/try.h"
@@ -18,22 +19,60 @@
 namespace realizar {
 namespace {
 
-// A request on its way. The callbacks and the builder belong to the session's thread.
-struct Answering {
-  Answering(Request request, uint32_t capacity, const text::Tokenizer& tokenizer, std::string_view template_source,
-            const TextPlan& plan, TextCallback text_callback, Session::EndCallback end_callback)
-      : stream(std::make_shared<engine::TokenStream>(std::move(request), capacity)),
-        on_text(std::move(text_callback)),
-        on_end(std::move(end_callback)),
-        builder(tokenizer, template_source, stream->request().prompt, plan, on_text) {}
+// A request with callbacks. They and the builder belong to the session's thread.
+class TextAnswer final : public SessionAnswer {
+ public:
+  TextAnswer(Request request, uint32_t capacity, const text::Tokenizer& tokenizer, std::string_view template_source,
+             const TextPlan& plan, TextCallback on_text, Session::EndCallback on_end)
+      : stream_(std::make_shared<engine::TokenStream>(std::move(request), capacity)),
+        on_text_(std::move(on_text)),
+        on_end_(std::move(on_end)),
+        builder_(tokenizer, template_source, stream_->request().prompt, plan, on_text_) {}
 
-  std::shared_ptr<engine::TokenStream> stream;
-  TextCallback on_text;
-  Session::EndCallback on_end;
-  TextBuilder builder;
-  std::vector<TokenId> tokens;
-  bool is_wanted = true;
-  Status failure;  // of a callback that threw
+  const std::shared_ptr<engine::TokenStream>& stream() const { return stream_; }
+  void cancel() override { stream_->cancel(); }
+
+  bool go_on() override {
+    while (const auto token = stream_->pop()) take_token(*token);
+    const engine::TokenStream::End* end = stream_->end();
+    if (end == nullptr) return true;
+    auto result = result_of(*end);
+    static_cast<void>(caught([&] {
+      if (on_end_) on_end_(std::move(result));
+    }));
+    return false;
+  }
+
+ private:
+  void take_token(const TokenEvent& token) {
+    // The engine may be a step ahead of a stop string, or of a callback that wants no more.
+    if (!is_wanted_) return;
+    if (!token.is_prompt) tokens_.push_back(token.id);
+    failure_ = caught([&] { is_wanted_ = builder_.push(token); });
+    if (!failure_.ok()) is_wanted_ = false;
+    if (!is_wanted_) stream_->cancel();
+  }
+
+  Result<TextGeneration> result_of(const engine::TokenStream::End& end) {
+    if (!failure_.ok()) return failure_.error();
+    if (end.error && is_wanted_) return *end.error;
+    Generation generation = static_cast<const Generation&>(end);
+    generation.tokens = std::move(tokens_);
+    // The engine's own end came after that of the answer.
+    if (!is_wanted_) {
+      generation.stop_token.reset();
+      generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
+    }
+    return caught([&]() -> Result<TextGeneration> { return builder_.finish(std::move(generation)); });
+  }
+
+  std::shared_ptr<engine::TokenStream> stream_;
+  TextCallback on_text_;
+  Session::EndCallback on_end_;
+  TextBuilder builder_;
+  std::vector<TokenId> tokens_;
+  bool is_wanted_ = true;
+  Status failure_;  // of a callback that threw
 };
 
 }  // namespace
@@ -57,26 +96,42 @@ class Session::Impl {
   Result<RequestId> submit(Request request, const TextOptions& text, TextCallback on_text, EndCallback on_end) {
     RZ_TRY(const TextPlan plan, plan_text(text));
     const uint32_t capacity = engine::capacity_for_all(request, model_.loaded->engine->n_ctx());
-    auto answering =
-        std::make_shared<Answering>(std::move(request), capacity, *model_.loaded->tokenizer,
-                                    model_.loaded->output_source, plan, std::move(on_text), std::move(on_end));
-    const uint64_t id = n_submitted_.fetch_add(1) + 1;
-    answering->stream->on_ready = [this, id] { take_news(id); };
-    {
-      const std::lock_guard lock(mutex_);
-      open_.emplace(id, answering);
-    }
-    if (const Status status = engine_.submit(answering->stream); !status.ok()) {
+    const auto answer =
+        std::make_shared<TextAnswer>(std::move(request), capacity, *model_.loaded->tokenizer,
+                                     model_.loaded->output_source, plan, std::move(on_text), std::move(on_end));
+    const uint64_t id = next_id();
+    answer->stream()->on_ready = [this, id] { go_on(id); };
+    open(id, answer);
+    if (const Status status = engine_.submit(answer->stream()); !status.ok()) {
       forget(id);
       return status.error();
     }
     // A callback may submit while the session ends.
-    if (is_closing_) answering->stream->cancel();
+    if (is_closing_) answer->cancel();
     return RequestId{id};
   }
 
-  void cancel(RequestId id) {
-    if (const auto answering = find(static_cast<uint64_t>(id))) answering->stream->cancel();
+  Result<RequestId> begin_answer(const SessionParts::Make& make) {
+    const uint64_t id = next_id();
+    RZ_TRY(std::shared_ptr<SessionAnswer> answer, make([this, id] { call_again(id); }));
+    open(id, std::move(answer));
+    if (is_closing_) cancel(RequestId{id});
+    call_again(id);
+    return RequestId{id};
+  }
+
+  SessionParts parts() { return {*model_.loaded, engine_}; }
+
+  void cancel(RequestId given) {
+    const auto id = static_cast<uint64_t>(given);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = open_.find(id);
+      if (found == open_.end()) return;
+      found->second->cancel();
+      called_.push_back(id);
+    }
+    wake();
   }
 
   size_t n_open() const {
@@ -126,10 +181,20 @@ class Session::Impl {
  private:
   void cancel_all() {
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, answering] : open_) answering->stream->cancel();
+    for (const auto& [id, answer] : open_) {
+      answer->cancel();
+      called_.push_back(id);
+    }
   }
 
-  std::shared_ptr<Answering> find(uint64_t id) const {
+  uint64_t next_id() { return n_submitted_.fetch_add(1) + 1; }
+
+  void open(uint64_t id, std::shared_ptr<SessionAnswer> answer) {
+    const std::lock_guard lock(mutex_);
+    open_.emplace(id, std::move(answer));
+  }
+
+  std::shared_ptr<SessionAnswer> find(uint64_t id) const {
     const std::lock_guard lock(mutex_);
     const auto found = open_.find(id);
     return found == open_.end() ? nullptr : found->second;
@@ -141,6 +206,19 @@ class Session::Impl {
     if (open_.empty()) all_told_.notify_all();
   }
 
+  void call_again(uint64_t id) {
+    {
+      const std::lock_guard lock(mutex_);
+      called_.push_back(id);
+    }
+    wake();
+  }
+
+  std::vector<uint64_t> take_called() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(called_, {});
+  }
+
   void wake() {
     n_wake_ups_.fetch_add(1, std::memory_order_release);
     n_wake_ups_.notify_one();
@@ -150,45 +228,18 @@ class Session::Impl {
   void read() {
     while (true) {
       const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);
-      while (const auto stream = engine_.next_ready()) stream->on_ready();
+      while (const auto stream = engine_.next_ready()) {
+        if (stream->on_ready) stream->on_ready();  // else its answer has ended
+      }
+      for (const uint64_t id : take_called()) go_on(id);
       if (is_closing_ && n_open() == 0) return;
       n_wake_ups_.wait(n_seen, std::memory_order_acquire);
     }
   }
 
-  void take_news(uint64_t id) {
-    const auto answering = find(id);
-    if (answering == nullptr) return;
-    while (const auto token = answering->stream->pop()) take_token(*answering, *token);
-    const engine::TokenStream::End* end = answering->stream->end();
-    if (end == nullptr) return;
-    auto result = result_of(*answering, *end);
-    static_cast<void>(caught([&] {
-      if (answering->on_end) answering->on_end(std::move(result));
-    }));
-    forget(id);
-  }
-
-  static void take_token(Answering& answering, const TokenEvent& token) {
-    // The engine may be a step ahead of a stop string, or of a callback that wants no more.
-    if (!answering.is_wanted) return;
-    if (!token.is_prompt) answering.tokens.push_back(token.id);
-    answering.failure = caught([&] { answering.is_wanted = answering.builder.push(token); });
-    if (!answering.failure.ok()) answering.is_wanted = false;
-    if (!answering.is_wanted) answering.stream->cancel();
-  }
-
-  static Result<TextGeneration> result_of(Answering& answering, const engine::TokenStream::End& end) {
-    if (!answering.failure.ok()) return answering.failure.error();
-    if (end.error && answering.is_wanted) return *end.error;
-    Generation generation = static_cast<const Generation&>(end);
-    generation.tokens = std::move(answering.tokens);
-    // The engine's own end came after that of the answer.
-    if (!answering.is_wanted) {
-      generation.stop_token.reset();
-      generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
-    }
-    return caught([&]() -> Result<TextGeneration> { return answering.builder.finish(std::move(generation)); });
+  void go_on(uint64_t id) {
+    const auto answer = find(id);
+    if (answer != nullptr && !answer->go_on()) forget(id);
   }
 
   // Gives the model back once everything else has ended.
@@ -201,7 +252,8 @@ class Session::Impl {
   LanguageModel::Impl& model_;
   mutable std::mutex mutex_;
   mutable std::condition_variable all_told_;
-  std::map<uint64_t, std::shared_ptr<Answering>> open_;
+  std::map<uint64_t, std::shared_ptr<SessionAnswer>> open_;
+  std::vector<uint64_t> called_;  // that are to go on
   std::atomic<uint64_t> n_submitted_{0};
   std::atomic<uint32_t> n_wake_ups_{0};
   std::atomic<bool> is_closing_{false};
@@ -260,6 +312,14 @@ Result<std::vector<float>> Session::logits(std::span<const TokenId> tokens, uint
 }
 Status Session::set_trace(bool on) {
   return impl_->set_trace(on);
+}
+
+SessionParts SessionParts::of(const Session& session) {
+  return session.impl_->parts();
+}
+
+Result<RequestId> SessionParts::begin_answer(const Session& session, const Make& make) {
+  return session.impl_->begin_answer(make);
 }
 
 }  // namespace realizar
