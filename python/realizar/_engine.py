@@ -205,6 +205,11 @@ class Engine:
                 raise last_error()
             return int(number)
 
+    def respond(self, path: str, body: bytes, options: c.rz_respond_options, callbacks: Tuple[Any, ...], key: int) -> int:
+        with self._used():
+            given = (path.encode(), body, len(body), ctypes.byref(options), *callbacks)
+            return self._checked(c.lib.rz_session_respond(self._session, *given, key))
+
     def cancel(self, number: int) -> None:
         # Closing has cancelled it.
         with contextlib.suppress(InvalidArgumentError), self._used():

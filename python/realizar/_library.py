@@ -233,6 +233,21 @@ class rz_reasoning(Structure):
     ]
 
 
+class rz_respond_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("model_name", c_char_p),
+        ("tenant", c_uint64),
+        ("timeout_ms", c_uint32),
+        ("lora", c_char_p),
+        ("lora_scale", c_float),
+    ]
+
+
+class rz_response(Structure):
+    _fields_ = [("status", c_int), ("content_type", c_char_p)]
+
+
 class rz_part(Structure):
     _fields_ = [
         ("kind", c_int),
@@ -299,6 +314,8 @@ TraceRowCallback = CFUNCTYPE(None, POINTER(rz_trace_row), c_void_p)
 TraceEventCallback = CFUNCTYPE(None, POINTER(rz_trace_event), c_void_p)
 PartCallback = CFUNCTYPE(c_int, POINTER(rz_part), c_void_p)
 EndCallback = CFUNCTYPE(None, c_void_p, c_size_t, POINTER(rz_result), c_void_p)
+ResponseCallback = CFUNCTYPE(c_int, POINTER(rz_response), c_void_p, c_size_t, c_void_p)
+ResultCallback = CFUNCTYPE(None, c_size_t, c_void_p, c_size_t, POINTER(rz_result), c_void_p)
 
 # What a function gives, and what it takes. Models and sessions are void pointers.
 _FUNCTIONS = {
@@ -318,6 +335,20 @@ _FUNCTIONS = {
     "rz_session_open": (c_void_p, [c_void_p, c_uint32]),
     "rz_session_free": (None, [c_void_p]),
     "rz_session_submit": (c_int64, [c_void_p, POINTER(rz_request), PartCallback, EndCallback, c_void_p]),
+    "rz_session_respond": (
+        c_int64,
+        [
+            c_void_p,
+            c_char_p,
+            c_char_p,
+            c_size_t,
+            POINTER(rz_respond_options),
+            ResponseCallback,
+            ResultCallback,
+            EndCallback,
+            c_void_p,
+        ],
+    ),
     "rz_session_cancel": (c_int, [c_void_p, c_int64]),
     "rz_session_clear_cache": (c_int, [c_void_p]),
     "rz_session_logits": (

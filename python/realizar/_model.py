@@ -25,7 +25,7 @@ from ._options import (
     text_request,
 )
 from ._requests import OnEnd, OnPiece, Outcome, Request, require_no_callback_of
-from ._results import Generation, ModelInfo, Trace
+from ._results import Generation, ModelInfo, Piece, Trace
 from ._streams import AsyncStream, Begin, Finish, Stream, gather, wait, wait_async
 from ._tools import Tool, read_tools
 
@@ -143,11 +143,11 @@ class Model:
         """generate for asyncio. Cancelling the task ends the request."""
         return cast(Generation, await wait_async(*self._text(prompt, options), on_piece))
 
-    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
+    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream[Piece]:
         """The pieces of generate's text as they come."""
         return Stream(self, *self._text(prompt, options))
 
-    def astream(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncStream:
+    def astream(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncStream[Piece]:
         """stream for asyncio: `async for piece in model.astream(...)`."""
         return AsyncStream(self, *self._text(prompt, options))
 
@@ -165,11 +165,11 @@ class Model:
         """chat for asyncio. Cancelling the task ends the request."""
         return cast(Generation, await wait_async(*self._chat(messages, options), on_piece))
 
-    def stream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Stream:
+    def stream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Stream[Piece]:
         """The pieces of chat's answer as they come: reasoning, content and calls of tools."""
         return Stream(self, *self._chat(messages, options))
 
-    def astream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> AsyncStream:
+    def astream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> AsyncStream[Piece]:
         """stream_chat for asyncio."""
         return AsyncStream(self, *self._chat(messages, options))
 

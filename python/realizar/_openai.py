@@ -3,28 +3,31 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import math
 import os
 import pathlib
 import struct
 import time
-from typing import TYPE_CHECKING, Any, List, Literal, Mapping, Optional, Sequence, Union, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, Union, overload
 
-from . import _library as c
 from ._errors import NotFoundError
 from ._messages import Messages
 from ._model import Model, Prompt
-from ._openai_answers import ChatAnswers, CompletionAnswers
-from ._openai_fields import ChatFields, CompletionFields, chat_options, completion_options, of_choices, wants_usage
-from ._openai_responses import ResponseAnswers, ResponseFields, messages_of, response_options
-from ._openai_streams import AsyncChunkStream, Asked, ChunkStream, give, give_async
+from ._openai_fields import (
+    Body,
+    ChatFields,
+    CompletionFields,
+    ResponseFields,
+    chat_body,
+    completion_body,
+    embedding_body,
+    response_body,
+)
+from ._openai_streams import AsyncChunkStream, ChunkStream, give, give_async
 from ._openai_types import (
     ChatCompletion,
     ChatCompletionChunk,
     Completion,
     CreateEmbeddingResponse,
-    Embedding,
-    EmbeddingUsage,
     ModelObject,
     Page,
     Response,
@@ -56,7 +59,6 @@ class _Client:
         self._model = model if isinstance(model, Model) else Model.load(model, **load_options)
         self._name = model_name or _name_of(model)
         self._created = int(time.time())
-        self._fingerprint = f"realizar-{c.lib.rz_version().decode()}"
 
     def _close(self) -> None:
         if self._owns_model:
@@ -66,19 +68,13 @@ class _Client:
         if name is not None and name != self._name:
             raise NotFoundError(f"there is no model {name!r}; this client has {self._name!r}")
 
-    def _asked_chat(self, name: Optional[str], fields: Mapping[str, Any]) -> Asked[ChatCompletion, ChatCompletionChunk]:
+    def _give(self, name: Optional[str], body: Body, whole: Any, chunk: Any) -> Any:
         self._check(name)
-        answers = ChatAnswers(self._model, self._name, self._fingerprint)
-        return Asked(answers, of_choices(chat_options(fields), fields), wants_usage(fields))
+        return give(self._model, self._name, body, whole, chunk)
 
-    def _asked_completion(self, name: Optional[str], fields: Mapping[str, Any]) -> Asked[Completion, Completion]:
+    async def _give_async(self, name: Optional[str], body: Body, whole: Any, chunk: Any) -> Any:
         self._check(name)
-        answers = CompletionAnswers(self._model, self._name, self._fingerprint)
-        return Asked(answers, of_choices(completion_options(fields), fields), wants_usage(fields))
-
-    def _asked_response(self, name: Optional[str], fields: Mapping[str, Any]) -> Asked[Response, ResponseEvent]:
-        self._check(name)
-        return Asked(ResponseAnswers(self._model, self._name, fields), [response_options(fields)])
+        return await give_async(self._model, self._name, body, whole, chunk)
 
     def _models(self) -> Page[ModelObject]:
         return Page([ModelObject(self._name, self._created)])
@@ -91,7 +87,6 @@ class _Client:
 class _Of:
     def __init__(self, client: _Client) -> None:
         self._client = client
-        self._model = client._model
 
 
 class _ChatCompletions(_Of):
@@ -114,8 +109,7 @@ class _ChatCompletions(_Of):
 
     def create(self, *, messages: Messages, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Answers a conversation, at once or in chunks. Fields are those of ChatFields."""
-        asked = self._client._asked_chat(model, fields)
-        return give(asked, lambda one: self._model.stream_chat(messages, **one), stream)
+        return self._client._give(model, chat_body(messages, fields, stream), ChatCompletion, ChatCompletionChunk)
 
     def parse(self, *, messages: Messages, model: Optional[str] = None, **fields: Unpack[ChatFields]) -> ChatCompletion:
         """create, where response_format is a class: choices[0].message.parsed is an instance of it."""
@@ -144,8 +138,7 @@ class _AsyncChatCompletions(_Of):
         self, *, messages: Messages, model: Optional[str] = None, stream: bool = False, **fields: Any
     ) -> Any:
         """Answers a conversation, at once or in chunks. Cancelling the task ends the requests."""
-        asked = self._client._asked_chat(model, fields)
-        return await give_async(asked, lambda one: self._model.astream_chat(messages, **one), stream)
+        return await self._client._give_async(model, chat_body(messages, fields, stream), ChatCompletion, ChatCompletionChunk)
 
     async def parse(
         self, *, messages: Messages, model: Optional[str] = None, **fields: Unpack[ChatFields]
@@ -174,8 +167,7 @@ class _Completions(_Of):
 
     def create(self, *, prompt: Prompt, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Continues a text, or token ids, at once or in chunks. Fields are those of CompletionFields."""
-        asked = self._client._asked_completion(model, fields)
-        return give(asked, lambda one: self._model.stream(prompt, **one), stream)
+        return self._client._give(model, completion_body(prompt, fields, stream), Completion, Completion)
 
 
 class _AsyncCompletions(_Of):
@@ -198,8 +190,7 @@ class _AsyncCompletions(_Of):
 
     async def create(self, *, prompt: Prompt, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Continues a text, or token ids, at once or in chunks. Cancelling the task ends the requests."""
-        asked = self._client._asked_completion(model, fields)
-        return await give_async(asked, lambda one: self._model.astream(prompt, **one), stream)
+        return await self._client._give_async(model, completion_body(prompt, fields, stream), Completion, Completion)
 
 
 class _Responses(_Of):
@@ -227,9 +218,7 @@ class _Responses(_Of):
 
     def create(self, *, input: ResponseInput, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
         """Answers a text or a list of items, at once or event by event. Fields are those of ResponseFields."""
-        asked = self._client._asked_response(model, fields)
-        messages = messages_of(input, fields.get("instructions"))
-        return give(asked, lambda one: self._model.stream_chat(messages, **one), stream)
+        return self._client._give(model, response_body(input, fields, stream), Response, ResponseEvent)
 
     def parse(self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]) -> Response:
         """create, where text_format is a class: output_parsed is an instance of it."""
@@ -263,9 +252,7 @@ class _AsyncResponses(_Of):
         self, *, input: ResponseInput, model: Optional[str] = None, stream: bool = False, **fields: Any
     ) -> Any:
         """Answers a text or a list of items, at once or event by event. Cancelling the task ends the request."""
-        asked = self._client._asked_response(model, fields)
-        messages = messages_of(input, fields.get("instructions"))
-        return await give_async(asked, lambda one: self._model.astream_chat(messages, **one), stream)
+        return await self._client._give_async(model, response_body(input, fields, stream), Response, ResponseEvent)
 
     async def parse(
         self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]
@@ -274,25 +261,15 @@ class _AsyncResponses(_Of):
         return await self.create(input=input, model=model, **fields)
 
 
-class _Vectors(_Of):
-    def _texts(self, given: Any) -> List[Prompt]:
-        is_one = isinstance(given, str) or (len(given) > 0 and isinstance(given[0], int))
-        prompts: List[Prompt] = [given] if is_one else list(given)
-        if not prompts:
-            raise ValueError("input: expected text, actual nothing")
-        return prompts
-
-    def _response(
-        self, prompts: Sequence[Prompt], vectors: Sequence[List[float]], dimensions: Optional[int], encoding: str
-    ) -> CreateEmbeddingResponse:
-        if encoding not in ("float", "base64"):
-            raise ValueError(f"encoding_format: expected float or base64, actual {encoding!r}")
-        data = [Embedding(i, _encoded(_shortened(vector, dimensions), encoding)) for i, vector in enumerate(vectors)]
-        n_tokens = sum(len(self._model.tokenize(p) if isinstance(p, str) else p) for p in prompts)
-        return CreateEmbeddingResponse(data, self._client._name, EmbeddingUsage(n_tokens, n_tokens))
+def _vectors(answer: CreateEmbeddingResponse, encoding_format: str) -> CreateEmbeddingResponse:
+    for one in answer.data:
+        if encoding_format == "float" and isinstance(one.embedding, str):
+            data = base64.b64decode(one.embedding)
+            one.embedding = list(struct.unpack(f"<{len(data) // 4}f", data))
+    return answer
 
 
-class _Embeddings(_Vectors):
+class _Embeddings(_Of):
     def create(
         self,
         *,
@@ -304,12 +281,11 @@ class _Embeddings(_Vectors):
         timeout: Optional[float] = None,
     ) -> CreateEmbeddingResponse:
         """Vectors of the length 1. dimensions: the first values of each. timeout: seconds for each text."""
-        self._client._check(model)
-        prompts = self._texts(input)
-        return self._response(prompts, self._model.embed(prompts, timeout=timeout), dimensions, encoding_format)
+        body = embedding_body(input, dimensions, encoding_format, timeout)
+        return _vectors(self._client._give(model, body, CreateEmbeddingResponse, None), encoding_format)
 
 
-class _AsyncEmbeddings(_Vectors):
+class _AsyncEmbeddings(_Of):
     async def create(
         self,
         *,
@@ -321,27 +297,9 @@ class _AsyncEmbeddings(_Vectors):
         timeout: Optional[float] = None,
     ) -> CreateEmbeddingResponse:
         """Vectors of the length 1. dimensions: the first values of each. timeout: seconds for each text."""
-        self._client._check(model)
-        prompts = self._texts(input)
-        vectors = cast("List[List[float]]", await self._model.aembed(prompts, timeout=timeout))
-        return self._response(prompts, vectors, dimensions, encoding_format)
-
-
-def _shortened(vector: List[float], dimensions: Optional[int]) -> List[float]:
-    """The first values, of the length 1 again."""
-    if dimensions is None:
-        return vector
-    if not 1 <= dimensions <= len(vector):
-        raise ValueError(f"dimensions: expected 1 to {len(vector)}, actual {dimensions}")
-    first = vector[:dimensions]
-    length = math.sqrt(sum(x * x for x in first)) or 1.0
-    return [x / length for x in first]
-
-
-def _encoded(vector: List[float], encoding: str) -> Union[List[float], str]:
-    if encoding == "float":
-        return vector
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+        body = embedding_body(input, dimensions, encoding_format, timeout)
+        answer = await self._client._give_async(model, body, CreateEmbeddingResponse, None)
+        return _vectors(answer, encoding_format)
 
 
 class _Models(_Of):

@@ -1,15 +1,11 @@
-"""The fields of OpenAI's requests as options of a Model."""
+"""The fields of OpenAI's requests, and the bodies that they make: what Python has in other forms becomes JSON."""
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
-from ._options import ChatOptions
-from ._tools import Tool
-
-# OpenAI's seeds have 64 bits.
-_SEEDS = 2**53
-# Of completions, as of `realizar serve`.
-_DEFAULT_MAX_TOKENS = 16
+from ._options import ChatOptions, Schema, check_names
+from ._tools import Tool, read_tools
 
 
 class _CommonFields(TypedDict, total=False):
@@ -31,8 +27,8 @@ class _CommonFields(TypedDict, total=False):
 class ChatFields(_CommonFields, total=False):
     """What chat.completions.create takes beside messages, model and stream, with the meaning of OpenAI's API.
 
-    response_format may be a class with pydantic's methods too, and a tool a function of Python. user has no effect. extra_body: further options of
-    Model.chat, such as top_k and grammar, and chat_template_kwargs.
+    response_format may be a class with pydantic's methods too, and a tool a function of Python. user has no effect.
+    extra_body: further options of Model.chat, such as top_k and grammar, and chat_template_kwargs.
     """
 
     max_completion_tokens: Optional[int]
@@ -51,93 +47,164 @@ class CompletionFields(_CommonFields, total=False):
     logprobs: Optional[int]
 
 
-_SAME = ("temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "timeout")
+class ResponseFields(TypedDict, total=False):
+    """What responses.create takes beside input, model and stream, with the meaning of OpenAI's API.
+
+    Nothing is stored: a conversation goes on with all of its items in input. text: {"format": ...}, or text_format in
+    parse. store, include, truncation and user have no effect. extra_body: further options of Model.chat.
+    """
+
+    instructions: Optional[str]
+    max_output_tokens: Optional[int]
+    temperature: Optional[float]
+    top_p: Optional[float]
+    tools: Optional[Sequence[Tool]]
+    tool_choice: Any
+    parallel_tool_calls: bool
+    text: Optional[Mapping[str, Any]]
+    text_format: Any
+    reasoning: Optional[Mapping[str, Any]]
+    seed: Optional[int]
+    store: Optional[bool]
+    metadata: Optional[Mapping[str, str]]
+    include: Optional[Sequence[str]]
+    truncation: Optional[str]
+    user: Optional[str]
+    timeout: Optional[float]
+    extra_body: Optional[Mapping[str, Any]]
 
 
-def _common(fields: Mapping[str, Any], known: Any) -> Dict[str, Any]:
+# Options of Model.chat that bodies have under other names.
+_BODY_NAMES = {
+    "template_variables": "chat_template_kwargs",
+    "stop_tokens": "stop_token_ids",
+    "reasoning": "enable_thinking",
+}
+# Fields that say nothing to the model, or stand beside the body.
+_LEFT_OUT = ("user", "timeout", "extra_body", "text_format", "store", "include", "truncation")
+_BESIDE = ("timeout", "tenant", "lora", "lora_scale", "schema", "relaxed_schema", "system")
+
+
+class Body:
+    """A request: its path, its body, what goes beside that, and the class that its answer is to be of, if any."""
+
+    def __init__(self, path: str, given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+        self.path = path
+        self.schema: Optional[Schema] = None
+        self.json: Dict[str, Any] = dict(given)
+        self.json.update((name, value) for name, value in fields.items() if name not in _LEFT_OUT)
+        self.beside: Dict[str, Any] = {"timeout": fields.get("timeout")}
+        self._add_options(fields.get("extra_body") or {})
+
+    def text(self) -> bytes:
+        given = {name: value for name, value in self.json.items() if value is not None}
+        if "logit_bias" in given:
+            biases = given["logit_bias"].items()
+            given["logit_bias"] = {str(i): False if bias == -float("inf") else bias for i, bias in biases}
+        return json.dumps(given, default=_as_json).encode()
+
+    def take_form(self, form: Any) -> None:
+        """A schema's document is read where it is whole."""
+        if form is not None and not isinstance(form, Mapping):
+            self.schema = Schema(form)
+        elif form is not None and form.get("type") in ("json_object", "json_schema"):
+            self.schema = Schema({})
+
+    def named_schema(self) -> Dict[str, Any]:
+        assert self.schema is not None
+        relaxed = self.beside.get("relaxed_schema")
+        is_strict = not (self.schema.checks_itself if relaxed is None else relaxed)
+        return {"name": "answer", "schema": json.loads(self.schema.json), "strict": is_strict}
+
+    def _add_options(self, extra: Mapping[str, Any]) -> None:
+        options = dict(extra)
+        if "chat_template_kwargs" in options:
+            options["template_variables"] = options.pop("chat_template_kwargs")
+        check_names(options, ChatOptions)
+        self.beside.update((name, options[name]) for name in _BESIDE if options.get(name) is not None)
+        own = {_BODY_NAMES.get(name, name): value for name, value in options.items() if name not in _BESIDE}
+        if isinstance(own.get("samplers"), str):
+            own["samplers"] = own["samplers"].split(";")
+        if own.get("cache_salt") is not None:
+            own["cache_salt"] = str(own["cache_salt"])
+        self.json.update(own)
+
+
+def _check_names(fields: Mapping[str, Any], known: Any) -> None:
     for name in fields:
         if name not in known.__annotations__:
             raise TypeError(f"unknown field {name!r}; known are {', '.join(sorted(known.__annotations__))}")
-    options = {name: fields[name] for name in _SAME if fields.get(name) is not None}
-    if fields.get("seed") is not None:
-        options["seed"] = fields["seed"] % _SEEDS
-    if fields.get("logit_bias"):
-        options["logit_bias"] = {int(token_id): bias for token_id, bias in fields["logit_bias"].items()}
-    return options
 
 
-def _form(wanted: Any) -> Dict[str, Any]:
-    """Of response_format."""
-    if wanted is None:
-        return {}
-    if not isinstance(wanted, Mapping):
-        return {"schema": wanted}
-    kind = wanted.get("type")
-    if kind == "text":
-        return {}
-    if kind == "json_object":
-        return {"schema": {"type": "object"}}
-    if kind != "json_schema":
-        raise ValueError(f"response_format.type: expected text, json_object or json_schema, actual {kind!r}")
-    named = wanted.get("json_schema") or {}
-    if not isinstance(named.get("schema"), Mapping):
-        raise ValueError("response_format.json_schema.schema: expected a JSON Schema")
-    return {"schema": dict(named["schema"]), "relaxed_schema": not named.get("strict")}
+def chat_body(messages: Any, fields: Mapping[str, Any], stream: bool) -> Body:
+    _check_names(fields, ChatFields)
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    body = Body("/v1/chat/completions", {"messages": messages, "stream": stream}, fields)
+    given = body.json
+    if body.beside.get("system") is not None:
+        given["messages"] = [{"role": "system", "content": body.beside["system"]}, *messages]
+    if given.get("max_completion_tokens") is not None:
+        given.pop("max_tokens", None)
+    if not isinstance(given.get("logprobs") or False, bool):  # a number, as options of Model.chat have it
+        given["top_logprobs"], given["logprobs"] = given["logprobs"], True
+    given["tools"] = read_tools(given.get("tools")) or None
+    choice = given.get("tool_choice")
+    if isinstance(choice, str) and choice not in ("auto", "none", "required"):
+        given["tool_choice"] = {"type": "function", "function": {"name": choice}}
+    _set_form(body)
+    return body
 
 
-def _tool_choice(choice: Any) -> Optional[str]:
-    if choice is None or isinstance(choice, str):
-        return choice
-    name = (choice.get("function") or {}).get("name") if isinstance(choice, Mapping) else None
-    if not isinstance(name, str):
-        raise ValueError("tool_choice: expected auto, none, required or {type: function, function: {name}}")
-    return name
+def _set_form(body: Body) -> None:
+    asked = body.beside.get("schema")
+    form = body.json.get("response_format")
+    body.take_form(form)
+    if asked is not None:
+        body.schema = Schema(asked)
+    if asked is not None or (form is not None and not isinstance(form, Mapping)):
+        body.json["response_format"] = {"type": "json_schema", "json_schema": body.named_schema()}
 
 
-def _extra(extra: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    options = dict(extra or {})
-    if "chat_template_kwargs" in options:
-        options["template_variables"] = options.pop("chat_template_kwargs")
-    return options
+def completion_body(prompt: Any, fields: Mapping[str, Any], stream: bool) -> Body:
+    _check_names(fields, CompletionFields)
+    return Body("/v1/completions", {"prompt": prompt, "stream": stream}, fields)
 
 
-def chat_options(fields: Mapping[str, Any]) -> ChatOptions:
-    options = _common(fields, ChatFields)
-    most = fields.get("max_completion_tokens")
-    options["max_tokens"] = fields.get("max_tokens") if most is None else most
-    if fields.get("logprobs"):
-        options["logprobs"] = fields.get("top_logprobs") or True
-    elif fields.get("top_logprobs"):
-        raise ValueError("top_logprobs: needs logprobs=True")
-    options["tools"] = fields.get("tools")
-    options["tool_choice"] = _tool_choice(fields.get("tool_choice"))
-    options["parallel_tool_calls"] = fields.get("parallel_tool_calls", True)
-    options.update(_form(fields.get("response_format")))
-    options.update(_extra(fields.get("extra_body")))
-    if fields.get("reasoning_effort") is not None:
-        options["reasoning_effort"] = fields["reasoning_effort"]
-    return options  # type: ignore[return-value]
+def response_body(given: Any, fields: Mapping[str, Any], stream: bool) -> Body:
+    _check_names(fields, ResponseFields)
+    body = Body("/v1/responses", {"input": given, "stream": stream, "store": False}, fields)
+    body.json["tools"] = [_flat(tool) for tool in body.json.get("tools") or ()] or None
+    body.take_form(fields.get("text_format") or (fields.get("text") or {}).get("format"))
+    if fields.get("text_format") is not None:
+        body.json["text"] = {"format": {"type": "json_schema", **body.named_schema()}}
+    return body
 
 
-def completion_options(fields: Mapping[str, Any]) -> Dict[str, Any]:
-    options = _common(fields, CompletionFields)
-    most = fields.get("max_tokens")
-    options["max_tokens"] = _DEFAULT_MAX_TOKENS if most is None else most
-    if fields.get("logprobs") is not None:
-        options["logprobs"] = int(fields["logprobs"]) or True
-    options.update(_extra(fields.get("extra_body")))
-    return options
+def _flat(tool: Tool) -> Mapping[str, Any]:
+    """The Responses API has a function's fields beside its type."""
+    if not callable(tool):
+        if tool.get("type") != "function":  # the server leaves those out that only OpenAI hosts
+            raise ValueError(f"tools: expected functions, actual {tool.get('type')!r}")
+        return tool
+    [described] = read_tools([tool])
+    return {"type": "function", **described["function"]}
 
 
-def of_choices(options: Mapping[str, Any], fields: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """The options of each of the n choices: with a seed each has one of its own."""
-    n = 1 if fields.get("n") is None else fields["n"]
-    if not 1 <= n <= 128:
-        raise ValueError(f"n: expected 1 to 128, actual {n}")
-    if options.get("seed") is None:
-        return [dict(options)] * n
-    return [{**options, "seed": (options["seed"] + i) % _SEEDS} for i in range(n)]
+def embedding_body(given: Any, dimensions: Optional[int], encoding_format: str, timeout: Optional[float]) -> Body:
+    # In base64 the numbers come as they are.
+    coding = "base64" if encoding_format == "float" else encoding_format
+    fields = {"input": given, "dimensions": dimensions, "encoding_format": coding}
+    return Body("/v1/embeddings", fields, {"timeout": timeout})
 
 
-def wants_usage(fields: Mapping[str, Any]) -> bool:
-    return bool((fields.get("stream_options") or {}).get("include_usage"))
+def _as_json(value: Any) -> Any:
+    """What answers gave, and other kinds of lists and dicts."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(exclude_none=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise ValueError(f"expected what JSON can hold, actual {type(value).__name__}")
+

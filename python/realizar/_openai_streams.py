@@ -1,34 +1,79 @@
-"""Whole answers and streams in OpenAI's words, from the streams of a Model."""
+"""Whole answers and streams in OpenAI's words, from what a session answers to their bodies."""
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import Any, AsyncIterator, Callable, Generic, Iterator, List, Sequence, TypeVar, Union, cast
+import json
+from collections import deque
+from typing import Any, AsyncIterator, Deque, Generic, Iterator, List, Type, TypeVar, Union, cast
 
-from ._openai_answers import Answers, Heard
-from ._streams import AsyncStream, Stream
+from ._model import Model
+from ._openai_fields import Body
+from ._openai_types import ChatCompletion, Object, Response, ResponseEvent, read
+from ._options import Schema
+from ._requests import BodyRequest, OnEnd, Outcome
+from ._streams import AsyncStream, Begin, Stream, wait, wait_async
 
-_Chunk = TypeVar("_Chunk")
-_Whole = TypeVar("_Whole")
+_Chunk = TypeVar("_Chunk", bound=Object)
+_Whole = TypeVar("_Whole", bound=Object)
+
+
+def _begin(model: Model, name: str, body: Body) -> Begin:
+    text = body.text()
+
+    def begin(on_bytes: Any, on_end: OnEnd) -> BodyRequest:
+        request = BodyRequest(model._engine, on_bytes, on_end)
+        request.begin_body(body.path, text, name, body.beside)
+        return request
+
+    return begin
+
+
+def _finish(outcome: Outcome) -> Any:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+class _Events(Generic[_Chunk]):
+    """Chunks from a stream's bytes. The last event of one that fails is told as what is raised."""
+
+    def __init__(self, kind: Type[_Chunk], schema: Union[Schema, None]) -> None:
+        self._kind = kind
+        self._schema = schema
+        self._rest = b""
+
+    def take(self, data: bytes) -> List[_Chunk]:
+        *events, self._rest = (self._rest + data).split(b"\n\n")
+        lines = [line for event in events for line in event.split(b"\n") if line.startswith(b"data: {")]
+        told = [json.loads(line[len(b"data: ") :]) for line in lines]
+        return [self._read(event) for event in told if "error" not in event or "type" in event]
+
+    def _read(self, event: Any) -> _Chunk:
+        chunk = cast(_Chunk, read(self._kind, event))
+        if isinstance(chunk, ResponseEvent) and chunk.response is not None:
+            _parse(chunk.response, self._schema)
+        return chunk
 
 
 class ChunkStream(Generic[_Chunk]):
     """The chunks of an answer as they come; close(), or leaving a with block, ends its requests."""
 
-    def __init__(self, answers: Answers[Any, _Chunk], streams: Sequence[Stream], tells_usage: bool) -> None:
-        self._streams = streams
-        self._chunks = self._tell(answers, tells_usage)
+    def __init__(self, stream: "Stream[bytes]", events: _Events[_Chunk]) -> None:
+        self._stream = stream
+        self._events = events
+        self._chunks: Deque[_Chunk] = deque()
 
     def __iter__(self) -> Iterator[_Chunk]:
         return self
 
     def __next__(self) -> _Chunk:
-        return cast(_Chunk, next(self._chunks))
+        while not self._chunks:
+            self._chunks.extend(self._events.take(next(self._stream)))
+        return self._chunks.popleft()
 
     def close(self) -> None:
-        for stream in self._streams:
-            stream.close()
-        self._chunks.close()
+        self._stream.close()
+        self._chunks.clear()
 
     def __enter__(self) -> ChunkStream[_Chunk]:
         return self
@@ -36,40 +81,26 @@ class ChunkStream(Generic[_Chunk]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _tell(self, answers: Answers[Any, _Chunk], tells_usage: bool) -> Any:
-        choices = [Heard(index) for index in range(len(self._streams))]
-        for heard, stream in zip(choices, self._streams):
-            yield from answers.begin(heard.index)
-            for piece in stream:
-                heard.take(piece)
-                yield from answers.piece(heard, piece)
-            heard.generation = stream.generation or heard.generation
-            yield from answers.end(heard)
-        if tells_usage:
-            yield answers.usage(choices)
-
 
 class AsyncChunkStream(Generic[_Chunk]):
     """The same for `async for`."""
 
-    def __init__(self, answers: Answers[Any, _Chunk], streams: Sequence[AsyncStream], tells_usage: bool) -> None:
-        self._streams = streams
-        self._chunks = self._tell(answers, tells_usage)
+    def __init__(self, stream: "AsyncStream[bytes]", events: _Events[_Chunk]) -> None:
+        self._stream = stream
+        self._events = events
+        self._chunks: Deque[_Chunk] = deque()
 
     def __aiter__(self) -> AsyncIterator[_Chunk]:
         return self
 
     async def __anext__(self) -> _Chunk:
-        try:
-            return cast(_Chunk, await self._chunks.__anext__())
-        except asyncio.CancelledError:
-            await self.close()
-            raise
+        while not self._chunks:
+            self._chunks.extend(self._events.take(await self._stream.__anext__()))
+        return self._chunks.popleft()
 
     async def close(self) -> None:
-        for stream in self._streams:
-            await stream.aclose()
-        await self._chunks.aclose()
+        await self._stream.aclose()
+        self._chunks.clear()
 
     async def __aenter__(self) -> AsyncChunkStream[_Chunk]:
         return self
@@ -77,100 +108,44 @@ class AsyncChunkStream(Generic[_Chunk]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _tell(self, answers: Answers[Any, _Chunk], tells_usage: bool) -> Any:
-        choices = [Heard(index) for index in range(len(self._streams))]
-        for heard, stream in zip(choices, self._streams):
-            for chunk in answers.begin(heard.index):
-                yield chunk
-            async for piece in stream:
-                heard.take(piece)
-                for chunk in answers.piece(heard, piece):
-                    yield chunk
-            heard.generation = stream.generation or heard.generation
-            for chunk in answers.end(heard):
-                yield chunk
-        if tells_usage:
-            yield answers.usage(choices)
+
+def _whole(kind: Type[_Whole], body: Body, text: bytes) -> _Whole:
+    answer = cast(_Whole, read(kind, json.loads(text)))
+    _parse(answer, body.schema)
+    return answer
 
 
-def _hear_all(answers: Answers[_Whole, Any], streams: Sequence[Stream]) -> _Whole:
-    choices = []
-    try:
-        for index, stream in enumerate(streams):
-            heard = Heard(index)
-            for piece in stream:
-                heard.take(piece)
-            heard.generation = stream.generation or heard.generation
-            choices.append(heard)
-    finally:
-        for stream in streams:
-            stream.close()
-    return answers.whole(choices)
-
-
-async def _hear_all_async(answers: Answers[_Whole, Any], streams: Sequence[AsyncStream]) -> _Whole:
-    choices = []
-    try:
-        for index, stream in enumerate(streams):
-            heard = Heard(index)
-            async for piece in stream:
-                heard.take(piece)
-            heard.generation = stream.generation or heard.generation
-            choices.append(heard)
-    finally:
-        for stream in streams:
-            await stream.aclose()
-    return answers.whole(choices)
-
-
-async def _begin_all(streams: Sequence[AsyncStream]) -> None:
-    try:
-        for stream in streams:
-            await stream.begin()
-    except BaseException:
-        for stream in streams:
-            await stream.aclose()
-        raise
-
-
-def _begin_each(make: Callable[[Any], Stream], options: Sequence[Any]) -> List[Stream]:
-    streams: List[Stream] = []
-    try:
-        for one in options:
-            streams.append(make(one))
-    except BaseException:
-        for stream in streams:
-            stream.close()
-        raise
-    return streams
-
-
-@dataclass
-class Asked(Generic[_Whole, _Chunk]):
-    """A request to a client: what builds its answer, and the options of each choice."""
-
-    answers: Answers[_Whole, _Chunk]
-    options: Sequence[Any]
-    tells_usage: bool = False
+def _parse(answer: Any, schema: Union[Schema, None]) -> None:
+    """Reads the documents that a class or a schema asked for."""
+    if schema is None:
+        return
+    if isinstance(answer, Response) and answer.status == "completed":
+        answer.output_parsed = schema.parse(answer.output_text)
+    elif isinstance(answer, ChatCompletion):
+        for choice in answer.choices:
+            if choice.finish_reason == "stop" and choice.message.content is not None:
+                choice.message.parsed = schema.parse(choice.message.content)
 
 
 def give(
-    asked: Asked[_Whole, _Chunk], begin: Callable[[Any], Stream], is_stream: bool
+    model: Model, name: str, body: Body, whole: Type[_Whole], chunk: Type[_Chunk]
 ) -> Union[_Whole, ChunkStream[_Chunk]]:
-    """The answer, whole or in chunks. begin: starts a choice with its options."""
-    streams = _begin_each(begin, asked.options)
-    if is_stream:
-        return ChunkStream(asked.answers, streams, asked.tells_usage)
-    return _hear_all(asked.answers, streams)
+    """The answer, whole or in chunks."""
+    begin = _begin(model, name, body)
+    if not body.json.get("stream"):
+        return _whole(whole, body, wait(begin, _finish))
+    stream: Stream[bytes] = Stream(model, begin, _finish)
+    next(stream)  # its head: a body that is refused has none
+    return ChunkStream(stream, _Events(chunk, body.schema))
 
 
 async def give_async(
-    asked: Asked[_Whole, _Chunk], begin: Callable[[Any], AsyncStream], is_stream: bool
+    model: Model, name: str, body: Body, whole: Type[_Whole], chunk: Type[_Chunk]
 ) -> Union[_Whole, AsyncChunkStream[_Chunk]]:
-    """The same for asyncio."""
-    streams = [begin(one) for one in asked.options]
-    await _begin_all(streams)
-    if is_stream:
-        return AsyncChunkStream(asked.answers, streams, asked.tells_usage)
-    whole: _Whole = await _hear_all_async(asked.answers, streams)
-    return whole
+    """The same for asyncio. Cancelling the task ends the requests."""
+    begin = _begin(model, name, body)
+    if not body.json.get("stream"):
+        return _whole(whole, body, await wait_async(begin, _finish))
+    stream: AsyncStream[bytes] = AsyncStream(model, begin, _finish)
+    await stream.__anext__()
+    return AsyncChunkStream(stream, _Events(chunk, body.schema))

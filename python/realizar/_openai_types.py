@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import typing
 from dataclasses import dataclass, field
-from typing import Any, Dict, Generic, Iterator, List, Optional, TypeVar, Union
+from typing import Any, Dict, Generic, Iterator, List, Optional, TypeVar, Union, cast
 
 _T = TypeVar("_T")
 
@@ -331,3 +333,37 @@ class Page(Object, Generic[_T]):
 
     def __iter__(self) -> Iterator[_T]:
         return iter(self.data)
+
+
+def read(kind: Any, value: Any) -> Any:
+    """The value as an object of that type, where it has one: without fields that the type does not know."""
+    arguments = typing.get_args(kind)
+    if value is None or kind is float:
+        return value if value is None else float(value)
+    if typing.get_origin(kind) is list and isinstance(value, list):
+        return [read(arguments[0], item) for item in value]
+    if typing.get_origin(kind) is Union:
+        return read(_meant(arguments, value), value)
+    if not (isinstance(kind, type) and issubclass(kind, Object)):
+        return value
+    hints: Dict[str, Any] = _hints(cast(Any, kind))
+    own = [one for one in dataclasses.fields(kind) if one.name in value or _is_required(one)]
+    return kind(**{one.name: read(hints[one.name], value.get(one.name)) for one in own})
+
+
+@functools.lru_cache(maxsize=None)
+def _hints(kind: Any) -> Dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _is_required(own: "dataclasses.Field[Any]") -> bool:
+    return own.default is dataclasses.MISSING and own.default_factory is dataclasses.MISSING
+
+
+def _meant(kinds: Any, value: Any) -> Any:
+    """Of several classes the one whose type is the value's."""
+    classes = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Object)]
+    if len(classes) > 1:
+        classes = [kind for kind in classes if getattr(kind, "type", None) == value.get("type")]
+    others = [kind for kind in kinds if typing.get_origin(kind) is not None]
+    return classes[0] if classes else others[0] if others else None

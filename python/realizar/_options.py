@@ -271,6 +271,18 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
     return request
 
 
+def respond_options(name: str, beside: Mapping[str, Any]) -> c.rz_respond_options:
+    """What goes beside a body of OpenAI's API."""
+    options = c.new_struct(c.rz_respond_options)
+    options.model_name = text_bytes(name, "model_name")
+    options.tenant = _count(beside, "tenant", most=2**64 - 1)
+    options.timeout_ms = _timeout_ms(beside.get("timeout"))
+    if beside.get("lora") is not None:
+        options.lora = text_bytes(beside["lora"], "lora")
+        options.lora_scale = float(beside.get("lora_scale") or 0)
+    return options
+
+
 def sampler_options(n_vocab: int, options: Mapping[str, Any]) -> c.rz_sampler_options:
     to = c.new_struct(c.rz_sampler_options)
     to.n_vocab = _count({"n_vocab": n_vocab}, "n_vocab", least=1)

@@ -2,17 +2,28 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import threading
-from typing import Any, Callable, Dict, List, Optional, Union
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from . import _library as c
-from ._errors import CancelledError, DeadlineError, InvalidArgumentError, RealizarError, error_of
+from ._errors import (
+    CancelledError,
+    ContextLengthError,
+    DeadlineError,
+    InvalidArgumentError,
+    RealizarError,
+    error_of,
+)
+from ._options import respond_options
 from ._results import Generation, Piece, Token, ToolCall
 
-# What a request ends with: a Generation or a vector, or what is to be raised.
-Outcome = Union[Generation, List[float], BaseException]
+# What a request ends with: a Generation, a vector or an answer's JSON, or what is to be raised.
+Outcome = Union[Generation, List[float], bytes, BaseException]
 OnPiece = Callable[[Piece], object]
+OnBytes = Callable[[bytes], object]
 OnEnd = Callable[[Outcome], None]
 
 # Fields of Generation that rz_result has too.
@@ -58,10 +69,13 @@ class Request:
         self._number = 0
 
     def begin(self, request: c.rz_request) -> None:
+        self._begin(lambda key: int(self._engine.submit(request, _ON_PART, _ON_END, key)))
+
+    def _begin(self, submit: Callable[[int], int]) -> None:
         key = next(_keys)
         _open[key] = self
         try:
-            self._number = self._engine.submit(request, _ON_PART, _ON_END, key)
+            self._number = submit(key)
         except BaseException:
             _open.pop(key, None)
             raise
@@ -131,6 +145,49 @@ class Request:
         return answer
 
 
+class BodyRequest(Request):
+    """A body of OpenAI's API. on_bytes is called with a stream's events; else all bytes of the answer are the outcome."""
+
+    def __init__(self, engine: Any, on_bytes: Optional[OnBytes], on_end: OnEnd) -> None:
+        super().__init__(engine, None, on_end)
+        self._on_bytes = on_bytes
+        self._text = b""
+
+    def begin_body(self, path: str, body: bytes, name: str, beside: Mapping[str, Any]) -> None:
+        options = respond_options(name, beside)
+        callbacks = (_ON_BYTES, _ON_RESULT, _ON_END)
+        self._begin(lambda key: int(self._engine.respond(path, body, options, callbacks, key)))
+
+    def take_bytes(self, status: int, text: bytes) -> None:
+        _callback.engine = id(self._engine)
+        if self._on_bytes is None or status != 200:
+            self._text += text
+        else:
+            self._on_bytes(text)
+
+    def take_result(self, result: c.rz_result) -> None:
+        """The end of one of its choices."""
+        self._answer = Generation()
+        self._outcome("", result)
+
+    def end(self, text: str, result: c.rz_result) -> None:
+        _callback.engine = id(self._engine)
+        reason = c.FINISH_REASONS[result.finish_reason]
+        if reason == "error":
+            self._on_end(self._error(text, result.error_code))
+        elif reason in ("cancelled", "deadline"):
+            self._on_end(_cut(replace(self._answer, finish_reason=reason)))
+        else:
+            self._on_end(self._text)
+
+    def _error(self, message: str, code: int) -> RealizarError:
+        if code == c.CONTEXT_LENGTH_EXCEEDED:
+            told = json.loads(self._text)["error"]
+            return ContextLengthError(message, told.get("n_prompt_tokens", 0), told.get("n_ctx", 0))
+        # A reference in the body to what is not kept.
+        return error_of(c.INVALID_ARGUMENT if code == c.NOT_FOUND else code, message)
+
+
 def _cut(answer: Generation) -> RealizarError:
     error: Union[CancelledError, DeadlineError]
     if answer.finish_reason == "deadline":
@@ -157,6 +214,22 @@ def _on_end(text: Optional[int], n_bytes: int, result: Any, key: int) -> None:
         request.end(c.bytes_at(text, n_bytes).decode("utf-8", "replace"), result.contents)
 
 
+def _on_bytes(response: Any, text: Optional[int], n_bytes: int, key: int) -> int:
+    request = _open.get(key)
+    if not isinstance(request, BodyRequest):
+        return 0
+    request.take_bytes(response.contents.status, c.bytes_at(text, n_bytes))
+    return 1
+
+
+def _on_result(_idx: int, _text: Optional[int], _n_bytes: int, result: Any, key: int) -> None:
+    request = _open.get(key)
+    if isinstance(request, BodyRequest):
+        request.take_result(result.contents)
+
+
 # One pair of callbacks serves all requests, since callbacks must outlive their calls: the key says which one is meant.
 _ON_PART = c.PartCallback(_on_part)
 _ON_END = c.EndCallback(_on_end)
+_ON_BYTES = c.ResponseCallback(_on_bytes)
+_ON_RESULT = c.ResultCallback(_on_result)

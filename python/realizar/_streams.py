@@ -6,13 +6,14 @@ import contextlib
 import functools
 import queue
 import threading
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, Union
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Optional, TypeVar, Union
 
 from ._requests import OnEnd, OnPiece, Outcome, Request
-from ._results import Generation, Piece
+from ._results import Generation
 
-# Begins a request that tells its pieces and its end; `owner`, the model, lives as long as who waits.
-Begin = Callable[[Optional[OnPiece], OnEnd], Request]
+# Begins a request that tells its pieces, or bytes, and its end; `owner`, the model, lives as long as who waits.
+Begin = Callable[[Any, OnEnd], Request]
+_Item = TypeVar("_Item")
 # Makes what the caller gets of a request's end, or raises it.
 Finish = Callable[[Outcome], Any]
 
@@ -84,7 +85,7 @@ class _End:
         self.outcome = outcome
 
 
-class Stream(Iterator[Piece]):
+class Stream(Iterator[_Item]):
     """An answer's pieces as they come. It begins at once; close(), or dropping it, ends the request.
 
     generation: the whole answer, once the last piece has come.
@@ -94,16 +95,16 @@ class Stream(Iterator[Piece]):
         self._request: Optional[Request] = None
         self._owner = owner
         self._finish = finish
-        self._news: "queue.SimpleQueue[Union[Piece, _End]]" = queue.SimpleQueue()
+        self._news: "queue.SimpleQueue[Union[_Item, _End]]" = queue.SimpleQueue()
         self._is_over = False
         self.generation: Optional[Generation] = None
         news = self._news
         self._request = begin(news.put, lambda outcome: news.put(_End(outcome)))
 
-    def __iter__(self) -> Stream:
+    def __iter__(self) -> Stream[_Item]:
         return self
 
-    def __next__(self) -> Piece:
+    def __next__(self) -> _Item:
         if self._is_over:
             raise StopIteration
         if self._request is not None:
@@ -111,7 +112,7 @@ class Stream(Iterator[Piece]):
         item = self._news.get()
         if self._is_over:  # closed by another thread meanwhile
             raise StopIteration
-        if isinstance(item, Piece):
+        if not isinstance(item, _End):
             return item
         self._is_over = True
         self.generation = self._finish(item.outcome)
@@ -123,7 +124,7 @@ class Stream(Iterator[Piece]):
             self._is_over = True
             self._request.cancel()
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Stream[_Item]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -133,7 +134,7 @@ class Stream(Iterator[Piece]):
         self.close()
 
 
-class AsyncStream(AsyncIterator[Piece]):
+class AsyncStream(AsyncIterator[_Item]):
     """The same for `async for`. It begins with the first piece that is asked for; cancelling a task that waits for a
     piece ends the request, as aclose() does."""
 
@@ -142,14 +143,14 @@ class AsyncStream(AsyncIterator[Piece]):
         self._owner = owner
         self._begin = begin
         self._finish = finish
-        self._news: Optional["asyncio.Queue[Union[Piece, _End]]"] = None
+        self._news: Optional["asyncio.Queue[Union[_Item, _End]]"] = None
         self._is_over = False
         self.generation: Optional[Generation] = None
 
-    def __aiter__(self) -> AsyncStream:
+    def __aiter__(self) -> AsyncStream[_Item]:
         return self
 
-    async def __anext__(self) -> Piece:
+    async def __anext__(self) -> _Item:
         if self._is_over:
             raise StopAsyncIteration
         try:
@@ -157,7 +158,7 @@ class AsyncStream(AsyncIterator[Piece]):
         except BaseException:
             self._close()
             raise
-        if isinstance(item, Piece):
+        if not isinstance(item, _End):
             return item
         self._is_over = True
         self.generation = self._finish(item.outcome)
@@ -171,7 +172,7 @@ class AsyncStream(AsyncIterator[Piece]):
             begin = functools.partial(self._begin, tell, lambda outcome: tell(_End(outcome)))
             self._request = await _begin_async(begin)
 
-    async def _next(self) -> Union[Piece, _End]:
+    async def _next(self) -> Union[_Item, _End]:
         await self.begin()
         assert self._news is not None and self._request is not None
         self._request.require_awaitable()
@@ -187,7 +188,7 @@ class AsyncStream(AsyncIterator[Piece]):
         """Ends the request. No further piece comes."""
         self._close()
 
-    async def __aenter__(self) -> AsyncStream:
+    async def __aenter__(self) -> AsyncStream[_Item]:
         return self
 
     async def __aexit__(self, *_: object) -> None:
