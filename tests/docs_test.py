@@ -167,7 +167,7 @@ class Links(unittest.TestCase):
             for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", without_blocks(text_of(page))):
                 if pathlib.PurePath(path).stem == "x":  # stands for a name
                     continue
-                found = [(place / name).exists() for place in (ROOT, ROOT / "src") for name in (path, path + ".cpp")]
+                found = [(place / name).exists() for place in (ROOT, ROOT / "src", (ROOT / page).parent) for name in (path, path + ".cpp")]
                 self.assertTrue(any(found), f"{page}: {path}")
 
 

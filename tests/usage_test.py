@@ -39,7 +39,7 @@ class Help(cli_test.Case):
     def test_examples_are_understood(self):
         for command in cli_test.commands():
             for line in re.findall(r"(?m)^  .*realizar .*$", self.succeeds(command, "--help").split("\nExamples:\n")[1]):
-                words = re.sub(r"^.*?realizar |[)>].*$", "", line)
+                words = re.sub(r"^.*?realizar |[)<>].*$", "", line)
                 script = f'"$0" {words} --print-config >/dev/null'
                 result = subprocess.run(["bash", "-c", script, cli_test.REALIZAR], capture_output=True, timeout=DEADLINE_S)
                 self.assertEqual(result.returncode, 0, (line, result.stderr))

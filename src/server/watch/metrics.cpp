@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -88,80 +87,101 @@ Samples memory_samples(const ModelState& model) {
   return samples;
 }
 
-// Writes each phase's number of steps, their time, and what its deviation follows from.
+// Each phase's number of steps, their time, and what its deviation follows from.
 void add_step_times(Families& families, std::span<const ModelState> models) {
-  const auto tell = [&](const char* name, MetricType type, const char* help, bool wants_any, auto read) {
+  const auto add = [&](const char* name, MetricType type, const char* help, auto number, bool wants_any = false) {
     Samples samples;
     for (const ModelState& model : models) {
-      const auto add = [&](const char* phase, const engine::StepTimes& times) {
-        if (wants_any && times.n == 0) return;
-        samples.push_back(sample_of(with(labels_of(model, device_names_of(model)), "phase", phase), read(times)));
-      };
-      add("prefill", model.counters->prefill_steps);
-      add("decode", model.counters->decode_steps);
-    }
-    add_family(families, name, type, help, std::move(samples));
-  };
-  tell("realizar_backend_steps_total", MetricType::Counter,
-       "Batches dispatched: prefill, with tokens of some prompt, or decode.", false,
-       [](const engine::StepTimes& times) { return static_cast<double>(times.n); });
-  tell("realizar_backend_step_seconds_total", MetricType::Counter, "Time that these took.", false,
-       [](const engine::StepTimes& times) { return times.sum_s.load(); });
-  tell("realizar_step_seconds_sumsq", MetricType::Counter, "Sum of the squares of their times.", false,
-       [](const engine::StepTimes& times) { return times.sum_of_squares.load(); });
-  tell("realizar_step_seconds_min", MetricType::Gauge, "The shortest since the start.", true,
-       [](const engine::StepTimes& times) { return times.min_s.load(); });
-  tell("realizar_step_seconds_max", MetricType::Gauge, "The longest since the start.", true,
-       [](const engine::StepTimes& times) { return times.max_s.load(); });
-}
-
-// The prefix cache: what it was asked for, what it gave and holds.
-void add_prefix_cache(Families& families, std::span<const ModelState> models) {
-  using Read = double (*)(const engine::EngineCounters&);
-  struct Part {
-    Labels labels;  // besides the model's name
-    Read read;
-  };
-  const auto tell = [&](const char* name, MetricType type, const char* help, std::initializer_list<Part> parts) {
-    Samples samples;
-    for (const ModelState& model : models) {
-      for (const Part& part : parts) {
-        Labels labels = labels_of(model);
-        labels.insert(labels.end(), part.labels.begin(), part.labels.end());
-        samples.push_back(sample_of(std::move(labels), part.read(*model.counters)));
+      for (const bool is_prefill : {true, false}) {
+        const engine::StepTimes& times = is_prefill ? model.counters->prefill_steps : model.counters->decode_steps;
+        if (wants_any && times.n == 0) continue;
+        samples.push_back(
+            sample_of(with(labels_of(model, device_names_of(model)), "phase", is_prefill ? "prefill" : "decode"),
+                      static_cast<double>((times.*number).load())));
       }
     }
     add_family(families, name, type, help, std::move(samples));
   };
-  tell("vllm:prefix_cache_queries_total", MetricType::Counter, "Prompt tokens looked up in the prefix cache.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_queried); }}});
-  tell("vllm:prefix_cache_hits_total", MetricType::Counter, "Prompt tokens found there.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prefix_hits); }}});
-  tell(
-      "realizar_prefix_requests_total", MetricType::Counter,
-      "Requests that ended, by whether any of their prompt was found there.",
-      {{{{"result", "hit"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_warm_requests); }},
-       {{{"result", "miss"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_cold_requests); }}});
-  tell("realizar_idle_prefill_tokens_total", MetricType::Counter,
+  using engine::StepTimes;
+  add("realizar_backend_steps_total", MetricType::Counter,
+      "Batches dispatched: prefill, with tokens of some prompt, or decode.", &StepTimes::n);
+  add("realizar_backend_step_seconds_total", MetricType::Counter, "Time that these took.", &StepTimes::sum_s);
+  add("realizar_step_seconds_sumsq", MetricType::Counter, "Sum of the squares of their times.",
+      &StepTimes::sum_of_squares);
+  add("realizar_step_seconds_min", MetricType::Gauge, "The shortest since the start.", &StepTimes::min_s, true);
+  add("realizar_step_seconds_max", MetricType::Gauge, "The longest since the start.", &StepTimes::max_s, true);
+}
+
+using Counters = engine::EngineCounters;
+
+template <auto number>
+double read(const Counters& counters) {
+  return static_cast<double>((counters.*number).load());
+}
+
+double held_share(const Counters& counters) {
+  return static_cast<double>(counters.n_held_blocks) / std::max(1u, counters.n_blocks.load());
+}
+
+// One number of each model. Rows of one family follow each other, and a label tells them apart.
+struct EngineRow {
+  const char* name;
+  MetricType type;
+  const char* help;
+  double (*read)(const Counters&);
+  const char *label = nullptr, *value = nullptr;
+};
+
+void add_engine_counters(Families& families, std::span<const ModelState> models) {
+  using enum MetricType;
+  static constexpr EngineRow kRows[] = {
+      {"vllm:num_requests_running", Gauge, "Requests in the batch.", read<&Counters::n_running>},
+      {"vllm:num_requests_waiting", Gauge, "Requests that wait.", read<&Counters::n_waiting>},
+      {"vllm:kv_cache_usage_perc", Gauge, "Share of the KV blocks that are held, 0 to 1.", held_share},
+      {"vllm:num_preemptions_total", Counter, "Requests preempted for want of KV blocks.",
+       read<&Counters::n_preemptions>},
+      {"realizar_nonfinite_logits_total", Counter, "Requests that ended since the model gave NaN or infinities.",
+       read<&Counters::n_nonfinite_logits>},
+      {"vllm:prompt_tokens_total", Counter, "Prompt tokens of requests that reached their first token.",
+       read<&Counters::n_prompt_tokens>},
+      {"vllm:generation_tokens_total", Counter, "Tokens generated.", read<&Counters::n_generated_tokens>},
+      {"vllm:spec_decode_num_draft_tokens_total", Counter, "Tokens guessed ahead.", read<&Counters::n_drafted>},
+      {"vllm:spec_decode_num_accepted_tokens_total", Counter, "Guessed tokens that were right.",
+       read<&Counters::n_accepted>},
+      {"vllm:prefix_cache_queries_total", Counter, "Prompt tokens looked up in the prefix cache.",
+       read<&Counters::n_prefix_queried>},
+      {"vllm:prefix_cache_hits_total", Counter, "Prompt tokens found there.", read<&Counters::n_prefix_hits>},
+      {"realizar_prefix_requests_total", Counter,
+       "Requests that ended, by whether any of their prompt was found there.", read<&Counters::n_warm_requests>,
+       "result", "hit"},
+      {"realizar_prefix_requests_total", Counter, "", read<&Counters::n_cold_requests>, "result", "miss"},
+      {"realizar_idle_prefill_tokens_total", Counter,
        "Tokens of answers that were computed again between requests, to be found by the next turns of their chats.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_idle_prefill_tokens); }}});
-  tell("realizar_prefix_inserted_blocks_total", MetricType::Counter,
-       "Blocks of prompts that can be found from then on.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_inserted_blocks); }}});
-  tell("realizar_prefix_evicted_blocks_total", MetricType::Counter,
-       "Of these, blocks whose place was wanted for others.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_evicted_blocks); }}});
-  tell("realizar_prefix_saved_blocks_total", MetricType::Counter, "Evicted blocks that went to the host's memory.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_saved_blocks); }}});
-  tell("realizar_prefix_dropped_blocks_total", MetricType::Counter, "Blocks whose place there was wanted for others.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_dropped_blocks); }}});
-  tell("realizar_prefix_restored_blocks_total", MetricType::Counter,
-       "Blocks of prefixes that came back from the host's memory.",
-       {{{}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_restored_blocks); }}});
-  tell("realizar_prefix_blocks", MetricType::Gauge,
-       "Blocks that can be found now: in the KV cache, and in the host's memory.",
-       {{{{"place", "cache"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_named_blocks); }},
-        {{{"place", "host"}}, [](const engine::EngineCounters& c) { return static_cast<double>(c.n_stored_blocks); }}});
+       read<&Counters::n_idle_prefill_tokens>},
+      {"realizar_prefix_inserted_blocks_total", Counter, "Blocks of prompts that can be found from then on.",
+       read<&Counters::n_inserted_blocks>},
+      {"realizar_prefix_evicted_blocks_total", Counter, "Of these, blocks whose place was wanted for others.",
+       read<&Counters::n_evicted_blocks>},
+      {"realizar_prefix_saved_blocks_total", Counter, "Evicted blocks that went to the host's memory.",
+       read<&Counters::n_saved_blocks>},
+      {"realizar_prefix_dropped_blocks_total", Counter, "Blocks whose place there was wanted for others.",
+       read<&Counters::n_dropped_blocks>},
+      {"realizar_prefix_restored_blocks_total", Counter, "Blocks of prefixes that came back from the host's memory.",
+       read<&Counters::n_restored_blocks>},
+      {"realizar_prefix_blocks", Gauge, "Blocks that can be found now: in the KV cache, and in the host's memory.",
+       read<&Counters::n_named_blocks>, "place", "cache"},
+      {"realizar_prefix_blocks", Gauge, "", read<&Counters::n_stored_blocks>, "place", "host"},
+  };
+  if (models.empty()) return;
+  for (const EngineRow& row : kRows) {
+    const bool goes_on = !families.empty() && families.back().name == row.name;
+    if (!goes_on) families.push_back({row.name, row.help, row.type, {}});
+    for (const ModelState& model : models) {
+      Labels labels = labels_of(model);
+      if (row.label != nullptr) labels.push_back({row.label, row.value});
+      families.back().metric.push_back(sample_of(std::move(labels), row.read(*model.counters)));
+    }
+  }
 }
 
 // What the step budget learned: for each range of decode rows, the parts of a step's time.
@@ -405,35 +425,8 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
   Families families = impl_->registry->Collect();
   const ModelStates states(models);
   const std::span<const ModelState> known = states.all();
-  using Read = double (*)(const engine::EngineCounters&);
-  const auto sample = [&](const char* name, MetricType type, const char* help, Read read) {
-    Samples samples;
-    for (const ModelState& model : known) samples.push_back(sample_of(labels_of(model), read(*model.counters)));
-    add_family(families, name, type, help, std::move(samples));
-  };
-  sample("vllm:num_requests_running", MetricType::Gauge, "Requests in the batch.",
-         [](const engine::EngineCounters& c) -> double { return c.n_running; });
-  sample("vllm:num_requests_waiting", MetricType::Gauge, "Requests that wait.",
-         [](const engine::EngineCounters& c) -> double { return c.n_waiting; });
-  sample("vllm:kv_cache_usage_perc", MetricType::Gauge, "Share of the KV blocks that are held, 0 to 1.",
-         [](const engine::EngineCounters& c) -> double {
-           return static_cast<double>(c.n_held_blocks) / std::max(1u, c.n_blocks.load());
-         });
-  sample("vllm:num_preemptions_total", MetricType::Counter, "Requests preempted for want of KV blocks.",
-         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_preemptions); });
-  sample("realizar_nonfinite_logits_total", MetricType::Counter,
-         "Requests that ended since the model gave NaN or infinities.",
-         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_nonfinite_logits); });
-  sample("vllm:prompt_tokens_total", MetricType::Counter, "Prompt tokens of requests that reached their first token.",
-         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_prompt_tokens); });
-  sample("vllm:generation_tokens_total", MetricType::Counter, "Tokens generated.",
-         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_generated_tokens); });
-  sample("vllm:spec_decode_num_draft_tokens_total", MetricType::Counter, "Tokens guessed ahead.",
-         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_drafted); });
-  sample("vllm:spec_decode_num_accepted_tokens_total", MetricType::Counter, "Guessed tokens that were right.",
-         [](const engine::EngineCounters& c) { return static_cast<double>(c.n_accepted); });
+  add_engine_counters(families, known);
   std::ranges::move(llama_metrics(known), std::back_inserter(families));
-  add_prefix_cache(families, known);
   std::ranges::move(device_metrics(known), std::back_inserter(families));
   Samples devices, refusals;
   for (const ModelState& model : known) {
