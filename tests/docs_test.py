@@ -31,10 +31,11 @@ RUN_PAGES = ["README.md", "docs/user-guide.md", "docs/guide.md", "docs/api.md", 
              "docs/troubleshooting.md"]
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
-# Flags of other programs that the pages name.
+# Flags of other programs and of scripts that the pages name.
 FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
                  "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose", "--lora-scaled",
-                 "--lora-init-without-apply", "--table"}
+                 "--lora-init-without-apply", "--table", "--python", "--importance", "--llama-bench", "--realizar-args",
+                 "--streams", "--vocab", "--json-schema"}
 REALIZAR = MAKE_MODEL = ""
 
 
@@ -167,7 +168,8 @@ class Links(unittest.TestCase):
             for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", without_blocks(text_of(page))):
                 if pathlib.PurePath(path).stem == "x":  # stands for a name
                     continue
-                found = [(place / name).exists() for place in (ROOT, ROOT / "src", (ROOT / page).parent) for name in (path, path + ".cpp")]
+                places = (ROOT, ROOT / "src", (ROOT / page).parent)
+                found = [(place / name).exists() for place in places for name in (path, path + ".cpp")]
                 self.assertTrue(any(found), f"{page}: {path}")
 
 
@@ -186,7 +188,7 @@ class Flags(unittest.TestCase):
 
     def test_every_flag_that_is_described_is_known(self):
         known = FOREIGN_FLAGS.union(*map(self.flags, cli_test.commands()))
-        for page in ["README.md", "docs/user-guide.md", "docs/deploy.md", "docs/guide.md", "docs/models.md", "docs/troubleshooting.md", "docs/api.md"]:
+        for page in PAGES:
             named = set(re.findall(r"`(--[a-z][a-z0-9-]*)", without_blocks(text_of(page))))
             self.assertEqual(sorted(named - known), [], page)
 

@@ -42,6 +42,12 @@ def platform_of(library: pathlib.Path) -> str:
     return f"linux_{MACHINES[machine]}"
 
 
+def strip(library: pathlib.Path, stripped: pathlib.Path) -> None:
+    tools = {"linux_aarch64": "aarch64-linux-gnu-strip"} if os.uname().machine == "x86_64" else {}
+    tool = tools.get(platform_of(library), "strip")
+    subprocess.run([tool, "--strip-unneeded", "-o", stripped, library], check=True)
+
+
 def metadata() -> str:
     told = project()
     lines = [
@@ -62,7 +68,7 @@ def metadata() -> str:
 def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> dict[str, bytes]:
     """Every file of the wheel but its RECORD, by its name there."""
     stripped, needed, licences = work / "library.so", work / "needed", work / "licences"
-    subprocess.run(["strip", "--strip-unneeded", "-o", stripped, library], check=True)
+    strip(library, stripped)
     carry = [ROOT / "scripts/carry-libraries", "--without", SYSTEM_LIBRARIES, needed, licences, stripped]
     subprocess.run(carry, check=True)
     files = {
