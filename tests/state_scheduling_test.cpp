@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "support/saved_text.h"
 #include "support/schedule_rig.h"
 
 namespace realizar {
@@ -189,6 +190,19 @@ TEST_P(StateScheduling, PrefixesInAFileHaveTheirStates) {
   Rig fourth = make({.max_seqs = 1});
   fourth.engine().load_cache(path, 1);
   EXPECT_EQ(generate(fourth, request).stats.n_cached, 0u);
+  std::remove(path.c_str());
+}
+
+TEST_P(StateScheduling, OneTextInAFileHasItsState) {
+  const std::string path = ::testing::TempDir() + "state_scheduling_test.text." + std::to_string(::getpid());
+  const Request request = request_for(text_of(50), 4);
+  Rig first = make({.max_seqs = 1}), second = make({.max_seqs = 1});
+  generate(first, request);
+  EXPECT_EQ(test::save_text(first.engine(), path, request.prompt).value(), 48u)
+      << "whole blocks, with a state after them";
+  ASSERT_TRUE(test::restore_text(second.engine(), path).ok());
+  EXPECT_EQ(second.engine().states()->name_counts().n_named, 1u);
+  EXPECT_EQ(generate(second, request).stats.n_cached, 48u);
   std::remove(path.c_str());
 }
 

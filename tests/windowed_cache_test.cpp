@@ -1,10 +1,15 @@
 // A model whose layers have windows, on every backend: blocks that a window has left are given back and used again, and
 // no bit shows it.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
 
 #include "formats/model_file.h"
 #include "support/backends_under_test.h"
 #include "support/engine_rig.h"
+#include "support/saved_text.h"
 #include "support/suite_params.h"
 
 namespace realizar::test {
@@ -58,6 +63,19 @@ TEST_P(WindowedCache, APrefixIsFoundAgainAndGivesTheSameTokens) {
       EXPECT_EQ(later.stats.n_cached, 71u);
     }
   }
+}
+
+TEST_P(WindowedCache, APrefixThatWasSavedHasTheBlocksThatWindowsSee) {
+  const std::string path = testing::TempDir() + "windowed_cache_test." + std::to_string(::getpid());
+  EngineRig first = rig_with({.block_tokens = 16}), second = rig_with({.block_tokens = 16});
+  const Request request = request_for(some_tokens(72, 7, kVocab), 1);
+  const auto expected = first->generate(request, {}).value();
+  EXPECT_EQ(save_text(first.engine(), path, request.prompt).value(), 72u);
+  ASSERT_TRUE(restore_text(second.engine(), path).ok());
+  const auto warm = second->generate(request, {}).value();
+  EXPECT_EQ(warm.stats.n_cached, 71u);
+  EXPECT_EQ(warm.tokens, expected.tokens);
+  std::remove(path.c_str());
 }
 
 // Sequences that run together hold windows of their own.

@@ -23,6 +23,7 @@ class EngineRig {
     engine_ = std::move(*engine);
   }
   engine::Engine* operator->() { return engine_.get(); }
+  engine::Engine& engine() { return *engine_; }
   Backend& backend() { return *backend_; }
 
  private:
