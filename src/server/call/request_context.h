@@ -24,7 +24,7 @@ struct RequestContext {
   uint64_t tenant = 0;                 // whose share of the engine it uses
   bool may_set_keep_alive = false;     // it may say how long its model stays loaded
   std::string adapter;                 // that the model's name asks for; "": none
-  float adapter_scale = 0;                // on what it adds; 0: its own
+  float adapter_scale = 0;             // on what it adds; 0: its own
   Clock::time_point start;             // of the body's end
   double load_ms = 0;                  // for which it waited for its model
   uint32_t max_prompt_tokens = 0;      // 0: the context
