@@ -11,6 +11,7 @@
 #include "server/dialects/openai/legacy_functions.h"
 #include "server/dialects/responses/response_input.h"
 #include "server/models/answer_form.h"
+#include "server/models/stored_messages.h"
 
 using namespace realizar;
 using namespace realizar::server;
