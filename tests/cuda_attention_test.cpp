@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/kv_types.h"
 #include "backend/reference/reference_backend.h"
 #include "support/context_rig.h"
 #include "support/cuda_test.h"
@@ -63,7 +64,7 @@ TEST_P(CudaAttention, OfFarDecodeRowsAgrees) {
 
 TEST_P(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
   const auto rows = one_row_each({40, 300});
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
+  for (const KvType type : kKvTypes) {
     expect_like_reference({.head_dim = 64, .n_heads = 6, .n_kv_heads = 2, .type = type}, rows, 2);
     expect_like_reference({.head_dim = 96, .n_heads = 8, .softcap = 3, .type = type, .block_tokens = 24}, rows, 2);
     expect_like_reference({.head_dim = 256, .n_heads = 16, .window = 270, .type = type}, rows, 2);
@@ -75,7 +76,7 @@ TEST_P(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
 // Prompts of one and of several tiles, at the beginning and later, beside decode rows.
 TEST_P(CudaAttention, OfPromptRowsAgrees) {
   const std::vector<SeqRows> rows = {{0, 99, 1}, {1, 0, 70}, {2, 150, 9}, {3, 61, 3}};
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
+  for (const KvType type : kKvTypes) {
     expect_like_reference({.head_dim = 64, .type = type}, rows, 1);
     expect_like_reference({.head_dim = 96, .n_heads = 1, .window = 50, .type = type, .block_tokens = 24}, rows, 1);
     expect_like_reference({.head_dim = 256, .n_heads = 1, .softcap = 3, .type = type}, {{0, 0, 40}, {1, 30, 2}}, 0);
@@ -115,7 +116,7 @@ ContextShape latents(uint32_t n_heads, uint32_t latent_dim, KvType type = KvType
 // Of more heads than a block has, and of fewer; at the sizes of the largest models and at small ones.
 TEST_P(CudaAttention, ToLatentsAgrees) {
   const std::vector<SeqRows> rows = {{0, 299, 1}, {1, 3, 1}, {2, 0, 20}, {3, 150, 9}, {4, 61, 3}};
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
+  for (const KvType type : kKvTypes) {
     expect_like_reference(latents(3, 64, type), rows, 2);
     expect_like_reference(latents(1, 512, type), {{0, 40, 1}, {1, 30, 2}}, 1);
   }
@@ -181,7 +182,7 @@ TEST_P(CudaAttention, OfPromptRowsHaveTheSameBitsInAnyChunks) {
 }
 
 TEST(CudaAttentionInOrder, IsTheSameInEveryOrderOfThreads) {
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0}) {
+  for (const KvType type : kKvTypes) {
     const ContextShape shape{.n_heads = 3, .type = type};
     const std::vector<SeqRows> rows = {{0, 69, 1}, {1, 599, 1}, {2, 80, 3}};
     expect_same_in_all_orders([&] { return attended(*make_emulated_cuda(1), shape, rows, 2); });

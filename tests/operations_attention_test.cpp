@@ -123,9 +123,7 @@ TEST_P(AttentionTest, AHeadThatIsNoWholeNumberOfBlocksIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, AttentionTest,
-                         testing::Combine(testing::ValuesIn(backends_under_test()),
-                                          testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0,
-                                                          KvType::kF8, KvType::kQ4_0)),
+                         testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(kKvTypes)),
                          [](const auto& test) {
                            return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id);
                          });

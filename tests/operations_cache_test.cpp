@@ -150,10 +150,8 @@ TEST_P(CacheTest, KeepsLayersOfDifferentWidths) {
   }
 }
 
-constexpr KvType kCacheTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0};
-
 INSTANTIATE_TEST_SUITE_P(Operations, CacheTest,
-                         testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(kCacheTypes)),
+                         testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(kKvTypes)),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param).name) + "_" +
                                   std::string(kv_traits(std::get<1>(test.param)).name);

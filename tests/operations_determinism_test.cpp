@@ -345,9 +345,7 @@ TEST_P(AttentionDeterminism, OfMoreKvHeadsThanAThreadTakesAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, AttentionDeterminism,
-                         testing::Combine(testing::ValuesIn(backends_under_test()),
-                                          testing::Values(KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0,
-                                                          KvType::kF8, KvType::kQ4_0)),
+                         testing::Combine(testing::ValuesIn(backends_under_test()), testing::ValuesIn(kKvTypes)),
                          [](const auto& test) {
                            return suite_name(std::get<0>(test.param), kv_traits(std::get<1>(test.param)).id);
                          });

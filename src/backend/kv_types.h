@@ -10,6 +10,9 @@
 
 namespace realizar {
 
+inline constexpr KvType kKvTypes[] = {KvType::kF32,  KvType::kF16, KvType::kBF16,
+                                      KvType::kQ8_0, KvType::kF8,  KvType::kQ4_0};
+
 inline const TypeTraits& kv_traits(KvType type) {
   switch (type) {
     case KvType::kF32:

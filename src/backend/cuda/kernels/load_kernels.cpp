@@ -1,11 +1,12 @@
 #include "backend/cuda/kernels/load_kernels.h"
 
+#include "backend/kv_types.h"
+
 namespace realizar::cuda {
 namespace {
 
 // Numbers of rows for which products have kernels of their own.
 constexpr uint32_t kRowCounts[] = {1, 4, 8, 9};
-constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0, KvType::kF8, KvType::kQ4_0};
 
 void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
   Matrix matrix{};
