@@ -48,17 +48,12 @@ class Declarations(unittest.TestCase):
 
     def test_numbers_are_the_headers(self):
         pairs = {
-            "RZ_INVALID_ARGUMENT": _library.INVALID_ARGUMENT,
-            "RZ_INTERNAL": _library.INTERNAL,
-            "RZ_CONTEXT_LENGTH_EXCEEDED": _library.CONTEXT_LENGTH_EXCEEDED,
-            "RZ_CANCELLED": _library.CANCELLED,
-            "RZ_CALL_SOME": _library.CALL_SOME,
-            "RZ_CALL_ONE": _library.CALL_ONE,
-            "RZ_POOL_MODEL": _library.POOL_MODEL,
-            "RZ_POOL_RANK": _library.POOL_RANK,
+            **{f"RZ_{name}": value for name, value in vars(_library).items() if name.isupper() and isinstance(value, int)},
             **{f"RZ_FINISH_{name.upper()}": i for i, name in enumerate(_library.FINISH_REASONS)},
             **{f"RZ_{name.upper()}": i for i, name in enumerate(_library.PART_KINDS)},
         }
+        header = (ROOT / "include/realizar/realizar.h").read_text()
+        self.assertEqual(header.count("  RZ_FINISH_"), len(_library.FINISH_REASONS))
         lines = [f'printf("{name} %d\\n", {name});' for name in pairs]
         self.assertEqual(self.printed(lines), [f"{name} {value}" for name, value in pairs.items()])
 
