@@ -75,7 +75,8 @@ done
 
 cmake -G Ninja -S "$root/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/examples" >/dev/null
-for example in generate_cpp generate_c session_cpp session_c; do
+for source in "$root"/examples/*.c{,pp}; do
+  example=$(basename "${source/%.c*/}")_${source##*.}
   expect_paris $example "$("$work/examples/$example" "$model" "$question")"
   "$work/examples/$example" "$model" $'two\n"lines"' > /dev/null || fail "$example refuses a prompt of two lines"
 done
