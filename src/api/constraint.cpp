@@ -25,7 +25,7 @@ Result<std::shared_ptr<TokenConstraint>> constraint_of(const LoadedModel& loaded
 
 std::vector<text::RequiredTool> required(const std::vector<text::ToolSpec>& tools) {
   std::vector<text::RequiredTool> all;
-  for (const text::ToolSpec& tool : tools) all.push_back({&tool, tool.name, false});
+  for (const text::ToolSpec& tool : tools) all.push_back({&tool, tool.name + ".function.parameters", false});
   return all;
 }
 

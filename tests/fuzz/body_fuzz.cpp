@@ -1,14 +1,13 @@
-// Any bytes as the body of a chat completion, and of the APIs that are read as one: parsed, its fields read, its
+// Any bytes as the body of a chat completion, and of other APIs: parsed, its fields read, its
 // messages rendered and tokenized. What must hold: an error names what is wrong; what is taken is within bounds and can
 // be written as JSON again; both readers of a body see the same model.
 #include <nlohmann/json.hpp>
 
 #include "bundled_rig.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/chat_tools.h"
 #include "server/call/request_fields.h"
-#include "server/dialects/ollama/ollama.h"
-#include "server/dialects/openai/legacy_functions.h"
+#include "server/dialects/ollama/ollama_prompt.h"
+#include "server/dialects/openai/chat_fields.h"
 #include "server/dialects/responses/response_input.h"
 #include "server/models/answer_form.h"
 #include "server/models/stored_messages.h"
@@ -31,35 +30,33 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fields named(*body);
   require(named.text("model").value_or("") == (name.ok() ? *name : "") && named.status().ok() == name.ok());
 
-  const auto fields = read_generation_fields(named, rig().model(), rig().context);
+  GenerationReading asked(rig().model(), rig().context);
+  Status fields = read_generation_fields(named, asked);
+  if (fields.ok()) fields = asked.finish_generation();
   if (fields.ok()) {
-    require(fields->n >= 1 && fields->n <= 128);
-    require(fields->request.sampling.temperature >= 0);
+    require(asked.generation.n >= 1 && asked.generation.n <= 128);
+    require(asked.generation.request.sampling.temperature >= 0);
   } else {
     require(!fields.error().message.empty());
   }
   const auto form = read_answer_form(*body);
   require(form.ok() || !form.error().message.empty());
-  const auto tools = with_tools(*body);
-  require(!tools.ok() || parse_json(dump(*tools)).ok());
   Fields ollama(*body);
-  const auto request = read_ollama_request(ollama, rig().model(), rig().context);
-  require(request.ok() ? request->chat.is_object() : !request.error().message.empty());
+  OllamaRequest request(rig().model(), rig().context);
+  const Status ollama_status = read_ollama_request(ollama, request);
+  require(ollama_status.ok() || !ollama_status.error().message.empty());
   if (const Json* messages = ollama.array("messages")) {
     const auto read = read_ollama_messages(*messages);
     require(read.ok() ? read->size() == messages->size() : !read.error().message.empty());
   }
   Fields responses(*body);
-  const auto asked = chat_of_response(responses, *rig().context.responses, 1);
-  if (asked.ok()) {
-    Fields mapped(asked->body);
-    const auto tools_read = read_chat_tools(mapped);
-    require(tools_read.ok() || !tools_read.error().message.empty());
-  } else {
-    require(!asked.error().message.empty());
-  }
-  Fields chat(*body);
-  const auto prompt = read_chat_prompt(chat, rig().model());
+  ResponseReading response(rig().model(), rig().context);
+  const Status response_status = read_response_input(responses, response);
+  require(response_status.ok() || !response_status.error().message.empty());
+  Fields body_fields(*body);
+  OpenAiChat chat(rig().model(), rig().context);
+  const Status status = read_openai_chat(body_fields, chat);
+  const auto prompt = status.ok() ? chat_prompt(chat.chat, rig().model()) : Result<ChatPrompt>(status.error());
   require(prompt.ok() ? !prompt->text.empty() : !prompt.error().message.empty());
   return 0;
 }

@@ -36,14 +36,10 @@ Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field
   return wish;
 }
 
-Status read_adapter(Fields& body, const ServedModel& model, const RequestContext& context, Request& request) {
-  if (!context.adapter.empty()) request.adapter = context.adapter;
-  if (context.adapter_scale != 0) request.adapter_scale = context.adapter_scale;
-  const Json* list = body.any("lora");
-  if (list == nullptr) return {};
-  RZ_TRY(const AdapterWish wish, read_adapter_list(*list, "lora", model));
+Status read_adapter(const Json& list, const std::string& field, const ServedModel& model, Request& request) {
+  RZ_TRY(const AdapterWish wish, read_adapter_list(list, field, model));
   if (request.adapter && !wish.name.empty() && *request.adapter != wish.name) {
-    return wrong("lora", fmt::format("the model's name asks for another adapter, '{}'", *request.adapter));
+    return wrong(field, fmt::format("the model's name asks for another adapter, '{}'", *request.adapter));
   }
   request.adapter = wish.name;
   if (!wish.name.empty()) request.adapter_scale = wish.scale;

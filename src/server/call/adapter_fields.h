@@ -10,10 +10,11 @@
 
 namespace realizar::server {
 
-// Sets the request's adapter: that of the call's model name; or of the one item with a scale other than 0 of `lora`,
-// [{id, scale}], the ids as GET /lora-adapters has them. An empty list, or one of zeros: none. Without either the
-// request has the default one. Errors: InvalidArgument naming the field, Unsupported (several adapters).
-Status read_adapter(Fields& body, const ServedModel& model, const RequestContext& context, Request& request);
+// Sets the request's adapter, which is that of the call's model name until then: to the one item with a scale other
+// than 0 of the list, [{id, scale}], the ids as GET /lora-adapters has them. An empty list, or one of zeros: none.
+// Without either the request has the default one. Errors: InvalidArgument naming the field, Unsupported (several
+// adapters).
+Status read_adapter(const Json& list, const std::string& field, const ServedModel& model, Request& request);
 
 // The items of such a list: the name of the one that is wanted, "" for none, and its scale. `field`: what holds it.
 struct AdapterWish {

@@ -2,116 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
+#include <utility>
 
 #include "api/chat_beginning.h"
-#include "base/printable.h"
+#include "api/reasoning_budget.h"
 #include "base/try.h"
-#include "server/call/chat_tools.h"
 #include "server/call/reasoning_fields.h"
 #include "text/output/required_calls.h"
 
 namespace realizar::server {
 namespace {
 
-// Parts of text become one string; templates expect one.
-Result<Json> read_content(const Json& content, const std::string& where) {
-  if (content.is_null() || content.is_string()) return content;
-  if (!content.is_array()) return wrong(where, "expected a string, an array of parts or null");
-  std::string text;
-  for (size_t i = 0; i < content.size(); ++i) {
-    const Json& part = content[i];
-    const std::string here = fmt::format("{}[{}]", where, i);
-    if (!part.is_object() || !part.contains("type")) return wrong(here, "expected an object with a type");
-    const bool is_text = part["type"] == "text" || part["type"] == "input_text" || part["type"] == "output_text" ||
-                         part["type"] == "refusal";
-    if (!is_text)
-      return wrong(here, fmt::format("this model takes text only, actual type {}", shown(dump(part["type"]))));
-    const char* key = part["type"] == "refusal" ? "refusal" : "text";
-    if (!part.contains(key) || !part[key].is_string()) return wrong(here, fmt::format("expected a string as {}", key));
-    text += part[key].get_ref<const std::string&>();
-  }
-  return Json(text);
-}
-
-// Templates read arguments as an object or as its JSON text; an object serves both kinds. What is neither, such as a
-// call that was cut off, stays the text that it is.
-Json read_arguments(const Json& arguments) {
-  if (arguments.is_null()) return Json::object();
-  if (!arguments.is_string()) return arguments;
-  const auto& text = arguments.get_ref<const std::string&>();
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
-  auto parsed = parse_json(text);
-  if (!parsed.ok()) return arguments;
-  const TakenApartAtEnd end{*parsed};
-  if (!parsed->is_object()) return arguments;
-  return std::move(*parsed);
-}
-
-// A call of a custom tool has text in place of arguments; templates know functions alone.
-Json as_function_call(Json call) {
-  const bool is_custom = call.is_object() && call.contains("custom") && call["custom"].is_object();
-  if (!is_custom) return call;
-  const Json custom = std::move(call["custom"]);
-  call.erase("custom");
-  call["type"] = "function";
-  call["function"] = {{"name", custom.value("name", Json())},
-                      {"arguments", {{"input", custom.value("input", Json())}}}};
-  return call;
-}
-
-Result<Json> read_tool_calls(const Json& calls, const std::string& where) {
-  if (!calls.is_array()) return wrong(where, "expected an array");
-  Json read = Json::array();
-  for (size_t i = 0; i < calls.size(); ++i) {
-    Json call = as_function_call(calls[i]);
-    const bool has_name = call.is_object() && call.contains("function") && call["function"].is_object() &&
-                          call["function"].contains("name") && call["function"]["name"].is_string();
-    if (!has_name) return wrong(fmt::format("{}[{}].function", where, i), "expected an object with a name");
-    Json& arguments = call["function"]["arguments"];
-    arguments = read_arguments(arguments);
-    read.push_back(std::move(call));
-  }
-  return read;
-}
-
-Result<Json> read_message(const Json& message, const std::string& where, bool knows_developer) {
-  static const std::set<std::string> kRoles{"system", "developer", "user", "assistant", "tool"};
-  if (!message.is_object()) return wrong(where, "expected an object");
-  if (!message.contains("role") || !message["role"].is_string() ||
-      !kRoles.contains(message["role"].get<std::string>())) {
-    return wrong(where + ".role", "expected one of system, developer, user, assistant, tool");
-  }
-  Json read = message;
-  if (read["role"] == "developer" && !knows_developer) read["role"] = "system";
-  const bool has_calls = message.contains("tool_calls") && !message["tool_calls"].is_null();
-  const bool has_content = message.contains("content") && !message["content"].is_null();
-  if (!has_content && message["role"] != "assistant") return wrong(where + ".content", "expected a string");
-  RZ_TRY(read["content"], read_content(message.value("content", Json()), where + ".content"));
-  if (read["content"].is_null()) read["content"] = "";
-  if (has_calls) {
-    RZ_TRY(read["tool_calls"], read_tool_calls(message["tool_calls"], where + ".tool_calls"));
-  } else {
-    read.erase("tool_calls");
-  }
-  return read;
-}
-
-Result<Json> read_messages(Fields& fields, const std::string& template_source) {
-  const Json* messages = fields.array("messages");
-  if (!fields.status().ok()) return fields.status().error();
-  if (messages == nullptr) return wrong("messages", "expected an array, actual nothing");
-  if (messages->empty()) return wrong("messages", "expected at least one message");
+Json messages_json(std::span<const ChatMessage> messages, const std::string& template_source) {
   const bool knows_developer = template_source.find("developer") != std::string::npos;
-  Json read = Json::array();
-  for (size_t i = 0; i < messages->size(); ++i) {
-    RZ_TRY(Json message, read_message((*messages)[i], fmt::format("messages[{}]", i), knows_developer));
-    read.push_back(std::move(message));
-  }
-  return read;
+  Json list = Json::array();
+  for (const ChatMessage& message : messages) list.push_back(template_json(message, knows_developer));
+  return list;
 }
 
 Result<Json> with_stored_texts(Json messages, const ServedModel& model) {
@@ -137,11 +45,10 @@ std::vector<Json*> text_arguments(Json& messages) {
 
 // Some templates take arguments apart, which a text does not allow: for them it becomes an object's only member.
 Result<std::vector<text::PromptPiece>> render(const ServedModel& model, const text::ChatTemplate* chat_template,
-                                              Json variables) {
+                                              Json variables, const std::string& field) {
   if (chat_template == nullptr && model.loaded->template_for(variables.contains("tools")) == nullptr) {
     return unsupported(
-        "messages: the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is",
-        "messages");
+        field + ": the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is", field);
   }
   const std::vector<Json*> texts = text_arguments(variables["messages"]);
   if (texts.empty()) return model.loaded->render_chat(std::move(variables), chat_template);
@@ -152,8 +59,8 @@ Result<std::vector<text::PromptPiece>> render(const ServedModel& model, const te
 }
 
 // The grammar of calls, which there must be or may be.
-Result<std::shared_ptr<grammar::MaskCache>> read_calls_grammar(const ServedModel& model, const ChatTools& tools,
-                                                               bool parallel) {
+Result<std::shared_ptr<grammar::MaskCache>> calls_grammar(const ServedModel& model, const ChatTools& tools,
+                                                          bool parallel) {
   const bool one_call = !parallel || !tools.only.empty();
   const std::vector<text::RequiredTool> callable = tools.callable();
   Json key = Json::array({tools.must_call ? "calls" : "optional calls", one_call});
@@ -165,54 +72,41 @@ Result<std::shared_ptr<grammar::MaskCache>> read_calls_grammar(const ServedModel
     auto compiled = grammar::Grammar::from_rules(rules);
     if (compiled.ok()) return compiled;
     // What the grammar's error speaks of was never written by the client.
-    return wrong("tools", "the schemas of the parameters are too large together, or lead back to themselves");
+    return wrong(tools.field, "the schemas of the parameters are too large together, or lead back to themselves");
   });
 }
 
-// What the answer must be: calls that are required, the form that response_format or grammar asks for, or text and
-// calls of which some have a grammar of their own. Models that write calls as no other text begins are held to those;
-// of others the calls are free.
-Result<std::shared_ptr<grammar::MaskCache>> read_grammar(const Json& body, const ServedModel& model,
-                                                         const ChatTools& tools, bool parallel) {
-  if (tools.must_call) return read_calls_grammar(model, tools, parallel);
-  RZ_TRY(auto form, read_response_format(body, *model.loaded->grammars));
-  const bool holds_calls = tools.has_input_grammar() && text::has_optional_calls(model.output_format.tools);
-  return form != nullptr || !holds_calls ? form : read_calls_grammar(model, tools, parallel);
+// The grammar of the answer: of calls that are required, the form that is asked for, or text and calls of which some
+// have a grammar of their own. Models that write calls as no other text begins are held to those; of others the calls
+// are free.
+Result<std::shared_ptr<grammar::MaskCache>> answer_grammar(const ChatRequest& chat, const ServedModel& model) {
+  if (chat.tools.must_call) return calls_grammar(model, chat.tools, chat.parallel_calls);
+  RZ_TRY(auto form, masks_of(chat.form, *model.loaded->grammars));
+  const bool holds_calls = chat.tools.has_input_grammar() && text::has_optional_calls(model.output_format.tools);
+  return form != nullptr || !holds_calls ? form : calls_grammar(model, chat.tools, chat.parallel_calls);
 }
 
 // Longer texts that do not fit are refused uncounted.
 constexpr size_t kMaxCountedBytes = size_t{2} << 20;
 
-// An answer that is to be continued.
-struct Unfinished {
-  std::string reasoning, content;
-};
-
-// What continue_final_message asks for; it is taken out of `messages`.
-Result<std::optional<Unfinished>> take_unfinished(Fields& fields, Json& messages, const ServedModel& model) {
-  const bool is_asked = fields.boolean("continue_final_message").value_or(false);
-  const bool begins_another = fields.boolean("add_generation_prompt").value_or(false);
-  if (!fields.status().ok()) return fields.status().error();
-  if (!is_asked) return std::optional<Unfinished>();
-  if (begins_another) {
-    return wrong("continue_final_message", "an answer is either continued or begun: add_generation_prompt is true too");
+Status check_continues(const ChatRequest& chat, const ServedModel& model) {
+  const std::string& field = chat.continues_field;
+  if (!chat.continues_last) return {};
+  if (chat.begins_answer.value_or(false)) {
+    return wrong(field, "an answer is either continued or begun: add_generation_prompt is true too");
   }
-  if (messages.size() < 2 || messages.back()["role"] != "assistant") {
-    return wrong("continue_final_message", "expected the last of several messages to be the assistant's");
+  if (chat.messages.size() < 2 || chat.messages.back().role != Role::kAssistant) {
+    return wrong(field, "expected the last of several messages to be the assistant's");
   }
   if (!text::can_be_continued(model.output_format)) {
-    return wrong("continue_final_message", "this model writes answers in channels, which cannot be continued");
+    return wrong(field, "this model writes answers in channels, which cannot be continued");
   }
-  const Json reasoning = messages.back().value("reasoning_content", Json());
-  Unfinished unfinished{reasoning.is_string() ? reasoning.get<std::string>() : "",
-                        messages.back()["content"].get<std::string>()};
-  messages.erase(messages.size() - 1);
-  return std::optional(std::move(unfinished));
+  return {};
 }
 
 // Writes the answer's beginning after the prompt, as the model itself would have; the reasoning is closed where content
 // follows. Returns whether the model writes on inside the reasoning.
-bool append_unfinished(const Unfinished& unfinished, const text::OutputFormat& format, bool opens_reasoning,
+bool append_unfinished(const ChatMessage& unfinished, const text::OutputFormat& format, bool opens_reasoning,
                        std::vector<text::PromptPiece>& pieces) {
   const bool has_reasoning = format.reasoning && (opens_reasoning || !unfinished.reasoning.empty());
   const bool has_content = !unfinished.content.empty();
@@ -224,16 +118,6 @@ bool append_unfinished(const Unfinished& unfinished, const text::OutputFormat& f
   if (has_content && format.content_wrapper) pieces.push_back({format.content_wrapper->begin});
   pieces.push_back({unfinished.content, true});
   return has_reasoning && !has_content;
-}
-
-// llama.cpp's reasoning_format: "none" leaves reasoning where the model writes it, with its marks.
-Result<bool> tells_reasoning_in_content(Fields& body, const RequestDefaults& defaults) {
-  const auto format = body.text("reasoning_format");
-  if (!body.status().ok()) return body.status().error();
-  if (!format) return defaults.reasoning_in_content;
-  const bool is_known = *format == "none" || *format == "auto" || *format == "deepseek" || *format == "deepseek-legacy";
-  if (!is_known) return wrong("reasoning_format", "expected none, auto or deepseek, actual " + shown(*format));
-  return *format == "none";
 }
 
 void tell_reasoning_in_content(ChatPrompt& prompt) {
@@ -248,60 +132,96 @@ std::string text_of(std::span<const text::PromptPiece> pieces) {
   return text;
 }
 
-}  // namespace
+// Errors name the client's field.
+Result<ReasoningWish> reasoning_of(const ChatRequest& chat, const ServedModel& model, const std::string& source) {
+  auto wish = reasoning_wish(with_defaults(chat.reasoning, *model.defaults), source);
+  if (wish.ok() || wish.error().subject != "reasoning_effort") return wish;
+  Error error = std::move(wish).error();
+  error.message.replace(0, error.subject.size(), chat.effort_field);
+  error.subject = chat.effort_field;
+  return error;
+}
 
-Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model, const text::ChatTemplate* chat_template) {
-  RZ_TRY(const ChatTools tools, read_chat_tools(body));
-  const bool uses_tools = !tools.tools.empty();
-  const std::string& source = model.loaded->template_source.source_for(uses_tools);
-  RZ_TRY(Json messages, read_messages(body, source));
-  RZ_TRY(const auto unfinished, take_unfinished(body, messages, model));
-  RZ_TRY(messages, with_stored_texts(std::move(messages), model));
-
+// The variables of the template: the messages up to `n_messages`, the tools, and those that the client names, which
+// replace others.
+Result<Json> template_variables(const ChatRequest& chat, size_t n_messages, const Json& reasoning,
+                                const ServedModel& model, const std::string& source) {
+  RZ_TRY(Json messages, with_stored_texts(messages_json(std::span(chat.messages).first(n_messages), source), model));
   Json variables{{"messages", std::move(messages)}};
-  for (const ChatTool& tool : tools.tools) variables["tools"].push_back(tool.json);
-  const bool begins_answer = unfinished || body.boolean("add_generation_prompt").value_or(true);
+  for (const ChatTool& tool : chat.tools.tools) variables["tools"].push_back(tool.json);
+  const bool begins_answer = chat.continues_last || chat.begins_answer.value_or(true);
   if (!begins_answer) variables["add_generation_prompt"] = false;
-  const Json* kwargs = body.object("chat_template_kwargs");
-  RZ_TRY(const ReasoningWish reasoning, read_reasoning(body, kwargs, source, *model.defaults));
   RZ_TRY(const Json defaults, parse_json(model.defaults->template_variables));
   variables.update(defaults);
-  variables.update(reasoning.variables);
-  if (kwargs != nullptr) {
-    const bool is_plain = !kwargs->contains("messages") && !kwargs->contains("tools");
-    if (!is_plain) return wrong("chat_template_kwargs", "messages and tools have fields of their own");
-    variables.update(*kwargs);
-  }
-  if (!body.status().ok()) return body.status().error();
+  variables.update(reasoning);
+  variables.update(chat.template_variables);
+  return variables;
+}
 
-  RZ_TRY(auto pieces, render(model, chat_template, std::move(variables)));
+// The parts that the answer is to be split into.
+text::AnswerOptions answer_options(const ChatRequest& chat, const ServedModel& model, bool starts_in_reasoning) {
+  const bool uses_tools = !chat.tools.tools.empty();
+  text::AnswerOptions options;
+  options.format = model.output_format;
+  options.tools = chat.tools.specs();
+  if (!uses_tools) text::drop_tools(*options.format);
+  options.starts_in_reasoning = starts_in_reasoning;
+  options.one_call = uses_tools && !chat.parallel_calls;
+  return options;
+}
+
+}  // namespace
+
+Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model,
+                               const text::ChatTemplate* chat_template) {
+  RZ_CHECK_OK(check_continues(chat, model));
+  const std::string& source = model.loaded->template_source.source_for(!chat.tools.tools.empty());
+  RZ_TRY(const ReasoningWish reasoning, reasoning_of(chat, model, source));
+  const size_t n_finished = chat.messages.size() - (chat.continues_last ? 1 : 0);
+  RZ_TRY(Json variables, template_variables(chat, n_finished, reasoning.variables, model, source));
+  RZ_TRY(auto pieces, render(model, chat_template, std::move(variables), chat.messages_field));
   bool starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, text_of(pieces));
-  if (unfinished) {
-    starts_in_reasoning = append_unfinished(*unfinished, model.output_format, starts_in_reasoning, pieces);
+  if (chat.continues_last) {
+    starts_in_reasoning = append_unfinished(chat.messages.back(), model.output_format, starts_in_reasoning, pieces);
   }
   ChatPrompt prompt;
   prompt.text = text_of(pieces);
-  RZ_CHECK_OK(check_text_length(pieces, "messages", model));
+  RZ_CHECK_OK(check_text_length(pieces, chat.messages_field.c_str(), model));
   prompt.tokens = model.loaded->encode_prompt(pieces);
-  prompt.choice.format = model.output_format;
-  prompt.choice.tools = tools.specs();
-  prompt.custom_tools = tools.custom_names();
-  if (!uses_tools) text::drop_tools(*prompt.choice.format);
-  prompt.choice.starts_in_reasoning = starts_in_reasoning;
+  prompt.choice = answer_options(chat, model, starts_in_reasoning);
+  prompt.custom_tools = chat.tools.custom_names();
   prompt.reasoning_budget = reasoning.budget;
-  const bool parallel = body.boolean("parallel_tool_calls").value_or(true);
-  if (!body.status().ok()) return body.status().error();
-  prompt.choice.one_call = uses_tools && !parallel;
-  RZ_TRY(auto grammar, read_grammar(body.json(), model, tools, parallel));
+  RZ_TRY(auto grammar, answer_grammar(chat, model));
   if (grammar != nullptr) {
-    const auto& start_of = tools.must_call ? text::required_calls_start : text::grammar_start;
+    const auto& start_of = chat.tools.must_call ? text::required_calls_start : text::grammar_start;
     prompt.constraint =
         make_constraint(std::move(grammar), model.tokenizer(), model.loaded->generation_config.end_tokens,
                         start_of(*prompt.choice.format, starts_in_reasoning));
   }
-  RZ_TRY(const bool is_raw, tells_reasoning_in_content(body, *model.defaults));
+  const bool is_raw = chat.reasoning_in_content.value_or(model.defaults->reasoning_in_content);
   if (is_raw) tell_reasoning_in_content(prompt);
   return prompt;
+}
+
+CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const ServedModel& model,
+                       const RequestContext& context) {
+  generation.request.prompt = std::move(prompt.tokens);
+  generation.request.constraint =
+      with_rules(std::move(prompt.constraint), generation.rules, model.loaded->info.n_vocab);
+  if (prompt.reasoning_budget) {
+    generation.request.constraint =
+        with_reasoning_budget(std::move(generation.request.constraint), *prompt.choice.format, model.tokenizer(),
+                              {*prompt.reasoning_budget, prompt.choice.starts_in_reasoning});
+  }
+  CompletionPlan plan;
+  plan.stream = generation.stream;
+  plan.id_slot = generation.id_slot;
+  if (context.log_prompts) plan.logged_prompt = std::move(prompt.text);
+  plan.choice = std::move(prompt.choice);
+  plan.choice.stop = std::move(generation.stop);
+  plan.choice.min_tokens = generation.rules.min_tokens;
+  for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
+  return plan;
 }
 
 size_t max_text_bytes(const ServedModel& model) {

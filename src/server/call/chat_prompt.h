@@ -1,4 +1,4 @@
-// From a chat's messages and tools to the prompt's tokens.
+// From a chat's messages and tools to the prompt's tokens, and to the plan of its answers.
 #pragma once
 
 #include <initializer_list>
@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "server/call/choice.h"
+#include "server/call/chat_request.h"
+#include "server/call/completion_plan.h"
 #include "server/call/request_context.h"
-#include "server/http/json.h"
 
 namespace realizar::server {
 
@@ -23,12 +23,14 @@ struct ChatPrompt {
   std::vector<std::string> custom_tools;        // names of those whose calls have a text in place of arguments
 };
 
-// Reads messages, tools, tool_choice, parallel_tool_calls, response_format, grammar, chat_template_kwargs,
-// continue_final_message (the last message is an answer that the model writes on) and the fields of read_reasoning.
-// Content may be a string, parts of text, or null; roles are system, developer, user, assistant and tool. Errors:
-// InvalidArgument naming the field; the template's own. `chat_template`: in place of the model's.
-Result<ChatPrompt> read_chat_prompt(Fields& body, const ServedModel& model,
-                                    const text::ChatTemplate* chat_template = nullptr);
+// Errors: InvalidArgument, Unsupported and ContextLengthExceeded naming the client's field; the template's own.
+// `chat_template`: in place of the model's.
+Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model,
+                               const text::ChatTemplate* chat_template = nullptr);
+
+// The plan of a chat's answers, without a speller.
+CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const ServedModel& model,
+                       const RequestContext& context);
 
 // The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.
 size_t max_text_bytes(const ServedModel& model);

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "server/call/served_model_rig.h"
+#include "server/dialects/openai/chat_fields.h"
 
 namespace realizar::server {
 namespace {
@@ -24,7 +26,9 @@ class ChatPromptTest : public ::testing::Test {
   static Result<ChatPrompt> read(const std::string& body) {
     const Json json = *parse_json(body);
     Fields fields(json);
-    return read_chat_prompt(fields, rig_->model());
+    OpenAiChat chat(rig_->model(), rig_->context);
+    RZ_CHECK_OK(read_openai_chat(fields, chat));
+    return chat_prompt(chat.chat, rig_->model());
   }
   static Result<ChatPrompt> read_messages(const std::string& messages, const std::string& more = "") {
     return read("{\"messages\": " + messages + more + "}");

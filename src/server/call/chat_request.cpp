@@ -1,41 +1,64 @@
 #include "server/call/chat_request.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/reasoning_budget.h"
+#include "base/printable.h"
 #include "base/try.h"
-#include "server/call/request_context.h"
+#include "server/call/reasoning_fields.h"
 
 namespace realizar::server {
+namespace {
 
-Result<ChatRequest> read_chat_request(Fields& body, const char* messages, const ServedModel& model,
-                                      const RequestContext& context) {
-  ChatRequest chat;
-  RZ_TRY(chat.generation, read_generation_fields(body, model, context));
-  RZ_TRY(chat.prompt, read_chat_prompt(body, model));
-  RZ_CHECK_OK(check_prompt_length(chat.prompt.tokens.size(), messages, model, context));
-  return chat;
+// A switch of reasoning among them replaces that of other fields.
+Status read_template_variables(Fields& body, const char* name, ChatReading& into) {
+  const Json* variables = body.object(name);
+  if (variables == nullptr) return body.status();
+  const bool is_plain = !variables->contains("messages") && !variables->contains("tools");
+  if (!is_plain) return body.wrong(name, "messages and tools have fields of their own");
+  into.chat.template_variables = *variables;
+  const Json enabled = variables->value("enable_thinking", Json());
+  if (enabled.is_boolean()) into.chat.reasoning.enabled = enabled.get<bool>();
+  return {};
 }
 
-CompletionPlan plan_of(ChatRequest chat, const ServedModel& model, const RequestContext& context) {
-  auto& [generation, prompt] = chat;
-  generation.request.prompt = std::move(prompt.tokens);
-  generation.request.constraint =
-      with_rules(std::move(prompt.constraint), generation.rules, model.loaded->info.n_vocab);
-  if (prompt.reasoning_budget) {
-    generation.request.constraint =
-        with_reasoning_budget(std::move(generation.request.constraint), *prompt.choice.format, model.tokenizer(),
-                              {*prompt.reasoning_budget, prompt.choice.starts_in_reasoning});
-  }
-  CompletionPlan plan;
-  plan.stream = generation.stream;
-  plan.id_slot = generation.id_slot;
-  if (context.log_prompts) plan.logged_prompt = std::move(prompt.text);
-  plan.choice = std::move(prompt.choice);
-  plan.choice.stop = std::move(generation.stop);
-  plan.choice.min_tokens = generation.rules.min_tokens;
-  for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
-  return plan;
+// llama.cpp's: "none" leaves reasoning where the model writes it, with its marks.
+Status read_reasoning_format(Fields& body, const char* name, ChatReading& into) {
+  const auto format = body.text(name);
+  if (!format) return body.status();
+  const bool is_known = *format == "none" || *format == "auto" || *format == "deepseek" || *format == "deepseek-legacy";
+  if (!is_known) return body.wrong(name, "expected none, auto or deepseek, actual " + shown(*format));
+  into.chat.reasoning_in_content = *format == "none";
+  return {};
+}
+
+constexpr Field<ChatReading> kChatFields[] = {
+    {"add_generation_prompt", take_flag<&ChatReading::chat, &ChatRequest::begins_answer>},
+    {"chat_template_kwargs", read_template_variables},
+    {"reasoning_format", read_reasoning_format},
+};
+
+}  // namespace
+
+Status ChatReading::finish() {
+  RZ_CHECK_OK(finish_generation());
+  chat.generation = std::move(generation);
+  return {};
+}
+
+Status read_chat_fields(Fields& body, ChatReading& into) {
+  ChatRequest& chat = into.chat;
+  RZ_CHECK_OK(chat.tools.choose(into.tool_choice));
+  RZ_CHECK_OK(read_reasoning(body, chat.reasoning));
+  RZ_CHECK_OK(read_fields(kChatFields, body, into));
+  // A call that must come leaves no place for a form.
+  if (chat.tools.must_call) return {};
+  RZ_TRY(chat.form, read_answer_form(body.json(), std::move(into.form)));
+  return {};
+}
+
+KnownFields chat_fields() {
+  return known_in(kChatFields, reasoning_fields(), form_fields());
 }
 
 }  // namespace realizar::server

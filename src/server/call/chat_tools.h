@@ -1,7 +1,9 @@
 // The tools of a chat: which there are, and whether the model must call one.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,16 +16,24 @@ namespace realizar::server {
 struct ChatTool {
   text::ToolSpec spec;
   Json json;               // for the template: as the request has it, or the function that a custom tool becomes
-  std::string place;       // "tools[2]"
+  std::string place;       // of the schema of its arguments, for errors: "tools[2].function.parameters"
   bool is_strict = false;  // its schema must be kept to whole, or the request is refused
   bool is_custom = false;  // its calls have a text in place of arguments
   std::shared_ptr<const grammar::RuleSet> input = {};  // what that text must be; null: anything
 };
 
+struct ToolChoice {
+  enum class Mode { kAuto, kNone, kRequired } mode = Mode::kAuto;
+  std::optional<std::vector<std::string>> allowed = {};  // nullopt: all
+  std::string only = {};                                 // where it is required: this one; "": any
+  std::string field = "tool_choice";                     // that says it, for errors
+};
+
 struct ChatTools {
   std::vector<ChatTool> tools;  // that the model is told of; none where it may call none
   bool must_call = false;
-  std::string only;  // where it must call: this one; "": any
+  std::string only;             // where it must call: this one; "": any
+  std::string field = "tools";  // that has them, for errors
 
   std::vector<text::ToolSpec> specs() const;
   // Those of which one must be called, or may be. They point to `tools`.
@@ -31,10 +41,22 @@ struct ChatTools {
   std::vector<std::string> custom_names() const;
   // Whether the input of some tool has a grammar.
   bool has_input_grammar() const;
+  // Leaves the tools that the choice allows. Errors: InvalidArgument naming its field.
+  Status choose(const ToolChoice& choice);
 };
 
-// Reads tools and tool_choice. Tools that are neither functions nor custom (web_search ...) are left out, since no
-// model here can call them. Errors: InvalidArgument naming the field, and those of read_custom_tool.
-Result<ChatTools> read_chat_tools(Fields& body);
+// A tool that is a function: {"type": "function", "function": {name, description, parameters, strict}}. `where`: the
+// place of what is under "function" here. Errors: InvalidArgument naming the field.
+Result<ChatTool> read_function_tool(Json tool, const std::string& where);
+
+// "none", "auto", "required", or as an object {"type": "function", "function": {"name"}}, the same of a custom tool, or
+// {"type": "allowed_tools", "allowed_tools": {mode, tools}}. `field` has it. Errors: InvalidArgument naming the field.
+Result<ToolChoice> read_tool_choice(const Json& choice, const std::string& field);
+Error wrong_tool_choice(const std::string& field);
+
+// The name of the tool that an object means; nullopt: a tool of another kind, which no model here can call.
+using ToolNameReader = std::function<Result<std::optional<std::string>>(const Json& tool)>;
+// {mode, tools}
+Result<ToolChoice> read_allowed_tools(const Json& allowed, const std::string& field, const ToolNameReader& name_of);
 
 }  // namespace realizar::server

@@ -9,8 +9,6 @@
 #include "grammar/lark.h"
 #include "grammar/pattern.h"
 #include "grammar/rule_book.h"
-#include "server/call/client_places.h"
-#include "text/output/tool_spec.h"
 
 namespace realizar::server {
 namespace {
@@ -86,22 +84,19 @@ size_t n_character_bytes(std::string_view text) {
 
 }  // namespace
 
-Result<CustomTool> read_custom_tool(const Json& tool, const std::string& place) {
-  const std::string here = place + ".custom";
-  const Json custom = tool.value("custom", Json());
-  if (!custom.is_object()) return wrong(here, "expected an object");
-  Fields fields(custom, here + ".");
+Result<ChatTool> read_custom_tool(const Json& custom, const std::string& where) {
+  if (!custom.is_object()) return wrong(where, "expected an object");
+  Fields fields(custom, where + ".");
   const std::string description = fields.text("description").value_or("");
   if (!fields.status().ok()) return fields.status().error();
-  RZ_TRY(InputFormat format, read_input_format(custom.value("format", Json()), here + ".format"));
+  RZ_TRY(InputFormat format, read_input_format(custom.value("format", Json()), where + ".format"));
   const Json input{{"type", "string"}, {"description", format.described}};
   const Json parameters{
       {"type", "object"}, {"properties", {{kCustomInput, input}}}, {"required", Json::array({kCustomInput})}};
   const Json function{{"name", custom.value("name", Json())}, {"description", description}, {"parameters", parameters}};
-  CustomTool read{{{"type", "function"}, {"function", function}}, std::move(format.rules)};
-  const auto spec = text::read_tool_spec(read.function, place);
-  if (!spec.ok()) return at_client_place(spec.error(), {{place + ".function", here}});
-  return read;
+  Json tool{{"type", "function"}, {"function", function}};
+  RZ_TRY(text::ToolSpec spec, text::read_tool_spec(tool, where));
+  return ChatTool{std::move(spec), std::move(tool), where, true, true, std::move(format.rules)};
 }
 
 std::string CustomInput::push(const std::string& arguments) {

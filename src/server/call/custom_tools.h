@@ -2,11 +2,9 @@
 // sees such a tool as a function with one argument, the text.
 #pragma once
 
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "grammar/expression.h"
+#include "server/call/chat_tools.h"
 #include "server/http/json.h"
 
 namespace realizar::server {
@@ -14,16 +12,10 @@ namespace realizar::server {
 // The argument's name.
 inline constexpr const char* kCustomInput = "input";
 
-struct CustomTool {
-  Json function;                                  // {"type": "function", "function": {...}}
-  std::shared_ptr<const grammar::RuleSet> input;  // what the text must be; null: anything
-};
-
-// Reads {"type": "custom", "custom": {"name", "description", "format"}}. The format is {"type": "text"} or {"type":
-// "grammar", "syntax": "lark" or "regex", "definition"}, whose last two may also stand in a member "grammar". `place`:
-// where the tool stands. Errors: InvalidArgument, and Unsupported for what of a grammar is not built; both name the
-// field.
-Result<CustomTool> read_custom_tool(const Json& tool, const std::string& place);
+// Reads {"name", "description", "format"}. The format is {"type": "text"} or {"type": "grammar", "syntax": "lark" or
+// "regex", "definition"}, whose last two may also stand in a member "grammar". `where`: the place of `custom`. Errors:
+// InvalidArgument, and Unsupported for what of a grammar is not built; both name the field.
+Result<ChatTool> read_custom_tool(const Json& custom, const std::string& where);
 
 // The text of a call while its arguments' JSON arrives, cut anywhere. Arguments of another kind are the text
 // themselves.

@@ -11,8 +11,8 @@
 namespace realizar::server {
 namespace {
 
-Result<CustomTool> read(const std::string& custom) {
-  return read_custom_tool(Json::parse(R"({"type": "custom", "custom": )" + custom + "}"), "tools[1]");
+Result<ChatTool> read(const std::string& custom) {
+  return read_custom_tool(Json::parse(custom), "tools[1].custom");
 }
 
 std::string wrong_tool_field(const std::string& custom) {
@@ -23,15 +23,15 @@ std::string wrong_tool_field(const std::string& custom) {
 TEST(CustomTools, AreFunctionsWithATextToTheModel) {
   const auto plain = read(R"({"name": "say", "description": "Says it"})");
   ASSERT_TRUE(plain.ok()) << plain.error().message;
-  EXPECT_EQ(plain->function["function"]["name"], "say");
-  EXPECT_EQ(plain->function["function"]["parameters"]["required"], Json::array({"input"}));
+  EXPECT_EQ(plain->json["function"]["name"], "say");
+  EXPECT_EQ(plain->json["function"]["parameters"]["required"], Json::array({"input"}));
   EXPECT_EQ(plain->input, nullptr);
   for (const char* format : {R"({"type": "grammar", "syntax": "regex", "definition": "a+"})",
                              R"({"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: \"a\"+"}})"}) {
     const auto held = read(std::string(R"({"name": "say", "format": )") + format + "}");
     ASSERT_TRUE(held.ok()) << held.error().message;
     EXPECT_NE(held->input, nullptr);
-    const std::string described = held->function["function"]["parameters"]["properties"]["input"]["description"];
+    const std::string described = held->json["function"]["parameters"]["properties"]["input"]["description"];
     EXPECT_NE(described.find("a"), std::string::npos);
   }
 }

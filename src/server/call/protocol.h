@@ -12,6 +12,7 @@
 #include "server/call/completion_plan.h"
 #include "server/call/request_context.h"
 #include "server/http/api_error.h"
+#include "server/http/field_table.h"
 #include "server/http/json.h"
 #include "server/models/served_model.h"
 
@@ -30,6 +31,7 @@ inline Result<Prepared> prepared(CompletionPlan plan) {
 struct Protocol {
   Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model,
                            const RequestContext& context) = nullptr;  // null: no bodies
+  KnownFields (*fields)() = nullptr;                                  // of bodies; null: they have none
   // The id of the model that bodies name, in place of the name itself. I/O thread. Null: it is the name.
   Result<std::string> (*model_id)(const RequestContext& context, const std::string& name) = nullptr;
   bool gives_text = false;                                              // which encoders do not

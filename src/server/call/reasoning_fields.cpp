@@ -1,49 +1,56 @@
 #include "server/call/reasoning_fields.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/printable.h"
-#include "base/try.h"
 
 namespace realizar::server {
 namespace {
 
-Status read_thinking(Fields& body, ReasoningOptions& asked) {
-  const Json* thinking = body.object("thinking");
+Status read_thinking(Fields& body, const char* name, ReasoningOptions& into) {
+  const Json* thinking = body.object(name);
   if (thinking == nullptr) return body.status();
-  Fields fields(*thinking, "thinking.");
+  Fields fields(*thinking, std::string(name) + ".");
   const auto type = fields.text("type");
   const bool is_known = !type || *type == "enabled" || *type == "adaptive" || *type == "disabled";
   if (!is_known) fields.fail("type", "expected enabled, adaptive or disabled, actual " + shown(*type));
-  if (type) asked.enabled = *type != "disabled";
+  if (type) into.enabled = *type != "disabled";
   const auto budget = fields.integer("budget_tokens", 0, INT32_MAX);
-  if (budget && asked.enabled.value_or(true)) asked.budget = budget;
+  if (budget && into.enabled.value_or(true)) into.budget = budget;
   return fields.status();
 }
 
-void take_defaults(const RequestDefaults& defaults, ReasoningOptions& asked) {
-  if (asked.asks_nothing()) asked.enabled = defaults.reasoning;
-  const bool may_be_bounded = !asked.budget && !asked.effort && asked.enabled.value_or(true);
-  if (may_be_bounded && defaults.reasoning_budget) asked.budget = *defaults.reasoning_budget;
+Status read_effort_name(Fields& body, const char* name, ReasoningOptions& into) {
+  if (!into.effort) into.effort = body.text(name);
+  return body.status();
 }
+
+constexpr auto take_budget = take_whole<-1, INT32_MAX, &ReasoningOptions::budget>;
+
+constexpr Field<ReasoningOptions> kReasoningFields[] = {
+    {"thinking", read_thinking},
+    {"thinking_budget_tokens", take_budget},
+    {"reasoning_budget", take_budget},
+    {"reasoning_budget_tokens", take_budget},
+    {"thinking_token_budget", take_budget},
+    {"thinking_budget", take_budget},
+    {"enable_thinking", take_flag<&ReasoningOptions::enabled>},
+    {"reasoning_effort", read_effort_name},
+};
 
 }  // namespace
 
-Result<ReasoningWish> read_reasoning(Fields& body, const Json* kwargs, std::string_view template_source,
-                                     const RequestDefaults& defaults) {
-  ReasoningOptions asked;
-  RZ_CHECK_OK(read_thinking(body, asked));
-  for (const char* name : {"thinking_budget_tokens", "reasoning_budget", "reasoning_budget_tokens",
-                           "thinking_token_budget", "thinking_budget"}) {
-    if (const auto budget = body.integer(name, -1, INT32_MAX)) asked.budget = budget;
-  }
-  if (const auto enabled = body.boolean("enable_thinking")) asked.enabled = enabled;
-  const Json own = kwargs != nullptr ? kwargs->value("enable_thinking", Json()) : Json();
-  if (own.is_boolean()) asked.enabled = own.get<bool>();
-  asked.effort = body.text("reasoning_effort");
-  if (!body.status().ok()) return body.status().error();
-  take_defaults(defaults, asked);
-  return reasoning_wish(asked, template_source);
+Status read_reasoning(Fields& body, ReasoningOptions& into) {
+  return read_fields(kReasoningFields, body, into);
+}
+
+KnownFields reasoning_fields() {
+  return known_in(kReasoningFields);
+}
+
+ReasoningOptions with_defaults(ReasoningOptions asked, const RequestDefaults& defaults) {
+  if (asked.asks_nothing()) asked.enabled = defaults.reasoning;
+  const bool may_be_bounded = !asked.budget && !asked.effort && asked.enabled.value_or(true);
+  if (may_be_bounded && defaults.reasoning_budget) asked.budget = *defaults.reasoning_budget;
+  return asked;
 }
 
 }  // namespace realizar::server

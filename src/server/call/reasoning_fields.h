@@ -1,19 +1,17 @@
 // How long a chat may make its model think, in the spellings of OpenAI, llama.cpp, vLLM, Qwen and Anthropic.
 #pragma once
 
-#include <string_view>
-
 #include "api/reasoning_plan.h"
-#include "server/http/json.h"
+#include "server/http/field_table.h"
 #include "server/models/request_defaults.h"
 
 namespace realizar::server {
 
-// Reads reasoning_effort, enable_thinking, thinking {type, budget_tokens}, and a budget under the names
-// thinking_budget_tokens, reasoning_budget, reasoning_budget_tokens, thinking_token_budget and thinking_budget (-1: no
-// bound), and enable_thinking in `kwargs`, which are the template's variables that the request names itself (null:
-// none). What the request says nothing of is as `defaults` say. Errors: InvalidArgument naming the field.
-Result<ReasoningWish> read_reasoning(Fields& body, const Json* kwargs, std::string_view template_source,
-                                     const RequestDefaults& defaults = {});
+// An effort that `into` has already is kept. Errors: InvalidArgument naming the field.
+Status read_reasoning(Fields& body, ReasoningOptions& into);
+KnownFields reasoning_fields();
+
+// Takes from the server what the request leaves open.
+ReasoningOptions with_defaults(ReasoningOptions asked, const RequestDefaults& defaults);
 
 }  // namespace realizar::server

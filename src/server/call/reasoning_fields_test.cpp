@@ -12,17 +12,21 @@ constexpr const char* kNeither = "<think>";
 ReasoningWish wish(const std::string& body, const char* template_source) {
   const Json json = *parse_json(body);
   Fields fields(json);
-  const Json* kwargs = json.contains("chat_template_kwargs") ? &json["chat_template_kwargs"] : nullptr;
-  auto read = read_reasoning(fields, kwargs, template_source);
-  EXPECT_TRUE(read.ok()) << body;
-  return read.ok() ? *read : ReasoningWish{};
+  ReasoningOptions asked;
+  EXPECT_TRUE(read_reasoning(fields, asked).ok()) << body;
+  auto meant = reasoning_wish(asked, template_source);
+  EXPECT_TRUE(meant.ok()) << body;
+  return meant.ok() ? *meant : ReasoningWish{};
 }
 
 std::string wrong_field_of(const std::string& body) {
   const Json json = *parse_json(body);
   Fields fields(json);
-  const auto read = read_reasoning(fields, nullptr, kNeither);
-  return read.ok() ? "" : read.error().subject;
+  ReasoningOptions asked;
+  const Status read = read_reasoning(fields, asked);
+  if (!read.ok()) return read.error().subject;
+  const auto meant = reasoning_wish(asked, kNeither);
+  return meant.ok() ? "" : meant.error().subject;
 }
 
 std::optional<uint32_t> budget(const std::string& body, const char* template_source = kNeither) {
@@ -48,9 +52,8 @@ TEST(ReasoningFields, ABudgetHasManyNames) {
 }
 
 TEST(ReasoningFields, ThinkingIsSwitchedByTheTemplateWhereItCan) {
-  for (const char* body :
-       {R"({"enable_thinking": false})", R"({"thinking": {"type": "disabled"}})", R"({"reasoning_effort": "none"})",
-        R"({"reasoning_budget": 0})", R"({"chat_template_kwargs": {"enable_thinking": false}})"}) {
+  for (const char* body : {R"({"enable_thinking": false})", R"({"thinking": {"type": "disabled"}})",
+                           R"({"reasoning_effort": "none"})", R"({"reasoning_budget": 0})"}) {
     const ReasoningWish off = wish(body, kSwitch);
     EXPECT_EQ(off.variables["enable_thinking"], false) << body;
     EXPECT_EQ(off.budget, std::nullopt) << body;

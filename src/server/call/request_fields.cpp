@@ -25,9 +25,9 @@ std::mt19937_64& random_bits() {
   return bits;
 }
 
-template <class T, class V>
-void take(T& target, const std::optional<V>& value) {
-  if (value) target = static_cast<T>(*value);
+template <class T>
+void take(T& target, const std::optional<T>& value) {
+  if (value) target = *value;
 }
 
 // Under the name that the client has for it.
@@ -37,13 +37,13 @@ void check_range(Fields& fields, const char* field, const SamplingParameter& par
 }
 
 void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, float& value) {
-  take(value, fields.number(field));
+  if (const auto given = fields.number(field)) value = static_cast<float>(*given);
   check_range(fields, field, parameter, value);
 }
 
 void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, int32_t& value) {
   const int64_t least = parameter.minus_one_is_zero ? -1 : static_cast<int64_t>(parameter.range.min);
-  take(value, fields.integer(field, least, INT32_MAX));
+  if (const auto given = fields.integer(field, least, INT32_MAX)) value = static_cast<int32_t>(*given);
   if (parameter.minus_one_is_zero) value = std::max(value, 0);
   check_range(fields, field, parameter, value);
 }
@@ -51,18 +51,6 @@ void read_parameter(Fields& fields, const char* field, const SamplingParameter& 
 void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, uint64_t& value) {
   static_cast<void>(parameter);
   take(value, fields.seed(field));
-}
-
-// What is absent keeps its value, but that each request has a seed of its own where the server has none for all.
-void read_sampling(Fields& fields, const RequestDefaults& defaults, SamplingParams& params) {
-  params.seed = defaults.seed ? *defaults.seed : random_bits()();
-  for (const SamplingParameter& parameter : kSamplingParameters) {
-    visit_parameter(parameter, params, [&](auto& value) {
-      for (const std::string_view field : {parameter.other_field, parameter.name}) {
-        if (!field.empty()) read_parameter(fields, std::string(field).c_str(), parameter, value);
-      }
-    });
-  }
 }
 
 std::optional<std::vector<std::string>> read_texts(Fields& fields, const char* name) {
@@ -80,123 +68,138 @@ std::optional<std::vector<std::string>> read_texts(Fields& fields, const char* n
 }
 
 // ["top_k", "temperature"], or "kt".
-Status read_samplers(Fields& fields, SamplingParams& params) {
-  const Json* samplers = fields.any("samplers");
-  if (samplers != nullptr && samplers->is_string()) {
-    RZ_TRY(params.samplers, samplers_of_letters(samplers->get_ref<const std::string&>()));
-  } else if (const auto names = read_texts(fields, "samplers")) {
+Status read_samplers(Fields& fields, const char* name, GenerationReading& into) {
+  SamplingParams& params = into.generation.request.sampling;
+  const Json& samplers = *fields.any(name);
+  if (samplers.is_string()) {
+    RZ_TRY(params.samplers, samplers_of_letters(samplers.get_ref<const std::string&>()));
+  } else if (const auto names = read_texts(fields, name)) {
     RZ_TRY(params.samplers, samplers_of_names(*names));
   }
-  return {};
+  return fields.status();
 }
 
-Status read_breakers(Fields& fields, const ServedModel& model, SamplingParams& params) {
-  const auto texts = read_texts(fields, "dry_sequence_breakers");
-  if (!texts) return {};
-  RZ_TRY(params.dry_breakers, model.loaded->breakers->of(*texts));
+Status read_breakers(Fields& fields, const char* name, GenerationReading& into) {
+  const auto texts = read_texts(fields, name);
+  if (!texts) return fields.status();
+  RZ_TRY(into.generation.request.sampling.dry_breakers, into.model.loaded->breakers->of(*texts));
   return {};
 }
 
 // What repeats a token adds to its bias.
-Status read_biases(const Fields& fields, const ServedModel& model, GenerationFields& generation) {
-  const Json* given = fields.any("logit_bias");
-  if (given == nullptr) return {};
-  RZ_TRY(LogitBias bias, read_logit_bias(*given, model));
-  generation.request.sampling.logit_bias = std::move(bias.added);
-  for (const TokenId id : bias.never) generation.rules.bad_words.push_back({id});
+Status read_biases(Fields& fields, const char* name, GenerationReading& into) {
+  RZ_TRY(LogitBias bias, read_logit_bias(*fields.any(name), into.model));
+  into.generation.request.sampling.logit_bias = std::move(bias.added);
+  for (const TokenId id : bias.never) into.generation.rules.bad_words.push_back({id});
   return {};
 }
 
-void read_stop(Fields& fields, const ServedModel& model, GenerationFields& generation) {
-  const Json* stop = fields.any("stop");
-  if (stop == nullptr) {
-    generation.stop = model.loaded->generation_config.stop;
-    return;
-  }
-  const Json list = stop->is_array() ? *stop : Json::array({*stop});
-  if (list.size() > kMaxStops) return fields.fail("stop", fmt::format("expected at most {} strings", kMaxStops));
-  for (const Json& text : list) {
-    if (!text.is_string()) return fields.fail("stop", "expected a string or an array of strings");
-    if (!text.get_ref<const std::string&>().empty()) generation.stop.push_back(text.get<std::string>());
-  }
-}
-
-void read_stop_tokens(Fields& fields, Request& request) {
-  const Json* ids = fields.array("stop_token_ids");
-  if (ids == nullptr) return;
+Status read_stop_tokens(Fields& fields, const char* name, GenerationReading& into) {
+  const Json* ids = fields.array(name);
+  if (ids == nullptr) return fields.status();
   for (const Json& id : *ids) {
     const auto token = token_id_of(id);
-    if (!token) return fields.fail("stop_token_ids", "expected an array of token ids");
-    request.stop_tokens.push_back(TokenId{*token});
+    if (!token) return fields.wrong(name, "expected an array of token ids");
+    into.generation.request.stop_tokens.push_back(TokenId{*token});
   }
+  return {};
 }
 
-// llama.cpp's and LM Studio's clients say -1 for no limit, and -2 for the end of the context.
-void read_max_tokens(Fields& fields, const RequestDefaults& defaults, GenerationFields& generation) {
-  static constexpr std::pair<const char*, int64_t> kNames[] = {
-      {"n_predict", -2}, {"max_tokens", -1}, {"max_completion_tokens", -1}};
-  std::optional<uint32_t>& max_tokens = generation.request.max_tokens;
-  for (const auto& [name, least] : kNames) {
-    const auto most = fields.integer(name, least, INT32_MAX);
-    if (!most) continue;
-    generation.has_limit = true;
-    max_tokens = *most < 0 ? std::nullopt : std::optional(static_cast<uint32_t>(*most));
-  }
-  if (defaults.max_tokens) max_tokens = std::min(max_tokens.value_or(*defaults.max_tokens), *defaults.max_tokens);
-  const auto min_tokens = fields.integer("min_tokens", 0, INT32_MAX);
-  if (min_tokens && max_tokens && *min_tokens > *max_tokens) {
-    fields.fail("min_tokens", fmt::format("expected at most max_tokens, {}, actual {}", *max_tokens, *min_tokens));
-  }
-  take(generation.rules.min_tokens, min_tokens);
-}
-
-void read_allowed_tokens(Fields& fields, const ServedModel& model, TokenRules& rules) {
-  const Json* ids = fields.array("allowed_token_ids");
-  if (ids == nullptr) return;
-  const uint32_t n_vocab = model.loaded->info.n_vocab;
+Status read_allowed_tokens(Fields& fields, const char* name, GenerationReading& into) {
+  const Json* ids = fields.array(name);
+  if (ids == nullptr) return fields.status();
+  const uint32_t n_vocab = into.model.loaded->info.n_vocab;
   for (const Json& id : *ids) {
     const auto token = token_id_of(id);
     if (!token || static_cast<uint32_t>(*token) >= n_vocab) {
-      return fields.fail("allowed_token_ids", fmt::format("expected an array of token ids below {}", n_vocab));
+      return fields.wrong(name, fmt::format("expected an array of token ids below {}", n_vocab));
     }
-    rules.allowed.push_back(TokenId{*token});
+    into.generation.rules.allowed.push_back(TokenId{*token});
   }
-  if (rules.allowed.empty()) fields.fail("allowed_token_ids", "expected at least one token id");
+  if (ids->empty()) return fields.wrong(name, "expected at least one token id");
+  return {};
 }
 
 // Each word as a text begins with it, and as it comes after a space.
-void read_bad_words(Fields& fields, const ServedModel& model, TokenRules& rules) {
-  const Json* words = fields.array("bad_words");
-  if (words == nullptr) return;
+Status read_bad_words(Fields& fields, const char* name, GenerationReading& into) {
+  const Json* words = fields.array(name);
+  if (words == nullptr) return fields.status();
   if (words->size() > kMaxBadWords) {
-    return fields.fail("bad_words", fmt::format("expected at most {} strings", kMaxBadWords));
+    return fields.wrong(name, fmt::format("expected at most {} strings", kMaxBadWords));
   }
   for (const Json& word : *words) {
     const bool is_word = word.is_string() && !word.get_ref<const std::string&>().empty() &&
                          word.get_ref<const std::string&>().size() <= kMaxBadWordBytes;
     if (!is_word) {
-      return fields.fail("bad_words", fmt::format("expected an array of strings of 1 to {} bytes", kMaxBadWordBytes));
+      return fields.wrong(name, fmt::format("expected an array of strings of 1 to {} bytes", kMaxBadWordBytes));
     }
     for (const char* before : {"", " "}) {
       const std::string text = before + word.get<std::string>();
-      auto tokens = model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
-      if (!tokens.empty()) rules.bad_words.push_back(std::move(tokens));
+      auto tokens = into.model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
+      if (!tokens.empty()) into.generation.rules.bad_words.push_back(std::move(tokens));
     }
   }
+  return {};
 }
 
-void read_timeout(Fields& fields, uint32_t most_ms, Request& request) {
-  constexpr int64_t kMaxMs = 1'000'000'000;
-  const auto shorten = [&request](uint32_t timeout_ms) {
-    request.timeout_ms = std::min(request.timeout_ms.value_or(timeout_ms), timeout_ms);
-  };
-  if (most_ms > 0) shorten(most_ms);
-  if (const auto timeout_ms = fields.integer("timeout_ms", 1, kMaxMs)) shorten(static_cast<uint32_t>(*timeout_ms));
-  const auto timeout_s = fields.number("timeout");
-  if (!timeout_s) return;
-  if (*timeout_s <= 0 || *timeout_s > 1e6) return fields.fail("timeout", "expected seconds above 0");
-  shorten(static_cast<uint32_t>(*timeout_s * 1e3));
+void shorten_timeout(uint32_t timeout_ms, Request& request) {
+  request.timeout_ms = std::min(request.timeout_ms.value_or(timeout_ms), timeout_ms);
 }
+
+Status read_timeout_ms(Fields& fields, const char* name, GenerationReading& into) {
+  constexpr int64_t kMaxMs = 1'000'000'000;
+  const auto timeout_ms = fields.integer(name, 1, kMaxMs);
+  if (timeout_ms) shorten_timeout(static_cast<uint32_t>(*timeout_ms), into.generation.request);
+  return fields.status();
+}
+
+Status read_timeout(Fields& fields, const char* name, GenerationReading& into) {
+  const auto timeout_s = fields.number(name);
+  if (!timeout_s) return fields.status();
+  if (*timeout_s <= 0 || *timeout_s > 1e6) return fields.wrong(name, "expected seconds above 0");
+  shorten_timeout(static_cast<uint32_t>(*timeout_s * 1e3), into.generation.request);
+  return {};
+}
+
+Status read_cache_salt(Fields& fields, const char* name, GenerationReading& into) {
+  into.generation.request.cache_salt = cache_salt_of(into.context.key, into.model, fields.text(name).value_or(""));
+  return fields.status();
+}
+
+Status read_lora(Fields& fields, const char* name, GenerationReading& into) {
+  return read_adapter(*fields.any(name), name, into.model, into.generation.request);
+}
+
+constexpr auto kGeneration = &GenerationReading::generation;
+constexpr auto kRequest = &GenerationFields::request;
+
+constexpr Field<GenerationReading> kCommonFields[] = {
+    {"samplers", read_samplers},
+    {"dry_sequence_breakers", read_breakers},
+    {"logit_bias", read_biases},
+    {"stop_token_ids", read_stop_tokens},
+    {"min_tokens", take_whole<0, INT32_MAX, kGeneration, &GenerationFields::rules, &TokenRules::min_tokens>},
+    {"allowed_token_ids", read_allowed_tokens},
+    {"bad_words", read_bad_words},
+    {"timeout_ms", read_timeout_ms},
+    {"timeout", read_timeout},
+    {"stream", take_flag<kGeneration, &GenerationFields::stream>},
+    {"ignore_eos", take_flag<kGeneration, kRequest, &Request::ignore_eos>},
+    {"id_slot", take_whole<-1, INT32_MAX, kGeneration, &GenerationFields::id_slot>},
+    {"priority", take_whole<INT32_MIN, INT32_MAX, kGeneration, kRequest, &Request::priority>},
+    {"cache_salt", read_cache_salt},
+    {"lora", read_lora},
+};
+
+// llama.cpp's and LM Studio's clients say -1 for no limit, and -2 for the end of the context.
+constexpr Field<GenerationReading> kOpenAiFields[] = {
+    {"stop", read_stop},
+    {"n_predict", read_max_tokens<-2>},
+    {"max_tokens", read_max_tokens<-1>},
+    {"max_completion_tokens", read_max_tokens<-1>},
+    {"n", read_n},
+    {"stream_options", read_stream_options},
+};
 
 }  // namespace
 
@@ -204,6 +207,38 @@ uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::stri
   std::string name(reinterpret_cast<const char*>(key.data()), key.size());
   name += named;
   return model.loaded->engine->cache_salt_of(name);
+}
+
+GenerationReading::GenerationReading(const ServedModel& served, const RequestContext& asked)
+    : model(served), context(asked) {
+  Request& request = generation.request;
+  request.sampling = model.loaded->generation_config.sampling;
+  unnamed_seed = model.defaults->seed ? *model.defaults->seed : random_bits()();
+  request.sampling.seed = unnamed_seed;
+  generation.stop = model.loaded->generation_config.stop;
+  if (context.request_timeout_ms > 0) shorten_timeout(context.request_timeout_ms, request);
+  request.cache_salt = cache_salt_of(context.key, model);
+  request.tenant = context.tenant;
+  if (!context.adapter.empty()) request.adapter = context.adapter;
+  if (context.adapter_scale != 0) request.adapter_scale = context.adapter_scale;
+}
+
+Status GenerationReading::finish_generation() {
+  Request& request = generation.request;
+  TokenRules& rules = generation.rules;
+  auto& max_tokens = request.max_tokens;
+  const auto most = model.defaults->max_tokens;
+  if (most) max_tokens = std::min(max_tokens.value_or(*most), *most);
+  if (max_tokens && rules.min_tokens > *max_tokens) {
+    return wrong("min_tokens",
+                 fmt::format("expected at most max_tokens, {}, actual {}", *max_tokens, rules.min_tokens));
+  }
+  rules.ends = request.stop_tokens;
+  if (!request.ignore_eos) {
+    const auto& ends = model.loaded->generation_config.end_tokens;
+    rules.ends.insert(rules.ends.end(), ends.begin(), ends.end());
+  }
+  return validate(request.sampling, model.loaded->info.n_vocab);
 }
 
 Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const ServedModel& model,
@@ -218,41 +253,73 @@ Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const Serve
   return request;
 }
 
-Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const RequestContext& context) {
-  GenerationFields generation;
-  Request& request = generation.request;
-  request.sampling = model.loaded->generation_config.sampling;
-  read_sampling(body, *model.defaults, request.sampling);
-  RZ_CHECK_OK(read_samplers(body, request.sampling));
-  RZ_CHECK_OK(read_breakers(body, model, request.sampling));
-  RZ_CHECK_OK(read_biases(body, model, generation));
-  read_stop(body, model, generation);
-  read_stop_tokens(body, request);
-  read_max_tokens(body, *model.defaults, generation);
-  read_allowed_tokens(body, model, generation.rules);
-  read_bad_words(body, model, generation.rules);
-  read_timeout(body, context.request_timeout_ms, request);
-  take(generation.n, body.integer("n", 1, kMaxChoices));
-  take(generation.stream, body.boolean("stream"));
-  take(request.ignore_eos, body.boolean("ignore_eos"));
-  take(generation.id_slot, body.integer("id_slot", -1, INT32_MAX));
-  take(request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
-  generation.rules.ends = request.stop_tokens;
-  if (!request.ignore_eos) {
-    const auto& ends = model.loaded->generation_config.end_tokens;
-    generation.rules.ends.insert(generation.rules.ends.end(), ends.begin(), ends.end());
+// A row of the parameters' table is a row here.
+Status read_sampling(Fields& body, GenerationReading& into) {
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    visit_parameter(parameter, into.generation.request.sampling, [&](auto& value) {
+      for (const std::string_view field : {parameter.other_field, parameter.name}) {
+        if (!field.empty()) read_parameter(body, std::string(field).c_str(), parameter, value);
+      }
+    });
   }
-  request.cache_salt = cache_salt_of(context.key, model, body.text("cache_salt").value_or(""));
-  request.tenant = context.tenant;
-  RZ_CHECK_OK(read_adapter(body, model, context, request));
-  if (const Json* options = body.object("stream_options")) {
-    Fields stream_fields(*options, "stream_options.");
-    take(generation.include_usage, stream_fields.boolean("include_usage"));
-    if (!stream_fields.status().ok()) return stream_fields.status().error();
+  return body.status();
+}
+
+Status read_common_fields(Fields& body, GenerationReading& into) {
+  RZ_CHECK_OK(read_sampling(body, into));
+  return read_fields(kCommonFields, body, into);
+}
+
+KnownFields common_fields() {
+  KnownFields known = known_in(kCommonFields);
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    known.push_back({parameter.name, true});
+    if (!parameter.other_field.empty()) known.push_back({parameter.other_field, true});
   }
-  if (!body.status().ok()) return body.status().error();
-  RZ_CHECK_OK(validate(request.sampling, model.loaded->info.n_vocab));
-  return generation;
+  return known;
+}
+
+Status read_generation_fields(Fields& body, GenerationReading& into) {
+  RZ_CHECK_OK(read_common_fields(body, into));
+  return read_fields(kOpenAiFields, body, into);
+}
+
+KnownFields generation_fields() {
+  return known_in(kOpenAiFields, common_fields());
+}
+
+Status read_stop(Fields& body, const char* name, GenerationReading& into) {
+  const Json& stop = *body.any(name);
+  const Json list = stop.is_array() ? stop : Json::array({stop});
+  if (list.size() > kMaxStops) return body.wrong(name, fmt::format("expected at most {} strings", kMaxStops));
+  std::vector<std::string>& stops = into.generation.stop;
+  stops.clear();
+  for (const Json& text : list) {
+    if (!text.is_string()) return body.wrong(name, "expected a string or an array of strings");
+    if (!text.get_ref<const std::string&>().empty()) stops.push_back(text.get<std::string>());
+  }
+  return {};
+}
+
+Status read_limit(Fields& body, const char* name, int64_t least, GenerationReading& into) {
+  const auto most = body.integer(name, least, INT32_MAX);
+  if (!most) return body.status();
+  into.generation.has_limit = true;
+  into.generation.request.max_tokens = *most < 0 ? std::nullopt : std::optional(static_cast<uint32_t>(*most));
+  return {};
+}
+
+Status read_n(Fields& body, const char* name, GenerationReading& into) {
+  if (const auto n = body.integer(name, 1, kMaxChoices)) into.generation.n = static_cast<uint32_t>(*n);
+  return body.status();
+}
+
+Status read_stream_options(Fields& body, const char* name, GenerationReading& into) {
+  const Json* options = body.object(name);
+  if (options == nullptr) return body.status();
+  Fields fields(*options, std::string(name) + ".");
+  take(into.generation.include_usage, fields.boolean("include_usage"));
+  return fields.status();
 }
 
 Request nth_request(const Request& request, uint32_t i) {

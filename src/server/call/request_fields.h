@@ -9,6 +9,7 @@
 #include "realizar/result.h"
 #include "server/call/request_context.h"
 #include "server/call/token_rules.h"
+#include "server/http/field_table.h"
 #include "server/http/json.h"
 #include "server/models/served_model.h"
 
@@ -25,11 +26,38 @@ struct GenerationFields {
   bool include_usage = false;
 };
 
-// The parameters of sampling/parameters.h, samplers, dry_sequence_breakers, logit_bias, n, stop, stop_token_ids,
-// max_tokens, max_completion_tokens, n_predict (-1: no limit), min_tokens, allowed_token_ids, bad_words, stream,
-// stream_options, priority, ignore_eos, cache_salt, id_slot, timeout_ms, timeout. What is absent keeps the model's own
-// recommendation. Errors: InvalidArgument naming the field.
-Result<GenerationFields> read_generation_fields(Fields& body, const ServedModel& model, const RequestContext& context);
+// A body while its fields are read. What the body does not name stays as the model recommends it, or the server.
+struct GenerationReading {
+  GenerationReading(const ServedModel& served, const RequestContext& asked);
+
+  const ServedModel& model;
+  const RequestContext& context;
+  GenerationFields generation;
+  uint64_t unnamed_seed = 0;  // which the request has unless it names one
+
+  // To be called once all fields are read: what depends on several. Errors: InvalidArgument naming the field.
+  Status finish_generation();
+};
+
+// Fields that all dialects spell alike: the parameters of sampling/parameters.h, and this server's own. Errors:
+// InvalidArgument naming the field.
+Status read_common_fields(Fields& body, GenerationReading& into);
+KnownFields common_fields();
+
+// Reads these too, and limits, stops and the number of answers as OpenAI's and llama.cpp's clients spell them.
+Status read_generation_fields(Fields& body, GenerationReading& into);
+KnownFields generation_fields();
+
+// For rows of tables.
+Status read_sampling(Fields& body, GenerationReading& into);
+Status read_stop(Fields& body, const char* name, GenerationReading& into);
+Status read_limit(Fields& body, const char* name, int64_t least, GenerationReading& into);  // below 0: no limit
+template <int64_t least>
+Status read_max_tokens(Fields& body, const char* name, GenerationReading& into) {
+  return read_limit(body, name, least, into);
+}
+Status read_n(Fields& body, const char* name, GenerationReading& into);
+Status read_stream_options(Fields& body, const char* name, GenerationReading& into);
 
 // Calls of different keys share no cached prefixes, and neither do those of one key that name different salts. How soon
 // an answer comes would tell what others asked.

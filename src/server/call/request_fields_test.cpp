@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/try.h"
 #include "sampling/parameters.h"
 #include "server/call/served_model_rig.h"
 
@@ -23,7 +24,11 @@ class RequestFields : public ::testing::Test {
   static Result<GenerationFields> read(const std::string& body, const KeyDigest& key = {}) {
     const Json json = *parse_json(body);
     Fields fields(json);
-    return read_generation_fields(fields, rig_->model(), rig_->context_of(key));
+    const RequestContext context = rig_->context_of(key);
+    GenerationReading asked(rig_->model(), context);
+    RZ_CHECK_OK(read_generation_fields(fields, asked));
+    RZ_CHECK_OK(asked.finish_generation());
+    return std::move(asked.generation);
   }
   static Request request(const std::string& body, const KeyDigest& key = {}) { return read(body, key)->request; }
   static std::string wrong_field(const std::string& body) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "server/call/llama_prompts.h"
 #include "server/call/logprobs.h"
 #include "server/call/request_context.h"
+#include "server/models/answer_form.h"
 #include "server/models/infill.h"
 
 namespace realizar::server {
@@ -49,12 +51,10 @@ std::vector<TokenId> beginning(const text::Tokenizer& tokenizer) {
   return tokens;
 }
 
-Result<std::vector<std::vector<TokenId>>> read_prompts(Fields& body, const ServedModel& model,
-                                                       const RequestContext& context) {
-  const Json* suffix = body.any("suffix");
+Result<std::vector<std::vector<TokenId>>> read_prompts(const Fields& body, const std::string& suffix,
+                                                       const ServedModel& model, const RequestContext& context) {
   const Json* prompt = body.any("prompt");
-  const bool infills = suffix != nullptr && suffix->is_string() && !suffix->get_ref<const std::string&>().empty();
-  if (infills) return read_infills(prompt == nullptr ? Json() : *prompt, suffix->get<std::string>(), model, context);
+  if (!suffix.empty()) return read_infills(prompt == nullptr ? Json() : *prompt, suffix, model, context);
   if (prompt == nullptr && body.json().contains("prompt")) {
     return std::vector<std::vector<TokenId>>{beginning(model.tokenizer())};
   }
@@ -62,54 +62,78 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(Fields& body, const Serve
   return std::move(read.prompts);
 }
 
-// logprobs is a number here: 0 gives the chosen tokens alone.
-void read_text_logprobs(Fields& body, Request& request) {
-  const auto n_top = body.integer("logprobs", 0, kMaxTopLogprobs);
-  request.logprobs = n_top.has_value();
-  request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
+struct TextReading : GenerationReading {
+  using GenerationReading::GenerationReading;
+
+  TextRequest text;
+  std::string suffix;
+};
+
+// A number here: 0 gives the chosen tokens alone.
+Status read_text_logprobs(Fields& body, const char* name, TextReading& into) {
+  const auto n_top = body.integer(name, 0, kMaxTopLogprobs);
+  if (!n_top) return body.status();
+  into.text.logprobs = true;
+  into.generation.request.n_logprobs = static_cast<uint32_t>(*n_top);
+  return {};
 }
 
-// What of the body is not the prompt.
-Result<TextRequest> read_options(Fields& body, const ServedModel& model, const RequestContext& context) {
-  TextRequest text;
-  RZ_TRY(text.generation, read_generation_fields(body, model, context));
-  GenerationFields& generation = text.generation;
-  read_text_logprobs(body, generation.request);
-  text.logprobs = generation.request.logprobs;
-  text.best_of = static_cast<uint32_t>(body.integer("best_of", generation.n, 128).value_or(generation.n));
-  static_cast<void>(body.text("suffix"));
-  if (generation.stream && text.best_of > generation.n) body.fail("best_of", "cannot be streamed");
-  text.echo = body.boolean("echo").value_or(false);
-  if (!body.status().ok()) return body.status().error();
-  generation.request.prompt_logprobs = text.echo && text.logprobs;
-  // The best are those with the highest log-probability.
-  if (text.best_of > generation.n) generation.request.logprobs = true;
-  if (!generation.has_limit) generation.request.max_tokens = kDefaultMaxTokens;
-  return text;
+Status read_best_of(Fields& body, const char* name, TextReading& into) {
+  const uint32_t n = into.generation.n;
+  const auto best_of = body.integer(name, n, 128);
+  if (!best_of) return body.status();
+  if (into.generation.stream && *best_of > n) return body.wrong(name, "cannot be streamed");
+  into.text.best_of = static_cast<uint32_t>(*best_of);
+  return {};
 }
+
+constexpr Field<TextReading> kTextFields[] = {
+    {"model", apart},
+    {"logprobs", read_text_logprobs},
+    {"best_of", read_best_of},
+    {"suffix", take_string<&TextReading::suffix>},
+    {"echo", take_flag<&TextReading::text, &TextRequest::echo>},
+    {"prompt", apart},
+};
 
 }  // namespace
 
-Result<std::shared_ptr<TokenConstraint>> read_text_constraint(const Fields& body, const TokenRules& rules,
-                                                              const ServedModel& model) {
-  RZ_TRY(auto grammar, read_response_format(body.json(), *model.loaded->grammars));
-  std::shared_ptr<TokenConstraint> form;
-  if (grammar != nullptr) {
-    form = make_constraint(std::move(grammar), model.tokenizer(), model.loaded->generation_config.end_tokens, {});
+Status constrain_text(const Json& body, GenerationFields& generation, const ServedModel& model) {
+  RZ_TRY(const AnswerForm form, read_answer_form(body));
+  RZ_TRY(auto masks, masks_of(form, *model.loaded->grammars));
+  std::shared_ptr<TokenConstraint> constraint;
+  if (masks != nullptr) {
+    constraint = make_constraint(std::move(masks), model.tokenizer(), model.loaded->generation_config.end_tokens, {});
   }
-  return with_rules(std::move(form), rules, model.loaded->info.n_vocab);
+  generation.request.constraint = with_rules(std::move(constraint), generation.rules, model.loaded->info.n_vocab);
+  return {};
 }
 
 Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const RequestContext& context) {
-  RZ_TRY(TextRequest text, read_options(body, model, context));
-  RZ_TRY(text.prompts, read_prompts(body, model, context));
+  TextReading asked(model, context);
+  RZ_CHECK_OK(read_generation_fields(body, asked));
+  RZ_CHECK_OK(read_fields(kTextFields, body, asked));
+  RZ_CHECK_OK(asked.finish_generation());
+  TextRequest text = std::move(asked.text);
+  text.generation = std::move(asked.generation);
+  Request& request = text.generation.request;
+  text.best_of = std::max(text.best_of, text.generation.n);
+  request.prompt_logprobs = text.echo && text.logprobs;
+  // The best are those with the highest log-probability.
+  request.logprobs = text.logprobs || text.best_of > text.generation.n;
+  if (!text.generation.has_limit) request.max_tokens = kDefaultMaxTokens;
+  RZ_TRY(text.prompts, read_prompts(body, asked.suffix, model, context));
   if (text.prompts.size() * text.best_of > kMaxAnswers) {
     return invalid_argument(fmt::format("n: {} prompts with {} answers each are more than {} answers",
                                         text.prompts.size(), text.best_of, kMaxAnswers),
                             "n");
   }
-  RZ_TRY(text.generation.request.constraint, read_text_constraint(body, text.generation.rules, model));
+  RZ_CHECK_OK(constrain_text(body.json(), text.generation, model));
   return text;
+}
+
+KnownFields text_fields() {
+  return known_in(kTextFields, generation_fields(), form_fields());
 }
 
 CompletionPlan plan_of(TextRequest text) {

@@ -1,7 +1,6 @@
 // What every dialect of plain completions asks: prompts, and what is to be written after each.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "server/call/completion_plan.h"
@@ -15,18 +14,18 @@ inline constexpr size_t kMaxAnswers = 1024;
 struct TextRequest {
   GenerationFields generation;
   std::vector<std::vector<TokenId>> prompts;
-  uint32_t best_of = 1;   // answers that are made for each prompt, of which generation.n are shown
+  uint32_t best_of = 0;   // answers that are made for each prompt, of which generation.n are shown
   bool echo = false;      // each answer begins with its prompt
   bool logprobs = false;  // are shown
 };
 
 // Reads a completion's body. Errors: InvalidArgument naming the field, ContextLengthExceeded.
 Result<TextRequest> read_text_request(Fields& body, const ServedModel& model, const RequestContext& context);
+KnownFields text_fields();
 
-// What holds an answer that is plain text to the form that the body asks for and to `rules`; null: nothing. Errors:
-// those of read_response_format.
-Result<std::shared_ptr<TokenConstraint>> read_text_constraint(const Fields& body, const TokenRules& rules,
-                                                              const ServedModel& model);
+// Holds the request's answers to the form that the body asks for and to the rules of its tokens. Errors: those of
+// read_answer_form and masks_of.
+Status constrain_text(const Json& body, GenerationFields& generation, const ServedModel& model);
 
 // The plan of its answers, without a speller.
 CompletionPlan plan_of(TextRequest text);

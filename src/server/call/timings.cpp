@@ -14,6 +14,10 @@ double tokens_per_second(uint32_t n_tokens, double ms) {
   return ms > 0 ? 1e3 * n_tokens / ms : 0;
 }
 
+constexpr Field<AnswerExtras> kExtraFields[] = {{"timings_per_token", take_flag<&AnswerExtras::timings>},
+                                                {"return_progress", take_flag<&AnswerExtras::progress>},
+                                                {"verbose", take_flag<&AnswerExtras::verbose>}};
+
 }  // namespace
 
 Timings timings_of(const GenerationStats& stats) {
@@ -54,12 +58,12 @@ Json progress_json(const engine::TokenStream::Progress& progress, size_t n_promp
       {"total", n_prompt}, {"cache", progress.n_cached}, {"processed", progress.n_computed}, {"time_ms", progress.ms}};
 }
 
-AnswerExtras read_answer_extras(Fields& body, bool verbose) {
-  AnswerExtras extras;
-  extras.timings = body.boolean("timings_per_token").value_or(false);
-  extras.progress = body.boolean("return_progress").value_or(false);
-  extras.verbose = body.boolean("verbose").value_or(verbose);
-  return extras;
+Status read_answer_extras(Fields& body, AnswerExtras& into) {
+  return read_fields(kExtraFields, body, into);
+}
+
+KnownFields extra_fields() {
+  return known_in(kExtraFields);
 }
 
 }  // namespace realizar::server

@@ -5,6 +5,7 @@
 
 #include "engine/token_stream.h"
 #include "realizar/request.h"
+#include "server/http/field_table.h"
 #include "server/http/json.h"
 
 namespace realizar::server {
@@ -35,6 +36,7 @@ struct AnswerExtras {
   bool verbose = false;
 };
 // Reads timings_per_token, return_progress and verbose.
-AnswerExtras read_answer_extras(Fields& body, bool verbose = false);
+Status read_answer_extras(Fields& body, AnswerExtras& into);
+KnownFields extra_fields();
 
 }  // namespace realizar::server

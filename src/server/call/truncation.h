@@ -1,19 +1,20 @@
 // Conversations that are longer than a model's context.
 #pragma once
 
-#include "server/call/chat_request.h"
-#include "server/http/json.h"
+#include <functional>
+#include <vector>
+
+#include "server/call/chat_prompt.h"
 
 namespace realizar::server {
 
-// Reads a chat completion's body as read_chat_request does.
-Result<ChatRequest> read_whole_chat(const Json& body, const char* messages, const ServedModel& model,
-                                    const RequestContext& context);
+// The chat without the messages before the one at `first`, but for those that `stays` says stay.
+ChatRequest newest_messages(const ChatRequest& chat, size_t first, bool (*stays)(const ChatMessage& message));
 
-// The same of a body that may be too long: as many of its oldest messages are left out as must be to leave room for an
-// answer. Instructions stay, and so does the last message, which may be too long by itself. No result of a tool stands
-// first, without its call.
-Result<ChatRequest> read_newest_messages(const Json& body, const char* messages, const ServedModel& model,
-                                         const RequestContext& context);
+// Leaves out as many of a chat's oldest messages as must be. `firsts`: which ones may be the oldest that is left, not
+// empty; the last of them may be too long by itself. `render`: the prompt from that message on.
+Result<ChatPrompt> fit_newest(const std::vector<size_t>& firsts,
+                              const std::function<Result<ChatPrompt>(size_t first)>& render,
+                              const std::function<bool(const Result<ChatPrompt>& prompt)>& fits);
 
 }  // namespace realizar::server

@@ -63,9 +63,12 @@ const Json* Fields::any(const char* name) const {
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-void Fields::fail(const char* name, std::string message) {
-  if (!status_.ok()) return;
-  status_ = invalid_argument(fmt::format("{}{}: {}", prefix_, name, message), prefix_ + name);
+void Fields::fail(const char* name, const std::string& message) {
+  if (status_.ok()) status_ = wrong(name, message);
+}
+
+Error Fields::wrong(const char* name, const std::string& message) const {
+  return server::wrong(prefix_ + name, message);
 }
 
 std::optional<std::string> Fields::text(const char* name) {

@@ -72,7 +72,9 @@ class Fields {
   const Json* any(const char* name) const;  // null where absent or null
   const Json& json() const { return object_; }
 
-  void fail(const char* name, std::string message);
+  void fail(const char* name, const std::string& message);
+  // The error of a field, which is not kept.
+  Error wrong(const char* name, const std::string& message) const;
   const Status& status() const { return status_; }
 
  private:

@@ -58,34 +58,13 @@ Result<AnswerForm> read_choice(const Json& choices, const std::string& where) {
   return AnswerForm{FormKind::kChoice, dump(choices), where};
 }
 
-// {type: json_schema, json_schema: {schema}}, or llama.cpp's and Together's {type, schema}.
-Result<AnswerForm> read_response_form(const Json& format, const std::string& where) {
-  if (!format.is_object()) return wrong(where, fmt::format("expected an object, actual {}", format.type_name()));
-  const Json type = format.value("type", Json());
-  if (type == "text") return AnswerForm{};
-  const Json own = format.value("schema", Json());
-  if (type == "json_object") {
-    return own.is_null() ? read_object_flag(true, where) : read_schema(own, where + ".schema");
-  }
-  if (type != "json_schema") return wrong(where + ".type", "expected text, json_object or json_schema");
-  if (!own.is_null() && !format.contains("json_schema")) return read_schema(own, where + ".schema");
-  const Json named = format.value("json_schema", Json());
-  if (!named.is_object()) return wrong(where + ".json_schema.schema", "expected a JSON Schema");
-  Fields named_fields(named, where + ".json_schema.");
-  const bool is_strict = named_fields.boolean("strict").value_or(false);
-  if (!named_fields.status().ok()) return named_fields.status().error();
-  RZ_TRY(AnswerForm form, read_schema(named.value("schema", Json()), where + ".json_schema.schema"));
-  form.is_strict = is_strict;
-  return form;
-}
-
 Result<AnswerForm> refuse_tags(const Json&, const std::string& where) {
   return Error{unsupported(where + ": structural tags are not built", where)};
 }
 
-// The one field of `object` that asks for a form.
-Result<AnswerForm> read_one_of(const Json& object, const std::string& prefix, std::span<const FormField> fields) {
-  AnswerForm form;
+// The form that one field of `object` asks for; more than one, `form` included, are an error.
+Result<AnswerForm> read_one_of(const Json& object, const std::string& prefix, std::span<const FormField> fields,
+                               AnswerForm form = {}) {
   for (const FormField& field : fields) {
     const auto value = object.find(field.name);
     if (value == object.end() || value->is_null()) continue;
@@ -107,6 +86,17 @@ Result<AnswerForm> read_structured_outputs(const Json& outputs, const std::strin
   if (!outputs.is_object()) return wrong(where, fmt::format("expected an object, actual {}", outputs.type_name()));
   return read_one_of(outputs, where + ".", kFields);
 }
+
+// The first one is where dialects have fields of their own.
+constexpr FormField kFormFields[] = {{"response_format", read_response_form},
+                                     {"grammar", read_gbnf},
+                                     {"json_schema", read_schema},
+                                     {"structured_outputs", read_structured_outputs},
+                                     {"guided_json", read_schema},
+                                     {"guided_regex", read_regex},
+                                     {"guided_choice", read_choice},
+                                     {"guided_grammar", read_gbnf},
+                                     {"guided_json_object", read_object_flag}};
 
 using Compiled = Result<std::shared_ptr<const grammar::Grammar>>;
 
@@ -137,17 +127,38 @@ Compiled of_rules(const AnswerForm& form) {
 
 }  // namespace
 
-Result<AnswerForm> read_answer_form(const Json& body) {
-  static constexpr FormField kFields[] = {{"response_format", read_response_form},
-                                          {"grammar", read_gbnf},
-                                          {"json_schema", read_schema},
-                                          {"structured_outputs", read_structured_outputs},
-                                          {"guided_json", read_schema},
-                                          {"guided_regex", read_regex},
-                                          {"guided_choice", read_choice},
-                                          {"guided_grammar", read_gbnf},
-                                          {"guided_json_object", read_object_flag}};
-  return read_one_of(body, "", kFields);
+Result<AnswerForm> read_named_schema(const Json& named, const std::string& where) {
+  if (!named.is_object()) return wrong(where + ".schema", "expected a JSON Schema");
+  Fields fields(named, where + ".");
+  const bool is_strict = fields.boolean("strict").value_or(false);
+  if (!fields.status().ok()) return fields.status().error();
+  RZ_TRY(AnswerForm form, read_schema(named.value("schema", Json()), where + ".schema"));
+  form.is_strict = is_strict;
+  return form;
+}
+
+Result<AnswerForm> read_response_form(const Json& format, const std::string& where) {
+  if (!format.is_object()) return wrong(where, fmt::format("expected an object, actual {}", format.type_name()));
+  const Json type = format.value("type", Json());
+  if (type == "text") return AnswerForm{};
+  const Json own = format.value("schema", Json());
+  if (type == "json_object") {
+    return own.is_null() ? read_object_flag(true, where) : read_schema(own, where + ".schema");
+  }
+  if (type != "json_schema") return wrong(where + ".type", "expected text, json_object or json_schema");
+  if (!own.is_null() && !format.contains("json_schema")) return read_schema(own, where + ".schema");
+  return read_named_schema(format.value("json_schema", Json()), where + ".json_schema");
+}
+
+Result<AnswerForm> read_answer_form(const Json& body, std::optional<AnswerForm> own) {
+  const std::span<const FormField> fields(kFormFields);
+  return read_one_of(body, "", own ? fields.subspan(1) : fields, std::move(own).value_or(AnswerForm{}));
+}
+
+KnownFields form_fields() {
+  KnownFields known;
+  for (const FormField& field : kFormFields) known.push_back({field.name, true});
+  return known;
 }
 
 Compiled grammar_of(const AnswerForm& form) {
@@ -155,6 +166,12 @@ Compiled grammar_of(const AnswerForm& form) {
   auto grammar = form.kind == FormKind::kGrammar ? grammar::Grammar::from_gbnf(form.source) : of_rules(form);
   if (grammar.ok()) return grammar;
   return invalid_argument(form.where + ": " + grammar.error().message, form.where);
+}
+
+Result<std::shared_ptr<grammar::MaskCache>> masks_of(const AnswerForm& form, GrammarCache& grammars) {
+  if (form.kind == AnswerForm::Kind::kFree) return std::shared_ptr<grammar::MaskCache>();
+  const std::string key = fmt::format("form {} {} {}", static_cast<int>(form.kind), form.is_strict, form.source);
+  return grammars.find_or_compile(key, [&] { return grammar_of(form); });
 }
 
 }  // namespace realizar::server

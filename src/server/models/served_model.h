@@ -10,7 +10,6 @@
 #include "engine/engine_thread.h"
 #include "server/models/model_source.h"
 #include "server/models/request_defaults.h"
-#include "server/models/structured_output.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {

@@ -10,7 +10,7 @@
 namespace realizar::server {
 namespace {
 
-Result<Json> read_ollama_message(const Json& message, const std::string& where) {
+Result<Json> read_stored_message(const Json& message, const std::string& where) {
   if (!message.is_object()) return wrong(where, "expected an object");
   RZ_CHECK_OK(refuse_images(message, where + "."));
   Json read = message;
@@ -36,23 +36,17 @@ Status refuse_images(const Json& holder, const std::string& prefix) {
   return invalid_argument(prefix + "images: this model takes text only", prefix + "images");
 }
 
-Result<Json> read_ollama_messages(const Json& messages) {
-  Json read = Json::array();
-  for (size_t i = 0; i < messages.size(); ++i) {
-    RZ_TRY(Json message, read_ollama_message(messages[i], fmt::format("messages[{}]", i)));
-    read.push_back(std::move(message));
-  }
-  return read;
-}
-
 Result<Json> read_stored_messages(const Json& messages) {
   if (!messages.is_array()) return wrong("messages", "expected an array");
-  RZ_TRY(Json read, read_ollama_messages(messages));
-  for (size_t i = 0; i < read.size(); ++i) {
-    const Json role = read[i].value("role", Json());
+  Json read = Json::array();
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const std::string where = fmt::format("messages[{}]", i);
+    RZ_TRY(Json message, read_stored_message(messages[i], where));
+    const Json role = message.value("role", Json());
     const bool is_known = role == "system" || role == "user" || role == "assistant";
-    if (!is_known) return wrong(fmt::format("messages[{}].role", i), "expected system, user or assistant");
-    if (!read[i]["content"].is_string()) return wrong(fmt::format("messages[{}].content", i), "expected a string");
+    if (!is_known) return wrong(where + ".role", "expected system, user or assistant");
+    if (!message["content"].is_string()) return wrong(where + ".content", "expected a string");
+    read.push_back(std::move(message));
   }
   return read;
 }

@@ -1,4 +1,4 @@
-// Messages as Ollama's API has them, in requests and beside stored models (https://docs.ollama.com/api).
+// The beginning of a conversation beside a stored model, as Ollama's API has it (https://docs.ollama.com/api).
 #pragma once
 
 #include <string>
@@ -8,13 +8,11 @@
 
 namespace realizar::server {
 
-// Messages as chat completions have them: thinking becomes reasoning_content, tool_name name. Errors: InvalidArgument
-// for what is no message, and for images.
-Result<Json> read_ollama_messages(const Json& messages);
-Status refuse_images(const Json& holder, const std::string& prefix);
-
-// The same for the beginning of a conversation that a stored model has. Errors: also InvalidArgument naming the field
-// for roles and contents that such a beginning cannot have.
+// Messages as they are stored, spelled as chat completions have them: thinking becomes reasoning_content, tool_name
+// name. Errors: InvalidArgument naming the field for what is no message, for images, and for roles and contents that
+// such a beginning cannot have.
 Result<Json> read_stored_messages(const Json& messages);
+// The images of a message, or of what has `prefix` before its fields.
+Status refuse_images(const Json& holder, const std::string& prefix);
 
 }  // namespace realizar::server

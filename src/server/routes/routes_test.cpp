@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <utility>
 #include <vector>
+
+#include "server/call/field_warnings.h"
 
 namespace realizar::server {
 namespace {
@@ -34,6 +38,47 @@ TEST(Routes, HaveTheRightsThatSecurityTells) {
     }
     std::ranges::sort(routes);
     EXPECT_EQ(routes, told_routes(name)) << name;
+  }
+}
+
+// The fields of a POST's body in docs/openapi.json.
+std::set<std::string> described_fields(const Json& api, const std::string& path) {
+  const Json& content = api["paths"][path]["post"]["requestBody"]["content"]["application/json"];
+  const std::string reference = content["schema"]["$ref"];
+  const Json& schema = api["components"]["schemas"][reference.substr(reference.rfind('/') + 1)];
+  std::set<std::string> names;
+  for (const auto& [name, value] : schema["properties"].items()) names.insert(name);
+  return names;
+}
+
+// A field that a route's schema leaves out is told at the chats of OpenAI or the completions of llama.cpp.
+TEST(Fields, AreThoseThatTheDescriptionHas) {
+  // Further names of reasoning_budget.
+  const std::set<std::string> kToldElsewhere{"thinking_budget_tokens", "reasoning_budget_tokens",
+                                             "thinking_token_budget", "thinking_budget"};
+  std::ifstream file(RZ_SOURCE_DIR "/docs/openapi.json");
+  Json api = Json::parse(file);
+  std::set<std::string> common = described_fields(api, "/v1/chat/completions");
+  common.merge(described_fields(api, "/completion"));
+  for (const Route& route : all_routes()) {
+    if (route.protocol->fields == nullptr) continue;
+    const std::set<std::string> described = described_fields(api, route.path);
+    std::set<std::string> read;
+    for (const KnownField& field : route.protocol->fields()) {
+      if (field.has_effect) read.emplace(field.name);
+    }
+    for (const std::string& name : read) {
+      const bool is_told = described.contains(name) || common.contains(name) || kToldElsewhere.contains(name);
+      EXPECT_TRUE(is_told) << route.path << " " << name;
+    }
+    for (const std::string& name : described) EXPECT_TRUE(read.contains(name)) << route.path << " " << name;
+    for (const std::string& name : read) EXPECT_TRUE(std::ranges::binary_search(known_fields(), name)) << name;
+  }
+}
+
+TEST(Fields, AreKnownToEveryRouteThatReadsBodies) {
+  for (const Route& route : all_routes()) {
+    EXPECT_EQ(route.protocol->read == nullptr, route.protocol->fields == nullptr) << route.path;
   }
 }
 

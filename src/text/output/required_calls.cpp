@@ -38,7 +38,7 @@ Result<ExprId> add_schema(const RequiredTool& tool, const Json& parameters, cons
   auto rule = grammar::add_json_schema(book, text, {}, {.root = place, .relaxed = !tool.is_strict});
   if (rule.ok()) return rule;
   Error error = std::move(rule).error();
-  error.subject = std::string(tool.place) + ".function.parameters";
+  error.subject = tool.place;
   error.message = error.subject + ": " + error.message;
   return error;
 }

@@ -14,8 +14,8 @@ namespace realizar::text {
 // A tool of which a call may be required.
 struct RequiredTool {
   const ToolSpec* spec;
-  std::string_view place;  // in the request, e.g. "tools[2]"; for messages
-  bool is_strict;          // its schema must be kept to whole; else what no grammar holds of it is left out
+  std::string place;  // of its parameters, e.g. "tools[2].function.parameters"; for messages
+  bool is_strict;     // its schema must be kept to whole; else what no grammar holds of it is left out
   // What its only argument, a text, must be; null: the schema says it.
   const grammar::RuleSet* input = nullptr;
 };

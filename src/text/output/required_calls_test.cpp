@@ -16,7 +16,7 @@ ToolSpec tool(const std::string& parameters, const std::string& name = "f") {
 }
 
 Result<grammar::RuleSet> rules_of(ToolFormat format, const ToolSpec& one, bool is_strict = false) {
-  const RequiredTool required{&one, "tools[3]", is_strict};
+  const RequiredTool required{&one, "tools[3].function.parameters", is_strict};
   return required_calls(format, {&required, 1}, false);
 }
 

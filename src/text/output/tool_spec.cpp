@@ -36,12 +36,12 @@ Result<ToolSpec> read_tool_spec(const Json& tool, const std::string& place) {
   const Json function = tool.value("function", Json());
   const Json name = function.is_object() ? function.value("name", Json()) : Json();
   if (!is_tool_name(name)) {
-    return wrong(place + ".function.name",
+    return wrong(place + ".name",
                  fmt::format("expected 1 to {} letters, digits, _ and -, actual {}", kMaxToolNameBytes, spelled(name)));
   }
   const Json parameters = function.value("parameters", Json());
   if (!parameters.is_null() && !parameters.is_object()) {
-    return wrong(place + ".function.parameters", "expected a JSON Schema");
+    return wrong(place + ".parameters", "expected a JSON Schema");
   }
   return ToolSpec{name.get<std::string>(), parameters.is_null() ? Json::object() : parameters};
 }
@@ -54,7 +54,7 @@ Result<std::vector<ToolSpec>> read_tool_specs(std::string_view tools_json) {
     const std::string place = fmt::format("tools[{}]", i);
     if (!tools[i].is_object()) return wrong(place, "expected an object");
     if (tools[i].value("type", Json("function")) != "function") continue;
-    RZ_TRY(specs.emplace_back(), read_tool_spec(tools[i], place));
+    RZ_TRY(specs.emplace_back(), read_tool_spec(tools[i], place + ".function"));
   }
   return specs;
 }

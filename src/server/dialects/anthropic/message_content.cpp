@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -95,52 +96,35 @@ Result<std::string> text_of_blocks(const Json& content, const std::string& place
 // The messages of a chat under construction.
 class Conversation {
  public:
-  explicit Conversation(MessageChat& chat) : chat_(chat) { chat_.body["messages"] = Json::array(); }
-
-  Status add_system(const Json& system) {
-    if (system.is_null()) return {};
-    RZ_TRY(std::string text, text_of_blocks(system, "system", "\n\n"));
-    if (!text.empty()) add({{"role", "system"}, {"content", std::move(text)}}, "system", "");
-    return {};
-  }
+  explicit Conversation(ChatRequest& chat) : chat_(chat) {}
 
   Status add_message(const Json& message, const std::string& place) {
     if (!message.is_object()) return wrong(place, "expected an object");
+    last_place_ = place;
     const Json role = message.value("role", Json());
     if (role == "assistant") return add_assistant(message, place);
-    if (role == "user" || role == "system") return add_user(message, role, place);
+    if (role == "user") return add_user(message, Role::kUser, place);
+    if (role == "system") return add_user(message, Role::kSystem, place);
     return wrong(place + ".role", "expected user or assistant, actual " + shown(dump(role)));
   }
 
   // An answer that has begun is to be continued; one that says nothing is no beginning.
   Status end() {
-    if (list().empty() || list().back()["role"] != "assistant") return {};
-    const Json& last = list().back();
-    if (last.contains("tool_calls")) {
-      return wrong(chat_.places.back().second,
-                   "a message with tool_use cannot be the last: its tool_result is missing");
+    if (list().empty() || list().back().role != Role::kAssistant) return {};
+    const ChatMessage& last = list().back();
+    if (!last.calls.empty()) {
+      return wrong(last_place_, "a message with tool_use cannot be the last: its tool_result is missing");
     }
-    const bool is_empty = is_empty_text(last["content"]) && !last.contains("reasoning_content");
-    if (is_empty) {
-      list().erase(list().size() - 1);
-    } else {
-      chat_.body["continue_final_message"] = true;
-      chat_.places.emplace_back("continue_final_message", chat_.places.back().second);
-    }
+    chat_.continues_last = !last.content.empty() || !last.reasoning.empty();
+    chat_.continues_field = last_place_;
+    if (!chat_.continues_last) list().pop_back();
     return {};
   }
 
  private:
-  Json& list() { return chat_.body["messages"]; }
+  std::vector<ChatMessage>& list() { return chat_.messages; }
 
-  void add(Json message, const std::string& place, const char* content = ".content") {
-    const std::string here = fmt::format("messages[{}]", list().size());
-    chat_.places.emplace_back(here + ".content", place + content);
-    chat_.places.emplace_back(here, place);
-    list().push_back(std::move(message));
-  }
-
-  Status add_user(const Json& message, const Json& role, const std::string& place) {
+  Status add_user(const Json& message, Role role, const std::string& place) {
     const Json content = message.value("content", Json());
     std::string text;
     if (!content.is_array()) {
@@ -159,7 +143,7 @@ class Conversation {
         has_text = true;
       }
     }
-    if (has_text || !has_results) add({{"role", role}, {"content", std::move(text)}}, place);
+    if (has_text || !has_results) list().push_back({role, std::move(text)});
     return {};
   }
 
@@ -172,65 +156,69 @@ class Conversation {
     if (!is_error.is_boolean() && !is_error.is_null()) return wrong(place + ".is_error", "expected a boolean");
     // Templates have no place for the flag.
     if (is_error == true && !text.starts_with("Error")) text = text.empty() ? "Error" : "Error: " + text;
-    add({{"role", "tool"}, {"tool_call_id", id}, {"content", std::move(text)}}, place);
+    list().push_back(tool_result(id, std::move(text)));
     return {};
   }
 
   Status add_assistant(const Json& message, const std::string& place) {
     const Json content = message.value("content", Json());
-    Json read{{"role", "assistant"}, {"content", ""}};
+    ChatMessage read{.role = Role::kAssistant, .content = ""};
     if (!content.is_array()) {
-      RZ_TRY(read["content"], text_of_blocks(content, place + ".content", ""));
+      RZ_TRY(read.content, text_of_blocks(content, place + ".content", ""));
     }
     for (size_t i = 0; content.is_array() && i < content.size(); ++i) {
       RZ_CHECK_OK(add_part(content[i], fmt::format("{}.content[{}]", place, i), read));
     }
-    add(std::move(read), place);
+    list().push_back(std::move(read));
     return {};
   }
 
-  static Status add_part(const Json& block, const std::string& place, Json& message) {
+  static Status add_part(const Json& block, const std::string& place, ChatMessage& message) {
     RZ_TRY(const std::string type, type_of(block, place));
     if (is_hosted(type)) return {};
     if (type == "tool_use") return add_call(block, place, message);
     const bool is_thinking = type == "thinking";
     RZ_TRY(const std::string text, is_thinking ? string_of(block, "thinking", place) : text_of_block(block, place));
     if (is_thinking && text.empty()) return {};
-    const char* field = is_thinking ? "reasoning_content" : "content";
-    if (!message.contains(field)) message[field] = "";
-    auto& all = message[field].get_ref<std::string&>();
+    std::string& all = is_thinking ? message.reasoning : message.content;
     // Thoughts between calls were written apart.
     all += is_thinking && !all.empty() ? "\n\n" + text : text;
     return {};
   }
 
-  static Status add_call(const Json& block, const std::string& place, Json& message) {
+  static Status add_call(const Json& block, const std::string& place, ChatMessage& message) {
     RZ_TRY(const std::string id, string_of(block, "id", place));
     RZ_TRY(const std::string name, string_of(block, "name", place));
     const Json input = block.value("input", Json::object());
     if (!input.is_object()) return wrong(place + ".input", "expected an object");
-    message["tool_calls"].push_back(
-        {{"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", input}}}});
+    message.calls.push_back(function_call(id, name, input));
     return {};
   }
 
   static bool is_hosted(std::string_view type) { return std::ranges::find(kHostedBlocks, type) != kHostedBlocks.end(); }
 
-  MessageChat& chat_;
+  ChatRequest& chat_;
+  std::string last_place_;
 };
 
 }  // namespace
 
-Status read_message_content(const Json& body, MessageChat& chat) {
-  const Json messages = body.value("messages", Json());
-  if (!messages.is_array()) return wrong("messages", "expected an array");
-  if (messages.empty()) return wrong("messages", "expected at least one message");
-  Conversation conversation(chat);
-  RZ_CHECK_OK(conversation.add_system(body.value("system", Json())));
+Status read_system_blocks(Fields& body, const char* name, ChatReading& into) {
+  RZ_TRY(std::string text, text_of_blocks(*body.any(name), name, "\n\n"));
+  if (!text.empty()) into.chat.messages.push_back({Role::kSystem, std::move(text)});
+  return {};
+}
+
+Status read_message_list(Fields& body, const char* name, ChatReading& into) {
+  const Json& messages = *body.any(name);
+  if (!messages.is_array()) return body.wrong(name, "expected an array");
+  Conversation conversation(into.chat);
   for (size_t i = 0; i < messages.size(); ++i) {
-    RZ_CHECK_OK(conversation.add_message(messages[i], fmt::format("messages[{}]", i)));
+    RZ_CHECK_OK(conversation.add_message(messages[i], fmt::format("{}[{}]", name, i)));
   }
-  return conversation.end();
+  RZ_CHECK_OK(conversation.end());
+  if (messages.empty() || into.chat.messages.empty()) return body.wrong(name, "expected at least one message");
+  return {};
 }
 
 }  // namespace realizar::server

@@ -1,13 +1,15 @@
-// The messages of Anthropic's Messages API as those of a chat completion.
+// The messages of Anthropic's Messages API.
 #pragma once
 
-#include "server/dialects/anthropic/message_input.h"
+#include "server/call/chat_request.h"
 
 namespace realizar::server {
 
-// Reads system, a string or blocks of text, and messages into chat.body["messages"]. Results of tools become messages
-// of their own, before the other content of their message. An assistant's last message is one to be continued. Errors:
-// InvalidArgument naming the block.
-Status read_message_content(const Json& body, MessageChat& chat);
+// Errors of both: InvalidArgument naming the block.
+// A string or blocks of text, which become the first message.
+Status read_system_blocks(Fields& body, const char* name, ChatReading& into);
+// Results of tools become messages of their own, before the other content of their message. An assistant's last message
+// is one to be continued.
+Status read_message_list(Fields& body, const char* name, ChatReading& into);
 
 }  // namespace realizar::server

@@ -1,22 +1,22 @@
-// What a request of Anthropic's Messages API asks, as a chat completion asks it.
+// The fields of Anthropic's Messages API.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <string_view>
-
-#include "server/call/client_places.h"
-#include "server/http/json.h"
+#include "server/call/chat_request.h"
 
 namespace realizar::server {
 
-struct MessageChat {
-  Json body = Json::object();  // of a chat completion
-  ClientPlaces places;         // of `body`
+struct MessageReading : ChatReading {
+  using ChatReading::ChatReading;
+
   bool omits_thinking = false;
 };
 
-// Tools of Anthropic's own (web_search_20250305 ...), which no model here can call, and their calls and results are
-// left out; images and documents that are no text are refused. Errors: InvalidArgument naming the field.
-Result<MessageChat> chat_of_message(Fields& fields);
+// Reads what the prompt is made of. Tools of Anthropic's own (web_search_20250305 ...), which no model here can call,
+// and their calls and results are left out; images and documents that are no text are refused. Errors: InvalidArgument
+// naming the field.
+Status read_message_fields(Fields& body, MessageReading& into);
+// Reads that, and how the answer is generated.
+Status read_whole_message(Fields& body, MessageReading& into);
+KnownFields message_fields();
 
 }  // namespace realizar::server

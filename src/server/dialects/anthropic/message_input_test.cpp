@@ -2,32 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "server/call/field_warnings.h"
+#include <nlohmann/json.hpp>
+
+#include "base/try.h"
+#include "server/call/served_model_rig.h"
 
 namespace realizar::server {
 namespace {
-
-Result<MessageChat> read_message_chat(const std::string& body) {
-  const Json json = *parse_json(body);
-  Fields fields(json);
-  return chat_of_message(fields);
-}
-
-Json chat_body(const std::string& body) {
-  auto chat = read_message_chat(body);
-  EXPECT_TRUE(chat.ok()) << (chat.ok() ? "" : chat.error().message) << " of " << body;
-  return chat.ok() ? std::move(chat->body) : Json::object();
-}
-
-// The chat's messages for one message or more, without brackets.
-Json messages(const std::string& list, const std::string& more = "") {
-  return chat_body("{\"messages\": [" + list + "]" + more + "}")["messages"];
-}
-
-std::string wrong_field_of_message(const std::string& body) {
-  const auto chat = read_message_chat(body);
-  return chat.ok() ? "" : chat.error().subject;
-}
 
 Json json(const char* text) {
   return *parse_json(text);
@@ -35,7 +16,47 @@ Json json(const char* text) {
 
 constexpr const char* kUser = R"({"role": "user", "content": "U"})";
 
-TEST(MessageInput, SystemIsAStringOrBlocks) {
+class MessageInput : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
+    ASSERT_TRUE(rig_->is_ready());
+  }
+  static void TearDownTestSuite() { rig_.reset(); }
+
+  static Result<MessageReading> read(const std::string& body) {
+    const Json json = *parse_json(body);
+    Fields fields(json);
+    MessageReading asked(rig_->model(), rig_->context);
+    RZ_CHECK_OK(read_message_fields(fields, asked));
+    return asked;
+  }
+  // One message and more fields.
+  static MessageReading read_with(const std::string& more) {
+    auto asked = read(R"({"messages": [{"role": "user", "content": "U"}], )" + more + "}");
+    EXPECT_TRUE(asked.ok()) << (asked.ok() ? "" : asked.error().message) << " of " << more;
+    return asked.ok() ? std::move(*asked) : MessageReading(rig_->model(), rig_->context);
+  }
+  // The chat's messages for one message or more, without brackets.
+  static Json messages(const std::string& list, const std::string& more = "") {
+    const auto asked = read("{\"messages\": [" + list + "]" + more + "}");
+    EXPECT_TRUE(asked.ok()) << (asked.ok() ? "" : asked.error().message) << " of " << list;
+    Json read = Json::array();
+    if (!asked.ok()) return read;
+    for (const ChatMessage& message : asked->chat.messages) read.push_back(template_json(message, true));
+    return read;
+  }
+  static std::string wrong_field(const std::string& body) {
+    const auto asked = read(body);
+    return asked.ok() ? "" : asked.error().subject;
+  }
+
+  static std::unique_ptr<ServedModelRig> rig_;
+};
+
+std::unique_ptr<ServedModelRig> MessageInput::rig_;
+
+TEST_F(MessageInput, SystemIsAStringOrBlocks) {
   const Json expected = json(R"([{"role": "system", "content": "a\n\nb"}, {"role": "user", "content": "U"}])");
   EXPECT_EQ(messages(kUser, R"(, "system": "a\n\nb")"), expected);
   EXPECT_EQ(messages(kUser, R"(, "system": [
@@ -45,13 +66,13 @@ TEST(MessageInput, SystemIsAStringOrBlocks) {
   EXPECT_EQ(messages(kUser, R"(, "system": [])"), messages(kUser));
 }
 
-TEST(MessageInput, BlocksOfTextAreJoined) {
+TEST_F(MessageInput, BlocksOfTextAreJoined) {
   EXPECT_EQ(messages(R"({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "document", "title": "T",
                 "source": {"type": "text", "media_type": "text/plain", "data": "D"}}]})"),
             json(R"([{"role": "user", "content": "aT\n\nD"}])"));
 }
 
-TEST(MessageInput, ResultsOfToolsComeBeforeTheTextOfTheirMessage) {
+TEST_F(MessageInput, ResultsOfToolsComeBeforeTheTextOfTheirMessage) {
   const Json read = messages(R"({"role": "user", "content": "U"},
       {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"},
         {"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "A"},
@@ -70,7 +91,7 @@ TEST(MessageInput, ResultsOfToolsComeBeforeTheTextOfTheirMessage) {
       {"role": "user", "content": "V"}])"));
 }
 
-TEST(MessageInput, ThoughtsBetweenCallsStayApart) {
+TEST_F(MessageInput, ThoughtsBetweenCallsStayApart) {
   const Json read = messages(R"({"role": "user", "content": "U"},
       {"role": "assistant", "content": [{"type": "thinking", "thinking": "first", "signature": ""},
         {"type": "tool_use", "id": "1", "name": "f", "input": {}},
@@ -90,68 +111,80 @@ TEST(MessageInput, ThoughtsBetweenCallsStayApart) {
   EXPECT_EQ(read[5]["content"], "Error: no f");
 }
 
-TEST(MessageInput, ToolsAreFunctionsAndAnthropicsOwnAreLeftOut) {
-  const Json body = chat_body(R"({"messages": [{"role": "user", "content": "U"}],
-      "tools": [{"type": "web_search_20250305", "name": "web_search"},
+TEST_F(MessageInput, ToolsAreFunctionsAndAnthropicsOwnAreLeftOut) {
+  const MessageReading asked = read_with(R"("tools": [{"type": "web_search_20250305", "name": "web_search"},
                 {"name": "f", "description": "d", "input_schema": {"type": "object"}, "cache_control": {}}],
-      "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true}})");
-  EXPECT_EQ(body["tools"], json(R"([{"type": "function",
-      "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}])"));
-  EXPECT_EQ(body["tool_choice"], json(R"({"type": "function", "function": {"name": "f"}})"));
-  EXPECT_EQ(body["parallel_tool_calls"], false);
+      "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true})");
+  const ChatTools& tools = asked.chat.tools;
+  ASSERT_EQ(tools.tools.size(), 1u);
+  EXPECT_EQ(tools.tools[0].json, json(R"({"type": "function",
+      "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}})"));
+  EXPECT_EQ(tools.tools[0].place, "tools[1].input_schema");
+  EXPECT_TRUE(tools.must_call);
+  EXPECT_EQ(tools.only, "f");
+  EXPECT_FALSE(asked.chat.parallel_calls);
 }
 
-TEST(MessageInput, ChoicesOfToolsHaveOtherNames) {
-  const std::pair<const char*, const char*> choices[] = {{"auto", "auto"}, {"any", "required"}, {"none", "none"}};
-  for (const auto& [theirs, ours] : choices) {
-    const Json body = chat_body(R"({"messages": [{"role": "user", "content": "U"}], "tool_choice": {"type": ")" +
-                                std::string(theirs) + "\"}}");
-    EXPECT_EQ(body["tool_choice"], ours);
-    EXPECT_EQ(body["parallel_tool_calls"], true);
-  }
+TEST_F(MessageInput, ChoicesOfToolsHaveOtherNames) {
+  const auto chosen = [](const std::string& type) {
+    return read_with(R"("tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": ")" + type + "\"}").chat;
+  };
+  EXPECT_FALSE(chosen("auto").tools.must_call);
+  EXPECT_TRUE(chosen("any").tools.must_call);
+  EXPECT_EQ(chosen("any").tools.only, "");
+  EXPECT_TRUE(chosen("none").tools.tools.empty());
+  for (const char* type : {"auto", "any", "none"}) EXPECT_TRUE(chosen(type).parallel_calls) << type;
 }
 
-TEST(MessageInput, FieldsHaveTheNamesOfAChatCompletion) {
-  const Json body = chat_body(R"({"messages": [{"role": "user", "content": "U"}], "max_tokens": 9, "top_k": 3,
+TEST_F(MessageInput, FieldsHaveTheirOwnNamesAndOthersOfChatsNone) {
+  const Json body = json(R"({"messages": [{"role": "user", "content": "U"}], "max_tokens": 9, "top_k": 3,
       "stop_sequences": ["a"], "thinking": {"type": "enabled", "budget_tokens": 5}, "seed": 4, "n": 3,
       "metadata": {"user_id": "x"}, "stop": ["b"], "logprobs": true,
       "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {"type": "object"}}}})");
-  EXPECT_EQ(body["max_tokens"], 9);
-  EXPECT_EQ(body["top_k"], 3);
-  EXPECT_EQ(body["seed"], 4);
-  EXPECT_EQ(body["stop"], json(R"(["a"])"));
-  EXPECT_EQ(body["thinking"]["budget_tokens"], 5);
-  EXPECT_EQ(body["reasoning_effort"], "low");
-  EXPECT_EQ(body["response_format"]["json_schema"]["schema"], json(R"({"type": "object"})"));
-  for (const char* name : {"n", "logprobs", "metadata"}) EXPECT_FALSE(body.contains(name)) << name;
+  Fields fields(body);
+  MessageReading asked(rig_->model(), rig_->context);
+  ASSERT_TRUE(read_whole_message(fields, asked).ok());
+  const ChatRequest& chat = asked.chat;
+  const Request& request = chat.generation.request;
+  EXPECT_EQ(request.max_tokens, 9u);
+  EXPECT_EQ(request.sampling.top_k, 3);
+  EXPECT_EQ(request.sampling.seed, 4u);
+  EXPECT_EQ(chat.generation.stop, std::vector<std::string>{"a"});
+  EXPECT_EQ(chat.reasoning.budget, 5);
+  EXPECT_EQ(chat.reasoning.effort, "low");
+  EXPECT_EQ(chat.effort_field, "output_config.effort");
+  EXPECT_EQ(chat.form.source, R"({"type":"object"})");
+  EXPECT_EQ(chat.form.where, "output_config.format.schema");
+  EXPECT_TRUE(chat.form.is_strict);
+  EXPECT_EQ(chat.generation.n, 1u);
+  EXPECT_FALSE(request.logprobs);
 }
 
-TEST(MessageInput, AnAssistantsLastMessageIsContinued) {
-  const Json begun = chat_body(R"({"messages": [{"role": "user", "content": "U"},
+TEST_F(MessageInput, AnAssistantsLastMessageIsContinued) {
+  const auto begun = read(R"({"messages": [{"role": "user", "content": "U"},
       {"role": "assistant", "content": [{"type": "text", "text": "A"}]}]})");
-  EXPECT_EQ(begun["continue_final_message"], true);
-  EXPECT_EQ(begun["messages"].size(), 2u);
-  const Json empty = chat_body(R"({"messages": [{"role": "user", "content": "U"},
-      {"role": "assistant", "content": []}]})");
-  EXPECT_FALSE(empty.contains("continue_final_message"));
-  EXPECT_EQ(empty["messages"].size(), 1u);
-  const Json answered = chat_body(R"({"messages": [{"role": "user", "content": "U"},
+  ASSERT_TRUE(begun.ok());
+  EXPECT_TRUE(begun->chat.continues_last);
+  EXPECT_EQ(begun->chat.continues_field, "messages[1]");
+  EXPECT_EQ(begun->chat.messages.size(), 2u);
+  const auto empty = read(R"({"messages": [{"role": "user", "content": "U"}, {"role": "assistant", "content": []}]})");
+  ASSERT_TRUE(empty.ok());
+  EXPECT_FALSE(empty->chat.continues_last);
+  EXPECT_EQ(empty->chat.messages.size(), 1u);
+  const auto answered = read(R"({"messages": [{"role": "user", "content": "U"},
       {"role": "assistant", "content": "A"}, {"role": "user", "content": []}]})");
-  EXPECT_FALSE(answered.contains("continue_final_message"));
+  ASSERT_TRUE(answered.ok());
+  EXPECT_FALSE(answered->chat.continues_last);
 }
 
-TEST(MessageInput, ThinkingMayBeOmitted) {
-  const auto omits = [](const char* thinking) {
-    return read_message_chat(R"({"messages": [{"role": "user", "content": "U"}], "thinking": )" +
-                             std::string(thinking) + "}")
-        ->omits_thinking;
-  };
+TEST_F(MessageInput, ThinkingMayBeOmitted) {
+  const auto omits = [](const std::string& thinking) { return read_with(R"("thinking": )" + thinking).omits_thinking; };
   EXPECT_TRUE(omits(R"({"type": "adaptive", "display": "omitted"})"));
   EXPECT_FALSE(omits(R"({"type": "adaptive", "display": "summarized"})"));
   EXPECT_FALSE(omits(R"({"type": "adaptive"})"));
 }
 
-TEST(MessageInput, WrongFieldsAreNamed) {
+TEST_F(MessageInput, WrongFieldsAreNamed) {
   const auto content = [](const std::string& block, const char* role = "user") {
     return R"({"messages": [{"role": ")" + std::string(role) + R"(", "content": [)" + block + "]}]}";
   };
@@ -187,6 +220,9 @@ TEST(MessageInput, WrongFieldsAreNamed) {
       {with(R"("tools": [5])"), "tools[0]"},
       {with(R"("tools": [{"name": "f"}])"), "tools[0].input_schema"},
       {with(R"("tools": [{"type": 5}])"), "tools[0].type"},
+      {with(R"("tools": [{"type": "bash_20250124", "name": "bash"}, {"name": "a b", "input_schema": {}}])"),
+       "tools[1].name"},
+      {with(R"("tools": [{"name": "f", "input_schema": {}, "strict": 1}])"), "tools[0].strict"},
       {with(R"("tool_choice": "auto")"), "tool_choice"},
       {with(R"("tool_choice": {"type": "tool"})"), "tool_choice"},
       {with(R"("tool_choice": {"type": "auto", "disable_parallel_tool_use": 1})"),
@@ -201,30 +237,7 @@ TEST(MessageInput, WrongFieldsAreNamed) {
       {with(R"("output_config": {"effort": 5})"), "output_config.effort"},
       {with(R"("output_format": {"type": "json_schema", "schema": []})"), "output_format.schema"},
   };
-  for (const auto& [body, field] : wrong_ones) EXPECT_EQ(wrong_field_of_message(body), field) << body;
-}
-
-TEST(MessageInput, ErrorsOfTheChatNameWhatTheClientWrote) {
-  const auto chat = read_message_chat(R"({"system": "S", "messages": [{"role": "user", "content": "U"}],
-      "tools": [{"type": "bash_20250124", "name": "bash"}, {"name": "f", "input_schema": {}}], "stop_sequences": []})");
-  ASSERT_TRUE(chat.ok());
-  const std::pair<const char*, const char*> places[] = {
-      {"messages[0].content", "system"},
-      {"messages[1].content", "messages[0].content"},
-      {"tools[0].function.parameters#/a", "tools[1].input_schema#/a"},
-      {"tools[0].function.name", "tools[1].name"},
-      {"stop", "stop_sequences"},
-      {"temperature", "temperature"},
-  };
-  for (const auto& [place, theirs] : places)
-    EXPECT_EQ(at_client_place(wrong(place, "no"), chat->places).subject, theirs);
-}
-
-TEST(MessageInput, NoFieldOfTheApiIsTakenForASlip) {
-  EXPECT_EQ(field_warnings(json(R"({"model": "m", "max_tokens": 1, "messages": [], "system": "", "stop_sequences": [],
-      "metadata": {}, "service_tier": "auto", "tools": [], "tool_choice": {}, "thinking": {}, "output_config": {},
-      "output_format": {}, "context_management": {}, "container": "", "mcp_servers": [], "stream": true})")),
-            "");
+  for (const auto& [body, field] : wrong_ones) EXPECT_EQ(wrong_field(body), field) << body;
 }
 
 }  // namespace

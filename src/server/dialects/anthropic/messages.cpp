@@ -5,7 +5,7 @@
 
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/chat_request.h"
+#include "server/call/chat_prompt.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/dialects/anthropic/message_error.h"
@@ -186,33 +186,24 @@ class MessageSpeller final : public Speller {
   Json stop_reason_, stop_sequence_;
 };
 
-Result<Prepared> plan_message(const MessageChat& asked, const ServedModel& model, const RequestContext& context) {
-  Fields chat_body(asked.body);
-  RZ_TRY(ChatRequest chat, read_chat_request(chat_body, "messages", model, context));
+Result<Prepared> read_message(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  MessageReading asked(*model, context);
+  RZ_CHECK_OK(read_whole_message(body, asked));
+  RZ_TRY(ChatPrompt prompt, chat_prompt(asked.chat, *model));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "messages", *model, context));
   auto speller =
-      std::make_unique<MessageSpeller>(told_name(context, model), chat.prompt.tokens.size(), asked.omits_thinking);
-  CompletionPlan plan = plan_of(std::move(chat), model, context);
+      std::make_unique<MessageSpeller>(told_name(context, *model), prompt.tokens.size(), asked.omits_thinking);
+  CompletionPlan plan = plan_of(std::move(asked.chat.generation), std::move(prompt), *model, context);
   plan.speller = std::move(speller);
   plan.tells_progress = true;
   return prepared(std::move(plan));
 }
 
-Result<Prepared> read_message(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  if (!body.integer("max_tokens", 0, INT32_MAX))
-    body.fail("max_tokens", "expected a whole number from 0, actual nothing");
-  if (!body.status().ok()) return body.status().error();
-  RZ_TRY(const MessageChat asked, chat_of_message(body));
-  auto plan = plan_message(asked, *model, context);
-  if (!plan.ok()) return at_client_place(std::move(plan).error(), asked.places);
-  return plan;
-}
-
-Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const RequestContext&) {
-  RZ_TRY(const MessageChat asked, chat_of_message(body));
-  Fields chat_body(asked.body);
-  auto prompt = read_chat_prompt(chat_body, *model);
-  if (!prompt.ok()) return at_client_place(std::move(prompt).error(), asked.places);
-  return Prepared(HttpResponse{200, "application/json", dump({{"input_tokens", prompt->tokens.size()}}), {}});
+Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  MessageReading asked(*model, context);
+  RZ_CHECK_OK(read_message_fields(body, asked));
+  RZ_TRY(const ChatPrompt prompt, chat_prompt(asked.chat, *model));
+  return Prepared(HttpResponse{200, "application/json", dump({{"input_tokens", prompt.tokens.size()}}), {}});
 }
 
 constexpr std::string_view kPing = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
@@ -224,12 +215,16 @@ bool is_anthropic(const HttpRequest& request) {
 }
 
 const Protocol kMessages{.read = read_message,
+                         .fields = message_fields,
                          .gives_text = true,
                          .spell_error = message_error_response,
                          .id_header = "request-id",
                          .keep_alive = kPing,
                          .terminator = ""};
-const Protocol kMessageTokens{
-    .read = count_tokens, .gives_text = true, .spell_error = message_error_response, .id_header = "request-id"};
+const Protocol kMessageTokens{.read = count_tokens,
+                              .fields = message_fields,
+                              .gives_text = true,
+                              .spell_error = message_error_response,
+                              .id_header = "request-id"};
 
 }  // namespace realizar::server

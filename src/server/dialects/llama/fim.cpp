@@ -11,6 +11,7 @@
 #include "server/call/request_fields.h"
 #include "server/call/text_request.h"
 #include "server/http/sse.h"
+#include "server/models/answer_form.h"
 #include "server/models/infill.h"
 
 namespace realizar::server {
@@ -92,14 +93,29 @@ Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, co
   return std::move(*tokens);
 }
 
+Status read_random_seed(Fields& body, const char* name, GenerationReading& into) {
+  if (const auto seed = body.seed(name)) into.generation.request.sampling.seed = *seed;
+  return body.status();
+}
+
+constexpr Field<GenerationReading> kFimFields[] = {
+    {"model", apart}, {"prompt", apart}, {"suffix", apart}, {"random_seed", read_random_seed}};
+
+KnownFields fim_fields() {
+  return known_in(kFimFields, generation_fields(), form_fields());
+}
+
 Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(GenerationFields generation, read_generation_fields(body, *model, context));
-  if (const auto seed = body.seed("random_seed")) generation.request.sampling.seed = *seed;
+  GenerationReading asked(*model, context);
+  RZ_CHECK_OK(read_generation_fields(body, asked));
+  RZ_CHECK_OK(read_fields(kFimFields, body, asked));
+  RZ_CHECK_OK(asked.finish_generation());
+  GenerationFields& generation = asked.generation;
   if (generation.n > 1) body.fail("n", "expected 1");
   RZ_TRY(auto tokens, read_gap(body, *model, context));
+  RZ_CHECK_OK(constrain_text(body.json(), generation, *model));
   Request request = std::move(generation.request);
   request.prompt = std::move(tokens);
-  RZ_TRY(request.constraint, read_text_constraint(body, generation.rules, *model));
   CompletionPlan plan;
   plan.stream = generation.stream;
   plan.id_slot = generation.id_slot;
@@ -113,6 +129,6 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Reque
 
 }  // namespace
 
-const Protocol kFim{.read = read_fim, .gives_text = true};
+const Protocol kFim{.read = read_fim, .fields = fim_fields, .gives_text = true};
 
 }  // namespace realizar::server

@@ -229,12 +229,26 @@ Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Req
   return prepared(plan_of(std::move(fields), std::move(prompts), *model, context));
 }
 
+constexpr const char* kCompletionPrompt[] = {"prompt"};
+constexpr const char* kInfillPrompt[] = {"prompt", "input_prefix", "input_suffix", "input_extra"};
+
+template <const auto& prompt>
+KnownFields prompted_fields() {
+  return known_in(prompt, llama_fields());
+}
+
 }  // namespace
 
 const Protocol kLlama{.spell_error = llama_error_response};
-const Protocol kLlamaCompletion{
-    .read = read_llama<read_llama_prompts>, .gives_text = true, .spell_error = llama_error_response, .terminator = ""};
-const Protocol kLlamaInfill{
-    .read = read_llama<read_llama_infill>, .gives_text = true, .spell_error = llama_error_response, .terminator = ""};
+const Protocol kLlamaCompletion{.read = read_llama<read_llama_prompts>,
+                                .fields = prompted_fields<kCompletionPrompt>,
+                                .gives_text = true,
+                                .spell_error = llama_error_response,
+                                .terminator = ""};
+const Protocol kLlamaInfill{.read = read_llama<read_llama_infill>,
+                            .fields = prompted_fields<kInfillPrompt>,
+                            .gives_text = true,
+                            .spell_error = llama_error_response,
+                            .terminator = ""};
 
 }  // namespace realizar::server

@@ -8,6 +8,7 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/generation_settings.h"
 #include "server/call/text_request.h"
+#include "server/models/answer_form.h"
 
 namespace realizar::server {
 namespace {
@@ -15,40 +16,45 @@ namespace {
 constexpr int64_t kMaxProbs = 100;
 constexpr uint64_t kSeeds = uint64_t{1} << 32;
 
-// The fields that read_generation_fields() knows by another name.
-Json with_common_names(const Json& body) {
-  Json common = body;
-  if (const auto seed = common.find("seed"); seed != common.end() && (is_minus_one(*seed) || *seed == kSeeds - 1)) {
-    common.erase(seed);
+struct LlamaReading : GenerationReading {
+  using GenerationReading::GenerationReading;
+
+  LlamaFields fields;
+  bool uses_cache = true, is_after_chain = false;
+};
+
+Status read_response_fields(Fields& body, const char* name, LlamaReading& into) {
+  const Json* given = body.array(name);
+  if (given == nullptr) return body.status();
+  for (const Json& field : *given) {
+    if (!field.is_string()) return body.wrong(name, "expected an array of strings");
+    into.fields.response_fields.push_back(field.get<std::string>());
   }
-  if (const auto n = common.find("n_cmpl"); n != common.end()) common["n"] = Json(*n);
-  return common;
+  return {};
 }
 
-uint32_t read_count(Fields& fields, const char* name, int64_t most = INT32_MAX) {
-  return static_cast<uint32_t>(fields.integer(name, 0, most).value_or(0));
-}
+constexpr auto kOwn = &LlamaReading::fields;
+constexpr auto kLines = &LlamaFields::lines;
 
-void read_probabilities(Fields& fields, Request& request) {
-  request.n_logprobs = read_count(fields, "n_probs", kMaxProbs);
-  request.logprobs = request.n_logprobs > 0;
-  const bool is_after_chain = fields.boolean("post_sampling_probs").value_or(false);
-  request.logprobs_after_chain = request.logprobs && is_after_chain;
-}
-
-void read_response_fields(Fields& fields, std::vector<std::string>& names) {
-  const Json* given = fields.array("response_fields");
-  if (given == nullptr) return;
-  for (const Json& name : *given) {
-    if (!name.is_string()) return fields.fail("response_fields", "expected an array of strings");
-    names.push_back(name.get<std::string>());
-  }
-}
+constexpr Field<LlamaReading> kLlamaFields[] = {
+    {"model", apart},
+    {"n_cmpl", by<read_n>},
+    {"n_probs", take_whole<0, kMaxProbs, &LlamaReading::generation, &GenerationFields::request, &Request::n_logprobs>},
+    {"post_sampling_probs", take_flag<&LlamaReading::is_after_chain>},
+    {"response_fields", read_response_fields},
+    {"n_indent", take_whole<0, INT32_MAX, kOwn, kLines, &LineRules::n_indent>},
+    {"t_max_predict_ms", take_whole<0, INT32_MAX, kOwn, kLines, &LineRules::max_ms>},
+    {"return_tokens", take_flag<kOwn, &LlamaFields::return_tokens>},
+    {"n_keep", take_whole<-1, INT32_MAX, kOwn, &LlamaFields::n_keep>},
+    {"cache_prompt", take_flag<&LlamaReading::uses_cache>},
+};
 
 // A seed that nobody named has 32 bits, so that every client can send back the one that it is told.
-void shorten_random_seed(const Json& body, SamplingParams& sampling) {
-  const auto seed = body.find("seed");
-  if (seed == body.end() || seed->is_null()) sampling.seed %= kSeeds;
+void take_llama_seed(const Fields& body, LlamaReading& into) {
+  const Json* seed = body.any("seed");
+  const bool is_named = seed != nullptr && !is_minus_one(*seed) && *seed != kSeeds - 1;
+  if (is_named) return;
+  into.generation.request.sampling.seed = into.model.defaults->seed ? into.unnamed_seed : into.unnamed_seed % kSeeds;
 }
 
 // Here ignore_eos does not only go on after an end token: none ever comes.
@@ -72,34 +78,35 @@ uint64_t nobodys_salt() {
 }  // namespace
 
 Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const RequestContext& context) {
-  const Json common = with_common_names(body);
-  Fields fields(common);
-  LlamaFields read;
-  RZ_TRY(read.generation, read_generation_fields(fields, model, context));
+  Fields fields(body);
+  LlamaReading asked(model, context);
+  RZ_CHECK_OK(read_generation_fields(fields, asked));
+  RZ_CHECK_OK(read_fields(kLlamaFields, fields, asked));
+  RZ_CHECK_OK(read_answer_extras(fields, asked.fields.extras));
+  take_llama_seed(fields, asked);
+  RZ_CHECK_OK(asked.finish_generation());
+  LlamaFields read = std::move(asked.fields);
+  read.generation = std::move(asked.generation);
   ban_ignored_ends(model, read.generation);
   Request& request = read.generation.request;
-  if (!model.defaults->seed) shorten_random_seed(common, request.sampling);
-  read_probabilities(fields, request);
-  read_response_fields(fields, read.response_fields);
-  read.lines.n_indent = read_count(fields, "n_indent");
-  read.lines.max_ms = read_count(fields, "t_max_predict_ms");
-  read.return_tokens = fields.boolean("return_tokens").value_or(false);
-  read.extras = read_answer_extras(fields);
-  read.n_keep = fields.integer("n_keep", -1, INT32_MAX).value_or(0);
-  const bool uses_cache = fields.boolean("cache_prompt").value_or(true);
-  if (!fields.status().ok()) return fields.status().error();
-  if (!uses_cache) request.cache_salt = nobodys_salt();
-  RZ_TRY(request.constraint, read_text_constraint(fields, read.generation.rules, model));
+  request.logprobs = request.n_logprobs > 0;
+  request.logprobs_after_chain = request.logprobs && asked.is_after_chain;
+  if (!asked.uses_cache) request.cache_salt = nobodys_salt();
+  RZ_CHECK_OK(constrain_text(body, read.generation, model));
   read.settings = generation_settings(read.generation);
   read.settings.update(Json{{"n_keep", read.n_keep},
                             {"n_indent", read.lines.n_indent},
                             {"t_max_predict_ms", read.lines.max_ms},
-                            {"grammar", common.value("grammar", Json(""))},
+                            {"grammar", body.value("grammar", Json(""))},
                             {"timings_per_token", read.extras.timings},
                             {"post_sampling_probs", request.logprobs_after_chain},
-                            {"lora", common.value("lora", Json::array())}});
+                            {"lora", body.value("lora", Json::array())}});
   tell_ignored_ends(read.generation, model, read.settings);
   return read;
+}
+
+KnownFields llama_fields() {
+  return known_in(kLlamaFields, generation_fields(), form_fields(), extra_fields());
 }
 
 }  // namespace realizar::server

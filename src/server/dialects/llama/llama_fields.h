@@ -23,9 +23,8 @@ struct LlamaFields {
   AnswerExtras extras;
 };
 
-// Reads what read_generation_fields() reads, and n_cmpl, n_probs, cache_prompt, t_max_predict_ms, n_indent, n_keep,
-// return_tokens, response_fields, timings_per_token, return_progress and post_sampling_probs. seed: -1 is a random one.
-// grammar, json_schema: read_text_constraint(). Errors: InvalidArgument naming the field, Unsupported.
+// Errors: InvalidArgument naming the field, Unsupported.
 Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const RequestContext& context);
+KnownFields llama_fields();
 
 }  // namespace realizar::server

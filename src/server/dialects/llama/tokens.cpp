@@ -7,6 +7,7 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
+#include "server/dialects/openai/chat_fields.h"
 #include "text/utf8.h"
 
 namespace realizar::server {
@@ -25,12 +26,19 @@ Json piece_of(TokenId id, const ServedModel& model) {
   return list;
 }
 
+// The prompt of a body that is a chat completion's.
+Result<ChatPrompt> read_prompt_of_chat(Fields& body, const ServedModel& model, const RequestContext& context) {
+  OpenAiChat asked(model, context);
+  RZ_CHECK_OK(read_openai_chat(body, asked));
+  return chat_prompt(asked.chat, model);
+}
+
 // {prompt, add_special_tokens} as vLLM has it, {content, add_special} as llama.cpp has it, or {messages, tools}. What a
 // prompt has of special tokens unless it is told otherwise, a content has not.
-Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const RequestContext&) {
+Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   std::vector<TokenId> tokens;
   if (body.json().contains("messages")) {
-    RZ_TRY(ChatPrompt prompt, read_chat_prompt(body, *model));
+    RZ_TRY(ChatPrompt prompt, read_prompt_of_chat(body, *model, context));
     tokens = std::move(prompt.tokens);
   } else {
     auto text = body.text("prompt");
@@ -79,24 +87,36 @@ bool begins_texts(const ServedModel& model) {
 }
 
 // The prompt is for /completion, whose tokenizer may put another bos before it.
-Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const RequestContext&) {
-  RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
+Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(const ChatPrompt prompt, read_prompt_of_chat(body, *model, context));
   const std::string& bos = model->loaded->template_source.bos_token;
   const bool is_twice = !bos.empty() && prompt.text.starts_with(bos) && begins_texts(*model);
   return answer({{"prompt", is_twice ? prompt.text.substr(bos.size()) : prompt.text}});
 }
 
 // How many tokens the prompt of a chat has.
-Result<Prepared> count_input_tokens(Fields& body, const ServedModelPtr& model, const RequestContext&) {
-  RZ_TRY(const ChatPrompt prompt, read_chat_prompt(body, *model));
+Result<Prepared> count_input_tokens(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(const ChatPrompt prompt, read_prompt_of_chat(body, *model, context));
   return answer({{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}});
+}
+
+constexpr const char* kTemplateFields[] = {"model"};
+constexpr const char* kTokenizeFields[] = {"model",       "prompt",        "content",    "add_special_tokens",
+                                           "add_special", "parse_special", "with_pieces"};
+constexpr const char* kDetokenizeFields[] = {"model", "tokens", "skip_special_tokens"};
+
+KnownFields template_fields() {
+  return known_in(kTemplateFields, openai_chat_fields());
+}
+KnownFields tokenize_fields() {
+  return known_in(kTokenizeFields, openai_chat_fields());
 }
 
 }  // namespace
 
-const Protocol kChatTokens{.read = count_input_tokens};
-const Protocol kTokenize{.read = tokenize};
-const Protocol kDetokenize{.read = detokenize};
-const Protocol kApplyTemplate{.read = apply_template};
+const Protocol kChatTokens{.read = count_input_tokens, .fields = template_fields};
+const Protocol kTokenize{.read = tokenize, .fields = tokenize_fields};
+const Protocol kDetokenize{.read = detokenize, .fields = fields_of<kDetokenizeFields>};
+const Protocol kApplyTemplate{.read = apply_template, .fields = template_fields};
 
 }  // namespace realizar::server

@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "server/call/tenant.h"
+#include "server/models/made_models.h"
 
 namespace realizar::server {
 namespace {

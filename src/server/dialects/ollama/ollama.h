@@ -1,5 +1,4 @@
-// What all routes of Ollama's API share (https://docs.ollama.com/api): names, times, errors, and how its requests
-// become ours.
+// What all routes of Ollama's API share (https://docs.ollama.com/api): names, times, errors.
 #pragma once
 
 #include <chrono>
@@ -11,7 +10,6 @@
 #include "server/call/protocol.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
-#include "server/models/made_models.h"
 
 namespace realizar::server {
 
@@ -37,23 +35,6 @@ struct KeepAlive {
 // Seconds, or a text of Go's durations ("5m", "1h30m", "-1"); what is below 0 means for ever. Nullopt where the field
 // is absent. Errors are kept in `body`.
 std::optional<KeepAlive> read_keep_alive(Fields& body);
-
-// A request of /api/chat or /api/generate, as far as it is none of the dialect's own.
-struct OllamaRequest {
-  std::string model;  // as the client names it
-  MadeModelPtr made;  // null: none has the name
-  Json chat;          // a chat completion's body, without messages
-  bool stream = true;
-  bool truncates = true;      // a prompt that is too long is cut
-  bool renders_only = false;  // the prompt is the answer
-  bool shifts = false;        // an answer goes on where the context is full
-  uint32_t max_context = 0;   // of prompt and answer; 0: the model's
-  uint32_t n_keep = 4;        // tokens of a prompt's beginning that cutting leaves
-  std::optional<KeepAlive> keep_alive;
-};
-// Reads model, options, format, think, keep_alive, stream, truncate, shift, logprobs, top_logprobs and
-// _debug_render_only. Errors: InvalidArgument naming the field; Unsupported where the model cannot think.
-Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const RequestContext& context);
 
 void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const RequestContext& context);
 

@@ -155,9 +155,16 @@ Result<Prepared> read_old_embeddings(Fields& body, const ServedModelPtr& model, 
   return plan_embeddings({prompt}, embed, true, model, context);
 }
 
+constexpr const char* kEmbedFields[] = {"model", "input", "truncate", "keep_alive", "options", "dimensions"};
+constexpr const char* kOldEmbeddingFields[] = {"model", "prompt", "keep_alive", "options"};
+
 }  // namespace
 
-const Protocol kOllamaEmbed{.read = read_embed, .model_id = ollama_model_id, .spell_error = ollama_error};
-const Protocol kOllamaEmbeddings{.read = read_old_embeddings, .model_id = ollama_model_id, .spell_error = ollama_error};
+const Protocol kOllamaEmbed{
+    .read = read_embed, .fields = fields_of<kEmbedFields>, .model_id = ollama_model_id, .spell_error = ollama_error};
+const Protocol kOllamaEmbeddings{.read = read_old_embeddings,
+                                 .fields = fields_of<kOldEmbeddingFields>,
+                                 .model_id = ollama_model_id,
+                                 .spell_error = ollama_error};
 
 }  // namespace realizar::server

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -14,9 +15,10 @@
 #include "server/call/request_context.h"
 #include "server/dialects/ollama/ollama.h"
 #include "server/dialects/ollama/ollama_prompt.h"
+#include "server/dialects/openai/chat_fields.h"
+#include "server/models/answer_form.h"
 #include "server/models/infill.h"
 #include "server/models/stored_messages.h"
-#include "server/models/structured_output.h"
 #include "text/ollama_template.h"
 
 namespace realizar::server {
@@ -177,9 +179,9 @@ class OllamaSpeller final : public Speller {
   TokenLog logprobs_;
 };
 
-Status check_generates(const OllamaRequest& request, const ServedModel& model, const char* what) {
-  if (gives_text(model.loaded->model->config())) return {};
-  return invalid_argument(fmt::format("\"{}\" does not support {}", shown(request.model), what), "model");
+Status check_generates(const OllamaRequest& request, const char* what) {
+  if (gives_text(request.model.loaded->model->config())) return {};
+  return invalid_argument(fmt::format("\"{}\" does not support {}", shown(request.model_name), what), "model");
 }
 
 // The template of the request, or of the made model; null: the model's own.
@@ -189,22 +191,23 @@ Result<std::shared_ptr<const text::ChatTemplate>> template_of(const std::string&
 }
 
 // The made model's system message stands where the client has none; its messages come before the client's.
-Result<Json> with_made_messages(Json messages, const OllamaRequest& request) {
-  if (request.made == nullptr) return messages;
-  RZ_TRY(Json all, parse_json(request.made->messages));
-  for (Json& message : messages) all.push_back(std::move(message));
-  const bool has_system = std::ranges::any_of(
-      all, [](const Json& message) { return message.is_object() && message.value("role", Json()) == "system"; });
-  if (!has_system && !request.made->system.empty()) {
-    all.insert(all.begin(), Json{{"role", "system"}, {"content", request.made->system}});
-  }
-  return all;
+Status add_made_messages(OllamaRequest& request) {
+  if (request.made == nullptr) return {};
+  std::vector<ChatMessage>& messages = request.chat.messages;
+  RZ_TRY(const Json made, parse_json(request.made->messages));
+  RZ_TRY(std::vector<ChatMessage> all, read_chat_messages(made, "messages"));
+  std::ranges::move(messages, std::back_inserter(all));
+  const bool has_system =
+      std::ranges::any_of(all, [](const ChatMessage& message) { return message.role == Role::kSystem; });
+  if (!has_system && !request.made->system.empty()) all.insert(all.begin(), {Role::kSystem, request.made->system});
+  messages = std::move(all);
+  return {};
 }
 
 // An answer that is there at once: the model is loaded.
 Prepared loaded_answer(const OllamaRequest& request, bool is_chat) {
   const bool unloads = request.keep_alive && request.keep_alive->duration && request.keep_alive->duration->count() == 0;
-  Json json{{"model", request.model}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
+  Json json{{"model", request.model_name}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
   if (is_chat) {
     json["message"] = {{"role", "assistant"}, {"content", ""}};
   } else {
@@ -215,25 +218,18 @@ Prepared loaded_answer(const OllamaRequest& request, bool is_chat) {
   return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
 }
 
-// The generation's own fields, within what is left of the context after the prompt.
-Result<GenerationFields> read_ollama_generation(const OllamaRequest& request, size_t n_prompt, const ServedModel& model,
-                                                const RequestContext& context) {
-  Fields fields(request.chat);
-  RZ_TRY(GenerationFields generation, read_generation_fields(fields, model, context));
-  generation.stream = request.stream;
-  generation.request.logprobs = fields.boolean("logprobs").value_or(false);
-  generation.request.n_logprobs = static_cast<uint32_t>(fields.integer("top_logprobs", 0, kMaxTopLogprobs).value_or(0));
-  if (request.max_context == 0 || request.shifts) return generation;
-  const uint32_t n_ctx = max_ollama_context(request, model);
+// The answer stays within what is left of the context after the prompt.
+void limit_answer(const OllamaRequest& request, size_t n_prompt, GenerationFields& generation) {
+  if (request.max_context == 0 || request.shifts) return;
+  const uint32_t n_ctx = max_ollama_context(request);
   const uint32_t n_left = n_ctx > n_prompt ? n_ctx - static_cast<uint32_t>(n_prompt) : 1;
   auto& max_tokens = generation.request.max_tokens;
   max_tokens = std::min(max_tokens.value_or(n_left), n_left);
-  return generation;
 }
 
 // What the model would read, in place of its answer.
 Prepared rendered_answer(const OllamaRequest& request, const ChatPrompt& prompt, bool is_chat) {
-  Json json{{"model", request.model}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
+  Json json{{"model", request.model_name}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
   if (is_chat) {
     json["message"] = {{"role", ""}, {"content", ""}};
   } else {
@@ -245,108 +241,125 @@ Prepared rendered_answer(const OllamaRequest& request, const ChatPrompt& prompt,
 }
 
 // As Ollama does it, an answer without a limit ends after ten contexts.
-ContextShift shift_of(const OllamaRequest& request, const ChatRequest& chat, const ServedModel& model) {
+ContextShift shift_of(const OllamaRequest& request, const GenerationFields& generation) {
   constexpr uint32_t kMaxContexts = 10;
   if (!request.shifts) return {};
-  const uint32_t n_ctx = std::max(max_ollama_context(request, model), 2u);
+  const uint32_t n_ctx = std::max(max_ollama_context(request), 2u);
   const uint32_t most = kMaxContexts * std::min(n_ctx, UINT32_MAX / kMaxContexts);
-  return {n_ctx, request.n_keep, std::min(chat.generation.request.max_tokens.value_or(most), most)};
+  return {n_ctx, request.n_keep, std::min(generation.request.max_tokens.value_or(most), most)};
 }
 
-OllamaAnswerForm form_of(const OllamaRequest& request, const RequestContext& context, bool is_chat) {
+OllamaAnswerForm form_of(const OllamaRequest& request, bool is_chat) {
   OllamaAnswerForm form;
-  form.model = request.model;
+  form.model = request.model_name;
   form.is_chat = is_chat;
-  form.start = context.start;
-  form.load_ms = context.load_ms;
+  form.start = request.context.start;
+  form.load_ms = request.context.load_ms;
   return form;
 }
 
-Result<Prepared> plan_ollama(ChatPrompt prompt, const OllamaRequest& request, OllamaAnswerForm form,
-                             const ServedModel& model, const RequestContext& context) {
+Result<Prepared> plan_ollama(ChatPrompt prompt, OllamaRequest& request, OllamaAnswerForm form) {
   if (request.renders_only) return rendered_answer(request, prompt, form.is_chat);
   const char* field = form.is_chat ? "messages" : "prompt";
-  RZ_CHECK_OK(cut_ollama_prompt(request, field, model, prompt.tokens));
-  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), field, model, context));
-  ChatRequest chat;
-  RZ_TRY(chat.generation, read_ollama_generation(request, prompt.tokens.size(), model, context));
-  chat.prompt = std::move(prompt);
-  form.logprobs = chat.generation.request.logprobs;
-  form.token = token_text(model.tokenizer());
-  const ContextShift shift = shift_of(request, chat, model);
-  if (shift.is_on()) chat.generation.request.max_tokens = first_limit(shift, chat.prompt.tokens.size());
-  CompletionPlan plan = plan_of(std::move(chat), model, context);
+  RZ_CHECK_OK(cut_ollama_prompt(request, field, prompt.tokens));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), field, request.model, request.context));
+  GenerationFields& generation = request.chat.generation;
+  limit_answer(request, prompt.tokens.size(), generation);
+  form.logprobs = generation.request.logprobs;
+  form.token = token_text(request.model.tokenizer());
+  const ContextShift shift = shift_of(request, generation);
+  if (shift.is_on()) generation.request.max_tokens = first_limit(shift, prompt.tokens.size());
+  CompletionPlan plan = plan_of(std::move(generation), std::move(prompt), request.model, request.context);
   plan.shift = shift;
   plan.speller = std::make_unique<OllamaSpeller>(std::move(form));
   return prepared(std::move(plan));
 }
 
-Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(OllamaRequest request, read_ollama_request(body, *model, context));
-  RZ_CHECK_OK(check_generates(request, *model, "chat"));
-  const Json* messages = body.array("messages");
-  const Json* tools = body.array("tools");
-  if (!body.status().ok()) return body.status().error();
-  apply_keep_alive(request.keep_alive, *model, context);
-  if (messages == nullptr || messages->empty()) return loaded_answer(request, true);
-  RZ_TRY(Json read, read_ollama_messages(*messages));
-  RZ_TRY(read, with_made_messages(std::move(read), request));
-  RZ_TRY(const auto chat_template, template_of("", request));
-  const bool has_tools = tools != nullptr && !tools->empty();
-  if (chat_template == nullptr && model->loaded->template_for(has_tools) == nullptr) {
-    return invalid_argument(fmt::format("\"{}\" does not support chat", shown(request.model)), "model");
-  }
-  if (tools != nullptr) request.chat["tools"] = *tools;
-  RZ_TRY(ChatPrompt prompt, read_ollama_chat_prompt(request, read, chat_template.get(), *model));
-  return plan_ollama(std::move(prompt), request, form_of(request, context, true), *model, context);
+Status read_message_array(Fields& body, const char* name, OllamaRequest& into) {
+  const Json* messages = body.array(name);
+  if (messages == nullptr) return body.status();
+  RZ_TRY(into.chat.messages, read_ollama_messages(*messages));
+  return {};
 }
 
-struct GenerateFields {
+constexpr Field<OllamaRequest> kOllamaChatFields[] = {
+    {"messages", read_message_array},
+    {"tools", by<read_openai_tools>},
+};
+
+KnownFields ollama_chat_fields() {
+  return known_in(kOllamaChatFields, ollama_fields());
+}
+
+Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  OllamaRequest request(*model, context);
+  RZ_CHECK_OK(read_ollama_request(body, request));
+  RZ_CHECK_OK(check_generates(request, "chat"));
+  RZ_CHECK_OK(read_fields(kOllamaChatFields, body, request));
+  apply_keep_alive(request.keep_alive, *model, context);
+  if (request.chat.messages.empty()) return loaded_answer(request, true);
+  RZ_CHECK_OK(add_made_messages(request));
+  RZ_TRY(const auto chat_template, template_of("", request));
+  const bool has_tools = !request.chat.tools.tools.empty();
+  if (chat_template == nullptr && model->loaded->template_for(has_tools) == nullptr) {
+    return invalid_argument(fmt::format("\"{}\" does not support chat", shown(request.model_name)), "model");
+  }
+  RZ_TRY(ChatPrompt prompt, ollama_chat_prompt(request, chat_template.get()));
+  return plan_ollama(std::move(prompt), request, form_of(request, true));
+}
+
+struct GenerateRequest : OllamaRequest {
+  using OllamaRequest::OllamaRequest;
+
   std::string prompt, suffix, system, chat_template;
   bool is_raw = false;
   std::vector<TokenId> context;
 };
 
-Result<GenerateFields> read_generate_fields(Fields& body, const ServedModel& model) {
-  GenerateFields fields;
-  fields.prompt = body.text("prompt").value_or("");
-  fields.suffix = body.text("suffix").value_or("");
-  fields.system = body.text("system").value_or("");
-  fields.chat_template = body.text("template").value_or("");
-  fields.is_raw = body.boolean("raw").value_or(false);
-  const Json* context = body.array("context");
-  if (!body.status().ok()) return body.status().error();
-  RZ_CHECK_OK(refuse_images(body.json(), ""));
+Status read_context(Fields& body, const char* name, GenerateRequest& into) {
+  const Json* context = body.array(name);
+  const uint32_t n_vocab = into.model.loaded->info.n_vocab;
   for (size_t i = 0; context != nullptr && i < context->size(); ++i) {
     const auto id = token_id_of((*context)[i]);
-    if (!id || static_cast<uint32_t>(*id) >= model.loaded->info.n_vocab) {
-      return invalid_argument(fmt::format("context: expected token ids below {}", model.loaded->info.n_vocab),
-                              "context");
+    if (!id || static_cast<uint32_t>(*id) >= n_vocab) {
+      return body.wrong(name, fmt::format("expected token ids below {}", n_vocab));
     }
-    fields.context.push_back(TokenId{*id});
+    into.context.push_back(TokenId{*id});
   }
-  const bool has_form = !fields.system.empty() || !fields.chat_template.empty() || !fields.context.empty();
-  if (fields.is_raw && has_form) {
-    return invalid_argument("raw: cannot be given together with template, system or context", "raw");
-  }
-  return fields;
+  return body.status();
+}
+
+Status refuse_generate_images(Fields& body, const char*, GenerateRequest&) {
+  return refuse_images(body.json(), "");
+}
+
+constexpr Field<GenerateRequest> kGenerateFields[] = {
+    {"prompt", take_string<&GenerateRequest::prompt>},
+    {"suffix", take_string<&GenerateRequest::suffix>},
+    {"system", take_string<&GenerateRequest::system>},
+    {"template", take_string<&GenerateRequest::chat_template>},
+    {"raw", take_flag<&GenerateRequest::is_raw>},
+    {"images", refuse_generate_images},
+    {"context", read_context},
+};
+
+KnownFields ollama_generate_fields() {
+  return known_in(kGenerateFields, ollama_fields());
 }
 
 // The text as it is.
-Result<ChatPrompt> plain_prompt(const GenerateFields& fields, const OllamaRequest& request, const ServedModel& model) {
-  RZ_CHECK_OK(check_text_length({fields.prompt, fields.suffix}, "prompt", model));
+Result<ChatPrompt> plain_prompt(const GenerateRequest& request) {
+  const ServedModel& model = request.model;
+  RZ_CHECK_OK(check_text_length({request.prompt, request.suffix}, "prompt", model));
   ChatPrompt prompt;
-  prompt.text = fields.prompt;
-  if (fields.suffix.empty()) {
-    prompt.tokens = model.tokenizer().encode(fields.prompt);
-  } else {
-    auto tokens = infill_prompt(model.tokenizer(), fields.prompt, fields.suffix);
-    if (!tokens) {
-      return invalid_argument(fmt::format("\"{}\" does not support insert", shown(request.model)), "suffix");
-    }
-    prompt.tokens = std::move(*tokens);
+  prompt.text = request.prompt;
+  auto tokens = request.suffix.empty() ? std::optional(model.tokenizer().encode(request.prompt))
+                                       : infill_prompt(model.tokenizer(), request.prompt, request.suffix);
+  if (!tokens) {
+    return invalid_argument(fmt::format("\"{}\" does not support insert", shown(request.model_name)), "suffix");
   }
-  RZ_TRY(auto grammar, read_response_format(request.chat, *model.loaded->grammars));
+  prompt.tokens = std::move(*tokens);
+  RZ_TRY(auto grammar, masks_of(request.chat.form, *model.loaded->grammars));
   if (grammar == nullptr) return prompt;
   prompt.constraint =
       make_constraint(std::move(grammar), model.tokenizer(), model.loaded->generation_config.end_tokens, {});
@@ -354,42 +367,43 @@ Result<ChatPrompt> plain_prompt(const GenerateFields& fields, const OllamaReques
 }
 
 // A turn of a chat. What came before it stands as tokens before its own.
-Result<ChatPrompt> turn_prompt(const GenerateFields& fields, const OllamaRequest& request,
-                               const text::ChatTemplate* chat_template, const ServedModel& model) {
-  Json messages = Json::array();
-  if (!fields.system.empty()) messages.push_back({{"role", "system"}, {"content", fields.system}});
-  messages.push_back({{"role", "user"}, {"content", fields.prompt}});
+Result<ChatPrompt> turn_prompt(GenerateRequest& request, const text::ChatTemplate* chat_template) {
+  std::vector<ChatMessage>& messages = request.chat.messages;
+  if (!request.system.empty()) messages.push_back({Role::kSystem, request.system});
+  messages.push_back({Role::kUser, request.prompt});
   // The conversation has its beginning already.
-  if (fields.context.empty()) {
-    RZ_TRY(messages, with_made_messages(std::move(messages), request));
-  }
-  RZ_TRY(ChatPrompt prompt, read_ollama_chat_prompt(request, messages, chat_template, model));
-  if (fields.context.empty()) return prompt;
-  const auto bos = model.tokenizer().bos();
+  if (request.context.empty()) RZ_CHECK_OK(add_made_messages(request));
+  RZ_TRY(ChatPrompt prompt, ollama_chat_prompt(request, chat_template));
+  if (request.context.empty()) return prompt;
+  const auto bos = request.model.tokenizer().bos();
   const bool repeats_bos = bos && !prompt.tokens.empty() && prompt.tokens.front() == *bos;
   prompt.tokens.erase(prompt.tokens.begin(), prompt.tokens.begin() + (repeats_bos ? 1 : 0));
-  prompt.tokens.insert(prompt.tokens.begin(), fields.context.begin(), fields.context.end());
+  prompt.tokens.insert(prompt.tokens.begin(), request.context.begin(), request.context.end());
   return prompt;
 }
 
 Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(OllamaRequest request, read_ollama_request(body, *model, context));
-  RZ_CHECK_OK(check_generates(request, *model, "generate"));
-  RZ_TRY(const GenerateFields fields, read_generate_fields(body, *model));
-  apply_keep_alive(request.keep_alive, *model, context);
-  if (fields.prompt.empty() && fields.suffix.empty()) return loaded_answer(request, false);
-  RZ_TRY(const auto chat_template, template_of(fields.chat_template, request));
-  const bool has_template = chat_template != nullptr || model->loaded->chat_template;
-  if (!has_template && !fields.system.empty()) {
-    return invalid_argument("system: the model has no chat template to place it in", "system");
+  GenerateRequest request(*model, context);
+  RZ_CHECK_OK(read_ollama_request(body, request));
+  RZ_CHECK_OK(check_generates(request, "generate"));
+  RZ_CHECK_OK(read_fields(kGenerateFields, body, request));
+  const bool has_form = !request.system.empty() || !request.chat_template.empty() || !request.context.empty();
+  if (request.is_raw && has_form) {
+    return wrong("raw", "cannot be given together with template, system or context");
   }
-  const bool is_plain = fields.is_raw || !fields.suffix.empty() || !has_template;
-  auto prompt =
-      is_plain ? plain_prompt(fields, request, *model) : turn_prompt(fields, request, chat_template.get(), *model);
+  apply_keep_alive(request.keep_alive, *model, context);
+  if (request.prompt.empty() && request.suffix.empty()) return loaded_answer(request, false);
+  RZ_TRY(const auto chat_template, template_of(request.chat_template, request));
+  const bool has_template = chat_template != nullptr || model->loaded->chat_template;
+  if (!has_template && !request.system.empty()) {
+    return wrong("system", "the model has no chat template to place it in");
+  }
+  const bool is_plain = request.is_raw || !request.suffix.empty() || !has_template;
+  auto prompt = is_plain ? plain_prompt(request) : turn_prompt(request, chat_template.get());
   if (!prompt.ok()) return prompt.error();
-  OllamaAnswerForm form = form_of(request, context, false);
-  form.gives_context = !fields.is_raw;
-  return plan_ollama(std::move(*prompt), request, std::move(form), *model, context);
+  OllamaAnswerForm form = form_of(request, false);
+  form.gives_context = !request.is_raw;
+  return plan_ollama(std::move(*prompt), request, std::move(form));
 }
 
 }  // namespace
@@ -397,12 +411,14 @@ Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model,
 // White space before a line keeps a stream alive: its readers know no other.
 const Protocol kOllama{.spell_error = ollama_error, .keep_alive = " "};
 const Protocol kOllamaChat{.read = read_ollama_chat,
+                           .fields = ollama_chat_fields,
                            .model_id = ollama_model_id,
                            .spell_error = ollama_error,
                            .content_type = kOllamaLines,
                            .keep_alive = " ",
                            .terminator = ""};
 const Protocol kOllamaGenerate{.read = read_ollama_generate,
+                               .fields = ollama_generate_fields,
                                .model_id = ollama_model_id,
                                .spell_error = ollama_error,
                                .content_type = kOllamaLines,

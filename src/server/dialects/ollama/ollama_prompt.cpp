@@ -4,33 +4,56 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "base/try.h"
+#include "server/call/truncation.h"
+#include "server/models/stored_messages.h"
 
 namespace realizar::server {
 namespace {
 
-// System messages, and the others from the i-th on.
-Json messages_from(const Json& messages, size_t first) {
-  Json left = Json::array();
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const bool is_system = messages[i].is_object() && messages[i].value("role", Json()) == "system";
-    if (i >= first || is_system) left.push_back(messages[i]);
-  }
-  return left;
+bool is_system(const ChatMessage& message) {
+  return message.role == Role::kSystem;
+}
+
+// Moves a member that is a text to where all dialects have it.
+void take_member(Json& members, const char* name, std::string& into) {
+  const auto found = members.find(name);
+  if (found == members.end()) return;
+  if (found->is_string()) into = found->get<std::string>();
+  members.erase(found);
+}
+
+Result<ChatMessage> read_ollama_message(Json message, const std::string& where) {
+  if (!message.is_object()) return wrong(where, "expected an object");
+  RZ_CHECK_OK(refuse_images(message, where + "."));
+  message.erase("images");
+  if (message.value("content", Json()).is_null()) message["content"] = "";
+  RZ_TRY(ChatMessage read, read_chat_message(std::move(message), where));
+  take_member(read.more, "thinking", read.reasoning);
+  take_member(read.more, "tool_name", read.name);
+  return read;
 }
 
 }  // namespace
 
-uint32_t max_ollama_context(const OllamaRequest& request, const ServedModel& model) {
-  const uint32_t n_ctx = model.loaded->info.n_ctx;
+Result<std::vector<ChatMessage>> read_ollama_messages(const Json& messages) {
+  std::vector<ChatMessage> read;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    RZ_TRY(read.emplace_back(), read_ollama_message(messages[i], fmt::format("messages[{}]", i)));
+  }
+  return read;
+}
+
+uint32_t max_ollama_context(const OllamaRequest& request) {
+  const uint32_t n_ctx = request.model.loaded->info.n_ctx;
   return request.max_context == 0 ? n_ctx : std::min(n_ctx, request.max_context);
 }
 
-Status cut_ollama_prompt(const OllamaRequest& request, const char* field, const ServedModel& model,
-                         std::vector<TokenId>& tokens) {
-  const uint32_t n_ctx = max_ollama_context(request, model);
+Status cut_ollama_prompt(const OllamaRequest& request, const char* field, std::vector<TokenId>& tokens) {
+  const uint32_t n_ctx = max_ollama_context(request);
   const size_t most = std::max<uint32_t>(n_ctx, 2) - 1;
   if (tokens.size() <= most || (tokens.size() == n_ctx && !request.truncates)) return {};
   if (!request.truncates) {
@@ -44,34 +67,19 @@ Status cut_ollama_prompt(const OllamaRequest& request, const char* field, const 
   return {};
 }
 
-Result<ChatPrompt> read_ollama_chat_prompt(const OllamaRequest& request, const Json& messages,
-                                           const text::ChatTemplate* chat_template, const ServedModel& model) {
-  const auto read_from = [&](size_t first) {
-    Json body = request.chat;
-    body["messages"] = messages_from(messages, first);
-    Fields fields(body);
-    return read_chat_prompt(fields, model, chat_template);
-  };
-  const size_t most = std::max<uint32_t>(max_ollama_context(request, model), 2) - 1;
+Result<ChatPrompt> ollama_chat_prompt(const OllamaRequest& request, const text::ChatTemplate* chat_template) {
+  const size_t most = std::max<uint32_t>(max_ollama_context(request), 2) - 1;
   const auto fits = [&](const Result<ChatPrompt>& prompt) { return prompt.ok() && prompt->tokens.size() <= most; };
-  auto prompt = read_from(0);
+  auto prompt = chat_prompt(request.chat, request.model, chat_template);
   const bool is_wrong = !prompt.ok() && prompt.error().code != ErrorCode::kContextLengthExceeded;
   if (is_wrong || fits(prompt) || !request.truncates) return prompt;
 
-  // The fewest messages are dropped: each try renders all the rest, so that the tries must be few.
-  size_t too_many = 0, last = messages.size() - 1;
-  prompt = read_from(last);
-  while (fits(prompt) && last - too_many > 1) {
-    const size_t middle = too_many + (last - too_many) / 2;
-    auto longer = read_from(middle);
-    if (fits(longer)) {
-      last = middle;
-      prompt = std::move(longer);
-    } else {
-      too_many = middle;
-    }
-  }
-  return prompt;
+  std::vector<size_t> firsts(request.chat.messages.size());
+  std::iota(firsts.begin(), firsts.end(), 0);
+  const auto render = [&](size_t first) {
+    return chat_prompt(newest_messages(request.chat, first, is_system), request.model, chat_template);
+  };
+  return fit_newest(firsts, render, fits);
 }
 
 }  // namespace realizar::server

@@ -1,4 +1,5 @@
-// From a body of Ollama's /api/chat and /api/generate to one of a chat completion, so that both give the same tokens.
+#include "server/dialects/ollama/ollama_request.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 #include "base/try.h"
 #include "sampling/parameters.h"
 #include "server/call/logprobs.h"
+#include "server/call/request_context.h"
 #include "server/call/tenant.h"
-#include "server/dialects/ollama/ollama.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {
@@ -53,80 +54,37 @@ KeepAlive keep_alive_of(double ms) {
   return {std::chrono::milliseconds(static_cast<int64_t>(ms))};
 }
 
-// A random seed is one that nobody names; a limit below 1 is none.
-void read_seed_and_limit(Fields& options, Json& chat) {
-  if (const auto seed = options.seed("seed"); seed && !is_minus_one(*options.any("seed"))) chat["seed"] = *seed;
-  if (const auto n_predict = options.integer("num_predict", INT32_MIN, INT32_MAX)) {
-    chat["max_tokens"] = *n_predict < 1 ? -1 : *n_predict;
-  }
-}
-
-// Every parameter of the sampler chain under its name, or under that of other clients.
-void read_sampling_options(Fields& options, Json& chat) {
-  for (const SamplingParameter& parameter : kSamplingParameters) {
-    if (parameter.name == "seed") continue;
-    for (const std::string_view name : {parameter.other_field, parameter.name}) {
-      if (name.empty()) continue;
-      const std::string field(name);
-      const bool is_real = std::holds_alternative<float SamplingParams::*>(parameter.member);
-      if (is_real) {
-        if (const auto value = options.number(field.c_str())) chat[field] = *value;
-      } else if (const auto value = options.integer(field.c_str(), INT32_MIN, INT32_MAX)) {
-        chat[field] = *value;
-      }
-    }
-  }
-}
-
-void read_options(Fields& options, OllamaRequest& request) {
-  read_seed_and_limit(options, request.chat);
-  read_sampling_options(options, request.chat);
-  if (const Json* stop = options.any("stop")) request.chat["stop"] = *stop;
-  const auto n_ctx = options.integer("num_ctx", INT32_MIN, INT32_MAX);
-  request.max_context = static_cast<uint32_t>(std::max<int64_t>(n_ctx.value_or(0), 0));
-  // -1: all of the prompt.
-  const auto n_keep = options.integer("num_keep", -1, INT32_MAX);
-  if (n_keep) request.n_keep = *n_keep < 0 ? UINT32_MAX : static_cast<uint32_t>(*n_keep);
-}
-
-void read_format(Fields& body, Json& chat) {
-  const Json* format = body.any("format");
-  if (format == nullptr || is_empty_text(*format)) return;
-  if (*format == "json") {
-    chat["response_format"] = {{"type", "json_object"}};
-  } else if (format->is_object()) {
-    chat["response_format"] = {{"type", "json_schema"}, {"json_schema", {{"name", "format"}, {"schema", *format}}}};
-  } else {
-    body.fail("format", "expected \"json\" or a JSON Schema");
-  }
-}
-
-// A level says how long; templates know none above "high".
-Status read_think(Fields& body, const ServedModel& model, OllamaRequest& request) {
-  const Json* think = body.any("think");
-  if (think == nullptr || is_empty_text(*think)) return {};
-  const bool is_level = *think == "low" || *think == "medium" || *think == "high" || *think == "max";
-  if (!think->is_boolean() && !is_level) {
-    return invalid_argument("think: expected a boolean, \"low\", \"medium\", \"high\" or \"max\"", "think");
-  }
-  const bool is_on = is_level || think->get<bool>();
-  if (is_on && !text::marks_reasoning(model.output_format)) {
-    return invalid_argument(fmt::format("\"{}\" does not support thinking", shown(request.model)), "think");
-  }
-  request.chat["chat_template_kwargs"] = {{"enable_thinking", is_on}};
-  if (is_level) request.chat["reasoning_effort"] = *think == "max" ? Json("high") : *think;
+// A limit below 1 is none.
+Status read_num_predict(Fields& options, const char* name, OllamaRequest& into) {
+  const auto most = options.integer(name, INT32_MIN, INT32_MAX);
+  if (!most) return options.status();
+  into.generation.has_limit = true;
+  into.generation.request.max_tokens = *most < 1 ? std::nullopt : std::optional(static_cast<uint32_t>(*most));
   return {};
 }
 
-void read_ollama_logprobs(Fields& body, Json& chat) {
-  const auto logprobs = body.boolean("logprobs");
-  const auto n_top = body.integer("top_logprobs", INT32_MIN, INT32_MAX);
-  if (n_top && (*n_top < 0 || *n_top > kMaxTopLogprobs)) body.fail("top_logprobs", "must be between 0 and 20");
-  chat["logprobs"] = logprobs.value_or(false);
-  if (n_top && logprobs.value_or(false)) chat["top_logprobs"] = *n_top;
+// The context that the client wants; the model's is the most.
+Status read_num_ctx(Fields& options, const char* name, OllamaRequest& into) {
+  const auto n_ctx = options.integer(name, INT32_MIN, INT32_MAX);
+  into.max_context = static_cast<uint32_t>(std::max<int64_t>(n_ctx.value_or(0), 0));
+  return options.status();
 }
 
-// Those of a stored model's parameters that loading it does not take.
+// -1: all of the prompt.
+Status read_num_keep(Fields& options, const char* name, OllamaRequest& into) {
+  const auto n_keep = options.integer(name, -1, INT32_MAX);
+  if (n_keep) into.n_keep = *n_keep < 0 ? UINT32_MAX : static_cast<uint32_t>(*n_keep);
+  return options.status();
+}
+
+constexpr Field<OllamaRequest> kOptions[] = {
+    {"num_predict", read_num_predict},
+    {"stop", by<read_stop>},
+    {"num_ctx", read_num_ctx},
+    {"num_keep", read_num_keep},
+};
+
+// Stored parameters that apply to requests, not to loading.
 Result<Json> stored_options(const ServedModel& model) {
   Json options = Json::object();
   if (model.texts == nullptr || model.texts->parameters.empty()) return options;
@@ -154,7 +112,80 @@ Result<Json> options_of(Fields& body, const MadeModelPtr& made, const ServedMode
   return options;
 }
 
+Status read_format(Fields& body, const char* name, OllamaRequest& into) {
+  const Json& format = *body.any(name);
+  if (is_empty_text(format)) return {};
+  const bool is_any_object = format == "json";
+  if (!is_any_object && !format.is_object()) return body.wrong(name, "expected \"json\" or a JSON Schema");
+  into.chat.form = {AnswerForm::Kind::kSchema, is_any_object ? R"({"type":"object"})" : dump(format), name};
+  return {};
+}
+
+// A level says how long; templates know none above "high".
+Status read_think(Fields& body, const char* name, OllamaRequest& into) {
+  const Json& think = *body.any(name);
+  if (is_empty_text(think)) return {};
+  const bool is_level = think == "low" || think == "medium" || think == "high" || think == "max";
+  if (!think.is_boolean() && !is_level) {
+    return body.wrong(name, "expected a boolean, \"low\", \"medium\", \"high\" or \"max\"");
+  }
+  const bool is_on = is_level || think.get<bool>();
+  if (is_on && !text::marks_reasoning(into.model.output_format)) {
+    return invalid_argument(fmt::format("\"{}\" does not support thinking", shown(into.model_name)), name);
+  }
+  into.chat.template_variables["enable_thinking"] = is_on;
+  into.chat.reasoning.enabled = is_on;
+  if (is_level) into.chat.reasoning.effort = think == "max" ? "high" : think.get<std::string>();
+  return {};
+}
+
+Status read_top_logprobs(Fields& body, const char* name, OllamaRequest& into) {
+  const auto n_top = body.integer(name, INT32_MIN, INT32_MAX);
+  if (!n_top) return body.status();
+  if (*n_top < 0 || *n_top > kMaxTopLogprobs) return body.wrong(name, "must be between 0 and 20");
+  Request& request = into.generation.request;
+  if (request.logprobs) request.n_logprobs = static_cast<uint32_t>(*n_top);
+  return {};
+}
+
+Status read_keep_alive_field(Fields& body, const char*, OllamaRequest& into) {
+  into.keep_alive = read_keep_alive(body);
+  if (!into.context.may_set_keep_alive) into.keep_alive.reset();
+  return body.status();
+}
+
+constexpr auto kOllamaGeneration = &OllamaRequest::generation;
+
+constexpr Field<OllamaRequest> kOllamaFields[] = {
+    {"model", take_string<&OllamaRequest::model_name>},
+    {"stream", take_flag<kOllamaGeneration, &GenerationFields::stream>},
+    {"truncate", take_flag<&OllamaRequest::truncates>},
+    {"_debug_render_only", take_flag<&OllamaRequest::renders_only>},
+    {"shift", take_flag<&OllamaRequest::shifts>},
+    {"keep_alive", read_keep_alive_field},
+    {"options", apart},
+    {"format", read_format},
+    {"logprobs", take_flag<kOllamaGeneration, &GenerationFields::request, &Request::logprobs>},
+    {"top_logprobs", read_top_logprobs},
+    {"think", read_think},
+};
+
+// A random seed is one that nobody names.
+Status read_options(Fields& body, OllamaRequest& into) {
+  RZ_TRY(const Json given, options_of(body, into.made, into.model));
+  if (!body.status().ok()) return body.status();
+  Fields options(given, "options.");
+  RZ_CHECK_OK(read_sampling(options, into));
+  const Json* seed = options.any("seed");
+  if (seed != nullptr && is_minus_one(*seed)) into.generation.request.sampling.seed = into.unnamed_seed;
+  return read_fields(kOptions, options, into);
+}
+
 }  // namespace
+
+OllamaRequest::OllamaRequest(const ServedModel& served, const RequestContext& asked) : ChatReading(served, asked) {
+  generation.stream = true;
+}
 
 std::optional<KeepAlive> read_keep_alive(Fields& body) {
   const Json* wish = body.any("keep_alive");
@@ -167,27 +198,16 @@ std::optional<KeepAlive> read_keep_alive(Fields& body) {
   return std::nullopt;
 }
 
-Result<OllamaRequest> read_ollama_request(Fields& body, const ServedModel& model, const RequestContext& context) {
-  OllamaRequest request;
-  request.model = body.text("model").value_or("");
-  if (request.model.empty()) return invalid_argument("model is required", "model");
-  request.made = context.made->find(tenant_of(context.key), request.model);
-  request.chat = Json::object();
-  request.stream = body.boolean("stream").value_or(true);
-  request.truncates = body.boolean("truncate").value_or(true);
-  request.renders_only = body.boolean("_debug_render_only").value_or(false);
-  request.shifts = body.boolean("shift").value_or(false);
-  request.keep_alive = read_keep_alive(body);
-  if (!context.may_set_keep_alive) request.keep_alive.reset();
-  RZ_TRY(const Json given, options_of(body, request.made, model));
-  Fields options(given, "options.");
-  read_options(options, request);
-  if (!options.status().ok()) return options.status().error();
-  read_format(body, request.chat);
-  read_ollama_logprobs(body, request.chat);
-  if (!body.status().ok()) return body.status().error();
-  RZ_CHECK_OK(read_think(body, model, request));
-  return request;
+Status read_ollama_request(Fields& body, OllamaRequest& into) {
+  RZ_CHECK_OK(read_fields(kOllamaFields, body, into));
+  if (into.model_name.empty()) return invalid_argument("model is required", "model");
+  into.made = into.context.made->find(tenant_of(into.context.key), into.model_name);
+  RZ_CHECK_OK(read_options(body, into));
+  return into.finish();
+}
+
+KnownFields ollama_fields() {
+  return known_in(kOllamaFields);
 }
 
 }  // namespace realizar::server

@@ -2,10 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
 #include "server/call/served_model_rig.h"
-#include "server/dialects/ollama/ollama.h"
 #include "server/dialects/ollama/ollama_prompt.h"
-#include "server/models/stored_messages.h"
 
 namespace realizar::server {
 namespace {
@@ -21,11 +20,14 @@ class OllamaRequestTest : public ::testing::Test {
   static Result<OllamaRequest> read(const std::string& more) {
     const Json json = *parse_json(R"({"model": "tiny")" + more + "}");
     Fields fields(json);
-    return read_ollama_request(fields, rig_->model(), rig_->context);
+    OllamaRequest request(rig_->model(), rig_->context);
+    RZ_CHECK_OK(read_ollama_request(fields, request));
+    return request;
   }
-  static std::string chat_of(const std::string& more) {
+  static Request generation_of(const std::string& more) {
     const auto request = read(more);
-    return request.ok() ? request->chat.dump() : "error: " + request.error().message;
+    EXPECT_TRUE(request.ok()) << (request.ok() ? "" : request.error().message);
+    return request.ok() ? request->chat.generation.request : Request();
   }
   static std::string wrong_field(const std::string& more) {
     const auto request = read(more);
@@ -37,64 +39,85 @@ class OllamaRequestTest : public ::testing::Test {
 
 std::unique_ptr<ServedModelRig> OllamaRequestTest::rig_;
 
-TEST_F(OllamaRequestTest, OptionsAreFieldsOfChatCompletions) {
-  EXPECT_EQ(nlohmann::json::parse(
-                chat_of(R"(, "options": {"num_predict": 7, "seed": 3, "temperature": 0.5, "top_k": 4, "top_p": 0.75,
+TEST_F(OllamaRequestTest, OptionsSayHowAnswersAreGenerated) {
+  const auto read_all =
+      read(R"(, "options": {"num_predict": 7, "seed": 3, "temperature": 0.5, "top_k": 4, "top_p": 0.75,
       "min_p": 0.25, "typical_p": 0.5, "repeat_penalty": 1.5, "repeat_last_n": -1, "presence_penalty": 1,
-      "frequency_penalty": -1, "stop": ["a", "b"], "num_gpu": 1, "use_mmap": true})")),
-            nlohmann::json::parse(
-                R"({"max_tokens": 7, "seed": 3, "temperature": 0.5, "top_k": 4, "top_p": 0.75, "min_p": 0.25,
-      "typical_p": 0.5, "repeat_penalty": 1.5, "repeat_last_n": -1, "presence_penalty": 1.0, "frequency_penalty": -1.0,
-      "stop": ["a", "b"], "logprobs": false})"));
-  for (const std::string seed : {"9223372036854775808", "18446744073709551615"}) {
-    EXPECT_EQ(chat_of(R"(, "options": {"seed": )" + seed + "}"), R"({"seed":)" + seed + R"(,"logprobs":false})");
+      "frequency_penalty": -1, "stop": ["a", "b"], "num_gpu": 1, "use_mmap": true})");
+  ASSERT_TRUE(read_all.ok()) << read_all.error().message;
+  const GenerationFields& generation = read_all->chat.generation;
+  const SamplingParams& params = generation.request.sampling;
+  EXPECT_EQ(generation.request.max_tokens, 7u);
+  EXPECT_EQ(generation.stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(params.seed, 3u);
+  EXPECT_EQ(params.temperature, 0.5f);
+  EXPECT_EQ(params.top_k, 4);
+  EXPECT_EQ(params.top_p, 0.75f);
+  EXPECT_EQ(params.min_p, 0.25f);
+  EXPECT_EQ(params.typical_p, 0.5f);
+  EXPECT_EQ(params.repeat_penalty, 1.5f);
+  EXPECT_EQ(params.repeat_last_n, -1);
+  EXPECT_EQ(params.presence_penalty, 1.0f);
+  EXPECT_EQ(params.frequency_penalty, -1.0f);
+  for (const uint64_t seed : {uint64_t{1} << 63, UINT64_MAX}) {
+    EXPECT_EQ(generation_of(R"(, "options": {"seed": )" + std::to_string(seed) + "}").sampling.seed, seed);
   }
-  EXPECT_EQ(chat_of(R"(, "options": {"seed": -1, "num_predict": -1})"), R"({"max_tokens":-1,"logprobs":false})");
-  EXPECT_EQ(chat_of(R"(, "options": {"num_predict": -2, "temperature": null})"),
-            R"({"max_tokens":-1,"logprobs":false})");
+  EXPECT_NE(generation_of(R"(, "options": {"seed": -1})").sampling.seed, UINT64_MAX) << "-1 is a random one";
+  for (const char* none : {"-1", "-2", "0"}) {
+    const Request request =
+        generation_of(std::string(R"(, "options": {"temperature": null, "num_predict": )") + none + "}");
+    EXPECT_EQ(request.max_tokens, std::nullopt) << none;
+  }
 }
 
 TEST_F(OllamaRequestTest, StreamsAndTruncatesUnlessItIsToldNotTo) {
   const auto usual = read("");
   ASSERT_TRUE(usual.ok());
-  EXPECT_TRUE(usual->stream && usual->truncates);
+  EXPECT_TRUE(usual->chat.generation.stream && usual->truncates);
   EXPECT_EQ(usual->max_context, 0u);
   const auto other = read(R"(, "stream": false, "truncate": false, "options": {"num_ctx": 64, "num_keep": 5})");
   ASSERT_TRUE(other.ok());
-  EXPECT_FALSE(other->stream || other->truncates);
+  EXPECT_FALSE(other->chat.generation.stream || other->truncates);
   EXPECT_EQ(other->max_context, 64u);
   EXPECT_EQ(other->n_keep, 5u);
 }
 
-TEST_F(OllamaRequestTest, FormatsAreResponseFormats) {
-  EXPECT_EQ(chat_of(R"(, "format": "json")"), R"({"response_format":{"type":"json_object"},"logprobs":false})");
-  EXPECT_EQ(chat_of(R"(, "format": {"type": "array"})"),
-            R"({"response_format":{"type":"json_schema","json_schema":{"name":"format","schema":{"type":"array"}}},)"
-            R"("logprobs":false})");
-  for (const char* none : {"\"\"", "null"})
-    EXPECT_EQ(chat_of(std::string(R"(, "format": )") + none), R"({"logprobs":false})");
+TEST_F(OllamaRequestTest, FormatsAreForms) {
+  const auto form = [](const std::string& format) { return read(R"(, "format": )" + format)->chat.form; };
+  EXPECT_EQ(form("\"json\"").source, R"({"type":"object"})");
+  EXPECT_EQ(form(R"({"type": "array"})").source, R"({"type":"array"})");
+  EXPECT_EQ(form(R"({"type": "array"})").where, "format");
+  for (const char* none : {"\"\"", "null"}) EXPECT_EQ(form(none).kind, AnswerForm::Kind::kFree) << none;
   EXPECT_EQ(wrong_field(R"(, "format": "yaml")"), "format");
 }
 
 TEST_F(OllamaRequestTest, ThinkingIsAskedOfModelsThatThink) {
-  EXPECT_EQ(chat_of(R"(, "think": false)"), R"({"logprobs":false,"chat_template_kwargs":{"enable_thinking":false}})");
+  const auto off = read(R"(, "think": false)");
+  ASSERT_TRUE(off.ok());
+  EXPECT_EQ(off->chat.reasoning.enabled, false);
+  EXPECT_EQ(off->chat.template_variables, (Json{{"enable_thinking", false}}));
   for (const char* on : {"true", "\"low\"", "\"max\""}) {
-    EXPECT_EQ(chat_of(std::string(R"(, "think": )") + on), R"(error: "tiny" does not support thinking)");
+    EXPECT_EQ(read(std::string(R"(, "think": )") + on).error().message, R"("tiny" does not support thinking)");
   }
   const text::OutputFormat format = rig_->model().output_format;
   text::OutputFormat thinking = format;
   thinking.reasoning = text::TagPair{"<think>", "</think>"};
   rig_->set_output_format(thinking);
-  const std::string level = chat_of(R"(, "think": "low")");
+  const auto low = read(R"(, "think": "low")"), most = read(R"(, "think": "max")");
   rig_->set_output_format(format);
-  EXPECT_EQ(level, R"({"logprobs":false,"chat_template_kwargs":{"enable_thinking":true},"reasoning_effort":"low"})");
+  ASSERT_TRUE(low.ok() && most.ok());
+  EXPECT_EQ(low->chat.template_variables, (Json{{"enable_thinking", true}}));
+  EXPECT_EQ(low->chat.reasoning.effort, "low");
+  EXPECT_EQ(most->chat.reasoning.effort, "high");
 }
 
 TEST_F(OllamaRequestTest, WrongTypesNameTheirField) {
   for (const auto& [body, field] : {std::pair{R"(, "stream": 1)", "stream"},
                                     {R"(, "options": [])", "options"},
                                     {R"(, "options": {"temperature": "hot"})", "options.temperature"},
+                                    {R"(, "options": {"temperature": -1})", "options.temperature"},
                                     {R"(, "options": {"seed": 1.5})", "options.seed"},
+                                    {R"(, "options": {"stop": [5]})", "options.stop"},
                                     {R"(, "options": {"num_ctx": "big"})", "options.num_ctx"},
                                     {R"(, "think": "very")", "think"},
                                     {R"(, "think": 1)", "think"},
@@ -130,11 +153,11 @@ TEST_F(OllamaRequestTest, KeepAliveIsSecondsOrADurationOfGo) {
     EXPECT_EQ(ms_of(wrong), -2) << wrong;
 }
 
-TEST_F(OllamaRequestTest, MessagesAreSpelledAsChatCompletionsHaveThem) {
+TEST_F(OllamaRequestTest, MessagesHaveOtherNamesForSomeMembers) {
   const auto read_one = [](const std::string& message) -> std::string {
     const Json messages = *parse_json("[" + message + "]");
     const auto read = read_ollama_messages(messages);
-    return read.ok() ? (*read)[0].dump() : "error: " + read.error().message;
+    return read.ok() ? template_json(read->front(), true).dump() : "error: " + read.error().message;
   };
   EXPECT_EQ(read_one(R"({"role": "assistant", "content": "A", "thinking": "T", "images": []})"),
             R"({"role":"assistant","content":"A","reasoning_content":"T"})");
@@ -147,19 +170,20 @@ TEST_F(OllamaRequestTest, MessagesAreSpelledAsChatCompletionsHaveThem) {
 }
 
 // A chat of one system message, `n` long ones and a last question.
-Json long_chat(int n) {
-  Json messages = Json::array({{{"role", "system"}, {"content", "Stay."}}});
+std::vector<ChatMessage> long_chat(int n) {
+  std::vector<ChatMessage> messages{{Role::kSystem, "Stay."}};
   for (int i = 0; i < n; ++i) {
-    messages.push_back({{"role", i % 2 == 0 ? "user" : "assistant"},
-                        {"content", "Message " + std::to_string(i) + ": the capital of France is Paris."}});
+    messages.push_back({i % 2 == 0 ? Role::kUser : Role::kAssistant,
+                        "Message " + std::to_string(i) + ": the capital of France is Paris."});
   }
-  messages.push_back({{"role", "user"}, {"content", "Last?"}});
+  messages.push_back({Role::kUser, "Last?"});
   return messages;
 }
 
 TEST_F(OllamaRequestTest, TooLongAChatLosesItsOldestMessages) {
   auto request = *read(R"(, "options": {"num_ctx": 200})");
-  const auto prompt = read_ollama_chat_prompt(request, long_chat(40), nullptr, rig_->model());
+  request.chat.messages = long_chat(40);
+  const auto prompt = ollama_chat_prompt(request, nullptr);
   ASSERT_TRUE(prompt.ok()) << prompt.error().message;
   EXPECT_LT(prompt->tokens.size(), 200u);
   EXPECT_NE(prompt->text.find("Stay."), std::string::npos);
@@ -169,10 +193,11 @@ TEST_F(OllamaRequestTest, TooLongAChatLosesItsOldestMessages) {
   // No more is dropped than must be: with one more message it would not fit.
   size_t first = 0;
   while (prompt->text.find("Message " + std::to_string(first) + ":") == std::string::npos) ++first;
-  Json one_more = long_chat(40);
-  one_more.erase(one_more.begin() + 1, one_more.begin() + static_cast<std::ptrdiff_t>(first));
-  const auto longer =
-      read_ollama_chat_prompt(*read(R"(, "options": {"num_ctx": 1000})"), one_more, nullptr, rig_->model());
+  auto wider = *read(R"(, "options": {"num_ctx": 1000})");
+  wider.chat.messages = long_chat(40);
+  const auto begin = wider.chat.messages.begin();
+  wider.chat.messages.erase(begin + 1, begin + static_cast<std::ptrdiff_t>(first));
+  const auto longer = ollama_chat_prompt(wider, nullptr);
   ASSERT_TRUE(longer.ok());
   EXPECT_GE(longer->tokens.size(), 200u);
 }
@@ -181,16 +206,15 @@ TEST_F(OllamaRequestTest, WhatStillIsTooLongLosesItsMiddle) {
   auto request = *read(R"(, "options": {"num_ctx": 10, "num_keep": 3})");
   std::vector<TokenId> tokens;
   for (int i = 0; i < 20; ++i) tokens.push_back(TokenId{i});
-  ASSERT_TRUE(cut_ollama_prompt(request, "prompt", rig_->model(), tokens).ok());
+  ASSERT_TRUE(cut_ollama_prompt(request, "prompt", tokens).ok());
   std::vector<int> ids;
   for (const TokenId id : tokens) ids.push_back(to_index(id));
   EXPECT_EQ(ids, (std::vector<int>{0, 1, 2, 14, 15, 16, 17, 18, 19})) << "one place is left for the answer";
   request.truncates = false;
   tokens.resize(11);
-  EXPECT_EQ(cut_ollama_prompt(request, "prompt", rig_->model(), tokens).error().code,
-            ErrorCode::kContextLengthExceeded);
+  EXPECT_EQ(cut_ollama_prompt(request, "prompt", tokens).error().code, ErrorCode::kContextLengthExceeded);
   tokens.resize(10);
-  EXPECT_TRUE(cut_ollama_prompt(request, "prompt", rig_->model(), tokens).ok());
+  EXPECT_TRUE(cut_ollama_prompt(request, "prompt", tokens).ok());
 }
 
 TEST(OllamaText, TimesAndErrorsAreSpelledAsClientsReadThem) {

@@ -5,14 +5,14 @@
 
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/chat_request.h"
+#include "server/call/chat_prompt.h"
 #include "server/call/custom_tools.h"
 #include "server/call/generation_settings.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/call/timings.h"
-#include "server/dialects/openai/legacy_functions.h"
+#include "server/dialects/openai/chat_fields.h"
 #include "server/http/sse.h"
 
 namespace realizar::server {
@@ -276,45 +276,96 @@ class ChatSpeller final : public Speller {
   std::vector<Message> messages_;
 };
 
-void read_chat_logprobs(Fields& fields, Request& request) {
-  request.logprobs = fields.boolean("logprobs").value_or(false);
-  const auto n_top = fields.integer("top_logprobs", 0, kMaxTopLogprobs);
-  if (n_top && *n_top > 0 && !request.logprobs) fields.fail("top_logprobs", "needs logprobs to be true");
-  request.n_logprobs = static_cast<uint32_t>(n_top.value_or(0));
+struct ChatCompletion : OpenAiChat {
+  using OpenAiChat::OpenAiChat;
+
+  AnswerExtras extras;
+};
+
+constexpr auto kAnswered = &ChatCompletion::generation;
+constexpr auto kAsked = &GenerationFields::request;
+
+// Fields without a reader belong to OpenAI's own service, to vLLM, or to other routes of llama.cpp's.
+constexpr Field<ChatCompletion> kChatCompletionFields[] = {
+    {"model", apart},
+    {"logprobs", take_flag<kAnswered, kAsked, &Request::logprobs>},
+    {"top_logprobs", take_whole<0, kMaxTopLogprobs, kAnswered, kAsked, &Request::n_logprobs>},
+    {"audio"},
+    {"cache_prompt"},
+    {"chat_template"},
+    {"documents"},
+    {"guided_decoding_backend"},
+    {"guided_whitespace_pattern"},
+    {"include_reasoning"},
+    {"include_stop_str_in_output"},
+    {"kv_transfer_params"},
+    {"length_penalty"},
+    {"logits_processors"},
+    {"metadata"},
+    {"min_keep"},
+    {"mm_processor_kwargs"},
+    {"modalities"},
+    {"n_discard"},
+    {"parse_tool_calls"},
+    {"prediction"},
+    {"prompt_cache_key"},
+    {"prompt_cache_retention"},
+    {"prompt_logprobs"},
+    {"reasoning"},
+    {"request_id"},
+    {"return_tokens_as_token_ids"},
+    {"safe_prompt"},
+    {"safety_identifier"},
+    {"service_tier"},
+    {"skip_special_tokens"},
+    {"spaces_between_special_tokens"},
+    {"store"},
+    {"truncate_prompt_tokens"},
+    {"use_beam_search"},
+    {"user"},
+    {"verbosity"},
+    {"vllm_xargs"},
+    {"web_search_options"},
+};
+
+KnownFields chat_completion_fields() {
+  return known_in(kChatCompletionFields, generation_fields(), function_fields(), openai_chat_fields(), extra_fields());
+}
+
+Status read_chat_completion(Fields& body, ChatCompletion& into) {
+  RZ_CHECK_OK(read_generation_fields(body, into));
+  RZ_CHECK_OK(read_function_fields(body, into));
+  RZ_CHECK_OK(read_openai_chat(body, into));
+  RZ_CHECK_OK(read_fields(kChatCompletionFields, body, into));
+  const Request& request = into.generation.request;
+  if (request.n_logprobs > 0 && !request.logprobs) return wrong("top_logprobs", "needs logprobs to be true");
+  into.extras.verbose = into.model.defaults->verbose;
+  RZ_CHECK_OK(read_answer_extras(body, into.extras));
+  return into.finish();
 }
 
 Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(ChatRequest chat, read_chat_request(body, "messages", *model, context));
-  read_chat_logprobs(body, chat.generation.request);
-  ChatExtras extras;
-  extras.wanted = read_answer_extras(body, model->defaults->verbose);
-  extras.begins_with_null = context.llama_answers;
-  if (!body.status().ok()) return body.status().error();
-  const GenerationFields& generation = chat.generation;
-  extras.n_prompt = chat.prompt.tokens.size();
+  ChatCompletion asked(*model, context);
+  RZ_CHECK_OK(read_chat_completion(body, asked));
+  RZ_TRY(ChatPrompt prompt, chat_prompt(asked.chat, *model));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "messages", *model, context));
+  GenerationFields& generation = asked.chat.generation;
+  ChatExtras extras{asked.extras, prompt.tokens.size(), context.llama_answers, {}};
   if (extras.wanted.verbose) {
-    extras.verbose = {{"prompt", chat.prompt.text}, {"generation_settings", generation_settings(generation)}};
+    extras.verbose = {{"prompt", prompt.text}, {"generation_settings", generation_settings(generation)}};
   }
-  const bool tells_progress = extras.wanted.progress;
-  CallSpellings calls{asks_for_functions(body.json()), std::move(chat.prompt.custom_tools)};
+  CallSpellings calls{asked.has_functions, std::move(prompt.custom_tools)};
   auto speller = std::make_unique<ChatSpeller>(told_name(context, *model), token_text(model->tokenizer()), generation,
                                                std::move(calls), std::move(extras));
-  CompletionPlan plan = plan_of(std::move(chat), *model, context);
+  CompletionPlan plan = plan_of(std::move(generation), std::move(prompt), *model, context);
   plan.speller = std::move(speller);
-  plan.tells_progress = tells_progress;
+  plan.tells_progress = asked.extras.progress;
   return prepared(std::move(plan));
-}
-
-// A body of the first spelling of tools is read as one of the second.
-Result<Prepared> read_either(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  if (!has_functions(body.json())) return read_chat(body, model, context);
-  RZ_TRY(const Json mapped, with_tools(body.json()));
-  Fields fields(mapped);
-  return read_chat(fields, model, context);
 }
 
 }  // namespace
 
-const Protocol kChatCompletions{.read = read_either, .gives_text = true, .tells_limits = true};
+const Protocol kChatCompletions{
+    .read = read_chat, .fields = chat_completion_fields, .gives_text = true, .tells_limits = true};
 
 }  // namespace realizar::server

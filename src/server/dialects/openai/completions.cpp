@@ -188,8 +188,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   options.best_of = text.best_of;
   options.logprobs = text.logprobs;
   options.include_usage = text.generation.include_usage;
-  options.extras = read_answer_extras(body);
-  if (!body.status().ok()) return body.status().error();
+  RZ_CHECK_OK(read_answer_extras(body, options.extras));
   const text::Tokenizer& tokenizer = model->tokenizer();
   std::string logged_prompt;
   const bool is_shown = text.echo || context.log_prompts;
@@ -210,8 +209,13 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   return prepared(std::move(plan));
 }
 
+KnownFields completion_fields() {
+  return known_in(text_fields(), extra_fields());
+}
+
 }  // namespace
 
-const Protocol kCompletions{.read = read_completion, .gives_text = true, .tells_limits = true};
+const Protocol kCompletions{
+    .read = read_completion, .fields = completion_fields, .gives_text = true, .tells_limits = true};
 
 }  // namespace realizar::server

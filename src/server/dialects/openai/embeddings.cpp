@@ -165,8 +165,10 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   return prepared(std::move(plan));
 }
 
+constexpr const char* kEmbeddingFields[] = {"model", "input", "content", "encoding_format", "dimensions"};
+
 }  // namespace
 
-const Protocol kEmbeddings{.read = read_embeddings, .tells_limits = true};
+const Protocol kEmbeddings{.read = read_embeddings, .fields = fields_of<kEmbeddingFields>, .tells_limits = true};
 
 }  // namespace realizar::server

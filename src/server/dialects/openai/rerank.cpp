@@ -120,9 +120,12 @@ Result<Prepared> read_rerank(Fields& body, const ServedModelPtr& model, const Re
   return read_ranking(body, model, context, form);
 }
 
+constexpr const char* kRerankFields[] = {"model",      "query", "documents", "texts", "top_n", "return_documents",
+                                         "return_text"};
+
 }  // namespace
 
-const Protocol kRerank{.read = read_rerank<RankForm::kUsual>};
-const Protocol kCohereRerank{.read = read_rerank<RankForm::kCohere>};
+const Protocol kRerank{.read = read_rerank<RankForm::kUsual>, .fields = fields_of<kRerankFields>};
+const Protocol kCohereRerank{.read = read_rerank<RankForm::kCohere>, .fields = fields_of<kRerankFields>};
 
 }  // namespace realizar::server

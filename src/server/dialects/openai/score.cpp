@@ -74,8 +74,10 @@ Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const Req
   return prepared(std::move(plan));
 }
 
+constexpr const char* kScoreFields[] = {"model", "text_1", "text_2", "queries", "documents"};
+
 }  // namespace
 
-const Protocol kScore{.read = read_score};
+const Protocol kScore{.read = read_score, .fields = fields_of<kScoreFields>};
 
 }  // namespace realizar::server

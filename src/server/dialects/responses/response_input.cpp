@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "server/call/response_store.h"
 #include "server/dialects/responses/response_items.h"
 #include "server/dialects/responses/response_speller.h"
 #include "server/dialects/responses/response_tools.h"
@@ -27,36 +28,53 @@ bool is_parts(const Json& value) {
          });
 }
 
+std::string texts_in(const Json& parts, std::string_view between) {
+  std::string joined;
+  if (!parts.is_array()) return joined;
+  for (const Json& part : parts) {
+    const Json text = part.is_object() ? part.value("text", Json()) : Json();
+    if (!text.is_string()) continue;
+    if (!joined.empty()) joined += between;
+    joined += text.get_ref<const std::string&>();
+  }
+  return joined;
+}
+
 // The messages of a chat under construction.
 class Messages {
  public:
-  explicit Messages(ResponseChat& chat) : chat_(chat) { chat_.body["messages"] = Json::array(); }
+  explicit Messages(ResponseReading& reading) : reading_(reading) {}
 
-  void add(Json message, const std::string& place, const char* content = "content") {
-    const std::string here = fmt::format("messages[{}]", list().size());
-    chat_.places.emplace_back(here + ".content", place.empty() ? "" : place + "." + content);
-    chat_.places.emplace_back(here, place);
+  void add(ChatMessage message) {
     list().push_back(std::move(message));
     attach_reasoning();
+  }
+
+  Status add_item(const Json& item, const std::string& place) {
+    RZ_TRY(
+        ChatMessage message,
+        read_chat_message({{"role", item.value("role", Json())}, {"content", item.value("content", Json())}}, place));
+    add(std::move(message));
+    return {};
   }
 
   // The name under which the model sees the tool that the item calls.
   std::string tool_name(const Json& item, const Json& name) const {
     const Json space = item.value("namespace", Json());
-    return chat_.tool_names.find(space.is_string() ? space.get<std::string>() : "", name.get<std::string>());
+    return reading_.tool_names.find(space.is_string() ? space.get<std::string>() : "", name.get<std::string>());
   }
 
   // Calls that follow each other, or the assistant's text, are of one message.
-  void add_call(const Json& id, const Json& name, const Json& arguments, const std::string& place) {
-    if (list().empty() || !can_call(list().back())) add({{"role", "assistant"}, {"content", nullptr}}, place);
-    const Json function{{"name", name}, {"arguments", arguments}};
-    list().back()["tool_calls"].push_back({{"id", id}, {"type", "function"}, {"function", function}});
+  void add_call(const Json& id, std::string name, const Json& arguments) {
+    if (list().empty() || !can_call(list().back())) add({Role::kAssistant, ""});
+    list().back().calls.push_back(function_call(id, std::move(name), arguments));
     attach_reasoning();
   }
 
-  void add_result(const Json& id, const Json& output, const std::string& place) {
-    const Json content = is_parts(output) ? output : text_of(output);
-    add({{"role", "tool"}, {"tool_call_id", id}, {"content", content}}, place, "output");
+  Status add_result(const Json& id, const Json& output, const std::string& place) {
+    RZ_TRY(std::string content, read_content(is_parts(output) ? output : text_of(output), place + ".output"));
+    add(tool_result(id, std::move(content)));
+    return {};
   }
 
   // Belongs to the assistant's next message or call.
@@ -70,32 +88,20 @@ class Messages {
   }
 
  private:
-  Json& list() { return chat_.body["messages"]; }
-
-  static std::string texts_in(const Json& parts, std::string_view between) {
-    std::string joined;
-    if (!parts.is_array()) return joined;
-    for (const Json& part : parts) {
-      const Json text = part.is_object() ? part.value("text", Json()) : Json();
-      if (!text.is_string()) continue;
-      if (!joined.empty()) joined += between;
-      joined += text.get_ref<const std::string&>();
-    }
-    return joined;
-  }
+  std::vector<ChatMessage>& list() { return reading_.chat.messages; }
 
   // Whether the next call is one of the message's. What the model thought between two calls stays between them.
-  bool can_call(const Json& message) const {
-    const bool has_thought = message.contains("tool_calls") || message.contains("reasoning_content");
-    return message["role"] == "assistant" && (reasoning_.empty() || !has_thought);
+  bool can_call(const ChatMessage& message) const {
+    const bool has_thought = !message.calls.empty() || !message.reasoning.empty();
+    return message.role == Role::kAssistant && (reasoning_.empty() || !has_thought);
   }
 
   void attach_reasoning() {
-    if (reasoning_.empty() || list().back()["role"] != "assistant") return;
-    list().back()["reasoning_content"] = std::exchange(reasoning_, std::string());
+    if (reasoning_.empty() || list().back().role != Role::kAssistant) return;
+    list().back().reasoning = std::exchange(reasoning_, std::string());
   }
 
-  ResponseChat& chat_;
+  ResponseReading& reading_;
   std::string reasoning_;
 };
 
@@ -127,11 +133,9 @@ Status add_call(const OwnCall& call, const Json& item, const std::string& place,
   if (!name.is_string()) return wrong(place + ".name", "expected a string");
   Json arguments = item.value(call.arguments, Json());
   if (call.type == "custom_tool_call") arguments = Json{{"input", arguments}};
-  messages.add_call(call_id_of(item), messages.tool_name(item, name), arguments, place);
-  if (call.type == "mcp_call" && item.contains("output")) {
-    messages.add_result(item.value("id", Json()), item["output"], place);
-  }
-  return {};
+  messages.add_call(call_id_of(item), messages.tool_name(item, name), arguments);
+  const bool has_result = call.type == "mcp_call" && item.contains("output");
+  return has_result ? messages.add_result(item.value("id", Json()), item["output"], place) : Status();
 }
 
 // Whether an item belongs to a tool that runs where the model does, and so not here.
@@ -145,13 +149,12 @@ Status add_item(const Json& item, const std::string& place, Messages& messages) 
   if (!named.is_string()) return wrong(place + ".type", "expected a string");
   const auto& type = named.get_ref<const std::string&>();
   const auto* own = std::ranges::find(kOwnCalls, std::string_view(type), &OwnCall::type);
-  if (type == "message") {
-    messages.add({{"role", item.value("role", Json())}, {"content", item.value("content", Json())}}, place);
-  } else if (own != kOwnCalls.end()) {
-    return add_call(*own, item, place, messages);
-  } else if (std::ranges::find(kResults, type) != kResults.end()) {
-    messages.add_result(call_id_of(item), item.value("output", Json()), place);
-  } else if (type == "reasoning") {
+  if (type == "message") return messages.add_item(item, place);
+  if (own != kOwnCalls.end()) return add_call(*own, item, place, messages);
+  if (std::ranges::find(kResults, type) != kResults.end()) {
+    return messages.add_result(call_id_of(item), item.value("output", Json()), place);
+  }
+  if (type == "reasoning") {
     messages.add_reasoning(item);
   } else if (!is_hosted(type)) {
     return wrong(place + ".type",
@@ -233,60 +236,104 @@ class Items {
 Result<Json> input_items(const Json& input) {
   if (input.is_string()) return Json::array({Json{{"type", "message"}, {"role", "user"}, {"content", input}}});
   if (input.is_array()) return input;
-  if (input.is_null()) return Json::array();
   return wrong("input", "expected a string or an array of items");
 }
 
-void read_format(const Json& body, ResponseChat& chat) {
-  const Json text = body.value("text", Json());
-  if (!text.is_object() || !text.contains("format")) return;
-  const Json& format = text["format"];
-  const bool is_schema = format.is_object() && format.value("type", Json()) == "json_schema";
-  chat.body["response_format"] = is_schema ? Json{{"type", "json_schema"}, {"json_schema", format}} : format;
-  chat.places.emplace_back("response_format.json_schema", "text.format");
-  chat.places.emplace_back("response_format", "text.format");
+// Instructions, the items of earlier responses, and the request's own.
+Status read_items(Fields& body, ResponseReading& into) {
+  const auto instructions = body.text("instructions");
+  const auto previous_id = body.text("previous_response_id");
+  if (!body.status().ok()) return body.status();
+  if (const Json* input = body.any("input")) {
+    RZ_TRY(into.input, input_items(*input));
+  }
+  Messages messages(into);
+  if (instructions) messages.add({Role::kSystem, *instructions});
+  Items items(*into.context.responses, into.context.tenant, messages);
+  if (previous_id) RZ_CHECK_OK(items.add_history(*previous_id));
+  RZ_CHECK_OK(items.add_own(into.input));
+  if (into.chat.messages.empty()) return wrong("input", "expected at least one message");
+  return {};
 }
 
-// Fields that change the answer and cannot be obeyed.
-Status refuse_what_is_not_built(Fields& fields) {
-  if (fields.any("conversation") != nullptr) {
-    fields.fail("conversation", "this server keeps responses, not conversations: use previous_response_id");
-  }
-  if (fields.any("prompt") != nullptr) fields.fail("prompt", "this server has no stored prompts");
-  if (fields.integer("n", 1, 1).value_or(1) != 1) fields.fail("n", "a response is one answer");
+Status read_text_format(Fields& body, const char* name, ResponseReading& into) {
+  const Json* text = body.object(name);
+  if (text == nullptr || !text->contains("format")) return body.status();
+  const Json& format = (*text)["format"];
+  const std::string where = std::string(name) + ".format";
+  into.form.emplace();
+  if (format.is_null()) return {};
+  const bool is_schema = format.is_object() && format.value("type", Json()) == "json_schema";
+  RZ_TRY(into.form, is_schema ? read_named_schema(format, where) : read_response_form(format, where));
+  return {};
+}
+
+Status read_effort(Fields& body, const char* name, ResponseReading& into) {
+  const Json* reasoning = body.object(name);
+  if (reasoning == nullptr) return body.status();
+  const std::string prefix = std::string(name) + ".";
+  Fields fields(*reasoning, prefix);
+  into.chat.reasoning.effort = fields.text("effort");
+  if (into.chat.reasoning.effort) into.chat.effort_field = prefix + "effort";
   return fields.status();
 }
 
+// Fields that change the answer and cannot be obeyed.
+Status refuse_conversation(Fields& body, const char* name, ResponseReading&) {
+  return body.wrong(name, "this server keeps responses, not conversations: use previous_response_id");
+}
+Status refuse_stored_prompt(Fields& body, const char* name, ResponseReading&) {
+  return body.wrong(name, "this server has no stored prompts");
+}
+// A response is one answer.
+Status check_one_answer(Fields& body, const char* name, ResponseReading&) {
+  body.integer(name, 1, 1);
+  return body.status();
+}
+
+constexpr Field<ResponseReading> kInputFields[] = {
+    {"conversation", refuse_conversation},
+    {"prompt", refuse_stored_prompt},
+    {"n", check_one_answer},
+    {"n_predict", by<read_max_tokens<-2>>},
+    {"max_output_tokens", by<read_max_tokens<-1>>},
+    {"text", read_text_format},
+    {"reasoning", read_effort},
+    {"tools", read_response_tools},
+    {"tool_choice", read_response_choice},
+    {"parallel_tool_calls", take_flag<&ResponseReading::chat, &ChatRequest::parallel_calls>},
+    {"continue_final_message", take_flag<&ResponseReading::chat, &ChatRequest::continues_last>},
+    {"instructions", apart},
+    {"previous_response_id", apart},
+    {"input", apart},
+};
+constexpr Field<ResponseReading> kResponseAnswerFields[] = {
+    {"model", apart},
+    {"stop", by<read_stop>},
+    {"stream_options", by<read_stream_options>},
+};
+
 }  // namespace
 
-Result<ResponseChat> chat_of_response(Fields& fields, ResponseStore& store, uint64_t tenant) {
-  const Json& body = fields.json();
-  RZ_CHECK_OK(refuse_what_is_not_built(fields));
-  fields.integer("max_output_tokens", -1, INT32_MAX);
-  for (const char* name : {"text", "reasoning"}) fields.object(name);
-  const auto instructions = fields.text("instructions");
-  const auto previous_id = fields.text("previous_response_id");
-  if (!fields.status().ok()) return fields.status().error();
+ResponseReading::ResponseReading(const ServedModel& served, const RequestContext& asked) : ChatReading(served, asked) {
+  chat.messages_field = "input";
+}
 
-  ResponseChat chat;
-  RZ_TRY(chat.input, input_items(body.value("input", Json())));
-  for (const auto& [name, value] : body.items()) {
-    if (name != "input" && name != "max_tokens" && name != "tools") chat.body[name] = value;
-  }
-  RZ_CHECK_OK(read_response_tools(body, chat));
-  Messages messages(chat);
-  if (instructions) messages.add({{"role", "system"}, {"content", *instructions}}, "instructions");
-  Items items(store, tenant, messages);
-  if (previous_id) RZ_CHECK_OK(items.add_history(*previous_id));
-  RZ_CHECK_OK(items.add_own(chat.input));
-  chat.places.emplace_back("messages", "input");
+Status read_response_input(Fields& body, ResponseReading& into) {
+  RZ_CHECK_OK(read_fields(kInputFields, body, into));
+  RZ_CHECK_OK(read_items(body, into));
+  return read_chat_fields(body, into);
+}
 
-  chat.body["max_completion_tokens"] = body.value("max_output_tokens", Json());
-  read_format(body, chat);
-  const Json reasoning = body.value("reasoning", Json());
-  if (reasoning.is_object() && reasoning.contains("effort")) chat.body["reasoning_effort"] = reasoning["effort"];
-  chat.places.emplace_back("reasoning_effort", "reasoning.effort");
-  return chat;
+Status read_whole_response(Fields& body, ResponseReading& into) {
+  RZ_CHECK_OK(read_response_input(body, into));
+  RZ_CHECK_OK(read_fields(kResponseAnswerFields, body, into));
+  RZ_CHECK_OK(read_common_fields(body, into));
+  return into.finish();
+}
+
+KnownFields response_fields() {
+  return known_in(kInputFields, kResponseAnswerFields, common_fields(), chat_fields());
 }
 
 }  // namespace realizar::server

@@ -1,26 +1,26 @@
-// What a request of the Responses API asks, as a chat completion asks it.
+// The conversation of a request of the Responses API.
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
-#include "server/call/client_places.h"
-#include "server/call/response_store.h"
+#include "server/call/chat_request.h"
 #include "server/dialects/responses/tool_names.h"
-#include "server/http/json.h"
 
 namespace realizar::server {
 
-struct ResponseChat {
-  Json body;             // of a chat completion
-  ToolNames tool_names;  // of those in `body`
-  Json input;            // the request's own items, for the store; what was a reference is the item itself
-  ClientPlaces places;   // of `body`
+struct ResponseReading : ChatReading {
+  ResponseReading(const ServedModel& served, const RequestContext& asked);
+
+  ToolNames tool_names;
+  Json input = Json::array();  // the request's own items, for the store; what was a reference is the item itself
 };
 
-// Items that the input refers to, and those before it, come from the tenant's stored responses. Calls and results of
-// hosted tools (web_search_call ...), which no model here has made, are left out. Errors: InvalidArgument and NotFound,
-// naming the field.
-Result<ResponseChat> chat_of_response(Fields& fields, ResponseStore& store, uint64_t tenant);
+// Reads what the prompt is made of. Items that the input refers to, and those before it, come from the tenant's stored
+// responses. Calls and results of hosted tools (web_search_call ...), which no model here has made, are left out.
+// Errors: InvalidArgument and NotFound, naming the field.
+Status read_response_input(Fields& body, ResponseReading& into);
+// Reads that, and how the answer is generated.
+Status read_whole_response(Fields& body, ResponseReading& into);
+KnownFields response_fields();
 
 }  // namespace realizar::server

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/try.h"
+#include "server/call/served_model_rig.h"
 #include "server/dialects/responses/response_speller.h"
 
 namespace realizar::server {
@@ -13,37 +15,44 @@ constexpr uint64_t kEva = 1, kTom = 2;
 
 class ResponseInputTest : public ::testing::Test {
  protected:
-  Result<ResponseChat> read(const std::string& body, uint64_t tenant = kEva) {
+  static void SetUpTestSuite() {
+    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
+    ASSERT_TRUE(rig_->is_ready());
+  }
+  static void TearDownTestSuite() { rig_.reset(); }
+
+  static Result<ResponseReading> read(const std::string& body, uint64_t tenant = kEva) {
     const Json json = *parse_json(body);
     Fields fields(json);
-    return chat_of_response(fields, store_, tenant);
+    rig_->context.tenant = tenant;
+    ResponseReading asked(rig_->model(), rig_->context);
+    RZ_CHECK_OK(read_response_input(fields, asked));
+    return asked;
   }
   // "role: content" of each message, calls as "name(arguments)".
-  std::string messages_of(const std::string& body) {
-    const auto chat = read(body);
-    if (!chat.ok()) return chat.error().message;
+  static std::string messages_of(const std::string& body) {
+    const auto asked = read(body);
+    if (!asked.ok()) return asked.error().message;
     std::string text;
-    for (const Json& message : chat->body["messages"]) {
-      text += message["role"].get<std::string>() + ":";
-      if (message.contains("reasoning_content")) text += " <" + message["reasoning_content"].get<std::string>() + ">";
-      if (!message["content"].is_null())
-        text +=
-            " " + (message["content"].is_string() ? message["content"].get<std::string>() : dump(message["content"]));
-      for (const Json& call : message.value("tool_calls", Json::array())) {
-        text += " " + call["function"]["name"].get<std::string>() + "(" + dump(call["function"]["arguments"]) + ")";
-      }
+    for (const ChatMessage& message : asked->chat.messages) {
+      text += template_json(message, true)["role"].get<std::string>() + ":";
+      if (!message.reasoning.empty()) text += " <" + message.reasoning + ">";
+      if (!message.content.empty()) text += " " + message.content;
+      for (const ChatCall& call : message.calls) text += " " + call.name + "(" + dump(call.arguments) + ")";
       text += "\n";
     }
     return text;
   }
-  std::string messages_of_items(const std::string& items) { return messages_of("{\"input\": [" + items + "]}"); }
-  Error error_of(const std::string& body, uint64_t tenant = kEva) {
+  static std::string messages_of_items(const std::string& items) { return messages_of("{\"input\": [" + items + "]}"); }
+  static Error error_of(const std::string& body, uint64_t tenant = kEva) {
     const auto chat = read(body, tenant);
     return chat.ok() ? Error{} : chat.error();
   }
 
-  ResponseStore store_{{}};
+  static std::unique_ptr<ServedModelRig> rig_;
 };
+
+std::unique_ptr<ServedModelRig> ResponseInputTest::rig_;
 
 TEST_F(ResponseInputTest, ItemsBecomeMessages) {
   EXPECT_EQ(messages_of(R"({"input": "U", "instructions": "S"})"), "system: S\nuser: U\n");
@@ -51,7 +60,7 @@ TEST_F(ResponseInputTest, ItemsBecomeMessages) {
       messages_of_items(R"({"role": "user", "content": "U"}, {"type": "message", "role": "assistant", "id": "msg_1",
       "content": "A"}, {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "R"}]}, {"type": "function_call",
       "call_id": "1", "name": "f", "arguments": "{}"}, {"type": "function_call_output", "call_id": "1", "output": "O"})"),
-      "user: U\nassistant: <R> A f(\"{}\")\ntool: O\n");
+      "user: U\nassistant: <R> A f({})\ntool: O\n");
   EXPECT_EQ(
       messages_of_items(R"({"role": "user", "content": "U"}, {"type": "reasoning", "summary": [], "content": [{"type":
       "reasoning_text", "text": "R"}]}, {"type": "function_call", "call_id": "1", "name": "f", "arguments": "x"})"),
@@ -64,7 +73,7 @@ TEST_F(ResponseInputTest, CallsThatFollowEachOtherAreOneMessage) {
       {"type": "function_call_output", "call_id": "1", "output": {"a": 1}},
       {"type": "function_call_output", "call_id": "2", "output": [{"type": "input_text", "text": "T"}]},
       {"type": "function_call", "call_id": "3", "name": "h", "arguments": "3"})"),
-            "assistant: f(\"1\") g(\"2\")\ntool: {\"a\":1}\ntool: [{\"type\":\"input_text\",\"text\":\"T\"}]\n"
+            "assistant: f(\"1\") g(\"2\")\ntool: {\"a\":1}\ntool: T\n"
             "assistant: h(\"3\")\n");
 }
 
@@ -87,9 +96,10 @@ TEST_F(ResponseInputTest, CustomToolsAreNamedAsTheChatNamesThem) {
       {"type": "namespace", "name": "n", "tools": [{"type": "custom", "name": "note"}]}],
       "tool_choice": {"type": "custom", "name": "note", "namespace": "n"}})");
   ASSERT_TRUE(chat.ok()) << chat.error().message;
-  EXPECT_EQ(chat->body["tools"][0]["custom"]["name"], "note");
-  EXPECT_EQ(chat->body["tools"][1]["custom"]["name"], "n__note");
-  EXPECT_EQ(chat->body["tool_choice"], Json::parse(R"({"type": "custom", "custom": {"name": "n__note"}})"));
+  const ChatTools& tools = chat->chat.tools;
+  ASSERT_EQ(tools.custom_names(), (std::vector<std::string>{"note", "n__note"}));
+  EXPECT_TRUE(tools.must_call);
+  EXPECT_EQ(tools.only, "n__note");
 }
 
 TEST_F(ResponseInputTest, CallsOfOtherToolsAreCallsOrLeftOut) {
@@ -104,7 +114,7 @@ TEST_F(ResponseInputTest, CallsOfOtherToolsAreCallsOrLeftOut) {
       {"role": "user", "content": "U"})"),
       "assistant: apply_patch({\"input\":\"*** Begin\"})\ntool: done\n"
       "assistant: local_shell({\"type\":\"exec\",\"command\":[\"ls\"]})\ntool: a.txt\n"
-      "assistant: find(\"{}\")\ntool: found\nuser: U\n");
+      "assistant: find({})\ntool: found\nuser: U\n");
 }
 
 TEST_F(ResponseInputTest, FunctionsOfANamespaceAreFunctionsUnderJoinedNames) {
@@ -114,16 +124,17 @@ TEST_F(ResponseInputTest, FunctionsOfANamespaceAreFunctionsUnderJoinedNames) {
       {"type": "custom", "name": "patch"}, {"type": "function", "name": "write"}]}, {"type": "function", "name": "read"}])";
   const auto chat = read("{\"input\": \"U\", " + tools + R"(, "tool_choice": {"type": "function", "name": "write"}})");
   ASSERT_TRUE(chat.ok()) << chat.error().message;
-  EXPECT_EQ(dump(chat->body["tools"]),
-            R"([{"type":"web_search"},{"type":"function","function":{"name":"files__read",)"
-            R"("description":"D\n\nR","strict":true}},{"type":"custom","custom":{"name":"files__patch"}},)"
-            R"({"type":"function","function":{"name":"files__write"}},)"
-            R"({"type":"function","function":{"name":"read"}}])");
-  EXPECT_EQ(chat->body["tool_choice"]["function"]["name"], "files__write");
+  const ChatTools& read_tools = chat->chat.tools;
+  std::vector<std::string> names;
+  for (const ChatTool& tool : read_tools.tools) names.push_back(tool.spec.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"files__read", "files__patch", "files__write", "read"}));
+  EXPECT_EQ(dump(read_tools.tools[0].json),
+            R"({"type":"function","function":{"name":"files__read","description":"D\n\nR","strict":true}})");
+  EXPECT_TRUE(read_tools.tools[0].is_strict && read_tools.tools[1].is_custom);
+  EXPECT_EQ(read_tools.tools[2].place, "tools[1].tools[2].parameters");
+  EXPECT_EQ(read_tools.tools[3].place, "tools[2].parameters");
+  EXPECT_EQ(read_tools.only, "files__write");
   EXPECT_EQ(chat->tool_names.parts_of("files__read").space, "files");
-  EXPECT_EQ(at_client_place(wrong("tools[3].function.name", "no good"), chat->places).subject,
-            "tools[1].tools[2].name");
-  EXPECT_EQ(at_client_place(wrong("tools[4].function.name", "no good"), chat->places).subject, "tools[2].name");
   EXPECT_EQ(messages_of(R"({"input": [{"type": "function_call", "call_id": "1", "namespace": "files", "name": "read",
       "arguments": "1"}, {"type": "function_call", "call_id": "2", "name": "read", "arguments": "2"}], )" +
                         tools + "}"),
@@ -131,16 +142,18 @@ TEST_F(ResponseInputTest, FunctionsOfANamespaceAreFunctionsUnderJoinedNames) {
 }
 
 TEST_F(ResponseInputTest, EarlierResponsesComeFirstWithWhatTheyReferTo) {
-  store_.put(kEva, {"resp_1",
-                    "",
-                    R"([{"role": "user", "content": "U1"}])",
-                    R"({"output": [{"type": "message", "id": "msg_1", "role": "assistant", "content": "A1"}]})",
-                    {"msg_1"}});
-  store_.put(kEva, {"resp_2",
-                    "resp_1",
-                    R"([{"role": "user", "content": "U2"}])",
-                    R"({"output": [{"type": "message", "id": "msg_2", "role": "assistant", "content": "A2"}]})",
-                    {"msg_2"}});
+  rig_->context.responses->put(
+      kEva, {"resp_1",
+             "",
+             R"([{"role": "user", "content": "U1"}])",
+             R"({"output": [{"type": "message", "id": "msg_1", "role": "assistant", "content": "A1"}]})",
+             {"msg_1"}});
+  rig_->context.responses->put(
+      kEva, {"resp_2",
+             "resp_1",
+             R"([{"role": "user", "content": "U2"}])",
+             R"({"output": [{"type": "message", "id": "msg_2", "role": "assistant", "content": "A2"}]})",
+             {"msg_2"}});
   const std::string chain = "user: U1\nassistant: A1\nuser: U2\nassistant: A2\nuser: U3\n";
   EXPECT_EQ(messages_of(R"({"previous_response_id": "resp_2", "input": "U3"})"), chain);
   for (const char* reference : {R"({"type": "item_reference", "id": "msg_1"})", R"({"id": "msg_1"})"}) {
@@ -150,7 +163,8 @@ TEST_F(ResponseInputTest, EarlierResponsesComeFirstWithWhatTheyReferTo) {
 }
 
 TEST_F(ResponseInputTest, WhatIsNotThereOrAnothersIsNotFound) {
-  store_.put(kEva, {"resp_1", "resp_0", "[]", R"({"output": [{"type": "message", "id": "msg_1"}]})", {"msg_1"}});
+  rig_->context.responses->put(
+      kEva, {"resp_1", "resp_0", "[]", R"({"output": [{"type": "message", "id": "msg_1"}]})", {"msg_1"}});
   const Error reference = error_of(R"({"input": [{"type": "item_reference", "id": "msg_1"}]})", kTom);
   EXPECT_EQ(reference.code, ErrorCode::kNotFound);
   EXPECT_EQ(reference.subject, "input[0].id");
@@ -178,33 +192,28 @@ TEST_F(ResponseInputTest, WhatIsWrongIsNamed) {
       {R"({"input": "U", "tools": [{"type": "namespace", "tools": []}]})", "tools[0].name"},
       {R"({"input": "U", "tools": [{"type": "namespace", "name": "n"}]})", "tools[0].tools"},
       {R"({"input": "U", "tool_choice": {"type": "web_search"}})", "tool_choice.type"},
+      {R"({"input": [{"type": "web_search_call"}]})", "input"},
+      {R"({"input": [{"type": "web_search_call"}, {"role": "king", "content": "U"}]})", "input[1].role"},
+      {R"({"input": [{"role": "user", "content": ["x"]}]})", "input[0].content[0]"},
+      {R"({"input": [{"type": "function_call_output", "call_id": "1", "output": [{"type": "input_image"}]}]})",
+       "input[0].output[0]"},
+      {R"({"input": "U", "instructions": "S", "tools": [{"type": "web_search"}, {"type": "function", "name": "a b"}]})",
+       "tools[1].name"},
+      {R"({"input": "U", "tools": [{"type": "function", "name": "f", "parameters": 5}]})", "tools[0].parameters"},
+      {R"({"input": "U", "text": {"format": {"type": "yaml"}}})", "text.format.type"},
+      {R"({"input": "U", "reasoning": {"effort": 5}})", "reasoning.effort"},
   };
   for (const auto& [body, field] : wrong) EXPECT_EQ(error_of(body).subject, field) << body;
 }
 
-TEST_F(ResponseInputTest, ErrorsOfTheChatNameTheClientsOwnFields) {
-  const auto chat =
-      read(R"({"instructions": "S", "input": [{"type": "web_search_call"}, {"role": "user", "content": "U"},
-      {"type": "function_call_output", "call_id": "1", "output": []}], "tools": [{"type": "function", "name": "f"}],
-      "text": {"format": {"type": "json_schema", "schema": {}}}})");
-  ASSERT_TRUE(chat.ok()) << chat.error().message;
-  const std::pair<const char*, const char*> places[] = {
-      {"messages[1].role", "input[1].role"},
-      {"messages[1].content[0]", "input[1].content[0]"},
-      {"messages[2].content[3]", "input[2].output[3]"},
-      {"messages", "input"},
-      {"tools[0].function.name", "tools[0].name"},
-      {"tools[0].function.parameters", "tools[0].parameters"},
-      {"response_format.json_schema.schema#/a", "text.format.schema#/a"},
-      {"response_format.type", "text.format.type"},
-      {"reasoning_effort", "reasoning.effort"},
-      {"temperature", "temperature"},
-  };
-  for (const auto& [place, theirs] : places) {
-    const Error error = at_client_place(wrong(place, "no good"), chat->places);
-    EXPECT_EQ(error.subject, theirs);
-    EXPECT_EQ(error.message, std::string(theirs) + ": no good");
-  }
+TEST_F(ResponseInputTest, WhatTurnsOutWrongLaterIsNamedByTheClientsOwnFields) {
+  const auto asked = read(R"({"input": "U", "tools": [{"type": "web_search"}, {"type": "function", "name": "f"}],
+      "text": {"format": {"type": "json_schema", "schema": {}}}, "reasoning": {"effort": "low"}})");
+  ASSERT_TRUE(asked.ok()) << asked.error().message;
+  EXPECT_EQ(asked->chat.tools.tools[0].place, "tools[1].parameters");
+  EXPECT_EQ(asked->chat.form.where, "text.format.schema");
+  EXPECT_EQ(asked->chat.effort_field, "reasoning.effort");
+  EXPECT_EQ(asked->chat.messages_field, "input");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "server/call/custom_tools.h"
 
 namespace realizar::server {
 namespace {
@@ -14,9 +15,9 @@ bool is_type(const Json& tool, const char* type) {
   return tool.is_object() && tool.value("type", Json()) == type;
 }
 
-// The member of a tool of a chat completion that holds what the tool is; null: no model here can call such a tool.
-const char* member_of(const Json& tool) {
-  return is_type(tool, "function") ? "function" : is_type(tool, "custom") ? "custom" : nullptr;
+// Whether it is a tool that a model here can call.
+bool is_callable(const Json& tool) {
+  return is_type(tool, "function") || is_type(tool, "custom");
 }
 
 std::string text_of(const Json& object, const char* name) {
@@ -24,86 +25,88 @@ std::string text_of(const Json& object, const char* name) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-void add_tool(Json tool, const std::string& place, ResponseChat& chat) {
-  Json& tools = chat.body["tools"];
-  const char* member = member_of(tool);
-  if (member != nullptr) chat.places.emplace_back(fmt::format("tools[{}].{}", tools.size(), member), place);
-  chat.places.emplace_back(fmt::format("tools[{}]", tools.size()), place);
-  // Templates print what is there, and a chat completion's function has no type.
-  if (member != nullptr) tool.erase("type");
-  tools.push_back(member == nullptr ? std::move(tool) : Json{{"type", member}, {member, std::move(tool)}});
+// Tools of other types are left out.
+Status add_tool(Json tool, const std::string& where, ResponseReading& into) {
+  if (!tool.is_object()) return wrong(where, "expected an object");
+  std::vector<ChatTool>& tools = into.chat.tools.tools;
+  const Json type = tool.value("type", Json("function"));
+  if (!type.is_string()) return wrong(where + ".type", "expected a string");
+  if (!tool.contains("type")) {
+    // A chat completion's tools may have none.
+    RZ_TRY(tools.emplace_back(), read_function_tool(std::move(tool), where + ".function"));
+  } else if (type == "custom") {
+    RZ_TRY(tools.emplace_back(), read_custom_tool(tool, where));
+  } else if (type == "function") {
+    // Templates print what is there, and a chat completion's function has no type.
+    tool.erase("type");
+    RZ_TRY(tools.emplace_back(), read_function_tool(Json{{"type", type}, {"function", std::move(tool)}}, where));
+  }
+  return {};
 }
 
 // The first of the functions tells what the namespace is for.
-Status add_namespace(const Json& space, const std::string& place, ResponseChat& chat) {
+Status add_namespace(const Json& space, const std::string& where, ResponseReading& into) {
   const Json name = space.value("name", Json()), tools = space.value("tools", Json());
   if (!name.is_string() || name.get_ref<const std::string&>().empty())
-    return wrong(place + ".name", "expected a string");
-  if (!tools.is_array()) return wrong(place + ".tools", "expected an array of tools");
+    return wrong(where + ".name", "expected a string");
+  if (!tools.is_array()) return wrong(where + ".tools", "expected an array of tools");
   std::string purpose = text_of(space, "description");
   for (size_t i = 0; i < tools.size(); ++i) {
     Json tool = tools[i];
-    if (member_of(tool) != nullptr) {
+    if (is_callable(tool)) {
       const Json inner = tool.value("name", Json());
       if (inner.is_string() && !inner.get_ref<const std::string&>().empty()) {
-        tool["name"] = chat.tool_names.add(name.get<std::string>(), inner.get<std::string>());
+        tool["name"] = into.tool_names.add(name.get<std::string>(), inner.get<std::string>());
       }
       if (!purpose.empty()) {
         tool["description"] = std::exchange(purpose, {}) + "\n\n" + text_of(tool, "description");
       }
     }
-    add_tool(std::move(tool), fmt::format("{}.tools[{}]", place, i), chat);
+    RZ_CHECK_OK(add_tool(std::move(tool), fmt::format("{}.tools[{}]", where, i), into));
   }
   return {};
 }
 
-Json named_tool(const Json& choice, const ToolNames& names) {
-  const char* member = member_of(choice);
-  if (member == nullptr) return choice;
-  Json name = choice.value("name", Json());
-  if (name.is_string()) name = names.find(text_of(choice, "namespace"), name.get<std::string>());
-  return {{"type", member}, {member, {{"name", std::move(name)}}}};
-}
-
-Status read_tools(const Json& body, ResponseChat& chat) {
-  if (!body.contains("tools") || !body["tools"].is_array()) return {};
-  const Json& tools = body["tools"];
-  chat.body["tools"] = Json::array();
-  for (const Json& tool : tools) {
-    if (member_of(tool) != nullptr) chat.tool_names.add("", text_of(tool, "name"));
-  }
-  for (size_t i = 0; i < tools.size(); ++i) {
-    const std::string place = fmt::format("tools[{}]", i);
-    if (is_type(tools[i], "namespace")) {
-      RZ_CHECK_OK(add_namespace(tools[i], place, chat));
-    } else {
-      add_tool(tools[i], place, chat);
-    }
-  }
-  return {};
-}
-
-Status read_tool_choice(const Json& body, ResponseChat& chat) {
-  const Json choice = body.value("tool_choice", Json());
-  if (!choice.is_object()) return {};
-  if (member_of(choice) != nullptr) {
-    chat.body["tool_choice"] = named_tool(choice, chat.tool_names);
-  } else if (is_type(choice, "allowed_tools")) {
-    Json names = Json::array();
-    for (const Json& tool : choice.value("tools", Json::array())) names.push_back(named_tool(tool, chat.tool_names));
-    const Json allowed{{"mode", choice.value("mode", Json())}, {"tools", std::move(names)}};
-    chat.body["tool_choice"] = {{"type", "allowed_tools"}, {"allowed_tools", allowed}};
-  } else {
-    return wrong("tool_choice.type", "expected function, custom or allowed_tools: this server has no tools of its own");
-  }
-  return {};
+// The name under which the model sees the tool; nullopt for a tool of another kind.
+Result<std::optional<std::string>> seen_name(const Json& choice, const std::string& field, const ToolNames& names) {
+  const bool is_other = choice.is_object() && choice.contains("type") && !is_callable(choice);
+  if (is_other) return std::optional<std::string>();
+  const Json name = is_callable(choice) ? choice.value("name", Json()) : Json();
+  if (!name.is_string()) return wrong_tool_choice(field);
+  return std::optional(names.find(text_of(choice, "namespace"), name.get<std::string>()));
 }
 
 }  // namespace
 
-Status read_response_tools(const Json& body, ResponseChat& chat) {
-  RZ_CHECK_OK(read_tools(body, chat));
-  return read_tool_choice(body, chat);
+Status read_response_tools(Fields& body, const char* name, ResponseReading& into) {
+  const Json& tools = *body.any(name);
+  if (!tools.is_array()) return {};
+  for (const Json& tool : tools) {
+    if (is_callable(tool)) into.tool_names.add("", text_of(tool, "name"));
+  }
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const std::string where = fmt::format("{}[{}]", name, i);
+    RZ_CHECK_OK(is_type(tools[i], "namespace") ? add_namespace(tools[i], where, into)
+                                               : add_tool(tools[i], where, into));
+  }
+  return {};
+}
+
+Status read_response_choice(Fields& body, const char* name, ResponseReading& into) {
+  const Json& choice = *body.any(name);
+  const auto name_of = [&](const Json& tool) { return seen_name(tool, name, into.tool_names); };
+  if (!choice.is_object()) {
+    RZ_TRY(into.tool_choice, read_tool_choice(choice, name));
+  } else if (is_type(choice, "allowed_tools")) {
+    RZ_TRY(into.tool_choice, read_allowed_tools(choice, name, name_of));
+  } else if (is_callable(choice)) {
+    RZ_TRY(const auto chosen, name_of(choice));
+    into.tool_choice = {.mode = ToolChoice::Mode::kRequired, .only = *chosen};
+  } else {
+    return wrong(std::string(name) + ".type",
+                 "expected function, custom or allowed_tools: this server has no tools of its own");
+  }
+  return {};
 }
 
 }  // namespace realizar::server

@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/chat_request.h"
+#include "server/call/chat_prompt.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
@@ -40,23 +40,23 @@ struct ResponseOptions {
   bool stores = true, in_background = false, truncates = false;
   bool includes_logprobs = false, includes_reasoning = false;
   uint32_t n_logprobs = 0;
+  AnswerExtras extras;
 };
 
-Status read_include(Fields& body, ResponseOptions& options) {
-  const Json* include = body.array("include");
+Status read_include(Fields& body, const char* name, ResponseOptions& into) {
+  const Json* include = body.array(name);
   for (size_t i = 0; include != nullptr && i < include->size(); ++i) {
     const Json& one = (*include)[i];
     const bool is_known =
         one.is_string() && std::ranges::find(kIncludable, one.get_ref<const std::string&>()) != kIncludable.end();
     if (!is_known) {
-      return wrong(fmt::format("include[{}]", i),
+      return wrong(fmt::format("{}[{}]", name, i),
                    fmt::format("expected one of {}, actual {}", fmt::join(kIncludable, ", "), shown(dump(one))));
     }
-    options.includes_logprobs = options.includes_logprobs || one == kLogprobs;
-    options.includes_reasoning = options.includes_reasoning || one == kReasoning;
+    into.includes_logprobs = into.includes_logprobs || one == kLogprobs;
+    into.includes_reasoning = into.includes_reasoning || one == kReasoning;
   }
-  options.n_logprobs = static_cast<uint32_t>(body.integer("top_logprobs", 0, kMaxTopLogprobs).value_or(0));
-  return {};
+  return body.status();
 }
 
 bool is_metadata(const Json& metadata) {
@@ -69,90 +69,130 @@ bool is_metadata(const Json& metadata) {
   return true;
 }
 
-void check_metadata(Fields& body) {
-  const Json* metadata = body.object("metadata");
-  if (metadata == nullptr || is_metadata(*metadata)) return;
-  body.fail("metadata", fmt::format("expected at most {} members with names of up to {} bytes and strings of up to {}",
-                                    kMaxMetadata, kMaxMetadataKeyBytes, kMaxMetadataBytes));
+Status check_metadata(Fields& body, const char* name, ResponseOptions&) {
+  const Json* metadata = body.object(name);
+  if (metadata == nullptr || is_metadata(*metadata)) return body.status();
+  return body.wrong(name,
+                    fmt::format("expected at most {} members with names of up to {} bytes and strings of up to {}",
+                                kMaxMetadata, kMaxMetadataKeyBytes, kMaxMetadataBytes));
 }
 
-Result<ResponseOptions> read_response_options(Fields& body) {
-  ResponseOptions options;
-  RZ_CHECK_OK(read_include(body, options));
-  check_metadata(body);
-  options.stores = body.boolean("store").value_or(true);
-  options.in_background = body.boolean("background").value_or(false);
-  if (options.in_background && !options.stores) body.fail("background", "needs store to be true");
-  const auto truncation = body.text("truncation");
+Status read_truncation(Fields& body, const char* name, ResponseOptions& into) {
+  const auto truncation = body.text(name);
   if (truncation && truncation != "auto" && truncation != "disabled") {
-    body.fail("truncation", "expected auto or disabled");
+    return body.wrong(name, "expected auto or disabled");
   }
-  options.truncates = truncation == "auto";
-  // Only calls of hosted tools are counted, and there are none.
-  body.integer("max_tool_calls", 1, INT32_MAX);
-  if (!body.status().ok()) return body.status().error();
-  return options;
+  into.truncates = truncation == "auto";
+  return body.status();
 }
 
-Result<ChatRequest> read_response_chat(const Json& chat, const ResponseOptions& options, const ServedModel& model,
-                                       const RequestContext& context) {
-  RZ_TRY(ChatRequest read, options.truncates ? read_newest_messages(chat, "input", model, context)
-                                             : read_whole_chat(chat, "input", model, context));
-  Request& request = read.generation.request;
+// Only calls of hosted tools are counted, and there are none.
+Status check_max_tool_calls(Fields& body, const char* name, ResponseOptions&) {
+  body.integer(name, 1, INT32_MAX);
+  return body.status();
+}
+
+constexpr Field<ResponseOptions> kOptionFields[] = {
+    {"include", read_include},
+    {"top_logprobs", take_whole<0, kMaxTopLogprobs, &ResponseOptions::n_logprobs>},
+    {"metadata", check_metadata},
+    {"store", take_flag<&ResponseOptions::stores>},
+    {"background", take_flag<&ResponseOptions::in_background>},
+    {"truncation", read_truncation},
+    {"max_tool_calls", check_max_tool_calls},
+};
+
+Status read_response_options(Fields& body, ResponseOptions& into) {
+  RZ_CHECK_OK(read_fields(kOptionFields, body, into));
+  if (into.in_background && !into.stores) return wrong("background", "needs store to be true");
+  return read_answer_extras(body, into.extras);
+}
+
+KnownFields all_response_fields() {
+  return known_in(kOptionFields, response_fields(), extra_fields());
+}
+
+// Instructions stay where others are left out, and no result of a tool stands first, without its call.
+bool is_instruction(const ChatMessage& message) {
+  return message.role == Role::kSystem || message.role == Role::kDeveloper;
+}
+
+// Leaves out as many of the oldest messages as must be to leave room for an answer.
+Result<ChatPrompt> newest_prompt(const ChatRequest& chat, const ServedModel& model, const RequestContext& context) {
+  const auto render = [&](const ChatRequest& part) -> Result<ChatPrompt> {
+    RZ_TRY(ChatPrompt prompt, chat_prompt(part, model));
+    RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), part.messages_field.c_str(), model, context));
+    return prompt;
+  };
+  const auto fits = [&](const Result<ChatPrompt>& prompt) {
+    return prompt.ok() && prompt->tokens.size() < model.loaded->info.n_ctx;
+  };
+  auto whole = render(chat);
+  const bool is_wrong = !whole.ok() && whole.error().code != ErrorCode::kContextLengthExceeded;
+  std::vector<size_t> firsts;
+  for (size_t i = 0; i < chat.messages.size(); ++i) {
+    const ChatMessage& message = chat.messages[i];
+    if (message.role != Role::kTool && !is_instruction(message)) firsts.push_back(i);
+  }
+  if (is_wrong || fits(whole) || firsts.size() < 2) return whole;
+  return fit_newest(
+      firsts, [&](size_t first) { return render(newest_messages(chat, first, is_instruction)); }, fits);
+}
+
+Result<ChatPrompt> response_prompt(const ChatRequest& chat, const ResponseOptions& options, const ServedModel& model,
+                                   const RequestContext& context) {
+  if (options.truncates) return newest_prompt(chat, model, context);
+  RZ_TRY(ChatPrompt prompt, chat_prompt(chat, model));
+  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), chat.messages_field.c_str(), model, context));
+  return prompt;
+}
+
+Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  ResponseReading asked(*model, context);
+  ResponseOptions options;
+  RZ_CHECK_OK(read_whole_response(body, asked));
+  RZ_CHECK_OK(read_response_options(body, options));
+  Request& request = asked.chat.generation.request;
   request.logprobs = options.includes_logprobs;
   if (request.logprobs) request.n_logprobs = options.n_logprobs;
-  return read;
-}
-
-Result<CompletionPlan> plan_response(ResponseChat& asked, Fields& body, const ServedModel& model,
-                                     const RequestContext& context) {
-  RZ_TRY(const ResponseOptions options, read_response_options(body));
-  RZ_TRY(ChatRequest chat, read_response_chat(asked.body, options, model, context));
+  RZ_TRY(ChatPrompt prompt, response_prompt(asked.chat, options, *model, context));
   ResponseTelling telling{.id = random_id("resp_"),
-                          .model = told_name(context, model),
-                          .token = token_text(model.tokenizer()),
-                          .echoed = response_echo(body.json(), chat.generation.request, options.stores),
+                          .model = told_name(context, *model),
+                          .token = token_text(model->tokenizer()),
+                          .echoed = response_echo(body.json(), request, options.stores),
                           .tool_names = std::move(asked.tool_names),
-                          .custom_tools = chat.prompt.custom_tools,
+                          .custom_tools = prompt.custom_tools,
                           .shelf = {},
                           .tells_reasoning = options.includes_reasoning,
                           .in_background = options.in_background,
-                          .extras = read_answer_extras(body),
-                          .n_prompt = chat.prompt.tokens.size()};
-  if (!body.status().ok()) return body.status().error();
-  const bool tells_progress = telling.extras.progress;
+                          .extras = options.extras,
+                          .n_prompt = prompt.tokens.size()};
   if (options.stores) {
     std::vector<std::string> input_ids = complete_items(asked.input);
     telling.shelf = ResponseShelf{context.responses, context.tenant, dump(asked.input), std::move(input_ids)};
   }
-  CompletionPlan plan = plan_of(std::move(chat), model, context);
+  CompletionPlan plan = plan_of(std::move(asked.chat.generation), std::move(prompt), *model, context);
   plan.choice.content_tokens_only = options.includes_logprobs;
-  plan.tells_progress = tells_progress;
+  plan.tells_progress = options.extras.progress;
   if (options.in_background) plan.background_id = telling.id;
   plan.speller = std::make_unique<ResponseSpeller>(std::move(telling));
-  return plan;
-}
-
-Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(ResponseChat asked, chat_of_response(body, *context.responses, context.tenant));
-  auto plan = plan_response(asked, body, *model, context);
-  if (!plan.ok()) return at_client_place(std::move(plan).error(), asked.places);
-  return prepared(std::move(*plan));
+  return prepared(std::move(plan));
 }
 
 // How many tokens the prompt of a response would have.
 Result<Prepared> count_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(const ResponseChat asked, chat_of_response(body, *context.responses, context.tenant));
-  Fields chat(asked.body);
-  const auto prompt = read_chat_prompt(chat, *model);
-  if (!prompt.ok()) return at_client_place(prompt.error(), asked.places);
-  const Json counted{{"object", "response.input_tokens"}, {"input_tokens", prompt->tokens.size()}};
+  ResponseReading asked(*model, context);
+  RZ_CHECK_OK(read_response_input(body, asked));
+  RZ_TRY(const ChatPrompt prompt, chat_prompt(asked.chat, *model));
+  const Json counted{{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}};
   return Prepared(HttpResponse{200, "application/json", dump(counted), {}});
 }
 
 }  // namespace
 
-const Protocol kResponses{.read = read_response, .gives_text = true, .tells_limits = true, .terminator = ""};
-const Protocol kResponseTokens{.read = count_response, .gives_text = true, .tells_limits = true};
+const Protocol kResponses{
+    .read = read_response, .fields = all_response_fields, .gives_text = true, .tells_limits = true, .terminator = ""};
+const Protocol kResponseTokens{
+    .read = count_response, .fields = all_response_fields, .gives_text = true, .tells_limits = true};
 
 }  // namespace realizar::server

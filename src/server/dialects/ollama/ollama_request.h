@@ -1,0 +1,30 @@
+// The part of a request that /api/chat and /api/generate share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "server/call/chat_request.h"
+#include "server/dialects/ollama/ollama.h"
+#include "server/models/made_models.h"
+
+namespace realizar::server {
+
+struct OllamaRequest : ChatReading {
+  OllamaRequest(const ServedModel& served, const RequestContext& asked);
+
+  std::string model_name;     // as the client has it
+  MadeModelPtr made;          // null: none has the name
+  bool truncates = true;      // a prompt that is too long is cut
+  bool renders_only = false;  // the prompt is the answer
+  bool shifts = false;        // an answer goes on where the context is full
+  uint32_t max_context = 0;   // of prompt and answer; 0: the model's
+  uint32_t n_keep = 4;        // tokens of a prompt's beginning that cutting leaves
+  std::optional<KeepAlive> keep_alive;
+};
+
+// Errors: InvalidArgument naming the field, also where the model cannot think.
+Status read_ollama_request(Fields& body, OllamaRequest& into);
+KnownFields ollama_fields();
+
+}  // namespace realizar::server

@@ -1,0 +1,92 @@
+// Tables of the fields that bodies have: a row has a field's name and what reads it. Errors and the list of known
+// fields have their names from here too.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/try.h"
+#include "server/http/json.h"
+
+namespace realizar::server {
+
+template <class T>
+struct Field {
+  const char* name;
+  // Called where the body has the field and it is not null. Null: clients of other servers send the field, and it has
+  // no effect here.
+  Status (*read)(Fields& body, const char* name, T& into) = nullptr;
+};
+
+// Reads what the body has of a table's fields, in the table's order, up to the first error.
+template <class T, size_t n>
+Status read_fields(const Field<T> (&table)[n], Fields& body, std::type_identity_t<T>& into) {
+  for (const Field<T>& field : table) {
+    if (field.read != nullptr && body.any(field.name) != nullptr) RZ_CHECK_OK(field.read(body, field.name, into));
+  }
+  return body.status();
+}
+
+// A row's reader where `read` fills a base of the table's type.
+template <auto read>
+constexpr auto by = [](Fields& body, const char* name, auto& into) -> Status { return read(body, name, into); };
+
+// A row's reader where the field is read before or after the others.
+constexpr auto apart = [](Fields&, const char*, auto&) -> Status { return {}; };
+
+// Readers of plain members. `path`: pointers to members, from the table's type inwards.
+template <auto... path>
+constexpr auto take_flag = [](Fields& body, const char* name, auto& into) -> Status {
+  if (const auto value = body.boolean(name)) (into.*....*path) = *value;
+  return body.status();
+};
+template <auto... path>
+constexpr auto take_string = [](Fields& body, const char* name, auto& into) -> Status {
+  if (auto value = body.text(name)) (into.*....*path) = std::move(*value);
+  return body.status();
+};
+template <int64_t least, int64_t most, auto... path>
+constexpr auto take_whole = [](Fields& body, const char* name, auto& into) -> Status {
+  auto& member = (into.*....*path);
+  if (const auto value = body.integer(name, least, most)) member = static_cast<std::decay_t<decltype(member)>>(*value);
+  return body.status();
+};
+
+struct KnownField {
+  std::string_view name;
+  bool has_effect;
+};
+using KnownFields = std::vector<KnownField>;
+
+inline KnownField as_known(const KnownField& field) {
+  return field;
+}
+inline KnownField as_known(const char* read_apart) {
+  return {read_apart, true};
+}
+template <class T>
+KnownField as_known(const Field<T>& field) {
+  return {field.name, field.read != nullptr};
+}
+
+// The fields of several tables and lists.
+template <class... Parts>
+KnownFields known_in(const Parts&... parts) {
+  KnownFields all;
+  const auto add = [&all](const auto& part) {
+    for (const auto& field : part) all.push_back(as_known(field));
+  };
+  (add(parts), ...);
+  return all;
+}
+
+// This as a function, which is how a protocol has it.
+template <const auto&... parts>
+KnownFields fields_of() {
+  return known_in(parts...);
+}
+
+}  // namespace realizar::server
