@@ -9,6 +9,7 @@
 #include "backend/cuda/device/runtime.h"
 #include "base/try.h"
 #include "product_bench.h"
+#include "quant/type_table.h"
 
 using namespace realizar;
 

@@ -10,9 +10,12 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/peaks.h"
+#include "backend/ops.h"
+#include "backend/program.h"
 #include "base/cpu_features.h"
 #include "base/thread_team.h"
 #include "layer_lines.h"
+#include "quant/types.h"
 
 namespace realizar {
 namespace {

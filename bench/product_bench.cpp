@@ -7,6 +7,7 @@
 #include "backend/cuda/compile/matrix_traits.h"
 #include "backend/cuda/weights/repack.h"
 #include "base/check.h"
+#include "quant/type_table.h"
 
 namespace realizar::bench {
 namespace {

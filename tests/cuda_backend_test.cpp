@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backend/cuda/compile/launch_plan.h"
+#include "backend/cuda/kernels/kernels.h"
 #include "support/attention_rig.h"
 #include "support/emulated_cuda.h"
 #include "support/op_rig.h"

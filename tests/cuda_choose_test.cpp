@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "backend/ops.h"
 #include "engine/choice_builder.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"

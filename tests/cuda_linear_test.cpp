@@ -10,6 +10,8 @@
 
 #include "backend/reference/reference_backend.h"
 #include "quant/half.h"
+#include "quant/type_table.h"
+#include "quant/types.h"
 #include "support/cuda_emulator.h"
 #include "support/cuda_test.h"
 #include "support/error_model.h"

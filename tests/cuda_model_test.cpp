@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "backend/program.h"
+#include "realizar/request.h"
 #include "support/cuda_test.h"
 #include "support/engine_rig.h"
 #include "support/test_data.h"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "model/forward.h"
 #include "support/emulated_cuda.h"
 #include "support/engine_rig.h"
 #include "support/op_rig.h"

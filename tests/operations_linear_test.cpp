@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "backend/reference/reference_backend.h"
+#include "quant/type_table.h"
+#include "quant/types.h"
 #include "support/backends_under_test.h"
 #include "support/op_rig.h"
 #include "support/suite_params.h"

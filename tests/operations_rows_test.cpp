@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/reference/reference_backend.h"
+#include "quant/types.h"
 #include "support/backends_under_test.h"
 #include "support/op_rig.h"
 #include "support/suite_params.h"

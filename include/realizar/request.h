@@ -1,8 +1,7 @@
-// What a caller asks of the engine, and what comes back: token ids only; text lives at the edges.
+// What a caller asks of the engine: token ids only; text lives at the edges.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "realizar/generation.h"
+#include "realizar/pooling.h"
 #include "realizar/types.h"
 
 namespace realizar {
@@ -81,11 +82,6 @@ class TokenConstraint {
   virtual std::shared_ptr<TokenConstraint> clone() const = 0;
 };
 
-// What to make of the hidden states of a prompt, where a vector is asked for and no text: the last one, the mean of
-// all, or, of an encoder, the first one; or the model's scores of the prompt; or all of them, one after the other and
-// as they are.
-enum class Pooling : uint8_t { kNone, kLast, kMean, kFirst, kRank, kAll };
-
 struct Request {
   std::vector<TokenId> prompt;
   SamplingParams sampling;
@@ -108,81 +104,6 @@ struct Request {
   uint64_t tenant = 0;                 // requests of one tenant share one place in turn
   uint64_t cache_salt = 0;             // only requests with the same salt share cached prefixes
   std::optional<uint32_t> timeout_ms;  // from arrival to the end; then kDeadline
-};
-
-struct TokenLogprob {
-  TokenId id;
-  float logprob;  // natural logarithm, of the model's distribution before the sampler chain, or after it
-};
-
-struct TokenEvent {
-  TokenId id;
-  uint32_t index;                     // 0 for the first generated token
-  std::optional<float> logprob;       // where asked for
-  std::span<const TokenLogprob> top;  // likeliest first; valid during the call
-  bool is_prompt = false;             // a token of the prompt, `index` its position there
-  double ms = 0;                      // of a generated one: since the one before it; the first: since the request
-  double device_ms = 0;               // of that, what the device computed for; the host took the rest
-};
-
-// Called with every token as soon as it is known; false stops the generation.
-using TokenCallback = std::function<bool(const TokenEvent&)>;
-
-enum class FinishReason : uint8_t { kStop, kLength, kContext, kCancelled, kDeadline, kError };
-const char* to_string(FinishReason reason);
-
-struct GenerationStats {
-  uint32_t n_prompt = 0, n_cached = 0, n_generated = 0;
-  uint32_t n_preemptions = 0;              // times that it was preempted for want of memory
-  uint32_t n_drafted = 0, n_accepted = 0;  // speculated tokens, and how many of them were right
-  // queue_ms: from the request to its first step; first_token_ms: from the request to the first token.
-  double queue_ms = 0, prefix_lookup_ms = 0, prefill_ms = 0, first_token_ms = 0, decode_ms = 0;
-};
-
-// What the KV cache holds of some tokens, as numbers.
-struct KvNumbers {
-  std::vector<float> keys, values;  // [n_layers, n_tokens, n_kv_heads, head_dim] each
-};
-
-// Operations of one name, "linear.qkv" or "attention", in steps of one phase. A step that has rows of some prompt is
-// one of prefill, the others are of decode.
-struct TraceRow {
-  std::string op;
-  bool decode = false;
-  uint64_t count = 0;
-  double total_ms = 0;
-  double bytes = 0;  // of weights and cache that they had to read
-  double flops = 0;  // multiplications and additions that they had to do
-};
-
-// All operations of a phase.
-struct TracePhase {
-  uint64_t n_steps = 0;
-  uint64_t n_tokens = 0;  // that came of the steps, of all requests in them: read of prompts, or generated
-  double total_ms = 0;
-  uint64_t n_computed = 0;  // tokens that the steps computed; more than came where guesses were wrong
-};
-
-struct Trace {
-  std::vector<TraceRow> rows;  // of each phase the longest first
-  TracePhase prefill, decode;
-
-  // Of both phases together.
-  TracePhase total() const {
-    return {prefill.n_steps + decode.n_steps, prefill.n_tokens + decode.n_tokens, prefill.total_ms + decode.total_ms,
-            prefill.n_computed + decode.n_computed};
-  }
-};
-
-struct Generation {
-  std::vector<TokenId> tokens;
-  // [d_model], of the length 1, where the request wants pooling; with kRank the model's scores, as they are; with kAll
-  // [n_prompt, d_model]
-  std::vector<float> embedding;
-  FinishReason finish_reason = FinishReason::kStop;
-  std::optional<TokenId> stop_token;  // the one that ended it, for kStop by token
-  GenerationStats stats;
-  std::optional<Trace> trace;  // of the steps that it had a part in, where the request wants it
 };
 
 }  // namespace realizar

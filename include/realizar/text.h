@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "realizar/request.h"
+#include "realizar/generation.h"
 #include "realizar/result.h"
 
 namespace realizar {

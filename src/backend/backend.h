@@ -13,17 +13,15 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/program.h"
+#include "backend/op_types.h"
 #include "backend/state_layout.h"
 #include "backend/step_batch.h"
-#include "quant/types.h"
+#include "quant/type_id.h"
 #include "realizar/result.h"
 
 namespace realizar {
 
-// How devices may share a matrix: not at all; each has some of its rows, and so of the outputs; or some of its columns,
-// and so a part of every output's sum.
-enum class Shard : uint8_t { kWhole, kRows, kCols };
+struct Program;
 
 // A matrix, or a stack of n_mats of them (experts), as stored: [n_mats, n_rows, n_cols], rows of blocks.
 struct MatrixSource {

@@ -1,19 +1,26 @@
-// What the operations of a forward pass are told with: weights and activations by number, which rows they are for,
-// kinds of norms and activations, and what an operation is for.
+// What the operations of a forward pass are told with: programs, weights and activations by number, which rows they are
+// for, kinds of norms, activations and scores, and what an operation is for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace realizar {
 
+// A program that a backend has compiled.
+enum class ProgramId : uint32_t {};
 enum class WeightId : uint32_t {};
 // An activation, by its place in its program.
 enum class ActId : uint32_t {};
 inline constexpr WeightId kNoWeight{0xffffffffu};
 inline constexpr ActId kNoAct{0xffffffffu};
 
-// What an operation is for, and the model's layer that it belongs to (-1: none): for traces alone, no result depends on
-// them.
+// How devices may share a matrix: not at all; each has some of its rows, and so of the outputs; or some of its columns,
+// and so a part of every output's sum.
+enum class Shard : uint8_t { kWhole, kRows, kCols };
+
+// What an operation is for: for traces alone, no result depends on it.
 enum class OpRole : uint8_t {
   kNone,
   kQkv,
@@ -30,6 +37,12 @@ enum class OpRole : uint8_t {
   kInput,
   kFinal
 };
+inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
+enum class OpKind : uint8_t;  // of ops.h
+// "linear.qkv", "norm.attn", "attention"
+std::string name_of(OpKind kind, OpRole role);
+
+// The role of an operation and the model's layer that it belongs to; -1: none.
 struct OpPlace {
   OpRole role = OpRole::kNone;
   int32_t layer = -1;
@@ -60,10 +73,15 @@ struct Xielu {
   bool operator==(const Xielu&) const = default;
 };
 inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
+// What a router's logits become: their softmax over all experts, the sigmoid of each, or what SparseMixer makes of them
+// without its noise (Liu et al. 2024, arXiv:2409.12136): of the k-th choice with the logit m, its softmax among the
+// experts that were not chosen before it and whose logits x are near, m - x <= near_share * max(|x|, m).
+enum class RouteScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer };
 
 // How people read them, e.g. "gelu (tanh)".
 const char* name_of(Rows rows);
 const char* name_of(NormKind kind);
 const char* name_of(Activation activation);
+const char* name_of(RouteScore score);
 
 }  // namespace realizar

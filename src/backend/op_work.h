@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backend/backend.h"
+#include "backend/ops.h"
 
 namespace realizar {
 

@@ -302,11 +302,6 @@ struct AttentionOp {
   bool operator==(const AttentionOp&) const = default;
 };
 
-// What a router's logits become: their softmax over all experts, the sigmoid of each, or what SparseMixer makes of them
-// without its noise (Liu et al. 2024, arXiv:2409.12136): of the k-th choice with the logit m, its softmax among the
-// experts that were not chosen before it and whose logits x are near, m - x <= near_share * max(|x|, m).
-enum class RouteScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer };
-const char* name_of(RouteScore score);
 // The chosen scores' sum is at least this where they are divided by it: sigmoids may all be near 0.
 inline constexpr float kLeastScoreSum = 0x1p-14f;
 
@@ -525,14 +520,11 @@ enum class OpKind : uint8_t {
   kAdapterUp
 };
 inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
-inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
 static_assert(static_cast<size_t>(OpKind::kAdapterUp) + 1 == kOpKinds);
 
 inline OpKind kind_of(const Op& op) {
   return static_cast<OpKind>(op.index());
 }
-// "linear.qkv", "norm.attn", "attention"
-std::string name_of(OpKind kind, OpRole role);
 
 template <class One>
 OpPlace place_of(const One& op) {

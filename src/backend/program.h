@@ -11,9 +11,6 @@
 
 namespace realizar {
 
-// A program that a backend has compiled.
-enum class ProgramId : uint32_t {};
-
 // An F32 buffer of [n_rows, n_cols]. It holds nothing from one step to the next.
 struct ActShape {
   std::string name = {};  // where the program is printed

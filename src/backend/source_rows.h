@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "quant/types.h"
 
 namespace realizar {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/cuda/device/runtime.h"
+#include "backend/cuda/device/device_list.h"
 #include "base/files.h"
 #include "base/suggest.h"
 #include "base/try.h"

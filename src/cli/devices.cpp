@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/kernel_choice.h"
-#include "backend/cuda/device/runtime.h"
+#include "backend/cuda/device/device_list.h"
 #include "base/amounts.h"
 #include "base/cpu_features.h"
 #include "base/machine.h"
@@ -28,9 +27,7 @@ std::string gpu_line(size_t idx, const cuda::DeviceInfo& info) {
 
 std::string cpu_text() {
   std::vector<std::string> levels;
-  for (const cpu::CpuIsa isa : cpu::kCpuIsas) {
-    if (cpu::kernels_for(isa) != nullptr) levels.emplace_back(to_string(isa));
-  }
+  for (const cpu::CpuIsa isa : cpu::usable_isas()) levels.emplace_back(to_string(isa));
   const HostMemory memory = host_memory();
   const uint32_t n_cores = n_usable_cores();
   return fmt::format("cpu  {}\n     {} core{} for this process, {} of {} free\n     kernels: {}\n",

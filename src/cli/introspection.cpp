@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/device/runtime.h"
+#include "backend/cuda/device/device_list.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/manual.h"

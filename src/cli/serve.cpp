@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/device/runtime.h"
+#include "backend/cuda/device/device_list.h"
 #include "base/try.h"
 #include "cli/bundled_model.h"
 #include "cli/command.h"

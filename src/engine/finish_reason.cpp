@@ -1,4 +1,4 @@
-#include "realizar/request.h"
+#include "realizar/generation.h"
 
 namespace realizar {
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "backend/backend.h"
+#include "backend/ops.h"
+
 namespace realizar::engine {
 namespace {
 
@@ -11,6 +14,10 @@ double ms_of(uint64_t ns) {
 
 }  // namespace
 
+OpTable::OpTable() {
+  for (Phase* phase : {&prefill_, &decode_}) phase->sums.resize(kOpKinds * kOpRoles);
+}
+
 void OpTable::add(const StepTokens& tokens, std::span<const OpTiming> timings) {
   if (timings.empty()) return;
   Phase& phase = timings.front().decode ? decode_ : prefill_;
@@ -18,7 +25,7 @@ void OpTable::add(const StepTokens& tokens, std::span<const OpTiming> timings) {
   phase.n_came += tokens.n_came;
   phase.n_computed += tokens.n_computed;
   for (const OpTiming& timing : timings) {
-    Sum& sum = phase.sums[static_cast<size_t>(timing.kind)][static_cast<size_t>(timing.place.role)];
+    Sum& sum = phase.sums[static_cast<size_t>(timing.kind) * kOpRoles + static_cast<size_t>(timing.place.role)];
     ++sum.count;
     sum.ns += timing.duration_ns;
     sum.bytes += timing.bytes;
@@ -35,9 +42,7 @@ Trace OpTable::trace() const {
 
 TracePhase OpTable::total_of(const Phase& phase) {
   uint64_t ns = 0;
-  for (const auto& kind : phase.sums) {
-    for (const Sum& sum : kind) ns += sum.ns;
-  }
+  for (const Sum& sum : phase.sums) ns += sum.ns;
   return {phase.n_steps, phase.n_came, ms_of(ns), phase.n_computed};
 }
 
@@ -45,7 +50,7 @@ void OpTable::append_rows(const Phase& phase, bool decode, std::vector<TraceRow>
   const size_t n_before = rows.size();
   for (size_t kind = 0; kind < kOpKinds; ++kind) {
     for (size_t role = 0; role < kOpRoles; ++role) {
-      const Sum& sum = phase.sums[kind][role];
+      const Sum& sum = phase.sums[kind * kOpRoles + role];
       if (sum.count == 0) continue;
       rows.push_back({name_of(static_cast<OpKind>(kind), static_cast<OpRole>(role)), decode, sum.count, ms_of(sum.ns),
                       static_cast<double>(sum.bytes), static_cast<double>(sum.flops)});

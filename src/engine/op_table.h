@@ -1,12 +1,16 @@
 // Traced operations summed by name and phase. Has its full size at once: adding to it allocates nothing.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
-#include "backend/backend.h"
-#include "realizar/request.h"
+#include "realizar/generation.h"
+
+namespace realizar {
+struct OpTiming;
+}
 
 namespace realizar::engine {
 
@@ -16,8 +20,13 @@ struct StepTokens {
   uint32_t n_computed = 0, n_came = 0;
 };
 
+// Is told the operations of a step and its tokens.
+using StepObserver = std::function<void(const StepTokens& tokens, std::span<const OpTiming> timings)>;
+
 class OpTable {
  public:
+  OpTable();
+
   void add(const StepTokens& tokens, std::span<const OpTiming> timings);
   Trace trace() const;
 
@@ -27,7 +36,7 @@ class OpTable {
   };
   struct Phase {
     uint64_t n_steps = 0, n_came = 0, n_computed = 0;
-    std::array<std::array<Sum, kOpRoles>, kOpKinds> sums{};
+    std::vector<Sum> sums;  // [kOpKinds, kOpRoles]
   };
 
   static TracePhase total_of(const Phase& phase);

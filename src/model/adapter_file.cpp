@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/adapter_ops.h"
 #include "base/files.h"
 #include "base/mapped_file.h"
 #include "base/try.h"

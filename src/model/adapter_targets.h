@@ -16,6 +16,7 @@ namespace realizar {
 struct Weights;
 struct ModelConfig;
 struct Adapter;
+struct Program;
 
 // What a model is loaded with room for; no places: it takes no adapters, and nothing is different.
 struct AdapterRoom {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "backend/ops.h"
 #include "base/try.h"
 #include "formats/gguf_kind.h"
 #include "model/arch/list.h"

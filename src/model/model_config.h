@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "backend/ops.h"
+#include "backend/op_types.h"
 #include "backend/state_layout.h"
 #include "model/ffns/channel_mix.h"
 #include "model/ffns/experts.h"
@@ -23,7 +23,7 @@
 #include "model/mixers/none.h"
 #include "model/mixers/rwkv7.h"
 #include "model/mixers/short_conv.h"
-#include "realizar/request.h"
+#include "realizar/pooling.h"
 #include "realizar/types.h"
 
 namespace realizar {

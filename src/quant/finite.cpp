@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "quant/block_scales.h"
+#include "quant/type_table.h"
 
 namespace realizar {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quant/half.h"
+#include "quant/type_table.h"
 #include "quant/types.h"
 
 namespace realizar {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "realizar/request.h"
+#include "realizar/generation.h"
 #include "text/content_tokens.h"
 #include "text/output/output_parser.h"
 #include "text/tokenizer/detokenizer.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/ops.h"
+
 namespace realizar::test {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "quant/type_table.h"
 #include "support/error_model.h"
 
 namespace realizar::test {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/ops.h"
 #include "support/op_rig.h"
 
 namespace realizar::test {

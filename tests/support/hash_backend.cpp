@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/program.h"
+
 namespace realizar::testing {
 
 Status HashBackend::configure(const BackendLimits& limits) {

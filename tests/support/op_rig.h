@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/ops.h"
+#include "backend/program.h"
 #include "support/test_weights.h"
 
 namespace realizar::test {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "quant/types.h"
 #include "support/backends_under_test.h"
 
 namespace realizar::test {

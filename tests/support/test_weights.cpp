@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quant/type_table.h"
+#include "quant/types.h"
+
 namespace realizar::test {
 namespace {
 

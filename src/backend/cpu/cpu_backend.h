@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 
@@ -16,6 +17,8 @@ enum class CpuIsa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx, 
 inline constexpr CpuIsa kCpuIsas[] = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvxVnni, CpuIsa::kAvx512,
                                       CpuIsa::kAmx,      CpuIsa::kNeon, CpuIsa::kDotprod, CpuIsa::kI8mm};
 const char* to_string(CpuIsa isa);
+// The levels that this processor runs, from the lowest on.
+std::vector<CpuIsa> usable_isas();
 
 struct CpuOptions {
   uint32_t n_threads = 0;  // 0: one for each core that the process may use

@@ -15,6 +15,9 @@
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/panels.h"
 #include "backend/cpu/peaks.h"
+#include "backend/ops.h"
+#include "backend/program.h"
+#include "quant/types.h"
 
 namespace realizar::cpu {
 namespace {

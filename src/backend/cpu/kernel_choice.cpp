@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -133,6 +134,12 @@ const KernelTable* kernels_for(CpuIsa isa) {
   if (any || isa == CpuIsa::kNeon) return &neon_kernels();
 #endif
   return any || isa == CpuIsa::kPortable ? &portable_kernels() : nullptr;
+}
+
+std::vector<CpuIsa> usable_isas() {
+  std::vector<CpuIsa> isas;
+  std::ranges::copy_if(kCpuIsas, std::back_inserter(isas), [](CpuIsa isa) { return kernels_for(isa) != nullptr; });
+  return isas;
 }
 
 const char* to_string(CpuIsa isa) {

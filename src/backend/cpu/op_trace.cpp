@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "backend/ops.h"
+
 namespace realizar::cpu {
 namespace {
 

@@ -7,6 +7,7 @@
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/pages.h"
 #include "base/thread_team.h"
+#include "quant/type_table.h"
 
 namespace realizar::cpu {
 

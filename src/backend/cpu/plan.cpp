@@ -5,6 +5,7 @@
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/matmul.h"
+#include "backend/program.h"
 #include "base/try.h"
 
 namespace realizar::cpu {

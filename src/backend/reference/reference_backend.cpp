@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backend/program.h"
 #include "backend/reference/arithmetic.h"
 #include "backend/reference/kv_cache.h"
 #include "backend/reference/routing.h"

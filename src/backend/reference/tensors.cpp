@@ -2,6 +2,7 @@
 
 #include "backend/source_rows.h"
 #include "base/check.h"
+#include "quant/types.h"
 
 namespace realizar::reference {
 

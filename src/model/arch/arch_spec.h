@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "backend/backend.h"
+#include "backend/op_types.h"
 #include "model/model_config.h"
 
 namespace realizar {

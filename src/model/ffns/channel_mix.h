@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backend/ops.h"
+#include "backend/op_types.h"
 #include "realizar/result.h"
 
 namespace realizar {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "backend/ops.h"
+#include "backend/op_types.h"
 #include "realizar/result.h"
 
 namespace realizar {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/ops.h"
+#include "backend/op_types.h"
 #include "backend/state_layout.h"
 #include "realizar/result.h"
 

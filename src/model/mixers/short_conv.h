@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backend/ops.h"
+#include "backend/op_types.h"
 #include "backend/state_layout.h"
 #include "realizar/result.h"
 

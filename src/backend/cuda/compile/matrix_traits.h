@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/kernels/kernels.h"
+#include "quant/type_table.h"
 
 namespace realizar::cuda {
 

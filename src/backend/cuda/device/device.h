@@ -6,11 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "backend/cuda/kernels/kernels.h"
+#include "backend/cuda/kernels/grid.h"
 #include "realizar/result.h"
 
 namespace realizar::cuda {
 
+struct KernelTable;
 enum class GraphId : uint32_t {};
 
 // An error of the calls so far.

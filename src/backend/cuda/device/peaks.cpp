@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/kernels/kernels.h"
 #include "base/try.h"
 
 namespace realizar::cuda {

@@ -1,29 +1,14 @@
-// The GPUs of this machine. In a program built without CUDA all calls give NotFound, which says so.
+// A GPU of device_list.h, opened.
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "backend/cuda/device/device.h"
+#include "backend/cuda/device/device_list.h"
 
 namespace realizar::cuda {
 
-struct DeviceInfo {
-  std::string name;
-  size_t free_bytes, total_bytes;
-  int major, minor;    // compute capability
-  int driver_version;  // 13000: 13.0
-};
-
-bool is_built();  // whether the program was built with CUDA
-
-// One or more. Takes nothing of the GPUs. Errors: NotFound (no GPU, or no driver at all); Unsupported (the driver is
-// too old, or does not answer).
-Result<uint32_t> count_devices();
-// Errors: as above.
-Result<std::vector<DeviceInfo>> list_devices();
-// Errors: as above; InvalidArgument (no such device); Unsupported (its compute capability is below 8.0).
+// Errors: as list_devices; InvalidArgument (no such device); Unsupported (its compute capability is below 8.0).
 Result<std::unique_ptr<Device>> open_device(uint32_t idx);
 
 }  // namespace realizar::cuda

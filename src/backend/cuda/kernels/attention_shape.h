@@ -9,6 +9,7 @@
 #include <span>
 
 #include "backend/backend.h"
+#include "backend/ops.h"
 
 namespace realizar::cuda {
 

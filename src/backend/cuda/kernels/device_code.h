@@ -9,6 +9,7 @@
 #include "quant/block_scales.h"
 #include "quant/half.h"
 #include "quant/point_grids.h"
+#include "quant/type_table.h"
 
 #ifdef __CUDACC__
 

@@ -11,9 +11,11 @@ struct Grid {
   uint32_t x, y;
 };
 
+// The order in which a device does what it is given.
+using Stream = void*;
 // A stream for launches that only bring their kernel's code to the device, and run nothing.
 inline char load_only_mark = 0;
-inline void* load_only_stream() {
+inline Stream load_only_stream() {
   return &load_only_mark;
 }
 

@@ -8,10 +8,9 @@
 #include "backend/backend.h"
 #include "backend/cuda/kernels/attention_shape.h"
 #include "backend/cuda/kernels/grid.h"
+#include "backend/ops.h"
 
 namespace realizar::cuda {
-
-using Stream = void*;
 
 inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
 inline constexpr uint32_t kMaxExperts = 512;

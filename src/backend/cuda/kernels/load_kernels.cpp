@@ -1,6 +1,7 @@
 #include "backend/cuda/kernels/load_kernels.h"
 
 #include "backend/kv_types.h"
+#include "quant/types.h"
 
 namespace realizar::cuda {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/device/device.h"
+#include "backend/cuda/kernels/kernels.h"
 
 namespace realizar::cuda {
 

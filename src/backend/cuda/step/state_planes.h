@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/device/device.h"
+#include "backend/cuda/kernels/kernels.h"
 #include "backend/cuda/step/kv_planes.h"
 
 namespace realizar::cuda {

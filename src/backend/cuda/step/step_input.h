@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "backend/backend.h"
 #include "backend/cuda/device/device.h"
+#include "backend/cuda/kernels/kernels.h"
 
 namespace realizar::cuda {
 

@@ -8,6 +8,7 @@
 #include "backend/act_layout.h"
 #include "backend/cuda/compile/launch_plan.h"
 #include "backend/cuda/device/device.h"
+#include "backend/cuda/kernels/kernels.h"
 #include "backend/cuda/step/buffer_sizes.h"
 #include "backend/cuda/step/choice_input.h"
 #include "backend/cuda/step/cut_lists.h"

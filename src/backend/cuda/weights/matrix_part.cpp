@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "quant/types.h"
+
 namespace realizar::cuda {
 
 Result<MatrixPart> part_of(const MatrixSource& source, uint32_t device, uint32_t n_devices) {

@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "quant/groups.h"
+#include "quant/type_table.h"
+#include "quant/types.h"
 
 namespace realizar::cuda {
 namespace {

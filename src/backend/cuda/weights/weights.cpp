@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/try.h"
 #include "quant/finite.h"
+#include "quant/type_table.h"
 
 namespace realizar::cuda {
 namespace {

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/device/arena.h"
 #include "backend/cuda/device/device.h"
+#include "backend/cuda/kernels/kernels.h"
 #include "backend/cuda/weights/layer_stream.h"
 #include "backend/cuda/weights/matrix_part.h"
 #include "base/thread_team.h"
