@@ -8,7 +8,10 @@
 #include <cmath>
 #include <filesystem>
 
+#include "engine/adapters.h"
+#include "engine/cache_sizes.h"
 #include "engine/engine.h"
+#include "model/adapter_file.h"
 #include "support/all_devices.h"
 #include "support/engine_rig.h"
 #include "support/made_adapter.h"
@@ -54,7 +57,7 @@ class Adapted {
       : backend_(std::move(backend)) {
     const ModelConfig config = *read_config(file, {.n_ctx = kContext});
     const engine::EngineOptions own = options.value_or(options_for(config));
-    EXPECT_TRUE(backend_->configure(engine::Engine::limits_for(own)).ok());
+    EXPECT_TRUE(backend_->configure(engine::limits_for(own)).ok());
     auto model = Model::load(file, config, *backend_, {.n_ctx = kContext, .adapters = room});
     EXPECT_TRUE(model.ok()) << model.error().message;
     model_ = std::make_unique<Model>(std::move(*model));
@@ -64,7 +67,7 @@ class Adapted {
   const Model& model() const { return *model_; }
 
   Status load(const std::string& name, const fs::path& path, float scale = 1.0f) {
-    return engine_->load_adapter({name, path.string(), scale});
+    return engine_->adapters().load({name, path.string(), scale});
   }
   // Of a short text, with an adapter or with none.
   std::vector<float> logits(const std::string& adapter) {

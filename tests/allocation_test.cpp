@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/loaded_model.h"
+#include "engine/engine.h"
 #include "engine/engine_thread.h"
 #include "grammar/matcher.h"
 #include "realizar/engine.h"

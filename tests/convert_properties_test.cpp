@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/loaded_model.h"
+#include "engine/engine.h"
 #include "model/arch/list.h"
 #include "support/hf_folder.h"
 #include "support/tiny_model.h"

@@ -5,7 +5,11 @@
 
 #include <filesystem>
 
+#include "api/backend_numbers.h"
 #include "backend/cuda/device_choice.h"
+#include "engine/cache_sizes.h"
+#include "engine/model_drafter.h"
+#include "engine/prefixes.h"
 #include "server/watch/metrics.h"
 #include "support/cuda_test.h"
 #include "support/engine_rig.h"
@@ -238,8 +242,8 @@ TEST_P(CudaDevices, StatesThatOneHasSavedServeSeveral) {
   const std::string path = testing::TempDir() + "cuda_devices_test.states." + std::to_string(::getpid());
   EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
   const auto first = one->generate(request, {}).value();
-  ASSERT_TRUE(one->save_cache(path, 1, 1 << 20).ok());
-  several->load_cache(path, 1);
+  ASSERT_TRUE(one->prefixes().save(path, 1, 1 << 20).ok());
+  several->prefixes().load(path, 1);
   std::filesystem::remove(path);
   const auto again = several->generate(request, {}).value();
   EXPECT_EQ(again.stats.n_cached, 32u);
@@ -253,8 +257,8 @@ TEST_P(CudaDevices, APrefixThatOneHasSavedServesSeveral) {
   const std::string path = testing::TempDir() + "cuda_devices_test.prefixes." + std::to_string(::getpid());
   EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
   const auto first = one->generate(request, {}).value();
-  ASSERT_TRUE(one->save_cache(path, 1, 1 << 20).ok());
-  EXPECT_EQ(several->load_cache(path, 1), 3u);
+  ASSERT_TRUE(one->prefixes().save(path, 1, 1 << 20).ok());
+  EXPECT_EQ(several->prefixes().load(path, 1), 3u);
   std::filesystem::remove(path);
   const auto again = several->generate(request, {}).value();
   EXPECT_EQ(again.stats.n_cached, 39u);
@@ -286,7 +290,7 @@ TEST(CudaMetrics, TellEachDevicesPart) {
   ASSERT_EQ(devices.size(), 2u);
   EXPECT_EQ(devices[0]->weight_bytes + devices[1]->weight_bytes, rig.backend().info().weight_bytes);
   EXPECT_EQ(devices[0]->kv_bytes + devices[1]->kv_bytes, rig.backend().info().kv_bytes);
-  const server::ModelState model{"m", &rig.backend(), &rig->counters()};
+  const server::ModelState model{"m", numbers_of(rig.backend()), &rig->counters()};
   const std::string text = prometheus::TextSerializer().Serialize(server::device_metrics({&model, 1}));
   for (const DeviceUse* device : devices) {
     EXPECT_GT(device->weight_bytes, 0u);

@@ -8,6 +8,7 @@
 #include "backend/cuda/device/peaks.h"
 #include "backend/cuda/kernels/attention_shape.h"
 #include "backend/cuda/weights/weights.h"
+#include "engine/cache_sizes.h"
 #include "model/forward.h"
 #include "support/context_rig.h"
 #include "support/emulated_cuda.h"
@@ -172,11 +173,11 @@ struct SetAside {
 SetAside set_aside_on(std::unique_ptr<Backend> backend, const ModelFile& file, uint32_t n_sharing) {
   const engine::EngineOptions options{.n_ctx = 600, .max_seqs = 2, .max_batch_tokens = 96};
   const ModelConfig config = *read_config(file, {.n_ctx = options.n_ctx});
-  const KvLayout cache = common_layout(engine::Engine::cache_layout_for(config, options));
+  const KvLayout cache = common_layout(engine::cache_layout_for(config, options));
   std::vector<TypeId> types;
   for (const TensorInfo& tensor : file.tensors()) types.push_back(tensor.type);
   const Program program = outline_forward(config);
-  const uint64_t before = cuda::scratch_bytes(program, {engine::Engine::limits_for(options), cache, types, n_sharing});
+  const uint64_t before = cuda::scratch_bytes(program, {engine::limits_for(options), cache, types, n_sharing});
   EngineRig rig(file, std::move(backend), options);
   return {before, rig.backend().info().devices.at(0)->scratch_bytes};
 }

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/prefixes.h"
+#include "realizar/request.h"
 #include "support/all_devices.h"
 #include "support/engine_rig.h"
 #include "support/made_model.h"
@@ -123,7 +125,7 @@ TEST_P(PackedTexts, GiveTheBitsThatEachGivesAlone) {
       ASSERT_EQ(actual.size(), expected.size());
       EXPECT_EQ(std::memcmp(actual.data(), expected.data(), actual.size() * sizeof(float)), 0) << "text " << i;
     }
-    EXPECT_EQ(rig->pool().n_free(), rig->pool().n_blocks()) << "no text keeps anything";
+    EXPECT_EQ(rig->prefixes().blocks().n_free(), rig->prefixes().blocks().n_blocks()) << "no text keeps anything";
   }
 }
 

@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "engine/engine_thread.h"
+#include "engine/model_drafter.h"
+#include "engine/prefixes.h"
+#include "engine/sequence.h"
 #include "support/schedule_rig.h"
 
 namespace realizar {
@@ -46,8 +49,8 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
     std::vector<Recorder> recorders(arrivals.size());
     run_schedule(rig, arrivals, recorders);
 
-    RC_ASSERT(rig.engine().pool().n_free() == rig.engine().pool().n_blocks());
-    const kv::BlockPool* states = rig.engine().states();
+    RC_ASSERT(rig.engine().prefixes().blocks().n_free() == rig.engine().prefixes().blocks().n_blocks());
+    const kv::BlockPool* states = rig.engine().prefixes().states();
     if (states != nullptr) RC_ASSERT(states->n_free() == states->n_blocks());
     RC_TAG(has_windows(layers), has_state(layers), rig.engine().counters().n_preemptions > 0,
            rig.engine().counters().n_prefix_hits > 0, rig.engine().counters().n_accepted > 0);
@@ -107,7 +110,7 @@ TEST_F(IdleEngine, MakesAnAnswerPartOfTheNextTurnsPrefix) {
   EXPECT_TRUE(engine_.has_idle_work());
   work_to_the_end();
   EXPECT_EQ(n_computed(), 30u);
-  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks());
+  EXPECT_EQ(engine_.prefixes().blocks().n_free(), engine_.prefixes().blocks().n_blocks());
   const Request second = next_turn(first_);
   EXPECT_EQ(generate(second).stats.n_cached, 51u);
   EXPECT_EQ(generate(first_).stats.n_cached, 20u) << "the first turn is found as it was";
@@ -123,11 +126,12 @@ TEST_F(IdleEngine, LetsARequestInAtOnceAndGoesOnAfterIt) {
   generate(first_);
   ASSERT_TRUE(engine_.idle_step().ok());
   EXPECT_EQ(n_computed(), 16u);
-  EXPECT_LT(engine_.pool().n_free(), engine_.pool().n_blocks());
+  EXPECT_LT(engine_.prefixes().blocks().n_free(), engine_.prefixes().blocks().n_blocks());
   const Request other = request_of(5, 3);
   Recorder recorder;
   engine_.submit(std::move(*engine_.prepare(other, recorder)));
-  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks()) << "it has all blocks to itself";
+  EXPECT_EQ(engine_.prefixes().blocks().n_free(), engine_.prefixes().blocks().n_blocks())
+      << "it has all blocks to itself";
   EXPECT_FALSE(engine_.has_idle_work());
   while (!engine_.is_idle()) ASSERT_TRUE(engine_.step().ok());
   EXPECT_EQ(recorder.tokens, tokens_alone(other, rig_.n_vocab()));
@@ -160,7 +164,7 @@ TEST_F(IdleEngine, TrustsNothingAfterAStepThatFailed) {
   rig_.backend().fail_step(false);
   EXPECT_FALSE(engine_.idle_step().ok());
   EXPECT_FALSE(engine_.has_idle_work());
-  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks());
+  EXPECT_EQ(engine_.prefixes().blocks().n_free(), engine_.prefixes().blocks().n_blocks());
   EXPECT_EQ(generate(next_turn(first_)).stats.n_cached, 0u);
 }
 
@@ -235,7 +239,7 @@ TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
       EXPECT_EQ(got.size(), expected.size());
     }
   }
-  EXPECT_EQ(rig.engine().pool().n_free(), rig.engine().pool().n_blocks());
+  EXPECT_EQ(rig.engine().prefixes().blocks().n_free(), rig.engine().prefixes().blocks().n_blocks());
 }
 
 void wait_until_read(engine::EngineThread& thread, Progress& progress) {
@@ -321,7 +325,7 @@ class SpoiledLogits : public ::testing::Test {
     EXPECT_NE(generation.error().message.find("position " + std::to_string(pos) + ":"), std::string::npos)
         << generation.error().message;
     EXPECT_EQ(n_counted(), n_before + 1);
-    EXPECT_EQ(rig_.engine().pool().n_free(), rig_.engine().pool().n_blocks());
+    EXPECT_EQ(rig_.engine().prefixes().blocks().n_free(), rig_.engine().prefixes().blocks().n_blocks());
   }
 
   Rig rig_{{.max_seqs = 3, .max_batch_tokens = 16}};
@@ -367,7 +371,7 @@ TEST(Scheduling, LogitsAreThoseOfTheTokensWhateverRunsBeside) {
       const auto row = std::span(logits).subspan((pos - 20) * expected.size(), expected.size());
       EXPECT_TRUE(std::ranges::equal(row, expected)) << n_prompt << " at " << pos;
     }
-    EXPECT_EQ(rig.engine().pool().n_free(), rig.engine().pool().n_blocks());
+    EXPECT_EQ(rig.engine().prefixes().blocks().n_free(), rig.engine().prefixes().blocks().n_blocks());
   }
 }
 
@@ -418,7 +422,7 @@ TEST_F(FailedStep, EndsItsRequestsAloneAndTrustsNoCache) {
   EXPECT_EQ(second_.tokens, tokens_alone(request_, rig_.n_vocab()));
   EXPECT_FALSE(second_.error.has_value());
   EXPECT_EQ(engine_.counters().n_prefix_hits, 0u);
-  EXPECT_TRUE(engine_.pool().is_consistent());
+  EXPECT_TRUE(engine_.prefixes().blocks().is_consistent());
 }
 
 TEST_F(FailedStep, EndsWhatWaitsTooWhereTheDeviceIsLost) {
@@ -449,8 +453,8 @@ TEST_F(FailedStep, IsAlsoOneInWhichSomethingThrows) {
   EXPECT_EQ(first_.error, ErrorCode::kResourceExhausted);
   while (!engine_.is_idle()) ASSERT_TRUE(engine_.step().ok());
   EXPECT_EQ(second_.tokens, tokens_alone(request_, rig_.n_vocab()));
-  EXPECT_EQ(engine_.pool().n_free(), engine_.pool().n_blocks());
-  EXPECT_TRUE(engine_.pool().is_consistent());
+  EXPECT_EQ(engine_.prefixes().blocks().n_free(), engine_.prefixes().blocks().n_blocks());
+  EXPECT_TRUE(engine_.prefixes().blocks().is_consistent());
 }
 
 TEST_F(FailedStep, ACallbackThatThrowsGivesAnErrorAndTheEngineGoesOn) {
@@ -528,8 +532,9 @@ TEST(Scheduling, LayersWithAWindowHoldNoMoreThanItAndAStepNeed) {
   EXPECT_EQ(recorder.tokens, tokens_alone(request, rig.n_vocab(), false, Layers::kWindowed));
   EXPECT_LE(most_held, (kWindow + kRows) / kBlockTokens + 1);
   // A block has a third of the layers.
-  EXPECT_EQ(alike.engine().pool().n_blocks(), kContext / kBlockTokens);
-  EXPECT_EQ(rig.engine().pool().n_blocks(), kContext / kBlockTokens + 2 * ((kWindow + kRows) / kBlockTokens + 1));
+  EXPECT_EQ(alike.engine().prefixes().blocks().n_blocks(), kContext / kBlockTokens);
+  EXPECT_EQ(rig.engine().prefixes().blocks().n_blocks(),
+            kContext / kBlockTokens + 2 * ((kWindow + kRows) / kBlockTokens + 1));
 }
 
 TEST(Scheduling, PromptsThatShareAPrefixComputeItOnce) {

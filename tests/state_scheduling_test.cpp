@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "engine/prefixes.h"
 #include "support/saved_text.h"
 #include "support/schedule_rig.h"
 
@@ -129,14 +130,14 @@ TEST_P(StateScheduling, RequestsThatArePreemptedGiveTheSameTokens) {
   const auto together = rig.engine().generate_all(requests).value();
   for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(together[i].tokens, alone(requests[i], rig)) << i;
   EXPECT_GT(rig.engine().counters().n_preemptions, 0u);
-  EXPECT_EQ(rig.engine().states()->n_free(), rig.engine().states()->n_blocks());
+  EXPECT_EQ(rig.engine().prefixes().states()->n_free(), rig.engine().prefixes().states()->n_blocks());
 }
 
 TEST_P(StateScheduling, AWipeLeavesNoState) {
   Rig rig = make({.max_seqs = 2, .n_kept_states = 3});
   const auto n_dirty = [&] {
     uint32_t n = 0;
-    for (uint32_t slot = 0; slot < rig.engine().states()->n_blocks(); ++slot) {
+    for (uint32_t slot = 0; slot < rig.engine().prefixes().states()->n_blocks(); ++slot) {
       uint64_t state = 0;
       rig.backend().read_state(StateId{slot}, std::as_writable_bytes(std::span(&state, 1)));
       n += state != 0 ? 1 : 0;
@@ -155,13 +156,13 @@ TEST_P(StateScheduling, AWipeLeavesNoState) {
 
 TEST_P(StateScheduling, NoMoreStatesAreKeptThanAskedFor) {
   Rig rig = make({.max_seqs = 2, .n_kept_states = 3});
-  EXPECT_EQ(rig.engine().states()->n_blocks(), 3 + 2 * kv::kMaxStatesHeld);
+  EXPECT_EQ(rig.engine().prefixes().states()->n_blocks(), 3 + 2 * kv::kMaxStatesHeld);
   for (int32_t i = 0; i < 20; ++i) {
     auto prompt = text_of(20);
     prompt[0] = TokenId{i};
     generate(rig, request_for(prompt, 10));
   }
-  EXPECT_EQ(rig.engine().states()->n_free(), rig.engine().states()->n_blocks());
+  EXPECT_EQ(rig.engine().prefixes().states()->n_free(), rig.engine().prefixes().states()->n_blocks());
 }
 
 TEST_P(StateScheduling, PrefixesInAFileHaveTheirStates) {
@@ -169,9 +170,9 @@ TEST_P(StateScheduling, PrefixesInAFileHaveTheirStates) {
   const Request request = request_for(text_of(50), 4);
   Rig first = make({.max_seqs = 1});
   generate(first, request);
-  EXPECT_GT(first.engine().save_cache(path, 1, 1 << 20).value(), 0u);
+  EXPECT_GT(first.engine().prefixes().save(path, 1, 1 << 20).value(), 0u);
   Rig second = make({.max_seqs = 1});
-  EXPECT_GT(second.engine().load_cache(path, 1), 0u);
+  EXPECT_GT(second.engine().prefixes().load(path, 1), 0u);
   EXPECT_EQ(generate(second, request).stats.n_cached, 48u);
   // The last state is damaged, and the next prefix that has one is found.
   std::FILE* file = std::fopen(path.c_str(), "r+b");
@@ -182,13 +183,14 @@ TEST_P(StateScheduling, PrefixesInAFileHaveTheirStates) {
   std::fputc(last ^ 1, file);
   std::fclose(file);
   Rig third = make({.max_seqs = 1});
-  EXPECT_GT(third.engine().load_cache(path, 1), 0u);
-  EXPECT_EQ(third.engine().states()->name_counts().n_named + 1, second.engine().states()->name_counts().n_named);
+  EXPECT_GT(third.engine().prefixes().load(path, 1), 0u);
+  EXPECT_EQ(third.engine().prefixes().states()->name_counts().n_named + 1,
+            second.engine().prefixes().states()->name_counts().n_named);
   generate(third, request);
   // In a file that has no room for them there are none.
-  EXPECT_TRUE(first.engine().save_cache(path, 1, 100).ok());
+  EXPECT_TRUE(first.engine().prefixes().save(path, 1, 100).ok());
   Rig fourth = make({.max_seqs = 1});
-  fourth.engine().load_cache(path, 1);
+  fourth.engine().prefixes().load(path, 1);
   EXPECT_EQ(generate(fourth, request).stats.n_cached, 0u);
   std::remove(path.c_str());
 }
@@ -209,7 +211,7 @@ TEST_P(StateScheduling, OneTextInAFileHasItsState) {
 // Where layers have no state, none is kept, and nothing ends at other places.
 TEST(ModelsWithoutStates, KeepNone) {
   Rig rig({.max_seqs = 2, .max_batch_tokens = 16, .block_tokens = 4});
-  EXPECT_EQ(rig.engine().states(), nullptr);
+  EXPECT_EQ(rig.engine().prefixes().states(), nullptr);
   const Request request = request_for(text_of(30), 4);
   ASSERT_TRUE(rig.engine().generate(request, {}).ok());
   EXPECT_EQ(rig.engine().generate(request, {}).value().stats.n_cached, 29u);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "engine/prefixes.h"
 #include "formats/model_file.h"
 #include "support/backends_under_test.h"
 #include "support/engine_rig.h"
@@ -36,15 +37,16 @@ class WindowedCache : public testing::TestWithParam<BackendUnderTest> {
 // In a block that is as long as the context nothing is ever left behind.
 TEST_P(WindowedCache, BlocksThatAreUsedAgainChangeNoBit) {
   EngineRig rig = rig_with({.block_tokens = 16}), whole = rig_with({.block_tokens = kContext});
-  EXPECT_EQ(rig->pool().n_groups(), 3u);
-  EXPECT_LT(rig->pool().n_blocks(), 3 * kContext / 16) << "fewer than all groups would need without windows";
+  EXPECT_EQ(rig->prefixes().blocks().n_groups(), 3u);
+  EXPECT_LT(rig->prefixes().blocks().n_blocks(), 3 * kContext / 16)
+      << "fewer than all groups would need without windows";
   const auto tokens = some_tokens(90, 7, kVocab);
   KvNumbers kv, expected_kv;
   const auto logits = rig->logits(tokens, 60, 90, &kv).value();
   EXPECT_EQ(logits, whole->logits(tokens, 60, 90, &expected_kv).value());
   EXPECT_EQ(kv.keys, expected_kv.keys);
   EXPECT_EQ(kv.values, expected_kv.values);
-  EXPECT_EQ(rig->pool().n_free(), rig->pool().n_blocks());
+  EXPECT_EQ(rig->prefixes().blocks().n_free(), rig->prefixes().blocks().n_blocks());
 }
 
 TEST_P(WindowedCache, APrefixIsFoundAgainAndGivesTheSameTokens) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/loaded_model.h"
+#include "engine/engine.h"
 #include "sampling/dry.h"
 
 namespace realizar {

@@ -5,9 +5,13 @@
 #include "api/language_model.h"
 #include "api/ranking.h"
 #include "api/text_builder.h"
+#include "backend/backend.h"
 #include "base/try.h"
+#include "engine/adapters.h"
+#include "engine/engine.h"
 #include "hub/locate.h"
 #include "hub/user_library.h"
+#include "model/model.h"
 #include "text/utf8.h"
 
 namespace realizar {
@@ -230,7 +234,7 @@ Result<std::vector<float>> LanguageModel::logits(std::span<const TokenId> tokens
 
 Status LanguageModel::load_adapter(const AdapterSource& source) {
   RZ_TRY(const Impl::Call call, impl_->begin_call());
-  return impl_->loaded->engine->load_adapter(source);
+  return impl_->loaded->engine->adapters().load(source);
 }
 
 Status LanguageModel::unload_adapter(std::string_view name) {

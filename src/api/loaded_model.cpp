@@ -9,8 +9,10 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "api/backend_numbers.h"
 #include "api/memory_needs.h"
 #include "api/parity_check.h"
+#include "backend/adapter_ops.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device/nccl.h"
@@ -19,6 +21,10 @@
 #include "backend/reference/reference_backend.h"
 #include "base/machine.h"
 #include "base/try.h"
+#include "engine/adapters.h"
+#include "engine/cache_sizes.h"
+#include "engine/engine.h"
+#include "engine/model_drafter.h"
 #include "model/adapter_file.h"
 #include "model/config_reader.h"
 #include "model/forward.h"
@@ -190,6 +196,9 @@ Result<ContextBeside> n_ctx_beside(const ModelFile& file, const LoadOptions& opt
 
 }  // namespace
 
+LoadedModel::LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
+LoadedModel::~LoadedModel() = default;
+
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
   return load_for_short(path, options, UINT32_MAX);
 }
@@ -315,7 +324,7 @@ Result<uint64_t> LoadedModel::needed_bytes(const std::string& path, const LoadOp
   const auto count = [&]() -> Result<uint64_t> {
     RZ_TRY(const ContextBeside beside, n_ctx_beside(file, options));
     RZ_TRY(const ModelConfig config, read_config(file, {.n_ctx = beside.n_ctx, .rope = options.rope}));
-    RZ_TRY(engine::EngineOptions engine_options, LoadedModel::engine_options(config, options));
+    RZ_TRY(engine::EngineOptions engine_options, LoadedModel::engine_options(config, options, UINT32_MAX));
     if (options.cache.n_tokens == 0) fit_contexts(config, host_memory().total_bytes, engine_options);
     const uint64_t n_cache_bytes = host_cache_bytes(config, engine_options, /*is_on_host=*/true);
     uint64_t n_other_bytes = gpu_tensor_bytes(file);
@@ -360,7 +369,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
                                  : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));
   // An encoder keeps nothing from one step to the next.
   if (config.sees_later && options.cache.n_tokens == 0) {
-    const uint64_t n_rows = engine::Engine::limits_for(engine_options).max_rows;
+    const uint64_t n_rows = engine::limits_for(engine_options).max_rows;
     const uint64_t n_begun = uint64_t{engine_options.max_seqs} * engine_options.block_tokens;
     engine_options.kv_tokens = static_cast<uint32_t>(std::min<uint64_t>(n_rows + n_begun, UINT32_MAX));
   }
@@ -416,7 +425,7 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   engine = nullptr;
   model = nullptr;
   RZ_CHECK_OK(fit_cache(choice, source.config, options, engine_options));
-  const BackendLimits limits = engine::Engine::limits_for(engine_options);
+  const BackendLimits limits = engine::limits_for(engine_options);
   RZ_TRY(backend, make_backend(choice, options, engine_options, limits, source, drafter));
   RZ_CHECK_OK(backend->configure(limits));
   RZ_TRY(const AdapterRoom room, adapter_room(options.adapters));
@@ -427,8 +436,8 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   RZ_CHECK_OK(wait_for_text());
   if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   RZ_TRY(engine, engine::Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
-  list_bytes = engine::Engine::list_bytes_for(source.config, engine_options);
-  for (const AdapterSource& adapter : options.adapters.sources) RZ_CHECK_OK(engine->load_adapter(adapter));
+  list_bytes = engine::list_bytes_for(source.config, engine_options);
+  for (const AdapterSource& adapter : options.adapters.sources) RZ_CHECK_OK(engine->adapters().load(adapter));
   RZ_CHECK_OK(engine->adapters().set_default(options.adapters.default_name, std::nullopt));
   if (drafter != nullptr) RZ_CHECK_OK(load_draft(*drafter, options, engine_options));
   return options.warm_up ? engine->warm_up() : Status{};
@@ -494,11 +503,11 @@ Status LoadedModel::load_draft(const ModelSource& source, const LoadOptions& opt
 
 void LoadedModel::fill_info() {
   const ModelConfig& c = model->config();
-  const BackendInfo told = backend->info();
+  const BackendNumbers numbers = numbers_of(*backend);
   info.path = file.path().string();
   info.name = c.name;
   info.arch = c.arch;
-  info.backend = told.description;
+  info.backend = numbers.description;
   info.n_layers = n_file_layers(c);
   info.d_model = c.d_model;
   info.n_heads = heads_of(c).n_heads;
@@ -521,15 +530,15 @@ void LoadedModel::fill_info() {
   info.notes.insert(info.notes.end(), file.notes().begin(), file.notes().end());
   if (const std::string note = untied_head_note(file, c); !note.empty()) info.notes.push_back(note);
   if (!cache_note_.empty()) info.notes.push_back(cache_note_);
-  info.weight_bytes = told.weight_bytes;
-  info.kv_bytes = told.kv_bytes;
-  info.scratch_bytes = told.scratch_bytes;
-  for (const DeviceUse* use : told.devices) {
-    info.devices.push_back(
-        {use->name, use->weight_bytes, use->kv_bytes, use->scratch_bytes, use->total_bytes, use->free_bytes});
+  info.weight_bytes = numbers.weight_bytes;
+  info.kv_bytes = numbers.kv_bytes;
+  info.scratch_bytes = numbers.scratch_bytes;
+  for (const DeviceNumbers& device : numbers.devices) {
+    info.devices.push_back({device.name, device.weight_bytes, device.kv_bytes, device.scratch_bytes, device.total_bytes,
+                            device.free_bytes});
   }
   if (info.devices.empty()) {
-    info.devices.push_back({backend->info().name, info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
+    info.devices.push_back({numbers.name, info.weight_bytes, info.kv_bytes, info.scratch_bytes, 0, 0});
   }
   info.has_chat_template = template_for(/*has_tools=*/true) != nullptr;
   info.gives_text = gives_text(c);
@@ -557,6 +566,10 @@ Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordere
   variables.emplace("bos_token", template_source.bos_token);
   variables.emplace("eos_token", template_source.eos_token);
   return chosen->render(variables, static_cast<int64_t>(now));
+}
+
+Pooling LoadedModel::pooling() const {
+  return model->config().pooling;
 }
 
 std::optional<uint64_t> LoadedModel::source_hash() const {

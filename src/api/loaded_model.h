@@ -14,16 +14,23 @@
 #include "api/generation_config.h"
 #include "api/grammar_cache.h"
 #include "api/text_assets.h"
-#include "backend/backend.h"
-#include "engine/engine.h"
 #include "formats/model_file.h"
-#include "model/model.h"
 #include "realizar/engine.h"
+#include "realizar/pooling.h"
 #include "realizar/result.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
+
+class Backend;
+class Model;
+struct ModelConfig;
+namespace engine {
+class Engine;
+class ModelDrafter;
+struct EngineOptions;
+}  // namespace engine
 
 // A model that is being loaded: its file, opened once, and its config, read once.
 struct ModelSource {
@@ -32,7 +39,8 @@ struct ModelSource {
 };
 
 struct LoadedModel {
-  explicit LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
+  explicit LoadedModel(ModelFile model_file);
+  ~LoadedModel();
   // Errors: those of the file, its tokenizer and template, and of the options, each by name.
   static Result<std::unique_ptr<LoadedModel>> load(const std::string& path, const LoadOptions& options);
   // The same for texts of at most n_positions tokens, where the context is longer: the cache is of that size, and the
@@ -77,10 +85,12 @@ struct LoadedModel {
   // Errors: Unsupported without a template; the template's own.
   Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables,
                                                      const text::ChatTemplate* other = nullptr) const;
-  // Stands for the program and the weights as they were loaded, for Engine's save_cache and load_cache; nullopt where
+  // Stands for the program and the weights as they were loaded, for files of its cached prefixes; nullopt where
   // LoadOptions did not ask for the hash. The draft model has no part in it: it fills no block of the engine's cache.
   std::optional<uint64_t> source_hash() const;
   std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
+  // What its vectors are made of; kRank: it gives scores.
+  Pooling pooling() const;
 
  private:
   // The tokenizer and what is made with it, by a thread of its own while the weights are read.
@@ -99,7 +109,7 @@ struct LoadedModel {
                         const LoadOptions& options, engine::EngineOptions engine_options);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
   static Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options,
-                                                      uint32_t max_positions = UINT32_MAX);
+                                                      uint32_t max_positions);
   Status fit_cache(BackendChoice choice, const ModelConfig& config, const LoadOptions& options,
                    engine::EngineOptions& engine_options);
   Status check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config);

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/engine.h"
+
 namespace realizar {
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/kv_types.h"
-#include "engine/engine.h"
+#include "engine/cache_sizes.h"
 #include "model/adapter_program.h"
 #include "model/forward.h"
 
@@ -25,11 +25,11 @@ std::vector<TypeId> tensor_types(const ModelFile& file) {
 }  // namespace
 
 uint64_t kv_bytes(const ModelConfig& config, const engine::EngineOptions& options) {
-  return cache_bytes(engine::Engine::cache_layout_for(config, options));
+  return cache_bytes(engine::cache_layout_for(config, options));
 }
 
 uint64_t host_cache_bytes(const ModelConfig& config, const engine::EngineOptions& options, bool is_on_host) {
-  const uint64_t n_list_bytes = engine::Engine::list_bytes_for(config, options);
+  const uint64_t n_list_bytes = engine::list_bytes_for(config, options);
   const uint64_t n_cache_bytes = is_on_host ? kv_bytes(config, options) : 0;
   return n_cache_bytes > UINT64_MAX - n_list_bytes ? UINT64_MAX : n_cache_bytes + n_list_bytes;
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/backend.h"
 #include "base/check.h"
 #include "base/try.h"
+#include "engine/engine.h"
 
 namespace realizar {
 namespace {

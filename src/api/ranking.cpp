@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/try.h"
+#include "model/model.h"
 
 namespace realizar {
 namespace {

@@ -14,6 +14,7 @@
 #include "api/text_builder.h"
 #include "base/caught.h"
 #include "base/try.h"
+#include "engine/engine.h"
 #include "engine/engine_thread.h"
 
 namespace realizar {

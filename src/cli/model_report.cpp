@@ -7,20 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "api/device_fit.h"
 #include "api/generation_config.h"
 #include "api/memory_needs.h"
 #include "api/quantization_name.h"
 #include "api/text_assets.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/kernel_choice.h"
-#include "backend/cuda/compile/bounds.h"
-#include "backend/cuda/device/runtime.h"
 #include "base/amounts.h"
 #include "base/machine.h"
 #include "base/printable.h"
-#include "engine/engine.h"
 #include "model/config_reader.h"
-#include "model/forward.h"
 #include "text/output/output_format.h"
 
 namespace realizar::cli {
@@ -44,11 +40,7 @@ std::string format_name(const ModelFile& file) {
 }
 
 std::string best_level() {
-  const char* best = "";
-  for (const cpu::CpuIsa isa : cpu::kCpuIsas) {
-    if (cpu::kernels_for(isa) != nullptr) best = to_string(isa);
-  }
-  return best;
+  return to_string(cpu::usable_isas().back());
 }
 
 // As the formats' files are called.
@@ -111,25 +103,9 @@ void add_text_side(const ModelFile& file, ModelReport& report) {
   report.has_reasoning = text::marks_reasoning(format);
 }
 
-std::string refusal_of_cpu(const ModelConfig& config) {
-  const auto cpu = cpu::make_cpu_backend({.n_threads = 1});
-  if (!cpu.ok()) return cpu.error().message;
-  const Status status = (*cpu)->check(outline_forward(config));
-  return status.ok() ? "" : status.error().message;
-}
-
 GpuReport report_on_gpus(const ModelFile& file, const ModelConfig& config, const ModelReport& report) {
-  const auto devices = cuda::list_devices();
-  if (!devices.ok()) return {devices.error().message};
-  if (const Status status = cuda::check_bounds(outline_forward(config), false); !status.ok()) {
-    return {status.error().message};
-  }
-  std::vector<uint64_t> free_bytes;
-  for (const cuda::DeviceInfo& device : *devices) free_bytes.push_back(device.free_bytes);
-  const engine::EngineOptions options = one_request(report.n_ctx, report.kv_type);
-  const uint64_t other_bytes = gpu_other_bytes(file, config, options, engine::Engine::limits_for(options), 1);
-  const uint64_t n_bytes = gpu_tensor_bytes(file) + report.kv_bytes;
-  return {"", devices->size(), n_layers_on_gpus(n_file_layers(config), n_bytes, other_bytes, free_bytes)};
+  const auto fit = fit_on_gpus(file, config, one_request(report.n_ctx, report.kv_type));
+  return fit.ok() ? GpuReport{"", fit->n_gpus, fit->n_layers} : GpuReport{fit.error().message};
 }
 
 void add_config(const ModelFile& file, ModelReport& report) {
@@ -147,7 +123,9 @@ void add_config(const ModelFile& file, ModelReport& report) {
     report.contexts.push_back({n_ctx, kv_bytes(*config, one_request(n_ctx, report.kv_type))});
   }
   report.gpu = report_on_gpus(file, *config, report);
-  if (report.refusal.empty()) report.refusal = refusal_of_cpu(*config);
+  if (report.refusal.empty()) {
+    if (const Status status = check_on_cpu(*config); !status.ok()) report.refusal = status.error().message;
+  }
   report.config = std::move(*config);
   const uint64_t n_bytes = report.weight_bytes + report.kv_bytes;
   if (report.refusal.empty() && report.available_bytes > 0 && n_bytes > report.available_bytes) {

@@ -6,7 +6,7 @@
 
 #include "cli/store_flags.h"
 #include "realizar/result.h"
-#include "server/models/model_registry.h"
+#include "server/models/model_source.h"
 
 namespace realizar::cli {
 

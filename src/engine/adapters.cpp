@@ -6,7 +6,10 @@
 #include <cmath>
 #include <utility>
 
+#include "backend/backend.h"
 #include "base/try.h"
+#include "model/adapter_file.h"
+#include "realizar/request.h"
 
 namespace realizar::engine {
 namespace {
@@ -32,15 +35,19 @@ AdapterHold::~AdapterHold() {
   if (owner_ != nullptr) owner_->let_go(in_batch_.place);
 }
 
+AdapterLoad::AdapterLoad(Adapters& owner, uint32_t place, std::unique_ptr<const Adapter> adapter)
+    : owner_(&owner), place_(place), adapter_(std::move(adapter)) {}
+
 AdapterLoad::~AdapterLoad() {
   if (owner_ != nullptr) owner_->abandon(place_);
 }
 
-Adapters::Adapters(const AdapterTargets& targets, Backend& backend)
-    : targets_(targets),
+Adapters::Adapters(const Model& model, Backend& backend)
+    : model_(model),
+      targets_(model.adapter_targets()),
       backend_(backend),
-      ranks_(targets.n_parts(), std::vector<float>(targets.room().n_places)),
-      places_(targets.room().n_places) {}
+      ranks_(targets_.n_parts(), std::vector<float>(targets_.room().n_places)),
+      places_(targets_.room().n_places) {}
 
 const Adapters::Place* Adapters::find(std::string_view name) const {
   const auto found = std::ranges::find_if(
@@ -50,6 +57,20 @@ const Adapters::Place* Adapters::find(std::string_view name) const {
 
 Error Adapters::not_there(std::string_view name) const {
   return not_found(fmt::format("no adapter is called '{}'", name.substr(0, kMaxNameBytes)), "lora");
+}
+
+Result<std::unique_ptr<AdapterLoad>> Adapters::read(const AdapterSource& source) {
+  if (places_.empty()) return begin_load(source, nullptr);
+  RZ_TRY(Adapter adapter, read_adapter(source.path, model_));
+  return begin_load(source, std::make_unique<const Adapter>(std::move(adapter)));
+}
+
+Status Adapters::load(const AdapterSource& source) {
+  RZ_TRY(const auto load, read(source));
+  while (true) {
+    RZ_TRY(const bool is_done, write_some(*load));
+    if (is_done) return {};
+  }
 }
 
 Result<std::unique_ptr<AdapterLoad>> Adapters::begin_load(const AdapterSource& source,

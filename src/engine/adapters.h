@@ -11,11 +11,17 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.h"
-#include "model/adapter_file.h"
+#include "backend/step_batch.h"
 #include "realizar/adapter.h"
-#include "realizar/request.h"
 #include "realizar/result.h"
+
+namespace realizar {
+class AdapterTargets;
+class Backend;
+class Model;
+struct Adapter;
+struct Request;
+}  // namespace realizar
 
 namespace realizar::engine {
 
@@ -44,8 +50,7 @@ class AdapterHold {
 // One that is being written into its place.
 class AdapterLoad {
  public:
-  AdapterLoad(Adapters& owner, uint32_t place, std::unique_ptr<const Adapter> adapter)
-      : owner_(&owner), place_(place), adapter_(std::move(adapter)) {}
+  AdapterLoad(Adapters& owner, uint32_t place, std::unique_ptr<const Adapter> adapter);
   AdapterLoad(const AdapterLoad&) = delete;
   AdapterLoad& operator=(const AdapterLoad&) = delete;
   ~AdapterLoad();  // gives the place back where it was not finished
@@ -61,13 +66,17 @@ class AdapterLoad {
 class Adapters {
  public:
   // Both must outlive it.
-  Adapters(const AdapterTargets& targets, Backend& backend);
+  Adapters(const Model& model, Backend& backend);
 
   // Takes a place for an adapter that was read, which requests find once it is written. Errors: InvalidArgument (the
   // name is taken, or none), ResourceExhausted (every place is taken), Unsupported (the model was loaded without room).
   Result<std::unique_ptr<AdapterLoad>> begin_load(const AdapterSource& source, std::unique_ptr<const Adapter> adapter);
+  // The same for the file of the source. Errors: read_adapter's too.
+  Result<std::unique_ptr<AdapterLoad>> read(const AdapterSource& source);
   // Between steps, on the engine's thread: writes some of it. True: it is there. Errors: the backend's.
   Result<bool> write_some(AdapterLoad& load);
+  // Both, to the end. Errors: as these.
+  Status load(const AdapterSource& source);
 
   // No request finds it from now on. Errors: NotFound.
   Status remove(std::string_view name);
@@ -77,7 +86,6 @@ class Adapters {
   // The adapter of a request, or none. Errors: NotFound, InvalidArgument (a scale that is not finite).
   Result<AdapterHold> hold(const Request& request);
   std::vector<AdapterInfo> list() const;
-  uint32_t n_places() const { return static_cast<uint32_t>(places_.size()); }
 
  private:
   friend class AdapterHold;
@@ -97,6 +105,7 @@ class Adapters {
   void let_go(uint32_t place);
   void abandon(uint32_t place);
 
+  const Model& model_;
   const AdapterTargets& targets_;
   Backend& backend_;
   std::vector<std::vector<float>> ranks_;  // of each target, by place; the engine's thread's alone

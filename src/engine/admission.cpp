@@ -6,6 +6,8 @@
 #include "base/caught.h"
 #include "base/check.h"
 #include "base/counter.h"
+#include "engine/model_drafter.h"
+#include "engine/open_requests.h"
 
 namespace realizar::engine {
 namespace {

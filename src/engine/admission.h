@@ -10,12 +10,13 @@
 #include "engine/engine_options.h"
 #include "engine/fair_share.h"
 #include "engine/idle_prefill.h"
-#include "engine/model_drafter.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "kv/block_pool.h"
 
 namespace realizar::engine {
+
+class ModelDrafter;
 
 class Admission {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/backend.h"
 #include "base/check.h"
 
 namespace realizar::engine {
@@ -33,8 +34,9 @@ kv::BlockPool::Name last_name(const kv::BlockPool& pool, std::span<const TokenId
 
 }  // namespace
 
-HeldPrefix::HeldPrefix(kv::CachePools pools, std::span<const TokenId> tokens, uint64_t cache_salt)
-    : cache_(pools, cache_salt, 0, static_cast<uint32_t>(tokens.size())) {
+HeldPrefix::HeldPrefix(kv::CachePools pools, const Backend& backend, std::span<const TokenId> tokens,
+                       uint64_t cache_salt)
+    : backend_(&backend), cache_(pools, cache_salt, 0, static_cast<uint32_t>(tokens.size())) {
   const auto n_tokens = static_cast<uint32_t>(tokens.size());
   cache_.adopt_blocks(tokens, n_tokens);
   cache_.adopt_tail(tokens, n_tokens);
@@ -53,9 +55,9 @@ HeldPrefix::HeldPrefix(kv::CachePools pools, std::span<const TokenId> tokens, ui
   if (has_state) names_.push_back(last_name(*pools.blocks, tokens_, cache_salt));
 }
 
-void HeldPrefix::read(uint64_t piece, const Backend& backend, std::span<std::byte> bytes) const {
-  if (piece < blocks_.size()) return backend.read_block(blocks_[piece], bytes);
-  backend.read_state(StateId{to_index(*cache_.states().slot())}, bytes);
+void HeldPrefix::read(uint64_t piece, std::span<std::byte> bytes) const {
+  if (piece < blocks_.size()) return backend_->read_block(blocks_[piece], bytes);
+  backend_->read_state(StateId{to_index(*cache_.states().slot())}, bytes);
 }
 
 // The last blocks first, so that the beginning of a text can be found longest.
@@ -64,19 +66,19 @@ NewPrefix::~NewPrefix() {
   for (size_t i = taken_.size(); i-- > 0;) pools_.blocks->release(taken_[i].block);
 }
 
-bool NewPrefix::add_block(Backend& backend, uint32_t group, uint32_t n_short_tokens, std::span<const std::byte> bytes) {
+bool NewPrefix::add_block(uint32_t group, uint32_t n_short_tokens, std::span<const std::byte> bytes) {
   REQUIRE(group < pools_.blocks->n_groups());
   const auto block = pools_.blocks->allocate();
   if (!block) return false;
   taken_.push_back({*block, group, n_short_tokens});
-  backend.write_block(*block, bytes);
+  backend_.write_block(*block, bytes);
   return true;
 }
 
-bool NewPrefix::add_state(Backend& backend, std::span<const std::byte> bytes) {
+bool NewPrefix::add_state(std::span<const std::byte> bytes) {
   REQUIRE(pools_.states != nullptr && !state_);
   state_ = pools_.states->allocate();
-  if (state_) backend.write_state(StateId{to_index(*state_)}, bytes);
+  if (state_) backend_.write_state(StateId{to_index(*state_)}, bytes);
   return state_.has_value();
 }
 

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "backend/backend.h"
 #include "kv/sequence_cache.h"
+
+namespace realizar {
+class Backend;
+}
 
 namespace realizar::engine {
 
@@ -32,15 +35,16 @@ struct PrefixCounts {
 // The longest cached beginning of a text, which stays cached until it is given back.
 class HeldPrefix {
  public:
-  HeldPrefix(kv::CachePools pools, std::span<const TokenId> tokens, uint64_t cache_salt);
+  HeldPrefix(kv::CachePools pools, const Backend& backend, std::span<const TokenId> tokens, uint64_t cache_salt);
 
   std::span<const TokenId> tokens() const { return tokens_; }
   PrefixCounts counts() const { return {blocks_.size(), names_.size() - blocks_.size()}; }
   const kv::BlockPool::Name& name_of(uint64_t piece) const { return names_[piece]; }
   // `bytes`: as many as the backend's block_bytes, or state_bytes where the piece is the state.
-  void read(uint64_t piece, const Backend& backend, std::span<std::byte> bytes) const;
+  void read(uint64_t piece, std::span<std::byte> bytes) const;
 
  private:
+  const Backend* backend_;
   kv::SequenceCache cache_;
   std::vector<TokenId> tokens_;
   std::vector<BlockId> blocks_;             // of the pieces
@@ -50,15 +54,16 @@ class HeldPrefix {
 // A prefix that becomes cached when all of its pieces are there.
 class NewPrefix {
  public:
-  NewPrefix(kv::CachePools pools, std::vector<TokenId> tokens) : pools_(pools), tokens_(std::move(tokens)) {}
+  NewPrefix(kv::CachePools pools, Backend& backend, std::vector<TokenId> tokens)
+      : pools_(pools), backend_(backend), tokens_(std::move(tokens)) {}
   NewPrefix(const NewPrefix&) = delete;
   NewPrefix& operator=(const NewPrefix&) = delete;
   ~NewPrefix();
 
   // The next block of a group, whose first n_short_tokens a second name stands for. False: none is free.
-  bool add_block(Backend& backend, uint32_t group, uint32_t n_short_tokens, std::span<const std::byte> bytes);
+  bool add_block(uint32_t group, uint32_t n_short_tokens, std::span<const std::byte> bytes);
   // The state, once, of a model that has some. False: no slot is free.
-  bool add_state(Backend& backend, std::span<const std::byte> bytes);
+  bool add_state(std::span<const std::byte> bytes);
   // Names all of it, as `owner`'s, so that requests of that salt find it. The last block of each group is that of the
   // last token.
   void name(uint64_t cache_salt, uint64_t owner);
@@ -70,6 +75,7 @@ class NewPrefix {
   };
 
   kv::CachePools pools_;
+  Backend& backend_;
   std::vector<TokenId> tokens_;
   std::vector<Taken> taken_;
   std::optional<BlockId> state_;

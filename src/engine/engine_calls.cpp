@@ -1,9 +1,14 @@
 // The engine's calls that run requests to their end.
 #include <fmt/format.h>
 
+#include "backend/backend.h"
 #include "base/caught.h"
 #include "base/try.h"
+#include "engine/admission.h"
 #include "engine/engine.h"
+#include "engine/prefixes.h"
+#include "engine/sequence.h"
+#include "model/model_config.h"
 
 namespace realizar::engine {
 namespace {
@@ -144,7 +149,7 @@ void Engine::generate_each(std::span<const Request> requests, const EachSink::On
   std::vector<EachSink> sinks;
   for (size_t i = 0; i < requests.size(); ++i) sinks.emplace_back(i, on_token, on_end);
   for (size_t next = 0; next < requests.size() || !is_idle();) {
-    while (next < requests.size() && admission_.n_waiting() < options_.max_seqs) {
+    while (next < requests.size() && admission_->n_waiting() < options_.max_seqs) {
       Result<SequencePtr> sequence = prepare(requests[next], sinks[next]);
       if (sequence.ok()) {
         submit(std::move(*sequence));
@@ -176,7 +181,7 @@ Status check_kv_fits(const ModelConfig& config, uint32_t n_ctx) {
 
 // Adds what the cache holds of the next n_rows positions. A window may leave them as soon as they are committed.
 void Engine::read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) const {
-  const uint32_t bt = pool_.block_tokens(), end = sequence.n_computed() + n_rows;
+  const uint32_t bt = prefixes_->blocks().block_tokens(), end = sequence.n_computed() + n_rows;
   const HeadSizes heads = heads_of(config_);
   const auto layouts = state_layouts(config_, options_.n_ctx);
   const size_t n_cols = size_t{heads.n_kv_heads} * heads.key_dim, n_tokens = sequence.tokens.size();
@@ -185,7 +190,7 @@ void Engine::read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) c
   std::vector<float> keys(bt * n_cols), values(bt * n_cols);
   for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
     if (!std::holds_alternative<Paged>(layouts[layer])) continue;  // its zeros stay
-    const auto blocks = sequence.cache.table(groups_.places[layer].group);
+    const auto blocks = sequence.cache.table(prefixes_->groups().places[layer].group);
     for (uint32_t pos = sequence.n_computed(); pos < end; pos = (pos / bt + 1) * bt) {
       backend_.read_kv(layer, blocks[pos / bt], keys, values);
       const size_t from = pos % bt, n = std::min(end, (pos / bt + 1) * bt) - pos, to = layer * n_tokens + pos;

@@ -5,10 +5,13 @@
 #include <functional>
 #include <memory>
 
-#include "backend/backend.h"
+#include "backend/state_layout.h"
+#include "engine/fair_share.h"
 #include "engine/guesses.h"
-#include "engine/scheduler.h"
-#include "realizar/request.h"
+
+namespace realizar {
+struct SequenceBreakers;
+}
 
 namespace realizar::engine {
 

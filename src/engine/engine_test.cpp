@@ -11,8 +11,12 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/kv_types.h"
+#include "engine/cache_sizes.h"
+#include "engine/model_drafter.h"
+#include "engine/prefixes.h"
 #include "engine/token_stream.h"
 #include "formats/model_file.h"
+#include "model/model.h"
 
 namespace realizar::engine {
 namespace {
@@ -25,7 +29,7 @@ class Rig {
   Rig(uint32_t n_threads, EngineOptions options, std::vector<TokenId> end_tokens = {}) {
     auto file = ModelFile::open(kModel);
     backend_ = std::move(*cpu::make_cpu_backend({.n_threads = n_threads}));
-    EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
+    EXPECT_TRUE(backend_->configure(limits_for(options)).ok());
     model_ = std::make_unique<Model>(std::move(*Model::load(*file, *backend_, {.n_ctx = options.n_ctx})));
     engine_ = std::move(*Engine::create(*model_, *backend_, std::move(end_tokens), options));
   }
@@ -281,7 +285,7 @@ TEST(Engine, AWipeLeavesNothingOfPromptsAndAnswers) {
   const auto n_dirty = [&] {
     std::vector<std::byte> bytes(rig.backend().block_bytes());
     uint32_t n = 0;
-    for (uint32_t id = 0; id < rig->pool().n_blocks(); ++id) {
+    for (uint32_t id = 0; id < rig->prefixes().blocks().n_blocks(); ++id) {
       rig.backend().read_block(BlockId{id}, bytes);
       n += std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; }) ? 1 : 0;
     }
@@ -307,13 +311,13 @@ TEST(Engine, PrefixesOutliveTheEngineInAFile) {
   const std::string path = ::testing::TempDir() + "engine_test.prefixes." + std::to_string(::getpid());
   const Request request = request_for(some_tokens(200), 20);
   Rig first(1, {.n_ctx = 256});
-  EXPECT_EQ(first->load_cache(path, 1), 0u) << "there is no file yet";
+  EXPECT_EQ(first->prefixes().load(path, 1), 0u) << "there is no file yet";
   const auto expected = first->generate(request, {}).value();
-  EXPECT_EQ(first->save_cache(path, 1, 1 << 30).value(), 7u);
+  EXPECT_EQ(first->prefixes().save(path, 1, 1 << 30).value(), 7u);
 
   Rig second(2, {.n_ctx = 256});
-  EXPECT_EQ(second->load_cache(path, 2), 0u) << "other weights";
-  EXPECT_EQ(second->load_cache(path, 1), 7u);
+  EXPECT_EQ(second->prefixes().load(path, 2), 0u) << "other weights";
+  EXPECT_EQ(second->prefixes().load(path, 1), 7u);
   const auto warm = second->generate(request, {}).value();
   EXPECT_EQ(warm.stats.n_cached, 199u);
   EXPECT_EQ(warm.tokens, expected.tokens);
@@ -327,10 +331,10 @@ TEST(Engine, PrefixesOutliveTheEngineInAFile) {
   std::fputc(last ^ 1, file);
   std::fclose(file);
   Rig third(1, {.n_ctx = 256});
-  EXPECT_EQ(third->load_cache(path, 1), 6u);
+  EXPECT_EQ(third->prefixes().load(path, 1), 6u);
   EXPECT_EQ(third->generate(request, {}).value().tokens, expected.tokens);
-  EXPECT_EQ(first->save_cache(path, 1, 1 << 10).value(), 0u) << "no room for a block";
-  EXPECT_FALSE(first->save_cache("/nowhere/at/all", 1, 1 << 30).ok());
+  EXPECT_EQ(first->prefixes().save(path, 1, 1 << 10).value(), 0u) << "no room for a block";
+  EXPECT_FALSE(first->prefixes().save("/nowhere/at/all", 1, 1 << 30).ok());
   std::remove(path.c_str());
 }
 

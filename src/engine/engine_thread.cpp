@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "base/try.h"
+#include "engine/adapters.h"
+#include "engine/engine.h"
+#include "engine/sequence.h"
 
 namespace realizar::engine {
 namespace {
@@ -11,6 +14,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 }  // namespace
+
+// A request, a visit, or work for between steps: each call of `work_some` does some of it, true when all is done.
+// on_done is called after it, or when the thread ends.
+struct EngineThread::Mail {
+  std::shared_ptr<TokenStream> stream;
+  SequencePtr sequence;
+  std::function<void(Engine&)> visit = {};
+  std::function<bool()> work_some = {};
+  std::function<void()> on_done = {};
+  Mail* next = nullptr;
+};
 
 EngineThread::EngineThread(Engine& engine, uint32_t max_queue, std::function<void()> on_progress)
     : engine_(engine),

@@ -10,12 +10,14 @@
 #include <optional>
 #include <thread>
 
-#include "engine/engine.h"
 #include "engine/open_requests.h"
 #include "engine/token_stream.h"
 #include "realizar/result.h"
 
 namespace realizar::engine {
+
+class AdapterLoad;
+class Engine;
 
 class EngineThread {
  public:
@@ -59,16 +61,7 @@ class EngineThread {
   bool is_stalled(std::chrono::milliseconds patience) const;
 
  private:
-  // A request, a visit, or work for between steps: each call of `work_some` does some of it, true when all is done.
-  // on_done is called after it, or when the thread ends.
-  struct Mail {
-    std::shared_ptr<TokenStream> stream;
-    SequencePtr sequence;
-    std::function<void(Engine&)> visit = {};
-    std::function<bool()> work_some = {};
-    std::function<void()> on_done = {};
-    Mail* next = nullptr;
-  };
+  struct Mail;
 
   void run();
   void post(std::unique_ptr<Mail> mail);

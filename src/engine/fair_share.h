@@ -11,6 +11,9 @@
 
 namespace realizar::engine {
 
+// Whose requests a request's priority is compared with.
+enum class PriorityScope : uint8_t { kTenant, kAll };
+
 // The part of n_total things that each of n_tenants may have whatever the others want; one thing at least.
 inline uint64_t share_of(uint64_t n_total, size_t n_tenants) {
   return std::max<uint64_t>(n_total / std::max<size_t>(n_tenants, 1), 1);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "backend/backend.h"
 #include "base/try.h"
 #include "engine/idle_steps.h"
+#include "model/forward.h"
 
 namespace realizar::engine {
 

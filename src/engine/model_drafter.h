@@ -7,14 +7,19 @@
 #include <span>
 #include <vector>
 
-#include "backend/backend.h"
+#include "backend/op_types.h"
+#include "backend/state_layout.h"
 #include "engine/batch_builder.h"
 #include "engine/scheduler.h"
 #include "kv/block_pool.h"
-#include "model/forward.h"
-#include "model/model.h"
 #include "realizar/result.h"
 #include "sampling/sampler.h"
+
+namespace realizar {
+class Backend;
+class Model;
+struct BackendLimits;
+}  // namespace realizar
 
 namespace realizar::engine {
 

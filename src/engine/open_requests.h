@@ -5,11 +5,20 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "engine/fair_share.h"
+#include "realizar/result.h"
 
 namespace realizar::engine {
+
+// ResourceExhausted: n_total requests are here. Its subject is kQueueSubject.
+inline constexpr const char* kQueueSubject = "queue";
+inline Error queue_is_full(uint32_t n_total) {
+  return {ErrorCode::kResourceExhausted, std::to_string(n_total) + " requests are running or waiting already",
+          kQueueSubject};
+}
 
 class OpenRequests {
  public:

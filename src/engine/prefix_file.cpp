@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/backend.h"
 #include "base/try.h"
 
 namespace realizar::engine {

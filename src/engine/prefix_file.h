@@ -17,11 +17,14 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.h"
 #include "base/files.h"
 #include "engine/cached_prefix.h"
 #include "kv/sequence_cache.h"
 #include "realizar/result.h"
+
+namespace realizar {
+class Backend;
+}
 
 namespace realizar::engine {
 

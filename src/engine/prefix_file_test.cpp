@@ -7,8 +7,12 @@
 #include <fstream>
 
 #include "backend/cpu/cpu_backend.h"
+#include "engine/cache_sizes.h"
 #include "engine/engine.h"
+#include "engine/prefixes.h"
 #include "formats/model_file.h"
+#include "model/model.h"
+#include "realizar/request.h"
 
 namespace realizar::engine {
 namespace {
@@ -23,7 +27,7 @@ class SlotRig {
     const EngineOptions options{.n_ctx = n_ctx};
     auto file = ModelFile::open(kSlotModel);
     backend_ = std::move(*cpu::make_cpu_backend({.n_threads = 1}));
-    EXPECT_TRUE(backend_->configure(Engine::limits_for(options)).ok());
+    EXPECT_TRUE(backend_->configure(limits_for(options)).ok());
     model_ = std::make_unique<Model>(std::move(*Model::load(*file, *backend_, {.n_ctx = n_ctx})));
     engine_ = std::move(*Engine::create(*model_, *backend_, {}, options));
   }
@@ -39,26 +43,26 @@ class SlotRig {
   uint32_t n_cached(const std::vector<TokenId>& prompt, uint64_t salt) { return answer(prompt, salt).stats.n_cached; }
 
   Status save(const std::string& path, const std::vector<TokenId>& tokens, uint64_t salt) {
-    const PrefixShape shape = engine_->prefix_shape(kSource);
-    const HeldPrefix held = engine_->hold_prefix(tokens, salt);
+    const PrefixShape shape = engine_->prefixes().shape(kSource);
+    const HeldPrefix held = engine_->prefixes().hold(tokens, salt);
     auto file = PrefixFileWriter::create(path, shape, held.counts(), {}, held.tokens());
     std::vector<std::byte> block(shape.block_bytes);
     for (uint64_t i = 0; i < held.counts().n_pieces(); ++i) {
-      engine_->read_piece(held, i, block);
+      held.read(i, block);
       EXPECT_TRUE(file->write(held.name_of(i), block).ok());
     }
     return file->commit();
   }
 
   Status restore(const std::string& path, uint64_t salt, uint64_t source = kSource) {
-    const PrefixShape shape = engine_->prefix_shape(source);
+    const PrefixShape shape = engine_->prefixes().shape(source);
     auto file = PrefixFileReader::open(path, shape);
     if (!file.ok()) return file.error();
     if (const Status status = file->check_is_of_text(); !status.ok()) return status;
-    const auto prefix = engine_->begin_prefix(file->text());
+    const auto prefix = engine_->prefixes().begin(file->text());
     while (file->has_more()) {
       if (const Status read = file->read(); !read.ok()) return read;
-      EXPECT_TRUE(engine_->add_block(*prefix, file->name().group, file->name().n_short_tokens, file->bytes()));
+      EXPECT_TRUE(prefix->add_block(file->name().group, file->name().n_short_tokens, file->bytes()));
     }
     prefix->name(salt, salt);
     return {};
@@ -100,12 +104,13 @@ TEST_F(PrefixFile, APrefixIsFoundAgainByAnotherEngineUnderAnotherSalt) {
     const uint32_t n_warm = first.n_cached(tokens, kMine);
     ASSERT_TRUE(first.save(path_, tokens, kMine).ok());
     ASSERT_TRUE(second.restore(path_, kTheirs).ok());
-    EXPECT_EQ(second->hold_prefix(tokens, kMine).tokens().size(), 0u) << "only requests of the salt find it";
+    EXPECT_EQ(second->prefixes().hold(tokens, kMine).tokens().size(), 0u) << "only requests of the salt find it";
     const auto warm = second.answer(tokens, kTheirs);
     EXPECT_EQ(warm.stats.n_cached, n_warm) << n << " tokens";
     EXPECT_EQ(warm.tokens, expected.tokens);
-    EXPECT_EQ(second->pool().n_free(), second->pool().n_blocks()) << "nothing is held any more";
-    EXPECT_TRUE(second->pool().is_consistent());
+    EXPECT_EQ(second->prefixes().blocks().n_free(), second->prefixes().blocks().n_blocks())
+        << "nothing is held any more";
+    EXPECT_TRUE(second->prefixes().blocks().is_consistent());
   }
 }
 
@@ -119,7 +124,7 @@ TEST_F(PrefixFile, APromptIsFoundAgainInABlockWhereItsAnswerGoesOn) {
     ASSERT_TRUE(first.save(path_, tokens, kMine).ok());
     ASSERT_TRUE(second.restore(path_, kTheirs).ok());
     EXPECT_EQ(second.n_cached(prompt, kTheirs), n_warm) << n << " tokens";
-    EXPECT_TRUE(second->pool().is_consistent());
+    EXPECT_TRUE(second->prefixes().blocks().is_consistent());
   }
 }
 
@@ -130,7 +135,7 @@ TEST_F(PrefixFile, WhatIsCachedAlreadyStaysAsItIs) {
   ASSERT_TRUE(rig.save(path_, tokens, kMine).ok());
   ASSERT_TRUE(rig.restore(path_, kMine).ok());
   EXPECT_EQ(rig.n_cached(tokens, kMine), 99u);
-  EXPECT_TRUE(rig->pool().is_consistent());
+  EXPECT_TRUE(rig->prefixes().blocks().is_consistent());
 }
 
 TEST_F(PrefixFile, DamageIsSeenBeforeAnythingIsFoundInIt) {
@@ -141,7 +146,7 @@ TEST_F(PrefixFile, DamageIsSeenBeforeAnythingIsFoundInIt) {
     ASSERT_TRUE(rig.save(path_, tokens, kMine).ok());
     damage(at);
     EXPECT_FALSE(rig.restore(path_, kTheirs).ok()) << "byte " << at;
-    EXPECT_EQ(rig->hold_prefix(tokens, kTheirs).tokens().size(), 0u) << "byte " << at;
+    EXPECT_EQ(rig->prefixes().hold(tokens, kTheirs).tokens().size(), 0u) << "byte " << at;
   }
   ASSERT_TRUE(rig.save(path_, tokens, kMine).ok());
   std::ofstream(path_, std::ios::binary | std::ios::app) << "x";
@@ -165,11 +170,11 @@ TEST_F(PrefixFile, AForgottenPrefixIsComputedAgain) {
   const auto tokens = text(100);
   rig.answer(tokens, kMine);
   rig.answer(tokens, kTheirs);
-  EXPECT_GE(rig->forget_prefix(tokens, kMine), 100u);
+  EXPECT_GE(rig->prefixes().forget_one(tokens, kMine), 100u);
   EXPECT_EQ(rig.n_cached(tokens, kMine), 0u);
   EXPECT_EQ(rig.n_cached(tokens, kTheirs), 99u);
-  EXPECT_EQ(rig->forget_prefix(text(3), 99), 0u);
-  EXPECT_TRUE(rig->pool().is_consistent());
+  EXPECT_EQ(rig->prefixes().forget_one(text(3), 99), 0u);
+  EXPECT_TRUE(rig->prefixes().blocks().is_consistent());
 }
 
 }  // namespace

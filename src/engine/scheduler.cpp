@@ -1,7 +1,5 @@
 #include "engine/scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <tuple>
 
@@ -272,11 +270,6 @@ size_t pick_block_victim(std::span<const SequencePtr> running) {
   const auto victim =
       std::max_element(running.begin(), running.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   return static_cast<size_t>(victim - running.begin());
-}
-
-Error queue_is_full(uint32_t n_total) {
-  return {ErrorCode::kResourceExhausted, fmt::format("{} requests are running or waiting already", n_total),
-          kQueueSubject};
 }
 
 std::optional<size_t> pick_shed(std::span<const SequencePtr> waiting, const FairShare& shares, uint64_t n_total) {

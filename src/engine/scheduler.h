@@ -54,9 +54,6 @@ uint32_t stop_of(const Sequence& seq, std::span<const SequencePtr> running);
 StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting);
 StepWork work_of(std::span<const PlannedChunk> plan);
 
-// Whose requests a request's priority is compared with.
-enum class PriorityScope : uint8_t { kTenant, kAll };
-
 // Index of the waiting sequence that is admitted next. The tenant that was served least has its turn, where several are
 // level the one that waits longest; of its requests by priority, then what was preempted, then arrival. With kAll by
 // priority, then what was preempted, and only then the tenant that was served least. `waiting` is not empty.
@@ -81,10 +78,6 @@ uint64_t n_beyond_share(std::span<const SequencePtr> running, uint64_t share);
 // Index of the running sequence whose blocks go to a tenant below its share: of the tenant that holds most the least
 // important request, and of those the youngest.
 size_t pick_block_victim(std::span<const SequencePtr> running);
-
-// ResourceExhausted: n_total requests are here. Its subject is kQueueSubject.
-inline constexpr const char* kQueueSubject = "queue";
-Error queue_is_full(uint32_t n_total);
 
 // Index of the waiting sequence that ends where more than n_total requests are here: the least important and newest,
 // not begun yet, of the tenant that has most requests, if those are more than its share. nullopt: there is none.

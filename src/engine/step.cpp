@@ -4,6 +4,7 @@
 
 #include "base/counter.h"
 #include "base/try.h"
+#include "engine/model_drafter.h"
 
 namespace realizar::engine {
 namespace {

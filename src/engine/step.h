@@ -2,7 +2,6 @@
 // so that a step allocates nothing; knows nothing of what becomes of the results. One thread, the engine's.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "engine/counters.h"
 #include "engine/engine_options.h"
 #include "engine/guesses.h"
-#include "engine/model_drafter.h"
 #include "engine/op_table.h"
 #include "engine/scheduler.h"
 #include "engine/step_budget.h"
@@ -20,8 +18,7 @@
 
 namespace realizar::engine {
 
-// Is told the operations of a step and its tokens.
-using StepObserver = std::function<void(const StepTokens& tokens, std::span<const OpTiming> timings)>;
+class ModelDrafter;
 
 // The forward pass, and the one of steps in which some row has an adapter: the same program where there are none.
 struct ForwardPrograms {

@@ -4,6 +4,7 @@
 
 #include "base/caught.h"
 #include "base/check.h"
+#include "engine/sequence.h"
 
 namespace realizar::engine {
 

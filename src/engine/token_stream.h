@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/sequence.h"
+#include "engine/request_sink.h"
 #include "realizar/request.h"
 
 namespace realizar::engine {

@@ -82,10 +82,10 @@ void make_sums_right(std::string& bytes) {
   }
 }
 
-bool add_records(engine::PrefixFileReader& file, engine::NewPrefix& prefix, Backend& backend) {
+bool add_records(engine::PrefixFileReader& file, engine::NewPrefix& prefix) {
   while (file.has_more()) {
     if (!file.read().ok()) return false;
-    if (!prefix.add_block(backend, file.name().group, file.name().n_short_tokens, file.bytes())) return false;
+    if (!prefix.add_block(file.name().group, file.name().n_short_tokens, file.bytes())) return false;
   }
   return true;
 }
@@ -95,10 +95,10 @@ void restore_slot(const std::filesystem::path& path) {
   auto file = engine::PrefixFileReader::open(path, cache.shape());
   if (!file.ok() || !file->check_is_of_text().ok()) return;
   {
-    engine::NewPrefix prefix(cache.pool, file->text());
-    if (add_records(*file, prefix, cache.backend)) prefix.name(7, 7);
+    engine::NewPrefix prefix(cache.pool, cache.backend, file->text());
+    if (add_records(*file, prefix)) prefix.name(7, 7);
   }
-  const auto n_found = engine::HeldPrefix(cache.pool, file->text(), 7).tokens().size();
+  const auto n_found = engine::HeldPrefix(cache.pool, cache.backend, file->text(), 7).tokens().size();
   const bool is_sound = cache.pool.is_consistent() && cache.pool.n_free() == kBlocks && n_found <= file->text().size();
   if (!is_sound) std::abort();
 }

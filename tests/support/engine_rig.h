@@ -6,7 +6,11 @@
 #include <memory>
 #include <vector>
 
+#include "backend/backend.h"
+#include "engine/cache_sizes.h"
 #include "engine/engine.h"
+#include "model/model.h"
+#include "realizar/request.h"
 
 namespace realizar::test {
 
@@ -14,7 +18,7 @@ class EngineRig {
  public:
   EngineRig(const ModelFile& file, std::unique_ptr<Backend> backend, const engine::EngineOptions& options)
       : backend_(std::move(backend)) {
-    EXPECT_TRUE(backend_->configure(engine::Engine::limits_for(options)).ok());
+    EXPECT_TRUE(backend_->configure(engine::limits_for(options)).ok());
     auto model = Model::load(file, *backend_, {.n_ctx = options.n_ctx});
     EXPECT_TRUE(model.ok()) << model.error().message;
     model_ = std::make_unique<Model>(std::move(*model));

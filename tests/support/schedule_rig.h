@@ -12,8 +12,15 @@
 #include <optional>
 #include <vector>
 
+#include "engine/adapters.h"
+#include "engine/cache_sizes.h"
 #include "engine/engine.h"
+#include "engine/model_drafter.h"
+#include "engine/prefixes.h"
+#include "engine/sequence.h"
 #include "formats/model_file.h"
+#include "model/adapter_file.h"
+#include "model/model.h"
 #include "sampling/sampler.h"
 #include "support/hash_backend.h"
 
@@ -60,8 +67,8 @@ class Rig {
       : backend_(phases_agree, has_state(layers)), draft_backend_(false, has_state(layers)) {
     const ModelFile& file = file_of(layers);
     options.n_ctx = kContext;
-    max_rows_ = engine::Engine::limits_for(options).max_rows + (has_state(layers) ? options.n_draft : 0);
-    RC_ASSERT(backend_.configure(engine::Engine::limits_for(options)).ok());
+    max_rows_ = engine::limits_for(options).max_rows + (has_state(layers) ? options.n_draft : 0);
+    RC_ASSERT(backend_.configure(engine::limits_for(options)).ok());
     const ModelOptions model_options{.n_ctx = kContext, .adapters = {std::size(kAdapterNames), 8}};
     model_ = std::make_unique<Model>(std::move(*Model::load(file, backend_, model_options)));
     engine_ = std::move(*engine::Engine::create(*model_, backend_, {}, options));
@@ -246,7 +253,7 @@ inline engine::EngineOptions make_options() {
 }
 
 inline void check_blocks(const engine::Engine& engine, uint32_t max_rows) {
-  const kv::BlockPool& pool = engine.pool();
+  const kv::BlockPool& pool = engine.prefixes().blocks();
   RC_ASSERT(pool.is_consistent());
   std::map<uint32_t, uint32_t> n_holders;
   for (const auto sequences : {engine.running(), engine.idle_sequence()}) {
@@ -262,9 +269,9 @@ inline void check_blocks(const engine::Engine& engine, uint32_t max_rows) {
   for (uint32_t block = 0; block < pool.n_blocks(); ++block) {
     RC_ASSERT(pool.n_holders(BlockId{block}) == n_holders[block]);
   }
-  if (engine.states() == nullptr) return;
-  RC_ASSERT(engine.states()->is_consistent());
-  const uint32_t n_held = engine.states()->n_blocks() - engine.states()->n_free();
+  if (engine.prefixes().states() == nullptr) return;
+  RC_ASSERT(engine.prefixes().states()->is_consistent());
+  const uint32_t n_held = engine.prefixes().states()->n_blocks() - engine.prefixes().states()->n_free();
   RC_ASSERT(n_held <= kv::kMaxStatesHeld * (engine.running().size() + engine.idle_sequence().size()));
 }
 

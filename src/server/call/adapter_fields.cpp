@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
+#include "engine/adapters.h"
+#include "engine/engine.h"
 
 namespace realizar::server {
 namespace {

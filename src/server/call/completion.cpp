@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/engine.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
 #include "server/call/send_json.h"

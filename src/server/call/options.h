@@ -11,9 +11,13 @@
 #include "mcp/client.h"
 #include "realizar/engine.h"
 #include "server/http/http_server.h"
-#include "server/models/model_registry.h"
+#include "server/models/model_source.h"
 #include "server/models/model_store.h"
 #include "server/models/request_defaults.h"
+
+namespace realizar {
+struct LoadedModel;
+}
 
 namespace realizar::server {
 

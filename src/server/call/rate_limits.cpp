@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "server/call/context.h"
+#include "server/models/model_registry.h"
 
 namespace realizar::server {
 namespace {

@@ -18,11 +18,10 @@ IdLimits id_limits(const ServedModel& model) {
 }
 
 Status check_gives_text(const ServedModel& model) {
-  const ModelConfig& config = model.loaded->model->config();
-  if (gives_text(config)) return {};
+  if (model.loaded->info.gives_text) return {};
   return invalid_argument(
       fmt::format("model: {} is an encoder or a reranker, which generates no text: it answers at {}", model.id,
-                  config.n_labels > 0 ? "/v1/rerank" : "/v1/embeddings"),
+                  model.loaded->pooling() == Pooling::kRank ? "/v1/rerank" : "/v1/embeddings"),
       "model");
 }
 

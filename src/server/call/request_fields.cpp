@@ -8,7 +8,10 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "engine/engine.h"
+#include "engine/prefixes.h"
 #include "sampling/parameters.h"
+#include "sampling/sampler.h"
 #include "sampling/sampler_names.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/logit_bias.h"
@@ -206,7 +209,7 @@ constexpr Field<GenerationReading> kOpenAiFields[] = {
 uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named) {
   std::string name(reinterpret_cast<const char*>(key.data()), key.size());
   name += named;
-  return model.loaded->engine->cache_salt_of(name);
+  return model.loaded->engine->prefixes().salt_of(name);
 }
 
 GenerationReading::GenerationReading(const ServedModel& served, const RequestContext& asked)

@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/call/context.h"
+#include "server/models/model_registry.h"
 
 namespace realizar::server {
 

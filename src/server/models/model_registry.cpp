@@ -11,6 +11,8 @@
 #include "base/caught.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "engine/adapters.h"
+#include "engine/engine.h"
 #include "engine/fair_share.h"
 #include "server/models/prefix_keeper.h"
 

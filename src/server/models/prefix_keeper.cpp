@@ -18,7 +18,9 @@
 #include "base/check.h"
 #include "base/files.h"
 #include "base/unfinished.h"
+#include "engine/engine.h"
 #include "engine/prefix_file.h"
+#include "engine/prefixes.h"
 #include "server/http/auth.h"
 
 namespace realizar::server {
@@ -130,14 +132,14 @@ std::string PrefixKeeper::file_of(const std::string& id) const {
 void PrefixKeeper::restore(const std::string& id, LoadedModel& model) const {
   const auto source = model.source_hash();
   REQUIRE(source.has_value());
-  const uint32_t n_blocks = model.engine->load_cache(file_of(id), *source);
+  const uint32_t n_blocks = model.engine->prefixes().load(file_of(id), *source);
   if (n_blocks > 0) spdlog::info("took {} blocks of cached prefixes of {} from {}", n_blocks, id, file_of(id));
 }
 
 void PrefixKeeper::keep(const std::string& id, const LoadedModel& model) {
   const auto source = model.source_hash();
   REQUIRE(source.has_value());
-  const auto kept = caught([&] { return model.engine->save_cache(file_of(id), *source, max_bytes_); });
+  const auto kept = caught([&] { return model.engine->prefixes().save(file_of(id), *source, max_bytes_); });
   if (kept.ok()) return spdlog::info("kept {} blocks of prefixes of {} in {}", *kept, id, file_of(id));
   spdlog::error("{}", kept.error().message);
   const std::lock_guard lock(mutex_);

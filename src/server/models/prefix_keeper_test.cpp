@@ -11,6 +11,8 @@
 
 #include "base/files.h"
 #include "base/unfinished.h"
+#include "engine/engine.h"
+#include "engine/prefixes.h"
 
 namespace realizar::server {
 namespace {
@@ -48,16 +50,16 @@ TEST_F(PrefixKeeperTest, KeepsWhatOnlyItsOwnerMayRead) {
   const auto keeper = open();
   EXPECT_EQ(mode_of(folder_), 0700u);
   const auto first = load_model();
-  const uint64_t salt = first->engine->cache_salt_of("someone");
+  const uint64_t salt = first->engine->prefixes().salt_of("someone");
   ASSERT_TRUE(first->engine->generate(request_, {}).ok());
   keeper->keep("tiny", *first);
   EXPECT_TRUE(keeper->status().ok());
   EXPECT_EQ(mode_of(keeper->file_of("tiny")), 0600u);
 
   const auto second = load_model();
-  EXPECT_NE(second->engine->cache_salt_of("someone"), salt);
+  EXPECT_NE(second->engine->prefixes().salt_of("someone"), salt);
   keeper->restore("tiny", *second);
-  EXPECT_EQ(second->engine->cache_salt_of("someone"), salt) << "the secret is kept with the prefixes";
+  EXPECT_EQ(second->engine->prefixes().salt_of("someone"), salt) << "the secret is kept with the prefixes";
   EXPECT_EQ(second->engine->generate(request_, {})->stats.n_cached, 99u);
 }
 

@@ -11,9 +11,12 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "engine/adapters.h"
+#include "engine/engine.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/context.h"
 #include "server/dialects/llama/llama_error.h"
+#include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {
@@ -141,7 +144,7 @@ Task<Status> post_load_lora_adapter(Call& call) {
   const std::string& folder = call.context.options.lora_dir;
   OnWorker reading(call, 0, [&]() -> Result<std::unique_ptr<engine::AdapterLoad>> {
     RZ_TRY(const std::string path, allowed_path(wish.path, folder));
-    auto load = model->loaded->engine->read_adapter({wish.name, path, wish.scale});
+    auto load = model->loaded->engine->adapters().read({wish.name, path, wish.scale});
     if (!load.ok()) return without_folder(load.error(), folder);
     return load;
   });

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "server/call/context.h"
+#include "server/models/model_registry.h"
 #include "server/models/prefix_keeper.h"
 #include "server/routes/routes.h"
 

@@ -10,6 +10,7 @@
 #include "server/call/context.h"
 #include "server/call/protocol.h"
 #include "server/call/store_changes.h"
+#include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {

@@ -4,6 +4,7 @@
 #include "server/call/context.h"
 #include "server/dialects/ollama/ollama.h"
 #include "server/http/body_coding.h"
+#include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {

@@ -12,7 +12,9 @@
 
 #include "base/caught.h"
 #include "base/try.h"
+#include "engine/engine.h"
 #include "engine/prefix_file.h"
+#include "engine/prefixes.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
 #include "server/call/request_fields.h"
@@ -102,10 +104,10 @@ auto on_engine(Call& call, const ServedModel& model, std::function<void(engine::
   });
 }
 
-Status read_slice(const engine::Engine& engine, Transfer& transfer) {
+Status read_slice(Transfer& transfer) {
   transfer.next_slice();
   return transfer.for_each_piece([&](uint64_t piece, std::span<std::byte> bytes) -> Status {
-    engine.read_piece(*transfer.held, piece, bytes);
+    transfer.held->read(piece, bytes);
     return Status();
   });
 }
@@ -126,12 +128,11 @@ Status read_slice(engine::PrefixFileReader& file, Transfer& transfer) {
   });
 }
 
-Status add_slice(engine::Engine& engine, Transfer& transfer) {
+Status add_slice(Transfer& transfer) {
   return transfer.for_each_piece([&](uint64_t piece, std::span<const std::byte> bytes) -> Status {
     const auto& [group, n_short_tokens] = transfer.groups[piece - transfer.begin];
-    const bool is_added = piece < transfer.counts.n_blocks
-                              ? engine.add_block(*transfer.added, group, n_short_tokens, bytes)
-                              : engine.add_state(*transfer.added, bytes);
+    const bool is_added = piece < transfer.counts.n_blocks ? transfer.added->add_block(group, n_short_tokens, bytes)
+                                                           : transfer.added->add_state(bytes);
     if (is_added) return {};
     return Error{ErrorCode::kResourceExhausted, "the cache has no room for the slot while other requests use it", ""};
   });
@@ -162,9 +163,9 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const TransferEnd at_end(call, model, transfer);
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   if (slot == nullptr) co_return empty_slot(wish);
-  transfer->shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
+  transfer->shape = model->loaded->engine->prefixes().shape(model->loaded->source_hash().value_or(0));
   auto holding = on_engine(call, *model, [transfer, text = *slot](engine::Engine& engine) {
-    transfer->status = caught([&] { transfer->held.emplace(engine.hold_prefix(text.tokens, text.cache_salt)); });
+    transfer->status = caught([&] { transfer->held.emplace(engine.prefixes().hold(text.tokens, text.cache_salt)); });
   });
   co_await holding;
   if (!transfer->status.ok()) co_return transfer->status.error();
@@ -182,8 +183,8 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   if (!created.ok()) co_return created.error();
   engine::PrefixFileWriter& file = **created;
   while (!transfer->is_done()) {
-    auto reading = on_engine(call, *model, [transfer](engine::Engine& engine) {
-      transfer->status = caught([&] { return read_slice(engine, *transfer); });
+    auto reading = on_engine(call, *model, [transfer](engine::Engine&) {
+      transfer->status = caught([&] { return read_slice(*transfer); });
     });
     co_await reading;
     if (!transfer->status.ok()) co_return transfer->status.error();
@@ -207,28 +208,27 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   const auto start = Clock::now();
   const auto transfer = std::make_shared<Transfer>();
   const TransferEnd at_end(call, model, transfer);
-  transfer->shape = model->loaded->engine->prefix_shape(model->loaded->source_hash().value_or(0));
+  transfer->shape = model->loaded->engine->prefixes().shape(model->loaded->source_hash().value_or(0));
   OnWorker opening(call, kSliceBytes, [&] { return open_slot(wish.path, transfer->shape); });
   Result<engine::PrefixFileReader> file = co_await opening;
   if (!file.ok()) co_return file.error();
   transfer->counts = file->counts();
   const uint64_t salt = cache_salt_of(call.key, *model), owner = call.tenant;
   auto beginning = on_engine(call, *model, [transfer, tokens = file->text()](engine::Engine& engine) {
-    transfer->status = caught([&] { transfer->added = engine.begin_prefix(tokens); });
+    transfer->status = caught([&] { transfer->added = engine.prefixes().begin(tokens); });
   });
   co_await beginning;
   while (transfer->status.ok() && !transfer->is_done()) {
     OnWorker reading(call, kSliceBytes, [&] { return read_slice(*file, *transfer); });
     const Status read = co_await reading;
     if (!read.ok()) co_return read.error();
-    auto adding = on_engine(call, *model, [transfer](engine::Engine& engine) {
-      transfer->status = caught([&] { return add_slice(engine, *transfer); });
-    });
+    auto adding = on_engine(
+        call, *model, [transfer](engine::Engine&) { transfer->status = caught([&] { return add_slice(*transfer); }); });
     co_await adding;
   }
   if (!transfer->status.ok()) co_return transfer->status.error();
   auto naming = on_engine(call, *model, [transfer, salt, owner](engine::Engine& engine) {
-    transfer->status = caught([&] { engine.name_prefix(*transfer->added, salt, owner); });
+    transfer->status = caught([&] { engine.prefixes().name(*transfer->added, salt, owner); });
   });
   co_await naming;
   if (!transfer->status.ok()) co_return transfer->status.error();
@@ -241,7 +241,7 @@ Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const auto n_erased = std::make_shared<uint32_t>(0);
   if (slot != nullptr) {
     auto forgetting = on_engine(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
-      *n_erased = engine.forget_prefix(text.tokens, text.cache_salt);
+      *n_erased = engine.prefixes().forget_one(text.tokens, text.cache_salt);
     });
     co_await forgetting;
     call.context.slots->erase(wish.owner, wish.id);

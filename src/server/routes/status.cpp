@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "api/backend_numbers.h"
+#include "api/loaded_model.h"
 #include "sampling/parameters.h"
 #include "server/call/context.h"
 #include "server/call/request_fields.h"
@@ -52,14 +54,13 @@ Json sampling_json(const SamplingParams& params) {
 // As the metrics have them: scratch and free memory change while the model is used.
 Json devices_json(const ServedModel& model) {
   Json devices = Json::array();
-  const BackendInfo info = model.loaded->backend->info();
-  for (const DeviceUse* use : info.devices) {
-    devices.push_back({{"name", use->name},
-                       {"weight_bytes", use->weight_bytes},
-                       {"kv_bytes", use->kv_bytes},
-                       {"scratch_bytes", use->scratch_bytes.load()},
-                       {"free_bytes", use->free_bytes.load()},
-                       {"total_bytes", use->total_bytes}});
+  for (const DeviceNumbers& device : numbers_of(*model.loaded->backend).devices) {
+    devices.push_back({{"name", device.name},
+                       {"weight_bytes", device.weight_bytes},
+                       {"kv_bytes", device.kv_bytes},
+                       {"scratch_bytes", device.scratch_bytes},
+                       {"free_bytes", device.free_bytes},
+                       {"total_bytes", device.total_bytes}});
   }
   return devices;
 }

@@ -13,6 +13,7 @@
 #include "server/call/protocol.h"
 #include "server/call/read_body.h"
 #include "server/http/body_coding.h"
+#include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {

@@ -27,7 +27,7 @@ TEST(LlamaMetrics, AreSumsOverTheModels) {
   two.n_waiting = 4;
   two.n_tokens_max = 90;
   two.n_prefix_hits = 5;  // of a prompt that has no token yet
-  const ModelState models[] = {{"a", nullptr, &one}, {"b", nullptr, &two}};
+  const ModelState models[] = {{"a", {}, &one}, {"b", {}, &two}};
   const std::string text = prometheus::TextSerializer().Serialize(llama_metrics(models));
   for (const char* line :
        {"llamacpp:prompt_tokens_total 60", "llamacpp:prompt_tokens_cached_total 45",

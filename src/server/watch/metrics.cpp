@@ -14,7 +14,9 @@
 #include <map>
 #include <utility>
 
+#include "api/loaded_model.h"
 #include "base/printable.h"
+#include "engine/engine.h"
 #include "realizar/engine.h"
 #include "server/http/process_memory.h"
 #include "server/watch/llama_metrics.h"
@@ -63,7 +65,7 @@ Labels with(Labels labels, const char* name, std::string value) {
 }
 
 std::string device_names_of(const ModelState& model) {
-  return model.backend != nullptr ? device_names(*model.backend) : model.past->devices;
+  return model.backend ? model.backend->device_names() : model.past->devices;
 }
 
 Samples memory_samples(const ModelState& model) {
@@ -71,19 +73,19 @@ Samples memory_samples(const ModelState& model) {
   const auto add = [&](const std::string& device, const char* kind, uint64_t n_bytes) {
     samples.push_back(sample_of(with(labels_of(model, device), "kind", kind), static_cast<double>(n_bytes)));
   };
-  if (model.backend == nullptr) return samples;
-  const BackendInfo info = model.backend->info();
-  for (const DeviceUse* device : info.devices) {
-    add(device->name, "weights", device->weight_bytes);
-    add(device->name, "kv_cache", device->kv_bytes);
-    add(device->name, "scratch", device->scratch_bytes);
-    add(device->name, "free", device->free_bytes);
-    add(device->name, "total", device->total_bytes);
+  if (!model.backend) return samples;
+  const BackendNumbers& numbers = *model.backend;
+  for (const DeviceNumbers& device : numbers.devices) {
+    add(device.name, "weights", device.weight_bytes);
+    add(device.name, "kv_cache", device.kv_bytes);
+    add(device.name, "scratch", device.scratch_bytes);
+    add(device.name, "free", device.free_bytes);
+    add(device.name, "total", device.total_bytes);
   }
-  if (!info.devices.empty()) return samples;
-  add(info.name, "weights", info.weight_bytes);
-  add(info.name, "kv_cache", info.kv_bytes);
-  add(info.name, "scratch", info.scratch_bytes);
+  if (!numbers.devices.empty()) return samples;
+  add(numbers.name, "weights", numbers.weight_bytes);
+  add(numbers.name, "kv_cache", numbers.kv_bytes);
+  add(numbers.name, "scratch", numbers.scratch_bytes);
   return samples;
 }
 
@@ -203,11 +205,10 @@ Samples step_cost_samples(const ModelState& model) {
 }
 
 // What each device does for the model, and did before.
-std::vector<const DeviceUse*> devices_of(const ModelState& model) {
-  std::vector<const DeviceUse*> devices;
-  if (model.backend != nullptr) devices = model.backend->info().devices;
-  if (model.past == nullptr) return devices;
-  for (const DeviceUse& use : model.past->of_each) devices.push_back(&use);
+std::vector<DeviceNumbers> devices_of(const ModelState& model) {
+  std::vector<DeviceNumbers> devices;
+  if (model.backend) devices = model.backend->devices;
+  if (model.past != nullptr) devices.insert(devices.end(), model.past->of_each.begin(), model.past->of_each.end());
   return devices;
 }
 
@@ -234,16 +235,16 @@ class ModelStates {
     const auto state = std::ranges::find(states_, id, &ModelState::id);
     if (state != states_.end()) return static_cast<size_t>(state - states_.begin());
     counters_.emplace_back();
-    states_.push_back({id, nullptr, &counters_.back()});
+    states_.push_back({id, std::nullopt, &counters_.back()});
     return states_.size() - 1;
   }
   // Of several with one id the first has it, and the others are on their way out.
   void add(const std::string& id, const LoadedModel& model) {
     const size_t idx = index_of(id);
     counters_[idx].add_counts(model.engine->counters());
-    if (states_[idx].backend != nullptr) return;
+    if (states_[idx].backend) return;
     counters_[idx].take_state(model.engine->counters());
-    states_[idx].backend = model.backend.get();
+    states_[idx].backend = numbers_of(*model.backend);
     states_[idx].gpu_refusal = model.info.gpu_refusal;
   }
 
@@ -286,24 +287,24 @@ LatencyCounts latencies_of(const prometheus::Family<prometheus::Histogram>& fami
 
 Families device_metrics(std::span<const ModelState> models) {
   Families families;
-  const auto count = [&](const char* name, const char* help, std::atomic<uint64_t> DeviceUse::*counter) {
+  const auto count = [&](const char* name, const char* help, uint64_t DeviceNumbers::*counter) {
     Samples samples;
     for (const ModelState& model : models) {
       std::map<std::string, uint64_t> n_of;
-      for (const DeviceUse* device : devices_of(model)) n_of[device->name] += device->*counter;
+      for (const DeviceNumbers& device : devices_of(model)) n_of[device.name] += device.*counter;
       for (const auto& [device, n] : n_of)
         samples.push_back(sample_of(labels_of(model, device), static_cast<double>(n)));
     }
     add_family(families, name, MetricType::Counter, help, std::move(samples));
   };
-  count("realizar_device_launches_total", "Operations launched one by one.", &DeviceUse::n_launches);
+  count("realizar_device_launches_total", "Operations launched one by one.", &DeviceNumbers::n_launches);
   count("realizar_device_graph_captures_total", "Steps, or a device's parts of steps, recorded.",
-        &DeviceUse::n_captures);
-  count("realizar_device_graph_replays_total", "The same that ran as recorded.", &DeviceUse::n_replays);
+        &DeviceNumbers::n_captures);
+  count("realizar_device_graph_replays_total", "The same that ran as recorded.", &DeviceNumbers::n_replays);
   count("realizar_device_graph_failures_total", "Recordings that failed: such steps are launched one by one.",
-        &DeviceUse::n_graph_failures);
+        &DeviceNumbers::n_graph_failures);
   count("realizar_device_streamed_bytes_total", "Weights brought to the device during steps.",
-        &DeviceUse::n_streamed_bytes);
+        &DeviceNumbers::n_streamed_bytes);
   add_step_times(families, models);
   Samples steps, memory, step_costs;
   for (const ModelState& model : models) {
@@ -406,10 +407,9 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
     totals.n_prefix_queried += c.n_prefix_queried;
     totals.n_prefix_hits += c.n_prefix_hits;
     totals.n_preemptions += c.n_preemptions;
-    if (model.backend == nullptr) continue;
-    const BackendInfo info = model.backend->info();
-    totals.weight_bytes += info.weight_bytes;
-    totals.kv_bytes += info.kv_bytes;
+    if (!model.backend) continue;
+    totals.weight_bytes += model.backend->weight_bytes;
+    totals.kv_bytes += model.backend->kv_bytes;
   }
   totals.kv_use = static_cast<double>(n_held_blocks) / static_cast<double>(std::max<uint64_t>(1, n_blocks));
   totals.n_requests = count_of(impl_->success);
@@ -430,8 +430,8 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
   std::ranges::move(device_metrics(known), std::back_inserter(families));
   Samples devices, refusals;
   for (const ModelState& model : known) {
-    if (model.backend == nullptr) continue;
-    devices.push_back(sample_of(labels_of(model, model.backend->info().description), 1));
+    if (!model.backend) continue;
+    devices.push_back(sample_of(labels_of(model, model.backend->description), 1));
     if (model.gpu_refusal.empty()) continue;
     refusals.push_back(sample_of(with(labels_of(model), "reason", printable(model.gpu_refusal)), 1));
   }

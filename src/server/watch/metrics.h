@@ -2,12 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
-#include "backend/backend.h"
+#include "api/backend_numbers.h"
 #include "engine/counters.h"
-#include "realizar/request.h"
+#include "realizar/generation.h"
 #include "server/models/model_registry.h"
 #include "server/watch/metric_families.h"
 #include "server/watch/metrics_history.h"
@@ -17,7 +18,7 @@ namespace realizar::server {
 // A model that is loaded or was, as far as metrics read it.
 struct ModelState {
   std::string id;
-  const Backend* backend;                  // null: it is not loaded
+  std::optional<BackendNumbers> backend;   // nullopt: it is not loaded
   const engine::EngineCounters* counters;  // since the server's start
   std::string gpu_refusal = {};            // as ModelInfo has it
   const PastCounts* past = nullptr;        // before it was loaded; null: nothing

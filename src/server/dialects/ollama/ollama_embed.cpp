@@ -90,7 +90,7 @@ Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRe
 }
 
 Result<EmbedRequest> read_embed_request(Fields& body, const ServedModel& model) {
-  if (model.loaded->model->config().pooling == Pooling::kRank) {
+  if (model.loaded->pooling() == Pooling::kRank) {
     return invalid_argument("model: a reranker gives no vectors: it answers at /v1/rerank", "model");
   }
   EmbedRequest request;
@@ -114,8 +114,7 @@ Result<Prepared> plan_embeddings(const std::vector<std::string>& texts, const Em
   for (size_t i = 0; i < texts.size(); ++i) {
     auto tokens = embed_tokens(texts[i], embed, *model, context);
     if (!tokens.ok()) return texts.size() == 1 ? tokens.error() : of_item(tokens.error(), "input", i);
-    plan.requests.push_back(
-        pooled_request(std::move(*tokens), model->loaded->model->config().pooling, *model, context));
+    plan.requests.push_back(pooled_request(std::move(*tokens), model->loaded->pooling(), *model, context));
   }
   plan.speller = std::make_unique<OllamaEmbedSpeller>(embed.model, embed.n_values, is_old, context);
   return prepared(std::move(plan));

@@ -180,7 +180,7 @@ class OllamaSpeller final : public Speller {
 };
 
 Status check_generates(const OllamaRequest& request, const char* what) {
-  if (gives_text(request.model.loaded->model->config())) return {};
+  if (request.model.loaded->info.gives_text) return {};
   return invalid_argument(fmt::format("\"{}\" does not support {}", shown(request.model_name), what), "model");
 }
 

@@ -133,7 +133,7 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const 
 }
 
 Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  const Pooling own = model->loaded->model->config().pooling;
+  const Pooling own = model->loaded->pooling();
   const Pooling pooling = own == Pooling::kRank ? own : model->defaults->pooling.value_or(own);
   const bool is_openai = context.path.find("/v1/") != std::string::npos;
   if (pooling == Pooling::kAll && is_openai) {

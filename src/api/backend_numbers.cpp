@@ -1,0 +1,32 @@
+#include "api/backend_numbers.h"
+
+#include "backend/backend.h"
+
+namespace realizar {
+
+std::string BackendNumbers::device_names() const {
+  std::string names;
+  for (const DeviceNumbers& device : devices) names += (names.empty() ? "" : ",") + device.name;
+  return names.empty() ? name : names;
+}
+
+BackendNumbers numbers_of(const Backend& backend) {
+  const BackendInfo info = backend.info();
+  BackendNumbers numbers{info.name, info.description, info.weight_bytes, info.kv_bytes, info.scratch_bytes, {}};
+  for (const DeviceUse* use : info.devices) {
+    numbers.devices.push_back({.name = use->name,
+                               .weight_bytes = use->weight_bytes,
+                               .kv_bytes = use->kv_bytes,
+                               .scratch_bytes = use->scratch_bytes,
+                               .free_bytes = use->free_bytes,
+                               .total_bytes = use->total_bytes,
+                               .n_launches = use->n_launches,
+                               .n_captures = use->n_captures,
+                               .n_replays = use->n_replays,
+                               .n_graph_failures = use->n_graph_failures,
+                               .n_streamed_bytes = use->n_streamed_bytes});
+  }
+  return numbers;
+}
+
+}  // namespace realizar

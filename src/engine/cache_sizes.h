@@ -1,0 +1,25 @@
+// The sizes of an engine's cache and steps, which follow from its options and the model's config alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backend/backend.h"
+#include "engine/engine_options.h"
+
+namespace realizar {
+struct ModelConfig;
+}
+
+namespace realizar::engine {
+
+// What the backend must be configured with before the model is loaded on it.
+BackendLimits limits_for(const EngineOptions& options);
+// The cache that the backend is then asked for.
+CacheLayout cache_layout_for(const ModelConfig& config, const EngineOptions& options);
+// What the lists of such a cache's blocks take of the host's memory, whatever the backend.
+uint64_t list_bytes_for(const ModelConfig& config, const EngineOptions& options);
+// Blocks of a cache whose groups of layers have these windows.
+uint32_t n_blocks_for(std::span<const uint32_t> windows, const EngineOptions& options);
+
+}  // namespace realizar::engine

@@ -1,0 +1,82 @@
+// The engine's cache: its blocks and slots for states, and the prefixes that requests have left there for later ones
+// to find. They can be saved, loaded, forgotten and wiped, all of them or one at a time (cached_prefix.h). The engine's
+// thread calls, between steps, save where a function says more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/state_layout.h"
+#include "engine/cached_prefix.h"
+#include "engine/counters.h"
+#include "engine/engine_options.h"
+#include "kv/block_pool.h"
+#include "kv/sequence_cache.h"
+#include "realizar/result.h"
+
+namespace realizar {
+class Backend;
+struct ModelConfig;
+}  // namespace realizar
+
+namespace realizar::engine {
+
+class HostBlocks;
+
+class Prefixes {
+ public:
+  // `backend`, which has made its cache, and `config` and `counters` must outlive it.
+  Prefixes(const ModelConfig& config, Backend& backend, const EngineOptions& options, EngineCounters& counters);
+  ~Prefixes();
+
+  kv::BlockPool& blocks() { return blocks_; }
+  const kv::BlockPool& blocks() const { return blocks_; }
+  const kv::BlockPool* states() const { return states_.get(); }  // null: no layer is recurrent
+  kv::CachePools pools() { return {blocks_, states_.get()}; }
+  const LayerGroups& groups() const { return groups_; }
+
+  // The cache_salt of whoever is called `name`. No client can compute another's. Any thread, after load.
+  uint64_t salt_of(std::string_view name) const { return blocks_.salt_of(name); }
+  // Forgets all of them, or those that `tenant`'s requests have left.
+  void forget(std::optional<uint64_t> tenant);
+  // Zeroes what ended requests have left in memory and no prefix can be found in, max_blocks of it at most: true when
+  // it is all done. What running requests hold is not touched.
+  bool wipe_some(uint32_t max_blocks);
+
+  // Keeps them in a file, or takes them from there, while nothing runs. `source` stands for the program and the bytes
+  // of the weights; what else decides a block's bytes is added to it. Both give the number of blocks. What was cached
+  // before is forgotten where a file is loaded. Errors: InvalidArgument where the file cannot be written.
+  Result<uint32_t> save(const std::string& path, uint64_t source, uint64_t max_bytes) const;
+  uint32_t load(const std::string& path, uint64_t source);
+
+  // One prefix, out of the cache and into it.
+  HeldPrefix hold(std::span<const TokenId> tokens, uint64_t cache_salt);
+  std::unique_ptr<NewPrefix> begin(std::vector<TokenId> tokens);
+  void name(NewPrefix& added, uint64_t cache_salt, uint64_t owner);
+  uint32_t forget_one(std::span<const TokenId> tokens, uint64_t cache_salt);
+  // What files of prefixes must fit. Any thread.
+  PrefixShape shape(uint64_t source) const;
+
+  // Tells the counters what is held and can be found now.
+  void publish_counters() const;
+
+ private:
+  uint64_t fingerprint(uint64_t source) const;
+
+  const ModelConfig& config_;
+  Backend& backend_;
+  const KvType kv_type_;
+  const uint32_t n_ctx_;
+  EngineCounters& counters_;
+  const std::unique_ptr<HostBlocks> host_blocks_;
+  const LayerGroups groups_;
+  kv::BlockPool blocks_;
+  const std::unique_ptr<kv::BlockPool> states_;
+};
+
+}  // namespace realizar::engine
