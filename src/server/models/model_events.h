@@ -8,7 +8,7 @@
 
 #include "realizar/result.h"
 #include "server/http/json.h"
-#include "server/models/model_registry.h"
+#include "server/models/model_list.h"
 
 namespace realizar::server {
 

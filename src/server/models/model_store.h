@@ -5,7 +5,7 @@
 #include "hub/pull.h"
 #include "realizar/result.h"
 #include "server/http/json.h"
-#include "server/models/model_registry.h"
+#include "server/models/model_source.h"
 
 namespace realizar::server {
 
