@@ -10,7 +10,7 @@
 #include "api/reasoning_budget.h"
 #include "base/try.h"
 #include "server/call/reasoning_fields.h"
-#include "server/models/structured_output.h"
+#include "server/models/answer_form.h"
 #include "text/output/required_calls.h"
 
 namespace realizar::server {
