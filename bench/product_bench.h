@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cuda/device/device.h"
+#include "backend/cuda/kernels/kernels.h"
 #include "quant/types.h"
 
 namespace realizar::bench {

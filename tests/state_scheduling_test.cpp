@@ -203,7 +203,7 @@ TEST_P(StateScheduling, OneTextInAFileHasItsState) {
   EXPECT_EQ(test::save_text(first.engine(), path, request.prompt).value(), 48u)
       << "whole blocks, with a state after them";
   ASSERT_TRUE(test::restore_text(second.engine(), path).ok());
-  EXPECT_EQ(second.engine().states()->name_counts().n_named, 1u);
+  EXPECT_EQ(second.engine().prefixes().states()->name_counts().n_named, 1u);
   EXPECT_EQ(generate(second, request).stats.n_cached, 48u);
   std::remove(path.c_str());
 }

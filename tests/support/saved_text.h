@@ -6,18 +6,19 @@
 
 #include "engine/engine.h"
 #include "engine/prefix_file.h"
+#include "engine/prefixes.h"
 
 namespace realizar::test {
 
 // Gives the number of tokens that are saved.
 inline Result<size_t> save_text(engine::Engine& engine, const std::string& path, const std::vector<TokenId>& text) {
-  const engine::PrefixShape shape = engine.prefix_shape(1);
-  const engine::HeldPrefix held = engine.hold_prefix(text, 0);
+  const engine::PrefixShape shape = engine.prefixes().shape(1);
+  const engine::HeldPrefix held = engine.prefixes().hold(text, 0);
   auto file = engine::PrefixFileWriter::create(path, shape, held.counts(), {}, held.tokens());
   if (!file.ok()) return file.error();
   for (uint64_t i = 0; i < held.counts().n_pieces(); ++i) {
     std::vector<std::byte> bytes(i < held.counts().n_blocks ? shape.block_bytes : shape.state_bytes);
-    engine.read_piece(held, i, bytes);
+    held.read(i, bytes);
     if (const Status status = file->write(held.name_of(i), bytes); !status.ok()) return status.error();
   }
   if (const Status status = file->commit(); !status.ok()) return status.error();
@@ -25,18 +26,18 @@ inline Result<size_t> save_text(engine::Engine& engine, const std::string& path,
 }
 
 inline Status restore_text(engine::Engine& engine, const std::string& path) {
-  auto file = engine::PrefixFileReader::open(path, engine.prefix_shape(1));
+  auto file = engine::PrefixFileReader::open(path, engine.prefixes().shape(1));
   if (!file.ok()) return file.error();
   if (Status status = file->check_is_of_text(); !status.ok()) return status;
-  const auto prefix = engine.begin_prefix(file->text());
+  const auto prefix = engine.prefixes().begin(file->text());
   while (file->has_more()) {
     if (Status status = file->read(); !status.ok()) return status;
-    const bool is_added =
-        file->is_state() ? engine.add_state(*prefix, file->bytes())
-                         : engine.add_block(*prefix, file->name().group, file->name().n_short_tokens, file->bytes());
+    const bool is_added = file->is_state()
+                              ? prefix->add_state(file->bytes())
+                              : prefix->add_block(file->name().group, file->name().n_short_tokens, file->bytes());
     if (!is_added) return Error{ErrorCode::kResourceExhausted, "no room", ""};
   }
-  engine.name_prefix(*prefix, 0, 0);
+  engine.prefixes().name(*prefix, 0, 0);
   return {};
 }
 

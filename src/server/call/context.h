@@ -24,6 +24,7 @@ namespace realizar::server {
 
 class AccessLog;
 class BackgroundRecords;
+class ModelRegistry;
 class ServerMetrics;
 class SlotFolder;
 

@@ -13,7 +13,7 @@
 #include "server/call/request_context.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"
-#include "server/models/structured_output.h"
+#include "server/models/answer_form.h"
 
 namespace realizar::server {
 namespace {
