@@ -13,7 +13,6 @@
 #include "server/call/request_context.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"
-#include "server/models/answer_form.h"
 
 namespace realizar::server {
 namespace {
