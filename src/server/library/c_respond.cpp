@@ -71,8 +71,9 @@ struct Listener {
 };
 
 rz_result result_of(const Choice& choice) {
+  const Generation& end = choice.end();
   TextGeneration generation;
-  static_cast<Generation&>(generation) = choice.end();
+  static_cast<Generation&>(generation) = end;
   generation.stats.n_prompt = static_cast<uint32_t>(choice.request().prompt.size());
   generation.stats.n_generated = choice.n_tokens();
   rz_result result = c::to_c_result(generation);

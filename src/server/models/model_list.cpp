@@ -10,8 +10,8 @@
 namespace realizar::server {
 namespace {
 
-void dispatch_streams(const ServedModelPtr& served) {
-  const ServedModelPtr model = served;  // the calls may take it away
+void dispatch_streams(const ModelEntry& entry) {
+  const ServedModelPtr model = entry.model;  // the calls may take it away
   if (model == nullptr) return;
   while (const auto stream = model->thread->next_ready()) {
     // A copy: the call may end the stream, and with it the function.
@@ -90,7 +90,7 @@ Error ModelList::no_such_model(const std::string& id) const {
 
 void ModelList::dispatch() {
   for (const std::list<Entry>* list : {&entries_, &leaving_}) {
-    for (const Entry& entry : *list) dispatch_streams(entry.model);
+    for (const Entry& entry : *list) dispatch_streams(entry);
   }
 }
 
