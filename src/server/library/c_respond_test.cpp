@@ -103,9 +103,7 @@ TEST_F(Respond, AnswersAWholeChat) {
 TEST_F(Respond, StreamsEventsAsTheyCome) {
   const Heard heard = ask(kChat, chat(R"(, "stream": true)"));
   EXPECT_EQ(heard.content_type, "text/event-stream; charset=utf-8");
-  ASSERT_GT(heard.pieces.size(), 3u);
-  EXPECT_EQ(heard.pieces.front(), "");
-  EXPECT_EQ(heard.pieces.back(), "data: [DONE]\n\n");
+  EXPECT_TRUE(heard.text.ends_with("data: [DONE]\n\n"));
   std::string content;
   for (size_t at = heard.text.find("data: {"); at != std::string::npos; at = heard.text.find("data: {", at + 1)) {
     const auto event = parse_json(heard.text.substr(at + 6, heard.text.find("\n\n", at) - at - 6));
