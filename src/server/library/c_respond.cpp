@@ -134,7 +134,7 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
     write(bytes);
   }
 
-  // What runs after the end of the reply ends too, and each choice's end is told.
+  // Choices that still run after the end of the reply are ended, and the end of each is told.
   bool have_all_ended() {
     bool all_ended = true;
     for (size_t i = 0; i < n_submitted(); ++i) {
@@ -205,13 +205,14 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
 // An answer that is there at once, or the refusal of a body.
 class WholeAnswer final : public SessionAnswer {
  public:
-  WholeAnswer(HttpResponse response, const Listener& listener, const ApiError* error)
+  // `error`: why the body was refused; null: it was not.
+  WholeAnswer(HttpResponse response, const Listener& listener, const Error* error)
       : response_(std::move(response)), listener_(listener) {
     result_.struct_size = sizeof result_;
     if (error == nullptr) return;
     message_ = error->message;
     result_.finish_reason = RZ_FINISH_ERROR;
-    result_.error_code = c_code_of(*error);
+    result_.error_code = c::code_of(*error);
     result_.n_prompt = error->n_prompt;
   }
 
@@ -273,8 +274,8 @@ Result<std::shared_ptr<SessionAnswer>> begin(Asked asked, const Protocol& protoc
   const ServedModelPtr model = served_model(parts, asked.options.model_name);
   Result<Prepared> prepared = caught([&] { return read_asked(std::move(asked), protocol, model); });
   if (!prepared.ok()) {
-    const ApiError error = to_api_error(prepared.error());
-    return {std::make_shared<WholeAnswer>(protocol.spell_error(error), listener, &error)};
+    const Error& error = prepared.error();
+    return {std::make_shared<WholeAnswer>(protocol.spell_error(to_api_error(error)), listener, &error)};
   }
   if (auto* response = std::get_if<HttpResponse>(&*prepared)) {
     return {std::make_shared<WholeAnswer>(std::move(*response), listener, nullptr)};

@@ -6,13 +6,14 @@
 
 #include "realizar/realizar.h"
 #include "server/http/json.h"
+#include "server/routes/routes.h"
 
 #include <nlohmann/json.hpp>
 
 namespace realizar::server {
 namespace {
 
-// What the callbacks of one body were told.
+// Everything that the callbacks of one body were told.
 struct Heard {
   int status = 0;
   std::string content_type, text, message;
@@ -138,6 +139,23 @@ TEST_F(Respond, RefusesInTheDialectsOwnWords) {
   EXPECT_EQ((*parse_json(ask("/v1/messages", "{}").text))["type"], "error");
   EXPECT_EQ(ask("/v1/responses", R"({"input": "a", "background": true})").status, 400);
   EXPECT_EQ(ask(kChat, "no JSON").status, 400);
+}
+
+TEST_F(Respond, TellsWhatIsNotBuiltByItsCode) {
+  const Heard heard = ask(kChat, chat(R"(, "structured_outputs": {"structural_tag": "x"})"));
+  EXPECT_EQ(heard.status, 400) << heard.text;
+  EXPECT_EQ(heard.end.error_code, RZ_UNSUPPORTED);
+}
+
+// All but Ollama's, which the server answers from its list of models, and old names of two paths.
+TEST_F(Respond, KnowsThePathsOnWhichTheServersModelsAnswer) {
+  for (const Route& route : all_routes()) {
+    const std::string path = route.path;
+    if (route.serve != with_model || path.starts_with("/api/") || path == "/embedding" || path == "/v1/reranking") {
+      continue;
+    }
+    EXPECT_NE(ask(path.c_str(), "{}").status, 0) << path;
+  }
 }
 
 TEST_F(Respond, KnowsNoOtherPaths) {
