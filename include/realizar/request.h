@@ -1,4 +1,4 @@
-// What a caller asks of the engine: token ids only; text lives at the edges.
+// A caller's request to the engine: token ids only; text lives at the edges.
 #pragma once
 
 #include <cstdint>

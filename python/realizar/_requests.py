@@ -20,7 +20,7 @@ from ._errors import (
 from ._options import respond_options
 from ._results import Generation, Piece, Token, ToolCall
 
-# What a request ends with: a Generation, a vector or an answer's JSON, or what is to be raised.
+# The end of a request: a Generation, a vector or an answer's JSON, or what is to be raised.
 Outcome = Union[Generation, List[float], bytes, BaseException]
 OnPiece = Callable[[Piece], object]
 OnBytes = Callable[[bytes], object]

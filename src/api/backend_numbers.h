@@ -1,4 +1,4 @@
-// What a backend holds of a model and has done for it, as numbers at one time, for metrics.
+// Numbers of a backend at one time, for metrics: the memory that a model has there, and the work done for it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace realizar {
 
 class Backend;
 
-// Of a device of the backend's own, as DeviceUse has them.
+// The same of one of the backend's devices; DeviceUse says more.
 struct DeviceNumbers {
   std::string name;  // "cuda:0"
   uint64_t weight_bytes = 0, kv_bytes = 0, scratch_bytes = 0;

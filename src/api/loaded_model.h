@@ -89,7 +89,7 @@ struct LoadedModel {
   // LoadOptions did not ask for the hash. The draft model has no part in it: it fills no block of the engine's cache.
   std::optional<uint64_t> source_hash() const;
   std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
-  // What its vectors are made of; kRank: it gives scores.
+  // How its vectors are made; kRank: it gives scores.
   Pooling pooling() const;
 
  private:

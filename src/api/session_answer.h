@@ -21,7 +21,7 @@ class SessionAnswer {
   virtual void cancel() = 0;
 };
 
-// What a session's answers run on.
+// The parts of a session that its answers run on.
 struct SessionParts {
   LoadedModel& model;
   engine::EngineThread& thread;

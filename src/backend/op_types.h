@@ -1,5 +1,5 @@
-// What the operations of a forward pass are told with: programs, weights and activations by number, which rows they are
-// for, kinds of norms, activations and scores, and what an operation is for.
+// The types of an operation's fields: programs, weights and activations by number, the rows that it is for, kinds of
+// norms, activations and scores, and its role.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline constexpr ActId kNoAct{0xffffffffu};
 // and so a part of every output's sum.
 enum class Shard : uint8_t { kWhole, kRows, kCols };
 
-// What an operation is for: for traces alone, no result depends on it.
+// The role of an operation in its layer, for traces alone: no result depends on it.
 enum class OpRole : uint8_t {
   kNone,
   kQkv,

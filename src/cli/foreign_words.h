@@ -1,5 +1,5 @@
-// What users of llama.cpp and Ollama type, and what it is here: the same thing by another name, something that needs no
-// switch, or something that is done differently.
+// Words that users of llama.cpp and Ollama type, and their meaning here: the same thing by another name, something that
+// needs no switch, or something that is done differently.
 #pragma once
 
 #include <cstdint>

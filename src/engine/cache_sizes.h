@@ -13,7 +13,7 @@ struct ModelConfig;
 
 namespace realizar::engine {
 
-// What the backend must be configured with before the model is loaded on it.
+// The backend must be configured with these before the model is loaded on it.
 BackendLimits limits_for(const EngineOptions& options);
 // The cache that the backend is then asked for.
 CacheLayout cache_layout_for(const ModelConfig& config, const EngineOptions& options);

@@ -22,7 +22,7 @@ void for_each_block(const kv::BlockPool& pool, std::span<const TokenId> tokens, 
   }
 }
 
-// Of the block of the last token, as a state has it.
+// The name of the last token's block, which is a state's too.
 kv::BlockPool::Name last_name(const kv::BlockPool& pool, std::span<const TokenId> tokens, uint64_t cache_salt) {
   kv::BlockPool::Name name{};
   for_each_block(pool, tokens, cache_salt, [&](uint32_t, uint64_t parent, uint64_t hash, auto own) {

@@ -60,7 +60,7 @@ class PrefixFileWriter {
   // A new file, which takes the place of an old one on commit. Errors: InvalidArgument (the system's reason).
   static Result<PrefixFileWriter> create(const std::string& path, const PrefixShape& shape, const PrefixCounts& counts,
                                          const kv::HashKey& key, std::span<const TokenId> text);
-  // Of how many bytes such a file consists.
+  // The size of such a file.
   static uint64_t n_bytes(const PrefixShape& shape, const PrefixCounts& counts, uint64_t n_tokens);
 
   // The next block or state.
@@ -89,7 +89,7 @@ class PrefixFileReader {
   bool has_more() const { return n_read_ < counts_.n_blocks + counts_.n_states; }
   // Reads the next block or state. Errors: InvalidArgument where the file ends before, or is damaged there.
   Status read();
-  // What was read last, until the next call.
+  // The block or state that was read last, until the next call.
   kv::BlockPool::Name name() const { return record().name(); }
   std::span<const std::byte> bytes() const { return record().bytes(); }
   bool is_state() const { return n_read_ > counts_.n_blocks; }

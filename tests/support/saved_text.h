@@ -1,4 +1,4 @@
-// What an engine has cached of one text, in a file, and from there in another engine.
+// Saves what an engine has cached of one text, and restores it in another engine.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a body asks to generate, and the Speller of its results.
+// A plan of the answers that a body asks for, and the Speller of their results.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ class ModelRegistry;
 class ServerMetrics;
 class SlotFolder;
 
-// What the reader of its body sees of a call, as long as that lives.
+// The part of a call that the reader of its body sees, as long as the call lives.
 RequestContext request_context(const Call& call);
 
 struct ServerContext {

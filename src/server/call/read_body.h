@@ -9,7 +9,7 @@
 
 namespace realizar::server {
 
-// What is noted of a body beside that.
+// Notes on a body, for its call's record.
 struct BodyNotes {
   std::string warning;    // of fields that nothing reads
   double prepare_ms = 0;  // that the dialect's reader took

@@ -21,7 +21,7 @@ class JsonPieces {
   using MakeItem = std::function<Json(size_t i)>;
   // About the most that one step writes, unless a single item is longer.
   static constexpr size_t kStepBytes = 16u << 10;
-  // What is written at once where it is put together, before anyone else is asked for the rest.
+  // The bytes that are written where the JSON is put together, before a worker is asked for the rest.
   static constexpr size_t kFirstBytes = 32u << 10;
 
   // Stands for a list of n_items in whatever is put here; to be used once. JSON's binary values, which no text can

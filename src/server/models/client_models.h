@@ -1,4 +1,4 @@
-// What clients of Ollama's API have made, and what was read for them.
+// Models that clients of Ollama's API have made, and cards that were read for them.
 #pragma once
 
 #include <memory>

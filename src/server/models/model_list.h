@@ -89,7 +89,7 @@ class ModelList {
       : strict_names_(strict_names), has_adapter_places_(has_adapter_places) {}
   ~ModelList() = default;
 
-  // Those that are on their way out too. Entries keep their places in memory until they are gone.
+  // All entries, also those on their way out. Entries keep their places in memory until they are gone.
   std::vector<Entry*> all();
   Entry* find_own(const std::string& id) { return const_cast<Entry*>(find_named(id)); }
   std::list<Entry>::iterator add_entry(ModelSource source, std::list<Entry>::iterator before);

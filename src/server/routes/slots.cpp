@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kSliceBytes = size_t{16} << 20;
 
-// What the engine's thread, the call and its workers share of a transfer. Only one of them uses it at a time.
+// The state of a transfer, which the engine's thread, the call and its workers share. One of them uses it at a time.
 struct Transfer {
   engine::PrefixShape shape;
   engine::PrefixCounts counts;

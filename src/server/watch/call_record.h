@@ -1,4 +1,4 @@
-// What is told of a call when it is over.
+// The record of a call, for logs and metrics.
 #pragma once
 
 #include <cstdint>

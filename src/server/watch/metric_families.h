@@ -13,7 +13,7 @@ using Labels = std::vector<prometheus::ClientMetric::Label>;
 using Samples = std::vector<prometheus::ClientMetric>;
 using prometheus::MetricType;
 
-// Of a counter or a gauge.
+// A sample of a counter or a gauge.
 inline prometheus::ClientMetric sample_of(Labels labels, double value) {
   prometheus::ClientMetric metric;
   metric.label = std::move(labels);

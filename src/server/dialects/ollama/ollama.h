@@ -1,4 +1,4 @@
-// What all routes of Ollama's API share (https://docs.ollama.com/api): names, times, errors.
+// The common parts of all routes of Ollama's API (https://docs.ollama.com/api): names, times, errors.
 #pragma once
 
 #include <chrono>
