@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
@@ -33,13 +35,15 @@ Value to_value(const Json& json, bool is_input, int depth) {
     case Json::value_t::array: {
       std::vector<Value> items;
       for (const Json& item : json) items.push_back(to_value(item, is_input, depth + 1));
-      return make_list(std::move(items));
+      return std::make_shared<List>(List{.items = std::move(items), .is_given = true});
     }
     case Json::value_t::object: {
       std::vector<std::pair<Value, Value>> items;
       for (const auto& [key, value] : json.items())
         items.emplace_back(Text(key, is_input), to_value(value, is_input, depth + 1));
-      return make_dict(std::move(items));
+      const auto dict = make_dict(std::move(items)).dict();
+      dict->is_given = true;
+      return dict;
     }
     default:
       return None{};
@@ -60,7 +64,11 @@ std::vector<PromptPiece> pieces_of(const Text& text) {
 }  // namespace
 
 struct ChatTemplate::Impl {
+  explicit Impl(Body parsed) : body(std::move(parsed)) {}
+
   Body body;
+  std::once_flag is_asked;
+  TemplateTraits traits;
 };
 
 ChatTemplate::ChatTemplate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -70,7 +78,7 @@ ChatTemplate::~ChatTemplate() = default;
 
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
   try {
-    return ChatTemplate(std::make_unique<Impl>(Impl{jinja::parse(replace_invalid_utf8(source))}));
+    return ChatTemplate(std::make_unique<Impl>(jinja::parse(replace_invalid_utf8(source))));
   } catch (const TemplateError& error) {
     return format_error("chat template: " + error.message, "chat_template");
   }
@@ -89,6 +97,11 @@ Result<std::vector<PromptPiece>> ChatTemplate::render(const Json& variables, int
     const ErrorCode code = error.is_limit ? ErrorCode::kUnsupported : ErrorCode::kInvalidArgument;
     return Error{code, "chat template: " + error.message, "chat_template"};
   }
+}
+
+const TemplateTraits& ChatTemplate::traits() const {
+  std::call_once(impl_->is_asked, [this] { impl_->traits = ask_traits(*this); });
+  return impl_->traits;
 }
 
 }  // namespace realizar::text

@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "realizar/result.h"
+#include "text/template_traits.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
@@ -31,6 +32,9 @@ class ChatTemplate {
   // Errors: InvalidArgument when the template itself refuses (raise_exception; its message is the message) or the
   // conversation does not fit it; Unsupported when a bound is hit.
   Result<std::vector<PromptPiece>> render(const nlohmann::ordered_json& variables, int64_t now_unix_s) const;
+
+  // What it can take. Asked the first time by rendering some fifty small conversations, which takes milliseconds.
+  const TemplateTraits& traits() const;
 
  private:
   struct Impl;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "text/jinja/builtins.h"
+#include "text/jinja/work.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -315,6 +316,115 @@ Value immutable(Interpreter&, const Value&, Args&) {
   fail("the sandbox does not let a template change a list or dict");
 }
 
+// Whether a list or dict is, or holds, the one at `container`.
+bool reaches(const Value& value, const void* container) {
+  count_steps(1);
+  if (value.is_list()) {
+    return value.list().get() == container ||
+           std::ranges::any_of(value.items(), [&](const Value& item) { return reaches(item, container); });
+  }
+  if (!value.is_dict()) return false;
+  return value.dict().get() == container ||
+         std::ranges::any_of(value.dict()->items, [&](const auto& item) { return reaches(item.second, container); });
+}
+
+// The items of a list that the template made itself. `added` would not make it hold itself.
+std::vector<Value>& own_items(const Value& self, const Value* added = nullptr) {
+  List& list = *self.list();
+  if (list.is_given || list.is_tuple) fail("the sandbox does not let a template change the lists of a request");
+  if (added != nullptr && reaches(*added, &list)) fail("a list cannot hold itself");
+  count_work(list.items.size());
+  return list.items;
+}
+Dict& own_dict(const Value& self, const Value* added = nullptr) {
+  Dict& dict = *self.dict();
+  if (dict.is_given) fail("the sandbox does not let a template change the dicts of a request");
+  if (added != nullptr && reaches(*added, &dict)) fail("a dict cannot hold itself");
+  count_work(dict.items.size());
+  return dict;
+}
+
+Value append(Interpreter&, const Value& self, Args& args) {
+  const Value& added = required_arg(args, 0, "object");
+  own_items(self, &added).push_back(added);
+  return None{};
+}
+Value extend(Interpreter&, const Value& self, Args& args) {
+  const Value added = make_list(iterate(required_arg(args, 0, "iterable")));
+  std::vector<Value>& items = own_items(self, &added);
+  items.insert(items.end(), added.items().begin(), added.items().end());
+  return None{};
+}
+// As Python does: counted from the end where negative, and cut to the list.
+Value insert(Interpreter&, const Value& self, Args& args) {
+  const Value& added = required_arg(args, 1, "object");
+  std::vector<Value>& items = own_items(self, &added);
+  const auto n = static_cast<int64_t>(items.size());
+  const int64_t index = int_arg(args, 0, "index", 0);
+  items.insert(items.begin() + std::clamp<int64_t>(index < 0 ? index + n : index, 0, n), added);
+  return None{};
+}
+Value list_pop(Interpreter&, const Value& self, Args& args) {
+  std::vector<Value>& items = own_items(self);
+  const auto n = static_cast<int64_t>(items.size());
+  int64_t index = int_arg(args, 0, "index", -1);
+  if (index < 0) index += n;
+  if (index < 0 || index >= n) fail("pop index out of range");
+  Value popped = items[static_cast<size_t>(index)];
+  items.erase(items.begin() + index);
+  return popped;
+}
+Value list_remove(Interpreter& interpreter, const Value& self, Args& args) {
+  std::vector<Value>& items = own_items(self);
+  items.erase(items.begin() + list_index(interpreter, self, args).as_int());
+  return None{};
+}
+Value list_reverse(Interpreter&, const Value& self, Args&) {
+  std::ranges::reverse(own_items(self));
+  return None{};
+}
+Value list_clear(Interpreter&, const Value& self, Args&) {
+  own_items(self).clear();
+  return None{};
+}
+
+Value update(Interpreter&, const Value& self, Args& args) {
+  const Value* other = args.get(0, "mapping");
+  if (other != nullptr && !other->is_dict()) fail(std::string("expected a dict, not ") + type_name(*other));
+  Dict& dict = own_dict(self, other);
+  const auto added = other == nullptr ? std::vector<std::pair<Value, Value>>() : other->dict()->items;
+  for (const auto& [key, value] : added) dict.set(key, value);
+  for (const auto& [name, value] : args.named) {
+    own_dict(self, &value).set(name, value);
+  }
+  return None{};
+}
+Value setdefault(Interpreter&, const Value& self, Args& args) {
+  const Value& key = required_arg(args, 0, "key");
+  if (const Value* found = self.dict()->find(key)) return *found;
+  const Value* given = args.get(1, "default");
+  const Value value = given != nullptr ? *given : Value(None{});
+  own_dict(self, &value).set(key, value);
+  return value;
+}
+Value dict_pop(Interpreter&, const Value& self, Args& args) {
+  const Value& key = required_arg(args, 0, "key");
+  Dict& dict = own_dict(self);
+  const auto found = std::ranges::find_if(dict.items, [&](const auto& item) { return equal(item.first, key); });
+  const Value* otherwise = args.get(1, "default");
+  if (found == dict.items.end()) {
+    if (otherwise == nullptr) fail("there is no key " + repr(key).str());
+    return *otherwise;
+  }
+  Value popped = found->second;
+  dict.items.erase(found);
+  return popped;
+}
+Value dict_clear(Interpreter&, const Value& self, Args&) {
+  own_dict(self).items.clear();
+  return None{};
+}
+
 Value keys(Interpreter&, const Value& self, Args&) {
   return make_list(iterate(self));
 }
@@ -385,14 +495,14 @@ constexpr auto kListMethods = std::to_array<NamedMethod>({
     {"index", list_index},
     {"count", list_count},
     {"copy", list_copy},
-    {"append", immutable},
-    {"extend", immutable},
-    {"insert", immutable},
-    {"pop", immutable},
-    {"remove", immutable},
-    {"reverse", immutable},
+    {"append", append},
+    {"extend", extend},
+    {"insert", insert},
+    {"pop", list_pop},
+    {"remove", list_remove},
+    {"reverse", list_reverse},
     {"sort", immutable},
-    {"clear", immutable},
+    {"clear", list_clear},
 });
 
 constexpr auto kDictMethods = std::to_array<NamedMethod>({
@@ -401,11 +511,11 @@ constexpr auto kDictMethods = std::to_array<NamedMethod>({
     {"items", items},
     {"get", get},
     {"copy", dict_copy},
-    {"clear", immutable},
-    {"pop", immutable},
+    {"clear", dict_clear},
+    {"pop", dict_pop},
     {"popitem", immutable},
-    {"setdefault", immutable},
-    {"update", immutable},
+    {"setdefault", setdefault},
+    {"update", update},
 });
 
 template <class Table>

@@ -32,13 +32,15 @@ struct None {};
 struct List {
   std::vector<Value> items;
   bool is_tuple = false;
-  bool is_lazy = false;  // Python's generator, which is true even where nothing comes
+  bool is_lazy = false;   // Python's generator, which is true even where nothing comes
+  bool is_given = false;  // in the template's variables, so that the template may not change it
 };
 
 // Insertion-ordered, as Python's dict.
 struct Dict {
   std::vector<std::pair<Value, Value>> items;
   bool is_namespace = false;
+  bool is_given = false;
 
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;

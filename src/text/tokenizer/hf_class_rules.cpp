@@ -14,7 +14,7 @@ struct ClassRule {
   bool adds_bos = false;  // where add_bos_token is not given
 };
 
-constexpr ClassRule kRules[] = {
+constexpr ClassRule kClassRules[] = {
     {"LlamaTokenizer", true},  {"CodeLlamaTokenizer", true}, {"GemmaTokenizer", true},
     {"CohereTokenizer", true}, {"GPTNeoXTokenizer", false},
 };
@@ -22,7 +22,7 @@ constexpr ClassRule kRules[] = {
 const ClassRule* find_rule(std::string_view tokenizer_class) {
   constexpr std::string_view kFast = "Fast";
   if (tokenizer_class.ends_with(kFast)) tokenizer_class.remove_suffix(kFast.size());
-  for (const ClassRule& rule : kRules) {
+  for (const ClassRule& rule : kClassRules) {
     if (rule.name == tokenizer_class) return &rule;
   }
   return nullptr;

@@ -1,0 +1,54 @@
+// What a chat template can take. It is asked by rendering small conversations: nothing is read from its source.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace realizar::text {
+
+class ChatTemplate;
+
+struct TemplateTraits {
+  // The content of a message with calls and no text.
+  enum class NoContent : uint8_t { kEmpty, kNull, kAbsent };
+  // Where the text of a message with calls goes.
+  enum class TextWithCalls : uint8_t { kSameMessage, kMessageBefore, kTurnBefore };
+
+  bool content_as_parts = false;  // a content is [{type: text, text}]
+
+  bool takes_system = true;           // at the beginning
+  bool takes_developer = true;        // as a role of its own
+  bool takes_several_systems = true;  // side by side at the beginning
+  bool takes_later_system = true;
+  bool needs_user = false;  // a conversation without a user's message is refused
+
+  bool takes_user_neighbours = true;
+  bool takes_assistant_neighbours = true;
+  bool takes_answer_first = true;
+  bool takes_turns_across_calls = true;  // calls and their results stand between messages of one role
+
+  bool takes_calls = true;
+  bool takes_parallel_calls = true;
+  bool takes_results = true;
+  bool needs_short_ids = false;     // nine letters or digits
+  bool arguments_as_text = false;   // JSON in a string
+  bool takes_cut_arguments = true;  // a text that is no JSON
+  NoContent no_content = NoContent::kEmpty;
+  TextWithCalls text_with_calls = TextWithCalls::kSameMessage;
+
+  std::string thoughts_name = "reasoning_content";  // of the member that has a message's thoughts
+  bool reads_thoughts_with_calls = false;           // in the turn that is not over
+  bool reads_thoughts_of_answers = false;           // of earlier turns
+
+  std::string tools_name = "tools";           // of the variable; "": the template has no place for tools
+  std::vector<std::string> tool_fields = {};  // that each tool must have: description, parameters ...
+};
+
+TemplateTraits ask_traits(const ChatTemplate& chat_template);
+
+// Each trait as a name and a value, for people and programs to read.
+std::vector<std::pair<std::string, std::string>> told(const TemplateTraits& traits);
+
+}  // namespace realizar::text
