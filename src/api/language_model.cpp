@@ -12,6 +12,7 @@
 #include "hub/locate.h"
 #include "hub/user_library.h"
 #include "model/model.h"
+#include "text/conversation.h"
 #include "text/utf8.h"
 
 namespace realizar {
@@ -104,7 +105,13 @@ Result<std::vector<TokenId>> LanguageModel::chat_prompt(const std::vector<ChatMe
   for (const ChatMessage& message : messages) {
     list.push_back({{"role", message.role}, {"content", text::replace_invalid_utf8(message.content)}});
   }
-  RZ_TRY(const auto pieces, impl_->loaded->render_chat({{"messages", impl_->beginning.before(std::move(list))}}));
+  text::Conversation conversation;
+  for (auto& message : impl_->beginning.before(std::move(list))) {
+    const text::Role role = text::role_named(message["role"].get_ref<const std::string&>());
+    conversation.messages.push_back({.role = role, .content = message["content"], .more = std::move(message)});
+  }
+  RZ_TRY(const auto pieces,
+         impl_->loaded->render_conversation(std::move(conversation), nlohmann::ordered_json::object()));
   return impl_->loaded->encode_prompt(pieces);
 }
 

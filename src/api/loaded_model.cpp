@@ -28,6 +28,7 @@
 #include "model/adapter_file.h"
 #include "model/config_reader.h"
 #include "model/forward.h"
+#include "text/conversation.h"
 #include "text/ollama_template.h"
 
 namespace realizar {
@@ -279,7 +280,7 @@ Status LoadedModel::load_template(const std::string& beside) {
     RZ_TRY(chat_template, text::ChatTemplate::parse(template_source.source));
   }
   load_tool_template();
-  set_output_source();
+  set_output_format();
   return {};
 }
 
@@ -297,10 +298,14 @@ void LoadedModel::load_tool_template() {
   template_source.tool_source.clear();
 }
 
-void LoadedModel::set_output_source() {
+// A template that has no place for tools is told them as text, and their calls are spelled as Hermes' are.
+void LoadedModel::set_output_format() {
   output_source = template_source.joined();
-  grammars =
-      std::make_unique<GrammarCache>(*tokenizer, text::marker_strings(text::detect_output_format(output_source)));
+  output_format = text::detect_output_format(output_source);
+  const text::ChatTemplate* with_tools = template_for(/*has_tools=*/true);
+  const bool tells_tools = with_tools != nullptr && with_tools->traits().tools_name.empty();
+  if (tells_tools && output_format.tools == text::ToolFormat::kNone) output_format.tools = text::ToolFormat::kHermes;
+  grammars = std::make_unique<GrammarCache>(*tokenizer, text::marker_strings(output_format));
 }
 
 Status LoadedModel::use_template(std::string source) {
@@ -310,7 +315,7 @@ Status LoadedModel::use_template(std::string source) {
   template_source.source = std::move(source);
   template_source.tool_source.clear();
   info.has_chat_template = true;
-  set_output_source();
+  set_output_format();
   return {};
 }
 
@@ -544,18 +549,30 @@ void LoadedModel::fill_info() {
   info.gives_text = gives_text(c);
 }
 
+Error LoadedModel::no_template() const {
+  return unsupported(info.path + " has no chat template; --raw uses a prompt as it is", "chat_template");
+}
+
 Result<const text::Tokenizer*> LoadedModel::require_tokenizer() const {
   if (!tokenizer) return unsupported(file.path().string() + " has no tokenizer", file.path().string());
   return &*tokenizer;
+}
+
+Result<std::vector<text::PromptPiece>> LoadedModel::render_conversation(text::Conversation conversation,
+                                                                        const nlohmann::ordered_json& others,
+                                                                        const text::ChatTemplate* other) const {
+  const text::ChatTemplate* chosen = other != nullptr ? other : template_for(!conversation.tools.empty());
+  if (chosen == nullptr) return no_template();
+  nlohmann::ordered_json variables = text::fitted(std::move(conversation), chosen->traits(), output_format);
+  variables.update(others);
+  return render_chat(std::move(variables), chosen);
 }
 
 Result<std::vector<text::PromptPiece>> LoadedModel::render_chat(nlohmann::ordered_json variables,
                                                                 const text::ChatTemplate* other) const {
   const bool has_tools = variables.contains("tools") && variables["tools"].is_array() && !variables["tools"].empty();
   const text::ChatTemplate* chosen = other != nullptr ? other : template_for(has_tools);
-  if (chosen == nullptr) {
-    return unsupported(info.path + " has no chat template; --raw uses a prompt as it is", "chat_template");
-  }
+  if (chosen == nullptr) return no_template();
   const std::time_t now = std::time(nullptr);
   variables.emplace("add_generation_prompt", true);
   variables.emplace("date_string", fmt::format("{:%d %b %Y}", fmt::gmtime(now)));

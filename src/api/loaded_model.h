@@ -19,12 +19,16 @@
 #include "realizar/pooling.h"
 #include "realizar/result.h"
 #include "text/chat_template.h"
+#include "text/output/output_format.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 
 class Backend;
 class Model;
+namespace text {
+struct Conversation;
+}
 struct ModelConfig;
 namespace engine {
 class Engine;
@@ -57,6 +61,7 @@ struct LoadedModel {
   std::optional<text::ChatTemplate> tool_template;  // of conversations with tools, where they have one of their own
   ChatTemplateSource template_source;
   std::string output_source;  // ChatTemplateSource::joined(): how the model writes its answers
+  text::OutputFormat output_format;
   GenerationConfig generation_config;
   std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer, as for the next
   std::unique_ptr<BreakerCache> breakers;
@@ -80,9 +85,14 @@ struct LoadedModel {
   Status use_template(std::string source);
   // The template of a conversation with or without tools; null where the model has no template for it.
   const text::ChatTemplate* template_for(bool has_tools) const;
-  // The prompt of a conversation: `variables` as ChatTemplate::render takes them; add_generation_prompt is true where
-  // it is not given, and the day is there as date_string and datetime. `other`: the template in place of the model's.
-  // Errors: Unsupported without a template; the template's own.
+  // The prompt of a conversation, fitted to its template; `others` are further variables. Errors: those of
+  // render_chat().
+  Result<std::vector<text::PromptPiece>> render_conversation(text::Conversation conversation,
+                                                             const nlohmann::ordered_json& others,
+                                                             const text::ChatTemplate* other = nullptr) const;
+  // The prompt of a conversation as it is: `variables` as ChatTemplate::render takes them; add_generation_prompt is
+  // true where it is not given, and the day is there as date_string and datetime. `other`: the template in place of the
+  // model's. Errors: Unsupported without a template; the template's own.
   Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables,
                                                      const text::ChatTemplate* other = nullptr) const;
   // Stands for the program and the weights as they were loaded, for files of its cached prefixes; nullopt where
@@ -100,7 +110,8 @@ struct LoadedModel {
   Status load_text(const BesideSettings& beside, const EndSettings& ends);
   Status load_template(const std::string& beside);
   void load_tool_template();
-  void set_output_source();
+  void set_output_format();
+  Error no_template() const;
   Status load_weights(const LoadOptions& options);
   // `drafter`: null where none is asked for.
   Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,

@@ -12,23 +12,44 @@
 namespace realizar::server {
 namespace {
 
-constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant", "tool"};
+// Names under which clients send back what a model thought.
+constexpr std::array<const char*, 4> kThoughts = {"reasoning_content", "reasoning", "thinking", "thought"};
 
-std::string string_or_empty(const Json& json) {
-  return json.is_string() ? json.get<std::string>() : std::string();
+// Some clients send numbers.
+std::string id_of(const Json& id) {
+  if (id.is_number_integer()) return dump(id);
+  return id.is_string() ? id.get<std::string>() : std::string();
 }
 
-// Moves a text out of an object, where it leaves an empty one; "" where there is none.
-std::string take_text(Json& object, const char* name) {
+// Moves a member out of an object; null where there is none.
+Json take_member(Json& object, const char* name) {
   const auto found = object.find(name);
-  const bool is_text = found != object.end() && found->is_string();
-  return is_text ? std::exchange(found->get_ref<std::string&>(), {}) : std::string();
+  if (found == object.end()) return nullptr;
+  Json member = std::move(*found);
+  object.erase(found);
+  return member;
 }
 
-Result<std::string> text_of_part(const Json& part, const std::string& where) {
+std::string take_text(Json& object, const char* name) {
+  const Json member = take_member(object, name);
+  return member.is_string() ? member.get<std::string>() : std::string();
+}
+
+// The first of the names that says something; none is left.
+std::string take_thoughts(Json& message) {
+  std::string thoughts;
+  for (const char* name : kThoughts) {
+    std::string text = take_text(message, name);
+    if (thoughts.empty()) thoughts = std::move(text);
+  }
+  return thoughts;
+}
+
+Result<std::string> text_of_part(const Json& part, const std::string& where, bool is_result) {
   if (!part.is_object() || !part.contains("type")) return wrong(where, "expected an object with a type");
   const Json& type = part["type"];
   const bool is_text = type == "text" || type == "input_text" || type == "output_text" || type == "refusal";
+  if (!is_text && is_result && type.is_string()) return note_of_part(type.get_ref<const std::string&>());
   if (!is_text) return wrong(where, fmt::format("this model takes text only, actual type {}", shown(dump(type))));
   const char* key = type == "refusal" ? "refusal" : "text";
   if (!part.contains(key) || !part[key].is_string()) return wrong(where, fmt::format("expected a string as {}", key));
@@ -52,9 +73,9 @@ Result<ChatCall> read_chat_call(Json call, const std::string& where) {
                         call["function"].contains("name") && call["function"]["name"].is_string();
   if (!has_name) return wrong(where + ".function", "expected an object with a name");
   ChatCall read;
-  read.id = take_text(call, "id");
+  read.id = id_of(take_member(call, "id"));
   read.name = take_text(call["function"], "name");
-  read.arguments = read_arguments(std::exchange(call["function"]["arguments"], Json()));
+  read.arguments = read_arguments(take_member(call["function"], "arguments"));
   read.more = std::move(call);
   return read;
 }
@@ -68,29 +89,25 @@ Result<std::vector<ChatCall>> read_chat_calls(const Json& calls, const std::stri
   return read;
 }
 
-Json call_json(const ChatCall& call) {
-  Json json = call.more;
-  if (!call.id.empty()) json["id"] = call.id;
-  json["function"]["name"] = call.name;
-  json["function"]["arguments"] = call.arguments;
-  return json;
-}
-
 }  // namespace
 
 Result<Role> read_role(const Json& role, const std::string& where) {
-  const auto* found = role.is_string() ? std::ranges::find(kRoles, role.get_ref<const std::string&>()) : kRoles.end();
-  if (found == kRoles.end()) return wrong(where, "expected one of system, developer, user, assistant, tool");
-  return static_cast<Role>(found - kRoles.begin());
+  const Role read = role.is_string() ? text::role_named(role.get_ref<const std::string&>()) : Role::kOther;
+  if (read == Role::kOther) return wrong(where, "expected one of system, developer, user, assistant, tool");
+  return read;
 }
 
-Result<std::string> read_content(const Json& content, const std::string& where) {
+std::string note_of_part(std::string_view type) {
+  return fmt::format("[{}: left out, since this model takes text only]", type);
+}
+
+Result<std::string> read_content(const Json& content, const std::string& where, bool is_result) {
   std::string text;
   if (content.is_null()) return text;
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) return wrong(where, "expected a string, an array of parts or null");
   for (size_t i = 0; i < content.size(); ++i) {
-    RZ_TRY(const std::string part, text_of_part(content[i], fmt::format("{}[{}]", where, i)));
+    RZ_TRY(const std::string part, text_of_part(content[i], fmt::format("{}[{}]", where, i), is_result));
     text += part;
   }
   return text;
@@ -112,17 +129,14 @@ Result<ChatMessage> read_chat_message(Json message, const std::string& where) {
   if (!message.is_object()) return wrong(where, "expected an object");
   ChatMessage read;
   RZ_TRY(read.role, read_role(message.value("role", Json()), where + ".role"));
-  const Json content = std::exchange(message["content"], Json());
+  const Json content = take_member(message, "content");
   if (content.is_null() && read.role != Role::kAssistant) return wrong(where + ".content", "expected a string");
-  RZ_TRY(read.content, read_content(content, where + ".content"));
-  if (const Json calls = message.value("tool_calls", Json()); !calls.is_null()) {
+  RZ_TRY(read.content, read_content(content, where + ".content", read.role == Role::kTool));
+  if (const Json calls = take_member(message, "tool_calls"); !calls.is_null()) {
     RZ_TRY(read.calls, read_chat_calls(calls, where + ".tool_calls"));
-    message["tool_calls"] = Json::array();
-  } else {
-    message.erase("tool_calls");
   }
-  read.reasoning = take_text(message, "reasoning_content");
-  read.tool_call_id = take_text(message, "tool_call_id");
+  read.reasoning = take_thoughts(message);
+  read.tool_call_id = id_of(take_member(message, "tool_call_id"));
   read.name = take_text(message, "name");
   read.more = std::move(message);
   return read;
@@ -136,27 +150,12 @@ Result<std::vector<ChatMessage>> read_chat_messages(const Json& messages, const 
   return read;
 }
 
-Json template_json(const ChatMessage& message, bool knows_developer) {
-  const bool is_system = message.role == Role::kDeveloper && !knows_developer;
-  Json json = message.more;
-  json["role"] = kRoles[static_cast<size_t>(is_system ? Role::kSystem : message.role)];
-  json["content"] = message.content;
-  if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
-  for (const ChatCall& call : message.calls) json["tool_calls"].push_back(call_json(call));
-  if (!message.tool_call_id.empty()) json["tool_call_id"] = message.tool_call_id;
-  if (!message.name.empty()) json["name"] = message.name;
-  return json;
-}
-
 ChatCall function_call(const Json& id, std::string name, const Json& arguments) {
-  return {string_or_empty(id), std::move(name), read_arguments(arguments), {{"id", id}, {"type", "function"}}};
+  return {id_of(id), std::move(name), read_arguments(arguments)};
 }
 
 ChatMessage tool_result(const Json& id, std::string content) {
-  return {.role = Role::kTool,
-          .content = std::move(content),
-          .tool_call_id = string_or_empty(id),
-          .more = {{"role", "tool"}, {"tool_call_id", id}}};
+  return {.role = Role::kTool, .content = std::move(content), .tool_call_id = id_of(id)};
 }
 
 }  // namespace realizar::server

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
-#include "api/chat_beginning.h"
 #include "api/reasoning_budget.h"
 #include "base/try.h"
 #include "server/call/reasoning_fields.h"
@@ -16,47 +16,26 @@
 namespace realizar::server {
 namespace {
 
-Json messages_json(std::span<const ChatMessage> messages, const std::string& template_source) {
-  const bool knows_developer = template_source.find("developer") != std::string::npos;
-  Json list = Json::array();
-  for (const ChatMessage& message : messages) list.push_back(template_json(message, knows_developer));
-  return list;
+bool is_system(const ChatMessage& message) {
+  return message.role == Role::kSystem || message.role == Role::kDeveloper;
 }
 
-Result<Json> with_stored_texts(Json messages, const ServedModel& model) {
-  if (model.texts == nullptr) return messages;
-  ChatBeginning beginning{model.texts->system};
-  if (!model.texts->messages.empty()) {
-    RZ_TRY(beginning.messages, parse_json(model.texts->messages));
+// The messages that a stored model begins with come first, and its system text where the client has none.
+Result<std::vector<ChatMessage>> with_stored_texts(std::span<const ChatMessage> messages, const ServedModel& model) {
+  std::vector<ChatMessage> all;
+  if (model.texts != nullptr && !model.texts->messages.empty()) {
+    RZ_TRY(const Json stored, parse_json(model.texts->messages));
+    RZ_TRY(all, read_chat_messages(stored, "messages"));
   }
-  return beginning.before(std::move(messages));
+  all.insert(all.end(), messages.begin(), messages.end());
+  const bool has_text = model.texts != nullptr && !model.texts->system.empty();
+  if (has_text && std::ranges::none_of(all, is_system)) all.insert(all.begin(), {Role::kSystem, model.texts->system});
+  return all;
 }
 
-// The arguments of calls that are no object but text.
-std::vector<Json*> text_arguments(Json& messages) {
-  std::vector<Json*> texts;
-  for (Json& message : messages) {
-    if (!message.contains("tool_calls")) continue;
-    for (Json& call : message["tool_calls"]) {
-      if (Json& arguments = call["function"]["arguments"]; arguments.is_string()) texts.push_back(&arguments);
-    }
-  }
-  return texts;
-}
-
-// Some templates take arguments apart, which a text does not allow: for them it becomes an object's only member.
-Result<std::vector<text::PromptPiece>> render(const ServedModel& model, const text::ChatTemplate* chat_template,
-                                              Json variables, const std::string& field) {
-  if (chat_template == nullptr && model.loaded->template_for(variables.contains("tools")) == nullptr) {
-    return unsupported(
-        field + ": the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is", field);
-  }
-  const std::vector<Json*> texts = text_arguments(variables["messages"]);
-  if (texts.empty()) return model.loaded->render_chat(std::move(variables), chat_template);
-  auto pieces = model.loaded->render_chat(variables, chat_template);
-  if (pieces.ok() || pieces.error().code != ErrorCode::kInvalidArgument) return pieces;
-  for (Json* arguments : texts) *arguments = Json{{"input", std::move(*arguments)}};
-  return model.loaded->render_chat(std::move(variables), chat_template);
+Error no_template(const ServedModel& model, const std::string& field) {
+  return unsupported(
+      field + ": the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is", field);
 }
 
 // The grammar of calls, which there must be or may be.
@@ -105,20 +84,45 @@ Status check_continues(const ChatRequest& chat, const ServedModel& model) {
   return {};
 }
 
+// An answer that has begun, in its parts.
+struct Unfinished {
+  std::string reasoning, content;
+  bool has_reasoning = false, has_ended_reasoning = false;
+};
+
+// Its content may begin with the thoughts, in their marks.
+Unfinished parts_of(const ChatMessage& message, const text::OutputFormat& format) {
+  Unfinished parts{message.reasoning, message.content, !message.reasoning.empty(), !message.content.empty()};
+  if (!format.reasoning || parts.has_reasoning) return parts;
+  const std::string& begin = format.reasoning->begin;
+  const std::string& end = format.reasoning->end;
+  const auto skip_lines = [](std::string text) {
+    return text.substr(std::min(text.find_first_not_of("\r\n"), text.size()));
+  };
+  const std::string whole = skip_lines(message.content);
+  if (!whole.starts_with(begin)) return parts;
+  const size_t at = whole.find(end, begin.size());
+  parts.has_reasoning = true;
+  parts.has_ended_reasoning = at != std::string::npos;
+  parts.reasoning = skip_lines(whole.substr(begin.size(), at - begin.size()));
+  parts.content = parts.has_ended_reasoning ? skip_lines(whole.substr(at + end.size())) : "";
+  return parts;
+}
+
 // Writes the answer's beginning after the prompt, as the model itself would have; the reasoning is closed where content
 // follows. Returns whether the model writes on inside the reasoning.
-bool append_unfinished(const ChatMessage& unfinished, const text::OutputFormat& format, bool opens_reasoning,
+bool append_unfinished(const ChatMessage& message, const text::OutputFormat& format, bool opens_reasoning,
                        std::vector<text::PromptPiece>& pieces) {
-  const bool has_reasoning = format.reasoning && (opens_reasoning || !unfinished.reasoning.empty());
-  const bool has_content = !unfinished.content.empty();
+  const Unfinished parts = parts_of(message, format);
+  const bool has_reasoning = format.reasoning && (opens_reasoning || parts.has_reasoning);
   if (has_reasoning) {
     if (!opens_reasoning) pieces.push_back({format.reasoning->begin + "\n"});
-    pieces.push_back({unfinished.reasoning, true});
-    if (has_content) pieces.push_back({"\n" + format.reasoning->end + "\n\n"});
+    pieces.push_back({parts.reasoning, true});
+    if (parts.has_ended_reasoning) pieces.push_back({"\n" + format.reasoning->end + "\n\n"});
   }
-  if (has_content && format.content_wrapper) pieces.push_back({format.content_wrapper->begin});
-  pieces.push_back({unfinished.content, true});
-  return has_reasoning && !has_content;
+  if (!parts.content.empty() && format.content_wrapper) pieces.push_back({format.content_wrapper->begin});
+  pieces.push_back({parts.content, true});
+  return has_reasoning && !parts.has_ended_reasoning;
 }
 
 void tell_reasoning_in_content(ChatPrompt& prompt) {
@@ -143,13 +147,9 @@ Result<ReasoningWish> reasoning_of(const ChatRequest& chat, const ServedModel& m
   return error;
 }
 
-// The variables of the template: the messages up to `n_messages`, the tools, and those that the client names, which
-// replace others.
-Result<Json> template_variables(const ChatRequest& chat, size_t n_messages, const Json& reasoning,
-                                const ServedModel& model, const std::string& source) {
-  RZ_TRY(Json messages, with_stored_texts(messages_json(std::span(chat.messages).first(n_messages), source), model));
-  Json variables{{"messages", std::move(messages)}};
-  for (const ChatTool& tool : chat.tools.tools) variables["tools"].push_back(tool.json);
+// Variables of the template beside the conversation; the client's replace others.
+Result<Json> template_variables(const ChatRequest& chat, const Json& reasoning, const ServedModel& model) {
+  Json variables = Json::object();
   const bool begins_answer = chat.continues_last || chat.begins_answer.value_or(true);
   if (!begins_answer) variables["add_generation_prompt"] = false;
   RZ_TRY(const Json defaults, parse_json(model.defaults->template_variables));
@@ -157,6 +157,19 @@ Result<Json> template_variables(const ChatRequest& chat, size_t n_messages, cons
   variables.update(reasoning);
   variables.update(chat.template_variables);
   return variables;
+}
+
+// The prompt of the first `n_messages` messages.
+Result<std::vector<text::PromptPiece>> render(const ChatRequest& chat, size_t n_messages, const Json& variables,
+                                              const ServedModel& model, const text::ChatTemplate* chat_template) {
+  const bool has_tools = !chat.tools.tools.empty();
+  if (chat_template == nullptr && model.loaded->template_for(has_tools) == nullptr) {
+    return no_template(model, chat.messages_field);
+  }
+  text::Conversation conversation;
+  RZ_TRY(conversation.messages, with_stored_texts(std::span(chat.messages).first(n_messages), model));
+  for (const ChatTool& tool : chat.tools.tools) conversation.tools.push_back(tool.json);
+  return model.loaded->render_conversation(std::move(conversation), variables, chat_template);
 }
 
 // The parts that the answer is to be split into.
@@ -179,8 +192,8 @@ Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model
   const std::string& source = model.loaded->template_source.source_for(!chat.tools.tools.empty());
   RZ_TRY(const ReasoningWish reasoning, reasoning_of(chat, model, source));
   const size_t n_finished = chat.messages.size() - (chat.continues_last ? 1 : 0);
-  RZ_TRY(Json variables, template_variables(chat, n_finished, reasoning.variables, model, source));
-  RZ_TRY(auto pieces, render(model, chat_template, std::move(variables), chat.messages_field));
+  RZ_TRY(const Json variables, template_variables(chat, reasoning.variables, model));
+  RZ_TRY(auto pieces, render(chat, n_finished, variables, model, chat_template));
   bool starts_in_reasoning = text::prompt_opens_reasoning(model.output_format, text_of(pieces));
   if (chat.continues_last) {
     starts_in_reasoning = append_unfinished(chat.messages.back(), model.output_format, starts_in_reasoning, pieces);

@@ -144,15 +144,15 @@ TEST_F(ChatPromptTest, ArgumentsThatAreNoJsonStayTextAndEmptyOnesAreNone) {
 TEST_F(ChatPromptTest, TemplatesThatTakeArgumentsApartGetTextInAnObject) {
   auto& own = rig_->model().loaded->chat_template;
   auto apart = text::ChatTemplate::parse(
-      "{% for m in messages %}{% for c in m.tool_calls or [] %}{% for k, v in c.function.arguments.items() %}"
-      "{{ k }}={{ v }};{% endfor %}{% endfor %}{% endfor %}");
+      "{% for m in messages %}{{ m.content }} {% for c in m.tool_calls or [] %}{{ c.function.name }}: "
+      "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }};{% endfor %}{% endfor %}{% endfor %}");
   ASSERT_TRUE(apart.ok());
   auto kept = std::exchange(own, std::move(*apart));
   const std::string text = text_of(after_call(R"("{\"city\": \"Li")"));
   const std::string whole = text_of(after_call(R"("{\"city\": \"Lima\"}")"));
   own = std::move(kept);
-  EXPECT_EQ(text, R"(input={"city": "Li;)");
-  EXPECT_EQ(whole, "city=Lima;");
+  EXPECT_EQ(text, R"(U  get_weather: input={"city": "Li;sunny )");
+  EXPECT_EQ(whole, "U  get_weather: city=Lima;sunny ");
 }
 
 TEST_F(ChatPromptTest, AModelWithoutATemplateIsNamedAndItsFileIsNot) {

@@ -21,7 +21,7 @@ class ServedModelRig {
     if (!loaded.ok()) return;
     model_->id = "tiny";
     model_->loaded = std::move(*loaded);
-    model_->output_format = text::detect_output_format(model_->loaded->output_source);
+    model_->output_format = model_->loaded->output_format;
   }
 
   bool is_ready() const { return model_->loaded != nullptr; }

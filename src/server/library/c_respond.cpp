@@ -239,7 +239,7 @@ ServedModelPtr served_model(const SessionParts& parts, const char* name) {
   model->id = name != nullptr ? name : std::filesystem::path(parts.model.info.path).stem().string();
   model->loaded = {std::shared_ptr<void>(), &parts.model};
   model->thread = {std::shared_ptr<void>(), &parts.thread};
-  model->output_format = text::detect_output_format(parts.model.output_source);
+  model->output_format = parts.model.output_format;
   return model;
 }
 

@@ -46,7 +46,7 @@ Result<ServedModelPtr> load_served_model(const ModelSource& source, const Regist
   model->texts = source.texts;
   if (options.prefixes != nullptr) options.prefixes->restore(source.id, *model->loaded);
   if (options.prefixes != nullptr) model->keep_prefixes = keeping_in(*options.prefixes);
-  model->output_format = text::detect_output_format(model->loaded->output_source);
+  model->output_format = model->loaded->output_format;
   model->thread =
       std::make_unique<engine::EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
   return model;

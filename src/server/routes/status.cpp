@@ -104,7 +104,7 @@ Json model_json(const ModelRegistry::Entry& entry) {
   json["has_chat_template"] = info.has_chat_template;
   const std::string& chat_template = entry.model->loaded->output_source;
   json["has_thinking_switch"] = chat_template.find("enable_thinking") != std::string::npos;
-  json["takes_tools"] = chat_template.find("tools") != std::string::npos;
+  json["takes_tools"] = entry.model->loaded->output_format.tools != text::ToolFormat::kNone;
   json["sampling"] = sampling_json(entry.model->loaded->generation_config.sampling);
   return json;
 }

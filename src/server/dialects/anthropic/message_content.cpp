@@ -93,6 +93,29 @@ Result<std::string> text_of_blocks(const Json& content, const std::string& place
   return all;
 }
 
+// A block of a result that is no text leaves a note, or the name of the tool that Claude Code's tool search found.
+Result<std::string> text_of_result_block(const Json& block, const std::string& place) {
+  RZ_TRY(const std::string type, type_of(block, place));
+  if (type == "tool_reference") return string_of(block, "tool_name", place);
+  const bool is_text = type == "text" || type == "search_result";
+  const Json source = block.value("source", Json());
+  const Json kind = source.is_object() ? source.value("type", Json()) : Json();
+  const bool is_document = type == "document" && (kind == "text" || kind == "content");
+  return is_text || is_document ? text_of_block(block, place) : note_of_part(type);
+}
+
+Result<std::string> text_of_result(const Json& content, const std::string& place) {
+  if (content.is_null()) return std::string();
+  if (!content.is_array()) return text_of_blocks(content, place, "\n");
+  std::string all;
+  for (size_t i = 0; i < content.size(); ++i) {
+    RZ_TRY(const std::string text, text_of_result_block(content[i], fmt::format("{}[{}]", place, i)));
+    if (!all.empty()) all += "\n";
+    all += text;
+  }
+  return all;
+}
+
 // The messages of a chat under construction.
 class Conversation {
  public:
@@ -149,9 +172,7 @@ class Conversation {
 
   Status add_result(const Json& block, const std::string& place) {
     RZ_TRY(const std::string id, string_of(block, "tool_use_id", place));
-    const Json content = block.value("content", Json(""));
-    const bool is_nothing = content.is_null();
-    RZ_TRY(std::string text, text_of_blocks(is_nothing ? Json("") : content, place + ".content", "\n"));
+    RZ_TRY(std::string text, text_of_result(block.value("content", Json()), place + ".content"));
     const Json is_error = block.value("is_error", Json(false));
     if (!is_error.is_boolean() && !is_error.is_null()) return wrong(place + ".is_error", "expected a boolean");
     // Templates have no place for the flag.

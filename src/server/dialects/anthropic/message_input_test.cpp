@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "server/call/served_model_rig.h"
+#include "server/call/template_json_rig.h"
 
 namespace realizar::server {
 namespace {
@@ -43,7 +44,7 @@ class MessageInput : public ::testing::Test {
     EXPECT_TRUE(asked.ok()) << (asked.ok() ? "" : asked.error().message) << " of " << list;
     Json read = Json::array();
     if (!asked.ok()) return read;
-    for (const ChatMessage& message : asked->chat.messages) read.push_back(template_json(message, true));
+    for (const ChatMessage& message : asked->chat.messages) read.push_back(template_json(message));
     return read;
   }
   static std::string wrong_field(const std::string& body) {
@@ -89,6 +90,16 @@ TEST_F(MessageInput, ResultsOfToolsComeBeforeTheTextOfTheirMessage) {
       {"role": "tool", "tool_call_id": "1", "content": "one"},
       {"role": "tool", "tool_call_id": "2", "content": "Error: t\nwo"},
       {"role": "user", "content": "V"}])"));
+}
+
+TEST_F(MessageInput, PartsOfResultsThatAreNoTextAreNamed) {
+  EXPECT_EQ(messages(R"({"role": "user", "content": "U"},
+      {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]},
+      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "t"},
+        {"type": "image", "source": {"type": "base64", "data": "x"}},
+        {"type": "tool_reference", "tool_name": "mcp__db__read"}]}]})")[2],
+            json(R"({"role": "tool", "tool_call_id": "1", "content":
+      "t\n[image: left out, since this model takes text only]\nmcp__db__read"})"));
 }
 
 TEST_F(MessageInput, ThoughtsBetweenCallsStayApart) {
@@ -206,8 +217,8 @@ TEST_F(MessageInput, WrongFieldsAreNamed) {
       {content(R"({"type": "document", "source": {"type": "base64"}})"), "messages[0].content[0].source"},
       {content(R"({"type": "document"})"), "messages[0].content[0].source"},
       {content(R"({"type": "tool_result"})"), "messages[0].content[0].tool_use_id"},
-      {content(R"({"type": "tool_result", "tool_use_id": "1", "content": [{"type": "image"}]})"),
-       "messages[0].content[0].content[0]"},
+      {content(R"({"type": "tool_result", "tool_use_id": "1", "content": [{"type": 5}]})"),
+       "messages[0].content[0].content[0].type"},
       {content(R"({"type": "tool_result", "tool_use_id": "1", "is_error": 1})"), "messages[0].content[0].is_error"},
       {content(R"({"type": "tool_use", "name": "f"})", "assistant"), "messages[0].content[0].id"},
       {content(R"({"type": "tool_use", "id": "1"})", "assistant"), "messages[0].content[0].name"},

@@ -18,22 +18,23 @@ bool is_system(const ChatMessage& message) {
   return message.role == Role::kSystem;
 }
 
-// Moves a member that is a text to where all dialects have it.
-void take_member(Json& members, const char* name, std::string& into) {
-  const auto found = members.find(name);
-  if (found == members.end()) return;
-  if (found->is_string()) into = found->get<std::string>();
-  members.erase(found);
-}
-
 Result<ChatMessage> read_ollama_message(Json message, const std::string& where) {
   if (!message.is_object()) return wrong(where, "expected an object");
-  RZ_CHECK_OK(refuse_images(message, where + "."));
+  const Json role = message.value("role", Json());
+  const Status has_text_alone = refuse_images(message, where + ".");
+  if (!has_text_alone.ok() && role != "tool") return has_text_alone.error();
   message.erase("images");
   if (message.value("content", Json()).is_null()) message["content"] = "";
+  // A role of Granite's templates: whether they think, and how long an answer is.
+  const bool is_control = role == "control";
+  if (is_control) message["role"] = "user";
+  const Json tool_name = message.value("tool_name", Json());
+  message.erase("tool_name");
   RZ_TRY(ChatMessage read, read_chat_message(std::move(message), where));
-  take_member(read.more, "thinking", read.reasoning);
-  take_member(read.more, "tool_name", read.name);
+  if (tool_name.is_string()) read.name = tool_name.get<std::string>();
+  if (is_control) read.role = Role::kOther;
+  if (is_control) read.more["role"] = role;
+  if (!has_text_alone.ok()) read.content += (read.content.empty() ? "" : "\n") + note_of_part("image");
   return read;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/try.h"
 #include "server/call/served_model_rig.h"
+#include "server/call/template_json_rig.h"
 #include "server/dialects/ollama/ollama_prompt.h"
 
 namespace realizar::server {
@@ -157,7 +158,7 @@ TEST_F(OllamaRequestTest, MessagesHaveOtherNamesForSomeMembers) {
   const auto read_one = [](const std::string& message) -> std::string {
     const Json messages = *parse_json("[" + message + "]");
     const auto read = read_ollama_messages(messages);
-    return read.ok() ? template_json(read->front(), true).dump() : "error: " + read.error().message;
+    return read.ok() ? template_json(read->front()).dump() : "error: " + read.error().message;
   };
   EXPECT_EQ(read_one(R"({"role": "assistant", "content": "A", "thinking": "T", "images": []})"),
             R"({"role":"assistant","content":"A","reasoning_content":"T"})");

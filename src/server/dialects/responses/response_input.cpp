@@ -72,7 +72,8 @@ class Messages {
   }
 
   Status add_result(const Json& id, const Json& output, const std::string& place) {
-    RZ_TRY(std::string content, read_content(is_parts(output) ? output : text_of(output), place + ".output"));
+    RZ_TRY(std::string content,
+           read_content(is_parts(output) ? output : text_of(output), place + ".output", /*is_result=*/true));
     add(tool_result(id, std::move(content)));
     return {};
   }

@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "server/call/served_model_rig.h"
+#include "server/call/template_json_rig.h"
 #include "server/dialects/responses/response_speller.h"
 
 namespace realizar::server {
@@ -35,7 +36,7 @@ class ResponseInputTest : public ::testing::Test {
     if (!asked.ok()) return asked.error().message;
     std::string text;
     for (const ChatMessage& message : asked->chat.messages) {
-      text += template_json(message, true)["role"].get<std::string>() + ":";
+      text += template_json(message)["role"].get<std::string>() + ":";
       if (!message.reasoning.empty()) text += " <" + message.reasoning + ">";
       if (!message.content.empty()) text += " " + message.content;
       for (const ChatCall& call : message.calls) text += " " + call.name + "(" + dump(call.arguments) + ")";
@@ -195,7 +196,7 @@ TEST_F(ResponseInputTest, WhatIsWrongIsNamed) {
       {R"({"input": [{"type": "web_search_call"}]})", "input"},
       {R"({"input": [{"type": "web_search_call"}, {"role": "king", "content": "U"}]})", "input[1].role"},
       {R"({"input": [{"role": "user", "content": ["x"]}]})", "input[0].content[0]"},
-      {R"({"input": [{"type": "function_call_output", "call_id": "1", "output": [{"type": "input_image"}]}]})",
+      {R"({"input": [{"type": "function_call_output", "call_id": "1", "output": [{"type": "input_text"}]}]})",
        "input[0].output[0]"},
       {R"({"input": "U", "instructions": "S", "tools": [{"type": "web_search"}, {"type": "function", "name": "a b"}]})",
        "tools[1].name"},
