@@ -114,6 +114,7 @@ Json file_json(const ModelFile& file, const ModelReport& report, CacheType kv_ty
             {"reasoning", report.has_reasoning},
             {"ends", ends_json(report)}};
   if (!report.tool_format.empty()) json["tool_format"] = report.tool_format;
+  for (const auto& [name, value] : report.template_traits) json["template_traits"][name] = value;
   if (!report.refusal.empty()) json["refusal"] = report.refusal;
   if (!report.licence.empty()) json["license"] = report.licence;
   if (!report.notes.empty()) json["notes"] = report.notes;

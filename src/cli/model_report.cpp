@@ -17,6 +17,7 @@
 #include "base/machine.h"
 #include "base/printable.h"
 #include "model/config_reader.h"
+#include "text/chat_template.h"
 #include "text/output/output_format.h"
 
 namespace realizar::cli {
@@ -101,6 +102,8 @@ void add_text_side(const ModelFile& file, ModelReport& report) {
   const text::OutputFormat format = text::detect_output_format((*source)->joined());
   report.tool_format = name_of(format.tools);
   report.has_reasoning = text::marks_reasoning(format);
+  const auto chat_template = text::ChatTemplate::parse((*source)->source_for(/*has_tools=*/true));
+  if (chat_template.ok()) report.template_traits = told(chat_template->traits());
 }
 
 GpuReport report_on_gpus(const ModelFile& file, const ModelConfig& config, const ModelReport& report) {

@@ -47,6 +47,7 @@ struct ModelReport {
   GpuReport gpu;
   uint64_t available_bytes = 0;  // of this machine's memory; 0: not known
   bool has_template = false, has_reasoning = false;
+  std::vector<std::pair<std::string, std::string>> template_traits;  // text::told(): what the template can take
   std::string tool_format;  // in which the model calls tools, by its template; empty: in none
   std::string licence;      // empty: the file does not tell
   std::vector<ReportedEnd> ends;

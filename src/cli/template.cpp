@@ -87,17 +87,34 @@ std::string use_text(const char* use, const ChatTemplateSource& source, std::str
   return fmt::format("{:<14}{} ({}){}\n", use, printable(named->name), printable(named->where), why);
 }
 
-// Which template is used for what, and where it comes from.
+Result<std::string> traits_text(const std::string& use, const std::string& source) {
+  RZ_TRY(const auto chat_template, text::ChatTemplate::parse(source));
+  std::string text = fmt::format("\nWhat the template {} can take:\n", use);
+  for (const auto& [name, value] : told(chat_template.traits())) text += fmt::format("  {:<22}{}\n", name, value);
+  return text;
+}
+
+// Which template is used for what, where it comes from, and what it can take.
 Result<std::string> explained(const TemplateArgs& args) {
-  if (!args.template_file.empty()) return fmt::format("all requests  {}\n", printable(args.template_file));
   RZ_TRY(const ChatTemplateSource source, template_source(args));
+  if (!args.template_file.empty()) {
+    RZ_TRY(const std::string traits, traits_text("of all requests", source.source));
+    return fmt::format("all requests  {}\n{}", printable(args.template_file), traits);
+  }
   std::string text = use_text("without tools", source, kDefaultTemplate, kDefaultTemplate) +
                      use_text("with tools", source, kToolTemplate, kDefaultTemplate);
   for (const NamedTemplate& one : source.all) {
     if (one.name == kDefaultTemplate || one.name == kToolTemplate) continue;
     text += fmt::format("{:<14}{} ({})\n", "not used", printable(one.name), printable(one.where));
   }
-  return text;
+  const bool is_one = source.tool_source.empty();
+  if (!is_one) {
+    RZ_TRY(const std::string traits, traits_text("with tools", source.tool_source));
+    text += traits;
+  }
+  if (source.source.empty()) return text;
+  RZ_TRY(const std::string traits, traits_text(is_one ? "of all requests" : "without tools", source.source));
+  return text + traits;
 }
 
 int render(const TemplateArgs& args) {
@@ -130,8 +147,10 @@ void add_template(CommandLine& line) {
       .with_default();
   flags.option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)")
       .shown_as("TIME");
-  flags.flag("--explain", args->explain,
-             "Print which of the model's templates is used for what, and where it comes from, in place of a prompt");
+  flags.flag(
+      "--explain", args->explain,
+      "Print which of the model's templates is used for what, where it comes from and what it can take, in place "
+      "of a prompt");
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | realizar template model.gguf",
                   "realizar template --template chat.jinja -i request.json --now 2026-07-26"});
