@@ -158,6 +158,7 @@ TEST_P(CudaChoose, TopKWithTopPAndMinP) {
   expect_as_the_sampler(GetParam(), {});
   expect_as_the_sampler(GetParam(), {.temperature = 1.5f, .top_k = 256, .top_p = 0.5f, .min_p = 0.02f});
   expect_as_the_sampler(GetParam(), {.temperature = 0.3f, .top_k = 2, .top_p = 1});
+  expect_as_the_sampler(GetParam(), {.temperature = 1.5f, .top_k = 256, .top_p = 0});
 }
 
 TEST_P(CudaChoose, TheWholeVocabulary) {

@@ -112,11 +112,15 @@ TEST(Sampler, TopKTopPMinPAndTypicalKeepWhatTheyDefine) {
   EXPECT_EQ(tokens_drawn(params, kLogits), (std::set{0, 2}));
   params.top_p = 0.81f;
   EXPECT_EQ(tokens_drawn(params, kLogits), (std::set{0, 2, 3}));
+  params.top_p = 0;
+  EXPECT_EQ(tokens_drawn(params, kLogits), std::set{0});
   params = neutral();
   params.min_p = 0.31f;  // of 0.5: 0.155
   EXPECT_EQ(tokens_drawn(params, kLogits), (std::set{0, 2}));
   params = neutral();
   // Entropy 1.14 nats; the surprise of 0.3 (1.20) is nearest, then that of 0.5 (0.69).
+  params.typical_p = 0;
+  EXPECT_EQ(tokens_drawn(params, kLogits), std::set{2});
   params.typical_p = 0.29f;
   EXPECT_EQ(tokens_drawn(params, kLogits), std::set{2});
   params.typical_p = 0.31f;
@@ -266,7 +270,7 @@ TEST(Validate, NamesTheParameter) {
   EXPECT_EQ(refused([](auto& p) { p.temperature = -1; }), "temperature");
   EXPECT_EQ(refused([](auto& p) { p.temperature = NAN; }), "temperature");
   EXPECT_EQ(refused([](auto& p) { p.top_k = -1; }), "top_k");
-  EXPECT_EQ(refused([](auto& p) { p.top_p = 0; }), "top_p");
+  EXPECT_EQ(refused([](auto& p) { p.top_p = -0.1f; }), "top_p");
   EXPECT_EQ(refused([](auto& p) { p.typical_p = 1.1f; }), "typical_p");
   EXPECT_EQ(refused([](auto& p) { p.min_p = -0.1f; }), "min_p");
   EXPECT_EQ(refused([](auto& p) { p.repeat_penalty = 0; }), "repeat_penalty");

@@ -1,4 +1,5 @@
-// Nucleus sampling (Holtzman et al. 2020): the likeliest tokens that together hold the probability top_p.
+// Nucleus sampling (Holtzman et al. 2020): the likeliest tokens that together hold the probability top_p;
+// one at least.
 #pragma once
 
 #include "sampling/candidates.h"
@@ -9,7 +10,7 @@ inline void apply_top_p(float top_p, Candidates& candidates) {
   if (top_p >= 1.0f) return;
   double sum = 0;
   size_t n = 0;
-  while (n < candidates.size() && sum < top_p) sum += candidates[n++].p;
+  while (n < candidates.size() && (n == 0 || sum < top_p)) sum += candidates[n++].p;
   keep(candidates, n);
 }
 

@@ -22,7 +22,7 @@ inline void apply_typical(float typical_p, Candidates& candidates) {
   });
   double sum = 0;
   size_t n = 0;
-  while (n < candidates.size() && sum < typical_p) sum += candidates[n++].p;
+  while (n < candidates.size() && (n == 0 || sum < typical_p)) sum += candidates[n++].p;
   keep(candidates, n);
   std::sort(candidates.begin(), candidates.end(), likelier);
 }

@@ -190,7 +190,7 @@ RZ_DEVICE int32_t draw_candidate(const ChoiceRow& c, const uint64_t* sorted, dou
   if (c.top_p < 1) {
     double sum = 0;
     n_kept = 0;
-    while (n_kept < n && sum < c.top_p) sum += p[n_kept++];
+    while (n_kept < n && (n_kept == 0 || sum < c.top_p)) sum += p[n_kept++];
     if (may_lack_some && sum < c.top_p) return -1;
     normalize(p, n_kept);
   }
