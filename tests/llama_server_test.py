@@ -360,12 +360,12 @@ class Defaults(Case):
             "<|USER_TOKEN|>Hi there<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"))
         self.end(server)
         file = self.folder / "own.jinja"
-        file.write_text("{{ messages[1].content }} {{ date_string }} {{ datetime }} {{ mood }}")
+        file.write_text("{% for m in messages %}{{ m.content }} {% endfor %}{{ date_string }} {{ datetime }} {{ mood }}")
         server = self.serve(MODEL, "--chat-template-file", file, "--chat-template-kwargs", '{"mood": "calm"}')
         days = [time.gmtime()]
         prompt = self.ask(server, "POST", "/apply-template", messages)["prompt"]
         days.append(time.gmtime())  # another one at midnight
-        self.assertIn(prompt, [time.strftime("Hi there %d %b %Y %b %d %Y calm", day) for day in days])
+        self.assertIn(prompt, [time.strftime("You are a test. Hi there %d %b %Y %b %d %Y calm", day) for day in days])
         for args in (("--chat-template", "no-such-name"), ("--chat-template", "{% if %}"), ("--chat-template-kwargs", "[]"),
                      ("--max-tokens", "-2"), ("--reasoning", "maybe")):
             done = subprocess.run([REALIZAR, "serve", MODEL, *args], capture_output=True, text=True, timeout=DEADLINE_S)

@@ -78,7 +78,7 @@ bool has_in_order(std::string_view text, const std::vector<std::string>& words) 
 
 Json tool_of(Json parameters) {
   return {{"type", "function"},
-          {"function", {{"name", "zqtool"}, {"description", "zqdescription"}, {"parameters", std::move(parameters)}}}};
+          {"function", {{"name", "zqtool"}, {"description", "zq description"}, {"parameters", std::move(parameters)}}}};
 }
 
 Json full_tool() {
@@ -104,14 +104,14 @@ class Asking {
   }
 
  private:
-  Json variables_of(Messages messages, Json tools = Json::array()) const {
-    Json variables = fitted({std::move(messages), std::move(tools)}, traits_);
+  Json variables_of(Messages messages, const Json& tools = Json::array()) const {
+    Json variables = fitted({std::move(messages), tools}, traits_);
     variables.update(Json{{"add_generation_prompt", true},
                           {"bos_token", ""},
                           {"eos_token", ""},
                           {"date_string", "26 Jul 2026"},
                           {"datetime", "Jul 26 2026"},
-                          {"functions", ""}});
+                          {"functions", tools.empty() ? "" : tools.dump()}});
     return variables;
   }
 
@@ -208,6 +208,9 @@ class Asking {
       traits_.text_with_calls = place;
       if (arrives(loop)) return;
     }
+    traits_.text_with_calls = TextWithCalls::kSameMessage;
+    traits_.takes_calls = false;
+    ask(&TemplateTraits::takes_results, {loop});
   }
 
   // A role whose name is only printed, as any other's would be, is none that the model knows.
@@ -250,27 +253,24 @@ class Asking {
     traits_.thoughts_name = kNames.front();
   }
 
-  bool has_tools(const Json& tool) const {
-    for (const Messages& messages : {Messages{user(1)}, Messages{user(1), calls({1}), result(1)}}) {
-      const auto text = prompt(messages, Json::array({tool}));
-      const bool has_all =
-          text && text->find("zqtool") != std::string::npos &&
-          (!tool["function"].contains("description") || text->find("zqdescription") != std::string::npos);
-      if (!has_all) return false;
-    }
-    return true;
+  bool has_tool(const Json& tool) const {
+    return std::ranges::all_of(std::array{Messages{user(1)}, Messages{user(1), calls({1}), result(1)}},
+                               [&](const Messages& messages) {
+                                 const auto text = prompt(messages, Json::array({tool}));
+                                 return text && text->find("zqtool") != std::string::npos;
+                               });
   }
 
   void ask_tools() {
     constexpr auto kNames = std::to_array<const char*>({"tools", "xml_tools", "available_tools"});
     const auto* found = std::ranges::find_if(kNames, [this](const char* name) {
       traits_.tools_name = name;
-      return has_tools(full_tool());
+      return has_tool(full_tool());
     });
     if (found == kNames.end()) traits_.tools_name.clear();
     if (traits_.tools_name.empty()) return;
     const auto need = [this](const char* field, const Json& without) {
-      if (!has_tools(without)) traits_.tool_fields.emplace_back(field);
+      if (!has_tool(without)) traits_.tool_fields.emplace_back(field);
     };
     Json tool = full_tool();
     tool["function"].erase("description");
