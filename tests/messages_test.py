@@ -418,7 +418,7 @@ class Refusals(Case):
 
 
 class Keys(Case):
-    def test_a_key_comes_in_either_header(self):
+    def test_a_key_comes_in_any_of_its_headers(self):
         body = {"max_tokens": 1, "messages": [{"role": "user", "content": "x"}]}
         with tempfile.TemporaryDirectory() as folder:
             keys = pathlib.Path(folder, "keys")
@@ -426,7 +426,7 @@ class Keys(Case):
             keys.chmod(0o600)
             server = Served(REALIZAR, "realizar-tiny", "--api-keys", str(keys))
             try:
-                for headers, status in (({"x-api-key": "sk-ours"}, 200), ({"Authorization": "Bearer sk-ours"}, 200),
+                for headers, status in (({"x-api-key": "sk-ours"}, 200), ({"api-key": "sk-ours"}, 200), ({"Authorization": "Bearer sk-ours"}, 200),
                                         ({"x-api-key": "sk-ours", "Authorization": "Bearer other"}, 200),
                                         ({"x-api-key": "sk-other"}, 401), ({"x-api-key": ""}, 401), ({}, 401)):
                     actual, _, text = server.ask("POST", "/v1/messages", body, headers)

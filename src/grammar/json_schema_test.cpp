@@ -18,7 +18,10 @@ TEST(JsonSchema, ReadsTypes) {
       {R"({"type": ["integer", "number"]})", {"1", "1.5"}, {"\"1\""}},
       {"true", {"1", "{\"a\": [1, {}]}", "\"x\""}, {"", "{a: 1}"}},
       {"{}", {"1", "[]", "null"}, {"[1,]", "{,}"}},
-      {R"({"title": "t", "description": "d", "$schema": "s", "$id": "i", "default": 1, "x-order": 2})", {"[1]"}, {"["}},
+      {R"({"title": "t", "description": "d", "$schema": "s", "$id": "i", "default": 1, "x-order": 2,
+           "discriminator": {"propertyName": "kind"}})",
+       {"[1]"},
+       {"["}},
   });
 }
 

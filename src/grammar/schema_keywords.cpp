@@ -74,10 +74,13 @@ constexpr Keyword kAssertions[] = {
     {"$ref", Expected::kString},
 };
 
-constexpr std::string_view kAnnotations[] = {
-    "title",     "description",      "default",         "examples",     "example",    "$schema",
-    "$id",       "$comment",         "$defs",           "definitions",  "deprecated", "readOnly",
-    "writeOnly", "contentMediaType", "contentEncoding", "contentSchema"};
+constexpr std::string_view kAnnotations[] = {"title",         "description",      "default",
+                                             "examples",      "example",          "$schema",
+                                             "$id",           "$comment",         "$defs",
+                                             "definitions",   "deprecated",       "readOnly",
+                                             "writeOnly",     "contentMediaType", "contentEncoding",
+                                             "contentSchema", "discriminator"};  // OpenAPI 3.0, section 4.7.25: a hint
+                                                                                 // beside oneOf
 
 const Keyword* find_assertion(std::string_view name) {
   const auto* found = std::ranges::find(kAssertions, name, &Keyword::name);

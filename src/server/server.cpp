@@ -325,7 +325,9 @@ std::optional<ApiError> Server::identify(Call& call) const {
     return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
   }
   auto key = keys_.find(call.request.header("authorization"));
-  if (!key) key = keys_.find_key(call.request.header("x-api-key"));
+  for (const char* name : {"x-api-key", "api-key"}) {
+    if (!key) key = keys_.find_key(call.request.header(name));
+  }
   if (!key) {
     ApiError error{401, "the API key is missing or wrong", "", "invalid_api_key"};
     if (options_.llama_answers) error.type = "authentication_error";

@@ -35,7 +35,7 @@ class KeyStore {
   // The digest of the key in an Authorization header, which is the same whatever line the key stands in; nullopt for
   // any other header.
   std::optional<KeyDigest> find(std::string_view authorization) const;
-  // The digest of the key itself, as a header x-api-key has it.
+  // The digest of the key itself, as a header x-api-key (Anthropic) or api-key (Azure) has it.
   std::optional<KeyDigest> find_key(std::string_view key) const;
 
  private:

@@ -90,6 +90,7 @@ bool OriginPolicy::checks_every_host() const {
 
 bool OriginPolicy::is_own_host(std::string_view host) const {
   if (is_loopback(host)) return true;
+  if (options_.allowed_hosts.empty() && is_local_name(host, options_.machine_name)) return true;
   const std::string_view name = without_port(host);
   if (equals_ignoring_case(name, without_port(options_.listen_host))) return true;
   return std::ranges::any_of(options_.allowed_hosts,

@@ -37,7 +37,8 @@ class OriginPolicy {
   explicit OriginPolicy(OriginOptions options) : options_(std::move(options)) {}
 
   // 403 for a request that a foreign page made; nothing where it may go on.
-  // Host: a server on loopback, or with allowed_hosts, wants one of its names, with any port. Elsewhere a request with
+  // Host: a server on loopback, or with allowed_hosts, wants one of its names, with any port; without allowed_hosts
+  // these are all names that no page can have, such as host.docker.internal. Elsewhere a request with
   // an effect wants a name that no page can have. Origin and Sec-Fetch-Site: a request that does anything (it has an
   // effect, or is neither GET, HEAD nor OPTIONS) comes from no page, from one of this server, or from cors_origins.
   std::optional<ApiError> refusal(const HttpRequest& request, Effect effect = Effect::kNone) const;

@@ -37,6 +37,16 @@ TEST(OriginPolicy, OnLoopbackOnlyItsOwnNamesReachIt) {
   EXPECT_EQ(status_of(policy, {}), 200);  // HTTP/1.0
 }
 
+TEST(OriginPolicy, OnLoopbackNamesThatNoStrangerCanHaveReachItToo) {
+  const OriginPolicy policy({"127.0.0.1", {}, {}, false, "desk.example"});
+  for (const char* host : {"host.docker.internal:8080", "desk.local", "desk.example", "desk:8080", "10.0.0.1"}) {
+    EXPECT_EQ(status_of(policy, {{"Host", host}}, "GET"), 200) << host;
+  }
+  for (const char* host : {"evil.example:8080", "local.example", "internal.example"}) {
+    EXPECT_EQ(status_of(policy, {{"Host", host}}, "GET"), 403) << host;
+  }
+}
+
 TEST(OriginPolicy, ElsewhereNamesAreCheckedWhereTheyAreKnown) {
   EXPECT_EQ(status_of(OriginPolicy({"0.0.0.0", {}, {}, false, {}}), {{"Host", "gpu-1.lan:8080"}}), 200);
   const OriginPolicy named({"0.0.0.0", {"gpu-1.lan"}, {}, false, {}});

@@ -87,16 +87,24 @@ Result<AnswerForm> read_structured_outputs(const Json& outputs, const std::strin
   return read_one_of(outputs, where + ".", kFields);
 }
 
-// The first one is where dialects have fields of their own.
+// Text Generation Inference's {type, value}; a text is GBNF.
+Result<AnswerForm> read_grammar(const Json& grammar, const std::string& where) {
+  return grammar.is_object() ? read_response_form(grammar, where) : read_gbnf(grammar, where);
+}
+
+// The first one is where dialects have fields of their own; `regex` and those after it are SGLang's.
 constexpr FormField kFormFields[] = {{"response_format", read_response_form},
-                                     {"grammar", read_gbnf},
+                                     {"grammar", read_grammar},
                                      {"json_schema", read_schema},
                                      {"structured_outputs", read_structured_outputs},
                                      {"guided_json", read_schema},
                                      {"guided_regex", read_regex},
                                      {"guided_choice", read_choice},
                                      {"guided_grammar", read_gbnf},
-                                     {"guided_json_object", read_object_flag}};
+                                     {"guided_json_object", read_object_flag},
+                                     {"regex", read_regex},
+                                     {"ebnf", read_gbnf},
+                                     {"structural_tag", refuse_tags}};
 
 using Compiled = Result<std::shared_ptr<const grammar::Grammar>>;
 
@@ -145,7 +153,10 @@ Result<AnswerForm> read_response_form(const Json& format, const std::string& whe
   if (type == "json_object") {
     return own.is_null() ? read_object_flag(true, where) : read_schema(own, where + ".schema");
   }
-  if (type != "json_schema") return wrong(where + ".type", "expected text, json_object or json_schema");
+  // Text Generation Inference's.
+  if (type == "json") return read_schema(format.value("value", Json()), where + ".value");
+  if (type == "regex") return read_regex(format.value("value", Json()), where + ".value");
+  if (type != "json_schema") return wrong(where + ".type", "expected text, json_object, json_schema, json or regex");
   if (!own.is_null() && !format.contains("json_schema")) return read_schema(own, where + ".schema");
   return read_named_schema(format.value("json_schema", Json()), where + ".json_schema");
 }

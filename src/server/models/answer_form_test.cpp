@@ -50,6 +50,8 @@ TEST(AnswerForm, TheSchemaStandsInManyPlaces) {
       {R"({"response_format": {"type": "json_schema", "schema": {"type": "integer"}}})", "response_format.schema"},
       {R"({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer"}}}})",
        "response_format.json_schema.schema"},
+      {R"({"response_format": {"type": "json", "value": {"type": "integer"}}})", "response_format.value"},
+      {R"({"grammar": {"type": "json", "value": {"type": "integer"}}})", "grammar.value"},
       {R"({"response_format": {"type": "text"}, "json_schema": {"type": "integer"}})", "json_schema"},
   };
   for (const auto& [body, where] : cases) {
@@ -73,8 +75,9 @@ TEST(AnswerForm, IsStrictWhereItsSchemaSaysSo) {
 }
 
 TEST(AnswerForm, GrammarsAreTakenAsTheyAre) {
-  for (const char* body : {R"({"grammar": "root ::= \"a\""})", R"({"guided_grammar": "root ::= \"a\""})",
-                           R"({"structured_outputs": {"grammar": "root ::= \"a\""}})"}) {
+  for (const char* body :
+       {R"({"grammar": "root ::= \"a\""})", R"({"guided_grammar": "root ::= \"a\""})", R"({"ebnf": "root ::= \"a\""})",
+        R"({"structured_outputs": {"grammar": "root ::= \"a\""}})"}) {
     EXPECT_EQ(form_of(body).kind, Kind::kGrammar) << body;
     EXPECT_EQ(form_of(body).source, "root ::= \"a\"") << body;
   }
@@ -91,7 +94,9 @@ TEST(AnswerForm, AChoiceIsOneOfItsTexts) {
 }
 
 TEST(AnswerForm, ARegularExpressionIsMatchedWhole) {
-  for (const char* body : {R"({"guided_regex": "[a-z]+\\d{2}|\"x\""})",
+  for (const char* body : {R"({"guided_regex": "[a-z]+\\d{2}|\"x\""})", R"({"regex": "[a-z]+\\d{2}|\"x\""})",
+                           R"({"grammar": {"type": "regex", "value": "[a-z]+\\d{2}|\"x\""}})",
+                           R"({"response_format": {"type": "regex", "value": "[a-z]+\\d{2}|\"x\""}})",
                            R"({"structured_outputs": {"regex": "^[a-z]+\\d{2}$|^\"x\"$"}})"}) {
     const AnswerForm form = form_of(body);
     for (const char* text : {"a12", "abc00", "\"x\""}) EXPECT_TRUE(takes(form, text)) << text;
@@ -104,6 +109,9 @@ TEST(AnswerForm, WrongOnesAreNamed) {
       {R"({"grammar": 5})", "grammar"},
       {R"({"response_format": "json"})", "response_format"},
       {R"({"response_format": {"type": "yaml"}})", "response_format.type"},
+      {R"({"response_format": {"type": "json"}})", "response_format.value"},
+      {R"({"grammar": {"type": "regex", "value": 5}})", "grammar.value"},
+      {R"({"structural_tag": "x"})", "structural_tag"},
       {R"({"response_format": {"type": "json_schema"}})", "response_format.json_schema.schema"},
       {R"({"json_schema": []})", "json_schema"},
       {R"({"guided_json": "{"})", "guided_json"},

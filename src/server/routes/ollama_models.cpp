@@ -159,8 +159,11 @@ Result<HttpResponse> show_answer(const NamedFile& file, const ModelCard& card, b
 
 }  // namespace
 
+// Clients ask for what Ollama's API could do at some version of Ollama: Copilot for 0.6.4 at least.
+constexpr const char* kOllamaLevel = "0.13.0";
+
 HttpResponse get_ollama_version(const Call&) {
-  return ollama_json({{"version", version()}});
+  return ollama_json({{"version", kOllamaLevel}, {"realizar", version()}});
 }
 
 Task<Status> get_ollama_tags(Call& call) {

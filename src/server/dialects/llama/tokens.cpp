@@ -29,6 +29,7 @@ Json piece_of(TokenId id, const ServedModel& model) {
 // The prompt of a body that is a chat completion's.
 Result<ChatPrompt> read_prompt_of_chat(Fields& body, const ServedModel& model, const RequestContext& context) {
   OpenAiChat asked(model, context);
+  RZ_CHECK_OK(read_function_fields(body, asked));
   RZ_CHECK_OK(read_openai_chat(body, asked));
   return chat_prompt(asked.chat, model);
 }
@@ -106,10 +107,10 @@ constexpr const char* kTokenizeFields[] = {"model",       "prompt",        "cont
 constexpr const char* kDetokenizeFields[] = {"model", "tokens", "skip_special_tokens"};
 
 KnownFields template_fields() {
-  return known_in(kTemplateFields, openai_chat_fields());
+  return known_in(kTemplateFields, function_fields(), openai_chat_fields());
 }
 KnownFields tokenize_fields() {
-  return known_in(kTokenizeFields, openai_chat_fields());
+  return known_in(kTokenizeFields, function_fields(), openai_chat_fields());
 }
 
 }  // namespace
