@@ -6,13 +6,46 @@
 #include <algorithm>
 
 #include "backend/backend.h"
+#include "base/caught.h"
 #include "engine/cache_sizes.h"
-#include "engine/host_blocks.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
 #include "model/model_config.h"
 
 namespace realizar::engine {
+
+// Blocks of the KV cache that the device has no room for, in memory of the host.
+class HostBlocks final : public kv::BlockStore {
+ public:
+  // Takes memory when a place is first filled, never more than n_places blocks.
+  HostBlocks(Backend& backend, uint32_t n_places, EngineCounters& counters)
+      : backend_(backend), places_(n_places), counters_(counters) {}
+
+  bool save(BlockId id, uint32_t place) override {
+    std::span<std::byte>& bytes = places_[place];
+    // Without memory for it a block loses its name, and nothing else happens.
+    const bool has_place = caught([&] {
+                             if (bytes.empty()) bytes = backend_.allocate_host(backend_.block_bytes());
+                           }).ok() &&
+                           !bytes.empty();
+    if (!has_place) return false;
+    backend_.save_block(id, bytes);
+    return true;
+  }
+  void restore(uint32_t place, BlockId id) override {
+    backend_.restore_block(id, places_[place]);
+    counters_.n_restored_blocks.fetch_add(1, std::memory_order_relaxed);
+  }
+  void copy(BlockId from, BlockId to) override { backend_.copy_block(from, to); }
+  // Once the copies into it are done.
+  void wipe(uint32_t place) { std::ranges::fill(places_[place], std::byte{0}); }
+
+ private:
+  Backend& backend_;
+  std::vector<std::span<std::byte>> places_;
+  EngineCounters& counters_;
+};
+
 namespace {
 
 // Places in the host's memory for cached prefixes.
