@@ -1,5 +1,7 @@
 #include "hub/http.h"
 
+#include <curl/curl.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,11 +12,73 @@
 #include "base/ascii_case.h"
 #include "base/caught.h"
 #include "base/try.h"
-#include "hub/curl_library.h"
 #include "hub/least_rate.h"
 
 namespace realizar::hub {
 namespace {
+
+// libcurl, opened when the first call is made. Linked at build time it would have the program load some thirty
+// libraries at every start (Kerberos, LDAP, SSH and others), which none but downloads need.
+struct CurlLibrary {
+  decltype(&curl_easy_init) easy_init;
+  decltype(&curl_easy_cleanup) easy_cleanup;
+  decltype(&curl_easy_reset) easy_reset;
+  decltype(&curl_easy_setopt) easy_setopt;
+  decltype(&curl_easy_strerror) easy_strerror;
+  decltype(&curl_slist_append) slist_append;
+  decltype(&curl_slist_free_all) slist_free_all;
+  decltype(&curl_multi_init) multi_init;
+  decltype(&curl_multi_cleanup) multi_cleanup;
+  decltype(&curl_multi_add_handle) multi_add_handle;
+  decltype(&curl_multi_remove_handle) multi_remove_handle;
+  decltype(&curl_multi_perform) multi_perform;
+  decltype(&curl_multi_poll) multi_poll;
+  decltype(&curl_multi_info_read) multi_info_read;
+};
+
+template <class Function>
+bool find_symbol(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+bool find_symbols(void* library, CurlLibrary& curl) {
+  return find_symbol(library, "curl_easy_init", curl.easy_init) &&
+         find_symbol(library, "curl_easy_cleanup", curl.easy_cleanup) &&
+         find_symbol(library, "curl_easy_reset", curl.easy_reset) &&
+         find_symbol(library, "curl_easy_setopt", curl.easy_setopt) &&
+         find_symbol(library, "curl_easy_strerror", curl.easy_strerror) &&
+         find_symbol(library, "curl_slist_append", curl.slist_append) &&
+         find_symbol(library, "curl_slist_free_all", curl.slist_free_all) &&
+         find_symbol(library, "curl_multi_init", curl.multi_init) &&
+         find_symbol(library, "curl_multi_cleanup", curl.multi_cleanup) &&
+         find_symbol(library, "curl_multi_add_handle", curl.multi_add_handle) &&
+         find_symbol(library, "curl_multi_remove_handle", curl.multi_remove_handle) &&
+         find_symbol(library, "curl_multi_perform", curl.multi_perform) &&
+         find_symbol(library, "curl_multi_poll", curl.multi_poll) &&
+         find_symbol(library, "curl_multi_info_read", curl.multi_info_read);
+}
+
+Result<CurlLibrary> open_curl() {
+  // The second one is Debian's with another TLS library.
+  for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
+    void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) continue;
+    CurlLibrary curl{};
+    decltype(&curl_global_init) global_init = nullptr;
+    const bool is_whole = find_symbol(library, "curl_global_init", global_init) && find_symbols(library, curl);
+    if (is_whole && global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) return curl;
+    ::dlclose(library);
+  }
+  return unsupported("downloads need libcurl.so.4, which this machine lacks (Debian's package libcurl4)", "libcurl");
+}
+
+// Any thread; the library stays open. Errors: Unsupported where this machine has none.
+Result<const CurlLibrary*> curl_library() {
+  static const Result<CurlLibrary> curl = open_curl();
+  if (!curl.ok()) return curl.error();
+  return &*curl;
+}
 
 using HttpClock = std::chrono::steady_clock;
 

@@ -1,7 +1,10 @@
 // The one way from what a user typed to what a loader opens.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "hub/library.h"
 #include "hub/local_model.h"
@@ -19,5 +22,15 @@ Result<LocalModel> locate_named(const Library& library, const std::string& given
 // Whether the word says by itself that it is a model's name: it has a scheme or a tag, its model stands in the table of
 // short names, or it is the bundled model's.
 bool is_known_name(const std::string& word);
+
+// "Did you mean", for names of models. Pure: the known names come from the caller.
+// One way to write a model's name, and the name as lists show it: "acme/x" and "hf:acme/x".
+struct KnownName {
+  std::string spelling, name;
+};
+
+// The names that `given` may be a slip of, or the beginning of: the nearest first, at most three, each once. Where
+// several are equally near, the order of `known` decides. Upper and lower case are the same.
+std::vector<std::string> near_names(std::string_view given, std::span<const KnownName> known);
 
 }  // namespace realizar::hub

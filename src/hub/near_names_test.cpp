@@ -1,6 +1,6 @@
-#include "hub/near_names.h"
-
 #include <gtest/gtest.h>
+
+#include "hub/locate.h"
 
 namespace realizar::hub {
 namespace {
