@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/try.h"
-#include "formats/packed_hqq.h"
+#include "formats/packed_layouts.h"
 #include "quant/blocks.h"
 
 namespace realizar {

@@ -1,4 +1,4 @@
-#include "formats/packed_codes.h"
+#include "formats/packed_layouts.h"
 
 #include <fmt/format.h>
 

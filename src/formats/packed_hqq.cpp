@@ -1,4 +1,4 @@
-#include "formats/packed_hqq.h"
+#include "formats/packed_layouts.h"
 
 #include <fmt/format.h>
 

@@ -2,16 +2,34 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "formats/module_pattern.h"
 #include "realizar/result.h"
 
 namespace realizar {
+
+// A regular expression over the names of modules, as Python's re has them and PCRE2 reads them.
+class ModulePattern {
+ public:
+  // Matches a whole name, or its end after a point: (.*\.)?(pattern)$, as PEFT puts it (peft.utils.other,
+  // get_pattern_key). Errors: FormatError, with the position in the pattern.
+  static Result<ModulePattern> of_end(std::string_view pattern);
+
+  // Errors: Unsupported, for a pattern that takes more steps than there are bounds for.
+  Result<bool> matches(std::string_view name) const;
+
+ private:
+  struct Code;
+  ModulePattern(std::string pattern, std::shared_ptr<const Code> code)
+      : pattern_(std::move(pattern)), code_(std::move(code)) {}
+  std::string pattern_;
+  std::shared_ptr<const Code> code_;
+};
 
 class PeftConfig {
  public:

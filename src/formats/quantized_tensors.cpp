@@ -12,9 +12,7 @@
 #include "formats/folder_tensors.h"
 #include "formats/hqq_tensors.h"
 #include "formats/json_object.h"
-#include "formats/packed_codes.h"
-#include "formats/packed_floats.h"
-#include "formats/packed_ternary.h"
+#include "formats/packed_layouts.h"
 #include "quant/blocks.h"
 
 namespace realizar {
