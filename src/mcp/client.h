@@ -9,7 +9,6 @@
 #include <string>
 
 #include "mcp/tool.h"
-#include "mcp/tool_result.h"
 #include "mcp/transport.h"
 
 namespace realizar::mcp {

@@ -1,4 +1,4 @@
-#include "mcp/tool_result.h"
+#include "mcp/tool.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 #include "mcp/server_list.h"
 #include "mcp/sse_reader.h"
 #include "mcp/tool.h"
-#include "mcp/tool_result.h"
 
 namespace {
 
