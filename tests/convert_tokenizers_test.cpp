@@ -15,7 +15,6 @@
 #include "text/unicode.h"
 #include "tools/folder_files.h"
 #include "tools/folder_vocab.h"
-#include "tools/known_tokenizers.h"
 
 namespace realizar {
 namespace {

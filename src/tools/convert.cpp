@@ -13,9 +13,9 @@
 #include "tools/conversion.h"
 #include "tools/end_keys.h"
 #include "tools/general_keys.h"
-#include "tools/model_check.h"
 #include "tools/read_files.h"
 #include "tools/safetensors_stream.h"
+#include "tools/source_model.h"
 
 namespace realizar {
 namespace {

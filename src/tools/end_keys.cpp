@@ -7,7 +7,6 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "tools/file_vocab.h"
 
 namespace realizar {
 namespace {

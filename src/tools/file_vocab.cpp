@@ -1,4 +1,4 @@
-#include "tools/file_vocab.h"
+#include "tools/folder_vocab.h"
 
 #include <optional>
 #include <string>

@@ -13,9 +13,8 @@
 #include "text/tokenizer/byte_escapes.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
 #include "tools/end_keys.h"
-#include "tools/file_vocab.h"
+#include "tools/folder_vocab.h"
 #include "tools/sampling_keys.h"
-#include "tools/spm_writer.h"
 
 namespace realizar {
 namespace {

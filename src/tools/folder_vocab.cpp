@@ -18,7 +18,6 @@
 #include "text/tokenizer/pre_tokenizer_name.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
 #include "tools/end_keys.h"
-#include "tools/known_tokenizers.h"
 
 namespace realizar {
 namespace {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "formats/metadata.h"
 #include "formats/model_file.h"
 #include "realizar/options.h"
 #include "realizar/result.h"
@@ -34,5 +36,16 @@ Result<FolderVocab> read_folder_vocab(const SideFiles& side, const Metadata& con
 
 // Views into `vocab`.
 text::GgufVocab as_gguf_vocab(const FolderVocab& vocab);
+
+// The vocabulary that a GGUF file's metadata holds. Ids of special tokens that are not in the vocabulary are left out.
+// Errors: FormatError for a key of the wrong type.
+Result<FolderVocab> read_file_vocab(const Metadata& metadata);
+
+// tokenizer.model of a vocabulary: a serialized sentencepiece ModelProto (fields as in sentencepiece_model.proto).
+std::string sentencepiece_model(const FolderVocab& vocab);
+
+// The name that llama.cpp's converter, which knows tokenizers by the ids that they give a text, writes as
+// tokenizer.ggml.pre for this one; "" for one that it does not know.
+std::string_view known_pre_tokenizer(const text::Tokenizer& tokenizer);
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-#include "tools/known_tokenizers.h"
+#include "tools/folder_vocab.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

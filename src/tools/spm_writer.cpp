@@ -1,4 +1,4 @@
-#include "tools/spm_writer.h"
+#include "tools/folder_vocab.h"
 
 #include <algorithm>
 #include <cstring>
