@@ -1,10 +1,8 @@
 // The C interface: models and their text. c_generate.cpp has what computes.
-#include "api/c_load.h"
-#include "api/c_support.h"
+#include "api/c_request.h"
 #include "base/try.h"
 #include "realizar/reasoning.h"
 
-#include <cstring>
 #include <span>
 
 using namespace realizar;
@@ -48,18 +46,6 @@ rz_model_info to_c(const ModelInfo& info) {
 const char* rz_version(void) {
   return version();
 }
-const char* rz_last_error(void) {
-  return last_message();
-}
-int rz_last_error_code(void) {
-  return last_code();
-}
-uint32_t rz_last_error_n_prompt(void) {
-  return last_n_prompt();
-}
-uint32_t rz_last_error_n_ctx(void) {
-  return last_n_ctx();
-}
 
 rz_model* rz_load(const char* name, const rz_load_options* options) {
   return made<rz_model>([&]() -> Result<rz_model*> {
@@ -80,10 +66,9 @@ void rz_free(rz_model* model) {
 }
 
 int rz_get_info(const rz_model* model, rz_model_info* info) {
-  return static_cast<int>(counted_with(model, "model", [&]() -> Result<int64_t> {
+  return static_cast<int>(counted_with(model, "model", [&]() -> Status {
     if (info == nullptr) return null_argument("info");
-    RZ_CHECK_OK(write_struct(to_c(model->model.info()), info));
-    return 0;
+    return write_struct(to_c(model->model.info()), info);
   }));
 }
 
@@ -121,8 +106,7 @@ int64_t rz_detokenize(const rz_model* model, const int32_t* ids, size_t n_ids, c
   return counted_with(model, "model", [&]() -> Result<int64_t> {
     if (ids == nullptr && n_ids > 0) return null_argument("ids");
     RZ_TRY(const std::string result, model->model.detokenize(to_tokens(ids, n_ids)));
-    if (text != nullptr) std::memcpy(text, result.data(), std::min(capacity, result.size()));
-    return static_cast<int64_t>(result.size());
+    return copy_text(result, text, capacity);
   });
 }
 
@@ -160,9 +144,7 @@ int64_t rz_plan_reasoning(const rz_model* model, const rz_reasoning* asked, char
     if (given.budget > 0) options.budget = given.budget;
     RZ_TRY(const ReasoningPlan plan, plan_reasoning(model->model, options));
     if (budget != nullptr) *budget = plan.budget ? int64_t{*plan.budget} : -1;
-    const std::string& text = plan.variables_json;
-    if (variables_json != nullptr) std::memcpy(variables_json, text.data(), std::min(capacity, text.size()));
-    return static_cast<int64_t>(text.size());
+    return copy_text(plan.variables_json, variables_json, capacity);
   });
 }
 

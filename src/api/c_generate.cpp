@@ -81,12 +81,11 @@ class Teller {
 }  // namespace
 
 int rz_default_generate_options(const rz_model* model, rz_generate_options* options) {
-  return static_cast<int>(counted_with(model, "model", [&]() -> Result<int64_t> {
+  return static_cast<int>(counted_with(model, "model", [&]() -> Status {
     if (options == nullptr) return null_argument("options");
     rz_generate_options defaults{};
     copy_sampling(model->model.default_sampling(), defaults);
-    RZ_CHECK_OK(write_struct(defaults, options));
-    return 0;
+    return write_struct(defaults, options);
   }));
 }
 
@@ -164,37 +163,27 @@ int64_t rz_rank(rz_model* model, const char* query, const char* const* documents
                 size_t capacity) {
   return exclusively(model, [&]() -> Result<int64_t> {
     if (query == nullptr) return null_argument("query");
-    if (documents == nullptr && n_documents > 0) return null_argument("documents");
-    std::vector<std::string> texts;
-    for (const char* document : std::span(documents, n_documents)) {
-      if (document == nullptr) return null_argument("documents");
-      texts.emplace_back(document);
-    }
+    RZ_TRY(const std::vector<std::string> texts, to_texts(documents, n_documents, "documents"));
     RZ_TRY(const std::vector<float> found, model->model.rank(query, texts));
     return copy_floats(found, relevances, capacity);
   });
 }
 
 int rz_load_lora(rz_model* model, const char* lora) {
-  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
+  return static_cast<int>(exclusively(model, [&]() -> Status {
     if (lora == nullptr) return null_argument("lora");
     RZ_TRY(const AdapterSource source, parse_adapter(lora));
-    RZ_CHECK_OK(model->model.load_adapter(source));
-    return 0;
+    return model->model.load_adapter(source);
   }));
 }
 
 int rz_unload_lora(rz_model* model, const char* name) {
-  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
+  return static_cast<int>(exclusively(model, [&]() -> Status {
     if (name == nullptr) return null_argument("name");
-    RZ_CHECK_OK(model->model.unload_adapter(name));
-    return 0;
+    return model->model.unload_adapter(name);
   }));
 }
 
 int rz_clear_cache(rz_model* model, int wipe) {
-  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
-    model->model.clear_cache(wipe != 0);
-    return 0;
-  }));
+  return static_cast<int>(exclusively(model, [&] { model->model.clear_cache(wipe != 0); }));
 }

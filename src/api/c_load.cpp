@@ -1,9 +1,9 @@
-#include "api/c_load.h"
-
+// The C interface: options of loading.
 #include <algorithm>
 #include <type_traits>
 
 #include "api/adapter_source.h"
+#include "api/c_request.h"
 #include "base/try.h"
 
 namespace realizar::c {
@@ -50,23 +50,13 @@ Status take_gpu(GpuSettings& gpu, const rz_load_options& given) {
 }
 
 Status take_adapters(AdapterSettings& adapters, const rz_load_options& given) {
-  if (given.loras == nullptr && given.n_loras > 0) return null_argument("loras");
-  for (size_t i = 0; i < given.n_loras; ++i) {
-    if (given.loras[i] == nullptr) return null_argument("loras");
-    RZ_TRY(AdapterSource source, parse_adapter(given.loras[i]));
+  RZ_TRY(const std::vector<std::string> loras, to_texts(given.loras, given.n_loras, "loras"));
+  for (const std::string& lora : loras) {
+    RZ_TRY(AdapterSource source, parse_adapter(lora));
     adapters.sources.push_back(std::move(source));
   }
   take_number(adapters.n_places, given.max_loras);
   take_number(adapters.max_rank, given.max_lora_rank);
-  return {};
-}
-
-Status take_texts(std::vector<std::string>& to, const char* const* from, size_t n, const char* field) {
-  if (from == nullptr && n > 0) return null_argument(field);
-  for (size_t i = 0; i < n; ++i) {
-    if (from[i] == nullptr) return null_argument(field);
-    to.emplace_back(from[i]);
-  }
   return {};
 }
 
@@ -91,8 +81,8 @@ Result<LoadOptions> to_load_options(const rz_load_options& given) {
   RZ_CHECK_OK(take_name(load.cpu.isa, given.isa, "isa"));
   RZ_CHECK_OK(take_gpu(load.gpu, given));
   RZ_CHECK_OK(take_adapters(load.adapters, given));
-  RZ_CHECK_OK(take_texts(load.ends.ends, given.ends, given.n_ends, "ends"));
-  RZ_CHECK_OK(take_texts(load.ends.no_ends, given.no_ends, given.n_no_ends, "no_ends"));
+  RZ_TRY(load.ends.ends, to_texts(given.ends, given.n_ends, "ends"));
+  RZ_TRY(load.ends.no_ends, to_texts(given.no_ends, given.n_no_ends, "no_ends"));
   take_serving(load, given);
   take_number(load.cpu.n_threads, given.n_threads);
   take_number(load.n_ctx, given.n_ctx);

@@ -35,10 +35,7 @@ Status read_lists(const rz_request& given, Asked& asked) {
   asked.request.prompt = to_tokens(given.ids, given.n_ids);
   if (given.stop_tokens == nullptr && given.n_stop_tokens > 0) return null_argument("stop_tokens");
   asked.request.stop_tokens = to_tokens(given.stop_tokens, given.n_stop_tokens);
-  for (size_t i = 0; i < given.n_stop; ++i) {
-    if (given.stop == nullptr || given.stop[i] == nullptr) return null_argument("stop");
-    asked.text.stop.emplace_back(given.stop[i]);
-  }
+  RZ_TRY(asked.text.stop, to_texts(given.stop, given.n_stop, "stop"));
   return {};
 }
 
@@ -48,13 +45,8 @@ Status read_chain(const rz_sampler_chain* chain, const LanguageModel* model, Sam
   if (given.samplers != nullptr) {
     RZ_TRY(sampling.samplers, samplers_of_list(given.samplers));
   }
-  if (given.dry_breakers == nullptr && given.n_dry_breakers > 0) return null_argument("dry_breakers");
+  RZ_TRY(const std::vector<std::string> texts, to_texts(given.dry_breakers, given.n_dry_breakers, "dry_breakers"));
   if (given.dry_breakers == nullptr) return {};
-  std::vector<std::string> texts;
-  for (const char* text : std::span(given.dry_breakers, given.n_dry_breakers)) {
-    if (text == nullptr) return null_argument("dry_breakers");
-    texts.emplace_back(text);
-  }
   if (model == nullptr) return null_argument("model, whose tokens dry_breakers are spelled with,");
   RZ_TRY(sampling.dry_breakers, model->sequence_breakers(texts));
   return {};

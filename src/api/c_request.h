@@ -1,4 +1,4 @@
-// How requests and what they give cross the C interface.
+// How options of loading, requests and what they give cross the C interface.
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,9 @@
 #include "api/c_support.h"
 
 namespace realizar::c {
+
+// Zeroes and null pointers give the defaults. Errors: InvalidArgument naming the field.
+Result<LoadOptions> to_load_options(const rz_load_options& given);
 
 // What a struct asks for.
 struct Asked {

@@ -40,10 +40,7 @@ int64_t rz_sample(rz_sampler* sampler, const float* logits, size_t n_logits, con
 }
 
 int rz_sampler_reset(rz_sampler* sampler) {
-  return static_cast<int>(counted_with(sampler, "sampler", [&]() -> Result<int64_t> {
-    sampler->sampler.reset();
-    return 0;
-  }));
+  return static_cast<int>(counted_with(sampler, "sampler", [&] { sampler->sampler.reset(); }));
 }
 
 void rz_sampler_free(rz_sampler* sampler) {

@@ -108,25 +108,20 @@ int64_t rz_session_submit(rz_session* session, const rz_request* request, rz_par
 }
 
 int rz_session_cancel(rz_session* session, int64_t request) {
-  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
-    session->session.cancel(RequestId{static_cast<uint64_t>(request)});
-    return 0;
-  }));
+  return static_cast<int>(
+      counted_with(session, "session", [&] { session->session.cancel(RequestId{static_cast<uint64_t>(request)}); }));
 }
 
 int rz_session_wait(rz_session* session) {
-  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
+  return static_cast<int>(counted_with(session, "session", [&]() -> Status {
     if (session->session.in_callback()) return callback_error();
     session->session.wait();
-    return 0;
+    return {};
   }));
 }
 
 int rz_session_clear_cache(rz_session* session) {
-  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
-    session->session.clear_cache();
-    return 0;
-  }));
+  return static_cast<int>(counted_with(session, "session", [&] { session->session.clear_cache(); }));
 }
 
 int64_t rz_session_logits(rz_session* session, const int32_t* ids, size_t n_ids, uint32_t n_prompt, uint32_t n_last,
@@ -139,8 +134,5 @@ int64_t rz_session_logits(rz_session* session, const int32_t* ids, size_t n_ids,
 }
 
 int rz_session_set_trace(rz_session* session, int on) {
-  return static_cast<int>(counted_with(session, "session", [&]() -> Result<int64_t> {
-    RZ_CHECK_OK(session->session.set_trace(on != 0));
-    return 0;
-  }));
+  return static_cast<int>(counted_with(session, "session", [&] { return session->session.set_trace(on != 0); }));
 }

@@ -46,19 +46,6 @@ void forget_error() noexcept {
   n_prompt_of_last = n_ctx_of_last = 0;
 }
 
-const char* last_message() noexcept {
-  return message_of_last.c_str();
-}
-int last_code() noexcept {
-  return code_of_last;
-}
-uint32_t last_n_prompt() noexcept {
-  return n_prompt_of_last;
-}
-uint32_t last_n_ctx() noexcept {
-  return n_ctx_of_last;
-}
-
 Error null_argument(const char* name) {
   return invalid_argument(std::string(name) + " is null", name);
 }
@@ -95,6 +82,16 @@ int64_t copy_text(const std::string& from, char* to, size_t capacity) {
   return static_cast<int64_t>(from.size());
 }
 
+Result<std::vector<std::string>> to_texts(const char* const* texts, size_t n, const char* field) {
+  if (texts == nullptr && n > 0) return null_argument(field);
+  std::vector<std::string> list;
+  for (const char* text : std::span(texts, n)) {
+    if (text == nullptr) return null_argument(field);
+    list.emplace_back(text);
+  }
+  return list;
+}
+
 std::vector<TokenId> to_tokens(const int32_t* ids, size_t n) {
   std::vector<TokenId> tokens;
   for (size_t i = 0; i < n; ++i) tokens.push_back(TokenId{ids[i]});
@@ -102,3 +99,18 @@ std::vector<TokenId> to_tokens(const int32_t* ids, size_t n) {
 }
 
 }  // namespace realizar::c
+
+using namespace realizar::c;
+
+const char* rz_last_error(void) {
+  return message_of_last.c_str();
+}
+int rz_last_error_code(void) {
+  return code_of_last;
+}
+uint32_t rz_last_error_n_prompt(void) {
+  return n_prompt_of_last;
+}
+uint32_t rz_last_error_n_ctx(void) {
+  return n_ctx_of_last;
+}

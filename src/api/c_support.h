@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,18 +31,19 @@ std::nullptr_t fail_to_make(const Error& error) noexcept;
 // failed, the error stays that call's: it says why.
 int64_t fail_without(const char* handle) noexcept;
 void forget_error() noexcept;
-const char* last_message() noexcept;
-int last_code() noexcept;
-uint32_t last_n_prompt() noexcept;
-uint32_t last_n_ctx() noexcept;
 int code_of(const Error& error) noexcept;
 
-// Runs a body that gives a Result of a number; no exception leaves the library.
+// Runs a body that gives a Result of a number, or a Status or nothing, which count as 0; no exception leaves the
+// library.
 template <class Body>
 int64_t counted(const Body& body) {
   forget_error();
-  const Result<int64_t> result = caught([&]() -> Result<int64_t> { return body(); });
-  return result.ok() ? *result : fail(result.error());
+  const auto result = caught(body);
+  if (!result.ok()) return fail(result.error());
+  if constexpr (std::is_same_v<decltype(result), const Status>)
+    return 0;
+  else
+    return *result;
 }
 // The same for what is done with a model or a session, which `name` calls so.
 template <class Body>
@@ -64,13 +66,13 @@ Error callback_error();
 // The same for what changes the model: one call at a time, and none from a callback of another.
 template <class Body>
 int64_t exclusively(rz_model* model, const Body& body) {
-  return counted_with(model, "model", [&]() -> Result<int64_t> {
+  return counted_with(model, "model", [&]() -> decltype(caught(body)) {
     if (model->is_busy.exchange(true)) return busy_error();
     struct Release {
       std::atomic<bool>& is_busy;
       ~Release() { is_busy = false; }
     } const release{model->is_busy};
-    return body();
+    return caught(body);
   });
 }
 
@@ -102,6 +104,8 @@ int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capaci
 // Gives the number of all. Errors: InvalidArgument where there is no room for them.
 Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity);
 int64_t copy_text(const std::string& from, char* to, size_t capacity);
+// Errors: InvalidArgument naming the field, for null pointers.
+Result<std::vector<std::string>> to_texts(const char* const* texts, size_t n, const char* field);
 std::vector<TokenId> to_tokens(const int32_t* ids, size_t n);
 
 }  // namespace realizar::c

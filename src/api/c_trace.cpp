@@ -14,10 +14,7 @@ rz_trace_phase to_c(const TracePhase& phase) {
 }  // namespace
 
 int rz_set_trace(rz_model* model, int on) {
-  return static_cast<int>(exclusively(model, [&]() -> Result<int64_t> {
-    model->model.set_trace(on != 0);
-    return 0;
-  }));
+  return static_cast<int>(exclusively(model, [&] { model->model.set_trace(on != 0); }));
 }
 
 int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user) {
@@ -33,12 +30,11 @@ int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, 
 }
 
 int rz_get_trace_totals(const rz_model* model, rz_trace_totals* totals) {
-  return static_cast<int>(counted_with(model, "model", [&]() -> Result<int64_t> {
+  return static_cast<int>(counted_with(model, "model", [&]() -> Status {
     if (totals == nullptr) return null_argument("totals");
     const Trace trace = model->model.trace();
     const rz_trace_totals filled{sizeof filled, to_c(trace.prefill), to_c(trace.decode), to_c(trace.total())};
-    RZ_CHECK_OK(write_struct(filled, totals));
-    return 0;
+    return write_struct(filled, totals);
   }));
 }
 
@@ -61,8 +57,5 @@ int64_t rz_trace_note(const rz_model* model, char* note, size_t capacity) {
 }
 
 int rz_clear_trace(rz_model* model) {
-  return static_cast<int>(counted_with(model, "model", [&]() -> Result<int64_t> {
-    model->model.clear_trace();
-    return 0;
-  }));
+  return static_cast<int>(counted_with(model, "model", [&] { model->model.clear_trace(); }));
 }

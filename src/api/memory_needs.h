@@ -1,6 +1,7 @@
 // What a model takes of memory, counted before anything of it is loaded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -37,5 +38,15 @@ uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const
 // other_bytes besides.
 uint32_t n_layers_on_gpus(uint32_t n_layers, uint64_t n_bytes, uint64_t other_bytes,
                           std::span<const uint64_t> free_bytes);
+
+// Whether the devices of this machine can run the model. Errors: as Backend::check.
+Status check_on_cpu(const ModelConfig& config);
+
+struct GpuFit {
+  size_t n_gpus = 0;
+  uint32_t n_layers = 0;  // of the file's that find room on them; the others would come over in each step
+};
+// Errors: those of cuda::list_devices; as Backend::check.
+Result<GpuFit> fit_on_gpus(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options);
 
 }  // namespace realizar

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/device_fit.h"
 #include "api/generation_config.h"
 #include "api/memory_needs.h"
 #include "api/quantization_name.h"
