@@ -235,11 +235,9 @@ std::string result_text(const BenchResult& r) {
   return r.decode.median > 0 ? text + phase_text("decode", r.decode, bandwidth_text(r)) : text;
 }
 
-bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
+Result<bool> print_peaks(const BenchArgs& args, uint32_t n_threads) {
   const bool is_gpu = args.load.options.backend == BackendChoice::kCuda;
-  const auto measured = is_gpu ? gpu_peaks(args.load.options) : Result<cpu::Peaks>(cpu::measure_peaks(n_threads));
-  if (!measured.ok()) return fail(measured.error()), false;
-  const cpu::Peaks& p = *measured;
+  RZ_TRY(const cpu::Peaks p, is_gpu ? gpu_peaks(args.load.options) : cpu::measure_peaks(n_threads));
   if (args.json) {
     return print_line(nlohmann::ordered_json{{"threads", n_threads},
                                              {"read_gb_s", p.read_gb_per_s},
@@ -254,22 +252,20 @@ bool print_peaks(const BenchArgs& args, uint32_t n_threads) {
       n_threads, p.read_gb_per_s, p.fma_gflop_per_s, p.bf16_gflop_per_s, p.int8_gop_per_s));
 }
 
-int bench(BenchArgs& args) {
+Result<int> bench(BenchArgs& args) {
   if (!args.peak && args.model.empty()) {
-    auto bundled = bundled_in_place("bench", "is measured");
-    if (!bundled.ok()) return fail(bundled.error());
-    args.model = std::move(*bundled);
+    RZ_TRY(args.model, bundled_in_place("bench", "is measured"));
   }
   for (const uint32_t wanted : args.threads) {
     const uint32_t n_threads = wanted > 0 ? wanted : n_usable_cores();
     if (args.peak) {
-      if (!print_peaks(args, n_threads)) return kFailure;
+      RZ_TRY(const bool written, print_peaks(args, n_threads));
+      if (!written) return kFailure;
       continue;
     }
     for (const uint32_t n_seqs : args.batches) {
-      const auto result = bench_with(args, n_threads, n_seqs);
-      if (!result.ok()) return fail(result.error());
-      const bool written = args.json ? print_line(result_json(args, *result).dump()) : print(result_text(*result));
+      RZ_TRY(const BenchResult result, bench_with(args, n_threads, n_seqs));
+      const bool written = args.json ? print_line(result_json(args, result).dump()) : print(result_text(result));
       if (!written) return kFailure;
     }
   }

@@ -9,22 +9,13 @@
 #include "hub/user_library.h"
 
 namespace realizar::cli {
-namespace {
-
-namespace fs = std::filesystem;
-
-fs::path executable() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error);
-}
-
-}  // namespace
 
 Result<std::string> bundled_model_path(const std::string& command) {
-  const fs::path file = hub::bundled_file();
+  const std::filesystem::path file = hub::bundled_file();
   if (!file.empty()) return file.string();
+  std::error_code error;
   return not_found(fmt::format("the bundled model is not beside {}; name a model: realizar {} MODEL",
-                               executable().string(), command),
+                               std::filesystem::read_symlink("/proc/self/exe", error).string(), command),
                    hub::kBundledModel);
 }
 

@@ -59,7 +59,7 @@ struct CopyArgs {
   StoreFlags store;
 };
 
-Status copy_one(const CopyArgs& args) {
+Result<int> copy(const CopyArgs& args) {
   const hub::Library library = args.store.library();
   RZ_TRY(const hub::ModelName to, hub::parse_name(args.to));
   RZ_TRY(const hub::LocalModel model, args.store.find_named(args.from));
@@ -67,22 +67,16 @@ Status copy_one(const CopyArgs& args) {
   RZ_CHECK_OK(library.store().copy(model.name, to));
   print_line(
       fmt::format("{} names what {} names", printable(hub::to_string(to)), printable(hub::to_string(model.name))));
-  return {};
+  return kOk;
 }
 
-int copy(const CopyArgs& args) {
-  const Status status = copy_one(args);
-  return status.ok() ? kOk : fail(status.error());
-}
-
-int prune(const StoreFlags& flags) {
-  const auto removed = flags.library().store().prune();
-  if (!removed.ok()) return fail(removed.error());
-  if (removed->are_busy) {
-    return fail(invalid_argument("the store is in use by a download; prune it when that has ended", "store"));
+Result<int> prune(const StoreFlags& flags) {
+  RZ_TRY(const hub::Store::Removed removed, flags.library().store().prune());
+  if (removed.are_busy) {
+    return invalid_argument("the store is in use by a download; prune it when that has ended", "store");
   }
-  for (const std::string& note : removed->notes) warn(note);
-  return print_line(fmt::format("freed {}", bytes_text(removed->n_bytes))) ? kOk : kFailure;
+  for (const std::string& note : removed.notes) warn(note);
+  return print_line(fmt::format("freed {}", bytes_text(removed.n_bytes))) ? kOk : kFailure;
 }
 
 }  // namespace

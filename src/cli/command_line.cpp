@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -14,6 +15,7 @@
 #include "cli/help.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/terminal.h"
 #include "cli/written_files.h"
 #include "realizar/engine.h"
 
@@ -22,7 +24,7 @@ namespace {
 
 HelpStyle help_style(bool all) {
   constexpr size_t kMin = 40, kMax = 110;
-  return {std::clamp(stdout_columns(), kMin, kMax), all, cuda::is_built()};
+  return {std::clamp<size_t>(terminal_columns(STDOUT_FILENO), kMin, kMax), all, cuda::is_built()};
 }
 
 int printed(const std::string& text) {
@@ -124,7 +126,8 @@ int CommandLine::run_command(CommandRow& command, const std::vector<std::string>
   if (print_config_) return printed(config_text(command));
   for (const std::string& note : *notes) warn(note);
   if (const Status status = check_written_files(command, table_.common); !status.ok()) return fail(status.error());
-  return command.run();
+  const Result<int> code = command.run();
+  return code.ok() ? *code : fail(code.error());
 }
 
 Status CommandLine::read_values(CommandRow& command) {

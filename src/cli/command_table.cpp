@@ -28,12 +28,6 @@ OptionRow* CommandRow::find(std::string_view option_name) {
   return found == options.end() ? nullptr : &*found;
 }
 
-OptionRow* CommandRow::find_main(std::string_view main_name) {
-  const auto found =
-      std::find_if(options.begin(), options.end(), [&](const OptionRow& row) { return row.main_name() == main_name; });
-  return found == options.end() ? nullptr : &*found;
-}
-
 std::string CommandRow::summary() const {
   return help.substr(0, help.find(". "));
 }

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "realizar/result.h"
+
 namespace realizar::cli {
 
 constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
@@ -56,12 +58,10 @@ struct CommandRow {
   bool is_hidden = false;
   std::vector<std::string> examples;
   std::deque<OptionRow> options;           // a deque, since handles point at the rows
-  std::function<int()> run;                // gives the exit code
+  std::function<Result<int>()> run;        // gives the exit code, or an error that is to be printed
   std::function<std::string()> complaint;  // what is wrong with the options together; empty: nothing
 
   OptionRow* find(std::string_view option_name);
-  // Finds positionals by their name too.
-  OptionRow* find_main(std::string_view main_name);
   std::string summary() const;
 };
 

@@ -14,9 +14,9 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/stop_signals.h"
 #include "cli/store_flags.h"
 
 namespace realizar::cli {
@@ -64,18 +64,14 @@ void show_share(uint64_t n_done, uint64_t n_all) {
 }
 
 int report_of(const ConvertArgs& args, const ConvertReport& report, double seconds) {
-  for (const std::string& note : report.notes) warn(note);
-  if (!report.left_out.empty()) {
-    warn(fmt::format("{} tensors have no part in the model and are left out, the first of them {}",
-                     report.left_out.size(), printable(report.left_out.front())));
-  }
+  warn_of_differences(report.notes, report.left_out);
   const std::string line =
       fmt::format("{}: {} of weights in {} file{}, in {:.1f} s", printable(args.out), bytes_text(report.n_bytes),
                   report.files.size(), report.files.size() == 1 ? "" : "s", seconds);
   return print_line(line) ? kOk : kFailure;
 }
 
-int convert_model(const ConvertArgs& args) {
+Result<int> convert_model(const ConvertArgs& args) {
   const auto type = kept_or_plain_type(args.type);
   const auto split_bytes = split_bytes_of(args.split_size);
   for (const Error* error : {type.ok() ? nullptr : &type.error(), split_bytes.ok() ? nullptr : &split_bytes.error()}) {
@@ -83,17 +79,13 @@ int convert_model(const ConvertArgs& args) {
     fail(*error);
     return kUsage;
   }
-  const auto found = args.store.find(args.in);
-  if (!found.ok()) return fail(found.error());
+  RZ_TRY(const FoundModel found, args.store.find(args.in));
   const auto begin = std::chrono::steady_clock::now();
   const StopSignals signals;
   const WriteRun run{&StopSignals::flag(), show_share, {}};
-  const auto report = convert(found->path, args.out, {*type, *split_bytes, args.pre, args.ends}, run);
+  const auto report = convert(found.path, args.out, {*type, *split_bytes, args.pre, args.ends}, run);
   if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
-  if (!report.ok()) {
-    const int code = fail(report.error());
-    return report.error().code == ErrorCode::kCancelled ? kInterrupted : code;
-  }
+  if (!report.ok()) return fail_or_interrupted(report.error());
   return report_of(args, *report, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 

@@ -36,11 +36,11 @@ std::string cpu_text() {
 }
 
 // The processor always, then the GPUs. That there is none is no failure; that one cannot be used is.
-int list_devices() {
+Result<int> list_devices() {
   if (!print(cpu_text())) return kFailure;
   const auto devices = cuda::list_devices();
   if (!devices.ok()) {
-    if (devices.error().code != ErrorCode::kNotFound) return fail(devices.error());
+    if (devices.error().code != ErrorCode::kNotFound) return devices.error();
     return print("no GPU: " + devices.error().message + '\n') ? kOk : kFailure;
   }
   for (size_t i = 0; i < devices->size(); ++i) {

@@ -54,17 +54,13 @@ std::string line_of(const std::vector<float>& vector) {
   return line;
 }
 
-int embed(const EmbedArgs& args) {
-  const auto texts = texts_of(args.texts, args.file);
-  if (!texts.ok()) return fail(texts.error());
-  auto model = load_for_texts(args.model, args.load);
-  if (!model.ok()) return fail(model.error());
-  const auto vectors = model->embed(*texts);
-  if (!vectors.ok()) return fail(vectors.error());
-  for (size_t i = 0; i < vectors->size(); ++i) {
-    const auto& vector = (*vectors)[i];
-    const bool is_printed = args.json ? print_line(nlohmann::ordered_json{{"index", i}, {"embedding", vector}}.dump())
-                                      : print_line(line_of(vector));
+Result<int> embed(const EmbedArgs& args) {
+  RZ_TRY(const std::vector<std::string> texts, texts_of(args.texts, args.file));
+  RZ_TRY(LanguageModel model, load_for_texts(args.model, args.load));
+  RZ_TRY(const auto vectors, model.embed(texts));
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    const bool is_printed = print_line(
+        args.json ? nlohmann::ordered_json{{"index", i}, {"embedding", vectors[i]}}.dump() : line_of(vectors[i]));
     if (!is_printed) return kFailure;
   }
   return kOk;
@@ -78,24 +74,19 @@ struct RerankArgs {
   LoadFlags load;
 };
 
-int rerank(const RerankArgs& args) {
-  const auto documents = texts_of(args.documents, args.file);
-  if (!documents.ok()) return fail(documents.error());
-  auto model = load_for_texts(args.model, args.load);
-  if (!model.ok()) return fail(model.error());
-  const auto relevance = model->rank(args.query, *documents);
-  if (!relevance.ok()) return fail(relevance.error());
-  std::vector<size_t> order(documents->size());
+Result<int> rerank(const RerankArgs& args) {
+  RZ_TRY(const std::vector<std::string> documents, texts_of(args.documents, args.file));
+  RZ_TRY(LanguageModel model, load_for_texts(args.model, args.load));
+  RZ_TRY(const std::vector<float> relevance, model.rank(args.query, documents));
+  std::vector<size_t> order(documents.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return (*relevance)[a] > (*relevance)[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return relevance[a] > relevance[b]; });
   if (args.n_wanted > 0) order.resize(std::min<size_t>(order.size(), args.n_wanted));
   for (const size_t i : order) {
-    const nlohmann::ordered_json json{
-        {"index", i}, {"relevance_score", (*relevance)[i]}, {"document", (*documents)[i]}};
-    const bool is_printed =
-        args.json ? print_model_text(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n')
-                  : print_model_text(fmt::format("{:.4f}  {}  {}\n", (*relevance)[i], i, (*documents)[i]));
-    if (!is_printed) return kFailure;
+    const nlohmann::ordered_json json{{"index", i}, {"relevance_score", relevance[i]}, {"document", documents[i]}};
+    const std::string shown = args.json ? json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'
+                                        : fmt::format("{:.4f}  {}  {}\n", relevance[i], i, documents[i]);
+    if (!print_model_text(shown)) return kFailure;
   }
   return kOk;
 }

@@ -56,11 +56,6 @@ Option& Option::one_of(const std::vector<std::string>& words) {
   return *this;
 }
 
-Option& Option::at_most(size_t n_values) {
-  row_->max_values = n_values;
-  return *this;
-}
-
 Option& Option::separated_by(char comma) {
   row_->separator = comma;
   return *this;
@@ -166,7 +161,7 @@ Flags& Flags::hidden() {
   return *this;
 }
 
-void Flags::runs(std::function<int()> command, std::function<std::string()> complaint) {
+void Flags::runs(std::function<Result<int>()> command, std::function<std::string()> complaint) {
   command_->run = std::move(command);
   command_->complaint = std::move(complaint);
 }

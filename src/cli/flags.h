@@ -26,7 +26,6 @@ class Option {
   Option& above_and_at_most(double min, double max);
   Option& positive() { return above(0); }
   Option& one_of(const std::vector<std::string>& words);
-  Option& at_most(size_t n_values);  // of a list; else it takes any number
   Option& separated_by(char comma);  // a list in one word; else it grows by a value each time the option is given
   Option& shown_as(const std::string& text);
   Option& file();     // its value is the name of a file,
@@ -76,8 +75,9 @@ class Flags {
   Flags& examples(const std::vector<std::string>& lines);
   Flags& hidden();
 
-  // What the command does, and what is wrong with its options together (nothing: an empty text).
-  void runs(std::function<int()> command, std::function<std::string()> complaint = {});
+  // What the command does: it gives the exit code, or an error that is printed. And what is wrong with its options
+  // together (nothing: an empty text).
+  void runs(std::function<Result<int>()> command, std::function<std::string()> complaint = {});
 
  private:
   OptionRow& add(const std::string& names, const std::string& help);

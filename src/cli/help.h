@@ -36,4 +36,7 @@ constexpr std::string_view kProgramHelp =
     "realizar loads a GGUF or SafeTensors language model and generates text with it.";
 constexpr std::string_view kExitCodes = "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
 
+// The manual page, in roff (manual.cpp). docs/realizar.1 is its output, and a test keeps it so.
+std::string manual_page(const CommandTable& table, std::string_view version);
+
 }  // namespace realizar::cli

@@ -14,10 +14,10 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/stop_signals.h"
 #include "formats/model_file.h"
 
 namespace realizar::cli {
@@ -178,10 +178,7 @@ Result<Imatrix> collect(const ImatrixArgs& args) {
 
 int make_imatrix(const ImatrixArgs& args) {
   const auto imatrix = collect(args);
-  if (!imatrix.ok()) {
-    const int code = fail(imatrix.error());
-    return imatrix.error().code == ErrorCode::kCancelled ? kInterrupted : code;
-  }
+  if (!imatrix.ok()) return fail_or_interrupted(imatrix.error());
   return print_line(fmt::format("{}: importance for {} matrices from {} chunks of {} tokens", printable(args.out),
                                 imatrix->entries.size(), imatrix->n_chunks, imatrix->chunk_size))
              ? kOk

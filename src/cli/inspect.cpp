@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "base/try.h"
 #include "cli/command.h"
 #include "cli/model_report.h"
 #include "cli/output.h"
@@ -163,17 +164,15 @@ std::string file_text(const ModelFile& file, const ModelReport& report, const In
   return args.tensors ? text + tensors_text(file) : text;
 }
 
-int inspect(const InspectArgs& args) {
-  const auto found = args.store.find(args.model);
-  if (!found.ok()) return fail(found.error());
-  auto file = ModelFile::open(found->path);
-  if (!file.ok()) return fail(file.error());
-  const ModelReport report = report_on(*file, static_cast<KvType>(args.kv_type));
-  const std::string text = args.json ? file_json(*file, report, args.kv_type, args.tensors)
+Result<int> inspect(const InspectArgs& args) {
+  RZ_TRY(const FoundModel found, args.store.find(args.model));
+  RZ_TRY(const ModelFile file, ModelFile::open(found.path));
+  const ModelReport report = report_on(file, static_cast<KvType>(args.kv_type));
+  const std::string text = args.json ? file_json(file, report, args.kv_type, args.tensors)
                                                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
                                            '\n'
-                                     : file_text(*file, report, args);
-  if (const Status status = file->check(); !status.ok()) return fail(status.error());
+                                     : file_text(file, report, args);
+  RZ_CHECK_OK(file.check());
   return print_model_text(text) ? kOk : kFailure;
 }
 

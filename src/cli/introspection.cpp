@@ -5,7 +5,7 @@
 #include "backend/cuda/device/device_list.h"
 #include "cli/command.h"
 #include "cli/completion.h"
-#include "cli/manual.h"
+#include "cli/help.h"
 #include "cli/output.h"
 #include "realizar/engine.h"
 

@@ -76,7 +76,7 @@ Status check_count(const char* option, uint32_t n, uint32_t n_tokens, const std:
       fmt::format("{} {}: must be at most {}, the number of tokens in {}", option, n, n_tokens, file));
 }
 
-Result<std::string> logits(const LogitsArgs& args) {
+Result<int> write_logits(const LogitsArgs& args) {
   RZ_TRY(const auto tokens, read_ids(args.tokens_file));
   const auto n_tokens = static_cast<uint32_t>(tokens.size());
   const uint32_t n_last = args.n_last.value_or(n_tokens);
@@ -92,7 +92,7 @@ Result<std::string> logits(const LogitsArgs& args) {
     kv.keys.insert(kv.keys.end(), kv.values.begin(), kv.values.end());
     RZ_CHECK_OK(write_npy(args.kv_out, kv.keys, {2, info.n_layers, n_tokens, info.n_kv_heads, info.head_dim}));
   }
-  return summary(values, info.n_vocab);
+  return print(summary(values, info.n_vocab)) ? kOk : kFailure;
 }
 
 }  // namespace
@@ -118,11 +118,7 @@ void add_logits(CommandLine& line) {
   args->load.add_to(flags);
   flags.examples({"realizar logits model.gguf --tokens ids.json --out logits.npy",
                   "realizar logits model.gguf --tokens ids.json --out logits.npy --last 1"});
-  flags.runs([args] {
-    const auto text = logits(*args);
-    if (!text.ok()) return fail(text.error());
-    return print(*text) ? int{kOk} : int{kFailure};
-  });
+  flags.runs([args] { return write_logits(*args); });
 }
 
 }  // namespace realizar::cli

@@ -28,29 +28,12 @@ int run_main(int argc, char** argv) {
     return kUsage;
   }
   CommandLine line;
-  add_run(line);
-  add_chat(line);
-  add_serve(line);
-  add_pull(line);
-  add_list(line);
-  add_show(line);
-  add_rm(line);
-  add_cp(line);
-  add_prune(line);
-  add_inspect(line);
-  add_tokenize(line);
-  add_detokenize(line);
-  add_template(line);
-  add_embed(line);
-  add_rerank(line);
-  add_logits(line);
-  add_perplexity(line);
-  add_quantize(line);
-  add_imatrix(line);
-  add_convert(line);
-  add_bench(line);
-  add_devices(line);
-  add_introspection(line);
+  for (const auto add : {add_run,      add_chat,    add_serve,  add_pull,    add_list,         add_show,
+                         add_rm,       add_cp,      add_prune,  add_inspect, add_tokenize,     add_detokenize,
+                         add_template, add_embed,   add_rerank, add_logits,  add_perplexity,   add_quantize,
+                         add_imatrix,  add_convert, add_bench,  add_devices, add_introspection}) {
+    add(line);
+  }
   // `realizar MODEL ...` is the shortest way to `realizar run MODEL ...`.
   const bool names_model = given->size() > 1 && !line.has_command((*given)[1]) && names_a_model((*given)[1]);
   if (names_model) given->insert(given->begin() + 1, "run");

@@ -1,4 +1,4 @@
-#include "cli/manual.h"
+#include "cli/help.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <utility>
-
-#include "cli/help.h"
 
 namespace realizar::cli {
 namespace {

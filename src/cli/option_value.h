@@ -1,9 +1,15 @@
 // Values of options to and from text.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -14,14 +20,21 @@ namespace realizar::cli {
 // What is wrong with `text` as a value of this type, e.g. "must be a whole number"; empty: nothing, and `value` has it.
 std::string read_value(const std::string& text, std::string& value);
 std::string read_value(const std::string& text, bool& value);
-std::string read_value(const std::string& text, uint16_t& value);
-std::string read_value(const std::string& text, uint32_t& value);
-std::string read_value(const std::string& text, uint64_t& value);
-std::string read_value(const std::string& text, int32_t& value);
-std::string read_value(const std::string& text, float& value);
-std::string read_value(const std::string& text, double& value);
 // As parse_adapter.
 std::string read_value(const std::string& text, AdapterSource& value);
+
+template <class Number>
+requires std::is_arithmetic_v<Number> std::string read_value(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  const bool is_read = error == std::errc() && at == end;
+  if constexpr (std::is_floating_point_v<Number>) return is_read && std::isfinite(value) ? "" : "must be a number";
+  if (is_read) return "";
+  const bool is_number = !text.empty() && text.find_first_not_of("-0123456789") == std::string::npos;
+  if (!is_number) return "must be a whole number";
+  using Limits = std::numeric_limits<Number>;
+  return fmt::format("must be a whole number from {} to {}", Limits::min(), Limits::max());
+}
 
 // Reads the name of an enum's value. The check of an option's words tells which names there are.
 template <class Enum>
@@ -43,21 +56,14 @@ std::string read_value(const std::string& text, std::vector<T>& values) {
 
 // The texts that read_value would take; none where there is no value.
 std::vector<std::string> value_texts(const std::string& value);
-std::vector<std::string> value_texts(bool value);
-std::vector<std::string> value_texts(uint64_t value);
-std::vector<std::string> value_texts(int32_t value);
-std::vector<std::string> value_texts(float value);
-std::vector<std::string> value_texts(double value);
 std::vector<std::string> value_texts(const AdapterSource& value);
+template <class Number>
+requires std::is_arithmetic_v<Number> std::vector<std::string> value_texts(Number value) {
+  return {fmt::format("{}", value)};
+}
 template <class Enum>
 requires std::is_enum_v<Enum> std::vector<std::string> value_texts(Enum value) {
   return {std::string(option_name(value))};
-}
-inline std::vector<std::string> value_texts(uint16_t value) {
-  return value_texts(uint64_t{value});
-}
-inline std::vector<std::string> value_texts(uint32_t value) {
-  return value_texts(uint64_t{value});
 }
 template <class T>
 std::vector<std::string> value_texts(const std::optional<T>& value) {
@@ -72,35 +78,13 @@ std::vector<std::string> value_texts(const std::vector<T>& values) {
   return texts;
 }
 
-// What stands for such a value in a help text: "TEXT", "N", "X"; nothing for a flag.
-inline const char* value_name(const std::string&) {
-  return "TEXT";
-}
-inline const char* value_name(float) {
-  return "X";
-}
-inline const char* value_name(double) {
-  return "X";
-}
-inline const char* value_name(uint64_t) {
-  return "N";
-}
-inline const char* value_name(uint32_t) {
-  return "N";
-}
-inline const char* value_name(uint16_t) {
-  return "N";
-}
-inline const char* value_name(int32_t) {
-  return "N";
-}
-inline const char* value_name(const AdapterSource&) {
-  return "[NAME=]PATH[:SCALE]";
-}
-template <class Enum>
-requires std::is_enum_v<Enum>
-const char* value_name(Enum) {
-  return "NAME";
+// What stands for such a value in a help text.
+template <class T>
+const char* value_name(const T&) {
+  if constexpr (std::is_same_v<T, AdapterSource>) return "[NAME=]PATH[:SCALE]";
+  if constexpr (std::is_enum_v<T>) return "NAME";
+  if constexpr (std::is_integral_v<T>) return "N";
+  return std::is_floating_point_v<T> ? "X" : "TEXT";
 }
 template <class T>
 const char* value_name(const std::optional<T>&) {

@@ -1,7 +1,7 @@
 #include "cli/output.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,10 +95,22 @@ int fail(const Error& error) {
   return kFailure;
 }
 
+int fail_or_interrupted(const Error& error) {
+  fail(error);
+  return error.code == ErrorCode::kCancelled ? kInterrupted : kFailure;
+}
+
 void warn(std::string_view message) {
   std::string line = styled("realizar:", Style::kRed, STDERR_FILENO) + ' ' + printable(message);
   if (const auto& write = warning_writer()) return write(std::move(line));
   std::fputs((line + '\n').c_str(), stderr);
+}
+
+void warn_of_differences(std::span<const std::string> notes, std::span<const std::string> left_out) {
+  for (const std::string& note : notes) warn(note);
+  if (left_out.empty()) return;
+  warn(fmt::format("{} tensors have no part in the model and are left out, the first of them {}", left_out.size(),
+                   printable(left_out.front())));
 }
 
 WarningsGoTo::WarningsGoTo(std::function<void(std::string)> write) {
@@ -125,12 +137,6 @@ bool stdout_is_terminal() {
 }
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
-}
-
-size_t stdout_columns() {
-  constexpr size_t kUsual = 80;
-  struct winsize size {};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
 }  // namespace realizar::cli

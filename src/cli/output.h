@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,8 +32,12 @@ Status cut_output(const std::string& file, uint64_t n_bytes);
 
 // One line on standard error, "realizar: message", with control characters spelled out. Gives kFailure.
 int fail(const Error& error);
+// The same; kInterrupted for what was cancelled.
+int fail_or_interrupted(const Error& error);
 // "realizar: message" on standard error, alike.
 void warn(std::string_view message);
+// The same for each note on what a model's new file differs in, and for the tensors that it lacks.
+void warn_of_differences(std::span<const std::string> notes, std::span<const std::string> left_out);
 
 // While it lives, lines of warn() and fail() go to `write` and not to standard error.
 class WarningsGoTo {
@@ -51,8 +56,5 @@ int editing_fd(int side);
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
-
-// The width of the terminal that standard output is; 80 where it is none.
-size_t stdout_columns();
 
 }  // namespace realizar::cli

@@ -119,36 +119,32 @@ Result<Score> score_text(LanguageModel& model, LanguageModel* base, const Perple
   return score;
 }
 
-int perplexity(const PerplexityArgs& args) {
+Result<int> perplexity(const PerplexityArgs& args) {
   LoadOptions options = args.load.options;
   if (options.n_ctx == 0) options.n_ctx = kDefaultWindow;
-  auto model = load_model(args.model, options, args.load.store);
-  if (!model.ok()) return fail(model.error());
+  RZ_TRY(LanguageModel model, load_model(args.model, options, args.load.store));
   std::optional<LanguageModel> base;
   if (!args.against.empty()) {
-    auto loaded = load_model(args.against, options, args.load.store);
-    if (!loaded.ok()) return fail(loaded.error());
-    if (loaded->info().n_vocab != model->info().n_vocab) {
-      return fail(invalid_argument("the two models have vocabularies of different sizes", "against"));
+    RZ_TRY(base, load_model(args.against, options, args.load.store));
+    if (base->info().n_vocab != model.info().n_vocab) {
+      return invalid_argument("the two models have vocabularies of different sizes", "against");
     }
-    base.emplace(std::move(*loaded));
   }
-  const auto score = score_text(*model, base ? &*base : nullptr, args);
-  if (!score.ok()) return fail(score.error());
-  const auto n_tokens = static_cast<double>(score->n_tokens);
-  nlohmann::ordered_json json{{"perplexity", score->perplexity()},
-                              {"standard_error", score->error()},
-                              {"n_tokens", score->n_tokens},
-                              {"window", model->info().n_ctx},
+  RZ_TRY(const Score score, score_text(model, base ? &*base : nullptr, args));
+  const auto n_tokens = static_cast<double>(score.n_tokens);
+  nlohmann::ordered_json json{{"perplexity", score.perplexity()},
+                              {"standard_error", score.error()},
+                              {"n_tokens", score.n_tokens},
+                              {"window", model.info().n_ctx},
                               {"arithmetic", args.decode ? "decode" : "prefill"}};
-  std::string text = fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens\n", score->perplexity(), score->error(),
-                                 score->n_tokens);
+  std::string text =
+      fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens\n", score.perplexity(), score.error(), score.n_tokens);
   if (base) {
-    json["kl_divergence"] = score->divergence / n_tokens;
-    json["same_top_token"] = static_cast<double>(score->n_same_top) / n_tokens;
+    json["kl_divergence"] = score.divergence / n_tokens;
+    json["same_top_token"] = static_cast<double>(score.n_same_top) / n_tokens;
     text +=
         fmt::format("KL divergence from {}: {:.6f} nats a token; the same first choice for {:.2f} %\n", args.against,
-                    score->divergence / n_tokens, 100.0 * static_cast<double>(score->n_same_top) / n_tokens);
+                    score.divergence / n_tokens, 100.0 * static_cast<double>(score.n_same_top) / n_tokens);
   }
   return (args.json ? print_line(json.dump()) : print(text)) ? kOk : kFailure;
 }

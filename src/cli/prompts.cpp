@@ -113,7 +113,7 @@ class PromptRun {
       : model_(model), args_(args), options_(options) {}
 
   // `is_done`: the prompts that have an answer already.
-  int run(const std::vector<std::string>& lines, const std::vector<bool>& is_done) {
+  Result<int> run(const std::vector<std::string>& lines, const std::vector<bool>& is_done) {
     outputs_.resize(lines.size());
     for (size_t i = 0; i < lines.size(); ++i) {
       if (is_done[i]) put(i, "");
@@ -121,10 +121,9 @@ class PromptRun {
     }
     if (requests_.empty()) return has_failed_ ? kFailure : kOk;
     const InterruptScope interrupt(model_);
-    const Status status = model_.generate_texts(
+    RZ_CHECK_OK(model_.generate_texts(
         requests_, TextOptions{.stop = options_.stop, .split_reasoning = options_.split_reasoning},
-        [this](size_t idx, Result<TextGeneration> result) { tell(prompt_of_request_[idx], std::move(result)); });
-    if (!status.ok()) return fail(status.error());
+        [this](size_t idx, Result<TextGeneration> result) { tell(prompt_of_request_[idx], std::move(result)); }));
     if (interrupt.interrupted()) return kInterrupted;
     return has_failed_ ? kFailure : kOk;
   }
@@ -202,14 +201,12 @@ class PromptRun {
 
 }  // namespace
 
-int answer_prompts(LanguageModel& model, const PromptsArgs& args, const AnswerOptions& options) {
-  const auto text = read_text(args.file);
-  if (!text.ok()) return fail(text.error());
-  const std::vector<std::string> lines = lines_of(*text);
-  if (lines.empty()) return fail(invalid_argument(source_name(args.file) + " holds no prompt", "prompts"));
-  const auto is_done = answered_before(args.resume, lines.size());
-  if (!is_done.ok()) return fail(is_done.error());
-  return PromptRun(model, args, options).run(lines, *is_done);
+Result<int> answer_prompts(LanguageModel& model, const PromptsArgs& args, const AnswerOptions& options) {
+  RZ_TRY(const std::string text, read_text(args.file));
+  const std::vector<std::string> lines = lines_of(text);
+  if (lines.empty()) return invalid_argument(source_name(args.file) + " holds no prompt", "prompts");
+  RZ_TRY(const std::vector<bool> is_done, answered_before(args.resume, lines.size()));
+  return PromptRun(model, args, options).run(lines, is_done);
 }
 
 }  // namespace realizar::cli

@@ -22,6 +22,6 @@ struct PromptsArgs {
 // "temperature" and "seed". Prints one JSON object a prompt, as soon as it is done, and in the order of the file those
 // before it: its text and how it ended, or its error. Nothing is printed of an answer that was interrupted, and no part
 // of a line into a file. Gives the exit code: kFailure where any has an error.
-int answer_prompts(LanguageModel& model, const PromptsArgs& args, const AnswerOptions& options);
+Result<int> answer_prompts(LanguageModel& model, const PromptsArgs& args, const AnswerOptions& options);
 
 }  // namespace realizar::cli

@@ -31,15 +31,14 @@ Status pull_one(const std::string& given, const PullArgs& args, const hub::HubSe
   return is_printed ? Status() : Error{ErrorCode::kInternal, "standard output cannot be written", ""};
 }
 
-int pull(const PullArgs& args) {
-  const auto settings = args.store.hub_settings();
-  if (!settings.ok()) return fail(settings.error());
+Result<int> pull(const PullArgs& args) {
+  RZ_TRY(const hub::HubSettings settings, args.store.hub_settings());
   int code = kOk;
   for (const std::string& name : args.names) {
-    const Status status = pull_one(name, args, *settings);
+    const Status status = pull_one(name, args, settings);
     if (status.ok()) continue;
-    code = fail(status.error());
-    if (status.error().code == ErrorCode::kCancelled) return kInterrupted;
+    code = fail_or_interrupted(status.error());
+    if (code == kInterrupted) return code;
   }
   return code;
 }

@@ -18,8 +18,8 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
-#include "cli/stop_signals.h"
 #include "cli/store_flags.h"
 #include "formats/model_file.h"
 
@@ -151,21 +151,13 @@ int write_file(const QuantizeArgs& args, const SourceModel& source, const Quanti
   run.progress = [&](size_t idx, uint64_t n_done) { show_progress(source, plan, idx, n_done); };
   const Status status = write_quantized(source, plan, options, run, args.out);
   if (stderr_is_terminal()) std::fputs("\r\033[K", stderr);
-  if (!status.ok()) {
-    const int code = fail(status.error());
-    return status.error().code == ErrorCode::kCancelled ? kInterrupted : code;
-  }
+  if (!status.ok()) return fail_or_interrupted(status.error());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return print_line(fmt::format("{}: {} in {:.1f} s", printable(args.out), summary_of(plan), seconds)) ? kOk : kFailure;
 }
 
-void warn_of_differences(const SourceModel& source, const QuantizePlan& plan) {
-  for (const std::string& note : source.notes) warn(note);
-  if (!source.left_out.empty()) {
-    warn(fmt::format("{} tensors have no part in the model and are left out, the first of them {}",
-                     source.left_out.size(), printable(source.left_out.front())));
-  }
-  // One line for all matrices that get the same type for the same reason.
+// One line for all matrices that get the same type for the same reason.
+void warn_of_other_types(const SourceModel& source, const QuantizePlan& plan) {
   std::map<std::string, std::vector<size_t>> alike;
   for (size_t i = 0; i < plan.types.size(); ++i) {
     const PlannedType& planned = plan.types[i];
@@ -178,24 +170,21 @@ void warn_of_differences(const SourceModel& source, const QuantizePlan& plan) {
   }
 }
 
-int quantize(const QuantizeArgs& args) {
+Result<int> quantize(const QuantizeArgs& args) {
   std::optional<Imatrix> importance;
   const auto options = read_options(args, importance);
   if (!options.ok()) {
     fail(options.error());
     return options.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailure;
   }
-  const auto found = args.store.find(args.in);
-  if (!found.ok()) return fail(found.error());
-  const auto file = ModelFile::open(found->path);
-  if (!file.ok()) return fail(file.error());
-  const auto source = source_of(*file, {args.pre});
-  if (!source.ok()) return fail(source.error());
-  const auto plan = plan_types(*source, *options);
-  if (!plan.ok()) return fail(plan.error());
-  if (args.dry_run) return print(table_of(*source, *plan) + summary_of(*plan) + '\n') ? kOk : kFailure;
-  warn_of_differences(*source, *plan);
-  return write_file(args, *source, *plan, *options);
+  RZ_TRY(const FoundModel found, args.store.find(args.in));
+  RZ_TRY(const ModelFile file, ModelFile::open(found.path));
+  RZ_TRY(const SourceModel source, source_of(file, {args.pre}));
+  RZ_TRY(const QuantizePlan plan, plan_types(source, *options));
+  if (args.dry_run) return print(table_of(source, plan) + summary_of(plan) + '\n') ? kOk : kFailure;
+  warn_of_differences(source.notes, source.left_out);
+  warn_of_other_types(source, plan);
+  return write_file(args, source, plan, *options);
 }
 
 }  // namespace

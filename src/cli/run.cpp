@@ -184,11 +184,11 @@ Result<std::unique_ptr<ToolBox>> open_tools(const RunArgs& args, bool wants_all)
   return ToolBox::open(args.tools, wants_all);
 }
 
-int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& options, ToolBox* tools,
-                StartTimes times) {
+Result<int> answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& options, ToolBox* tools,
+                        StartTimes times) {
   Conversation conversation;
   conversation.set_system(args.system);
-  if (const Status set = conversation.set_beginning(args.messages); !set.ok()) return fail(set.error());
+  RZ_CHECK_OK(conversation.set_beginning(args.messages));
   conversation.ask(args.prompt);
   const auto make_prompt = [&]() -> Result<std::vector<TokenId>> {
     const auto start = Clock::now();
@@ -204,16 +204,14 @@ int answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& 
   if (editing_fd(side) >= 0) {
     person.ask = [&](const std::string& question, std::string& line) { return editor.read(question, line); };
   }
-  auto answer = answer_question(model, conversation, make_prompt, options, tools, person);
-  if (!answer.ok()) return fail(answer.error());
+  RZ_TRY(const Answer answer, answer_question(model, conversation, make_prompt, options, tools, person));
   if (args.stats) {
-    const std::string text = stats_text(model.info().backend, times, answer->generation.stats);
+    const std::string text = stats_text(model.info().backend, times, answer.generation.stats);
     std::fputs((text + memory_text(model.info())).c_str(), stderr);
   }
-  if (auto status = report_trace(args.trace, model, {options, times, *answer}); !status.ok())
-    return fail(status.error());
-  if (answer->output_failed) return kFailure;
-  return answer->interrupted ? kInterrupted : kOk;
+  RZ_CHECK_OK(report_trace(args.trace, model, {options, times, answer}));
+  if (answer.output_failed) return kFailure;
+  return answer.interrupted ? kInterrupted : kOk;
 }
 
 struct Loaded {
@@ -245,49 +243,44 @@ Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
   return Loaded{std::move(model), times, options};
 }
 
-int begin_chat(RunArgs& args) {
-  auto tools = open_tools(args, false);
-  if (!tools.ok()) return fail(tools.error());
-  auto loaded = load(args, tools->get());
-  if (!loaded.ok()) return fail(loaded.error());
-  return chat(std::move(loaded->model),
-              {std::move(loaded->options), args.system, args.messages, args.stats, !args.no_shift, !args.no_history,
-               args.load, args.sampling, args.trace, std::move(*tools)});
+Result<int> begin_chat(RunArgs& args) {
+  RZ_TRY(auto tools, open_tools(args, false));
+  RZ_TRY(Loaded loaded, load(args, tools.get()));
+  return chat(std::move(loaded.model),
+              {std::move(loaded.options), args.system, args.messages, args.stats, !args.no_shift, !args.no_history,
+               args.load, args.sampling, args.trace, std::move(tools)});
 }
 
-int run_prompts(RunArgs& args) {
+Result<int> run_prompts(RunArgs& args) {
   args.load.options.batch.max_seqs = args.max_seqs;
-  auto loaded = load(args);
-  if (!loaded.ok()) return fail(loaded.error());
+  RZ_TRY(Loaded loaded, load(args));
   args.prompts.system = args.system;
   args.prompts.messages = args.messages;
   args.prompts.is_raw = args.raw;
-  return answer_prompts(loaded->model, args.prompts, loaded->options);
+  return answer_prompts(loaded.model, args.prompts, loaded.options);
 }
 
-int run(RunArgs& args) {
+Result<int> run(RunArgs& args) {
   use_utf8_locale();
-  if (auto status = resolve_words(args); !status.ok()) return fail(status.error());
-  if (auto status = make_ready(args); !status.ok()) return fail(status.error());
+  RZ_CHECK_OK(resolve_words(args));
+  RZ_CHECK_OK(make_ready(args));
   if (!args.prompts.file.empty()) return run_prompts(args);
-  if (auto status = complete_prompt(args); !status.ok()) return fail(status.error());
+  RZ_CHECK_OK(complete_prompt(args));
   if (!args.has_prompt) return begin_chat(args);
-  if (args.prompt.empty()) return fail(invalid_argument("the prompt is empty", "prompt"));
-  auto tools = open_tools(args, true);
-  if (!tools.ok()) return fail(tools.error());
-  auto loaded = load(args, tools->get());
-  if (!loaded.ok()) return fail(loaded.error());
-  return answer_once(loaded->model, args, loaded->options, tools->get(), loaded->times);
+  if (args.prompt.empty()) return invalid_argument("the prompt is empty", "prompt");
+  RZ_TRY(const auto tools, open_tools(args, true));
+  RZ_TRY(Loaded loaded, load(args, tools.get()));
+  return answer_once(loaded.model, args, loaded.options, tools.get(), loaded.times);
 }
 
-int run_chat(RunArgs& args) {
+Result<int> run_chat(RunArgs& args) {
   const RunWords words = read_run_words(args.words, !args.model.empty());
   if (words.prompt) {
-    return fail(invalid_argument("'" + *words.prompt + "' names no model; realizar run \"" + *words.prompt +
-                                 "\" answers a prompt"));
+    return invalid_argument("'" + *words.prompt + "' names no model; realizar run \"" + *words.prompt +
+                            "\" answers a prompt");
   }
   if (words.model) args.model = *words.model;
-  if (auto status = make_ready(args); !status.ok()) return fail(status.error());
+  RZ_CHECK_OK(make_ready(args));
   return begin_chat(args);
 }
 

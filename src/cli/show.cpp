@@ -61,10 +61,9 @@ Result<std::string> shown_text(const ShowArgs& args) {
   return args.license ? report.licence + "\n" : origin_text(model, texts) + report_text(report);
 }
 
-int show(const ShowArgs& args) {
-  const auto text = shown_text(args);
-  if (!text.ok()) return fail(text.error());
-  return print_model_text(*text) ? kOk : kFailure;
+Result<int> show(const ShowArgs& args) {
+  RZ_TRY(const std::string text, shown_text(args));
+  return print_model_text(text) ? kOk : kFailure;
 }
 
 }  // namespace

@@ -117,16 +117,9 @@ Result<std::string> explained(const TemplateArgs& args) {
   return text + traits;
 }
 
-int render(const TemplateArgs& args) {
-  if (args.explain) {
-    const auto text = explained(args);
-    if (!text.ok()) return fail(text.error());
-    return print_model_text(*text) ? kOk : kFailure;
-  }
-
-  const auto prompt = rendered(args);
-  if (!prompt.ok()) return fail(prompt.error());
-  return print_model_text(*prompt) ? kOk : kFailure;
+Result<int> render(const TemplateArgs& args) {
+  RZ_TRY(const std::string text, args.explain ? explained(args) : rendered(args));
+  return print_model_text(text) ? kOk : kFailure;
 }
 
 }  // namespace

@@ -44,17 +44,14 @@ std::string table(const text::Tokenizer& tokenizer, const std::vector<TokenId>& 
   return text;
 }
 
-int tokenize(const TokenizeArgs& args) {
-  auto tokenizer = open_tokenizer(args.model, args.store);
-  if (!tokenizer.ok()) return fail(tokenizer.error());
+Result<int> tokenize(const TokenizeArgs& args) {
+  RZ_TRY(const text::Tokenizer tokenizer, open_tokenizer(args.model, args.store));
   std::string text = args.text;
   if (!args.file.empty()) {
-    auto content = read_text(args.file);
-    if (!content.ok()) return fail(content.error());
-    text = std::move(*content);
+    RZ_TRY(text, read_text(args.file));
   }
-  const auto ids = tokenizer->encode(text, {.add_special = !args.no_bos, .parse_special = args.special});
-  return (args.ids_only ? print_line(ids_line(ids)) : print(table(*tokenizer, ids))) ? kOk : kFailure;
+  const auto ids = tokenizer.encode(text, {.add_special = !args.no_bos, .parse_special = args.special});
+  return (args.ids_only ? print_line(ids_line(ids)) : print(table(tokenizer, ids))) ? kOk : kFailure;
 }
 
 struct DetokenizeArgs {
@@ -64,18 +61,17 @@ struct DetokenizeArgs {
   StoreFlags store;
 };
 
-int detokenize(const DetokenizeArgs& args) {
-  auto tokenizer = open_tokenizer(args.model, args.store);
-  if (!tokenizer.ok()) return fail(tokenizer.error());
+Result<int> detokenize(const DetokenizeArgs& args) {
+  RZ_TRY(const text::Tokenizer tokenizer, open_tokenizer(args.model, args.store));
   std::vector<TokenId> ids;
   for (const int32_t id : args.ids) {
-    if (id < 0 || id >= tokenizer->n_vocab()) {
-      return fail(invalid_argument(
-          fmt::format("there is no token {}: the ids of {} are 0 to {}", id, args.model, tokenizer->n_vocab() - 1)));
+    if (id < 0 || id >= tokenizer.n_vocab()) {
+      return invalid_argument(
+          fmt::format("there is no token {}: the ids of {} are 0 to {}", id, args.model, tokenizer.n_vocab() - 1));
     }
     ids.push_back(TokenId{id});
   }
-  return print_model_text(tokenizer->decode(ids, {.skip_special = !args.special}) + '\n') ? kOk : kFailure;
+  return print_model_text(tokenizer.decode(ids, {.skip_special = !args.special}) + '\n') ? kOk : kFailure;
 }
 
 }  // namespace
