@@ -10,7 +10,7 @@
 #include "engine/adapters.h"
 #include "engine/engine.h"
 #include "hub/locate.h"
-#include "hub/user_library.h"
+#include "hub/user_folders.h"
 #include "model/model.h"
 #include "text/conversation.h"
 #include "text/utf8.h"

@@ -6,7 +6,7 @@
 
 #include "base/try.h"
 #include "cli/output.h"
-#include "hub/user_library.h"
+#include "hub/user_folders.h"
 
 namespace realizar::cli {
 

@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/served_models.h"
 #include "cli/serving_defaults.h"
-#include "hub/user_library.h"
+#include "hub/user_folders.h"
 #include "server/http/origin_policy.h"
 #include "server/server.h"
 #include "server/watch/line_writer.h"

@@ -8,7 +8,6 @@
 #include "cli/output.h"
 #include "hub/locate.h"
 #include "hub/user_folders.h"
-#include "hub/user_library.h"
 
 namespace realizar::cli {
 namespace {

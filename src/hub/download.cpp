@@ -373,7 +373,7 @@ Result<StoredBlob> fetch_into(const Store& store, PartialFile& partial, const Re
     const bool is_right = file.digest.kind == Digest::Kind::kNone || hashes.own == file.digest.hex;
     if (is_right) {
       RZ_CHECK_OK(partial.publish(store.blob_path(hashes.sha256)));
-      return StoredBlob{hashes.sha256, facts.n_bytes, false};
+      return StoredBlob{hashes.sha256, facts.n_bytes};
     }
     // What an earlier download has left may be what is wrong: a machine that lost power keeps lengths before bytes.
     if (!partial.was_resumed()) {
@@ -407,7 +407,7 @@ Result<StoredBlob> download(const Store& store, const RemoteFile& file, const Do
                             const OnFileProgress& on_progress, const std::atomic<bool>& cancelled) {
   const bool has_sha256 = file.digest.kind == Digest::Kind::kSha256;
   const auto is_there = [&] { return has_sha256 && file.n_bytes && store.has_blob(file.digest.hex, *file.n_bytes); };
-  if (is_there()) return StoredBlob{file.digest.hex, *file.n_bytes, true};
+  if (is_there()) return StoredBlob{file.digest.hex, *file.n_bytes};
   RemoteFacts facts{file.n_bytes.value_or(0)};
   if (file.digest.kind == Digest::Kind::kNone) {
     RZ_TRY(facts, ask_for_facts(file, settings, cancelled));
@@ -421,7 +421,7 @@ Result<StoredBlob> download(const Store& store, const RemoteFile& file, const Do
     return {};
   };
   RZ_TRY(auto partial, PartialFile::open(store.partial_folder(), partial_key(file), on_wait, is_there));
-  if (!partial) return StoredBlob{file.digest.hex, *file.n_bytes, true};
+  if (!partial) return StoredBlob{file.digest.hex, *file.n_bytes};
   return fetch_into(store, *partial, file, facts, settings, on_progress, cancelled);
 }
 

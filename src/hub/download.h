@@ -46,7 +46,6 @@ using OnFileProgress = std::function<void(const FileProgress&)>;
 struct StoredBlob {
   std::string sha256;
   uint64_t n_bytes;
-  bool was_there;  // nothing was downloaded
 };
 
 // The caller holds a shared lock of the store, which has its folders. Errors: NotFound, InvalidArgument (what the

@@ -93,21 +93,24 @@ Result<ModelName> parse_hf(std::string_view text, std::string_view rest) {
   return name;
 }
 
+// [OWNER/]NAME[:TAG]. `what`: what NAME is, for messages.
+Result<ModelName> parse_short(NameKind kind, std::string_view text, const Tagged& tagged, const char* usual_owner,
+                              const char* what) {
+  const auto parts = split(tagged.path, '/');
+  const bool has_owner = parts.size() == 2;
+  ModelName name{kind, has_owner ? std::string(parts[0]) : usual_owner,    std::string(parts.back()),
+                 "",   tagged.has_tag ? std::string(tagged.tag) : kLatest, ""};
+  if (has_owner) RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
+  RZ_CHECK_OK(check_part(text, name.model, what));
+  RZ_CHECK_OK(check_part(text, name.tag, "the tag"));
+  return name;
+}
+
 // [HOST/][OWNER/]NAME[:TAG], the host left out already.
 Result<ModelName> parse_ollama(std::string_view text, std::string_view rest) {
   const Tagged tagged = split_tag(rest);
-  const auto parts = split(tagged.path, '/');
-  if (parts.size() > 2) return wrong_name(text, "expected ollama:[OWNER/]NAME[:TAG]");
-  ModelName name{NameKind::kOllama,
-                 parts.size() == 2 ? std::string(parts[0]) : kLibrary,
-                 std::string(parts.back()),
-                 "",
-                 tagged.has_tag ? std::string(tagged.tag) : kLatest,
-                 ""};
-  RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
-  RZ_CHECK_OK(check_part(text, name.model, "the model"));
-  RZ_CHECK_OK(check_part(text, name.tag, "the tag"));
-  return name;
+  if (std::ranges::count(tagged.path, '/') > 1) return wrong_name(text, "expected ollama:[OWNER/]NAME[:TAG]");
+  return parse_short(NameKind::kOllama, text, tagged, kLibrary, "the model");
 }
 
 // The slashes of a revision are spelled %2F in a page's path.
@@ -200,16 +203,7 @@ Result<ModelName> parse_name(std::string_view text) {
     return wrong_name(text, "expected NAME[:TAG], hf:OWNER/REPOSITORY, ollama:NAME or a URL");
   }
   if (parts.size() == 2 && lower_case(parts[1]).find("gguf") != std::string::npos) return parse_hf(text, text);
-  ModelName name{NameKind::kLocal,
-                 parts.size() == 2 ? std::string(parts[0]) : "",
-                 std::string(parts.back()),
-                 "",
-                 tagged.has_tag ? std::string(tagged.tag) : kLatest,
-                 ""};
-  if (parts.size() == 2) RZ_CHECK_OK(check_part(text, name.owner, "the owner"));
-  RZ_CHECK_OK(check_part(text, name.model, "the name"));
-  RZ_CHECK_OK(check_part(text, name.tag, "the tag"));
-  return name;
+  return parse_short(NameKind::kLocal, text, tagged, "", "the name");
 }
 
 std::string to_string(const ModelName& name) {

@@ -1,5 +1,7 @@
 #include "hub/user_folders.h"
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 
 namespace realizar::hub {
@@ -30,6 +32,19 @@ fs::path hugging_face_home() {
   if (const std::string home = variable("HF_HOME"); !home.empty()) return home;
   const auto caches = base_folder("XDG_CACHE_HOME", ".cache");
   return caches ? *caches / "huggingface" : fs::path();
+}
+
+// The library's, where this code is in one, then the program's.
+std::vector<fs::path> folders_of_this_code() {
+  std::vector<fs::path> folders;
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&bundled_file), &info) != 0 && info.dli_fname != nullptr) {
+    const fs::path file = info.dli_fname;
+    if (file.has_parent_path()) folders.push_back(file.parent_path());
+  }
+  std::error_code error;
+  folders.push_back(fs::read_symlink("/proc/self/exe", error).parent_path());
+  return folders;
 }
 
 }  // namespace
@@ -74,6 +89,24 @@ UserTokens user_tokens() {
   const fs::path home = hugging_face_home();
   if (tokens.hugging_face_file.empty() && !home.empty()) tokens.hugging_face_file = home / "token";
   return tokens;
+}
+
+Library user_library(const fs::path& store) {
+  const fs::path root = store.empty() ? data_folder().value_or("realizar") / "models" : store;
+  return {Store(root), model_caches(), bundled_file()};
+}
+
+fs::path bundled_file() {
+  const fs::path file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf";
+  for (const fs::path& folder : folders_of_this_code()) {
+    // bin/ and lib/ of an install tree have share/realizar beside them; those of build/<preset> lie three levels below
+    // the source.
+    for (const fs::path& candidate : {folder / "../share/realizar" / file, folder / "../../.." / file}) {
+      std::error_code error;
+      if (fs::exists(candidate, error)) return fs::weakly_canonical(candidate, error);
+    }
+  }
+  return {};
 }
 
 }  // namespace realizar::hub

@@ -1,13 +1,13 @@
-// The user's folders, tokens and certificates as the environment names them, for the program and for the library, which
-// look for models in the same places. Folders follow the XDG Base Directory Specification, version 0.8; they need not
-// be there, and are nullopt where the environment names neither them nor a home.
+// The user's folders, models, tokens and certificates as the environment names them, for the program and for the
+// library, which look for models in the same places. Folders follow the XDG Base Directory Specification, version 0.8;
+// they need not be there, and are nullopt where the environment names neither them nor a home.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 
-#include "hub/foreign_caches.h"
+#include "hub/library.h"
 
 namespace realizar::hub {
 
@@ -30,5 +30,12 @@ struct UserTokens {
   std::string ca_file;                      // SSL_CERT_FILE
 };
 UserTokens user_tokens();
+
+// The models of whoever runs this process. `store`: the folder of models that were pulled; empty: the user's own.
+Library user_library(const std::filesystem::path& store = {});
+
+// The bundled model's file, beside this code, be it the program or the library, in the build tree or the install tree;
+// empty: it is not there.
+std::filesystem::path bundled_file();
 
 }  // namespace realizar::hub
