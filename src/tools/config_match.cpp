@@ -1,4 +1,4 @@
-#include "tools/config_match.h"
+#include "tools/conversion.h"
 
 #include <fmt/format.h>
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "formats/model_file.h"
+#include "model/model_config.h"
 #include "realizar/options.h"
 #include "realizar/result.h"
 #include "tools/gguf_keys.h"
@@ -51,5 +53,10 @@ struct HfPlan {
 // A GGUF file as a Hugging Face folder, of the first of transformers' classes that computes what the file says. Errors:
 // Unsupported, where there is none, or for a vocabulary that no folder has.
 Result<HfPlan> plan_hf(const ModelFile& gguf, const EndSettings& ends = {});
+
+// Whether two files are of the same model, by what their configs compute, whatever order their rows have:
+// the first thing in which they differ, as "line of the one, line of the other"; nothing where they compute the same.
+// Numbers may differ by what F32 rounds. Factors that GGUF has in the weights count as 1.
+std::optional<std::string> difference(const ModelConfig& source, const ModelConfig& made);
 
 }  // namespace realizar

@@ -11,6 +11,7 @@
 #include "base/try.h"
 #include "model/config_reader.h"
 #include "model/tensor_roles.h"
+#include "tools/tensor_parts.h"
 
 namespace realizar {
 namespace {
@@ -393,12 +394,8 @@ class ConfigWriter {
 
   // GGUF has the activation's numbers below no architecture.
   void add_xielu() {
-    constexpr std::pair<Role, const char*> kNumbers[] = {{Role::kXieluAlphaP, "xielu.alpha_p"},
-                                                         {Role::kXieluAlphaN, "xielu.alpha_n"},
-                                                         {Role::kXieluBeta, "xielu.beta"},
-                                                         {Role::kXieluEps, "xielu.eps"}};
     if (!knows_role(source_, Role::kXieluAlphaP)) return;
-    for (const auto& [role, key] : kNumbers) {
+    for (const auto& [role, key] : kXieluKeys) {
       std::vector<float> numbers;
       for (uint32_t layer = 0; layer < n_file_layers(c_); ++layer) {
         const auto number = read_number(ConfigKeys(folder_, source_), role, layer);

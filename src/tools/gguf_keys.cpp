@@ -22,6 +22,11 @@ struct Adder {
   void operator()(const std::vector<uint8_t>& values) const { writer.add_u8s(key, values); }
 };
 
+template <class Read, class Stored>
+MetaArray array_of(const std::vector<Stored>& values) {
+  return std::vector<Read>(values.begin(), values.end());
+}
+
 struct Reader {
   MetaValue operator()(bool value) const { return value; }
   MetaValue operator()(uint32_t value) const { return uint64_t{value}; }
@@ -29,21 +34,11 @@ struct Reader {
   MetaValue operator()(float value) const { return double{value}; }
   MetaValue operator()(const std::string& value) const { return value; }
   MetaValue operator()(const std::vector<bool>& values) const { return MetaArray(values); }
-  MetaValue operator()(const std::vector<int32_t>& values) const {
-    return MetaArray(std::vector<int64_t>(values.begin(), values.end()));
-  }
-  MetaValue operator()(const std::vector<uint32_t>& values) const {
-    return MetaArray(std::vector<uint64_t>(values.begin(), values.end()));
-  }
-  MetaValue operator()(const std::vector<float>& values) const {
-    return MetaArray(std::vector<double>(values.begin(), values.end()));
-  }
-  MetaValue operator()(const std::vector<std::string>& values) const {
-    return MetaArray(std::vector<std::string_view>(values.begin(), values.end()));
-  }
-  MetaValue operator()(const std::vector<uint8_t>& values) const {
-    return MetaArray(std::vector<uint64_t>(values.begin(), values.end()));
-  }
+  MetaValue operator()(const std::vector<int32_t>& values) const { return array_of<int64_t>(values); }
+  MetaValue operator()(const std::vector<uint32_t>& values) const { return array_of<uint64_t>(values); }
+  MetaValue operator()(const std::vector<float>& values) const { return array_of<double>(values); }
+  MetaValue operator()(const std::vector<std::string>& values) const { return array_of<std::string_view>(values); }
+  MetaValue operator()(const std::vector<uint8_t>& values) const { return array_of<uint64_t>(values); }
 };
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "model/arch/list.h"
 #include "model/config_reader.h"
 #include "model/tensor_roles.h"
-#include "tools/config_match.h"
 #include "tools/conversion.h"
 #include "tools/folder_files.h"
 #include "tools/folder_vocab.h"
@@ -106,7 +105,8 @@ class GgufTensors {
     if (const auto twin = unused_twin(config_, spec.role, layer)) return add_copy(spec, {*twin, layer});
     const Part part{spec.role, layer};
     if (!parts_.has(part)) return {};
-    RZ_TRY(MatrixRows rows, rows_of(spec, part));
+    RZ_TRY(MatrixRows rows,
+           rows_of_whole(parts_, spec, part, spec_, config_, false, [&](const Part& own) { return parts_.rows(own); }));
     std::vector<uint64_t> shape{parts_.size_of(part, spec.rows)};
     if (spec.cols != Dim::kNone) shape.push_back(parts_.size_of(part, spec.cols));
     if (stack_dim(spec.role) != Dim::kNone) shape.insert(shape.begin(), parts_.size_of(part, stack_dim(spec.role)));
@@ -139,24 +139,6 @@ class GgufTensors {
     if (own->cols != Dim::kNone) shape.push_back(parts_.size_of(of, own->cols));
     out_.push_back({filled_name(spec.gguf, 0, 0), std::move(shape), std::move(rows), is_always_f32(*own)});
     return {};
-  }
-
-  // By itself, or of its parts, which the folder may have in an order of its own.
-  Result<MatrixRows> rows_of(const TensorSpec& spec, const Part& part) {
-    const auto fusion = std::ranges::find(fusions(), spec.role, &Fusion::whole);
-    const int32_t layer = config_layer(config_, spec, part.layer);
-    const auto weave = fusion == fusions().end() || layer < 0
-                           ? std::nullopt
-                           : weave_of(*fusion, spec_, config_.layers[static_cast<size_t>(layer)], false);
-    // What makes keys and values of a latent lies alike in both formats.
-    const bool is_alike = spec.role == Role::kLatentKv && parts_.spec_of(part) != nullptr;
-    if (!weave || is_alike) return parts_.rows(part);
-    std::vector<MatrixRows> all;
-    for (const Role role : fusion->parts) {
-      RZ_TRY(MatrixRows rows, parts_.rows({role, part.layer}));
-      all.push_back(fusion->is_of_elements ? reshaped_rows(std::move(rows), 1) : std::move(rows));
-    }
-    return woven(all, *weave);
   }
 
   // What NVFP4's matrices are multiplied by, where it is not 1.

@@ -12,7 +12,6 @@
 #include "model/arch/list.h"
 #include "model/config_reader.h"
 #include "model/tensor_roles.h"
-#include "tools/config_match.h"
 #include "tools/conversion.h"
 #include "tools/folder_files.h"
 #include "tools/hf_config_writer.h"
@@ -81,7 +80,8 @@ class HfTensors {
   Status add_role(const TensorSpec& spec, int32_t layer) {
     const Part part{spec.role, layer};
     if (!parts_.has(part) || unused_twin(config_, spec.role, layer)) return {};
-    RZ_TRY(MatrixRows rows, rows_of(spec, part));
+    RZ_TRY(MatrixRows rows, rows_of_whole(parts_, spec, part, spec_, config_, true,
+                                          [&](const Part& own) { return in_hf_form(spec, own); }));
     const uint64_t n_rows = parts_.size_of(part, spec.rows);
     const uint64_t n_cols = spec.cols == Dim::kNone ? 1 : parts_.size_of(part, spec.cols);
     const uint64_t n_mats = stack_dim(spec.role) == Dim::kNone ? 1 : parts_.size_of(part, stack_dim(spec.role));
@@ -104,22 +104,6 @@ class HfTensors {
   Result<MatrixRows> in_hf_form(const TensorSpec& spec, const Part& part) {
     RZ_TRY(MatrixRows rows, parts_.rows(part));
     return forms_.to_hf(part.role, config_layer(config_, spec, part.layer), std::move(rows));
-  }
-
-  Result<MatrixRows> rows_of(const TensorSpec& spec, const Part& part) {
-    const auto fusion = std::ranges::find(fusions(), spec.role, &Fusion::whole);
-    const int32_t layer = config_layer(config_, spec, part.layer);
-    const auto weave = fusion == fusions().end() || layer < 0
-                           ? std::nullopt
-                           : weave_of(*fusion, spec_, config_.layers[static_cast<size_t>(layer)], true);
-    const bool is_alike = spec.role == Role::kLatentKv && parts_.spec_of(part) != nullptr;
-    if (!weave || is_alike) return in_hf_form(spec, part);
-    std::vector<MatrixRows> all;
-    for (const Role role : fusion->parts) {
-      RZ_TRY(MatrixRows rows, in_hf_form(spec, {role, part.layer}));
-      all.push_back(fusion->is_of_elements ? reshaped_rows(std::move(rows), 1) : std::move(rows));
-    }
-    return woven(all, *weave);
   }
 
   // In the shape that folders have it in: matrices turned over, stacks below each other, a channel of one.
@@ -175,11 +159,7 @@ std::vector<const ArchSpec*> hf_specs(const ArchSpec& source) {
 
 // The numbers of an activation, which GGUF has as keys.
 Status add_xielu(const ModelFile& gguf, const ArchSpec& spec, const ModelConfig& config, HfPlan& plan) {
-  constexpr std::pair<Role, const char*> kNumbers[] = {{Role::kXieluAlphaP, "xielu.alpha_p"},
-                                                       {Role::kXieluAlphaN, "xielu.alpha_n"},
-                                                       {Role::kXieluBeta, "xielu.beta"},
-                                                       {Role::kXieluEps, "xielu.eps"}};
-  for (const auto& [role, key] : kNumbers) {
+  for (const auto& [role, key] : kXieluKeys) {
     const auto row = std::ranges::find(spec.tensors, role, &TensorSpec::role);
     const MetaValue* value = gguf.metadata().find(key);
     if (row == spec.tensors.end() || row->hf.empty() || value == nullptr) continue;

@@ -119,14 +119,23 @@ class GatheredRows : public RowSource {
   const std::function<RowPlace(uint64_t)> place_;
 };
 
-// Elements of whole bytes alone can be turned over.
-class TurnedRows : public RowSource {
+// Rows made of another source's.
+class DerivedRows : public RowSource {
  public:
-  TurnedRows(MatrixRows source, uint64_t n_mat_rows)
-      : RowSource(source->type(), source->n_rows() / n_mat_rows * source->n_cols(), n_mat_rows),
-        source_(std::move(source)) {}
+  DerivedRows(const MatrixRows& source, TypeId type, uint64_t n_rows, uint64_t n_cols)
+      : RowSource(type, n_rows, n_cols), source_(source) {}
 
   void release() const override { source_->release(); }
+
+ protected:
+  const MatrixRows source_;
+};
+
+// Elements of whole bytes alone can be turned over.
+class TurnedRows : public DerivedRows {
+ public:
+  TurnedRows(const MatrixRows& source, uint64_t n_mat_rows)
+      : DerivedRows(source, source->type(), source->n_rows() / n_mat_rows * source->n_cols(), n_mat_rows) {}
 
   Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const override {
     const uint64_t n_mat_rows = n_cols(), n_per_mat = source_->n_cols();
@@ -149,19 +158,12 @@ class TurnedRows : public RowSource {
     }
     return {};
   }
-
- private:
-  const MatrixRows source_;
 };
 
-class ColumnRows : public RowSource {
+class ColumnRows : public DerivedRows {
  public:
-  ColumnRows(MatrixRows source, std::vector<uint32_t> order)
-      : RowSource(source->type(), source->n_rows(), order.size()),
-        source_(std::move(source)),
-        order_(std::move(order)) {}
-
-  void release() const override { source_->release(); }
+  ColumnRows(const MatrixRows& source, std::vector<uint32_t> order)
+      : DerivedRows(source, source->type(), source->n_rows(), order.size()), order_(std::move(order)) {}
 
   Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const override {
     const size_t elem = traits(type()).block_bytes;
@@ -174,7 +176,6 @@ class ColumnRows : public RowSource {
   }
 
  private:
-  const MatrixRows source_;
   const std::vector<uint32_t> order_;
 };
 
@@ -187,14 +188,10 @@ Status read_floats(const RowSource& source, uint64_t first_row, uint64_t n_rows,
   return {};
 }
 
-class ChangedRows : public RowSource {
+class ChangedRows : public DerivedRows {
  public:
-  ChangedRows(MatrixRows source, std::function<void(uint64_t, std::span<float>)> change)
-      : RowSource(TypeId::kF32, source->n_rows(), source->n_cols()),
-        source_(std::move(source)),
-        change_(std::move(change)) {}
-
-  void release() const override { source_->release(); }
+  ChangedRows(const MatrixRows& source, std::function<void(uint64_t, std::span<float>)> change)
+      : DerivedRows(source, TypeId::kF32, source->n_rows(), source->n_cols()), change_(std::move(change)) {}
 
   Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const override {
     std::vector<float> values(n_rows * n_cols());
@@ -205,16 +202,13 @@ class ChangedRows : public RowSource {
   }
 
  private:
-  const MatrixRows source_;
   const std::function<void(uint64_t, std::span<float>)> change_;
 };
 
-class ReshapedRows : public RowSource {
+class ReshapedRows : public DerivedRows {
  public:
-  ReshapedRows(MatrixRows source, uint64_t n_cols)
-      : RowSource(source->type(), source->n_rows() * source->n_cols() / n_cols, n_cols), source_(std::move(source)) {}
-
-  void release() const override { source_->release(); }
+  ReshapedRows(const MatrixRows& source, uint64_t n_cols)
+      : DerivedRows(source, source->type(), source->n_rows() * source->n_cols() / n_cols, n_cols) {}
 
   Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const override {
     const uint64_t first = first_row * n_cols(), n = n_rows * n_cols(), n_source = source_->n_cols();
@@ -226,17 +220,13 @@ class ReshapedRows : public RowSource {
     std::memcpy(out, rows.data() + (first - from * n_source) * elem, n * elem);
     return {};
   }
-
- private:
-  const MatrixRows source_;
 };
 
-class ConvertedRows : public RowSource {
+class ConvertedRows : public DerivedRows {
  public:
-  ConvertedRows(MatrixRows source, TypeId type)
-      : RowSource(type, source->n_rows(), source->n_cols()), source_(std::move(source)) {}
+  ConvertedRows(const MatrixRows& source, TypeId type)
+      : DerivedRows(source, type, source->n_rows(), source->n_cols()) {}
 
-  void release() const override { source_->release(); }
   const RowSource* unconverted() const override { return source_.get(); }
 
   Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const override {
@@ -245,9 +235,6 @@ class ConvertedRows : public RowSource {
     traits(type()).encode(values.data(), out, values.size());
     return {};
   }
-
- private:
-  const MatrixRows source_;
 };
 
 MatrixRows without_blocks(MatrixRows source) {

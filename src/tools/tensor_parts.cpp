@@ -221,4 +221,23 @@ std::vector<const TensorInfo*> TensorParts::unclaimed() const {
   return rest;
 }
 
+Result<MatrixRows> rows_of_whole(const TensorParts& parts, const TensorSpec& tensor, const Part& part,
+                                 const ArchSpec& target, const ModelConfig& config, bool is_hf,
+                                 const std::function<Result<MatrixRows>(const Part&)>& rows_of) {
+  const auto fusion = std::ranges::find(fusions(), tensor.role, &Fusion::whole);
+  const int32_t layer = config_layer(config, tensor, part.layer);
+  const auto weave = fusion == fusions().end() || layer < 0
+                         ? std::nullopt
+                         : weave_of(*fusion, target, config.layers[static_cast<size_t>(layer)], is_hf);
+  // What makes keys and values of a latent lies alike in both formats.
+  const bool is_alike = tensor.role == Role::kLatentKv && parts.spec_of(part) != nullptr;
+  if (!weave || is_alike) return rows_of(part);
+  std::vector<MatrixRows> all;
+  for (const Role role : fusion->parts) {
+    RZ_TRY(MatrixRows rows, rows_of({role, part.layer}));
+    all.push_back(fusion->is_of_elements ? reshaped_rows(std::move(rows), 1) : std::move(rows));
+  }
+  return woven(all, *weave);
+}
+
 }  // namespace realizar

@@ -1,9 +1,11 @@
 // The parts of a model by their roles, as GGUF has them, out of a model file of either format.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "formats/model_file.h"
@@ -22,6 +24,12 @@ struct Part {
   Role role;
   int32_t layer;  // of the file
 };
+
+// The numbers of xIELU, which folders have in tensors of layers, and GGUF as keys.
+inline constexpr std::pair<Role, const char*> kXieluKeys[] = {{Role::kXieluAlphaP, "xielu.alpha_p"},
+                                                              {Role::kXieluAlphaN, "xielu.alpha_n"},
+                                                              {Role::kXieluBeta, "xielu.beta"},
+                                                              {Role::kXieluEps, "xielu.eps"}};
 
 class TensorParts {
  public:
@@ -68,5 +76,11 @@ int32_t config_layer(const ModelConfig& config, const TensorSpec& spec, int32_t 
 // RWKV-7's first layer takes no share of its own values: of what would, GGUF has a copy of another role's tensor, which
 // nothing reads. Nothing for all other parts.
 std::optional<Role> unused_twin(const ModelConfig& config, Role role, int32_t file_layer);
+
+// A role's rows in the format to be written: by itself, or woven of its parts as `target`, a row of that format's
+// table, has them. `rows_of`: those of one part.
+Result<MatrixRows> rows_of_whole(const TensorParts& parts, const TensorSpec& tensor, const Part& part,
+                                 const ArchSpec& target, const ModelConfig& config, bool is_hf,
+                                 const std::function<Result<MatrixRows>(const Part&)>& rows_of);
 
 }  // namespace realizar
