@@ -144,11 +144,6 @@ Result<cpu::Peaks> gpu_peaks(const LoadOptions& options) {
   return cpu::Peaks{peaks.copy_gb_per_s, 0, peaks.bf16_gflop_per_s, 0};
 }
 
-Result<cpu::Peaks> peaks_of(const LanguageModel& model, const LoadOptions& options, uint32_t n_threads) {
-  if (model.info().backend.starts_with("cuda")) return gpu_peaks(options);
-  return cpu::measure_peaks(n_threads);
-}
-
 Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32_t n_seqs) {
   LoadOptions options = args.load.options;
   options.cpu.n_threads = n_threads;
@@ -175,7 +170,8 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
   RZ_CHECK_OK(report_trace(args.trace, model));
   progress.say(what + "measuring what this machine can reach");
   BenchResult result{n_threads, n_seqs, spread_of(prefill), spread_of(decode), 0, 0, {}};
-  RZ_TRY(result.peaks, peaks_of(model, options, n_threads));
+  const bool is_cuda = model.info().backend.starts_with("cuda");
+  RZ_TRY(result.peaks, is_cuda ? gpu_peaks(options) : cpu::measure_peaks(n_threads));
   result.is_gpu = model.info().backend.starts_with("cuda");
   result.prefill_gflops = work.prefill_flops / warm_up.n_prefilled * result.prefill.median / 1e9;
   if (args.n_gen > 0) result.decode_gb_per_s = work.decode_bytes / args.n_gen * result.decode.median / n_seqs / 1e9;

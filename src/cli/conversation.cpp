@@ -11,10 +11,6 @@ namespace {
 
 using ChatJson = nlohmann::ordered_json;
 
-std::string dump_utf8(const ChatJson& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 bool is_question(const ChatJson& turn) {
   return turn["role"] == "user";
 }
@@ -162,7 +158,8 @@ std::string Conversation::to_json() const {
   ChatJson messages = ChatJson::array();
   if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
   for (const ChatJson& turn : turns_) messages.push_back(turn);
-  return dump_utf8({{"messages", std::move(messages)}}, 2) + '\n';
+  const ChatJson json{{"messages", std::move(messages)}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 Result<Conversation> Conversation::from_json(std::string_view text) {

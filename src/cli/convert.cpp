@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/amounts.h"
+#include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
@@ -31,10 +32,7 @@ struct ConvertArgs {
 Result<std::optional<TypeId>> kept_or_plain_type(const std::string& name) {
   if (name == "keep") return std::optional<TypeId>();
   for (const TypeId type : {TypeId::kF32, TypeId::kF16, TypeId::kBF16}) {
-    std::string own(traits(type).name);
-    std::ranges::transform(own, own.begin(),
-                           [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
-    if (name == own || name == traits(type).name) return std::optional(type);
+    if (name == lower_case(traits(type).name) || name == traits(type).name) return std::optional(type);
   }
   return invalid_argument(fmt::format("--type: expected keep, f32, f16 or bf16; actual '{}'", printable(name)));
 }

@@ -1,5 +1,6 @@
 // The vector of each text, and documents in the order of how well they answer a query.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -48,19 +49,14 @@ struct EmbedArgs {
   LoadFlags load;
 };
 
-std::string line_of(const std::vector<float>& vector) {
-  std::string line;
-  for (const float x : vector) fmt::format_to(std::back_inserter(line), "{}{}", line.empty() ? "" : " ", x);
-  return line;
-}
-
 Result<int> embed(const EmbedArgs& args) {
   RZ_TRY(const std::vector<std::string> texts, texts_of(args.texts, args.file));
   RZ_TRY(LanguageModel model, load_for_texts(args.model, args.load));
   RZ_TRY(const auto vectors, model.embed(texts));
   for (size_t i = 0; i < vectors.size(); ++i) {
-    const bool is_printed = print_line(
-        args.json ? nlohmann::ordered_json{{"index", i}, {"embedding", vectors[i]}}.dump() : line_of(vectors[i]));
+    const bool is_printed =
+        print_line(args.json ? nlohmann::ordered_json{{"index", i}, {"embedding", vectors[i]}}.dump()
+                             : fmt::format("{}", fmt::join(vectors[i], " ")));
     if (!is_printed) return kFailure;
   }
   return kOk;

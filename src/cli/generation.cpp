@@ -43,12 +43,6 @@ std::string call_events(const std::vector<ToolCall>& calls) {
   return events;
 }
 
-nlohmann::ordered_json done_event(const TextGeneration& generation) {
-  nlohmann::ordered_json json{{"type", "done"}};
-  json.update(ending_json(generation));
-  return json;
-}
-
 }  // namespace
 
 uint64_t seed_or_drawn(const std::optional<uint64_t>& seed) {
@@ -130,7 +124,9 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
   if (answer.output_failed) return answer;
   const TextGeneration& generation = answer.generation;
   if (options.json) {
-    answer.output_failed = !print_model_text(call_events(generation.calls) + dump(done_event(generation)) + '\n');
+    nlohmann::ordered_json done{{"type", "done"}};
+    done.update(ending_json(generation));
+    answer.output_failed = !print_model_text(call_events(generation.calls) + dump(done) + '\n');
   } else if (has_text || generation.calls.empty()) {
     answer.output_failed = !print(view.end() + '\n');
   }

@@ -29,10 +29,6 @@ struct InspectArgs {
 
 using Json = nlohmann::ordered_json;
 
-std::string shape_text(const TensorInfo& tensor) {
-  return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
-}
-
 std::map<std::string_view, int> tensors_by_type(const ModelFile& file) {
   std::map<std::string_view, int> counts;
   for (const TensorInfo& tensor : file.tensors()) ++counts[traits(tensor.type).name];
@@ -153,7 +149,7 @@ std::string tensors_text(const ModelFile& file) {
   std::string text = fmt::format("\ntensors: {}\n", fmt::join(types, ", "));
   for (const TensorInfo& tensor : file.tensors()) {
     text += fmt::format("{:<48} {:<8} {:<24} {:>12}\n", printable(tensor.name), traits(tensor.type).name,
-                        shape_text(tensor), tensor.n_bytes());
+                        fmt::format("[{}]", fmt::join(tensor.shape, ", ")), tensor.n_bytes());
   }
   return text;
 }

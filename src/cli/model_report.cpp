@@ -35,14 +35,6 @@ std::string metadata_text(const ModelFile& file, std::string_view key) {
   return value.ok() && *value ? printable(**value) : "";
 }
 
-std::string format_name(const ModelFile& file) {
-  return file.format() == FileFormat::kGguf ? "GGUF" : "SafeTensors";
-}
-
-std::string best_level() {
-  return to_string(cpu::usable_isas().back());
-}
-
 // As the formats' files are called.
 std::string name_of(text::ToolFormat format) {
   switch (format) {
@@ -221,7 +213,7 @@ ModelReport report_on(const ModelFile& file, KvType kv_type) {
   report.kv_type = kv_type;
   report.name = metadata_text(file, "general.name");
   if (report.name.empty()) report.name = printable(file.path().filename().string());
-  report.format = format_name(file);
+  report.format = file.format() == FileFormat::kGguf ? "GGUF" : "SafeTensors";
   report.quantization = quantization_name(file);
   report.file_bytes = file.file_bytes();
   report.notes.assign(file.notes().begin(), file.notes().end());
@@ -238,8 +230,8 @@ ModelReport report_on(const ModelFile& file, KvType kv_type) {
 
 std::string report_text(const ModelReport& report) {
   std::string text = report.name + '\n';
-  text += row("runs here",
-              report.refusal.empty() ? fmt::format("yes (cpu, {})", best_level()) : "no: " + printable(report.refusal));
+  text += row("runs here", report.refusal.empty() ? fmt::format("yes (cpu, {})", to_string(cpu::usable_isas().back()))
+                                                  : "no: " + printable(report.refusal));
   text += row("file", fmt::format("{} {}, {} ({:.1f} bits a weight)", bytes_text(report.file_bytes), report.format,
                                   report.quantization, report.bits_per_weight()));
   if (report.config) text += config_rows(report);

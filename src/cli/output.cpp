@@ -20,12 +20,6 @@
 namespace realizar::cli {
 namespace {
 
-// The reader of a pipe has what it wanted (head). A filter then ends without a word, by the signal that shells know.
-void end_as_a_filter_does() {
-  std::signal(SIGPIPE, SIG_DFL);
-  std::raise(SIGPIPE);
-}
-
 std::function<void(std::string)>& warning_writer() {
   static std::function<void(std::string)> writer;
   return writer;
@@ -49,7 +43,10 @@ bool print(std::string_view text) {
     if (n >= 0) {
       text.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EPIPE) {
-      end_as_a_filter_does();
+      // The reader of a pipe has what it wanted (head). A filter then ends without a word, by the signal that shells
+      // know.
+      std::signal(SIGPIPE, SIG_DFL);
+      std::raise(SIGPIPE);
     } else if (errno != EINTR) {
       broken = true;
       warn(std::string("cannot write to standard output: ") + std::strerror(errno));

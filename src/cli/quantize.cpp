@@ -111,18 +111,14 @@ Result<QuantizeOptions> read_options(const QuantizeArgs& args, std::optional<Ima
   return options;
 }
 
-std::string shape_of(const SourceTensor& tensor) {
-  return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
-}
-
 std::string table_of(const SourceModel& source, const QuantizePlan& plan) {
   std::string text;
   for (size_t i = 0; i < source.tensors.size(); ++i) {
     const SourceTensor& tensor = source.tensors[i];
     const PlannedType& planned = plan.types[i];
-    text += fmt::format("{:<40} {:<20} {:<8} -> {:<8} {:>10}{}\n", printable(tensor.name), shape_of(tensor),
-                        traits(tensor.type()).name, traits(planned.type).name,
-                        bytes_text(row_bytes(traits(planned.type), tensor.n_elems())),
+    text += fmt::format("{:<40} {:<20} {:<8} -> {:<8} {:>10}{}\n", printable(tensor.name),
+                        fmt::format("[{}]", fmt::join(tensor.shape, ", ")), traits(tensor.type()).name,
+                        traits(planned.type).name, bytes_text(row_bytes(traits(planned.type), tensor.n_elems())),
                         planned.note.empty() ? "" : "  (" + planned.note + ")");
   }
   return text;

@@ -235,12 +235,6 @@ Result<server::ModelSource*> model_of_adapter(const char* flag, std::string& nam
   return is_name ? Result<server::ModelSource*>(&*model) : refuse("expected a name in UTF-8 without ':'");
 }
 
-Status add_adapter(AdapterSource adapter, std::vector<server::ModelSource>& models) {
-  RZ_TRY(server::ModelSource * model, model_of_adapter("--lora", adapter.name, models));
-  model->adapters.push_back(std::move(adapter));
-  return {};
-}
-
 Status set_default_adapter(std::string name, std::vector<server::ModelSource>& models) {
   RZ_TRY(server::ModelSource * model, model_of_adapter("--lora-default", name, models));
   if (std::ranges::find(model->adapters, name, &AdapterSource::name) == model->adapters.end()) {
@@ -270,7 +264,10 @@ Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArg
   RZ_CHECK_OK(check_names(models));
   RZ_CHECK_OK(add_each(args.aliases, add_alias, models));
   RZ_CHECK_OK(add_each(args.tags, add_tag, models));
-  for (const AdapterSource& adapter : args.adapters) RZ_CHECK_OK(add_adapter(adapter, models));
+  for (AdapterSource adapter : args.adapters) {
+    RZ_TRY(server::ModelSource * model, model_of_adapter("--lora", adapter.name, models));
+    model->adapters.push_back(std::move(adapter));
+  }
   for (const std::string& name : args.default_adapters) RZ_CHECK_OK(set_default_adapter(name, models));
   return models;
 }

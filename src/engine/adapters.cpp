@@ -18,10 +18,6 @@ namespace {
 constexpr size_t kFloatsAtOnce = size_t{8} << 20;
 constexpr size_t kMaxNameBytes = 256;
 
-size_t n_floats(const AdapterPair& pair) {
-  return pair.down.size() + pair.up.size();
-}
-
 }  // namespace
 
 AdapterHold& AdapterHold::operator=(AdapterHold&& other) noexcept {
@@ -107,7 +103,8 @@ Result<bool> Adapters::write_some(AdapterLoad& load) {
   while (load.n_written_ < targets_.n_parts() && n_left > 0) {
     const size_t part = load.n_written_++;
     RZ_CHECK_OK(targets_.write(backend_, load.place_, *load.adapter_, part, ranks_[part]));
-    n_left -= std::min(n_left, n_floats(load.adapter_->pairs[part]));
+    const AdapterPair& pair = load.adapter_->pairs[part];
+    n_left -= std::min(n_left, pair.down.size() + pair.up.size());
   }
   if (load.n_written_ < targets_.n_parts()) return false;
   const std::lock_guard lock(mutex_);

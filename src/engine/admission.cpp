@@ -126,9 +126,11 @@ void Admission::admit(Sequence::Clock::time_point now) {
     const auto claimant = pick_claimant();
     const size_t next = claimant ? *claimant : pick_next(waiting_, shares_, priority_scope_);
     Sequence& sequence = *waiting_[next];
+    // A block is kept free for everyone who runs.
+    const uint32_t n_reserved = static_cast<uint32_t>(running_.size()) * pool_.n_groups();
     if (claimant) {
       make_room(sequence);
-    } else if (running_.size() == max_seqs_ || !try_admit(sequence, n_next_blocks())) {
+    } else if (running_.size() == max_seqs_ || !try_admit(sequence, n_reserved)) {
       return;
     }
     if (sequence.ending.stats.n_preemptions == 0) {
@@ -176,11 +178,6 @@ void Admission::make_room(Sequence& sequence) {
 // Blocks for what is known of it.
 uint32_t Admission::n_missing(const Sequence& sequence) const {
   return sequence.cache.n_missing(sequence.n_known(), max_rows_);
-}
-
-// One for everyone who runs.
-uint32_t Admission::n_next_blocks() const {
-  return static_cast<uint32_t>(running_.size()) * pool_.n_groups();
 }
 
 // Takes a sequence's cached prefix. False, with nothing taken, where fewer blocks are free than the rest and

@@ -60,7 +60,6 @@ class Admission {
   void make_room(Sequence& sequence);
   bool try_admit(Sequence& sequence, uint32_t n_reserved);
   uint32_t n_missing(const Sequence& sequence) const;
-  uint32_t n_next_blocks() const;
   void preempt(size_t victim);
   void shed();
   uint32_t n_cacheable(const Sequence& sequence) const;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/ascii_case.h"
 #include "base/try.h"
 #include "formats/folder_tensors.h"
 #include "formats/hqq_tensors.h"
@@ -103,9 +104,8 @@ Status bind_awq(FolderTensors& folder) {
   RZ_TRY(const auto version, folder.text("version", "gemm"));
   RZ_TRY(const auto has_zeros, folder.flag("zero_point", true));
   if (bits != 4) return folder.refused(fmt::format("awq of {} bits is not supported (4 are)", bits));
-  std::string lower = version;
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (lower != "gemm") return folder.refused(fmt::format("awq's version '{}' is not supported (gemm is)", version));
+  if (lower_case(version) != "gemm")
+    return folder.refused(fmt::format("awq's version '{}' is not supported (gemm is)", version));
   for (const std::string& base : folder.bases(".qweight")) {
     RZ_TRY(const TensorPart* weight, folder.take(base + ".qweight", {"I32"}));
     RZ_TRY(const TensorPart* scales, folder.take(base + ".scales", {"F16", "BF16", "F32"}));

@@ -73,9 +73,7 @@ Result<Url> parse_url(std::string_view text) {
     return wrong_url(authority, "a URL names no user and no password here");
   const size_t bracket = authority.rfind(']');
   const size_t colon = authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
-  url.host = authority.substr(0, colon);
-  std::ranges::transform(url.host, url.host.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  url.host = lower_case(authority.substr(0, colon));
   if (!is_host(url.host)) return wrong_url(authority, "there is no such host");
   if (colon != std::string_view::npos) {
     url.port = authority.substr(colon + 1);

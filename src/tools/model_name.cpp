@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/ascii_case.h"
+
 namespace realizar {
 namespace {
 
@@ -26,17 +28,8 @@ bool is_upper(char c) {
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || is_upper(c);
 }
-char in_lower(char c) {
-  return is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c;
-}
 char in_upper(char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - ('a' - 'A')) : c;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), in_lower);
-  return out;
 }
 
 std::vector<std::string> words_of(std::string_view text, std::string_view breaks) {
@@ -139,7 +132,7 @@ std::optional<double> weights_of(const std::string& size) {
 }
 
 void classify(NamePart& part, bool is_first, uint64_t n_weights) {
-  const std::string text = lower(part.text);
+  const std::string text = lower_case(part.text);
   if (is_version(text)) {
     part.kind = PartKind::kVersion;
   } else if (is_type(text)) {
@@ -153,7 +146,7 @@ void classify(NamePart& part, bool is_first, uint64_t n_weights) {
     // What is far from the model's size is the length of a context.
     if (n_weights > 0 && stated && std::abs(*stated - n) > std::floor(7 * n / 8)) {
       part.kind = PartKind::kFinetune;
-      part.text.back() = in_lower(part.text.back());
+      part.text.back() = lower_case(part.text.back());
     }
   } else if (!is_first && (text == "chat" || text == "instruct" || text == "vision" || text == "lora")) {
     part.kind = PartKind::kFinetune;
