@@ -1,6 +1,5 @@
 // The C interface: options of loading.
 #include <algorithm>
-#include <type_traits>
 
 #include "api/adapter_source.h"
 #include "api/c_request.h"

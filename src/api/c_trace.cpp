@@ -1,6 +1,5 @@
 // The C interface: what traced steps have recorded.
 #include "api/c_support.h"
-#include "base/try.h"
 
 using namespace realizar;
 using namespace realizar::c;

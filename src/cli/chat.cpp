@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>

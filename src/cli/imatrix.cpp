@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/amounts.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"

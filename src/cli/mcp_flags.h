@@ -1,7 +1,6 @@
 // Which MCP servers may be asked, and what a chat lets a model do with their tools.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>

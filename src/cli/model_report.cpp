@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "api/generation_config.h"
 #include "api/memory_needs.h"

@@ -1,7 +1,6 @@
 // Standard output and error as a well-behaved program uses them: every write is checked, errors are one line.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>

@@ -1,7 +1,6 @@
 // Many prompts from a file, answered together: `realizar run --prompts FILE`.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "cli/generation.h"

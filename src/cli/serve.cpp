@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backend/cuda/device/device_list.h"
 #include "base/try.h"

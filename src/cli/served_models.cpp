@@ -10,7 +10,6 @@
 #include "base/ascii_case.h"
 #include "base/try.h"
 #include "cli/bundled_model.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pull_view.h"
 #include "formats/folder_modules.h"

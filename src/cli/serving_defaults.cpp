@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "api/loaded_model.h"
 #include "base/try.h"

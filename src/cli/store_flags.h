@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "api/found_model.h"
 #include "cli/flags.h"

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,6 @@
 // person has allowed.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>

@@ -7,9 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-#include <utility>
 
-#include "base/amounts.h"
 #include "base/caught.h"
 #include "base/try.h"
 #include "hub/partial_file.h"

@@ -2,7 +2,6 @@
 // of Ollama's registry.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include "base/ascii_case.h"
 #include "base/printable.h"
-#include "base/try.h"
 
 namespace realizar::hub {
 namespace {

@@ -2,8 +2,6 @@
 // that none of them has a place for.
 #pragma once
 
-#include <string>
-
 #include "formats/model_file.h"
 #include "model/model_config.h"
 #include "realizar/options.h"

@@ -8,7 +8,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/try.h"
 #include "model/config_reader.h"
 #include "model/tensor_roles.h"
 #include "tools/tensor_parts.h"

@@ -1,7 +1,6 @@
 // What GGUF's keys below the architecture's name say of a model, and the factors of its rotation, which are tensors.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "formats/model_file.h"

@@ -2,8 +2,6 @@
 // their values that is exact or rounded once.
 #pragma once
 
-#include <optional>
-
 #include "model/arch/arch_spec.h"
 #include "model/model_config.h"
 #include "tools/row_source.h"

@@ -1,7 +1,6 @@
 #include "tools/mix.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <iterator>
 #include <utility>

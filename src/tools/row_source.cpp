@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
-#include "base/check.h"
 #include "base/try.h"
 #include "formats/packed_matrix.h"
 #include "model/f8_scales.h"

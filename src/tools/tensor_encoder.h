@@ -2,9 +2,7 @@
 // written. Memory: two pieces of the result, the pages of one piece of the source, and a few rows a thread.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <vector>
 

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <optional>
-#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
