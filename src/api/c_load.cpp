@@ -49,8 +49,9 @@ Status take_gpu(GpuSettings& gpu, const rz_load_options& given) {
 }
 
 Status take_adapters(AdapterSettings& adapters, const rz_load_options& given) {
-  RZ_TRY(const std::vector<std::string> loras, to_texts(given.loras, given.n_loras, "loras"));
-  for (const std::string& lora : loras) {
+  if (given.loras == nullptr && given.n_loras > 0) return null_argument("loras");
+  for (const char* lora : std::span(given.loras, given.n_loras)) {
+    if (lora == nullptr) return null_argument("loras");
     RZ_TRY(AdapterSource source, parse_adapter(lora));
     adapters.sources.push_back(std::move(source));
   }

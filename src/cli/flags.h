@@ -75,8 +75,8 @@ class Flags {
   Flags& examples(const std::vector<std::string>& lines);
   Flags& hidden();
 
-  // What the command does: it gives the exit code, or an error that is printed. And what is wrong with its options
-  // together (nothing: an empty text).
+  // `command` does its work and gives the exit code, or an error that is printed. `complaint` says whether something is
+  // wrong with the options together; an empty text: nothing.
   void runs(std::function<Result<int>()> command, std::function<std::string()> complaint = {});
 
  private:
