@@ -23,7 +23,7 @@ namespace realizar {
 // marks the map, so that the read completes and whoever owns the map finds out. Other SIGBUS go to the handler that was
 // installed before. Any thread may call anything here.
 
-// What the handler knows of one map. It is never freed, only used again, since a handler may read it at any time.
+// The handler's knowledge of one map. It is never freed, only used again, since a handler may read it at any time.
 struct GuardedMap {
   static constexpr uintptr_t kNowhere = UINTPTR_MAX;
   std::atomic<uintptr_t> begin{kNowhere};  // kNowhere: guards nothing

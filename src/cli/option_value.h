@@ -78,7 +78,7 @@ std::vector<std::string> value_texts(const std::vector<T>& values) {
   return texts;
 }
 
-// What stands for such a value in a help text.
+// The word for such a value in a help text.
 template <class T>
 const char* value_name(const T&) {
   if constexpr (std::is_same_v<T, AdapterSource>) return "[NAME=]PATH[:SCALE]";

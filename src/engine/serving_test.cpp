@@ -43,7 +43,7 @@ struct ServingLoad {
   uint32_t n_clients = 8, n_requests = 16, n_prompt = 128, n_generated = 64, max_rows = 512;
 };
 
-// What the clients saw.
+// The clients' view of it.
 struct ServingResult {
   double tokens_per_s = 0;    // generated, over all
   double first_token_ms = 0;  // median

@@ -43,7 +43,7 @@ std::string no_such_tool(const std::vector<const Tool*>& tools, std::string_view
 // The tools as OpenAI's API has them, which templates of models know.
 Json tools_json(const std::vector<Tool>& tools);
 
-// What a call of a tool gave, as text for a model.
+// The outcome of a tool's call, as text for a model.
 struct ToolResult {
   std::string text;
   bool is_error = false;  // the tool's own word; the model is told

@@ -229,7 +229,7 @@ Result<MatrixRows> rows_of_whole(const TensorParts& parts, const TensorSpec& ten
   const auto weave = fusion == fusions().end() || layer < 0
                          ? std::nullopt
                          : weave_of(*fusion, target, config.layers[static_cast<size_t>(layer)], is_hf);
-  // What makes keys and values of a latent lies alike in both formats.
+  // Tensors that make keys and values of a latent lie alike in both formats.
   const bool is_alike = tensor.role == Role::kLatentKv && parts.spec_of(part) != nullptr;
   if (!weave || is_alike) return rows_of(part);
   std::vector<MatrixRows> all;
