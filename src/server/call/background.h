@@ -32,7 +32,6 @@ class BackgroundRecord final : public Reply {
   void write(std::string_view bytes) override;
   void end() override { finish(); }
   bool is_congested() const override { return false; }
-  bool is_closed() const override { return false; }
   void drop() noexcept override { finish(); }
 
   // Why the call made no response; nullopt: it did.

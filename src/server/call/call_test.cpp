@@ -34,7 +34,6 @@ class FakeReply final : public Reply {
   }
   void end() override { is_ended = true; }
   bool is_congested() const override { return is_full; }
-  bool is_closed() const override { return false; }
   void drop() noexcept override {
     is_dropped = true;
     if (const auto told = listener.lock()) told->on_closed();

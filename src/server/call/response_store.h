@@ -1,5 +1,5 @@
 // Responses that were asked to be stored, in memory, for previous_response_id, item_reference and GET. Each belongs to
-// a tenant (tenant.h), and no other sees it. Bounded in number and bytes: the least recently used of a tenant go first.
+// a tenant (auth.h), and no other sees it. Bounded in number and bytes: the least recently used of a tenant go first.
 // Any thread.
 #pragma once
 

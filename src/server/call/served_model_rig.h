@@ -6,7 +6,6 @@
 
 #include "server/call/request_context.h"
 #include "server/call/response_store.h"
-#include "server/call/tenant.h"
 #include "server/models/made_models.h"
 #include "server/models/served_model.h"
 

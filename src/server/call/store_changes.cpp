@@ -1,5 +1,4 @@
 #include "server/call/store_changes.h"
-#include "server/call/tenant.h"
 
 #include <fmt/format.h>
 

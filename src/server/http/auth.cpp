@@ -1,5 +1,6 @@
 #include "server/http/auth.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -55,6 +56,19 @@ KeyDigest digest_of(std::string_view key) {
   KeyDigest digest{};
   SHA256(reinterpret_cast<const uint8_t*>(key.data()), key.size(), digest.data());
   return digest;
+}
+
+std::string hex_of(std::span<const uint8_t> bytes) {
+  std::string hex;
+  for (const uint8_t byte : bytes) hex += fmt::format("{:02x}", byte);
+  return hex;
+}
+
+uint64_t tenant_of(std::string_view address) {
+  in6_addr ipv6{};
+  const bool is_ipv6 = ::inet_pton(AF_INET6, std::string(address).c_str(), &ipv6) == 1;
+  if (!is_ipv6 || IN6_IS_ADDR_V4MAPPED(&ipv6)) return tenant_of(digest_of(address));
+  return tenant_of(digest_of({reinterpret_cast<const char*>(ipv6.s6_addr), 8}));
 }
 
 Result<KeyStore> KeyStore::read(const std::string& path) {

@@ -1,9 +1,11 @@
-// API keys: kept as SHA-256 digests, compared in constant time.
+// API keys: kept as SHA-256 digests, compared in constant time; and whose share of the engine a client uses.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,17 @@ namespace realizar::server {
 // SHA-256 of a key.
 using KeyDigest = std::array<uint8_t, 32>;
 KeyDigest digest_of(std::string_view key);
+// Two hexadecimal digits a byte.
+std::string hex_of(std::span<const uint8_t> bytes);
+
+// Whose share of the engine a client uses: the tenant of a key, 0 where it is none. Where no keys are asked for, that
+// of a client's address; of one of IPv6 the first 64 bits count, since the client chooses those after them.
+inline uint64_t tenant_of(const KeyDigest& key) {
+  uint64_t tenant = 0;
+  std::memcpy(&tenant, key.data(), sizeof tenant);
+  return tenant;
+}
+uint64_t tenant_of(std::string_view address);
 
 class KeyStore {
  public:

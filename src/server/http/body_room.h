@@ -39,7 +39,6 @@ class BodyRoom {
   // A client may hold half of the room, and one body of the largest size in any case.
   BodyRoom(size_t n_bytes, size_t max_body_bytes);
 
-  size_t n_bytes() const { return n_bytes_; }
   size_t n_held_bytes() const;
 
  private:

@@ -1,6 +1,7 @@
 #include "server/http/http.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/ascii_case.h"
@@ -39,52 +40,31 @@ std::vector<std::pair<std::string, std::string>> query_fields(std::string_view q
 }
 
 const char* reason_phrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 204:
-      return "No Content";
-    case 304:
-      return "Not Modified";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 417:
-      return "Expectation Failed";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 499:
-      return "Client Closed Request";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 507:
-      return "Insufficient Storage";
-    case 529:
-      return "Overloaded";
-    default:
-      return "Unknown";
-  }
+  static constexpr std::pair<int, const char*> kPhrases[] = {
+      {200, "OK"},
+      {204, "No Content"},
+      {304, "Not Modified"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {408, "Request Timeout"},
+      {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
+      {417, "Expectation Failed"},
+      {429, "Too Many Requests"},
+      {431, "Request Header Fields Too Large"},
+      {499, "Client Closed Request"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {503, "Service Unavailable"},
+      {504, "Gateway Timeout"},
+      {507, "Insufficient Storage"},
+      {529, "Overloaded"},
+  };
+  const auto* found = std::ranges::find(kPhrases, status, &std::pair<int, const char*>::first);
+  return found == std::end(kPhrases) ? "Unknown" : found->second;
 }
 
 std::string query_value(std::string_view query, std::string_view name) {

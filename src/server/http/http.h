@@ -82,7 +82,6 @@ class Reply {
   virtual void end() = 0;
   // So much is unsent that the writer should wait for on_drained().
   virtual bool is_congested() const = 0;
-  virtual bool is_closed() const = 0;
   // Closes the connection: the way out where not even an error can be sent.
   virtual void drop() noexcept = 0;
 

@@ -72,7 +72,6 @@ class Exchange final : public Reply {
     const auto connection = connection_.lock();
     return connection != nullptr && connection->n_unsent_bytes() > kCongestedBytes;
   }
-  bool is_closed() const override { return state_ == State::kClosed; }
   void drop() noexcept override {
     if (const auto connection = connection_.lock()) connection->close();
   }

@@ -1,5 +1,6 @@
 #include "server/http/http_head.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <ctime>
@@ -90,14 +91,7 @@ bool accepts_gzip(std::string_view accept_encoding) {
 }
 
 std::string http_date(int64_t unix_s) {
-  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const std::time_t time = unix_s;
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  return fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT", kDays[utc.tm_wday], utc.tm_mday, kMonths[utc.tm_mon],
-                     utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(static_cast<std::time_t>(unix_s)));
 }
 
 }  // namespace realizar::server

@@ -109,10 +109,6 @@ void JsonPieces::write_item(Part part, std::string& out) {
   }
   std::vector<Part> parts;
   unfold(item, parts);
-  push(std::move(parts));
-}
-
-void JsonPieces::push(std::vector<Part> parts) {
   std::move(parts.rbegin(), parts.rend(), std::back_inserter(parts_));
 }
 

@@ -53,8 +53,6 @@ class JsonPieces {
   void step(std::string& out);
   void write_slice(Part part, std::string& out);
   void write_item(Part part, std::string& out);
-  // Puts them before all that is left.
-  void push(std::vector<Part> parts);
   void unfold(Json& json, std::vector<Part>& parts);
   static void add_bytes(std::string_view bytes, std::vector<Part>& parts);
 

@@ -8,6 +8,8 @@
 namespace realizar::server {
 
 // "data: {...}\n\n"
-std::string sse(const Json& json);
+inline std::string sse(const Json& json) {
+  return "data: " + dump(json) + "\n\n";
+}
 
 }  // namespace realizar::server

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "server/http/process_memory.h"
+#include "server/http/process.h"
 
 namespace realizar::server {
 namespace {

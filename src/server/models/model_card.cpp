@@ -14,7 +14,6 @@
 #include "formats/model_file.h"
 #include "model/model.h"
 #include "sampling/parameters.h"
-#include "server/http/auth.h"
 #include "server/models/infill.h"
 #include "text/output/output_format.h"
 
@@ -111,12 +110,6 @@ std::string parameter_size(uint64_t n_params) {
   if (n >= 1e9) return fmt::format("{:.1f}B", n / 1e9);
   if (n >= 1e6) return fmt::format("{:.2f}M", n / 1e6);
   return n >= 1e3 ? fmt::format("{:.0f}K", n / 1e3) : std::to_string(n_params);
-}
-
-std::string digest_text(std::string_view identity) {
-  std::string text;
-  for (const uint8_t byte : digest_of(identity)) text += fmt::format("{:02x}", byte);
-  return text;
 }
 
 ModelCardPtr ModelCards::of(const std::string& path) {

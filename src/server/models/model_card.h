@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "realizar/result.h"
@@ -38,9 +37,6 @@ Result<Json> read_tensor_list(const std::string& path);
 
 // "8.0B", "1.54M", "800".
 std::string parameter_size(uint64_t n_params);
-// What distinguishes a file from others: the SHA-256 of what is said of it, in 64 hexadecimal digits. Not that of its
-// bytes, which would take as long as reading them.
-std::string digest_text(std::string_view identity);
 
 // Cards that were read before. Any thread.
 class ModelCards {

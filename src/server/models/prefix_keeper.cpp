@@ -40,10 +40,8 @@ std::string safe_name(const std::string& id) {
     name += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   if (name.size() <= kMaxNameBytes) return name;
-  const KeyDigest digest = digest_of(id);
-  name.resize(kMaxNameBytes - 2 * digest.size() + 1);
-  for (const uint8_t byte : digest) name += fmt::format("{:02x}", byte);
-  return name;
+  name.resize(kMaxNameBytes - 2 * sizeof(KeyDigest) + 1);
+  return name + hex_of(digest_of(id));
 }
 
 // What earlier versions wrote into: "model.prefixes.part4711", with a process id.

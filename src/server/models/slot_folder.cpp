@@ -77,11 +77,7 @@ Result<std::unique_ptr<SlotFolder>> SlotFolder::open(const std::string& folder, 
 
 std::string SlotFolder::path_of(const KeyDigest& key, std::string_view name) const {
   fs::path path(folder_);
-  if (key != KeyDigest{}) {
-    std::string own = kKeyFolder;
-    for (const uint8_t byte : key) own += fmt::format("{:02x}", byte);
-    path /= own;
-  }
+  if (key != KeyDigest{}) path /= kKeyFolder + hex_of(key);
   return (path / name).string();
 }
 

@@ -11,7 +11,6 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/call/store_changes.h"
-#include "server/call/tenant.h"
 #include "server/dialects/ollama/ollama.h"
 #include "server/http/body_coding.h"
 #include "server/models/created_model.h"

@@ -1,5 +1,4 @@
 #include "server/routes/ollama_files.h"
-#include "server/call/tenant.h"
 
 #include <fmt/format.h>
 

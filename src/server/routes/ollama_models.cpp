@@ -24,6 +24,8 @@ std::string parent_of(const NamedFile& file) {
   return file.texts == nullptr ? "" : file.texts->parent;
 }
 
+// What distinguishes a file from others: the SHA-256 of what is said of it. Not that of its bytes, which would take as
+// long as reading them.
 std::string digest_of_file(const NamedFile& file, const ModelCard& card) {
   std::string identity =
       fmt::format("{} {} {} {}", file.id, card.n_bytes, file.modified.time_since_epoch().count(), file.adapter);
@@ -33,7 +35,7 @@ std::string digest_of_file(const NamedFile& file, const ModelCard& card) {
     identity += fmt::format(" {} {} {} {}", file.made->template_source, file.made->system, file.made->parameters,
                             file.made->messages);
   }
-  return digest_text(identity);
+  return hex_of(digest_of(identity));
 }
 
 Json details_of(const NamedFile& file, const ModelCard& card) {

@@ -10,7 +10,6 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/call/store_changes.h"
-#include "server/call/tenant.h"
 #include "server/dialects/ollama/ollama.h"
 #include "server/routes/ollama_files.h"
 #include "server/routes/routes.h"

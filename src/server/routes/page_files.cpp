@@ -31,9 +31,7 @@ std::string gzip_of(std::string_view bytes) {
 std::string etag_of(std::string_view bytes) {
   constexpr size_t kTagBytes = 8;
   const KeyDigest digest = digest_of(bytes);
-  std::string tag = "W/\"";
-  for (const uint8_t byte : std::span(digest).first(kTagBytes)) tag += fmt::format("{:02x}", byte);
-  return tag + "\"";
+  return "W/\"" + hex_of(std::span(digest).first(kTagBytes)) + "\"";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "base/printable.h"
 #include "engine/engine.h"
 #include "realizar/engine.h"
-#include "server/http/process_memory.h"
+#include "server/http/process.h"
 #include "server/watch/llama_metrics.h"
 
 namespace realizar::server {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "server/call/tenant.h"
 #include "server/models/made_models.h"
 
 namespace realizar::server {

@@ -13,7 +13,6 @@
 #include "sampling/parameters.h"
 #include "server/call/logprobs.h"
 #include "server/call/request_context.h"
-#include "server/call/tenant.h"
 #include "text/output/output_format.h"
 
 namespace realizar::server {

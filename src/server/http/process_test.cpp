@@ -1,4 +1,4 @@
-#include "server/http/file_limit.h"
+#include "server/http/process.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

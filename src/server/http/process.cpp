@@ -1,7 +1,9 @@
-#include "server/http/process_memory.h"
+#include "server/http/process.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -30,6 +32,21 @@ uint64_t resident_bytes() {
   uint64_t n_pages = 0, n_resident_pages = 0;
   if (!(statm >> n_pages >> n_resident_pages)) return 0;
   return n_resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+uint64_t raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return UINT64_MAX;
+  rlimit raised = limit;
+  raised.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+uint32_t max_connections_under(uint64_t file_limit) {
+  constexpr uint64_t kOwnFiles =
+      64;  // listening, logs, models and their side files, devices; of a small limit a quarter
+  const uint64_t n_own = std::min(kOwnFiles, file_limit / 4);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(file_limit - n_own, 1, UINT32_MAX));
 }
 
 }  // namespace realizar::server

@@ -1,4 +1,4 @@
-// What this process keeps of memory, used or not.
+// What this process takes of the system: memory that it keeps, used or not, and file descriptors.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,10 @@ void return_large_blocks();
 void give_memory_back();
 // What the process holds of the machine's memory now; 0 where the system does not say.
 uint64_t resident_bytes();
+
+// Raises the soft limit of file descriptors to the hard one, as far as the system lets it, and gives it.
+uint64_t raise_file_limit();
+// Connections that a limit leaves room for, of a descriptor each, after what the process itself opens.
+uint32_t max_connections_under(uint64_t file_limit);
 
 }  // namespace realizar::server
