@@ -14,10 +14,11 @@
 #include "server/call/request_context.h"
 #include "server/call/response_store.h"
 #include "server/call/slots.h"
-#include "server/models/client_models.h"
+#include "server/models/blob_upload.h"
+#include "server/models/made_models.h"
+#include "server/models/model_card.h"
 #include "server/models/model_downloads.h"
 #include "server/models/model_events.h"
-#include "server/models/model_pulls.h"
 #include "server/watch/metrics_history.h"
 
 namespace realizar::server {
@@ -30,6 +31,13 @@ class SlotFolder;
 
 // The part of a call that the reader of its body sees, as long as the call lives.
 RequestContext request_context(const Call& call);
+
+// Models that clients of Ollama's API have made, and cards that were read for them.
+struct ClientModels {
+  MadeModels made;
+  ModelCards cards;
+  std::shared_ptr<SharedPlaces> uploads = SharedPlaces::create(BlobUpload::kMost);
+};
 
 struct ServerContext {
   const ServerOptions& options;

@@ -5,7 +5,7 @@
 
 #include "hub/name.h"
 #include "server/call/call.h"
-#include "server/models/model_pulls.h"
+#include "server/models/model_downloads.h"
 #include "server/models/model_store.h"
 
 namespace realizar::server {

@@ -59,11 +59,7 @@ BlobUpload::~BlobUpload() {
 
 // What waits is not written, and what has been is removed.
 void BlobUpload::leave() {
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->is_left = true;
-  }
-  shared_->has_news.notify_one();
+  shared_->tell([this] { shared_->is_left = true; });
 }
 
 // On the upload's thread.
@@ -95,12 +91,7 @@ void BlobUpload::on_end(Status status) {
 }
 
 void BlobUpload::take(std::string_view bytes) {
-  if (result_) return;
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->waiting += bytes;
-  }
-  shared_->has_news.notify_one();
+  if (!result_) shared_->tell([&] { shared_->waiting += bytes; });
 }
 
 bool BlobUpload::is_full() const {
@@ -116,11 +107,7 @@ std::optional<BodySink::Refusal> BlobUpload::refusal() const {
 
 void BlobUpload::finish(std::function<void()> on_end) {
   on_end_ = std::move(on_end);
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->is_whole = true;
-  }
-  shared_->has_news.notify_one();
+  shared_->tell([this] { shared_->is_whole = true; });
 }
 
 }  // namespace realizar::server

@@ -45,6 +45,15 @@ class BlobUpload final : public BodySink {
     std::condition_variable has_news;
     std::string waiting;  // bytes that are to be written
     bool is_whole = false, is_left = false;
+
+    template <class Change>
+    void tell(Change change) {
+      {
+        const std::lock_guard lock(mutex);
+        change();
+      }
+      has_news.notify_one();
+    }
   };
   BlobUpload() = default;
   static Status write_all(Shared& shared, const hub::Store& store, const std::string& sha256, uint64_t n_bytes,

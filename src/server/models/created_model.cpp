@@ -96,12 +96,6 @@ Result<std::string> merged_parameters(const std::string& parents, const std::str
   return text;
 }
 
-Status check_template(const std::string& source) {
-  if (source.empty()) return {};
-  const auto compiled = text::compile_ollama_template(source);
-  return compiled.ok() ? Status() : Status(compiled.error());
-}
-
 // The manifest's text of that role; "" where there is none.
 Result<std::string> text_of(const hub::Store& store, const hub::Manifest& manifest, FileRole role) {
   const hub::StoredFile* file = manifest.find(role);
@@ -124,7 +118,9 @@ Status set_text(const hub::Store& store, hub::Manifest& manifest, FileRole role,
 
 Status set_texts(const hub::Store& store, hub::Manifest& manifest, const CreateWish& wish) {
   if (wish.chat_template) {
-    RZ_CHECK_OK(check_template(*wish.chat_template));
+    if (!wish.chat_template->empty()) {
+      RZ_TRY([[maybe_unused]] const auto compiled, text::compile_ollama_template(*wish.chat_template));
+    }
     RZ_CHECK_OK(set_text(store, manifest, FileRole::kTemplate, *wish.chat_template));
   }
   if (wish.parameters) {

@@ -4,13 +4,103 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
+#include <thread>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/printable.h"
 #include "base/try.h"
 
 namespace realizar::server {
+namespace {
+
+Result<ModelSource> pulled_model(const ModelPull& pull, const ModelStore& store, const hub::OnPullProgress& on_progress,
+                                 const std::atomic<bool>& is_cancelled) {
+  RZ_TRY(const hub::RemoteModel remote, hub::look_up(pull.source, store.hub, is_cancelled));
+  RZ_TRY([[maybe_unused]] const hub::StoredModel stored,
+         hub::pull(pull.name, remote, store.library.store(), store.hub, on_progress, is_cancelled));
+  RZ_TRY(const hub::LocalModel model, store.library.find(pull.name));
+  return source_of_local(model);
+}
+
+Error gave_way() {
+  return {ErrorCode::kResourceExhausted,
+          "the download gave way to another client's; what has arrived is kept for the next one", "pulls"};
+}
+
+}  // namespace
+
+std::vector<hub::PullProgress> ModelPull::take_steps() {
+  const std::lock_guard lock(mutex_);
+  std::vector<hub::PullProgress> steps(std::make_move_iterator(steps_.begin()), std::make_move_iterator(steps_.end()));
+  steps_.clear();
+  return steps;
+}
+
+// True where it is the first that is not taken.
+bool ModelPull::add_step(const hub::PullProgress& step) {
+  const std::lock_guard lock(mutex_);
+  const bool is_first = steps_.empty();
+  const bool replaces = !is_first && steps_.back().file == step.file && step.stage != hub::PullStage::kWriting;
+  if (replaces) steps_.pop_back();
+  steps_.push_back(step);
+  return is_first;
+}
+
+ModelPulls::~ModelPulls() {
+  for (const Running& running : running_) {
+    running.pull->on_news = {};
+    running.pull->cancel();
+  }
+}
+
+Result<ModelPullPtr> ModelPulls::start(uint64_t tenant, const hub::ModelName& name, const hub::ModelName& source,
+                                       std::function<void(ModelSource)> on_stored) {
+  std::erase_if(running_, [](const Running& running) { return running.pull->result_.has_value(); });
+  const auto pull = std::make_shared<ModelPull>();
+  pull->name = name;
+  pull->source = source;
+  pull->place_ = places_->take(tenant, [leaving = std::weak_ptr(pull)] {
+    const ModelPullPtr one = leaving.lock();
+    if (one == nullptr) return;
+    one->gave_way_ = true;
+    one->cancel();
+  });
+  if (pull->place_ == nullptr) {
+    return Error{ErrorCode::kResourceExhausted, fmt::format("{} downloads are under way already", places_->n_taken()),
+                 "pulls"};
+  }
+  const auto task = [this, pull, on_stored = std::move(on_stored)](TaskThread::Listener&) { run(pull, on_stored); };
+  const Status started = caught([&] { running_.push_back({pull, std::make_unique<TaskThread>(task)}); });
+  if (!started.ok()) return started.error();
+  return pull;
+}
+
+// On the download's thread. Its result is set on the I/O thread, after the model has got its name there.
+void ModelPulls::run(const ModelPullPtr& pull, const std::function<void(ModelSource)>& on_stored) const {
+  const auto tell_news = [pull] {
+    if (pull->on_news) pull->on_news();
+  };
+  const auto on_progress = [&](const hub::PullProgress& step) {
+    const bool is_first = pull->add_step(step);
+    if (is_first) post_io_(tell_news);
+  };
+  const auto model = std::make_shared<Result<ModelSource>>(
+      caught([&] { return pulled_model(*pull, store_, on_progress, pull->is_cancelled_); }));
+  const auto end = [pull, model, on_stored, tell_news] {
+    if (model->ok()) {
+      spdlog::info("{} was downloaded into the store", (*model)->id);
+      on_stored(std::move(**model));
+    }
+    pull->result_ = model->ok() ? Status() : Status(pull->gave_way_ ? gave_way() : model->error());
+    pull->place_.reset();
+    tell_news();
+  };
+  // It may not get lost, however long memory is short.
+  while (!caught([&] { post_io_(end); }).ok()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
 
 ModelDownloads::~ModelDownloads() {
   for (const Download& download : downloads_) download.pull->on_news = {};

@@ -1,17 +1,85 @@
-// Downloads that go on whether or not their clients wait, as llama.cpp's router has them: POST /v1/models begins one,
-// GET /v1/models/sse tells of it. I/O thread.
+// Downloads into the store that clients ask for while a server runs, each on a thread of its own. I/O thread, but for
+// what a download's own thread does.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "hub/pull.h"
+#include "realizar/result.h"
+#include "server/http/shared_places.h"
+#include "server/http/task_thread.h"
 #include "server/models/model_events.h"
-#include "server/models/model_pulls.h"
+#include "server/models/model_store.h"
 
 namespace realizar::server {
 
+// One download. It goes on until it has ended or is cancelled, whoever still has it.
+class ModelPull {
+ public:
+  // The steps since the last call: how far a file is stands for what was told of that before.
+  std::vector<hub::PullProgress> take_steps();
+  // Nullopt until it has ended. By then the model is there under its name.
+  const std::optional<Status>& result() const { return result_; }
+  // Ends it soon; what has arrived is kept for the next download.
+  void cancel() { is_cancelled_ = true; }
+
+  hub::ModelName name, source;
+  std::function<void()> on_news;  // there are steps, or the result
+
+ private:
+  friend class ModelPulls;
+  bool add_step(const hub::PullProgress& step);
+
+  std::atomic<bool> is_cancelled_{false};
+  bool gave_way_ = false;         // to another tenant's; I/O thread, as is the next
+  SharedPlaces::PlacePtr place_;  // until it has ended
+  std::mutex mutex_;
+  std::deque<hub::PullProgress> steps_;
+  std::optional<Status> result_;
+};
+using ModelPullPtr = std::shared_ptr<ModelPull>;
+
+class ModelPulls {
+ public:
+  static constexpr uint32_t kMost = 8;  // at a time
+
+  // `post_io` runs a task on the I/O thread. `store` and what `post_io` uses must outlive this.
+  ModelPulls(const ModelStore& store, std::function<void(std::function<void()>)> post_io)
+      : store_(store), post_io_(std::move(post_io)) {}
+  ModelPulls(const ModelPulls&) = delete;
+  ModelPulls& operator=(const ModelPulls&) = delete;
+  // Cancels all and waits for them: a connection is given up within a tenth of a second.
+  ~ModelPulls();
+
+  // Begins a download of what `source` means, which gets the name `name`. `on_stored` is called with the model before
+  // whoever listens learns that it is there. Errors: ResourceExhausted where there is no place for the tenant.
+  Result<ModelPullPtr> start(uint64_t tenant, const hub::ModelName& name, const hub::ModelName& source,
+                             std::function<void(ModelSource)> on_stored);
+
+ private:
+  struct Running {
+    ModelPullPtr pull;
+    std::unique_ptr<TaskThread> thread;
+  };
+  void run(const ModelPullPtr& pull, const std::function<void(ModelSource)>& on_stored) const;
+
+  const ModelStore& store_;
+  std::function<void(std::function<void()>)> post_io_;
+  std::shared_ptr<SharedPlaces> places_ = SharedPlaces::create(kMost);
+  std::list<Running> running_;
+};
+
+// Downloads that go on whether or not their clients wait, as llama.cpp's router has them: POST /v1/models begins one,
+// GET /v1/models/sse tells of it.
 class ModelDownloads {
  public:
   struct Download {

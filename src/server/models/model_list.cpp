@@ -35,6 +35,27 @@ const char* model_status(const ModelEntry& entry) {
   return "unloaded";
 }
 
+void PastCounts::take(const LoadedModel& model) {
+  counters.add_counts(model.engine->counters());
+  BackendNumbers numbers = numbers_of(*model.backend);
+  devices = numbers.device_names();
+  of_each = std::move(numbers.devices);
+}
+
+void PastCounts::add(const PastCounts& other) {
+  counters.add_counts(other.counters);
+  devices = other.devices;
+  for (const DeviceNumbers& one : other.of_each) {
+    auto own = std::ranges::find(of_each, one.name, &DeviceNumbers::name);
+    if (own == of_each.end()) own = of_each.insert(own, DeviceNumbers{.name = one.name});
+    own->n_launches += one.n_launches;
+    own->n_captures += one.n_captures;
+    own->n_replays += one.n_replays;
+    own->n_graph_failures += one.n_graph_failures;
+    own->n_streamed_bytes += one.n_streamed_bytes;
+  }
+}
+
 const ModelEntry* ModelList::find_named(const std::string& id) const {
   using IsSame = bool (*)(std::string_view, std::string_view);
   const auto find_by = [&](IsSame is_same) -> const Entry* {

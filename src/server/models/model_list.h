@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "api/backend_numbers.h"
+#include "engine/counters.h"
 #include "realizar/result.h"
 #include "server/http/task_thread.h"
 #include "server/models/model_source.h"
@@ -48,6 +51,17 @@ struct ModelChange {
   const char* status = "";         // as model_status() gives it
   std::optional<double> progress;  // of loading, 0 to 1
 };
+
+// What a model counted that has been unloaded since: counters live as long as the server does.
+struct PastCounts {
+  engine::EngineCounters counters;
+  std::string devices;                 // that it was on, as BackendNumbers::device_names() has them
+  std::vector<DeviceNumbers> of_each;  // what operations each of them did; not its bytes
+
+  void take(const LoadedModel& model);  // into what has counted nothing yet
+  void add(const PastCounts& other);
+};
+using PastCountsOfModels = std::map<std::string, PastCounts>;  // by id
 
 class ModelList {
  public:

@@ -4,13 +4,16 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
+#include <span>
 #include <thread>
 #include <utility>
 
+#include "api/long_context.h"
 #include "base/caught.h"
 #include "base/try.h"
-#include "server/models/model_loader.h"
+#include "engine/fair_share.h"
+#include "server/models/prefix_folders.h"
 
 namespace realizar::server {
 namespace {
@@ -31,13 +34,68 @@ void tell_at_last(TaskThread::Listener& listener, const std::function<void()>& f
   }
 }
 
+constexpr const char* kMemorySubject = "memory_mb";
+
+// ResourceExhausted, with that subject: the model takes more than is left for it.
+Error beyond_memory(const std::string& id, uint64_t n_needed_bytes, uint64_t n_left_bytes) {
+  return {ErrorCode::kResourceExhausted,
+          fmt::format("'{}' takes {} MB with its cache, and --memory-mb leaves {} MB; --ctx, --kv-tokens and --kv-type "
+                      "make the cache smaller",
+                      id, (n_needed_bytes >> 20) + 1, n_left_bytes >> 20),
+          kMemorySubject};
+}
+
+// Before a load has counted the cache, the files alone.
+uint64_t bytes_to_load(const ModelEntry& entry) {
+  return std::max(entry.n_needed_bytes, bytes_on_disk(entry.source.path));
+}
+
+// The bytes that a model has or is getting.
+uint64_t held_bytes(const ModelEntry& entry) {
+  const uint64_t n_wanted = entry.state == ModelEntry::State::kLoading ? entry.n_wanted_bytes : 0;
+  return n_wanted + (entry.model != nullptr ? entry.model->n_bytes() : 0);
+}
+
+void log_loaded(const std::string& id, const ModelInfo& info) {
+  spdlog::info("{} is loaded on {}", id, info.backend);
+  if (!info.gpu_refusal.empty()) spdlog::warn("{} is not on the GPU: {}", id, info.gpu_refusal);
+  if (const std::string warning = long_context_warning(info); !warning.empty()) spdlog::warn("{}: {}", id, warning);
+  for (const std::string& note : info.notes) spdlog::warn("{}: {}", id, note);
+  if (!info.check.empty()) spdlog::info("{}", info.check);
+}
+
+// From its file until it answers. Any thread; `stopping` may become true meanwhile. Errors: those of loading;
+// Unsupported where there is no tokenizer; Cancelled.
+Result<ServedModelPtr> load_served_model(const ModelSource& source, const RegistryOptions& options,
+                                         const LoadOptions& load_options, const std::atomic<bool>& stopping) {
+  RZ_TRY(auto loaded, options.load_model(source.path, load_options));
+  if (stopping) return Error{ErrorCode::kCancelled, "the server is shutting down", ""};
+  if (!loaded->tokenizer) return unsupported(source.path + " has no tokenizer, so it cannot be served", "model");
+  log_loaded(source.id, loaded->info);
+  auto model = std::make_shared<ServedModel>();
+  model->id = source.id;
+  model->loaded = std::move(loaded);
+  if (options.adapt) RZ_CHECK_OK(options.adapt(*model->loaded));
+  model->defaults = options.defaults;
+  model->texts = source.texts;
+  if (options.prefixes != nullptr) {
+    options.prefixes->restore(source.id, *model->loaded);
+    model->keep_prefixes = [&prefixes = *options.prefixes](const ServedModel& ended) {
+      const Status kept = caught([&] { prefixes.keep(ended.id, *ended.loaded); });
+      if (!kept.ok()) spdlog::error("the prefixes of {} are not kept: {}", ended.id, kept.error().message);
+    };
+  }
+  model->output_format = model->loaded->output_format;
+  model->thread =
+      std::make_unique<engine::EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
+  return model;
+}
+
 }  // namespace
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
     : ModelList(options.strict_names, options.load.adapters.n_places > 0),
       options_(std::move(options)),
-      room_{options_.memory_bytes, options_.max_loaded},
-      waiters_(options_.max_queue),
       stopping_(std::make_shared<std::atomic<bool>>(false)) {
   for (ModelSource& source : sources) add_entry(std::move(source), entries_.end());
 }
@@ -68,13 +126,13 @@ uint64_t ModelRegistry::acquire(const std::string& id, uint64_t tenant, Then the
     then(entry->model);
     return ticket;
   }
-  const bool is_wanted = options_.autoload || entry->state == State::kLoading;
-  const Status status = is_wanted ? start_loading(*entry, tenant) : Status(not_loaded(entry->source.id));
+  const bool may_load = options_.autoload || entry->state == State::kLoading;
+  const Status status = may_load ? start_loading(*entry, tenant) : Status(not_loaded(entry->source.id));
   if (!status.ok()) {
     then(status.error());
     return ticket;
   }
-  waiters_.add(ticket, tenant, *entry, std::move(then));
+  waiting_.push_back({ticket, tenant, entry, std::move(then)});
   return ticket;
 }
 
@@ -86,7 +144,7 @@ Status ModelRegistry::load_now(const std::string& id, uint64_t tenant) {
   }
   entry->last_used = std::chrono::steady_clock::now();
   RZ_CHECK_OK(start_loading(*entry, tenant));
-  waiters_.add(++n_tickets_, tenant, *entry, [](const Result<ServedModelPtr>&) {});
+  waiting_.push_back({++n_tickets_, tenant, entry, [](const Result<ServedModelPtr>&) {}});
   return {};
 }
 
@@ -108,7 +166,7 @@ Status ModelRegistry::remove(const std::string& id) {
 }
 
 void ModelRegistry::take_away(std::list<Entry>::iterator entry) {
-  waiters_.tell(*entry, no_such_model(entry->source.id));
+  tell(*entry, no_such_model(entry->source.id));
   entry->keep_alive = std::chrono::milliseconds(0);
   move_out(entry);
 }
@@ -145,18 +203,50 @@ void ModelRegistry::put(ModelSource source) {
   const auto added = add_entry(std::move(source), old);
   if (old == entries_.end()) return;
   // Whoever waits for a model that another takes the place of waits for that one.
-  const bool is_wanted = waiters_.any_for(*old);
-  waiters_.hand_over(*old, *added);
-  if (is_wanted && !must_wait_for_memory()) {
-    if (const Status status = begin_loading(*added); !status.ok()) waiters_.tell(*added, status.error());
+  for (Waiting& one : waiting_) {
+    if (one.entry == &*old) one.entry = &*added;
+  }
+  if (is_wanted(*added) && !must_wait_for_memory()) {
+    if (const Status status = begin_loading(*added); !status.ok()) tell(*added, status.error());
   }
   take_away(old);
   unload_idle();
 }
 
+// Finds room for a further one, which may be the place of another tenant's. Errors: ResourceExhausted.
+Status ModelRegistry::make_place(const Entry& entry, uint64_t tenant) {
+  const auto n_waiting = static_cast<uint64_t>(std::ranges::count(waiting_, &entry, &Waiting::entry));
+  const uint64_t n_places = std::max<uint64_t>(options_.max_queue, 1);
+  if (n_waiting < n_places) return {};
+  const auto holding_of = [&](const Waiting& waiting) {
+    return engine::Holding{waiting.tenant, waiting.entry == &entry ? 1u : 0u};
+  };
+  const Error is_full{ErrorCode::kResourceExhausted,
+                      fmt::format("{} requests wait for '{}' already", n_waiting, entry.source.id), "queue"};
+  const auto leaving = engine::newest_of_most(waiting_, holding_of, {tenant, 1}, n_places);
+  if (leaving == waiting_.end()) return is_full;
+  const Then then = leaving->then;
+  waiting_.erase(leaving);
+  then(is_full);
+  return {};
+}
+
+bool ModelRegistry::is_wanted(const Entry& entry) const {
+  return std::ranges::count(waiting_, &entry, &Waiting::entry) > 0;
+}
+
+// They wait no more.
+void ModelRegistry::tell(const Entry& entry, const Result<ServedModelPtr>& outcome) {
+  const auto is_other = [&](const Waiting& waiting) { return waiting.entry != &entry; };
+  const auto mine = std::stable_partition(waiting_.begin(), waiting_.end(), is_other);
+  std::vector<Waiting> called(std::make_move_iterator(mine), std::make_move_iterator(waiting_.end()));
+  waiting_.erase(mine, waiting_.end());
+  for (const Waiting& waiting : called) waiting.then(outcome);
+}
+
 // Until it is loading, or an error says why it is not.
 Status ModelRegistry::start_loading(Entry& entry, uint64_t tenant) {
-  RZ_CHECK_OK(waiters_.make_place(entry, tenant));
+  RZ_CHECK_OK(make_place(entry, tenant));
   const bool is_under_way = entry.state == State::kLoading || entry.state == State::kUnloading;
   return is_under_way || must_wait_for_memory() ? Status() : begin_loading(entry);
 }
@@ -164,7 +254,7 @@ Status ModelRegistry::start_loading(Entry& entry, uint64_t tenant) {
 // What is leaving still has its memory: whoever wants some waits for on_unloaded().
 bool ModelRegistry::must_wait_for_memory() {
   const auto is_leaving = [](const Entry* entry) { return entry->state == State::kUnloading; };
-  return room_.is_bounded() && std::ranges::any_of(all(), is_leaving);
+  return has_bounds() && std::ranges::any_of(all(), is_leaving);
 }
 
 Status ModelRegistry::begin_loading(Entry& entry) {
@@ -176,16 +266,46 @@ Status ModelRegistry::begin_loading(Entry& entry) {
   return started;
 }
 
-// Gives up the least recently used models that nobody uses, until the wanted one fits.
+// Gives up the least recently used models that nobody uses, until the wanted one fits beside the others and the
+// answers. Errors: ResourceExhausted (all loaded models are in use, or it never fits).
 Result<std::list<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
-  const uint64_t n_answer_bytes = room_.is_bounded() && options_.n_answer_bytes ? options_.n_answer_bytes() : 0;
-  RZ_TRY(const std::vector<Entry*> unused, models_to_give_up(wanted, all(), room_, n_answer_bytes));
   std::list<GivenUp> given_up;
-  for (Entry* entry : unused) {
+  if (!has_bounds()) return given_up;
+  const uint64_t memory_bytes = options_.memory_bytes;
+  // Nobody else goes for what cannot fit.
+  if (memory_bytes > 0 && wanted.n_needed_bytes > memory_bytes) {
+    return beyond_memory(wanted.source.id, wanted.n_needed_bytes, memory_bytes);
+  }
+  const uint64_t n_answer_bytes = options_.n_answer_bytes ? options_.n_answer_bytes() : 0;
+  const uint64_t n_needed = bytes_to_load(wanted);
+  uint64_t n_held = 0;
+  uint32_t n_loaded = 0;
+  std::vector<Entry*> unused;
+  for (Entry* entry : all()) {
+    n_held += held_bytes(*entry);
+    if (entry->state == State::kLoading || entry->model != nullptr) ++n_loaded;
+    // Nobody but the registry can hand it out, so that who has it alone keeps it alone.
+    if (entry->model != nullptr && entry->is_unused()) unused.push_back(entry);
+  }
+  std::ranges::stable_sort(unused, {}, &Entry::last_used);
+  const auto fits = [&] {
+    const bool has_memory = memory_bytes == 0 || n_held == 0 || n_held + n_answer_bytes + n_needed <= memory_bytes;
+    return has_memory && (options_.max_loaded == 0 || n_loaded < options_.max_loaded);
+  };
+  size_t n_leaving = 0;
+  for (; !fits(); ++n_leaving, --n_loaded) {
+    if (n_leaving == unused.size()) {
+      return Error{ErrorCode::kResourceExhausted,
+                   fmt::format("'{}' needs {} MB, and all loaded models are in use", wanted.source.id, n_needed >> 20),
+                   "model"};
+    }
+    n_held -= held_bytes(*unused[n_leaving]);
+  }
+  for (Entry* entry : std::span(unused).first(n_leaving)) {
     GivenUp& one = given_up.emplace_back();
     one.entry = entry;
     one.model = std::move(entry->model);
-    one.counts.add(*one.model->loaded);
+    one.counts.take(*one.model->loaded);
     set_state(*entry, State::kUnloaded);
   }
   return given_up;
@@ -229,7 +349,7 @@ Status ModelRegistry::load(Entry& entry, std::list<GivenUp>& given_up) {
       options.post_io([this, &entry, loaded, n_needed] { on_loaded(entry, std::move(*loaded), *n_needed); });
     });
   };
-  const uint64_t n_wanted_bytes = room_.is_bounded() ? bytes_to_load(entry) : 0;
+  const uint64_t n_wanted_bytes = has_bounds() ? bytes_to_load(entry) : 0;
   for (GivenUp& unused : given_up) leaving->push_back(std::move(unused.model));
   const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
   if (!started.ok()) {
@@ -247,10 +367,10 @@ Status ModelRegistry::load(Entry& entry, std::list<GivenUp>& given_up) {
 
 // Bytes that the others have not and are not getting.
 uint64_t ModelRegistry::left_bytes(const Entry& wanted) {
-  if (room_.memory_bytes == 0) return UINT64_MAX;
+  if (options_.memory_bytes == 0) return UINT64_MAX;
   uint64_t n_held = 0;
   for (const Entry* entry : all()) n_held += entry == &wanted ? 0 : held_bytes(*entry);
-  return room_.memory_bytes - std::min(n_held, room_.memory_bytes);
+  return options_.memory_bytes - std::min(n_held, options_.memory_bytes);
 }
 
 void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes) {
@@ -278,8 +398,7 @@ void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint6
     if (!is_own) spdlog::error("'{}' could not be loaded: {}", entry.source.id, loaded.error().message);
   }
   set_state(entry, loaded.ok() ? State::kReady : State::kFailed);
-  waiters_.tell(
-      entry, loaded.ok() ? std::move(loaded) : Result<ServedModelPtr>(told_failure(entry.source.id, loaded.error())));
+  tell(entry, loaded.ok() ? std::move(loaded) : Result<ServedModelPtr>(told_failure(entry.source.id, loaded.error())));
   drop_gone();
 }
 
@@ -310,7 +429,7 @@ void ModelRegistry::unload(Entry& entry) {
     tell_at_last(listener, [&] { post_io([this, &entry] { on_unloaded(entry); }); });
   };
   PastCounts counts;
-  counts.add(*entry.model->loaded);
+  counts.take(*entry.model->loaded);
   *leaving = std::move(entry.model);
   const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
   if (!started.ok()) {
@@ -327,8 +446,8 @@ void ModelRegistry::on_unloaded(Entry& entry) {
   spdlog::info("{} is unloaded", entry.source.id);
   for (Entry& wanted : entries_) {
     const bool is_idle = wanted.state == State::kUnloaded || wanted.state == State::kFailed;
-    if (!is_idle || must_wait_for_memory() || !waiters_.any_for(wanted)) continue;
-    if (const Status status = begin_loading(wanted); !status.ok()) waiters_.tell(wanted, status.error());
+    if (!is_idle || must_wait_for_memory() || !is_wanted(wanted)) continue;
+    if (const Status status = begin_loading(wanted); !status.ok()) tell(wanted, status.error());
   }
   drop_gone();
 }

@@ -5,24 +5,51 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "realizar/options.h"
 #include "realizar/result.h"
 #include "server/models/model_list.h"
-#include "server/models/model_room.h"
-#include "server/models/model_waiters.h"
-#include "server/models/past_counts.h"
-#include "server/models/registry_options.h"
+#include "server/models/request_defaults.h"
 
 namespace realizar::server {
 
+class PrefixKeeper;
+
+// How a server's models are loaded, and how long they stay.
+struct RegistryOptions {
+  LoadOptions load;
+  uint32_t max_queue = 256;                             // requests that wait for each model
+  bool strict_names = false;                            // a model that is alone is not asked for by any other name
+  uint64_t memory_bytes = 0;                            // for weights and caches of all models; 0: no bound
+  std::function<uint64_t()> n_answer_bytes = {};        // that count with them; null: none do
+  uint32_t max_loaded = 0;                              // models that are loaded at once; 0: no bound
+  std::optional<std::chrono::milliseconds> keep_alive;  // of every model when it is loaded
+  bool autoload = true;                                 // a request for a model that is not loaded loads it
+  bool preload = true;                                  // it is ready when one is loaded, and not before
+  PrefixKeeper* prefixes = nullptr;                     // over restarts; must outlive all models; null: none
+  bool hash_weights = false;                            // also where no prefixes are kept
+  uint32_t retry_ms = 5000;                             // a model that could not be loaded is not tried again before
+  uint32_t stop_timeout_ms = 5000;                      // for loads to end when the registry does
+  std::function<Result<std::unique_ptr<LoadedModel>>(const std::string&, const LoadOptions&)> load_model =
+      LoadedModel::load;
+  // The memory that a model will take. Where it cannot be told, the files' size counts, and loading says why.
+  std::function<Result<uint64_t>(const std::string&, const LoadOptions&)> needed_bytes = LoadedModel::needed_bytes;
+  // Changes every model when it has been loaded, before anyone has it. Any thread.
+  std::function<Status(LoadedModel&)> adapt = {};
+  std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
+  std::function<void()> on_progress;                   // a stream of some model has news; any thread
+  std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
+};
+
 class ModelRegistry final : public ModelList {
  public:
-  using Then = ModelWaiters::Then;
+  using Then = std::function<void(const Result<ServedModelPtr>&)>;
 
   ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options);
   // Stops what is being loaded; what does not stop in time is abandoned.
@@ -36,7 +63,9 @@ class ModelRegistry final : public ModelList {
   // cannot be loaded, or could not be a short while ago. Gives a ticket for forget().
   uint64_t acquire(const std::string& id, uint64_t tenant, Then then);
   // `then` is not wanted any more, where it was not called yet.
-  void forget(uint64_t ticket) { waiters_.forget(ticket); }
+  void forget(uint64_t ticket) {
+    std::erase_if(waiting_, [&](const Waiting& one) { return one.ticket == ticket; });
+  }
   // What models did before they were unloaded.
   const PastCountsOfModels& past_counts() const { return past_counts_; }
   // Where prefixes are kept over restarts; null: nowhere.
@@ -69,10 +98,21 @@ class ModelRegistry final : public ModelList {
     ServedModelPtr model;
     PastCounts counts = {};
   };
+  // A request that waits for a model to be loaded: a bounded number for each model, whose places tenants share as they
+  // share an engine's queue.
+  struct Waiting {
+    uint64_t ticket, tenant;
+    const Entry* entry;
+    Then then;
+  };
 
   void take_away(std::list<Entry>::iterator entry);
+  Status make_place(const Entry& entry, uint64_t tenant);
+  bool is_wanted(const Entry& entry) const;
+  void tell(const Entry& entry, const Result<ServedModelPtr>& outcome);
   Status start_loading(Entry& entry, uint64_t tenant);
   Status begin_loading(Entry& entry);
+  bool has_bounds() const { return options_.memory_bytes > 0 || options_.max_loaded > 0; }
   bool must_wait_for_memory();
   Result<std::list<GivenUp>> make_room(const Entry& wanted);
   void take_back(std::list<GivenUp>& given_up);
@@ -83,8 +123,7 @@ class ModelRegistry final : public ModelList {
   void on_unloaded(Entry& entry);
 
   RegistryOptions options_;
-  const ModelRoom room_;
-  ModelWaiters waiters_;
+  std::vector<Waiting> waiting_;  // the newest last
   PastCountsOfModels past_counts_;
   uint64_t n_tickets_ = 0;
   bool has_served_ = false;  // some model was ready at some time

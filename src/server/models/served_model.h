@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
@@ -29,7 +30,10 @@ struct ServedModel {
   std::shared_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
 
   // Ends its engine's thread and keeps its prefixes.
-  void close();
+  void close() {
+    thread.reset();
+    if (const auto keep = std::exchange(keep_prefixes, {}); keep && loaded != nullptr) keep(*this);
+  }
   const text::Tokenizer& tokenizer() const { return *loaded->tokenizer; }
   uint64_t n_bytes() const { return loaded->info.weight_bytes + loaded->info.kv_bytes + loaded->list_bytes; }
 };

@@ -1,4 +1,4 @@
-#include "server/models/slot_folder.h"
+#include "server/models/prefix_folders.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

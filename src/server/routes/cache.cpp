@@ -4,7 +4,7 @@
 
 #include "server/call/context.h"
 #include "server/models/model_registry.h"
-#include "server/models/prefix_keeper.h"
+#include "server/models/prefix_folders.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {

@@ -19,7 +19,7 @@
 #include "server/call/protocol.h"
 #include "server/call/request_fields.h"
 #include "server/call/slots.h"
-#include "server/models/slot_folder.h"
+#include "server/models/prefix_folders.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {

@@ -1,4 +1,4 @@
-#include "server/models/prefix_keeper.h"
+#include "server/models/prefix_folders.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,27 +17,61 @@
 #include "base/caught.h"
 #include "base/check.h"
 #include "base/files.h"
+#include "base/try.h"
 #include "base/unfinished.h"
 #include "engine/engine.h"
 #include "engine/prefix_file.h"
 #include "engine/prefixes.h"
-#include "server/http/auth.h"
 
 namespace realizar::server {
 namespace {
 
+namespace fs = std::filesystem;
+
 // File systems take names of 255 bytes; the file's ending comes after it, and more while it is written.
 constexpr size_t kMaxNameBytes = 200;
 constexpr const char* kEnding = ".prefixes";
+constexpr size_t kMaxSlotNameBytes = 128;
+constexpr const char* kKeyFolder = ".key-";  // no client's name has a dot in front
+
+// What a folder is for, as errors say it, and the option that names it.
+struct FolderUse {
+  const char *kept, *subject;
+};
+constexpr FolderUse kForPrefixes{"cached prefixes", "cache_dir"}, kForSlots{"slots", "slot_save_path"};
+
+Error cannot(const char* what, const std::string& folder, const FolderUse& use) {
+  return invalid_argument(
+      fmt::format("cannot {} the folder {} for {}: {}", what, folder, use.kept, std::strerror(errno)), use.subject);
+}
+
+Status make_folder(const std::string& folder, const FolderUse& use) {
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return cannot("make", folder, use);
+}
+
+// Permissions alone do not tell whether it can be written to: root passes them, and a file system may be read-only.
+Status make_writable_folder(const std::string& folder, const FolderUse& use) {
+  RZ_CHECK_OK(make_folder(folder, use));
+  std::string probe = (fs::path(folder) / ".probe-XXXXXX").string();
+  const int fd = ::mkostemp(probe.data(), O_CLOEXEC);
+  if (fd < 0) return cannot("write in", folder, use);
+  static_cast<void>(::close(fd));
+  static_cast<void>(::unlink(probe.c_str()));
+  return {};
+}
+
+bool is_plain(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
+}
 
 // Letters, digits and marks stay, other bytes become %XX: no slash, and no dot in front. The names of long ids end with
 // their digest, and are longer than those of short ones.
 std::string safe_name(const std::string& id) {
   std::string name;
   for (const char c : id) {
-    const bool is_plain =
-        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || (c == '.' && !name.empty());
-    name += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    const bool stays = is_plain(c) && (c != '.' || !name.empty());
+    name += stays ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   if (name.size() <= kMaxNameBytes) return name;
   name.resize(kMaxNameBytes - 2 * sizeof(KeyDigest) + 1);
@@ -68,7 +102,7 @@ bool zero_file(const FileDescriptor& file, off_t n_bytes) {
 // A writer that was killed at once left nothing.
 bool has_prefixes(const FileDescriptor& file, const struct stat& info, const std::string& path) {
   if (!S_ISREG(info.st_mode)) return false;
-  const std::string name = std::filesystem::path(path).filename().string();
+  const std::string name = fs::path(path).filename().string();
   if (info.st_size == 0) return is_unfinished_name(name) || is_old_part(name);
   std::string beginning(engine::kPrefixFileBeginning.size(), '\0');
   return read_exactly(file, std::as_writable_bytes(std::span(beginning))) && beginning == engine::kPrefixFileBeginning;
@@ -99,32 +133,35 @@ Status erase_file(const std::string& path) {
   return is_zeroed && is_gone ? Status() : Status(cannot_erase(path, std::strerror(reason)));
 }
 
-Error cannot_use(const std::string& folder, const char* what) {
-  return invalid_argument(
-      fmt::format("cannot {} in the folder {} for cached prefixes: {}", what, folder, std::strerror(errno)),
-      "cache_dir");
+void sweep_slots(const fs::path& folder) {
+  static_cast<void>(remove_abandoned(folder, [](const fs::path& path) {
+    ::unlink(path.c_str());
+    return Status();
+  }));
+}
+
+// Of all keys.
+void sweep_all_slots(const fs::path& folder) {
+  sweep_slots(folder);
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const bool is_of_key = entry->path().filename().string().starts_with(kKeyFolder);
+    if (is_of_key && entry->symlink_status(ignored).type() == fs::file_type::directory) sweep_slots(entry->path());
+  }
 }
 
 }  // namespace
 
 Result<std::unique_ptr<PrefixKeeper>> PrefixKeeper::open(const std::string& folder, uint64_t max_bytes_per_model) {
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return invalid_argument(
-        fmt::format("cannot make the folder {} for cached prefixes: {}", folder, std::strerror(errno)), "cache_dir");
-  }
+  RZ_CHECK_OK(make_writable_folder(folder, kForPrefixes));
   std::unique_ptr<PrefixKeeper> keeper(new PrefixKeeper(folder, max_bytes_per_model));
-  // Permissions alone do not tell: root passes them, and a file system may be read-only.
-  const std::string probe = (std::filesystem::path(folder) / ".probe").string();
-  const int fd = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return cannot_use(folder, "write");
-  static_cast<void>(::close(fd));
-  static_cast<void>(::unlink(probe.c_str()));
   if (const Status swept = keeper->erase_abandoned(); !swept.ok()) spdlog::warn("{}", swept.error().message);
   return keeper;
 }
 
 std::string PrefixKeeper::file_of(const std::string& id) const {
-  return (std::filesystem::path(folder_) / (safe_name(id) + kEnding)).string();
+  return (fs::path(folder_) / (safe_name(id) + kEnding)).string();
 }
 
 void PrefixKeeper::restore(const std::string& id, LoadedModel& model) const {
@@ -156,8 +193,7 @@ Status PrefixKeeper::erase_all() const {
 }
 
 Status PrefixKeeper::erase_abandoned() const {
-  Status status =
-      remove_abandoned(folder_, [](const std::filesystem::path& path) { return erase_file(path.string()); });
+  Status status = remove_abandoned(folder_, [](const fs::path& path) { return erase_file(path.string()); });
   Status old = erase_where(is_old_part);
   return status.ok() ? std::move(old) : std::move(status);
 }
@@ -165,8 +201,8 @@ Status PrefixKeeper::erase_abandoned() const {
 Status PrefixKeeper::erase_where(const std::function<bool(std::string_view name)>& is_meant) const {
   std::error_code error;
   std::vector<std::string> paths;
-  const std::filesystem::directory_iterator end;
-  for (std::filesystem::directory_iterator entry(folder_, error); !error && entry != end; entry.increment(error)) {
+  const fs::directory_iterator end;
+  for (fs::directory_iterator entry(folder_, error); !error && entry != end; entry.increment(error)) {
     if (is_meant(entry->path().filename().string())) paths.push_back(entry->path().string());
   }
   if (error) return invalid_argument("cannot read the folder " + folder_ + ": " + error.message(), "cache_dir");
@@ -181,6 +217,48 @@ Status PrefixKeeper::erase_where(const std::function<bool(std::string_view name)
 Status PrefixKeeper::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
+}
+
+Status check_slot_file_name(std::string_view name) {
+  const bool is_name =
+      !name.empty() && name.size() <= kMaxSlotNameBytes && name.front() != '.' && std::ranges::all_of(name, is_plain);
+  if (is_name) return {};
+  return invalid_argument(
+      fmt::format("filename: expected 1 to {} letters, digits, dots, dashes and underscores, and no dot in front",
+                  kMaxSlotNameBytes),
+      "filename");
+}
+
+Result<std::unique_ptr<SlotFolder>> SlotFolder::open(const std::string& folder, uint64_t max_bytes_per_key) {
+  RZ_CHECK_OK(make_writable_folder(folder, kForSlots));
+  sweep_all_slots(folder);
+  return std::unique_ptr<SlotFolder>(new SlotFolder(folder, max_bytes_per_key));
+}
+
+std::string SlotFolder::path_of(const KeyDigest& key, std::string_view name) const {
+  fs::path path(folder_);
+  if (key != KeyDigest{}) path /= kKeyFolder + hex_of(key);
+  return (path / name).string();
+}
+
+Status SlotFolder::make_room(const std::string& path, uint64_t n_bytes) const {
+  const fs::path folder = fs::path(path).parent_path();
+  RZ_CHECK_OK(make_folder(folder.string(), kForSlots));
+  sweep_slots(folder);
+  std::error_code error;
+  uint64_t n_used = 0;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const bool is_counted = entry->path() != path && !is_unfinished_name(entry->path().filename().string());
+    if (is_counted && entry->is_regular_file(ignored)) n_used += entry->file_size(ignored);
+  }
+  if (error)
+    return invalid_argument(fmt::format("cannot read {}: {}", folder.string(), error.message()), "slot_save_path");
+  if (n_bytes <= max_bytes_ && n_used <= max_bytes_ - n_bytes) return {};
+  return Error{
+      ErrorCode::kResourceExhausted,
+      fmt::format("the slot takes {} bytes, and {} of {} bytes for saved slots are used", n_bytes, n_used, max_bytes_),
+      "filename"};
 }
 
 }  // namespace realizar::server
