@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 #include <limits.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
 
 #include "base/caught.h"
@@ -26,8 +28,8 @@
 #include "server/routes/page.h"
 #include "server/routes/routes.h"
 #include "server/watch/access_log.h"
+#include "server/watch/line_writer.h"
 #include "server/watch/metrics.h"
-#include "server/watch/server_log.h"
 
 namespace realizar::server {
 namespace {
@@ -59,6 +61,41 @@ std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
+
+// What spdlog is told, for a LineWriter.
+class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LogSink(std::shared_ptr<LineWriter> writer) : writer_(std::move(writer)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    while (line.size() > 0 && line[line.size() - 1] == '\n') line.resize(line.size() - 1);
+    writer_->write(std::string(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+  const std::shared_ptr<LineWriter> writer_;
+};
+
+// What the program says of itself while it serves, through spdlog too: on standard output, by a thread of its own, so
+// that a reader who sleeps stops nothing. There is nowhere to tell that lines of this log are lost.
+class ServerLog {
+ public:
+  ServerLog() { spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<LogSink>(writer_))); }
+  ~ServerLog() { spdlog::set_default_logger(before_); }
+  ServerLog(const ServerLog&) = delete;
+  ServerLog& operator=(const ServerLog&) = delete;
+
+  // The line alone, without a time or level.
+  void write(std::string line) { writer_->write(std::move(line)); }
+
+ private:
+  const std::shared_ptr<LineWriter> writer_ =
+      LineWriter::over(STDOUT_FILENO, "standard output", [](const std::string&) {});
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
 
 // Has the allocator give back what ended answers took of small blocks: large ones go by themselves.
 class MemoryReturn final : public Job {

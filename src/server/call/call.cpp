@@ -7,7 +7,6 @@
 #include "server/call/protocol.h"
 #include "server/call/rate_limits.h"
 #include "server/call/route.h"
-#include "server/watch/access_log.h"
 #include "server/watch/metrics.h"
 
 namespace realizar::server {

@@ -25,7 +25,7 @@
 #include "server/http/http.h"
 #include "server/http/http_server.h"
 #include "server/models/served_model.h"
-#include "server/watch/call_record.h"
+#include "server/watch/access_log.h"
 
 namespace realizar::server {
 

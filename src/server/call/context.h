@@ -23,7 +23,6 @@
 
 namespace realizar::server {
 
-class AccessLog;
 class BackgroundRecords;
 class ModelRegistry;
 class ServerMetrics;

@@ -1,10 +1,10 @@
 #include "server/watch/access_log.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
@@ -40,12 +40,7 @@ std::string with_escaped_controls(const std::string& json) {
 std::string now_iso8601() {
   const auto now = std::chrono::system_clock::now();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  return fmt::format("{}.{:03}Z", text, ms % 1000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms % 1000);
 }
 
 Json line_of(const AccessLogEntry& entry) {

@@ -1,7 +1,7 @@
-#include "server/watch/llama_metrics.h"
-
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
+
+#include "server/watch/metrics.h"
 
 namespace realizar::server {
 namespace {

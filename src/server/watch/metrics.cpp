@@ -19,7 +19,6 @@
 #include "engine/engine.h"
 #include "realizar/engine.h"
 #include "server/http/process.h"
-#include "server/watch/llama_metrics.h"
 
 namespace realizar::server {
 namespace {

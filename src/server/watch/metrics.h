@@ -1,19 +1,41 @@
 // What /metrics shows, in Prometheus' text format. Names, labels and buckets are vLLM's where the meaning is the same.
 #pragma once
 
+#include <prometheus/metric_family.h>
+
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/backend_numbers.h"
 #include "engine/counters.h"
 #include "realizar/generation.h"
 #include "server/models/model_registry.h"
-#include "server/watch/metric_families.h"
 #include "server/watch/metrics_history.h"
 
 namespace realizar::server {
+
+// Metrics that are read when somebody asks, and not counted here, as prometheus-cpp has them.
+using Families = std::vector<prometheus::MetricFamily>;
+using Labels = std::vector<prometheus::ClientMetric::Label>;
+using Samples = std::vector<prometheus::ClientMetric>;
+using prometheus::MetricType;
+
+// A sample of a counter or a gauge.
+inline prometheus::ClientMetric sample_of(Labels labels, double value) {
+  prometheus::ClientMetric metric;
+  metric.label = std::move(labels);
+  metric.counter.value = metric.gauge.value = value;
+  return metric;
+}
+
+// A family without samples is left out.
+inline void add_family(Families& families, const char* name, MetricType type, const char* help, Samples samples) {
+  if (!samples.empty()) families.push_back({name, help, type, std::move(samples)});
+}
 
 // A model that is loaded or was, as far as metrics read it.
 struct ModelState {
@@ -25,6 +47,9 @@ struct ModelState {
 };
 // What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.
 Families device_metrics(std::span<const ModelState> models);
+// The part that has llama.cpp's names, for dashboards that were made for its server: sums over the models, without
+// labels. Rates are means since the server's start.
+Families llama_metrics(std::span<const ModelState> models);
 
 class ServerMetrics {
  public:
