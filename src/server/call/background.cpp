@@ -6,7 +6,6 @@
 #include "server/call/context.h"
 #include "server/call/protocol.h"
 #include "server/call/response_store.h"
-#include "server/call/route.h"
 
 namespace realizar::server {
 namespace {

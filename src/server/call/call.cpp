@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "server/call/completion.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
-#include "server/call/rate_limits.h"
-#include "server/call/route.h"
+#include "server/models/model_registry.h"
 #include "server/watch/metrics.h"
 
 namespace realizar::server {
@@ -14,6 +12,37 @@ namespace {
 
 constexpr auto kPingInterval = std::chrono::seconds(15);
 constexpr size_t kMaxIdBytes = 200;
+
+// How many more requests the caller's key may have under way, where keys have a limit, else the queue of the model,
+// once that is known.
+struct Room {
+  uint32_t most = 0, used = 0;
+};
+
+std::optional<Room> room_of(const Call& call, bool is_whole) {
+  const ServerContext& context = call.context;
+  if (const uint32_t most = context.options.max_requests_per_key; most > 0) {
+    const uint32_t ends_now = is_whole && call.is_open() ? 1 : 0;
+    return Room{most, context.n_open_of(call.tenant) - ends_now};
+  }
+  const auto* entry = call.record.model.empty() ? nullptr : context.models.find(call.record.model);
+  if (entry == nullptr || entry->model == nullptr) return std::nullopt;
+  return Room{entry->model->thread->max_open(), entry->model->thread->n_open()};
+}
+
+// Headers by which OpenAI's clients learn how much more they may ask, and how long an answer took since its body was
+// there. They tell what the server measures and nothing else: its limits are of requests under way, so that no time is
+// known at which they are lifted, and there is none of tokens. The reply's head ends with the call where `is_whole`.
+Headers rate_limit_headers(const Call& call, bool is_whole) {
+  const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - call.start);
+  Headers headers{{"openai-processing-ms", std::to_string(elapsed.count())}};
+  if (const auto room = room_of(call, is_whole)) {
+    headers.emplace_back("x-ratelimit-limit-requests", std::to_string(room->most));
+    headers.emplace_back("x-ratelimit-remaining-requests",
+                         std::to_string(room->most - std::min(room->used, room->most)));
+  }
+  return headers;
+}
 
 }  // namespace
 
@@ -121,13 +150,10 @@ void Call::over() noexcept {
   if (is_open_ && --context.n_open[tenant] == 0) context.n_open.erase(tenant);
   static_cast<void>(caught([&] {
     if (!is_detached) context.metrics.count_http(route == nullptr ? "none" : route->path, status_);
-    if (is_logged && context.access_log != nullptr) log();
+    if (!is_logged || context.access_log == nullptr) return;
+    const double total_ms = std::chrono::duration<double, std::milli>(Clock::now() - arrival).count();
+    context.access_log->write({request, record, id, traceparent(), status_, total_ms});
   }));
-}
-
-void Call::log() {
-  const double total_ms = std::chrono::duration<double, std::milli>(Clock::now() - arrival).count();
-  context.access_log->write({request, record, id, traceparent(), status_, total_ms});
 }
 
 // Calls `f`, which may end the reply or the connection, from outside of the coroutine.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/caught.h"
+#include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/call/task.h"
 #include "server/http/api_error.h"
@@ -29,9 +30,6 @@
 
 namespace realizar::server {
 
-class Speller;
-struct Protocol;
-struct Route;
 struct ServerContext;
 
 // What clients send as an id comes back in a header and in the log: printable ASCII only, and not much of it.
@@ -39,6 +37,24 @@ bool is_plain_header(std::string_view text);
 
 class Call;
 using CallPtr = std::shared_ptr<Call>;
+
+// The right that a route asks of its callers.
+enum class Right : uint8_t {
+  kNone,
+  kKey,     // one of the keys, where there are any
+  kOwn,     // to change what belongs to a key: that key's; where there are none it is everybody's, and it is kManage
+  kManage,  // to change the server for others: Call::may_manage
+};
+
+// One route: a path, the coroutine that serves a call of it, and the protocol that it speaks.
+struct Route {
+  const char* method;
+  const char* path;  // may have a name in braces: what stands there in a request's path is Call::path_id
+  Task<Status> (*serve)(Call& call);
+  const Protocol* protocol = &kPlainProtocol;
+  Right right = Right::kKey;
+  void (*before_body)(Call& call) = nullptr;  // may answer, or say where the body goes; null: it goes into memory
+};
 
 class Call final : public ReplyListener, public std::enable_shared_from_this<Call> {
  public:
@@ -125,7 +141,6 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
  private:
   Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply);
   void over() noexcept;
-  void log();
   void end_if_over() noexcept;
   void end_task() noexcept;
   template <class F>

@@ -13,7 +13,6 @@
 #include "server/call/background.h"
 #include "server/call/completion.h"
 #include "server/call/context.h"
-#include "server/call/send_json.h"
 #include "server/routes/routes.h"
 #include "server/watch/metrics.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/call/chat_request.h"
-#include "server/call/completion_plan.h"
+#include "server/call/plan_run.h"
 #include "server/call/request_context.h"
 
 namespace realizar::server {

@@ -1,7 +1,6 @@
 #include "server/call/choice.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "server/call/answer_room.h"
@@ -13,6 +12,13 @@ using Kind = text::OutputEvent::Kind;
 
 // Tokens that may wait for the server's thread in a stream: so many, or what so many bytes hold.
 constexpr uint32_t kMaxStreamedUnread = 4096, kMaxStreamedBytes = 1u << 20;
+
+// Positions repeat after a shift, and draws are a function of (seed, position).
+constexpr uint64_t kSeedStep = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
 
 text::AnswerOptions telling_tokens(text::AnswerOptions options, bool tells_tokens) {
   options.tells_tokens = options.tells_tokens || tells_tokens;
@@ -37,6 +43,49 @@ GenerationStats sum_of(const GenerationStats& before, const GenerationStats& mor
 }
 
 }  // namespace
+
+std::string LineWatch::take(std::string text) {
+  has_new_line_ = has_new_line_ || text.find('\n') != std::string::npos;
+  if (is_over_) return {};
+  if (rules_.n_indent == 0) return text;
+  std::string certain;
+  for (const char c : text) {
+    const bool waits = !indentation_.empty();
+    if (waits && !is_blank(c)) {
+      is_over_ = indentation_.size() <= rules_.n_indent;
+      if (is_over_) return certain;
+      certain += std::exchange(indentation_, {});
+    }
+    std::string& place = c == '\n' || (waits && is_blank(c)) ? indentation_ : certain;
+    place += c;
+  }
+  return certain;
+}
+
+std::string LineWatch::finish() {
+  return is_over_ ? std::string() : std::exchange(indentation_, {});
+}
+
+uint32_t first_limit(const ContextShift& shift, size_t n_prompt) {
+  const uint32_t n_left = shift.n_ctx > n_prompt ? shift.n_ctx - static_cast<uint32_t>(n_prompt) : 1;
+  return std::min(n_left, shift.max_tokens);
+}
+
+Request shifted_request(const Request& before, std::span<const TokenId> tokens, uint32_t n_generated,
+                        const ContextShift& shift) {
+  Request next = before;
+  next.prompt.insert(next.prompt.end(), tokens.begin(), tokens.end());
+  const size_t n_keep = std::min<size_t>({shift.n_keep, before.prompt.size(), shift.n_ctx / 2});
+  const size_t n_most = n_keep + (shift.n_ctx - n_keep) / 2;  // tokens that stay
+  if (next.prompt.size() > n_most) {
+    const auto first = next.prompt.begin() + static_cast<std::ptrdiff_t>(n_keep);
+    next.prompt.erase(first, first + static_cast<std::ptrdiff_t>(next.prompt.size() - n_most));
+  }
+  next.sampling.seed += kSeedStep;
+  const uint32_t n_wanted = shift.max_tokens - std::min(shift.max_tokens, n_generated);
+  next.max_tokens = std::min(n_wanted, first_limit({shift.n_ctx, 0, UINT32_MAX}, next.prompt.size()));
+  return next;
+}
 
 Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions options, bool is_streamed,
                const LineRules& lines)

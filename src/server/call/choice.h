@@ -3,22 +3,67 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/token_stream.h"
-#include "server/call/context_shift.h"
-#include "server/call/line_rules.h"
+#include "server/call/logprobs.h"
 #include "server/call/timings.h"
-#include "server/call/token_log.h"
 #include "server/models/served_model.h"
 #include "text/answer.h"
 
 namespace realizar::server {
+
+// Ends of an answer that its lines decide, as editors ask llama.cpp's server for them.
+struct LineRules {
+  uint32_t n_indent = 0;  // a line that begins with fewer spaces and tabs ends the answer; 0: none does
+  uint32_t max_ms = 0;    // after the first token, once a line is complete; 0: no limit
+};
+
+// Watches the text of one answer while it arrives.
+class LineWatch {
+ public:
+  explicit LineWatch(const LineRules& rules) : rules_(rules) {}
+
+  // The text that is certain to be part of the answer: the beginning of a line waits for the end of its indentation.
+  std::string take(std::string text);
+  // `ms`: from the first token to the last one.
+  void note_time(double ms) { is_over_ = is_over_ || (rules_.max_ms > 0 && has_new_line_ && ms > rules_.max_ms); }
+  // What still waits, at the end of the answer.
+  std::string finish();
+  // A rule has ended the answer: later text is no part of it.
+  bool is_over() const { return is_over_; }
+
+ private:
+  const LineRules rules_;
+  std::string indentation_;  // a line break and the blanks after it, while these may go on
+  bool has_new_line_ = false, is_over_ = false;
+};
+
+// Answers that go on beyond the context, as Ollama's clients ask for with `shift`: where it is full, the older half of
+// what may be forgotten is left out, and the rest is the prompt of a request that writes on. Its tokens depend on the
+// request alone, as all do.
+struct ContextShift {
+  uint32_t n_ctx = 0;       // of prompt and answer; 0: nothing is shifted
+  uint32_t n_keep = 0;      // tokens of the prompt's beginning that stay, half of the context at most
+  uint32_t max_tokens = 0;  // of the whole answer
+
+  bool is_on() const { return n_ctx > 0; }
+};
+
+// What the first request may generate before the context is full.
+uint32_t first_limit(const ContextShift& shift, size_t n_prompt);
+
+// The request that goes on where `before`, which generated `tokens`, has filled the context. `n_generated`: of the
+// answer so far. The constraint goes on where it stands; draws have a seed of their own.
+Request shifted_request(const Request& before, std::span<const TokenId> tokens, uint32_t n_generated,
+                        const ContextShift& shift);
 
 // What is new since the last call.
 struct ChoiceNews {

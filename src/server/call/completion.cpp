@@ -7,14 +7,16 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "server/call/answer_room.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
-#include "server/call/send_json.h"
 #include "server/watch/metrics.h"
 
 namespace realizar::server {
 namespace {
 
+// For clients that wait long anyway: it leaves the processor to everything else.
+constexpr size_t kRestWorkBytes = WorkPool::kSmallBytes + 1;
 constexpr const char* kTraceHeader = "x-trace";
 constexpr std::string_view kOperations = "operations";  // in it
 constexpr uint32_t kUsualTokens = 8192;                 // that an answer without a limit is expected to have at most
@@ -73,8 +75,7 @@ std::string mb_of(uint64_t n_bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(n_bytes) / (1 << 20));
 }
 
-}  // namespace
-
+// Errors: InvalidArgument with the numbers, where the whole answers may be larger than room.n_bytes_of_one().
 Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room) {
   uint64_t n_bytes = 0, n_most = 0, n_alternatives = 0;
   const bool keeps_all = keeps_answer(plan.stream, plan.speller.get());
@@ -97,7 +98,175 @@ Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, c
                   what, mb_of(n_bytes), mb_of(room.n_bytes_of_one())));
 }
 
-namespace {
+// One call that generates. Ends with its call: what still runs is cancelled then.
+class Completion final : public PlanRun {
+ public:
+  // The call has the plan's speller from then on.
+  Completion(Call& call, ServedModelPtr served, CompletionPlan&& asked)
+      : PlanRun(std::move(served), std::move(asked), *(call.speller = std::move(asked.speller))),
+        call_(call),
+        keeps_answer_(keeps_answer(is_stream(), call.speller.get())),
+        room_share_(call.context.answers, call.tenant, [&call] { call.interrupt(no_answer_room()); }) {
+    call_.record.prompt = plan().logged_prompt;
+  }
+
+  ~Completion() override {
+    if (!is_done()) static_cast<void>(caught([&] { call_.context.metrics.count_aborted(model().id); }));
+  }
+
+  void begin() {
+    if (trace_wish() == kOperations && !call_.context.options.trace_operations) {
+      return end_with({403, "operations are not traced here: the server was started without --trace-operations",
+                       "X-Trace", "not_traced"});
+    }
+    call_.record.model = model().id;
+    call_.record.n_prompt = usage().n_prompt;
+    start();
+  }
+
+  // kTooLarge: no copy of that size is kept.
+  AnswerRoom::Grown count_copy(size_t n_bytes) { return room_share_.grow_to(n_answer_bytes_ + n_bytes); }
+
+  // The end, of a stream or as the whole answer, with the trace that the call asks for.
+  void end() {
+    const Json trace_json = wants_trace() ? trace() : Json();
+    end_stream(wants_trace() ? &trace_json : nullptr);
+  }
+
+  void put_whole(JsonPieces& pieces) {
+    Json body = whole(pieces);
+    if (wants_trace() && body.is_object()) body["trace"] = trace();
+    pieces.put(std::move(body));
+  }
+
+ private:
+  void begin_reply() override { call_.begin_stream(stream_head(*call_.protocol)); }
+
+  void write(const std::string& bytes) override { call_.write(bytes); }
+  void fail(const ApiError& error) override { call_.fail(error); }
+  bool takes_no_more() const override { return call_.is_congested(); }
+  void on_ready() override { call_.tell_news(); }
+
+  void on_token(const TokenEvent& token) override {
+    if (token.index > 0) call_.context.metrics.observe_inter_token(model().id, token.ms);
+    n_answer_bytes_ += kTokenBytes + token.top.size() * kAlternativeBytes;
+  }
+
+  std::optional<ApiError> on_news(const ChoiceNews& news, const Choice& choice) override {
+    if (!keeps_answer_) return std::nullopt;
+    for (const text::OutputEvent& event : news.events) n_answer_bytes_ += event.text.size();
+    const TokenLog& prompt = news.prompt_tokens;
+    n_answer_bytes_ += prompt.size() * kTokenBytes + prompt.n_alternatives() * kAlternativeBytes;
+    if (news.ended) n_answer_bytes_ += choice.end().embedding.size() * sizeof(float);
+    switch (room_share_.grow_to(n_answer_bytes_)) {
+      case AnswerRoom::Grown::kYes:
+        return std::nullopt;
+      case AnswerRoom::Grown::kTooLarge:
+        return bad_request(
+            fmt::format("the answers take more than {}, which those of one request may take here "
+                        "(--max-answer-bytes)",
+                        mb_of(call_.context.answers.n_bytes_of_one())));
+      case AnswerRoom::Grown::kNoRoom:
+        break;
+    }
+    return to_api_error(no_answer_room());
+  }
+
+  void on_choice_end(size_t choice_idx, const Choice& choice) override {
+    observe_end(choice);
+    if (is_first_of_prompt(choice_idx)) note_slot(choice);
+  }
+
+  void on_done() override {
+    CallRecord& record = call_.record;
+    record.n_cached = usage().n_cached;
+    if (n_prompts() == 1) return;
+    for (size_t i = 0; i < n_prompts(); ++i) {
+      const Usage one = usage_of(i);
+      record.prompts.push_back({one.n_prompt, one.n_cached, one.n_completion});
+    }
+  }
+
+  void observe_end(const Choice& choice) {
+    const GenerationStats& stats = choice.end().stats;
+    CallRecord& record = call_.record;
+    record.n_generated += choice.n_tokens();
+    record.queue_ms = stats.queue_ms;
+    record.prefill_ms = stats.prefill_ms;
+    record.first_token_ms = stats.first_token_ms;
+    record.decode_ms = std::max(record.decode_ms, stats.decode_ms);
+    record.finish_reason = choice.end_label();
+    call_.context.metrics.observe_request(model().id, stats, choice.end_label(), choice.n_tokens(),
+                                          ms_between(call_.start, Clock::now()));
+  }
+
+  // What was cut off has left something too. A slot's file does not tell which adapter has computed it, so requests
+  // with one leave none.
+  void note_slot(const Choice& choice) {
+    const Request& request = choice.request();
+    const bool is_plain = request.pooling == Pooling::kNone && request.adapter.value_or("").empty();
+    if (call_.context.slot_folder == nullptr || !is_plain) return;
+    Slot slot{request.prompt, request.cache_salt};
+    slot.tokens.insert(slot.tokens.end(), choice.tokens().begin(), choice.tokens().end());
+    call_.context.slots->note({model().id, call_.key}, plan().id_slot, model().loaded->engine->max_seqs(),
+                              std::move(slot));
+  }
+
+  // What the header X-Trace says; empty: nothing.
+  std::string_view trace_wish() const { return call_.request.header(kTraceHeader); }
+  bool wants_trace() const { return !trace_wish().empty() && trace_wish() != "0"; }
+
+  // The times of a prompt's first choice.
+  Json times_of(size_t prompt_idx) const {
+    const GenerationStats& stats = first_of_prompt(prompt_idx).end().stats;
+    Json times{{"queue_ms", stats.queue_ms},           {"prefix_lookup_ms", stats.prefix_lookup_ms},
+               {"prefill_ms", stats.prefill_ms},       {"first_token_ms", stats.first_token_ms},
+               {"decode_ms", stats.decode_ms},         {"n_prompt", stats.n_prompt},
+               {"n_cached", stats.n_cached},           {"n_generated", stats.n_generated},
+               {"n_preemptions", stats.n_preemptions}, {"n_drafted", stats.n_drafted},
+               {"n_accepted", stats.n_accepted}};
+    if (const auto& operations = first_of_prompt(prompt_idx).end().trace) add_operations(*operations, times);
+    return times;
+  }
+
+  // One prompt's times and counts stand in the trace itself, those of several in a list, with their sums.
+  Json trace() const {
+    Json trace{{"prepare_ms", call_.record.prepare_ms}, {"total_ms", ms_between(call_.start, Clock::now())}};
+    if (n_prompts() == 1) {
+      trace.update(times_of(0));
+      return trace;
+    }
+    const Usage all = usage();
+    trace.update(Json{{"n_prompt", all.n_prompt}, {"n_cached", all.n_cached}, {"n_generated", all.n_completion}});
+    trace["prompts"] = Json::array();
+    for (size_t i = 0; i < n_prompts(); ++i) trace["prompts"].push_back(times_of(i));
+    return trace;
+  }
+
+  Call& call_;
+  const bool keeps_answer_;  // until its end
+  AnswerRoom::Share room_share_;
+  uint64_t n_answer_bytes_ = 0;  // of whole answers so far
+};
+
+// Sends what is left of `json` in a reply that has begun. Errors: what is thrown where it is made, and the call's
+// interruption.
+Task<Status> send_rest(Call& call, JsonPieces& json) {
+  std::string piece;
+  while (!json.is_done()) {
+    while (call.is_congested()) {
+      NewsWait room(call);
+      const Status going = co_await room;
+      if (!going.ok()) co_return going;
+    }
+    OnWorker writing(call, kRestWorkBytes, [&] { return caught([&] { json.write(piece, kPieceBytes); }); });
+    const Status written = co_await writing;
+    if (!written.ok()) co_return written;
+    call.write(piece);
+    piece.clear();
+  }
+  co_return Status();
+}
 
 Task<Status> send_stream_rest(Call& call) {
   call.set_in_event(true);
@@ -151,6 +320,27 @@ Task<Status> send_end(Call& call, Completion& completion) {
 
 }  // namespace
 
+Task<Status> send_json(Call& call, JsonPieces& json) {
+  std::string bytes;
+  json.write(bytes, JsonPieces::kFirstBytes);
+  while (!json.is_done() && bytes.size() < kMaxAtOnceBytes) {
+    OnWorker writing(call, 0, [&] { return caught([&] { json.write(bytes, bytes.size() + kPieceBytes); }); });
+    const Status written = co_await writing;
+    if (!written.ok()) co_return written;
+  }
+  if (json.is_done()) {
+    call.send({200, "application/json", std::move(bytes), {}});
+    co_return Status();
+  }
+  call.begin_pieces({200, "application/json", "", {}});
+  call.write(bytes);
+  std::string().swap(bytes);
+  Task<Status> sending = send_rest(call, json);
+  const Status sent = co_await sending;
+  if (sent.ok()) call.end();
+  co_return sent;
+}
+
 Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
   const Status fits = check_answer_size(plan, *model, call.context.answers);
   if (!fits.ok()) {
@@ -184,139 +374,6 @@ HttpResponse stream_head(const Protocol& protocol) {
   head.content_type = protocol.content_type;
   head.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
   return head;
-}
-
-Completion::Completion(Call& call, ServedModelPtr served, CompletionPlan&& asked)
-    : PlanRun(std::move(served), std::move(asked), *(call.speller = std::move(asked.speller))),
-      call_(call),
-      keeps_answer_(keeps_answer(is_stream(), call.speller.get())),
-      room_share_(call.context.answers, call.tenant, [&call] { call.interrupt(no_answer_room()); }) {
-  call_.record.prompt = plan().logged_prompt;
-}
-
-Completion::~Completion() {
-  if (!is_done()) static_cast<void>(caught([&] { call_.context.metrics.count_aborted(model().id); }));
-}
-
-void Completion::begin() {
-  if (trace_wish() == kOperations && !call_.context.options.trace_operations) {
-    return end_with({403, "operations are not traced here: the server was started without --trace-operations",
-                     "X-Trace", "not_traced"});
-  }
-  call_.record.model = model().id;
-  call_.record.n_prompt = usage().n_prompt;
-  start();
-}
-
-void Completion::begin_reply() {
-  call_.begin_stream(stream_head(*call_.protocol));
-}
-
-void Completion::on_token(const TokenEvent& token) {
-  if (token.index > 0) call_.context.metrics.observe_inter_token(model().id, token.ms);
-  n_answer_bytes_ += kTokenBytes + token.top.size() * kAlternativeBytes;
-}
-
-std::optional<ApiError> Completion::on_news(const ChoiceNews& news, const Choice& choice) {
-  if (!keeps_answer_) return std::nullopt;
-  for (const text::OutputEvent& event : news.events) n_answer_bytes_ += event.text.size();
-  const TokenLog& prompt = news.prompt_tokens;
-  n_answer_bytes_ += prompt.size() * kTokenBytes + prompt.n_alternatives() * kAlternativeBytes;
-  if (news.ended) n_answer_bytes_ += choice.end().embedding.size() * sizeof(float);
-  switch (room_share_.grow_to(n_answer_bytes_)) {
-    case AnswerRoom::Grown::kYes:
-      return std::nullopt;
-    case AnswerRoom::Grown::kTooLarge:
-      return bad_request(
-          fmt::format("the answers take more than {}, which those of one request may take here "
-                      "(--max-answer-bytes)",
-                      mb_of(call_.context.answers.n_bytes_of_one())));
-    case AnswerRoom::Grown::kNoRoom:
-      break;
-  }
-  return to_api_error(no_answer_room());
-}
-
-void Completion::on_choice_end(size_t choice_idx, const Choice& choice) {
-  observe_end(choice);
-  if (is_first_of_prompt(choice_idx)) note_slot(choice);
-}
-
-void Completion::on_done() {
-  CallRecord& record = call_.record;
-  record.n_cached = usage().n_cached;
-  if (n_prompts() == 1) return;
-  for (size_t i = 0; i < n_prompts(); ++i) {
-    const Usage one = usage_of(i);
-    record.prompts.push_back({one.n_prompt, one.n_cached, one.n_completion});
-  }
-}
-
-void Completion::put_whole(JsonPieces& pieces) {
-  Json body = whole(pieces);
-  if (wants_trace() && body.is_object()) body["trace"] = trace();
-  pieces.put(std::move(body));
-}
-
-void Completion::end() {
-  const Json trace_json = wants_trace() ? trace() : Json();
-  end_stream(wants_trace() ? &trace_json : nullptr);
-}
-
-void Completion::observe_end(const Choice& choice) {
-  const GenerationStats& stats = choice.end().stats;
-  CallRecord& record = call_.record;
-  record.n_generated += choice.n_tokens();
-  record.queue_ms = stats.queue_ms;
-  record.prefill_ms = stats.prefill_ms;
-  record.first_token_ms = stats.first_token_ms;
-  record.decode_ms = std::max(record.decode_ms, stats.decode_ms);
-  record.finish_reason = choice.end_label();
-  call_.context.metrics.observe_request(model().id, stats, choice.end_label(), choice.n_tokens(),
-                                        ms_between(call_.start, Clock::now()));
-}
-
-// What was cut off has left something too. A slot's file does not tell which adapter has computed it, so requests with
-// one leave none.
-void Completion::note_slot(const Choice& choice) {
-  const Request& request = choice.request();
-  const bool is_plain = request.pooling == Pooling::kNone && request.adapter.value_or("").empty();
-  if (call_.context.slot_folder == nullptr || !is_plain) return;
-  Slot slot{request.prompt, request.cache_salt};
-  slot.tokens.insert(slot.tokens.end(), choice.tokens().begin(), choice.tokens().end());
-  call_.context.slots->note({model().id, call_.key}, plan().id_slot, model().loaded->engine->max_seqs(),
-                            std::move(slot));
-}
-
-std::string_view Completion::trace_wish() const {
-  return call_.request.header(kTraceHeader);
-}
-
-// The times of a prompt's first choice.
-Json Completion::times_of(size_t prompt_idx) const {
-  const GenerationStats& stats = first_of_prompt(prompt_idx).end().stats;
-  Json times{{"queue_ms", stats.queue_ms},           {"prefix_lookup_ms", stats.prefix_lookup_ms},
-             {"prefill_ms", stats.prefill_ms},       {"first_token_ms", stats.first_token_ms},
-             {"decode_ms", stats.decode_ms},         {"n_prompt", stats.n_prompt},
-             {"n_cached", stats.n_cached},           {"n_generated", stats.n_generated},
-             {"n_preemptions", stats.n_preemptions}, {"n_drafted", stats.n_drafted},
-             {"n_accepted", stats.n_accepted}};
-  if (const auto& operations = first_of_prompt(prompt_idx).end().trace) add_operations(*operations, times);
-  return times;
-}
-
-// One prompt's times and counts stand in the trace itself, those of several in a list, with their sums.
-Json Completion::trace() const {
-  Json trace{{"prepare_ms", call_.record.prepare_ms}, {"total_ms", ms_between(call_.start, Clock::now())}};
-  if (n_prompts() == 1) {
-    trace.update(times_of(0));
-    return trace;
-  }
-  const Usage all = usage();
-  trace.update(Json{{"n_prompt", all.n_prompt}, {"n_cached", all.n_cached}, {"n_generated", all.n_completion}});
-  trace["prompts"] = Json::array();
-  for (size_t i = 0; i < n_prompts(); ++i) trace["prompts"].push_back(times_of(i));
-  return trace;
 }
 
 }  // namespace realizar::server

@@ -1,4 +1,4 @@
-#include "server/call/context_shift.h"
+#include "server/call/choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/call/line_rules.h"
+#include "server/call/choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,17 +1,60 @@
-// Log-probabilities in the two shapes of OpenAI's API, and in llama.cpp's.
+// Log-probabilities, as they are kept, and in the two shapes of OpenAI's API, and in llama.cpp's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "server/call/token_log.h"
+#include "realizar/request.h"
 #include "server/http/json.h"
 #include "server/http/json_pieces.h"
+
+namespace realizar::text {
+class Tokenizer;
+}
 
 namespace realizar::server {
 
 inline constexpr int64_t kMaxTopLogprobs = 20;
+
+// The bytes of a token, special ones too.
+using TokenText = std::function<std::string(TokenId)>;
+// `tokenizer` must outlive it.
+TokenText token_text(const text::Tokenizer& tokenizer);
+
+// Tokens with their log-probabilities and the likeliest alternatives, as ids: 16 bytes a token and 8 an alternative.
+// Their texts, which take ten times that, are made when they are spelled.
+class TokenLog {
+ public:
+  struct Token {
+    TokenId id;
+    float logprob;
+    std::span<const TokenLogprob> top;
+  };
+
+  void add(TokenId id, float logprob, std::span<const TokenLogprob> top);
+  void append(const TokenLog& more);
+  size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  size_t n_alternatives() const { return tops_.size(); }  // of all tokens
+  // Valid until the next add.
+  Token operator[](size_t i) const;
+
+ private:
+  struct Entry {
+    TokenId id;
+    float logprob;
+    size_t tops_end;  // where its alternatives end
+  };
+
+  std::vector<Entry> entries_;
+  std::vector<TokenLogprob> tops_;
+};
 
 // Lists of what `spell` makes of each token: as a tree, of the n tokens from `first` on, and as pieces of a whole
 // answer, which `log` must outlive.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/call/completion_plan.h"
+#include "server/call/plan_run.h"
 #include "server/call/request_context.h"
 
 namespace realizar::server {

@@ -1,22 +1,42 @@
-// A plan on its way: its choices run in the engine, some at a time, and their news are spelled, streamed or whole.
-// Whoever runs a plan derives from this and says where the bytes go. It knows no call. One thread.
+// A plan of answers, and the plan on its way: its choices run in the engine, some at a time, and their news are
+// spelled, streamed or whole. Whoever runs a plan derives from this and says where the bytes go. It knows no call. One
+// thread.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "realizar/request.h"
 #include "server/call/choice.h"
-#include "server/call/completion_plan.h"
 #include "server/call/speller.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
 #include "server/http/json_pieces.h"
+#include "text/answer.h"
 
 namespace realizar::server {
+
+// A plan of the answers that a body asks for, and the Speller of their results.
+struct CompletionPlan {
+  std::vector<Request> requests;  // one a choice
+  size_t n_per_prompt = 0;        // neighbours that share a prompt; 0: all
+  const char* prompt_field = "";  // which holds the prompts, where there may be several
+  text::AnswerOptions choice;
+  LineRules lines;
+  ContextShift shift;
+  int64_t n_keep = 0;  // of a context that is shifted
+  std::unique_ptr<Speller> speller;
+  bool stream = false;
+  int64_t id_slot = -1;         // that the requests name; -1: none
+  bool tells_progress = false;  // a stream's news have that of the prompts
+  std::string logged_prompt;    // only where prompts are logged
+  std::string background_id;    // of a response that is made whether or not its client waits; "": it is none
+};
 
 class PlanRun {
  public:

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "realizar/result.h"
-#include "server/call/completion_plan.h"
+#include "server/call/plan_run.h"
 #include "server/call/request_context.h"
 #include "server/http/api_error.h"
 #include "server/http/field_table.h"
@@ -35,7 +35,7 @@ struct Protocol {
   // The id of the model that bodies name, in place of the name itself. I/O thread. Null: it is the name.
   Result<std::string> (*model_id)(const RequestContext& context, const std::string& name) = nullptr;
   bool gives_text = false;                                              // which encoders do not
-  bool tells_limits = false;                                            // replies have the headers of rate_limits.h
+  bool tells_limits = false;                                            // replies have OpenAI's headers of rate limits
   HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
   const char* id_header = nullptr;                                      // one more header that has the request's id
   // Of streams:

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "server/call/completion_plan.h"
+#include "server/call/plan_run.h"
 #include "server/call/request_fields.h"
 
 namespace realizar::server {

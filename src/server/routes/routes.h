@@ -9,7 +9,6 @@
 
 #include "server/call/context.h"
 #include "server/call/protocol.h"
-#include "server/call/route.h"
 #include "server/http/json.h"
 #include "server/http/origin_policy.h"
 

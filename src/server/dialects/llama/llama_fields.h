@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/call/line_rules.h"
+#include "server/call/choice.h"
 #include "server/call/request_fields.h"
 #include "server/call/timings.h"
 #include "server/http/json.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "server/call/custom_tools.h"
+#include "server/call/logprobs.h"
 #include "server/call/response_store.h"
 #include "server/call/speller.h"
 #include "server/call/timings.h"
-#include "server/call/token_log.h"
 #include "server/dialects/responses/tool_names.h"
 
 namespace realizar::server {
