@@ -2,6 +2,7 @@
 // sockets; all calls on the I/O thread.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -96,5 +97,13 @@ std::vector<std::pair<std::string, std::string>> query_fields(std::string_view q
 std::string query_value(std::string_view query, std::string_view name);
 
 const char* reason_phrase(int status);
+
+// The number that a text is, all of it; nullopt for any other text.
+template <class T>
+std::optional<T> number_of(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
 
 }  // namespace realizar::server

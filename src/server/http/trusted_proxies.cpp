@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "base/ascii_case.h"
@@ -74,10 +73,9 @@ Result<TrustedProxies> TrustedProxies::create(const std::vector<std::string>& ne
     bool is_sound = parse(std::string_view(text).substr(0, slash), network.address);
     if (is_sound && slash != std::string::npos) {
       const uint32_t n_before = text.find(':') == std::string::npos ? kMappedBits : 0;
-      uint32_t n_bits = 0;
-      const auto [end, error] = std::from_chars(prefix.data(), prefix.data() + prefix.size(), n_bits);
-      is_sound = error == std::errc() && end == prefix.data() + prefix.size() && n_bits <= kAddressBits - n_before;
-      network.n_bits = n_before + n_bits;
+      const auto n_bits = number_of<uint32_t>(prefix);
+      is_sound = n_bits && *n_bits <= kAddressBits - n_before;
+      network.n_bits = n_before + n_bits.value_or(0);
     }
     if (!is_sound) {
       return invalid_argument(

@@ -22,14 +22,6 @@
 namespace realizar::server {
 namespace {
 
-// A loaded model: the one of that name, or the first. Holding it keeps it loaded.
-Result<ServedModelPtr> loaded_model(const Call& call, const std::string& name) {
-  const auto* entry = call.context.models.find(name);
-  if (entry == nullptr) return call.context.models.no_such_model(name);
-  if (entry->model != nullptr) return entry->model;
-  return Error{ErrorCode::kResourceExhausted, "the model is not loaded", std::string(kOutOfResources)};
-}
-
 bool may_change(const Call& call) {
   return !call.context.options.lora_dir.empty();
 }
@@ -75,10 +67,19 @@ struct Asked {
   ServedModelPtr model;
 };
 
-Result<Asked> read_asked(const Call& call, bool wants_path) {
-  RZ_TRY(const Json body, parse_json(call.body.bytes));
-  if (!body.is_object()) return invalid_argument("the body is not a JSON object");
-  Fields fields(body);
+// What the body asks for; nothing where the call is over, since it may not ask or its body cannot be decoded.
+Task<Result<Asked>> read_asked(Call& call, bool wants_path) {
+  if (!may_change(call)) {
+    call.fail(not_allowed());
+    co_return Asked{};
+  }
+  const Status decoded = co_await decode(call);
+  if (!decoded.ok()) co_return decoded.error();
+  if (call.is_over()) co_return Asked{};
+  const Result<Json> body = parse_json(call.body.bytes);
+  if (!body.ok()) co_return body.error();
+  if (!body->is_object()) co_return invalid_argument("the body is not a JSON object");
+  Fields fields(*body);
   AdapterSource wish;
   wish.name = fields.text("lora_name").value_or("");
   wish.path = fields.text("lora_path").value_or("");
@@ -87,9 +88,10 @@ Result<Asked> read_asked(const Call& call, bool wants_path) {
   if (wish.name.empty()) fields.fail("lora_name", "expected the adapter's name");
   if (wants_path && wish.path.empty()) fields.fail("lora_path", "expected a file or a folder of PEFT");
   if (wish.name.find(':') != std::string::npos) fields.fail("lora_name", "expected a name without ':'");
-  if (!fields.status().ok()) return fields.status().error();
-  RZ_TRY(ServedModelPtr loaded, loaded_model(call, model));
-  return Asked{std::move(wish), std::move(loaded)};
+  if (!fields.status().ok()) co_return fields.status().error();
+  const Result<ServedModelPtr> loaded = loaded_model(call, model);
+  if (!loaded.ok()) co_return loaded.error();
+  co_return Asked{std::move(wish), *loaded};
 }
 
 Status set_default_adapter(const Call& call) {
@@ -103,6 +105,13 @@ Status set_default_adapter(const Call& call) {
 
 }  // namespace
 
+Result<ServedModelPtr> loaded_model(const Call& call, const std::string& name) {
+  const auto* entry = call.context.models.find(name);
+  if (entry == nullptr) return call.context.models.no_such_model(name);
+  if (entry->model != nullptr) return entry->model;
+  return Error{ErrorCode::kResourceExhausted, "the model is not loaded", std::string(kOutOfResources)};
+}
+
 HttpResponse get_lora_adapters(const Call& call) {
   const auto model = loaded_model(call, "");
   if (!model.ok()) return llama_error_response(to_api_error(model.error()));
@@ -114,7 +123,7 @@ HttpResponse get_lora_adapters(const Call& call) {
                     {"name", info.name},
                     {"rank", info.rank}});
   }
-  return {200, "application/json", dump(list), {}};
+  return json_response(list);
 }
 
 Task<Status> post_lora_adapters(Call& call) {
@@ -126,29 +135,24 @@ Task<Status> post_lora_adapters(Call& call) {
   if (!decoded.ok() || call.is_over()) co_return decoded;
   const Status set = set_default_adapter(call);
   if (!set.ok()) co_return set;
-  call.send({200, "application/json", dump(Json{{"success", true}}), {}});
+  call.send(json_response({{"success", true}}));
   co_return Status();
 }
 
 Task<Status> post_load_lora_adapter(Call& call) {
-  if (!may_change(call)) {
-    call.fail(not_allowed());
-    co_return Status();
-  }
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok() || call.is_over()) co_return decoded;
-  const Result<Asked> asked = read_asked(call, true);
-  if (!asked.ok()) co_return asked.error();
+  Task<Result<Asked>> reading = read_asked(call, true);
+  const Result<Asked> asked = co_await reading;
+  if (!asked.ok() || call.is_over()) co_return asked.ok() ? Status() : asked.error();
   const AdapterSource& wish = asked->wish;
   const ServedModelPtr model = asked->model;
   const std::string& folder = call.context.options.lora_dir;
-  OnWorker reading(call, 0, [&]() -> Result<std::unique_ptr<engine::AdapterLoad>> {
+  OnWorker opening(call, 0, [&]() -> Result<std::unique_ptr<engine::AdapterLoad>> {
     RZ_TRY(const std::string path, allowed_path(wish.path, folder));
     auto load = model->loaded->engine->adapters().read({wish.name, path, wish.scale});
     if (!load.ok()) return without_folder(load.error(), folder);
     return load;
   });
-  Result<std::unique_ptr<engine::AdapterLoad>> load = co_await reading;
+  Result<std::unique_ptr<engine::AdapterLoad>> load = co_await opening;
   if (!load.ok()) co_return load.error();
   const auto loaded = std::make_shared<Status>();
   Lent loading(call, [&](const std::function<void()>& give_back) {
@@ -165,14 +169,9 @@ Task<Status> post_load_lora_adapter(Call& call) {
 }
 
 Task<Status> post_unload_lora_adapter(Call& call) {
-  if (!may_change(call)) {
-    call.fail(not_allowed());
-    co_return Status();
-  }
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok() || call.is_over()) co_return decoded;
-  const Result<Asked> asked = read_asked(call, false);
-  if (!asked.ok()) co_return asked.error();
+  Task<Result<Asked>> reading = read_asked(call, false);
+  const Result<Asked> asked = co_await reading;
+  if (!asked.ok() || call.is_over()) co_return asked.ok() ? Status() : asked.error();
   const AdapterSource& wish = asked->wish;
   const ServedModelPtr model = asked->model;
   const Status removed = model->loaded->engine->adapters().remove(wish.name);

@@ -12,17 +12,6 @@
 namespace realizar::server {
 namespace {
 
-// The model that the query names, or the first; where it is not loaded, an answer that says so.
-Result<ServedModelPtr> model_of(const Call& call) {
-  const std::string name = query_value(call.request.query, "model");
-  const auto* entry = call.context.models.find(name);
-  if (entry == nullptr) return call.context.models.no_such_model(name);
-  if (entry->model == nullptr) {
-    return Error{ErrorCode::kResourceExhausted, "the model is not loaded", std::string(kOutOfResources)};
-  }
-  return entry->model;
-}
-
 std::string text_of_token(const ServedModel& model, std::optional<TokenId> id) {
   return id ? model.tokenizer().token_bytes(*id, {.skip_special = false}) : std::string();
 }
@@ -35,10 +24,6 @@ Json default_settings(const ServedModel& model) {
   if (model.defaults->seed) params["seed"] = *model.defaults->seed;
   if (!model.defaults->seed) params["seed"] = -1;
   return {{"n_ctx", model.loaded->info.n_ctx}, {"params", std::move(params)}};
-}
-
-HttpResponse respond_json(const Json& json) {
-  return {200, "application/json", dump(json), {}};
 }
 
 // Of a model that sleeps, which asking does not wake.
@@ -89,7 +74,7 @@ HttpResponse get_props(const Call& call) {
                    {"endpoint_metrics", options.metrics},
                    {"build_info", system_fingerprint()},
                    {"is_sleeping", is_sleeping(*entry)}});
-  return respond_json(json);
+  return json_response(json);
 }
 
 // Sequences have no fixed places: the first slots are those at work.
@@ -97,7 +82,7 @@ HttpResponse get_slots(const Call& call) {
   if (!call.context.options.slots) {
     return llama_error_response({501, "this server was started with --no-slots", "", "not_supported"});
   }
-  const auto model = model_of(call);
+  const auto model = loaded_model(call, query_value(call.request.query, "model"));
   if (!model.ok()) return llama_error_response(to_api_error(model.error()));
   const LoadedModel& loaded = *(*model)->loaded;
   const uint32_t n_running = loaded.engine->counters().n_running.load();
@@ -112,7 +97,7 @@ HttpResponse get_slots(const Call& call) {
                      {"speculative", loaded.draft.model != nullptr},
                      {"is_processing", i < n_running}});
   }
-  return respond_json(slots);
+  return json_response(slots);
 }
 
 }  // namespace realizar::server

@@ -92,8 +92,7 @@ Task<Status> get_mcp_tools(Call& call) {
     return tools_body(list);
   };
   Task<Status> answering = answer_by(call, std::move(work));
-  const Status answered = co_await answering;
-  co_return answered;
+  co_return co_await answering;
 }
 
 Task<Status> post_mcp_call(Call& call) {
@@ -113,8 +112,7 @@ Task<Status> post_mcp_call(Call& call) {
     return mcp::Json{{"text", result.text}, {"is_error", result.is_error}};
   };
   Task<Status> answering = answer_by(call, std::move(work));
-  const Status answered = co_await answering;
-  co_return answered;
+  co_return co_await answering;
 }
 
 }  // namespace realizar::server

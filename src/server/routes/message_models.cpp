@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -25,12 +24,9 @@ struct ModelPage {
 };
 
 Result<size_t> read_page_limit(const std::string& text) {
-  size_t limit = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  if (error != std::errc() || end != text.data() + text.size() || limit < 1 || limit > kMaxPage) {
-    return wrong("limit", fmt::format("expected a whole number from 1 to {}, actual '{}'", kMaxPage, shown(text)));
-  }
-  return limit;
+  const auto limit = number_of<size_t>(text);
+  if (limit && *limit >= 1 && *limit <= kMaxPage) return *limit;
+  return wrong("limit", fmt::format("expected a whole number from 1 to {}, actual '{}'", kMaxPage, shown(text)));
 }
 
 Result<ModelPage> read_model_page(std::string_view query) {
@@ -104,17 +100,18 @@ HttpResponse get_message_models(const Call& call) {
   const auto page = read_model_page(call.request.query);
   if (!page.ok()) return refused(call, page.error());
   const auto json = page_json(models, *page);
-  return json.ok() ? HttpResponse{200, "application/json", dump(*json), {}} : refused(call, json.error());
+  return json.ok() ? json_response(*json) : refused(call, json.error());
 }
 
 HttpResponse get_message_model(const Call& call) {
   const ModelRegistry& models = call.context.models;
-  const auto respond = [](const Json& json) { return HttpResponse{200, "application/json", dump(json), {}}; };
-  if (const auto* entry = models.find_named(call.path_id)) return respond(message_model_json(*entry, entry->source.id));
+  if (const auto* entry = models.find_named(call.path_id)) {
+    return json_response(message_model_json(*entry, entry->source.id));
+  }
   const std::string adapter = models.adapter_of(call.path_id);
   if (adapter.empty()) return refused(call, models.no_such_model(call.path_id));
   const auto& entry = *models.find(call.path_id);
-  return respond(message_model_json(entry, adapted_name(entry.source.id, adapter)));
+  return json_response(message_model_json(entry, adapted_name(entry.source.id, adapter)));
 }
 
 }  // namespace realizar::server

@@ -31,15 +31,12 @@ HttpResponse success() {
   return {200, "application/json", R"({"success":true})", {}};
 }
 
-Task<Result<std::string>> named_model(Call& call) {
-  Task<Result<Json>> reading = json_object(call);
-  const Result<Json> body = co_await reading;
-  if (!body.ok()) co_return body.error();
-  Fields fields(*body);
+Result<std::string> named_model(const Json& body) {
+  Fields fields(body);
   const std::string name = fields.text("model").value_or("");
-  if (!fields.status().ok()) co_return fields.status().error();
-  if (name.empty() && !call.is_over()) co_return wrong("model", "expected the name of a model");
-  co_return name;
+  if (!fields.status().ok()) return fields.status().error();
+  if (name.empty()) return wrong("model", "expected the name of a model");
+  return name;
 }
 
 // llama.cpp's users name a repository of Hugging Face as OWNER/REPO[:QUANTIZATION].
@@ -63,23 +60,19 @@ Status delete_files(const std::filesystem::path& path) {
 
 }  // namespace
 
-Task<Status> post_models_load(Call& call) {
-  Task<Result<std::string>> naming = named_model(call);
-  const Result<std::string> name = co_await naming;
-  if (!name.ok() || call.is_over()) co_return name.ok() ? Status() : name.error();
-  const Status done = call.context.models.load_now(*name, call.tenant);
-  if (done.ok()) call.send(success());
-  co_return done;
+Status post_models_load(Call& call, const Json& body) {
+  RZ_TRY(const std::string name, named_model(body));
+  RZ_CHECK_OK(call.context.models.load_now(name, call.tenant));
+  call.send(success());
+  return {};
 }
 
-Task<Status> post_models_unload(Call& call) {
-  Task<Result<std::string>> naming = named_model(call);
-  const Result<std::string> name = co_await naming;
-  if (!name.ok() || call.is_over()) co_return name.ok() ? Status() : name.error();
-  const bool was_download = call.context.downloads != nullptr && call.context.downloads->cancel(*name);
-  const Status done = was_download ? Status() : call.context.models.unload_now(*name);
-  if (done.ok()) call.send(success());
-  co_return done;
+Status post_models_unload(Call& call, const Json& body) {
+  RZ_TRY(const std::string name, named_model(body));
+  const bool was_download = call.context.downloads != nullptr && call.context.downloads->cancel(name);
+  if (!was_download) RZ_CHECK_OK(call.context.models.unload_now(name));
+  call.send(success());
+  return {};
 }
 
 // The last model stays: a server without any has nothing to say.
@@ -134,19 +127,16 @@ Task<Status> get_models_sse(Call& call) {
 }
 
 // Begins a download, which events tell of.
-Task<Status> post_models(Call& call) {
-  Task<Result<std::string>> naming = named_model(call);
-  const Result<std::string> given = co_await naming;
-  if (!given.ok() || call.is_over()) co_return given.ok() ? Status() : given.error();
-  const Result<hub::ModelName> name = name_to_pull(*given);
-  if (!name.ok()) co_return name.error();
-  if (refuse_store_change(call)) co_return Status();
+Status post_models(Call& call, const Json& body) {
+  RZ_TRY(const std::string given, named_model(body));
+  RZ_TRY(const hub::ModelName name, name_to_pull(given));
+  if (refuse_store_change(call)) return {};
   ServerContext& context = call.context;
-  if (context.models.find_named(*given) != nullptr) co_return wrong("model", "the model is there already");
+  if (context.models.find_named(given) != nullptr) return wrong("model", "the model is there already");
   const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
-  const Status started = context.downloads->start(call.tenant, *given, *name, source_for_llama(*name), on_stored);
-  if (started.ok()) call.send(success());
-  co_return started;
+  RZ_CHECK_OK(context.downloads->start(call.tenant, given, name, source_for_llama(name), on_stored));
+  call.send(success());
+  return {};
 }
 
 }  // namespace realizar::server

@@ -86,7 +86,7 @@ struct Creation {
 Result<Creation> read_creation(const Call& call, const Json& json) {
   Fields body(json);
   Creation creation;
-  RZ_TRY(creation.name, required_name(body));
+  RZ_TRY(creation.name, required_name(json));
   RZ_CHECK_OK(refuse_unbuilt(json));
   creation.is_stream = body.boolean("stream").value_or(true);
   RZ_CHECK_OK(read_files(body, creation.wish));
@@ -208,12 +208,8 @@ Task<Status> post_blob(Call& call) {
   co_return Status();
 }
 
-Task<Status> post_ollama_create(Call& call) {
-  Result<Json> body = co_await ollama_body(call);
-  if (!body.ok()) co_return body.error();
-  if (call.is_over()) co_return Status();
-  const TakenApartAtEnd end{*body};
-  Result<Creation> creation = read_creation(call, *body);
+Task<Status> post_ollama_create(Call& call, const Json& body) {
+  Result<Creation> creation = read_creation(call, body);
   if (!creation.ok()) co_return creation.error();
   if (!creation->is_stored) {
     const Status created = create_in_memory(call, *creation);

@@ -8,7 +8,6 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/routes/routes.h"
 
 namespace realizar::server {
 namespace {
@@ -76,20 +75,10 @@ HttpResponse told_steps(bool is_stream, std::initializer_list<const char*> steps
   return response;
 }
 
-Task<Result<Json>> ollama_body(Call& call) {
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok()) co_return decoded.error();
-  if (call.is_over()) co_return Json::object();
-  if (call.body.bytes.empty()) co_return invalid_argument("missing request body");
-  OnWorker parsing(call, call.body.bytes.size(), [&] { return parse_json(std::exchange(call.body, {}).bytes); });
-  Result<Json> body = co_await parsing;
-  if (body.ok() && !body->is_object()) co_return invalid_argument("the body is not a JSON object");
-  co_return body;
-}
-
-Result<std::string> required_name(Fields& body) {
-  const auto model = body.text("model"), name = body.text("name");
-  if (!body.status().ok()) return body.status().error();
+Result<std::string> required_name(const Json& body) {
+  Fields fields(body);
+  const auto model = fields.text("model"), name = fields.text("name");
+  if (!fields.status().ok()) return fields.status().error();
   const std::string given = model && !model->empty() ? *model : name.value_or("");
   if (given.empty()) return invalid_argument("model is required", "model");
   return given;

@@ -1,4 +1,4 @@
-// What Ollama's routes of models share: the models' files by the names that clients use, bodies, answers.
+// What Ollama's routes of models share: the models' files by the names that clients use, and answers.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "server/call/call.h"
-#include "server/call/task.h"
 #include "server/http/json.h"
 #include "server/models/made_models.h"
 #include "server/models/model_registry.h"
@@ -38,9 +37,7 @@ HttpResponse ollama_json(const Json& json);
 // What was done, as the lines of a stream or as its last line alone.
 HttpResponse told_steps(bool is_stream, std::initializer_list<const char*> steps);
 
-// The JSON object of a call's body, decoded. Errors: InvalidArgument.
-Task<Result<Json>> ollama_body(Call& call);
 // The name under "model", or under "name" as older clients have it.
-Result<std::string> required_name(Fields& body);
+Result<std::string> required_name(const Json& body);
 
 }  // namespace realizar::server

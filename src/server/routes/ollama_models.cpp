@@ -1,4 +1,5 @@
-// Ollama's routes that generate nothing (https://docs.ollama.com/api): what models there are, and names for them.
+// Ollama's routes that generate nothing (https://docs.ollama.com/api): what models there are, and bodies of /api/chat
+// and /api/generate that only want a model unloaded, which are served without loading it first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -159,12 +160,60 @@ Result<HttpResponse> show_answer(const NamedFile& file, const ModelCard& card, b
   return ollama_json(json);
 }
 
+constexpr size_t kMaxUnloadBytes = 1024;  // of a body that says no more than that
+
+bool holds_something(const Json& body, const char* field) {
+  const Json value = body.value(field, Json());
+  return !value.is_null() && !is_empty_text(value) && !(value.is_array() && value.empty());
+}
+
+// The model's name; "": the body wants something else, or is wrong.
+std::string model_to_unload(const Call& call) {
+  if (call.body.bytes.size() > kMaxUnloadBytes || call.request.count("content-encoding") > 0) return {};
+  const auto body = parse_json(call.body.bytes);
+  if (!body.ok() || !body->is_object()) return {};
+  for (const char* field : {"messages", "prompt", "suffix"}) {
+    if (holds_something(*body, field)) return {};
+  }
+  Fields fields(*body);
+  const auto keep_alive = read_keep_alive(fields);
+  const auto model = fields.text("model");
+  const bool unloads = keep_alive && keep_alive->duration && keep_alive->duration->count() == 0;
+  return fields.status().ok() && unloads ? model.value_or("") : std::string();
+}
+
+Json unloaded_json(const Call& call, const std::string& model) {
+  Json json{{"model", model}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
+  if (call.protocol == &kOllamaChat) {
+    json["message"] = {{"role", "assistant"}, {"content", ""}};
+  } else {
+    json["response"] = "";
+  }
+  json["done"] = true;
+  json["done_reason"] = "unload";
+  return json;
+}
+
+Task<Status> unload(Call& call, std::string name) {
+  const Result<std::string> id = ollama_model_id(request_context(call), name);
+  if (!id.ok()) co_return id.error();
+  call.context.models.keep_alive(*id, std::chrono::milliseconds(0));
+  call.context.models.unload_idle();
+  call.send(ollama_json(unloaded_json(call, name)));
+  co_return Status();
+}
+
 }  // namespace
 
-// Clients ask for what Ollama's API could do at some version of Ollama: Copilot for 0.6.4 at least.
-constexpr const char* kOllamaLevel = "0.13.0";
+Task<Status> with_ollama_model(Call& call) {
+  std::string name = model_to_unload(call);
+  if (name.empty() || !request_context(call).may_set_keep_alive) return with_model(call);
+  return unload(call, std::move(name));
+}
 
 HttpResponse get_ollama_version(const Call&) {
+  // Clients ask for what Ollama's API could do at some version of Ollama: Copilot for 0.6.4 at least.
+  constexpr const char* kOllamaLevel = "0.13.0";
   return ollama_json({{"version", kOllamaLevel}, {"realizar", version()}});
 }
 
@@ -204,14 +253,10 @@ Task<Status> get_ollama_ps(Call& call) {
   co_return Status();
 }
 
-Task<Status> post_ollama_show(Call& call) {
-  Result<Json> body = co_await ollama_body(call);
-  if (!body.ok()) co_return body.error();
-  if (call.is_over()) co_return Status();
-  const TakenApartAtEnd end{*body};
-  Fields fields(*body);
-  const Result<std::string> name = required_name(fields);
+Task<Status> post_ollama_show(Call& call, const Json& body) {
+  const Result<std::string> name = required_name(body);
   if (!name.ok()) co_return name.error();
+  Fields fields(body);
   const bool verbose = fields.boolean("verbose").value_or(false);
   if (!fields.status().ok()) co_return fields.status().error();
   const Result<NamedFile> file = find_file(call, *name);

@@ -76,8 +76,8 @@ struct PullWish {
 };
 
 Result<PullWish> read_pull(const Call& call, const Json& body) {
+  RZ_TRY(const std::string given, required_name(body));
   Fields fields(body);
-  RZ_TRY(const std::string given, required_name(fields));
   const bool is_stream = fields.boolean("stream").value_or(true);
   static_cast<void>(fields.boolean("insecure"));
   if (!fields.status().ok()) return fields.status().error();
@@ -86,12 +86,6 @@ Result<PullWish> read_pull(const Call& call, const Json& body) {
   if (is_there) return PullWish{{}, is_stream, true};
   RZ_TRY(const hub::ModelName name, name_to_pull(given));
   return PullWish{name, is_stream, false};
-}
-
-Result<HttpResponse> push_model(const Call& call, Fields& body) {
-  RZ_TRY(const std::string name, required_name(body));
-  RZ_TRY([[maybe_unused]] const NamedFile file, find_file(call, name));
-  return Error{unsupported("pushing models is not built: no registry gets models from this server", "model")};
 }
 
 struct CopyWish {
@@ -123,19 +117,10 @@ HttpResponse done() {
   return {200, "", "", {}};
 }
 
-Result<std::string> read_name(const Json& body) {
-  Fields fields(body);
-  return required_name(fields);
-}
-
 }  // namespace
 
-Task<Status> post_ollama_pull(Call& call) {
-  Result<Json> body = co_await ollama_body(call);
-  if (!body.ok()) co_return body.error();
-  if (call.is_over()) co_return Status();
-  const TakenApartAtEnd end{*body};
-  const Result<PullWish> wish = read_pull(call, *body);
+Task<Status> post_ollama_pull(Call& call, const Json& body) {
+  const Result<PullWish> wish = read_pull(call, body);
   if (!wish.ok()) co_return wish.error();
   if (wish->is_there) {
     call.send(told_steps(wish->is_stream, {"pulling manifest", "verifying sha256 digest", "writing manifest"}));
@@ -155,12 +140,8 @@ Task<Status> post_ollama_pull(Call& call) {
   co_return co_await following;
 }
 
-Task<Status> post_ollama_copy(Call& call) {
-  Result<Json> body = co_await ollama_body(call);
-  if (!body.ok()) co_return body.error();
-  if (call.is_over()) co_return Status();
-  const TakenApartAtEnd end{*body};
-  const Result<CopyWish> wish = read_copy(call, *body);
+Task<Status> post_ollama_copy(Call& call, const Json& body) {
+  const Result<CopyWish> wish = read_copy(call, body);
   if (!wish.ok()) co_return wish.error();
   const bool is_stored = wish->file.store_name && wish->file.made == nullptr && may_change_store(call);
   if (!is_stored) {
@@ -181,12 +162,8 @@ Task<Status> post_ollama_copy(Call& call) {
   co_return Status();
 }
 
-Task<Status> delete_ollama_model(Call& call) {
-  Result<Json> body = co_await ollama_body(call);
-  if (!body.ok()) co_return body.error();
-  if (call.is_over()) co_return Status();
-  const TakenApartAtEnd end{*body};
-  const Result<std::string> name = read_name(*body);
+Task<Status> delete_ollama_model(Call& call, const Json& body) {
+  const Result<std::string> name = required_name(body);
   if (!name.ok()) co_return name.error();
   if (call.context.client_models->made.erase(tenant_of(call.key), *name)) {
     call.send(done());
@@ -211,16 +188,10 @@ Task<Status> delete_ollama_model(Call& call) {
   co_return Status();
 }
 
-Task<Status> post_ollama_push(Call& call) {
-  Result<Json> body = co_await ollama_body(call);
-  if (!body.ok()) co_return body.error();
-  if (call.is_over()) co_return Status();
-  const TakenApartAtEnd end{*body};
-  Fields fields(*body);
-  Result<HttpResponse> response = push_model(call, fields);
-  if (!response.ok()) co_return response.error();
-  call.send(std::move(*response));
-  co_return Status();
+Status post_ollama_push(Call& call, const Json& body) {
+  RZ_TRY(const std::string name, required_name(body));
+  RZ_TRY([[maybe_unused]] const NamedFile file, find_file(call, name));
+  return unsupported("pushing models is not built: no registry gets models from this server", "model");
 }
 
 }  // namespace realizar::server

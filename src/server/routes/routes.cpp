@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/percent.h"
@@ -17,12 +19,27 @@ Task<Status> at_once(Call& call) {
   co_return Status();
 }
 
+// An answer to the JSON object that a call's body is, given at once or by a coroutine.
+template <auto serve, bool may_be_missing>
+Task<Status> with_object(Call& call) {
+  Task<Result<Json>> reading = json_object(call, may_be_missing);
+  Result<Json> body = co_await reading;
+  if (!body.ok() || call.is_over()) co_return body.ok() ? Status() : body.error();
+  const TakenApartAtEnd end{*body};
+  if constexpr (std::is_same_v<decltype(serve(call, *body)), Status>) {
+    co_return serve(call, *body);
+  } else {
+    Task<Status> serving = serve(call, *body);
+    co_return co_await serving;
+  }
+}
+
 constexpr Route kRoutes[] = {
     {"GET", "/v1/models", get_models},
     {"GET", "/v1/models/sse", get_models_sse, &kLlama},
-    {"POST", "/v1/models", post_models, &kLlama, Right::kManage},
-    {"POST", "/v1/models/load", post_models_load, &kLlama, Right::kManage},
-    {"POST", "/v1/models/unload", post_models_unload, &kLlama, Right::kManage},
+    {"POST", "/v1/models", with_object<post_models, true>, &kLlama, Right::kManage},
+    {"POST", "/v1/models/load", with_object<post_models_load, true>, &kLlama, Right::kManage},
+    {"POST", "/v1/models/unload", with_object<post_models_unload, true>, &kLlama, Right::kManage},
     {"DELETE", "/v1/models", delete_models, &kLlama, Right::kManage},
     {"GET", "/v1/models/{model}", at_once<get_model>},
     {"POST", "/v1/chat/completions", with_model, &kChatCompletions},
@@ -60,12 +77,12 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/tags", get_ollama_tags, &kOllama},
     {"GET", "/api/ps", get_ollama_ps, &kOllama},
     {"GET", "/api/version", at_once<get_ollama_version>, &kOllama, Right::kNone},
-    {"POST", "/api/show", post_ollama_show, &kOllama},
-    {"POST", "/api/copy", post_ollama_copy, &kOllama},
-    {"POST", "/api/create", post_ollama_create, &kOllama},
-    {"POST", "/api/pull", post_ollama_pull, &kOllama},
-    {"POST", "/api/push", post_ollama_push, &kOllama},
-    {"DELETE", "/api/delete", delete_ollama_model, &kOllama},
+    {"POST", "/api/show", with_object<post_ollama_show, false>, &kOllama},
+    {"POST", "/api/copy", with_object<post_ollama_copy, false>, &kOllama},
+    {"POST", "/api/create", with_object<post_ollama_create, false>, &kOllama},
+    {"POST", "/api/pull", with_object<post_ollama_pull, false>, &kOllama},
+    {"POST", "/api/push", with_object<post_ollama_push, false>, &kOllama},
+    {"DELETE", "/api/delete", with_object<delete_ollama_model, false>, &kOllama},
     {"GET", "/api/blobs/{digest}", at_once<get_blob>, &kOllama},
     {"POST", "/api/blobs/{digest}", post_blob, &kOllama, Right::kManage, take_blob},
     {"POST", "/tokenize", with_model, &kTokenize},

@@ -56,10 +56,10 @@ Task<Status> get_input_items(Call& call);
 Task<Status> delete_cache(Call& call);
 Task<Status> get_mcp_tools(Call& call);
 Task<Status> post_mcp_call(Call& call);
-Task<Status> post_models(Call& call);
+Status post_models(Call& call, const Json& body);
 Task<Status> get_models(Call& call);
-Task<Status> post_models_load(Call& call);
-Task<Status> post_models_unload(Call& call);
+Status post_models_load(Call& call, const Json& body);
+Status post_models_unload(Call& call, const Json& body);
 Task<Status> delete_models(Call& call);
 Task<Status> get_models_sse(Call& call);
 Task<Status> post_slot(Call& call);
@@ -68,24 +68,31 @@ Task<Status> post_load_lora_adapter(Call& call);
 Task<Status> post_unload_lora_adapter(Call& call);
 Task<Status> get_ollama_tags(Call& call);
 Task<Status> get_ollama_ps(Call& call);
-Task<Status> post_ollama_show(Call& call);
-Task<Status> post_ollama_copy(Call& call);
-Task<Status> post_ollama_create(Call& call);
-Task<Status> post_ollama_pull(Call& call);
-Task<Status> post_ollama_push(Call& call);
-Task<Status> delete_ollama_model(Call& call);
+Task<Status> post_ollama_show(Call& call, const Json& body);
+Task<Status> post_ollama_copy(Call& call, const Json& body);
+Task<Status> post_ollama_create(Call& call, const Json& body);
+Task<Status> post_ollama_pull(Call& call, const Json& body);
+Status post_ollama_push(Call& call, const Json& body);
+Task<Status> delete_ollama_model(Call& call, const Json& body);
+
+inline HttpResponse json_response(const Json& json, int status = 200) {
+  return {status, "application/json", dump(json), {}};
+}
+
+// A loaded model: the one of that name, or the first where it is "". Holding it keeps it loaded. Errors: NotFound;
+// ResourceExhausted where it is not loaded.
+Result<ServedModelPtr> loaded_model(const Call& call, const std::string& name);
 
 // Puts the decoded body in the place of a coded one. Where it cannot be decoded the call is over.
 Task<Status> decode(Call& call);
 
-// The JSON object of a call's body, decoded; one without a body is an empty object. Errors: InvalidArgument.
-Task<Result<Json>> json_object(Call& call);
+// The JSON object of a call's body, decoded; without a body an empty one, or an error. Errors: InvalidArgument.
+Task<Result<Json>> json_object(Call& call, bool may_be_missing);
 
 // The way of what a model answers: its body is decoded, the model that it names acquired, the protocol's `read` called
 // on a worker, and what that gives is sent or generated.
 Task<Status> with_model(Call& call);
 // The same, but that a body which only unloads its model does not load it first.
 Task<Status> with_ollama_model(Call& call);
-Task<Status> unload_ollama_model(Call& call);
 
 }  // namespace realizar::server

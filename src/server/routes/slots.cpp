@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -37,7 +36,6 @@ struct Transfer {
   uint64_t begin = 0, end = 0;
   std::vector<std::byte> slice;
   std::vector<std::pair<uint32_t, uint32_t>> groups;
-  Status status;
 
   bool is_done() const { return end == counts.n_pieces(); }
   size_t bytes_of(uint64_t piece) const { return piece < counts.n_blocks ? shape.block_bytes : shape.state_bytes; }
@@ -94,14 +92,18 @@ struct SlotWish {
   std::string path;
 };
 
-// To be awaited: `visit` is done on the engine's thread.
-auto on_engine(Call& call, const ServedModel& model, std::function<void(engine::Engine&)> visit) {
-  return Lent(call, [&model, visit = std::move(visit)](const std::function<void()>& give_back) {
-    model.thread->visit([visit, give_back](engine::Engine& engine) {
-      visit(engine);
+// Has `visit` done on the engine's thread: what it gives or throws is the result.
+template <class Visit>
+Task<Status> on_engine(Call& call, const ServedModel& model, Visit visit) {
+  const auto status = std::make_shared<Status>();
+  Lent visiting(call, [&](const std::function<void()>& give_back) {
+    model.thread->visit([visit, status, give_back](engine::Engine& engine) {
+      *status = caught([&] { return visit(engine); });
       give_back();
     });
   });
+  co_await visiting;
+  co_return *status;
 }
 
 Status read_slice(Transfer& transfer) {
@@ -148,10 +150,6 @@ Json slot_answer(const SlotWish& wish, const char* n_tokens_name, size_t n_token
           {"timings", {{time_name, ms}}}};
 }
 
-HttpResponse slot_response(const Json& json) {
-  return {200, "application/json", dump(json), {}};
-}
-
 Error empty_slot(const SlotWish& wish) {
   return invalid_argument(
       fmt::format("slot {} is empty: no request has left anything there that is still cached", wish.id), "id_slot");
@@ -164,11 +162,11 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   if (slot == nullptr) co_return empty_slot(wish);
   transfer->shape = model->loaded->engine->prefixes().shape(model->loaded->source_hash().value_or(0));
-  auto holding = on_engine(call, *model, [transfer, text = *slot](engine::Engine& engine) {
-    transfer->status = caught([&] { transfer->held.emplace(engine.prefixes().hold(text.tokens, text.cache_salt)); });
+  Task<Status> holding = on_engine(call, *model, [transfer, text = *slot](engine::Engine& engine) {
+    transfer->held.emplace(engine.prefixes().hold(text.tokens, text.cache_salt));
   });
-  co_await holding;
-  if (!transfer->status.ok()) co_return transfer->status.error();
+  const Status held = co_await holding;
+  if (!held.ok()) co_return held.error();
   const std::span<const TokenId> tokens = transfer->held->tokens();
   if (tokens.empty()) co_return empty_slot(wish);
   transfer->counts = transfer->held->counts();
@@ -183,11 +181,9 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   if (!created.ok()) co_return created.error();
   engine::PrefixFileWriter& file = **created;
   while (!transfer->is_done()) {
-    auto reading = on_engine(call, *model, [transfer](engine::Engine&) {
-      transfer->status = caught([&] { return read_slice(*transfer); });
-    });
-    co_await reading;
-    if (!transfer->status.ok()) co_return transfer->status.error();
+    Task<Status> reading = on_engine(call, *model, [transfer](engine::Engine&) { return read_slice(*transfer); });
+    const Status read = co_await reading;
+    if (!read.ok()) co_return read.error();
     OnWorker writing(call, kSliceBytes, [&] { return write_slice(*transfer, file); });
     const Status written = co_await writing;
     if (!written.ok()) co_return written.error();
@@ -214,24 +210,23 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   if (!file.ok()) co_return file.error();
   transfer->counts = file->counts();
   const uint64_t salt = cache_salt_of(call.key, *model), owner = call.tenant;
-  auto beginning = on_engine(call, *model, [transfer, tokens = file->text()](engine::Engine& engine) {
-    transfer->status = caught([&] { transfer->added = engine.prefixes().begin(tokens); });
+  Task<Status> beginning = on_engine(call, *model, [transfer, tokens = file->text()](engine::Engine& engine) {
+    transfer->added = engine.prefixes().begin(tokens);
   });
-  co_await beginning;
-  while (transfer->status.ok() && !transfer->is_done()) {
+  Status going = co_await beginning;
+  while (going.ok() && !transfer->is_done()) {
     OnWorker reading(call, kSliceBytes, [&] { return read_slice(*file, *transfer); });
     const Status read = co_await reading;
     if (!read.ok()) co_return read.error();
-    auto adding = on_engine(
-        call, *model, [transfer](engine::Engine&) { transfer->status = caught([&] { return add_slice(*transfer); }); });
-    co_await adding;
+    Task<Status> adding = on_engine(call, *model, [transfer](engine::Engine&) { return add_slice(*transfer); });
+    going = co_await adding;
   }
-  if (!transfer->status.ok()) co_return transfer->status.error();
-  auto naming = on_engine(call, *model, [transfer, salt, owner](engine::Engine& engine) {
-    transfer->status = caught([&] { engine.prefixes().name(*transfer->added, salt, owner); });
+  if (!going.ok()) co_return going.error();
+  Task<Status> naming = on_engine(call, *model, [transfer, salt, owner](engine::Engine& engine) {
+    engine.prefixes().name(*transfer->added, salt, owner);
   });
-  co_await naming;
-  if (!transfer->status.ok()) co_return transfer->status.error();
+  going = co_await naming;
+  if (!going.ok()) co_return going.error();
   call.context.slots->put(wish.owner, wish.id, {file->text(), salt});
   co_return slot_answer(wish, "n_restored", file->text().size(), "n_read", file->n_bytes(), "restore_ms", start);
 }
@@ -240,10 +235,11 @@ Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   const auto n_erased = std::make_shared<uint32_t>(0);
   if (slot != nullptr) {
-    auto forgetting = on_engine(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
+    Task<Status> forgetting = on_engine(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
       *n_erased = engine.prefixes().forget_one(text.tokens, text.cache_salt);
     });
-    co_await forgetting;
+    const Status forgotten = co_await forgetting;
+    if (!forgotten.ok()) co_return forgotten.error();
     call.context.slots->erase(wish.owner, wish.id);
   }
   co_return Json{{"id_slot", wish.id}, {"n_erased", *n_erased}};
@@ -251,10 +247,8 @@ Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {
 
 Result<uint32_t> slot_id_of(const Call& call, const ServedModel& model) {
   const uint32_t n_slots = model.loaded->engine->max_seqs();
-  uint32_t id = 0;
-  const char* const end = call.path_id.data() + call.path_id.size();
-  const auto [read_to, error] = std::from_chars(call.path_id.data(), end, id);
-  if (error == std::errc() && read_to == end && id < n_slots) return id;
+  const auto id = number_of<uint32_t>(call.path_id);
+  if (id && *id < n_slots) return *id;
   return invalid_argument(fmt::format("there is no such slot: expected 0 to {}", n_slots - 1), "id_slot");
 }
 
@@ -305,7 +299,7 @@ Task<Status> post_slot(Call& call) {
   }
   const SlotAction action = action_of(query_value(call.request.query, "action"));
   if (action == nullptr) co_return invalid_argument("action: expected save, restore or erase", "action");
-  Task<Result<Json>> reading = json_object(call);
+  Task<Result<Json>> reading = json_object(call, true);
   const Result<Json> body = co_await reading;
   if (!body.ok() || call.is_over()) co_return body.ok() ? Status() : body.error();
   std::string name = query_value(call.request.query, "model");
@@ -323,7 +317,7 @@ Task<Status> post_slot(Call& call) {
   const std::string path = wish->path;
   Task<Result<Json>> acting = action(call, *model, std::move(*wish));
   const Result<Json> answer = co_await acting;
-  if (answer.ok()) call.send(slot_response(*answer));
+  if (answer.ok()) call.send(json_response(*answer));
   if (!answer.ok()) call.fail(to_slot_error(answer.error(), path));
   co_return Status();
 }

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "api/backend_numbers.h"
 #include "api/loaded_model.h"
@@ -12,6 +13,7 @@
 #include "server/routes/routes.h"
 #include "server/watch/access_log.h"
 #include "server/watch/metrics.h"
+#include "server/watch/metrics_history.h"
 
 namespace realizar::server {
 namespace {
@@ -138,8 +140,20 @@ std::string_view condition_of(const ServerContext& context) {
   return context.models.has_been_ready() ? "ready" : "loading";
 }
 
-HttpResponse respond(const Json& json, int status = 200) {
-  return {status, "application/json", dump(json), {}};
+// Nullopt: the query is something else.
+std::optional<double> since_of(std::string_view query) {
+  constexpr std::string_view kSince = "since=";
+  if (query.empty()) return 0.0;
+  return query.starts_with(kSince) ? number_of<double>(query.substr(kSince.size())) : std::nullopt;
+}
+
+Json totals_json(const MetricsTotals& totals) {
+  return {{"requests", totals.n_requests},
+          {"refused", totals.n_refused},
+          {"failed", totals.n_failed},
+          {"preemptions", totals.n_preemptions},
+          {"prefix_queried_tokens", totals.n_prefix_queried},
+          {"prefix_hit_tokens", totals.n_prefix_hits}};
 }
 
 }  // namespace
@@ -166,7 +180,7 @@ Task<Status> get_models(Call& call) {
   if (context.downloads != nullptr) {
     for (const auto& download : context.downloads->list()) list.push_back(download_json(download));
   }
-  call.send(respond({{"object", "list"}, {"data", std::move(list)}}));
+  call.send(json_response({{"object", "list"}, {"data", std::move(list)}}));
   co_return Status();
 }
 
@@ -174,20 +188,20 @@ HttpResponse get_model(const Call& call) {
   if (is_anthropic(call.request)) return get_message_model(call);
   const ModelRegistry& models = call.context.models;
   const auto* entry = models.find_named(call.path_id);
-  if (entry != nullptr) return respond(model_json(*entry));
+  if (entry != nullptr) return json_response(model_json(*entry));
   const std::string adapter = models.adapter_of(call.path_id);
-  if (!adapter.empty()) return respond(adapter_json(*models.find(call.path_id), adapter));
+  if (!adapter.empty()) return json_response(adapter_json(*models.find(call.path_id), adapter));
   return error_response(to_api_error(call.context.models.no_such_model(call.path_id)));
 }
 
 HttpResponse get_livez(const Call&) {
-  return respond({{"status", "alive"}});
+  return json_response({{"status", "alive"}});
 }
 
 // Ready: a model has answered or could, new work is taken and gets done.
 HttpResponse get_readyz(const Call& call) {
   const std::string_view condition = condition_of(call.context);
-  return respond({{"status", condition}}, condition == "ready" ? 200 : 503);
+  return json_response({{"status", condition}}, condition == "ready" ? 200 : 503);
 }
 
 HttpResponse get_health(const Call& call) {
@@ -198,11 +212,11 @@ HttpResponse get_health(const Call& call) {
             {"requests_open", models.n_open()},
             {"uptime_s", call.context.metrics.uptime_s()}};
   for (const auto& entry : models.entries()) json["models"][entry.source.id] = to_string(entry.state);
-  return respond(json, is_ready ? 200 : 503);
+  return json_response(json, is_ready ? 200 : 503);
 }
 
 HttpResponse get_version(const Call&) {
-  return respond({{"version", version()}});
+  return json_response({{"version", version()}});
 }
 
 HttpResponse get_metrics(const Call& call) {
@@ -217,6 +231,24 @@ HttpResponse get_metrics(const Call& call) {
       "text/plain; version=0.0.4; charset=utf-8",
       std::move(text),
       {{"Process-Start-Time-Unix", std::to_string(unix_now_s() - static_cast<int64_t>(context.metrics.uptime_s()))}}};
+}
+
+// What the server did during its last hour, for the page's charts. "?since=SECONDS" (Unix time) leaves out the samples
+// until then.
+HttpResponse get_metrics_history(const Call& call) {
+  const ServerContext& context = call.context;
+  if (!context.options.metrics) {
+    return error_response({404, "metrics are switched off", "", "not_found"});
+  }
+  const auto since_s = since_of(call.request.query);
+  if (!since_s) return error_response(bad_request("expected no query, or since=SECONDS", "since"));
+  const double uptime_s = std::chrono::duration<double>(Clock::now() - context.start).count();
+  const Json json{{"interval_s", MetricsHistory::kInterval.count()},
+                  {"span_s", MetricsHistory::kInterval.count() * MetricsHistory::kMaxSamples},
+                  {"uptime_s", uptime_s},
+                  {"totals", totals_json(context.metrics.totals(context.models))},
+                  {"samples", context.history.columns(*since_s)}};
+  return {200, "application/json", dump(json), {{"Cache-Control", "no-store"}}};
 }
 
 }  // namespace realizar::server

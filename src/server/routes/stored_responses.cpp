@@ -1,6 +1,5 @@
 // Responses that were stored (https://platform.openai.com/docs/api-reference/responses): GET and DELETE
 // /v1/responses/ID, GET /v1/responses/ID/input_items and POST /v1/responses/ID/cancel.
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
@@ -34,11 +33,9 @@ Result<GetQuery> read_get_query(std::string_view query) {
   for (const auto& [name, value] : query_fields(query)) {
     if (name == "stream") read.streams = value == "true";
     if (name != "starting_after") continue;
-    uint64_t last = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), last);
-    const bool is_number = error == std::errc() && end == value.data() + value.size() && last < SIZE_MAX;
-    if (!is_number) return wrong(name, "expected a whole number from 0, actual '" + shown(value) + "'");
-    read.first_event = static_cast<size_t>(last) + 1;
+    const auto last = number_of<size_t>(value);
+    if (!last || *last == SIZE_MAX) return wrong(name, "expected a whole number from 0, actual '" + shown(value) + "'");
+    read.first_event = *last + 1;
   }
   return read;
 }
@@ -70,8 +67,7 @@ HttpResponse delete_response(const Call& call) {
     call.context.background.erase(call.tenant, call.path_id);
   }
   if (!call.context.responses.erase(call.tenant, call.path_id)) return refused(no_such_response(call.path_id));
-  const Json json{{"id", call.path_id}, {"object", "response"}, {"deleted", true}};
-  return {200, "application/json", dump(json), {}};
+  return json_response({{"id", call.path_id}, {"object", "response"}, {"deleted", true}});
 }
 
 Task<Status> get_input_items(Call& call) {

@@ -57,9 +57,10 @@ Task<Status> decode(Call& call) {
   }
 }
 
-Task<Result<Json>> json_object(Call& call) {
+Task<Result<Json>> json_object(Call& call, bool may_be_missing) {
   const Status decoded = co_await decode(call);
   if (!decoded.ok()) co_return decoded.error();
+  if (!call.is_over() && call.body.bytes.empty() && !may_be_missing) co_return invalid_argument("missing request body");
   if (call.is_over() || call.body.bytes.empty()) co_return Json::object();
   OnWorker parsing(call, call.body.bytes.size(), [&] { return parse_json(std::exchange(call.body, {}).bytes); });
   Result<Json> body = co_await parsing;
