@@ -30,10 +30,6 @@ AnswerRoom::Grown AnswerRoom::Share::grow_to(uint64_t n_bytes) {
   return Grown::kYes;
 }
 
-uint64_t AnswerRoom::take_n_freed_bytes() {
-  return std::exchange(n_freed_bytes_, 0);
-}
-
 // A call that gives way may hold its memory a little longer, while a worker has it.
 bool AnswerRoom::make_room(const Share& own, uint64_t n_bytes) {
   while (n_held_bytes_ - n_leaving_bytes_ + n_bytes > n_bytes_) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <utility>
 
 namespace realizar::server {
 
@@ -46,7 +47,7 @@ class AnswerRoom {
   uint64_t n_bytes_of_one() const { return n_bytes_of_one_; }
   uint64_t n_held_bytes() const { return n_held_bytes_; }
   // Bytes that were given back since the last call.
-  uint64_t take_n_freed_bytes();
+  uint64_t take_n_freed_bytes() { return std::exchange(n_freed_bytes_, 0); }
 
  private:
   // Has calls give way until n_bytes more fit; false: that would be this one.

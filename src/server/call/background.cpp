@@ -14,20 +14,25 @@ constexpr size_t kMaxEventBytes = 64u << 10;
 constexpr size_t kMaxRecords = 1000;
 constexpr std::string_view kEventEnd = "\n\n";
 
+// A call that nobody waits for, in the place of `call`.
+CallPtr detached(const Call& call, const BackgroundRecordPtr& record) {
+  const CallPtr begun = Call::begin(call.context, call.request, record);
+  Call& own = *begun;
+  own.is_detached = true;
+  own.is_logged = false;
+  own.id = call.id;
+  own.protocol = call.protocol;
+  own.route = call.route;
+  own.start = call.start;
+  own.key = call.key;
+  own.tenant = call.tenant;
+  own.client = call.client;
+  own.record = call.record;
+  own.count_as_open();
+  return begun;
+}
+
 }  // namespace
-
-// A call's place among those that are told of a record's events.
-class Following {
- public:
-  Following(BackgroundRecord& record, Call& call) : record_(record), call_(call) { record.followers_.push_back(&call); }
-  ~Following() { std::erase(record_.followers_, &call_); }
-  Following(const Following&) = delete;
-  Following& operator=(const Following&) = delete;
-
- private:
-  BackgroundRecord& record_;
-  Call& call_;
-};
 
 void BackgroundRecord::send(HttpResponse response) {
   refusal_ = std::move(response);
@@ -138,32 +143,6 @@ void BackgroundRecords::remove(std::list<Entry>::iterator entry) {
   gone->forget();
 }
 
-namespace {
-
-// A call that nobody waits for, in the place of `call`.
-CallPtr detached(const Call& call, const BackgroundRecordPtr& record) {
-  const CallPtr begun = Call::begin(call.context, call.request, record);
-  Call& own = *begun;
-  own.is_detached = true;
-  own.is_logged = false;
-  own.id = call.id;
-  own.protocol = call.protocol;
-  own.route = call.route;
-  own.start = call.start;
-  own.key = call.key;
-  own.tenant = call.tenant;
-  own.client = call.client;
-  own.record = call.record;
-  own.count_as_open();
-  return begun;
-}
-
-Error not_stored() {
-  return invalid_argument("background: there is no room to store the response", "background");
-}
-
-}  // namespace
-
 Task<Status> generate_in_background(Call& call, ServedModelPtr model, CompletionPlan plan) {
   const std::string id = plan.background_id;
   const bool streams = std::exchange(plan.stream, true);
@@ -181,7 +160,7 @@ Task<Status> generate_in_background(Call& call, ServedModelPtr model, Completion
   if (stored == nullptr) {
     record->cancel();
     records.erase(call.tenant, id);
-    co_return not_stored();
+    co_return invalid_argument("background: there is no room to store the response", "background");
   }
   // The line of the request is written when the response is made, with its tokens and times.
   if (!record->is_over()) std::swap(call.is_logged, own->is_logged);
@@ -194,7 +173,8 @@ Task<Status> generate_in_background(Call& call, ServedModelPtr model, Completion
 }
 
 Task<Status> follow(Call& call, BackgroundRecordPtr record, size_t first) {
-  const Following following(*record, call);
+  record->followers_.push_back(&call);
+  const AtEnd unfollowed([&] { std::erase(record->followers_, &call); });
   call.begin_stream(stream_head(*call.protocol));
   size_t next = first;
   while (true) {

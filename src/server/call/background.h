@@ -48,7 +48,7 @@ class BackgroundRecord final : public Reply {
   void forget();
 
  private:
-  friend class Following;
+  friend Task<Status> follow(Call& call, std::shared_ptr<BackgroundRecord> record, size_t first);
   void finish() noexcept;
   void tell_followers();
 

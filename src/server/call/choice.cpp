@@ -98,7 +98,8 @@ Choice::Choice(ServedModelPtr model, Request request, text::AnswerOptions option
       tells_tokens_(options.tells_tokens || stream_->request().logprobs) {}
 
 Choice::~Choice() {
-  cancel();
+  stream_->cancel();
+  stream_->on_ready = {};
 }
 
 // Room for the whole answer: nobody waits for one but the server's own thread. What streams is read as it comes.
@@ -113,11 +114,6 @@ Status Choice::submit(std::function<void()> on_ready) {
   stream_->on_ready = std::move(on_ready);
   submitted_at_ = std::chrono::steady_clock::now();
   return model_->thread->submit(stream_);
-}
-
-void Choice::cancel() {
-  stream_->cancel();
-  stream_->on_ready = {};
 }
 
 ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_token) {

@@ -122,7 +122,6 @@ class Choice {
   bool is_truncated() const { return stream_ != first_stream_ || end_.finish_reason == FinishReason::kContext; }
 
  private:
-  void cancel();
   std::shared_ptr<engine::TokenStream> make_stream(Request request) const;
   bool goes_on(const engine::TokenStream::End& end) const;
   void go_on(const engine::TokenStream::End& end, ChoiceNews& news);

@@ -6,11 +6,6 @@
 #include "server/call/context.h"
 
 namespace realizar::server {
-namespace {
-
-constexpr auto kClosingTime = std::chrono::seconds(2);
-
-}  // namespace
 
 McpProxy::McpProxy(const std::vector<mcp::ServerSource>& sources, const mcp::ClientOptions& options) {
   for (const mcp::ServerSource& source : sources) servers_.push_back(std::make_shared<mcp::Client>(source, options));
@@ -23,7 +18,7 @@ McpProxy::~McpProxy() {
       closing.push_back(std::make_unique<TaskThread>(
           [server](TaskThread::Listener&) { static_cast<void>(caught([&] { server->close(); })); }));
     }
-    const auto deadline = Clock::now() + kClosingTime;
+    const auto deadline = Clock::now() + std::chrono::seconds(2);
     for (const auto& thread : closing) thread->end_until(deadline);
   }));
 }

@@ -5,7 +5,6 @@
 
 #include "hub/name.h"
 #include "server/call/call.h"
-#include "server/models/model_downloads.h"
 #include "server/models/model_store.h"
 
 namespace realizar::server {
@@ -33,22 +32,5 @@ void take_in_stored(const Call& call, ModelSource model);
 Status delete_stored(const ModelStore& store, const hub::ModelName& name);
 // Serves what the store no longer has until nobody uses it, and by no name.
 void drop_stored(const Call& call, const hub::ModelName& name);
-
-// While it lives, the call hears of the download, and with it the download ends.
-class PullWatch {
- public:
-  PullWatch(Call& call, ModelPullPtr pull) : pull_(std::move(pull)) {
-    pull_->on_news = [&call] { call.tell_news(); };
-  }
-  PullWatch(const PullWatch&) = delete;
-  PullWatch& operator=(const PullWatch&) = delete;
-  ~PullWatch() {
-    pull_->on_news = {};
-    pull_->cancel();
-  }
-
- private:
-  ModelPullPtr pull_;
-};
 
 }  // namespace realizar::server

@@ -12,6 +12,19 @@
 
 namespace realizar::server {
 
+// Calls `f` where a scope ends: also that of a coroutine which ends while it waits.
+template <class F>
+class AtEnd {
+ public:
+  explicit AtEnd(F f) : f_(std::move(f)) {}
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+  ~AtEnd() { f_(); }
+
+ private:
+  F f_;
+};
+
 template <class T>
 class [[nodiscard]] Task {
  public:

@@ -9,30 +9,6 @@
 #include "base/printable.h"
 
 namespace realizar::server {
-
-size_t n_empty_line_bytes(std::string_view bytes) {
-  size_t n_bytes = 0;
-  while (bytes.substr(n_bytes).starts_with("\r\n")) n_bytes += 2;
-  return n_bytes;
-}
-
-bool has_folded_line(std::string_view bytes) {
-  for (size_t end = bytes.find("\r\n"); end != std::string_view::npos; end = bytes.find("\r\n", end + 2)) {
-    const std::string_view next = bytes.substr(end + 2);
-    const bool is_header_end = end == 0 || next.starts_with("\r\n");
-    if (is_header_end) return false;
-    if (next.starts_with(' ') || next.starts_with('\t')) return true;
-  }
-  return false;
-}
-
-std::string_view origin_form(std::string_view target) {
-  const size_t scheme_end = target.find("://");
-  if (target.starts_with('/') || scheme_end == std::string_view::npos) return target;
-  const size_t slash = target.find('/', scheme_end + 3);
-  return slash == std::string_view::npos ? "/" : target.substr(slash);
-}
-
 namespace {
 
 std::string_view without_spaces(std::string_view text) {
@@ -65,6 +41,29 @@ std::string wrong_transfer_encoding(const HttpRequest& request, bool is_http_1_0
 }
 
 }  // namespace
+
+size_t n_empty_line_bytes(std::string_view bytes) {
+  size_t n_bytes = 0;
+  while (bytes.substr(n_bytes).starts_with("\r\n")) n_bytes += 2;
+  return n_bytes;
+}
+
+bool has_folded_line(std::string_view bytes) {
+  for (size_t end = bytes.find("\r\n"); end != std::string_view::npos; end = bytes.find("\r\n", end + 2)) {
+    const std::string_view next = bytes.substr(end + 2);
+    const bool is_header_end = end == 0 || next.starts_with("\r\n");
+    if (is_header_end) return false;
+    if (next.starts_with(' ') || next.starts_with('\t')) return true;
+  }
+  return false;
+}
+
+std::string_view origin_form(std::string_view target) {
+  const size_t scheme_end = target.find("://");
+  if (target.starts_with('/') || scheme_end == std::string_view::npos) return target;
+  const size_t slash = target.find('/', scheme_end + 3);
+  return slash == std::string_view::npos ? "/" : target.substr(slash);
+}
 
 std::string wrong_headers(const HttpRequest& request, bool is_http_1_0) {
   if (request.count("host") == 0 && !is_http_1_0) return "a request of HTTP/1.1 needs a Host header";

@@ -8,7 +8,6 @@
 
 #include "base/ascii_case.h"
 #include "base/printable.h"
-#include "base/try.h"
 #include "server/http/origin_policy.h"
 
 namespace realizar::server {

@@ -80,11 +80,6 @@ bool WorkPool::take(Lane& lane, Work& work) {
   return true;
 }
 
-void WorkPool::finish(Lane& lane, const std::string& client) {
-  const auto found = lane.clients.find(client);
-  if (--found->second.n_running == 0 && found->second.waiting.empty()) lane.clients.erase(found);
-}
-
 void WorkPool::run(Lane& lane) {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -96,7 +91,8 @@ void WorkPool::run(Lane& lane) {
     work.task = nullptr;
     if (work.n_bytes >= kMemoryBytes) give_memory_back();
     lock.lock();
-    finish(lane, work.client);
+    const auto client = lane.clients.find(work.client);
+    if (--client->second.n_running == 0 && client->second.waiting.empty()) lane.clients.erase(client);
     // The client may have a thread again, which another one that sleeps can take.
     lane.has_work.notify_one();
   }

@@ -3,7 +3,6 @@
 // so that a small request never waits for a large one; those for large bodies leave the processor to everything else.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -53,7 +52,6 @@ class WorkPool {
   void run(Lane& lane);
   // The next work whose client has a thread left; nothing where there is none.
   static bool take(Lane& lane, Work& work);
-  void finish(Lane& lane, const std::string& client);
 
   std::mutex mutex_;
   Lane small_, large_;

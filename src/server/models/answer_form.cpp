@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "base/printable.h"
 #include "base/try.h"
 #include "grammar/pattern.h"
 #include "grammar/rule_book.h"

@@ -2,7 +2,6 @@
 // own hashes and writes them. I/O thread.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>

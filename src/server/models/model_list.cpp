@@ -22,17 +22,9 @@ void dispatch_streams(const ModelEntry& entry) {
 }  // namespace
 
 const char* model_status(const ModelEntry& entry) {
-  switch (entry.state) {
-    case ModelEntry::State::kLoading:
-      return "loading";
-    case ModelEntry::State::kReady:
-    case ModelEntry::State::kUnloading:
-      return "loaded";
-    case ModelEntry::State::kUnloaded:
-    case ModelEntry::State::kFailed:
-      break;
-  }
-  return "unloaded";
+  if (entry.state == ModelEntry::State::kLoading) return "loading";
+  const bool is_loaded = entry.state == ModelEntry::State::kReady || entry.state == ModelEntry::State::kUnloading;
+  return is_loaded ? "loaded" : "unloaded";
 }
 
 void PastCounts::take(const LoadedModel& model) {

@@ -1,33 +1,11 @@
 // A look at a body before it is parsed: which model it is for.
-#include <fmt/format.h>
 #include <simdjson.h>
+
+#include <sstream>
 
 #include "server/http/json.h"
 
 namespace realizar::server {
-namespace {
-
-using simdjson::ondemand::json_type;
-
-const char* name_of(json_type type) {
-  switch (type) {
-    case json_type::array:
-      return "array";
-    case json_type::object:
-      return "object";
-    case json_type::number:
-      return "number";
-    case json_type::string:
-      return "string";
-    case json_type::boolean:
-      return "boolean";
-    case json_type::null:
-      return "null";
-  }
-  return "";
-}
-
-}  // namespace
 
 // Walks over the outermost object's members; what these hold is skipped, not parsed. An error of the text ends the
 // walk.
@@ -42,6 +20,7 @@ Result<std::string> peek_model_name(std::string& text) {
       parser.iterate(text.data() + begin, text.size() - begin, text.capacity() - begin).get(document) ==
           simdjson::SUCCESS &&
       document.get_object().get(members) == simdjson::SUCCESS;
+  using simdjson::ondemand::json_type;
   std::string name;
   json_type type = json_type::null;
   if (!is_object) return name;
@@ -56,7 +35,9 @@ Result<std::string> peek_model_name(std::string& text) {
     name = value;
   }
   if (type == json_type::string || type == json_type::null) return name;
-  return invalid_argument(fmt::format("model: expected a string, actual {}", name_of(type)), "model");
+  std::ostringstream told;
+  told << "model: expected a string, actual " << type;
+  return invalid_argument(told.str(), "model");
 }
 
 }  // namespace realizar::server

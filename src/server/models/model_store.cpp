@@ -1,6 +1,5 @@
 #include "server/models/model_store.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>

@@ -4,7 +4,6 @@
 #include "hub/library.h"
 #include "hub/pull.h"
 #include "realizar/result.h"
-#include "server/http/json.h"
 #include "server/models/model_source.h"
 
 namespace realizar::server {

@@ -149,20 +149,6 @@ uint64_t content_length(const HttpRequest& request) {
   return n_bytes;
 }
 
-// While it lives, the call hears of the end of an upload whose body is whole.
-class UploadWatch {
- public:
-  UploadWatch(Call& call, BlobUpload& upload) : upload_(upload) {
-    upload_.finish([&call] { call.tell_news(); });
-  }
-  UploadWatch(const UploadWatch&) = delete;
-  UploadWatch& operator=(const UploadWatch&) = delete;
-  ~UploadWatch() { upload_.finish({}); }
-
- private:
-  BlobUpload& upload_;
-};
-
 bool has_blob(const Call& call, const std::string& sha256) {
   return may_change_store(call) &&
          version_at(call.context.options.store->library.store().blob_path(sha256)).has_value();
@@ -197,7 +183,8 @@ void take_blob(Call& call) {
 // The body is whole.
 Task<Status> post_blob(Call& call) {
   const auto upload = std::static_pointer_cast<BlobUpload>(call.body_sink);
-  const UploadWatch watch(call, *upload);
+  upload->finish([&call] { call.tell_news(); });
+  const AtEnd unheard([&] { upload->finish({}); });
   while (!upload->result()) {
     NewsWait wait(call);
     const Status news = co_await wait;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/printable.h"
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/dialects/ollama/ollama.h"

@@ -131,7 +131,12 @@ Task<Status> post_ollama_pull(Call& call, const Json& body) {
   const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
   const Result<ModelPullPtr> pull = context.pulls->start(call.tenant, wish->name, wish->name, on_stored);
   if (!pull.ok()) co_return pull.error();
-  const PullWatch watch(call, *pull);
+  // The call hears of the download, which ends with it.
+  (*pull)->on_news = [&call] { call.tell_news(); };
+  const AtEnd unheard([&] {
+    (*pull)->on_news = {};
+    (*pull)->cancel();
+  });
   if (wish->is_stream) {
     call.begin_stream({200, kOllamaLines, "", {}});
     call.write(status_line("pulling manifest"));

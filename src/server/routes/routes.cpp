@@ -1,7 +1,6 @@
 #include "server/routes/routes.h"
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>

@@ -2,7 +2,6 @@
 // is a plain function, in routes/.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

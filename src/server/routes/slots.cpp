@@ -15,7 +15,6 @@
 #include "engine/prefix_file.h"
 #include "engine/prefixes.h"
 #include "server/call/context.h"
-#include "server/call/protocol.h"
 #include "server/call/request_fields.h"
 #include "server/call/slots.h"
 #include "server/models/prefix_folders.h"
@@ -64,25 +63,15 @@ struct Transfer {
 using TransferPtr = std::shared_ptr<Transfer>;
 
 // Gives back on the engine's thread what a transfer holds of the cache, wherever its call ends.
-class TransferEnd {
- public:
-  TransferEnd(Call& call, ServedModelPtr model, TransferPtr transfer)
-      : slots_(*call.context.slots), model_(std::move(model)), transfer_(std::move(transfer)) {}
-  TransferEnd(const TransferEnd&) = delete;
-  TransferEnd& operator=(const TransferEnd&) = delete;
-  ~TransferEnd() {
-    slots_.end_transfer(model_->id);
-    model_->thread->visit([transfer = std::move(transfer_)](engine::Engine&) {
+auto ended_with(Call& call, ServedModelPtr model, TransferPtr transfer) {
+  return AtEnd([&slots = *call.context.slots, model = std::move(model), transfer = std::move(transfer)] {
+    slots.end_transfer(model->id);
+    model->thread->visit([transfer](engine::Engine&) {
       transfer->held.reset();
       transfer->added.reset();
     });
-  }
-
- private:
-  SlotTable& slots_;
-  const ServedModelPtr model_;
-  TransferPtr transfer_;
-};
+  });
+}
 
 // What a call asks for.
 struct SlotWish {
@@ -158,7 +147,7 @@ Error empty_slot(const SlotWish& wish) {
 Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const auto start = Clock::now();
   const auto transfer = std::make_shared<Transfer>();
-  const TransferEnd at_end(call, model, transfer);
+  const auto at_end = ended_with(call, model, transfer);
   const Slot* slot = call.context.slots->find(wish.owner, wish.id);
   if (slot == nullptr) co_return empty_slot(wish);
   transfer->shape = model->loaded->engine->prefixes().shape(model->loaded->source_hash().value_or(0));
@@ -203,7 +192,7 @@ Result<engine::PrefixFileReader> open_slot(const std::string& path, const engine
 Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   const auto start = Clock::now();
   const auto transfer = std::make_shared<Transfer>();
-  const TransferEnd at_end(call, model, transfer);
+  const auto at_end = ended_with(call, model, transfer);
   transfer->shape = model->loaded->engine->prefixes().shape(model->loaded->source_hash().value_or(0));
   OnWorker opening(call, kSliceBytes, [&] { return open_slot(wish.path, transfer->shape); });
   Result<engine::PrefixFileReader> file = co_await opening;

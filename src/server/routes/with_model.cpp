@@ -6,7 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/try.h"
 #include "server/call/background.h"
 #include "server/call/completion.h"
 #include "server/call/context.h"
@@ -28,6 +27,24 @@ ApiError not_decoded(DecodedBody::End end, size_t max_bytes) {
     default:
       return bad_request("the body is not what its Content-Encoding says");
   }
+}
+
+// A small body is looked at here, at once: that takes no longer than its bytes took to arrive. A large one would hold
+// the others up.
+Task<Result<std::string>> model_name(Call& call) {
+  const auto peek = [&] { return peek_model_name(call.body.bytes); };
+  const size_t n_bytes = call.body.bytes.size();
+  if (n_bytes <= WorkPool::kSmallBytes) co_return peek();
+  OnWorker peeking(call, n_bytes, peek);
+  Result<std::string> name = co_await peeking;
+  co_return name;
+}
+
+// 503 while the first model is loaded for the first time: a balancer should send its clients elsewhere.
+bool is_starting(const ModelRegistry& models, const std::string& name) {
+  const auto* entry = models.find(name);
+  return !models.has_been_ready() && entry == &models.entries().front() &&
+         entry->state == ModelRegistry::State::kLoading;
 }
 
 }  // namespace
@@ -67,28 +84,6 @@ Task<Result<Json>> json_object(Call& call, bool may_be_missing) {
   if (body.ok() && !body->is_object()) co_return invalid_argument("the body is not a JSON object");
   co_return body;
 }
-
-namespace {
-
-// A small body is looked at here, at once: that takes no longer than its bytes took to arrive. A large one would hold
-// the others up.
-Task<Result<std::string>> model_name(Call& call) {
-  const auto peek = [&] { return peek_model_name(call.body.bytes); };
-  const size_t n_bytes = call.body.bytes.size();
-  if (n_bytes <= WorkPool::kSmallBytes) co_return peek();
-  OnWorker peeking(call, n_bytes, peek);
-  Result<std::string> name = co_await peeking;
-  co_return name;
-}
-
-// 503 while the first model is loaded for the first time: a balancer should send its clients elsewhere.
-bool is_starting(const ModelRegistry& models, const std::string& name) {
-  const auto* entry = models.find(name);
-  return !models.has_been_ready() && entry == &models.entries().front() &&
-         entry->state == ModelRegistry::State::kLoading;
-}
-
-}  // namespace
 
 Task<Status> with_model(Call& call) {
   const Status decoded = co_await decode(call);

@@ -41,10 +41,6 @@ double increase(uint64_t before, uint64_t after) {
   return after < before ? 0.0 : static_cast<double>(after - before);
 }
 
-double or_nothing(const std::optional<double>& value) {
-  return value.value_or(kNothing);
-}
-
 Sample sample_of(const MetricsTotals& now, double time_s) {
   Sample sample{};
   for (const Column& column : kColumns) sample.*column.value = kNothing;
@@ -67,10 +63,10 @@ void add_changes(Sample& sample, const MetricsTotals& before, const MetricsTotal
   sample.failed_per_s = per_s(&MetricsTotals::n_failed);
   const double queried = increase(before.n_prefix_queried, now.n_prefix_queried);
   if (queried > 0) sample.prefix_hit_share = increase(before.n_prefix_hits, now.n_prefix_hits) / queried;
-  sample.first_token_p50_s = or_nothing(quantile_between(before.first_token, now.first_token, 0.5));
-  sample.first_token_p95_s = or_nothing(quantile_between(before.first_token, now.first_token, 0.95));
-  sample.inter_token_p50_s = or_nothing(quantile_between(before.inter_token, now.inter_token, 0.5));
-  sample.inter_token_p95_s = or_nothing(quantile_between(before.inter_token, now.inter_token, 0.95));
+  sample.first_token_p50_s = quantile_between(before.first_token, now.first_token, 0.5).value_or(kNothing);
+  sample.first_token_p95_s = quantile_between(before.first_token, now.first_token, 0.95).value_or(kNothing);
+  sample.inter_token_p50_s = quantile_between(before.inter_token, now.inter_token, 0.5).value_or(kNothing);
+  sample.inter_token_p95_s = quantile_between(before.inter_token, now.inter_token, 0.95).value_or(kNothing);
 }
 
 }  // namespace
