@@ -134,7 +134,6 @@ class Server {
   bool allows_origin(std::string_view origin) const;
   std::optional<ApiError> identify(Call& call) const;
   std::optional<ApiError> admit(Call& call) const;
-  void tell_change(const ModelChange& change);
   void tell_listeners();
   void sample();
   void drain();
@@ -192,7 +191,10 @@ Status Server::run(ServerLog& server_log) {
         std::make_unique<ModelDownloads>(*context_->pulls, context_->model_events, [this] { tell_listeners(); });
   }
   context_->slot_folder = slots_.get();
-  models_->set_on_change([this](const ModelChange& change) { tell_change(change); });
+  models_->set_on_change([this](const ModelChange& change) {
+    context_->model_events.add(change);
+    tell_listeners();
+  });
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
   RZ_CHECK_OK(http_->on_reopen_signal([this] { log_.reopen(); }));
@@ -230,11 +232,6 @@ std::string Server::url() const {
 }
 
 // Those that listen are told later, since a call that goes on may ask for another model.
-void Server::tell_change(const ModelChange& change) {
-  context_->model_events.add(change);
-  tell_listeners();
-}
-
 void Server::tell_listeners() {
   http_->post([this] {
     context_->for_each_call([](Call& call) {

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/hex_digit.h"
 #include "base/try.h"
+#include "server/http/http.h"
 
 namespace realizar::server {
 namespace {
@@ -29,12 +30,6 @@ std::optional<KeyDigest> parse_digest(std::string_view hex) {
     digest[i] = static_cast<uint8_t>(high << 4 | low);
   }
   return digest;
-}
-
-std::string_view trimmed(std::string_view line) {
-  while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
-  while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-  return line;
 }
 
 // Takes "admin" and what separates it from the key off a line; a key that is called so stays one.

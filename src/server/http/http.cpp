@@ -67,6 +67,12 @@ const char* reason_phrase(int status) {
   return found == std::end(kPhrases) ? "Unknown" : found->second;
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
 std::string query_value(std::string_view query, std::string_view name) {
   for (auto& [field, value] : query_fields(query)) {
     if (field == name) return std::move(value);

@@ -98,6 +98,9 @@ std::string query_value(std::string_view query, std::string_view name);
 
 const char* reason_phrase(int status);
 
+// Without blanks at both ends, and a carriage return at the last one.
+std::string_view trimmed(std::string_view text);
+
 // The number that a text is, all of it; nullopt for any other text.
 template <class T>
 std::optional<T> number_of(std::string_view text) {

@@ -11,18 +11,12 @@
 namespace realizar::server {
 namespace {
 
-std::string_view without_spaces(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // Whether some item of a list with commas fulfils `is_it`.
 template <class IsIt>
 bool any_item(std::string_view list, IsIt is_it) {
   while (!list.empty()) {
     const size_t comma = list.find(',');
-    if (is_it(without_spaces(list.substr(0, comma)))) return true;
+    if (is_it(trimmed(list.substr(0, comma)))) return true;
     list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
   }
   return false;
@@ -35,7 +29,7 @@ std::string wrong_transfer_encoding(const HttpRequest& request, bool is_http_1_0
   if (n > 1) return fmt::format("expected one Transfer-Encoding header, actual {}", n);
   if (is_http_1_0) return "HTTP/1.0 has no Transfer-Encoding";
   if (request.count("content-length") > 0) return "expected Transfer-Encoding or Content-Length, actual both";
-  const std::string_view coding = without_spaces(request.header("transfer-encoding"));
+  const std::string_view coding = trimmed(request.header("transfer-encoding"));
   if (equals_ignoring_case(coding, "chunked")) return {};
   return fmt::format("Transfer-Encoding: expected chunked, actual '{}'", shown(coding));
 }
@@ -82,9 +76,9 @@ bool names_tag(std::string_view if_none_match, std::string_view etag) {
 bool accepts_gzip(std::string_view accept_encoding) {
   return any_item(accept_encoding, [](std::string_view item) {
     const size_t semicolon = item.find(';');
-    if (without_spaces(item.substr(0, semicolon)) != "gzip") return false;
+    if (trimmed(item.substr(0, semicolon)) != "gzip") return false;
     if (semicolon == std::string_view::npos) return true;
-    const std::string_view weight = without_spaces(item.substr(semicolon + 1));
+    const std::string_view weight = trimmed(item.substr(semicolon + 1));
     return weight.find_first_not_of("qQ=0.") != std::string_view::npos;
   });
 }

@@ -15,12 +15,6 @@ namespace {
 
 constexpr uint32_t kAddressBits = 128, kMappedBits = 96;
 
-std::string_view bare_entry(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
 // The address of "10.1.2.3:4567" and "[fe80::1]:4567", as some proxies write it.
 std::string_view address_part(std::string_view text) {
   if (text.starts_with('[')) {
@@ -52,7 +46,7 @@ std::vector<std::string_view> forwarded_for(const HttpRequest& request) {
     std::string_view rest = value;
     while (true) {
       const size_t comma = rest.find(',');
-      entries.push_back(bare_entry(rest.substr(0, comma)));
+      entries.push_back(trimmed(rest.substr(0, comma)));
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);
     }

@@ -1,7 +1,4 @@
 // What a server says of itself: models, health, metrics.
-#include <fmt/format.h>
-
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -34,11 +31,6 @@ const char* to_string(ModelRegistry::State state) {
   return "";
 }
 
-// The double that is written as the float is: 0.8, not 0.800000011920929.
-Json as_written(float value) {
-  return std::strtod(fmt::format("{}", value).c_str(), nullptr);
-}
-
 // The values that a request gets where it names none, under the names of requests.
 Json sampling_json(const SamplingParams& params) {
   Json json;
@@ -46,7 +38,7 @@ Json sampling_json(const SamplingParams& params) {
     if (!parameter.is_told) continue;
     const auto field = parameter.other_field.empty() ? parameter.name : parameter.other_field;
     json[std::string(field)] = visit_parameter(parameter, params, [](auto value) -> Json {
-      if constexpr (std::is_same_v<decltype(value), float>) return as_written(value);
+      if constexpr (std::is_same_v<decltype(value), float>) return decimal(value);
       return value;
     });
   }

@@ -60,14 +60,80 @@ struct LineWriter::State {
   // A line, or a mark to open the file anew.
   using Item = std::optional<std::string>;
 
-  void run();
+  void run() {
+    // A reader that has left is an error like others, not a signal.
+    sigset_t broken_pipe;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+    uint64_t n_dropped_before = 0;
+    for (Item item; next(item);) {
+      if (!item) {
+        static_cast<void>(caught([&] { open_anew(); }));
+        continue;
+      }
+      // A line that there is no memory for is lost like others.
+      if (!caught([&] { put(*item); }).ok()) ++n_lost;
+      const bool has_dropped = std::exchange(n_dropped_before, n_lost.load()) < n_lost;
+      if (!has_dropped || std::exchange(has_told_loss, true)) continue;
+      static_cast<void>(caught([&] { on_first_loss(name + ": it is not read fast enough"); }));
+    }
+    const std::lock_guard lock(mutex);
+    has_ended = true;
+    changed.notify_all();
+  }
+
   // False once nobody waits for the end any more.
-  bool next(Item& item);
-  void open_anew();
-  void put(const std::string& line);
-  bool wait_until_writable();
+  bool next(Item& item) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return stopping || !items.empty(); });
+    if (items.empty()) return false;
+    item = std::move(items.front());
+    items.pop_front();
+    if (item) n_waiting_bytes -= item->size();
+    return true;
+  }
+
+  void open_anew() {
+    Result<FileDescriptor> opened = open_to_append(name, readers);
+    if (!opened.ok()) return spdlog::error("{}; lines go on in the old file", opened.error().message);
+    own = std::move(*opened);
+    fd = own.get();
+    is_in_line = false;
+  }
+
+  void put(const std::string& line) {
+    const std::string text = (is_in_line ? "\n" : "") + line + "\n";
+    size_t n_written = 0;
+    while (n_written < text.size()) {
+      if (!wait_until_writable()) return lose("nobody reads it");
+      // A pipe that can be written takes so much without waiting, also where it is not ours to make non-blocking.
+      const size_t n_bytes = std::min<size_t>(text.size() - n_written, PIPE_BUF);
+      const ssize_t n = ::write(fd, text.data() + n_written, n_bytes);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (n < 0) {
+        is_in_line = is_in_line || n_written > 0;
+        return lose(std::strerror(errno));
+      }
+      n_written += static_cast<size_t>(n);
+    }
+    is_in_line = false;
+  }
+
+  bool wait_until_writable() {
+    while (!is_late()) {
+      pollfd poll_fd{fd, POLLOUT, 0};
+      if (::poll(&poll_fd, 1, kPollMs) > 0) return true;
+    }
+    return false;
+  }
+
   bool is_late() const { return stopping && std::chrono::steady_clock::now() >= ends_at.load(); }
-  void lose(const std::string& reason);
+
+  void lose(const std::string& reason) {
+    if (!std::exchange(has_told_loss, true)) on_first_loss(name + ": " + reason);
+    ++n_lost;
+  }
 
   const std::string name;
   bool is_file = false;  // that was opened here, by its name
@@ -89,78 +155,6 @@ struct LineWriter::State {
   bool is_in_line = false;  // an earlier line was cut
   bool has_told_loss = false;
 };
-
-bool LineWriter::State::next(Item& item) {
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return stopping || !items.empty(); });
-  if (items.empty()) return false;
-  item = std::move(items.front());
-  items.pop_front();
-  if (item) n_waiting_bytes -= item->size();
-  return true;
-}
-
-void LineWriter::State::open_anew() {
-  Result<FileDescriptor> opened = open_to_append(name, readers);
-  if (!opened.ok()) return spdlog::error("{}; lines go on in the old file", opened.error().message);
-  own = std::move(*opened);
-  fd = own.get();
-  is_in_line = false;
-}
-
-bool LineWriter::State::wait_until_writable() {
-  while (!is_late()) {
-    pollfd poll_fd{fd, POLLOUT, 0};
-    if (::poll(&poll_fd, 1, kPollMs) > 0) return true;
-  }
-  return false;
-}
-
-void LineWriter::State::lose(const std::string& reason) {
-  if (!std::exchange(has_told_loss, true)) on_first_loss(name + ": " + reason);
-  ++n_lost;
-}
-
-void LineWriter::State::put(const std::string& line) {
-  const std::string text = (is_in_line ? "\n" : "") + line + "\n";
-  size_t n_written = 0;
-  while (n_written < text.size()) {
-    if (!wait_until_writable()) return lose("nobody reads it");
-    // A pipe that can be written takes so much without waiting, also where it is not ours to make non-blocking.
-    const size_t n_bytes = std::min<size_t>(text.size() - n_written, PIPE_BUF);
-    const ssize_t n = ::write(fd, text.data() + n_written, n_bytes);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n < 0) {
-      is_in_line = is_in_line || n_written > 0;
-      return lose(std::strerror(errno));
-    }
-    n_written += static_cast<size_t>(n);
-  }
-  is_in_line = false;
-}
-
-void LineWriter::State::run() {
-  // A reader that has left is an error like others, not a signal.
-  sigset_t broken_pipe;
-  sigemptyset(&broken_pipe);
-  sigaddset(&broken_pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
-  uint64_t n_dropped_before = 0;
-  for (Item item; next(item);) {
-    if (!item) {
-      static_cast<void>(caught([&] { open_anew(); }));
-      continue;
-    }
-    // A line that there is no memory for is lost like others.
-    if (!caught([&] { put(*item); }).ok()) ++n_lost;
-    const bool has_dropped = std::exchange(n_dropped_before, n_lost.load()) < n_lost;
-    if (!has_dropped || std::exchange(has_told_loss, true)) continue;
-    static_cast<void>(caught([&] { on_first_loss(name + ": it is not read fast enough"); }));
-  }
-  const std::lock_guard lock(mutex);
-  has_ended = true;
-  changed.notify_all();
-}
 
 Result<std::unique_ptr<LineWriter>> LineWriter::open(const std::string& path,
                                                      void (*on_first_loss)(const std::string& reason),
