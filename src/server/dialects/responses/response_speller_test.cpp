@@ -27,14 +27,14 @@ std::vector<std::string> types_of(const std::vector<Json>& events) {
 }
 
 // The events that are to be sent.
-std::string bytes_of_events(ResponseSpeller& speller) {
+std::string bytes_of_events(Speller& speller) {
   std::string bytes;
   speller.long_events()->write(bytes, SIZE_MAX);
   return bytes;
 }
 
 // Ends a stream as a server does it.
-void end_stream(ResponseSpeller& speller) {
+void end_stream(Speller& speller) {
   JsonPieces copy;
   if (speller.put_copy({}, {}, copy) > 0) {
     std::string text;
@@ -72,7 +72,8 @@ ChoiceNews two_calls() {
 
 // OpenAI's client wants a part to be added before it grows.
 TEST(ResponseSpeller, ThoughtsStandBeforeEachCall) {
-  ResponseSpeller speller(telling());
+  const auto owned = response_speller(telling());
+  Speller& speller = *owned;
   speller.stream_begin();
   speller.stream_news(0, two_calls());
   end_stream(speller);
@@ -106,7 +107,8 @@ TEST(ResponseSpeller, ThoughtsStandBeforeEachCall) {
 TEST(ResponseSpeller, ReasoningIsPackedForClientsThatSendItBack) {
   ResponseTelling told = telling();
   told.tells_reasoning = true;
-  ResponseSpeller speller(std::move(told));
+  const auto owned = response_speller(std::move(told));
+  Speller& speller = *owned;
   speller.stream_begin();
   speller.stream_news(0, two_calls());
   end_stream(speller);
@@ -120,7 +122,8 @@ TEST(ResponseSpeller, LongEventsAreWrittenInSteps) {
   constexpr size_t kTokens = 2000;
   ResponseTelling told = telling();
   told.token = [](TokenId) { return "a"; };
-  ResponseSpeller speller(std::move(told));
+  const auto owned = response_speller(std::move(told));
+  Speller& speller = *owned;
   speller.stream_begin();
   ChoiceNews news;
   news.events.push_back({Kind::kContent, 0, std::string(kTokens, 'a')});
@@ -149,9 +152,10 @@ TEST(ResponseSpeller, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
   const auto speller_in_background = [&] {
     ResponseTelling told = telling(&store);
     told.in_background = true;
-    return ResponseSpeller(std::move(told));
+    return response_speller(std::move(told));
   };
-  ResponseSpeller done = speller_in_background();
+  const auto done_speller = speller_in_background();
+  Speller& done = *done_speller;
   done.stream_begin();
   EXPECT_EQ(status(), "queued");
   EXPECT_FALSE(store.find(7, "resp_1")->is_over);
@@ -164,13 +168,13 @@ TEST(ResponseSpeller, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
   EXPECT_EQ(types[1], "queued");
   EXPECT_EQ(types[2], "in_progress");
 
-  ResponseSpeller cancelled = speller_in_background();
-  cancelled.stream_begin();
-  EXPECT_EQ(cancelled.stream_error({499, "it was cancelled", "", "cancelled"}), "");
+  const auto cancelled = speller_in_background();
+  cancelled->stream_begin();
+  EXPECT_EQ(cancelled->stream_error({499, "it was cancelled", "", "cancelled"}), "");
   EXPECT_EQ(status(), "cancelled");
-  ResponseSpeller failed = speller_in_background();
-  failed.stream_begin();
-  const auto events = events_in(failed.stream_error({504, "too late", "", "timeout"}));
+  const auto failed = speller_in_background();
+  failed->stream_begin();
+  const auto events = events_in(failed->stream_error({504, "too late", "", "timeout"}));
   EXPECT_EQ(types_of(events), std::vector<std::string>{"failed"});
   EXPECT_EQ(events[0]["response"]["error"]["code"], "server_error");
   EXPECT_EQ(status(), "failed");

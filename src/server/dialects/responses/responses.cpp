@@ -175,7 +175,7 @@ Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const 
   plan.choice.content_tokens_only = options.includes_logprobs;
   plan.tells_progress = options.extras.progress;
   if (options.in_background) plan.background_id = telling.id;
-  plan.speller = std::make_unique<ResponseSpeller>(std::move(telling));
+  plan.speller = response_speller(std::move(telling));
   return prepared(std::move(plan));
 }
 
