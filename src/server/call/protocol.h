@@ -50,28 +50,20 @@ inline constexpr Protocol kPlainProtocol;
 // Whether the client of a call is one of Anthropic's API, by its headers.
 bool is_anthropic(const HttpRequest& request);
 
-extern const Protocol kChatCompletions;
-extern const Protocol kCompletions;
-extern const Protocol kEmbeddings;
-extern const Protocol kRerank;
-extern const Protocol kCohereRerank;
-extern const Protocol kScore;
-extern const Protocol kResponses;
-extern const Protocol kResponseTokens;
-extern const Protocol kFim;
+// OpenAI's API, and what others have added to it.
+extern const Protocol kChatCompletions, kChatTokens, kCompletions, kEmbeddings, kRerank, kCohereRerank, kScore, kFim;
+extern const Protocol kResponses, kResponseTokens;
+extern const Protocol kMessages, kMessageTokens;
 extern const Protocol kLlama;  // of what is not generated: its errors alone
-extern const Protocol kLlamaCompletion;
-extern const Protocol kMessages;
-extern const Protocol kMessageTokens;
-extern const Protocol kLlamaInfill;
-extern const Protocol kChatTokens;
-extern const Protocol kTokenize;
-extern const Protocol kDetokenize;
-extern const Protocol kApplyTemplate;
+extern const Protocol kLlamaCompletion, kLlamaInfill, kTokenize, kDetokenize, kApplyTemplate;
 extern const Protocol kOllama;  // of what is not generated: its errors alone
-extern const Protocol kOllamaChat;
-extern const Protocol kOllamaGenerate;
-extern const Protocol kOllamaEmbed;
-extern const Protocol kOllamaEmbeddings;
+extern const Protocol kOllamaChat, kOllamaGenerate, kOllamaEmbed, kOllamaEmbeddings;
+
+// Errors as Anthropic's API shows them: {"type": "error", "error": {"type", "message"}, "request_id"}, with its
+// statuses: 529 where this server has no room or is not ready (https://docs.claude.com/en/api/errors).
+HttpResponse message_error_response(const ApiError& error);
+// Errors as llama.cpp's server shows them on routes of its own: {"error": {"code", "message", "type"}}, `code` being
+// the HTTP status; for a prompt that is too long with n_prompt_tokens, where its tokens were counted, and n_ctx.
+HttpResponse llama_error_response(const ApiError& error);
 
 }  // namespace realizar::server

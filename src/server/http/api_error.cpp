@@ -18,18 +18,17 @@ const char* error_type(int status, std::string_view code) {
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
-// What errors repeat is shown by whoever makes them; here is the bound for all that was missed.
-constexpr size_t kMaxMessageBytes = 1000, kMaxParamBytes = 100;
-
-std::string bounded(const std::string& text, size_t max_bytes) {
-  return text.size() <= max_bytes ? text : shown(text, max_bytes);
-}
+constexpr size_t kMaxParamBytes = 100;
 
 Json or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
 }  // namespace
+
+std::string bounded(const std::string& message, size_t max_bytes) {
+  return message.size() <= max_bytes ? message : shown(message, max_bytes);
+}
 
 ApiError bad_request(std::string message, std::string param, std::string code) {
   return {400, std::move(message), std::move(param), std::move(code)};
@@ -63,7 +62,7 @@ ApiError to_api_error(const Error& error) {
 }
 
 std::string error_json(const ApiError& error) {
-  Json json{{"message", bounded(error.message, kMaxMessageBytes)},
+  Json json{{"message", bounded(error.message)},
             {"type", error.type != nullptr ? error.type : error_type(error.status, error.code)},
             {"param", or_null(bounded(error.param, kMaxParamBytes))},
             {"code", or_null(error.code)}};

@@ -25,6 +25,10 @@ struct ApiError {
 ApiError to_api_error(const Error& error);
 ApiError bad_request(std::string message, std::string param = {}, std::string code = {});
 
+// A message that is not too long to be told. What errors repeat is shown by whoever makes them; here is the bound for
+// all that was missed.
+std::string bounded(const std::string& message, size_t max_bytes = 1000);
+
 // The body alone, for an error inside a stream, and the whole response.
 std::string error_json(const ApiError& error);
 HttpResponse error_response(const ApiError& error);

@@ -15,7 +15,6 @@
 #include "engine/engine.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/context.h"
-#include "server/dialects/llama/llama_error.h"
 #include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/dialects/anthropic/message_error.h"
 #include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 

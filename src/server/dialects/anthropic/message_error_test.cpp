@@ -1,10 +1,8 @@
-#include "server/dialects/anthropic/message_error.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "server/http/json.h"
+#include "server/call/protocol.h"
 
 namespace realizar::server {
 namespace {
@@ -30,7 +28,8 @@ TEST(MessageError, HasAnthropicsTypesAndStatuses) {
 
 TEST(MessageError, NamesTheFieldThatIsWrong) {
   const auto told = [](const char* message) {
-    return (*parse_json(message_error_json({400, message, "system", ""})))["error"]["message"].get<std::string>();
+    return (*parse_json(message_error_response({400, message, "system", ""}).body))["error"]["message"]
+        .get<std::string>();
   };
   EXPECT_EQ(told("system: expected a string"), "system: expected a string");
   EXPECT_EQ(told("expected a string"), "system: expected a string");
@@ -39,7 +38,7 @@ TEST(MessageError, NamesTheFieldThatIsWrong) {
 TEST(MessageError, APromptThatIsTooLongIsToldInTheWordsThatClientsLookFor) {
   const auto told = [](uint32_t n_prompt) {
     const ApiError error{400, "the text is long", "messages", "context_length_exceeded", n_prompt, 1024};
-    return (*parse_json(message_error_json(error)))["error"]["message"].get<std::string>();
+    return (*parse_json(message_error_response(error).body))["error"]["message"].get<std::string>();
   };
   EXPECT_EQ(told(2000), "prompt is too long: 2000 tokens > 1024 maximum");
   EXPECT_EQ(told(0), "prompt is too long: the text is long");

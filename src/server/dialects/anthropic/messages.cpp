@@ -8,7 +8,6 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/dialects/anthropic/message_error.h"
 #include "server/dialects/anthropic/message_input.h"
 
 namespace realizar::server {
@@ -53,6 +52,42 @@ Json message_usage_json(const Usage& usage) {
   return message_usage_json(usage.n_prompt, usage.n_cached, usage.n_completion);
 }
 
+constexpr int kOverloaded = 529;
+
+int status_of(const ApiError& error) {
+  return error.status == 503 ? kOverloaded : error.status;
+}
+
+const char* error_type(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 504:
+      return "timeout_error";
+    case kOverloaded:
+      return "overloaded_error";
+    default:
+      return status >= 500 ? "api_error" : "invalid_request_error";
+  }
+}
+
+// The field that is wrong has no place of its own. Claude Code shortens a conversation when it reads that the prompt is
+// too long.
+std::string message_of(const ApiError& error) {
+  const bool names_field = error.message.find(error.param) != std::string::npos;
+  if (error.code != "context_length_exceeded") return names_field ? error.message : error.param + ": " + error.message;
+  if (error.n_prompt == 0) return "prompt is too long: " + error.message;
+  return fmt::format("prompt is too long: {} tokens > {} maximum", error.n_prompt, error.n_ctx);
+}
+
 class MessageSpeller final : public Speller {
  public:
   MessageSpeller(std::string model, size_t n_prompt, bool omits_thinking)
@@ -83,7 +118,7 @@ class MessageSpeller final : public Speller {
   }
 
   std::string stream_error(const ApiError& error) override {
-    return fmt::format("event: error\ndata: {}\n\n", message_error_json(error));
+    return fmt::format("event: error\ndata: {}\n\n", message_error_response(error).body);
   }
 
   void collect(size_t, ChoiceNews news) override {
@@ -209,6 +244,15 @@ Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const R
 constexpr std::string_view kPing = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 }  // namespace
+
+HttpResponse message_error_response(const ApiError& error) {
+  HttpResponse response = error_response(error);
+  response.status = status_of(error);
+  response.body = dump({{"type", "error"},
+                        {"error", {{"type", error_type(response.status)}, {"message", bounded(message_of(error))}}},
+                        {"request_id", error.request_id}});
+  return response;
+}
 
 bool is_anthropic(const HttpRequest& request) {
   return !request.header("anthropic-version").empty();

@@ -12,7 +12,6 @@
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/call/text_request.h"
-#include "server/dialects/llama/llama_error.h"
 #include "server/dialects/llama/llama_fields.h"
 #include "server/http/sse.h"
 
@@ -53,6 +52,25 @@ const Json* find_field(const Json& json, std::string_view path) {
     at = &(*at)[name];
     if (slash == std::string_view::npos) return at;
     path.remove_prefix(slash + 1);
+  }
+}
+
+const char* llama_error_type(const ApiError& error) {
+  if (error.n_ctx > 0) return "exceed_context_size_error";
+  switch (error.status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 501:
+      return "not_supported_error";
+    case 429:
+    case 503:
+      return "unavailable_error";
+    default:
+      return error.status >= 500 ? "server_error" : "invalid_request_error";
   }
 }
 
@@ -99,7 +117,9 @@ class LlamaSpeller final : public Speller {
     return trace == nullptr ? std::string() : sse({{"trace", *trace}});
   }
 
-  std::string stream_error(const ApiError& error) override { return "data: " + llama_error_json(error) + "\n\n"; }
+  std::string stream_error(const ApiError& error) override {
+    return "data: " + llama_error_response(error).body + "\n\n";
+  }
 
   void collect(size_t choice_idx, ChoiceNews news) override {
     TextSoFar& text = texts_[choice_idx];
@@ -238,6 +258,15 @@ KnownFields prompted_fields() {
 }
 
 }  // namespace
+
+HttpResponse llama_error_response(const ApiError& error) {
+  Json json{{"code", error.status}, {"message", bounded(error.message)}, {"type", llama_error_type(error)}};
+  if (error.n_prompt > 0) json["n_prompt_tokens"] = error.n_prompt;
+  if (error.n_ctx > 0) json["n_ctx"] = error.n_ctx;
+  HttpResponse response = error_response(error);
+  response.body = dump({{"error", std::move(json)}});
+  return response;
+}
 
 const Protocol kLlama{.spell_error = llama_error_response};
 const Protocol kLlamaCompletion{.read = read_llama<read_llama_prompts>,

@@ -10,31 +10,16 @@
 #include "server/models/made_models.h"
 
 namespace realizar::server {
-namespace {
-
-constexpr size_t kMaxOllamaErrorBytes = 1000;
-
-// Its clients know a full queue as 503.
-int ollama_status(int status) {
-  return status == 429 ? 503 : status;
-}
-
-Json ollama_error_json(const ApiError& error) {
-  const bool is_long = error.message.size() > kMaxOllamaErrorBytes;
-  return {{"error", is_long ? shown(error.message, kMaxOllamaErrorBytes) : error.message}};
-}
-
-}  // namespace
 
 HttpResponse ollama_error(const ApiError& error) {
-  HttpResponse response = error_response(error);  // for its headers
-  response.status = ollama_status(error.status);
-  response.body = dump(ollama_error_json(error));
+  HttpResponse response = error_response(error);      // for its headers
+  if (response.status == 429) response.status = 503;  // its clients know a full queue so
+  response.body = dump({{"error", bounded(error.message)}});
   return response;
 }
 
 std::string ollama_error_line(const ApiError& error) {
-  return dump(ollama_error_json(error)) + "\n";
+  return ollama_error(error).body + "\n";
 }
 
 std::string rfc3339(std::chrono::system_clock::time_point time) {
