@@ -38,16 +38,6 @@ Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field
   return wish;
 }
 
-Status read_adapter(const Json& list, const std::string& field, const ServedModel& model, Request& request) {
-  RZ_TRY(const AdapterWish wish, read_adapter_list(list, field, model));
-  if (request.adapter && !wish.name.empty() && *request.adapter != wish.name) {
-    return wrong(field, fmt::format("the model's name asks for another adapter, '{}'", *request.adapter));
-  }
-  request.adapter = wish.name;
-  if (!wish.name.empty()) request.adapter_scale = wish.scale;
-  return {};
-}
-
 std::string told_name(const RequestContext& context, const ServedModel& model) {
   return context.adapter.empty() ? model.id : adapted_name(model.id, context.adapter);
 }

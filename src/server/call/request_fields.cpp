@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -14,13 +16,16 @@
 #include "sampling/sampler.h"
 #include "sampling/sampler_names.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/logit_bias.h"
+#include "server/call/chat_prompt.h"
+#include "server/models/answer_form.h"
 
 namespace realizar::server {
 namespace {
 
 constexpr uint32_t kMaxChoices = 128;
 constexpr size_t kMaxStops = 64;
+constexpr size_t kMaxBiases = 4096;
+constexpr const char* kBiasField = "logit_bias";
 constexpr size_t kMaxBadWords = 256, kMaxBadWordBytes = 200;
 
 std::mt19937_64& random_bits() {
@@ -89,11 +94,56 @@ Status read_breakers(Fields& fields, const char* name, GenerationReading& into) 
   return {};
 }
 
-// What repeats a token adds to its bias.
+bool is_whole_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The ids that are meant by a number, or by a text.
+Result<std::vector<TokenId>> biased_ids(const Json& key, bool text_may_be_id, const ServedModel& model) {
+  if (const auto id = token_id_of(key)) return std::vector{TokenId{*id}};
+  if (!key.is_string()) return wrong(kBiasField, "expected token ids or texts to be biased");
+  const auto& text = key.get_ref<const std::string&>();
+  if (text_may_be_id && is_whole_number(text)) {
+    int32_t id = -1;
+    const bool is_read = std::from_chars(text.data(), text.data() + text.size(), id).ec == std::errc();
+    if (!is_read || id < 0) return wrong(kBiasField, fmt::format("expected token ids, actual '{}'", shown(text)));
+    return std::vector{TokenId{id}};
+  }
+  if (text.size() > max_text_bytes(model)) return wrong(kBiasField, "a text is too long");
+  return model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
+}
+
+Status add_bias(const Json& key, bool text_may_be_id, const Json& value, GenerationReading& into) {
+  RZ_TRY(const auto ids, biased_ids(key, text_may_be_id, into.model));
+  const bool is_never = value.is_boolean() && !value.get<bool>();
+  const bool is_bias = value.is_number() && value.get<double>() >= -100 && value.get<double>() <= 100;
+  if (!is_never && !is_bias) {
+    return wrong(kBiasField, fmt::format("expected numbers from -100 to 100 or false, actual {}", shown(dump(value))));
+  }
+  for (const TokenId id : ids) {
+    if (is_never) into.generation.rules.bad_words.push_back({id});
+    if (is_bias) into.generation.request.sampling.logit_bias.emplace_back(id, value.get<float>());
+  }
+  return {};
+}
+
+// {"ID or TEXT": BIAS} as OpenAI's clients send it, or llama.cpp's [[ID or TEXT, BIAS]]. BIAS is a number, or `false`,
+// which is never; a text's tokens are biased each. A key that is a whole number is an id. What repeats a token adds to
+// its bias.
 Status read_biases(Fields& fields, const char* name, GenerationReading& into) {
-  RZ_TRY(LogitBias bias, read_logit_bias(*fields.any(name), into.model));
-  into.generation.request.sampling.logit_bias = std::move(bias.added);
-  for (const TokenId id : bias.never) into.generation.rules.bad_words.push_back({id});
+  const Json& given = *fields.any(name);
+  if (!given.is_object() && !given.is_array()) return wrong(name, "expected an object or an array of pairs");
+  if (given.size() > kMaxBiases) return wrong(name, fmt::format("expected at most {} biases", kMaxBiases));
+  into.generation.request.sampling.logit_bias.clear();
+  if (given.is_object()) {
+    for (const auto& [key, value] : given.items()) RZ_CHECK_OK(add_bias(key, true, value, into));
+    return {};
+  }
+  for (const Json& pair : given) {
+    if (!pair.is_array() || pair.size() != 2) return wrong(name, "expected pairs of a token and its bias");
+    RZ_CHECK_OK(add_bias(pair[0], false, pair[1], into));
+  }
   return {};
 }
 
@@ -169,8 +219,18 @@ Status read_cache_salt(Fields& fields, const char* name, GenerationReading& into
   return fields.status();
 }
 
+// llama.cpp's: the one item with a scale other than 0 of the list, [{id, scale}], the ids as GET /lora-adapters has
+// them. An empty list, or one of zeros: none. Without either the request has the adapter of its model's name, or the
+// default.
 Status read_lora(Fields& fields, const char* name, GenerationReading& into) {
-  return read_adapter(*fields.any(name), name, into.model, into.generation.request);
+  RZ_TRY(const AdapterWish wish, read_adapter_list(*fields.any(name), name, into.model));
+  Request& request = into.generation.request;
+  if (request.adapter && !wish.name.empty() && *request.adapter != wish.name) {
+    return wrong(name, fmt::format("the model's name asks for another adapter, '{}'", *request.adapter));
+  }
+  request.adapter = wish.name;
+  if (!wish.name.empty()) request.adapter_scale = wish.scale;
+  return {};
 }
 
 constexpr auto kGeneration = &GenerationReading::generation;
@@ -179,7 +239,7 @@ constexpr auto kRequest = &GenerationFields::request;
 constexpr Field<GenerationReading> kCommonFields[] = {
     {"samplers", read_samplers},
     {"dry_sequence_breakers", read_breakers},
-    {"logit_bias", read_biases},
+    {kBiasField, read_biases},
     {"stop_token_ids", read_stop_tokens},
     {"min_tokens", take_whole<0, INT32_MAX, kGeneration, &GenerationFields::rules, &TokenRules::min_tokens>},
     {"allowed_token_ids", read_allowed_tokens},
@@ -205,6 +265,17 @@ constexpr Field<GenerationReading> kOpenAiFields[] = {
 };
 
 }  // namespace
+
+Status constrain_text(const Json& body, GenerationFields& generation, const ServedModel& model) {
+  RZ_TRY(const AnswerForm form, read_answer_form(body));
+  RZ_TRY(auto masks, masks_of(form, *model.loaded->grammars));
+  std::shared_ptr<TokenConstraint> constraint;
+  if (masks != nullptr) {
+    constraint = make_constraint(std::move(masks), model.tokenizer(), model.loaded->generation_config.end_tokens, {});
+  }
+  generation.request.constraint = with_rules(std::move(constraint), generation.rules, model.loaded->info.n_vocab);
+  return {};
+}
 
 uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named) {
   std::string name(reinterpret_cast<const char*>(key.data()), key.size());
@@ -242,18 +313,6 @@ Status GenerationReading::finish_generation() {
     rules.ends.insert(rules.ends.end(), ends.begin(), ends.end());
   }
   return validate(request.sampling, model.loaded->info.n_vocab);
-}
-
-Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const ServedModel& model,
-                       const RequestContext& context) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.pooling = pooling;
-  if (!context.adapter.empty()) request.adapter = context.adapter;
-  request.tenant = context.tenant;
-  request.cache_salt = cache_salt_of(context.key, model);
-  if (context.request_timeout_ms > 0) request.timeout_ms = context.request_timeout_ms;
-  return request;
 }
 
 // A row of the parameters' table is a row here.

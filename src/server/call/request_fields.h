@@ -59,13 +59,16 @@ Status read_max_tokens(Fields& body, const char* name, GenerationReading& into) 
 Status read_n(Fields& body, const char* name, GenerationReading& into);
 Status read_stream_options(Fields& body, const char* name, GenerationReading& into);
 
+// Of one request: each holds some 10 to 50 KB until the last is there.
+inline constexpr size_t kMaxAnswers = 1024;
+
+// Holds the answers of a request that is no chat to the form that its body asks for and to the rules of its tokens.
+// Errors: those of read_answer_form and masks_of.
+Status constrain_text(const Json& body, GenerationFields& generation, const ServedModel& model);
+
 // Calls of different keys share no cached prefixes, and neither do those of one key that name different salts. How soon
 // an answer comes would tell what others asked.
 uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named = "");
-
-// A request for the vector, or the score, of a prompt.
-Request pooled_request(std::vector<TokenId> prompt, Pooling pooling, const ServedModel& model,
-                       const RequestContext& context);
 
 // The request of the i-th of several choices: its own seed, the rest alike.
 Request nth_request(const Request& request, uint32_t i);

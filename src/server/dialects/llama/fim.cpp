@@ -9,7 +9,6 @@
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/call/request_fields.h"
-#include "server/call/text_request.h"
 #include "server/http/sse.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"

@@ -11,7 +11,6 @@
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/call/text_request.h"
 #include "server/dialects/llama/llama_fields.h"
 #include "server/http/sse.h"
 

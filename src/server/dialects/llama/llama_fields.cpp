@@ -7,7 +7,6 @@
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/generation_settings.h"
-#include "server/call/text_request.h"
 #include "server/models/answer_form.h"
 
 namespace realizar::server {

@@ -8,9 +8,7 @@
 
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/embedding_vector.h"
-#include "server/call/request_context.h"
-#include "server/call/request_fields.h"
+#include "server/call/pooled_plan.h"
 #include "server/dialects/ollama/ollama.h"
 
 namespace realizar::server {
@@ -27,23 +25,16 @@ class OllamaEmbedSpeller final : public Speller {
         start_(context.start),
         load_ms_(context.load_ms) {}
 
-  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
-  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
-  std::string stream_end(const Usage&, const Json*) override { return {}; }
-  void collect(size_t, ChoiceNews) override {}
-
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     const auto vector_at = [this, &choices, &pieces](size_t i) {
       return vector_json(shortened(choices[i]->end().embedding, n_values_), pieces);
     };
     if (is_old_) return {{"embedding", vector_at(0)}};
-    size_t n_tokens = 0;
-    for (const auto& choice : choices) n_tokens += choice->request().prompt.size();
     return {{"model", model_},
             {"embeddings", pieces.list(choices.size(), vector_at)},
             {"total_duration", std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count()},
             {"load_duration", static_cast<int64_t>(load_ms_ * 1e6)},
-            {"prompt_eval_count", n_tokens}};
+            {"prompt_eval_count", usage.n_prompt}};
   }
 
  private:
@@ -71,7 +62,7 @@ std::string_view cut_text(std::string_view text, size_t max_bytes) {
 
 // A text that is too long loses its end, but for the token that the vocabulary puts after each.
 Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRequest& request,
-                                          const ServedModel& model, const RequestContext& context) {
+                                          const ServedModel& model) {
   if (!request.truncates) RZ_CHECK_OK(check_text_length({text}, "input", model));
   const auto encode = [&](std::string_view part) {
     return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
@@ -85,7 +76,6 @@ Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRe
     if (!around.empty() && around.back() == last) tokens.back() = last;
   }
   if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
-  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, context));
   return tokens;
 }
 
@@ -108,14 +98,9 @@ Result<EmbedRequest> read_embed_request(Fields& body, const ServedModel& model) 
 
 Result<Prepared> plan_embeddings(const std::vector<std::string>& texts, const EmbedRequest& embed, bool is_old,
                                  const ServedModelPtr& model, const RequestContext& context) {
-  CompletionPlan plan;
-  plan.n_per_prompt = 1;
-  plan.prompt_field = "input";
-  for (size_t i = 0; i < texts.size(); ++i) {
-    auto tokens = embed_tokens(texts[i], embed, *model, context);
-    if (!tokens.ok()) return texts.size() == 1 ? tokens.error() : of_item(tokens.error(), "input", i);
-    plan.requests.push_back(pooled_request(std::move(*tokens), model->loaded->pooling(), *model, context));
-  }
+  const auto read = [&](size_t i) { return embed_tokens(texts[i], embed, *model); };
+  RZ_TRY(CompletionPlan plan,
+         pooled_plan(texts.size(), "input", texts.size() > 1, model->loaded->pooling(), *model, context, read));
   plan.speller = std::make_unique<OllamaEmbedSpeller>(embed.model, embed.n_values, is_old, context);
   return prepared(std::move(plan));
 }

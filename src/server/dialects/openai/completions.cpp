@@ -1,21 +1,36 @@
 // POST /v1/completions (https://platform.openai.com/docs/api-reference/completions).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
+#include "server/call/chat_prompt.h"
+#include "server/call/llama_prompts.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/call/request_fields.h"
-#include "server/call/text_request.h"
 #include "server/call/timings.h"
 #include "server/http/sse.h"
+#include "server/models/answer_form.h"
+#include "server/models/infill.h"
 
 namespace realizar::server {
 namespace {
+
+struct TextReading : GenerationReading {
+  using GenerationReading::GenerationReading;
+
+  std::string suffix;
+  uint32_t best_of = 0;   // answers that are made for each prompt, of which generation.n are shown
+  bool echo = false;      // each answer begins with its prompt
+  bool logprobs = false;  // are shown
+};
 
 struct Text {
   std::string text;
@@ -55,7 +70,7 @@ class TextSpeller final : public Speller {
   std::string stream_begin() override {
     std::string bytes;
     for (size_t i = 0; i < texts_.size(); ++i) {
-      if (!echo_of(i).empty()) bytes += chunk(i, echo_of(i), Json(), nullptr);
+      if (!echo_of(i).empty()) bytes += sse(chunk_json(i, echo_of(i), Json(), nullptr, nullptr));
     }
     return bytes;
   }
@@ -146,10 +161,6 @@ class TextSpeller final : public Speller {
   }
   const std::string& echo_of(size_t choice_idx) const { return options_.echoes[choice_idx / options_.best_of]; }
 
-  std::string chunk(size_t choice_idx, const std::string& text, Json logprobs, const char* finish_reason) const {
-    return sse(chunk_json(choice_idx, text, std::move(logprobs), finish_reason, nullptr));
-  }
-
   Json chunk_json(size_t choice_idx, const std::string& text, Json logprobs, const char* finish_reason,
                   const Timings* timings) const {
     Json json = head();
@@ -181,36 +192,131 @@ class TextSpeller final : public Speller {
   std::vector<Text> texts_;
 };
 
+constexpr uint32_t kDefaultMaxTokens = 16;  // as OpenAI's API has it
+constexpr size_t kMaxInfills = 128;
+
+// With a suffix the prompt is what stands before the gap.
+Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& suffix, const ServedModel& model) {
+  if (!prompt.is_string()) return wrong("prompt", "expected a string or an array of strings, since there is a suffix");
+  const auto& before = prompt.get_ref<const std::string&>();
+  RZ_CHECK_OK(check_text_length({before, suffix}, "prompt", model));
+  auto tokens = infill_prompt(model.tokenizer(), before, suffix);
+  if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");
+  return std::move(*tokens);
+}
+
+Result<std::vector<std::vector<TokenId>>> read_infills(const Json& prompt, const std::string& suffix,
+                                                       const ServedModel& model, const RequestContext& context) {
+  const bool is_list = prompt.is_array() && !prompt.empty() && prompt.size() <= kMaxInfills;
+  std::vector<std::vector<TokenId>> prompts;
+  for (size_t i = 0; i < (is_list ? prompt.size() : 1); ++i) {
+    auto tokens = read_infill(is_list ? prompt[i] : prompt, suffix, model);
+    const Status status = tokens.ok() ? check_prompt_length(tokens->size(), "prompt", model, context) : tokens.error();
+    if (!status.ok()) return is_list ? of_item(status.error(), "prompt", i) : status.error();
+    prompts.push_back(std::move(*tokens));
+  }
+  return prompts;
+}
+
+// What a new text begins with: the token before the first, or the one that ends the text before it.
+std::vector<TokenId> beginning(const text::Tokenizer& tokenizer) {
+  auto tokens = tokenizer.encode("");
+  const auto end = tokenizer.eos();
+  if (tokens.empty() && end) tokens.push_back(*end);
+  return tokens;
+}
+
+Result<std::vector<std::vector<TokenId>>> read_prompts(const Fields& body, const std::string& suffix,
+                                                       const ServedModel& model, const RequestContext& context) {
+  const Json* prompt = body.any("prompt");
+  if (!suffix.empty()) return read_infills(prompt == nullptr ? Json() : *prompt, suffix, model, context);
+  if (prompt == nullptr && body.json().contains("prompt")) {
+    return std::vector<std::vector<TokenId>>{beginning(model.tokenizer())};
+  }
+  RZ_TRY(LlamaPrompts read, read_llama_prompts(body, model, context));
+  return std::move(read.prompts);
+}
+
+// A number here: 0 gives the chosen tokens alone.
+Status read_text_logprobs(Fields& body, const char* name, TextReading& into) {
+  const auto n_top = body.integer(name, 0, kMaxTopLogprobs);
+  if (!n_top) return body.status();
+  into.logprobs = true;
+  into.generation.request.n_logprobs = static_cast<uint32_t>(*n_top);
+  return {};
+}
+
+Status read_best_of(Fields& body, const char* name, TextReading& into) {
+  const uint32_t n = into.generation.n;
+  const auto best_of = body.integer(name, n, 128);
+  if (!best_of) return body.status();
+  if (into.generation.stream && *best_of > n) return body.wrong(name, "cannot be streamed");
+  into.best_of = static_cast<uint32_t>(*best_of);
+  return {};
+}
+
+constexpr Field<TextReading> kTextFields[] = {
+    {"model", apart},
+    {"logprobs", read_text_logprobs},
+    {"best_of", read_best_of},
+    {"suffix", take_string<&TextReading::suffix>},
+    {"echo", take_flag<&TextReading::echo>},
+    {"prompt", apart},
+};
+
 Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(TextRequest text, read_text_request(body, *model, context));
+  TextReading asked(*model, context);
+  RZ_CHECK_OK(read_generation_fields(body, asked));
+  RZ_CHECK_OK(read_fields(kTextFields, body, asked));
+  RZ_CHECK_OK(asked.finish_generation());
+  GenerationFields& generation = asked.generation;
+  Request& request = generation.request;
   TextOptions options;
-  options.n = text.generation.n;
-  options.best_of = text.best_of;
-  options.logprobs = text.logprobs;
-  options.include_usage = text.generation.include_usage;
+  options.n = generation.n;
+  options.best_of = std::max(asked.best_of, generation.n);
+  options.logprobs = asked.logprobs;
+  options.include_usage = generation.include_usage;
+  request.prompt_logprobs = asked.echo && asked.logprobs;
+  // The best are those with the highest log-probability.
+  request.logprobs = asked.logprobs || options.best_of > options.n;
+  if (!generation.has_limit) request.max_tokens = kDefaultMaxTokens;
+  RZ_TRY(auto prompts, read_prompts(body, asked.suffix, *model, context));
+  if (prompts.size() * options.best_of > kMaxAnswers) {
+    return invalid_argument(fmt::format("n: {} prompts with {} answers each are more than {} answers", prompts.size(),
+                                        options.best_of, kMaxAnswers),
+                            "n");
+  }
+  RZ_CHECK_OK(constrain_text(body.json(), generation, *model));
   RZ_CHECK_OK(read_answer_extras(body, options.extras));
+
   const text::Tokenizer& tokenizer = model->tokenizer();
-  std::string logged_prompt;
-  const bool is_shown = text.echo || context.log_prompts;
-  for (const auto& tokens : text.prompts) {
+  CompletionPlan plan;
+  plan.n_per_prompt = options.best_of;
+  plan.prompt_field = "prompt";
+  plan.stream = generation.stream;
+  plan.id_slot = generation.id_slot;
+  plan.choice.stop = std::move(generation.stop);
+  plan.choice.min_tokens = generation.rules.min_tokens;
+  plan.tells_progress = options.extras.progress;
+  const bool is_shown = asked.echo || context.log_prompts;
+  for (auto& tokens : prompts) {
     const std::string prompt = is_shown ? tokenizer.decode(tokens) : "";
-    if (context.log_prompts) logged_prompt += prompt;
+    if (context.log_prompts) plan.logged_prompt += prompt;
     options.n_prompt_tokens.push_back(tokens.size());
-    options.echoes.push_back(text.echo ? prompt : "");
+    options.echoes.push_back(asked.echo ? prompt : "");
     std::optional<std::string>& first_token = options.first_tokens.emplace_back();
-    if (text.generation.request.prompt_logprobs && !tokens.empty()) {
+    if (request.prompt_logprobs && !tokens.empty()) {
       first_token = tokenizer.token_bytes(tokens.front(), {.skip_special = false});
     }
+    request.prompt = std::move(tokens);
+    for (uint32_t i = 0; i < options.best_of; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  CompletionPlan plan = plan_of(std::move(text));
-  plan.logged_prompt = std::move(logged_prompt);
-  plan.tells_progress = options.extras.progress;
   plan.speller = std::make_unique<TextSpeller>(told_name(context, *model), token_text(tokenizer), std::move(options));
   return prepared(std::move(plan));
 }
 
 KnownFields completion_fields() {
-  return known_in(text_fields(), extra_fields());
+  return known_in(kTextFields, generation_fields(), form_fields(), extra_fields());
 }
 
 }  // namespace

@@ -9,9 +9,8 @@
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/embedding_vector.h"
+#include "server/call/pooled_plan.h"
 #include "server/call/protocol.h"
-#include "server/call/request_context.h"
 #include "server/call/request_fields.h"
 
 namespace realizar::server {
@@ -28,14 +27,7 @@ class EmbeddingSpeller final : public Speller {
   EmbeddingSpeller(std::string model, bool as_base64, uint32_t n_values)
       : model_(std::move(model)), as_base64_(as_base64), n_values_(n_values) {}
 
-  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
-  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
-  std::string stream_end(const Usage&, const Json*) override { return {}; }
-  void collect(size_t, ChoiceNews) override {}
-
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
-    size_t n_tokens = 0;
-    for (const auto& choice : choices) n_tokens += choice->request().prompt.size();
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     Json data = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
       auto values = shortened(choices[i]->end().embedding, n_values_);
       Json embedding = as_base64_ ? Json(base64(values)) : vector_json(std::move(values), pieces);
@@ -45,7 +37,7 @@ class EmbeddingSpeller final : public Speller {
             {"object", "list"},
             {"data", std::move(data)},
             {"model", model_},
-            {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}};
+            {"usage", {{"prompt_tokens", usage.n_prompt}, {"total_tokens", usage.n_prompt}}}};
   }
 
  private:
@@ -58,11 +50,6 @@ class EmbeddingSpeller final : public Speller {
 class StatesSpeller final : public Speller {
  public:
   explicit StatesSpeller(uint32_t d_model) : d_model_(d_model) {}
-
-  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
-  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
-  std::string stream_end(const Usage&, const Json*) override { return {}; }
-  void collect(size_t, ChoiceNews) override {}
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
     return pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
@@ -107,15 +94,14 @@ Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& m
   return tokens;
 }
 
-Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model, const RequestContext& context) {
+Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model) {
   RZ_TRY(auto tokens, read_tokens(input, model));
   if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
-  RZ_CHECK_OK(check_prompt_length(tokens.size(), "input", model, context));
   return tokens;
 }
 
-Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const ServedModel& model,
-                                                      const RequestContext& context) {
+Result<CompletionPlan> plan_inputs(const Fields& body, Pooling pooling, const ServedModel& model,
+                                   const RequestContext& context) {
   const Json* given = body.any("input") != nullptr ? body.any("input") : body.any("content");
   if (given == nullptr) return wrong_input();
   const Json& input = *given;
@@ -123,13 +109,8 @@ Result<std::vector<std::vector<TokenId>>> read_inputs(const Fields& body, const 
   const bool is_ids = input.is_array() && std::any_of(input.begin(), input.end(), is_number);
   const bool is_one = input.is_string() || is_ids;
   if (!is_one && (!input.is_array() || input.empty() || input.size() > 2048)) return wrong_input();
-  std::vector<std::vector<TokenId>> inputs;
-  for (size_t i = 0; i < (is_one ? 1 : input.size()); ++i) {
-    auto tokens = read_input(is_one ? input : input[i], model, context);
-    if (!tokens.ok()) return is_one ? tokens.error() : of_item(tokens.error(), "input", i);
-    inputs.push_back(std::move(*tokens));
-  }
-  return inputs;
+  return pooled_plan(is_one ? 1 : input.size(), "input", !is_one, pooling, model, context,
+                     [&](size_t i) { return read_input(is_one ? input : input[i], model); });
 }
 
 Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
@@ -148,14 +129,7 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   const uint32_t d_model = model->loaded->info.d_model;
   const auto n_values = body.integer("dimensions", 1, d_model);
   if (!body.status().ok()) return body.status().error();
-  RZ_TRY(auto inputs, read_inputs(body, *model, context));
-
-  CompletionPlan plan;
-  plan.n_per_prompt = 1;
-  plan.prompt_field = "input";
-  for (auto& tokens : inputs) {
-    plan.requests.push_back(pooled_request(std::move(tokens), pooling, *model, context));
-  }
+  RZ_TRY(CompletionPlan plan, plan_inputs(body, pooling, *model, context));
   if (pooling == Pooling::kAll || context.path == "/embedding") {
     plan.speller = std::make_unique<StatesSpeller>(d_model);
     return prepared(std::move(plan));

@@ -7,7 +7,7 @@
 #include "api/ranking.h"
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/pair_plan.h"
+#include "server/call/pooled_plan.h"
 #include "server/call/protocol.h"
 #include "server/call/request_fields.h"
 
@@ -29,18 +29,9 @@ class RankSpeller final : public Speller {
   RankSpeller(std::string model, size_t n_wanted, std::vector<std::string> documents, RankForm form)
       : model_(std::move(model)), n_wanted_(n_wanted), documents_(std::move(documents)), form_(form) {}
 
-  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
-  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
-  std::string stream_end(const Usage&, const Json*) override { return {}; }
-  void collect(size_t, ChoiceNews) override {}
-
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     std::vector<float> relevance;
-    size_t n_tokens = 0;
-    for (const auto& choice : choices) {
-      relevance.push_back(relevance_of(choice->end().embedding));
-      n_tokens += choice->request().prompt.size();
-    }
+    for (const auto& choice : choices) relevance.push_back(relevance_of(choice->end().embedding));
     std::vector<size_t> order(choices.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return relevance[a] > relevance[b]; });
@@ -52,12 +43,12 @@ class RankSpeller final : public Speller {
     if (form_ == RankForm::kCohere) {
       return {{"id", random_id("rerank-")},
               {"results", std::move(results)},
-              {"meta", {{"api_version", {{"version", "2"}}}, {"tokens", {{"input_tokens", n_tokens}}}}}};
+              {"meta", {{"api_version", {{"version", "2"}}}, {"tokens", {{"input_tokens", usage.n_prompt}}}}}};
     }
     return {{"object", "list"},
             {"results", std::move(results)},
             {"model", model_},
-            {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}};
+            {"usage", {{"prompt_tokens", usage.n_prompt}, {"total_tokens", usage.n_prompt}}}};
   }
 
  private:

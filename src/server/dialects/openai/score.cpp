@@ -5,7 +5,7 @@
 #include "api/ranking.h"
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
-#include "server/call/pair_plan.h"
+#include "server/call/pooled_plan.h"
 #include "server/call/protocol.h"
 #include "server/call/request_fields.h"
 
@@ -18,18 +18,11 @@ class ScoreSpeller final : public Speller {
  public:
   explicit ScoreSpeller(std::string model) : model_(std::move(model)) {}
 
-  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
-  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
-  std::string stream_end(const Usage&, const Json*) override { return {}; }
-  void collect(size_t, ChoiceNews) override {}
-
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces&) override {
+  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces&) override {
     Json data = Json::array();
-    size_t n_tokens = 0;
     for (const auto& choice : choices) {
       const float score = relevance_of(choice->end().embedding);
       data.push_back({{"index", data.size()}, {"object", "score"}, {"score", decimal(score)}});
-      n_tokens += choice->request().prompt.size();
     }
     return {{"id", random_id("score-")},
             {"object", "list"},
@@ -37,9 +30,9 @@ class ScoreSpeller final : public Speller {
             {"model", model_},
             {"data", std::move(data)},
             {"usage",
-             {{"prompt_tokens", n_tokens},
-              {"total_tokens", n_tokens},
-              {"completion_tokens", 0},
+             {{"prompt_tokens", usage.n_prompt},
+              {"total_tokens", usage.n_prompt},
+              {"completiousage.n_prompt", 0},
               {"prompt_tokens_details", nullptr}}}};
   }
 
