@@ -11,13 +11,12 @@ namespace realizar::server {
 namespace {
 
 // A switch of reasoning among them replaces that of other fields.
-Status read_template_variables(Fields& body, const char* name, ChatReading& into) {
-  const Json* variables = body.object(name);
-  if (variables == nullptr) return body.status();
-  const bool is_plain = !variables->contains("messages") && !variables->contains("tools");
-  if (!is_plain) return body.wrong(name, "messages and tools have fields of their own");
-  into.chat.template_variables = *variables;
-  const Json enabled = variables->value("enable_thinking", Json());
+Status read_template_variables(Fields& fields, ChatReading& into) {
+  const Json& variables = fields.json();
+  const bool is_plain = !variables.contains("messages") && !variables.contains("tools");
+  if (!is_plain) return wrong("chat_template_kwargs", "messages and tools have fields of their own");
+  into.chat.template_variables = variables;
+  const Json enabled = variables.value("enable_thinking", Json());
   if (enabled.is_boolean()) into.chat.reasoning.enabled = enabled.get<bool>();
   return {};
 }
@@ -34,7 +33,7 @@ Status read_reasoning_format(Fields& body, const char* name, ChatReading& into) 
 
 constexpr Field<ChatReading> kChatFields[] = {
     {"add_generation_prompt", take_flag<&ChatReading::chat, &ChatRequest::begins_answer>},
-    {"chat_template_kwargs", read_template_variables},
+    {"chat_template_kwargs", of_object<read_template_variables>},
     {"reasoning_format", read_reasoning_format},
 };
 

@@ -5,17 +5,14 @@
 namespace realizar::server {
 namespace {
 
-Status read_thinking(Fields& body, const char* name, ReasoningOptions& into) {
-  const Json* thinking = body.object(name);
-  if (thinking == nullptr) return body.status();
-  Fields fields(*thinking, std::string(name) + ".");
+Status read_thinking(Fields& fields, ReasoningOptions& into) {
   const auto type = fields.text("type");
   const bool is_known = !type || *type == "enabled" || *type == "adaptive" || *type == "disabled";
   if (!is_known) fields.fail("type", "expected enabled, adaptive or disabled, actual " + shown(*type));
   if (type) into.enabled = *type != "disabled";
   const auto budget = fields.integer("budget_tokens", 0, INT32_MAX);
   if (budget && into.enabled.value_or(true)) into.budget = budget;
-  return fields.status();
+  return {};
 }
 
 Status read_effort_name(Fields& body, const char* name, ReasoningOptions& into) {
@@ -26,7 +23,7 @@ Status read_effort_name(Fields& body, const char* name, ReasoningOptions& into) 
 constexpr auto take_budget = take_whole<-1, INT32_MAX, &ReasoningOptions::budget>;
 
 constexpr Field<ReasoningOptions> kReasoningFields[] = {
-    {"thinking", read_thinking},
+    {"thinking", of_object<read_thinking>},
     {"thinking_budget_tokens", take_budget},
     {"reasoning_budget", take_budget},
     {"reasoning_budget_tokens", take_budget},

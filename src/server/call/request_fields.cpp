@@ -22,7 +22,6 @@
 namespace realizar::server {
 namespace {
 
-constexpr uint32_t kMaxChoices = 128;
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxBiases = 4096;
 constexpr const char* kBiasField = "logit_bias";
@@ -63,15 +62,8 @@ void read_parameter(Fields& fields, const char* field, const SamplingParameter& 
 
 std::optional<std::vector<std::string>> read_texts(Fields& fields, const char* name) {
   const Json* list = fields.array(name);
-  if (list == nullptr) return std::nullopt;
-  std::vector<std::string> texts;
-  for (const Json& text : *list) {
-    if (!text.is_string()) {
-      fields.fail(name, "expected an array of strings");
-      return std::nullopt;
-    }
-    texts.push_back(text.get<std::string>());
-  }
+  auto texts = list == nullptr ? std::nullopt : texts_of(*list);
+  if (list != nullptr && !texts) fields.fail(name, "expected an array of strings");
   return texts;
 }
 
@@ -147,45 +139,34 @@ Status read_biases(Fields& fields, const char* name, GenerationReading& into) {
   return {};
 }
 
-Status read_stop_tokens(Fields& fields, const char* name, GenerationReading& into) {
-  const Json* ids = fields.array(name);
-  if (ids == nullptr) return fields.status();
-  for (const Json& id : *ids) {
+Status read_stop_tokens(const Json& ids, const char* name, GenerationReading& into) {
+  for (const Json& id : ids) {
     const auto token = token_id_of(id);
-    if (!token) return fields.wrong(name, "expected an array of token ids");
+    if (!token) return wrong(name, "expected an array of token ids");
     into.generation.request.stop_tokens.push_back(TokenId{*token});
   }
   return {};
 }
 
-Status read_allowed_tokens(Fields& fields, const char* name, GenerationReading& into) {
-  const Json* ids = fields.array(name);
-  if (ids == nullptr) return fields.status();
+Status read_allowed_tokens(const Json& ids, const char* name, GenerationReading& into) {
   const uint32_t n_vocab = into.model.loaded->info.n_vocab;
-  for (const Json& id : *ids) {
+  for (const Json& id : ids) {
     const auto token = token_id_of(id);
     if (!token || static_cast<uint32_t>(*token) >= n_vocab) {
-      return fields.wrong(name, fmt::format("expected an array of token ids below {}", n_vocab));
+      return wrong(name, fmt::format("expected an array of token ids below {}", n_vocab));
     }
     into.generation.rules.allowed.push_back(TokenId{*token});
   }
-  if (ids->empty()) return fields.wrong(name, "expected at least one token id");
-  return {};
+  return ids.empty() ? wrong(name, "expected at least one token id") : Status();
 }
 
 // Each word as a text begins with it, and as it comes after a space.
-Status read_bad_words(Fields& fields, const char* name, GenerationReading& into) {
-  const Json* words = fields.array(name);
-  if (words == nullptr) return fields.status();
-  if (words->size() > kMaxBadWords) {
-    return fields.wrong(name, fmt::format("expected at most {} strings", kMaxBadWords));
-  }
-  for (const Json& word : *words) {
-    const bool is_word = word.is_string() && !word.get_ref<const std::string&>().empty() &&
-                         word.get_ref<const std::string&>().size() <= kMaxBadWordBytes;
-    if (!is_word) {
-      return fields.wrong(name, fmt::format("expected an array of strings of 1 to {} bytes", kMaxBadWordBytes));
-    }
+Status read_bad_words(const Json& words, const char* name, GenerationReading& into) {
+  if (words.size() > kMaxBadWords) return wrong(name, fmt::format("expected at most {} strings", kMaxBadWords));
+  for (const Json& word : words) {
+    const bool is_word =
+        word.is_string() && !is_empty_text(word) && word.get_ref<const std::string&>().size() <= kMaxBadWordBytes;
+    if (!is_word) return wrong(name, fmt::format("expected an array of strings of 1 to {} bytes", kMaxBadWordBytes));
     for (const char* before : {"", " "}) {
       const std::string text = before + word.get<std::string>();
       auto tokens = into.model.tokenizer().encode(text, {.add_special = false, .parse_special = false});
@@ -240,10 +221,10 @@ constexpr Field<GenerationReading> kCommonFields[] = {
     {"samplers", read_samplers},
     {"dry_sequence_breakers", read_breakers},
     {kBiasField, read_biases},
-    {"stop_token_ids", read_stop_tokens},
+    {"stop_token_ids", of_list<read_stop_tokens>},
     {"min_tokens", take_whole<0, INT32_MAX, kGeneration, &GenerationFields::rules, &TokenRules::min_tokens>},
-    {"allowed_token_ids", read_allowed_tokens},
-    {"bad_words", read_bad_words},
+    {"allowed_token_ids", of_list<read_allowed_tokens>},
+    {"bad_words", of_list<read_bad_words>},
     {"timeout_ms", read_timeout_ms},
     {"timeout", read_timeout},
     {"stream", take_flag<kGeneration, &GenerationFields::stream>},
@@ -260,8 +241,8 @@ constexpr Field<GenerationReading> kOpenAiFields[] = {
     {"n_predict", read_max_tokens<-2>},
     {"max_tokens", read_max_tokens<-1>},
     {"max_completion_tokens", read_max_tokens<-1>},
-    {"n", read_n},
-    {"stream_options", read_stream_options},
+    {"n", take_n<kGeneration>},
+    {"stream_options", of_object<read_stream_options>},
 };
 
 }  // namespace
@@ -371,17 +352,9 @@ Status read_limit(Fields& body, const char* name, int64_t least, GenerationReadi
   return {};
 }
 
-Status read_n(Fields& body, const char* name, GenerationReading& into) {
-  if (const auto n = body.integer(name, 1, kMaxChoices)) into.generation.n = static_cast<uint32_t>(*n);
-  return body.status();
-}
-
-Status read_stream_options(Fields& body, const char* name, GenerationReading& into) {
-  const Json* options = body.object(name);
-  if (options == nullptr) return body.status();
-  Fields fields(*options, std::string(name) + ".");
-  take(into.generation.include_usage, fields.boolean("include_usage"));
-  return fields.status();
+Status read_stream_options(Fields& options, GenerationReading& into) {
+  take(into.generation.include_usage, options.boolean("include_usage"));
+  return {};
 }
 
 Request nth_request(const Request& request, uint32_t i) {

@@ -56,8 +56,9 @@ template <int64_t least>
 Status read_max_tokens(Fields& body, const char* name, GenerationReading& into) {
   return read_limit(body, name, least, into);
 }
-Status read_n(Fields& body, const char* name, GenerationReading& into);
-Status read_stream_options(Fields& body, const char* name, GenerationReading& into);
+template <auto generation>
+constexpr auto take_n = take_whole<1, 128, generation, &GenerationFields::n>;
+Status read_stream_options(Fields& options, GenerationReading& into);
 
 // Of one request: each holds some 10 to 50 KB until the last is there.
 inline constexpr size_t kMaxAnswers = 1024;

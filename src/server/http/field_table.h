@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -16,16 +17,15 @@ namespace realizar::server {
 template <class T>
 struct Field {
   const char* name;
-  // Called where the body has the field and it is not null. Null: clients of other servers send the field, and it has
-  // no effect here.
-  Status (*read)(Fields& body, const char* name, T& into) = nullptr;
+  // Called where the body has the field and it is not null.
+  Status (*read)(Fields& body, const char* name, T& into);
 };
 
 // Reads what the body has of a table's fields, in the table's order, up to the first error.
 template <class T, size_t n>
 Status read_fields(const Field<T> (&table)[n], Fields& body, std::type_identity_t<T>& into) {
   for (const Field<T>& field : table) {
-    if (field.read != nullptr && body.any(field.name) != nullptr) RZ_CHECK_OK(field.read(body, field.name, into));
+    if (body.any(field.name) != nullptr) RZ_CHECK_OK(field.read(body, field.name, into));
   }
   return body.status();
 }
@@ -33,6 +33,21 @@ Status read_fields(const Field<T> (&table)[n], Fields& body, std::type_identity_
 // A row's reader where `read` fills a base of the table's type.
 template <auto read>
 constexpr auto by = [](Fields& body, const char* name, auto& into) -> Status { return read(body, name, into); };
+
+// A row's readers of a list, and of an object with fields of its own.
+template <auto read>
+constexpr auto of_list = [](Fields& body, const char* name, auto& into) -> Status {
+  const Json* list = body.array(name);
+  return list == nullptr ? body.status() : read(*list, name, into);
+};
+template <auto read>
+constexpr auto of_object = [](Fields& body, const char* name, auto& into) -> Status {
+  const Json* object = body.object(name);
+  if (object == nullptr) return body.status();
+  Fields fields(*object, std::string(name) + ".");
+  RZ_CHECK_OK(read(fields, into));
+  return fields.status();
+};
 
 // A row's reader where the field is read before or after the others.
 constexpr auto apart = [](Fields&, const char*, auto&) -> Status { return {}; };
@@ -69,7 +84,13 @@ inline KnownField as_known(const char* read_apart) {
 }
 template <class T>
 KnownField as_known(const Field<T>& field) {
-  return {field.name, field.read != nullptr};
+  return {field.name, true};
+}
+
+// Fields that clients of other servers send, and that have no effect here.
+template <class... Name>
+KnownFields without_effect(const Name*... names) {
+  return {{names, false}...};
 }
 
 // The fields of several tables and lists.

@@ -52,6 +52,15 @@ bool is_minus_one(const Json& json) {
   return json.is_number() && !json.is_number_unsigned() && json.get<double>() == -1;
 }
 
+std::optional<std::vector<std::string>> texts_of(const Json& list) {
+  std::vector<std::string> texts;
+  for (const Json& text : list) {
+    if (!text.is_string()) return std::nullopt;
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
 std::optional<int32_t> token_id_of(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   const auto id = whole_number(json);
@@ -71,28 +80,34 @@ Error Fields::wrong(const char* name, const std::string& message) const {
   return server::wrong(prefix_ + name, message);
 }
 
-std::optional<std::string> Fields::text(const char* name) {
+const Json* Fields::of_type(const char* name, bool (Json::*is_such)() const noexcept, const char* expected) {
   const Json* value = any(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->is_string()) return value->get<std::string>();
-  fail(name, fmt::format("expected a string, actual {}", value->type_name()));
-  return std::nullopt;
+  if (value == nullptr || (value->*is_such)()) return value;
+  fail(name, fmt::format("expected {}, actual {}", expected, value->type_name()));
+  return nullptr;
+}
+
+std::optional<std::string> Fields::text(const char* name) {
+  const Json* value = of_type(name, &Json::is_string, "a string");
+  return value == nullptr ? std::nullopt : std::optional(value->get<std::string>());
 }
 
 std::optional<bool> Fields::boolean(const char* name) {
-  const Json* value = any(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->is_boolean()) return value->get<bool>();
-  fail(name, fmt::format("expected a boolean, actual {}", value->type_name()));
-  return std::nullopt;
+  const Json* value = of_type(name, &Json::is_boolean, "a boolean");
+  return value == nullptr ? std::nullopt : std::optional(value->get<bool>());
 }
 
 std::optional<double> Fields::number(const char* name) {
-  const Json* value = any(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->is_number()) return value->get<double>();
-  fail(name, fmt::format("expected a number, actual {}", value->type_name()));
-  return std::nullopt;
+  const Json* value = of_type(name, &Json::is_number, "a number");
+  return value == nullptr ? std::nullopt : std::optional(value->get<double>());
+}
+
+const Json* Fields::array(const char* name) {
+  return of_type(name, &Json::is_array, "an array");
+}
+
+const Json* Fields::object(const char* name) {
+  return of_type(name, &Json::is_object, "an object");
 }
 
 std::optional<int64_t> Fields::integer(const char* name, int64_t least, int64_t most) {
@@ -110,20 +125,6 @@ std::optional<uint64_t> Fields::seed(const char* name) {
   if (const auto whole = whole_number(value)) return static_cast<uint64_t>(*whole);
   fail(name, fmt::format("expected a whole number of 64 bits, actual {}", value.dump()));
   return std::nullopt;
-}
-
-const Json* Fields::array(const char* name) {
-  const Json* value = any(name);
-  if (value == nullptr || value->is_array()) return value;
-  fail(name, fmt::format("expected an array, actual {}", value->type_name()));
-  return nullptr;
-}
-
-const Json* Fields::object(const char* name) {
-  const Json* value = any(name);
-  if (value == nullptr || value->is_object()) return value;
-  fail(name, fmt::format("expected an object, actual {}", value->type_name()));
-  return nullptr;
 }
 
 }  // namespace realizar::server

@@ -48,6 +48,9 @@ bool is_empty_text(const Json& json);
 // -1, which is not the largest number of 64 bits.
 bool is_minus_one(const Json& json);
 
+// The texts of a list; nullopt where it has anything else.
+std::optional<std::vector<std::string>> texts_of(const Json& list);
+
 // A token's id: a whole number from 0 that 31 bits hold; nullopt for all else.
 std::optional<int32_t> token_id_of(const Json& json);
 
@@ -78,6 +81,8 @@ class Fields {
   const Status& status() const { return status_; }
 
  private:
+  const Json* of_type(const char* name, bool (Json::*is_such)() const noexcept, const char* expected);
+
   const Json& object_;
   std::string prefix_;
   Status status_;

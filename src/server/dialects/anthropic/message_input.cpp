@@ -37,19 +37,15 @@ Result<std::optional<ChatTool>> read_message_tool(const Json& tool, const std::s
   return std::optional(std::move(read));
 }
 
-Status read_message_tools(Fields& body, const char* name, MessageReading& into) {
-  const Json* tools = body.array(name);
-  for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
-    RZ_TRY(auto tool, read_message_tool((*tools)[i], fmt::format("{}[{}]", name, i)));
+Status read_message_tools(const Json& tools, const char* name, MessageReading& into) {
+  for (size_t i = 0; i < tools.size(); ++i) {
+    RZ_TRY(auto tool, read_message_tool(tools[i], fmt::format("{}[{}]", name, i)));
     if (tool) into.chat.tools.tools.push_back(std::move(*tool));
   }
-  return body.status();
+  return {};
 }
 
-Status read_message_choice(Fields& body, const char* name, MessageReading& into) {
-  const Json* choice = body.object(name);
-  if (choice == nullptr) return body.status();
-  Fields fields(*choice, std::string(name) + ".");
+Status read_message_choice(Fields& fields, MessageReading& into) {
   const std::string type = fields.text("type").value_or("");
   const auto tool = fields.text("name");
   into.chat.parallel_calls = !fields.boolean("disable_parallel_tool_use").value_or(false);
@@ -60,7 +56,7 @@ Status read_message_choice(Fields& body, const char* name, MessageReading& into)
   if (type == "tool" && tool) {
     read.only = *tool;
   } else if (type != "any" && type != "none") {
-    return body.wrong(name, "expected {type: auto}, {type: any}, {type: tool, name} or {type: none}");
+    return wrong("tool_choice", "expected {type: auto}, {type: any}, {type: tool, name} or {type: none}");
   }
   return {};
 }
@@ -68,9 +64,7 @@ Status read_message_choice(Fields& body, const char* name, MessageReading& into)
 Status read_stop_sequences(Fields& body, const char* name, MessageReading& into) {
   const Json* stops = body.array(name);
   if (stops == nullptr) return body.status();
-  const bool is_texts = std::ranges::all_of(*stops, [](const Json& stop) { return stop.is_string(); });
-  if (!is_texts) return body.wrong(name, "expected an array of strings");
-  return read_stop(body, name, into);
+  return texts_of(*stops) ? read_stop(body, name, into) : wrong(name, "expected an array of strings");
 }
 
 // {type: json_schema, schema}
@@ -82,53 +76,45 @@ Result<AnswerForm> read_output_form(const Json& format, const std::string& where
 }
 
 // A beta of the API had the form here.
-Status read_output_format(Fields& body, const char* name, MessageReading& into) {
-  const Json* format = body.object(name);
-  if (format == nullptr) return body.status();
-  RZ_TRY(into.form, read_output_form(*format, name));
+Status read_output_format(Fields& format, MessageReading& into) {
+  RZ_TRY(into.form, read_output_form(format.json(), "output_format"));
   return {};
 }
 
-Status read_output_config(Fields& body, const char* name, MessageReading& into) {
-  const Json* config = body.object(name);
-  if (config == nullptr) return body.status();
-  const std::string prefix = std::string(name) + ".";
-  Fields fields(*config, prefix);
-  if (const Json* format = fields.object("format")) {
-    RZ_TRY(into.form, read_output_form(*format, prefix + "format"));
+Status read_output_config(Fields& config, MessageReading& into) {
+  if (const Json* format = config.object("format")) {
+    RZ_TRY(into.form, read_output_form(*format, "output_config.format"));
   }
-  into.chat.reasoning.effort = fields.text("effort");
-  if (into.chat.reasoning.effort) into.chat.effort_field = prefix + "effort";
-  return fields.status();
+  into.chat.reasoning.effort = config.text("effort");
+  if (into.chat.reasoning.effort) into.chat.effort_field = "output_config.effort";
+  return {};
 }
 
 // The rest of it is read with the fields that all dialects spell alike.
-Status read_thinking_display(Fields& body, const char* name, MessageReading& into) {
-  const Json* thinking = body.object(name);
-  if (thinking == nullptr) return body.status();
-  Fields fields(*thinking, std::string(name) + ".");
+Status read_thinking_display(Fields& fields, MessageReading& into) {
   if (!fields.text("type")) fields.fail("type", "expected enabled, adaptive or disabled");
   const auto display = fields.text("display");
   if (display && *display != "summarized" && *display != "omitted") {
     fields.fail("display", "expected summarized or omitted, actual " + shown(*display));
   }
   into.omits_thinking = display == "omitted";
-  return fields.status();
+  return {};
 }
 
 constexpr Field<MessageReading> kMessageFields[] = {
-    {"metadata", check_metadata_object},   {"tools", read_message_tools},
-    {"tool_choice", read_message_choice},  {"stop_sequences", read_stop_sequences},
-    {"output_format", read_output_format}, {"output_config", read_output_config},
-    {"thinking", read_thinking_display},   {"system", by<read_system_blocks>},
+    {"metadata", check_metadata_object},
+    {"tools", of_list<read_message_tools>},
+    {"tool_choice", of_object<read_message_choice>},
+    {"stop_sequences", read_stop_sequences},
+    {"output_format", of_object<read_output_format>},
+    {"output_config", of_object<read_output_config>},
+    {"thinking", of_object<read_thinking_display>},
+    {"system", by<read_system_blocks>},
     {"messages", by<read_message_list>},
 };
-// Fields without a reader belong to Anthropic's own service.
 constexpr Field<MessageReading> kMessageAnswerFields[] = {
-    {"model", apart}, {"max_tokens", by<read_max_tokens<0>>},
-    {"container"},    {"context_management"},
-    {"mcp_servers"},  {"service_tier"},
-    {"speed"},
+    {"model", apart},
+    {"max_tokens", by<read_max_tokens<0>>},
 };
 
 }  // namespace
@@ -150,7 +136,8 @@ Status read_whole_message(Fields& body, MessageReading& into) {
 }
 
 KnownFields message_fields() {
-  return known_in(kMessageFields, kMessageAnswerFields, common_fields(), chat_fields());
+  const KnownFields hosted = without_effect("container", "context_management", "mcp_servers", "service_tier", "speed");
+  return known_in(kMessageFields, kMessageAnswerFields, hosted, common_fields(), chat_fields());
 }
 
 }  // namespace realizar::server

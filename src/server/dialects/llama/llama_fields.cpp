@@ -22,13 +22,10 @@ struct LlamaReading : GenerationReading {
   bool uses_cache = true, is_after_chain = false;
 };
 
-Status read_response_fields(Fields& body, const char* name, LlamaReading& into) {
-  const Json* given = body.array(name);
-  if (given == nullptr) return body.status();
-  for (const Json& field : *given) {
-    if (!field.is_string()) return body.wrong(name, "expected an array of strings");
-    into.fields.response_fields.push_back(field.get<std::string>());
-  }
+Status read_response_fields(const Json& list, const char* name, LlamaReading& into) {
+  auto texts = texts_of(list);
+  if (!texts) return wrong(name, "expected an array of strings");
+  into.fields.response_fields = std::move(*texts);
   return {};
 }
 
@@ -37,10 +34,10 @@ constexpr auto kLines = &LlamaFields::lines;
 
 constexpr Field<LlamaReading> kLlamaFields[] = {
     {"model", apart},
-    {"n_cmpl", by<read_n>},
+    {"n_cmpl", take_n<&LlamaReading::generation>},
     {"n_probs", take_whole<0, kMaxProbs, &LlamaReading::generation, &GenerationFields::request, &Request::n_logprobs>},
     {"post_sampling_probs", take_flag<&LlamaReading::is_after_chain>},
-    {"response_fields", read_response_fields},
+    {"response_fields", of_list<read_response_fields>},
     {"n_indent", take_whole<0, INT32_MAX, kOwn, kLines, &LineRules::n_indent>},
     {"t_max_predict_ms", take_whole<0, INT32_MAX, kOwn, kLines, &LineRules::max_ms>},
     {"return_tokens", take_flag<kOwn, &LlamaFields::return_tokens>},

@@ -204,18 +204,19 @@ Status add_made_messages(OllamaRequest& request) {
   return {};
 }
 
-// An answer that is there at once: the model is loaded.
+// An answer that is there at once, with a message that says nothing, and what more there is.
+Prepared empty_answer(const OllamaRequest& request, bool is_chat, const char* role, const Json& more) {
+  Json json{{"model", request.model_name}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
+  if (is_chat) json["message"] = {{"role", role}, {"content", ""}};
+  if (!is_chat) json["response"] = "";
+  json.update(more);
+  return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
+}
+
+// The model is loaded.
 Prepared loaded_answer(const OllamaRequest& request, bool is_chat) {
   const bool unloads = request.keep_alive && request.keep_alive->duration && request.keep_alive->duration->count() == 0;
-  Json json{{"model", request.model_name}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
-  if (is_chat) {
-    json["message"] = {{"role", "assistant"}, {"content", ""}};
-  } else {
-    json["response"] = "";
-  }
-  json["done"] = true;
-  json["done_reason"] = unloads ? "unload" : "load";
-  return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
+  return empty_answer(request, is_chat, "assistant", {{"done", true}, {"done_reason", unloads ? "unload" : "load"}});
 }
 
 // The answer stays within what is left of the context after the prompt.
@@ -227,19 +228,6 @@ void limit_answer(const OllamaRequest& request, size_t n_prompt, GenerationField
   max_tokens = std::min(max_tokens.value_or(n_left), n_left);
 }
 
-// What the model would read, in place of its answer.
-Prepared rendered_answer(const OllamaRequest& request, const ChatPrompt& prompt, bool is_chat) {
-  Json json{{"model", request.model_name}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
-  if (is_chat) {
-    json["message"] = {{"role", ""}, {"content", ""}};
-  } else {
-    json["response"] = "";
-  }
-  json["done"] = false;
-  json["_debug_info"] = {{"rendered_template", prompt.text}};
-  return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
-}
-
 // As Ollama does it, an answer without a limit ends after ten contexts.
 ContextShift shift_of(const OllamaRequest& request, const GenerationFields& generation) {
   constexpr uint32_t kMaxContexts = 10;
@@ -249,24 +237,23 @@ ContextShift shift_of(const OllamaRequest& request, const GenerationFields& gene
   return {n_ctx, request.n_keep, std::min(generation.request.max_tokens.value_or(most), most)};
 }
 
-OllamaAnswerForm form_of(const OllamaRequest& request, bool is_chat) {
-  OllamaAnswerForm form;
-  form.model = request.model_name;
-  form.is_chat = is_chat;
-  form.start = request.context.start;
-  form.load_ms = request.context.load_ms;
-  return form;
-}
-
-Result<Prepared> plan_ollama(ChatPrompt prompt, OllamaRequest& request, OllamaAnswerForm form) {
-  if (request.renders_only) return rendered_answer(request, prompt, form.is_chat);
-  const char* field = form.is_chat ? "messages" : "prompt";
+Result<Prepared> plan_ollama(ChatPrompt prompt, OllamaRequest& request, bool is_chat, bool gives_context) {
+  if (request.renders_only) {  // what the model would read, in place of its answer
+    const Json rendered{{"rendered_template", prompt.text}};
+    return empty_answer(request, is_chat, "", {{"done", false}, {"_debug_info", rendered}});
+  }
+  const char* field = is_chat ? "messages" : "prompt";
   RZ_CHECK_OK(cut_ollama_prompt(request, field, prompt.tokens));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), field, request.model, request.context));
   GenerationFields& generation = request.chat.generation;
   limit_answer(request, prompt.tokens.size(), generation);
-  form.logprobs = generation.request.logprobs;
-  form.token = token_text(request.model.tokenizer());
+  OllamaAnswerForm form{.model = request.model_name,
+                        .is_chat = is_chat,
+                        .gives_context = gives_context,
+                        .logprobs = generation.request.logprobs,
+                        .token = token_text(request.model.tokenizer()),
+                        .start = request.context.start,
+                        .load_ms = request.context.load_ms};
   const ContextShift shift = shift_of(request, generation);
   if (shift.is_on()) generation.request.max_tokens = first_limit(shift, prompt.tokens.size());
   CompletionPlan plan = plan_of(std::move(generation), std::move(prompt), request.model, request.context);
@@ -275,16 +262,14 @@ Result<Prepared> plan_ollama(ChatPrompt prompt, OllamaRequest& request, OllamaAn
   return prepared(std::move(plan));
 }
 
-Status read_message_array(Fields& body, const char* name, OllamaRequest& into) {
-  const Json* messages = body.array(name);
-  if (messages == nullptr) return body.status();
-  RZ_TRY(into.chat.messages, read_ollama_messages(*messages));
+Status read_message_array(const Json& messages, const char*, OllamaRequest& into) {
+  RZ_TRY(into.chat.messages, read_ollama_messages(messages));
   return {};
 }
 
 constexpr Field<OllamaRequest> kOllamaChatFields[] = {
-    {"messages", read_message_array},
-    {"tools", by<read_openai_tools>},
+    {"messages", of_list<read_message_array>},
+    {"tools", of_list<read_openai_tools>},
 };
 
 KnownFields ollama_chat_fields() {
@@ -305,7 +290,7 @@ Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, con
     return invalid_argument(fmt::format("\"{}\" does not support chat", shown(request.model_name)), "model");
   }
   RZ_TRY(ChatPrompt prompt, ollama_chat_prompt(request, chat_template.get()));
-  return plan_ollama(std::move(prompt), request, form_of(request, true));
+  return plan_ollama(std::move(prompt), request, true, false);
 }
 
 struct GenerateRequest : OllamaRequest {
@@ -316,17 +301,16 @@ struct GenerateRequest : OllamaRequest {
   std::vector<TokenId> context;
 };
 
-Status read_context(Fields& body, const char* name, GenerateRequest& into) {
-  const Json* context = body.array(name);
+Status read_context(const Json& context, const char* name, GenerateRequest& into) {
   const uint32_t n_vocab = into.model.loaded->info.n_vocab;
-  for (size_t i = 0; context != nullptr && i < context->size(); ++i) {
-    const auto id = token_id_of((*context)[i]);
+  for (const Json& token : context) {
+    const auto id = token_id_of(token);
     if (!id || static_cast<uint32_t>(*id) >= n_vocab) {
-      return body.wrong(name, fmt::format("expected token ids below {}", n_vocab));
+      return wrong(name, fmt::format("expected token ids below {}", n_vocab));
     }
     into.context.push_back(TokenId{*id});
   }
-  return body.status();
+  return {};
 }
 
 Status refuse_generate_images(Fields& body, const char*, GenerateRequest&) {
@@ -340,7 +324,7 @@ constexpr Field<GenerateRequest> kGenerateFields[] = {
     {"template", take_string<&GenerateRequest::chat_template>},
     {"raw", take_flag<&GenerateRequest::is_raw>},
     {"images", refuse_generate_images},
-    {"context", read_context},
+    {"context", of_list<read_context>},
 };
 
 KnownFields ollama_generate_fields() {
@@ -401,9 +385,7 @@ Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model,
   const bool is_plain = request.is_raw || !request.suffix.empty() || !has_template;
   auto prompt = is_plain ? plain_prompt(request) : turn_prompt(request, chat_template.get());
   if (!prompt.ok()) return prompt.error();
-  OllamaAnswerForm form = form_of(request, false);
-  form.gives_context = !request.is_raw;
-  return plan_ollama(std::move(*prompt), request, std::move(form));
+  return plan_ollama(std::move(*prompt), request, false, !request.is_raw);
 }
 
 }  // namespace

@@ -69,18 +69,12 @@ Status read_num_ctx(Fields& options, const char* name, OllamaRequest& into) {
   return options.status();
 }
 
-// -1: all of the prompt.
-Status read_num_keep(Fields& options, const char* name, OllamaRequest& into) {
-  const auto n_keep = options.integer(name, -1, INT32_MAX);
-  if (n_keep) into.n_keep = *n_keep < 0 ? UINT32_MAX : static_cast<uint32_t>(*n_keep);
-  return options.status();
-}
-
 constexpr Field<OllamaRequest> kOptions[] = {
     {"num_predict", read_num_predict},
     {"stop", by<read_stop>},
     {"num_ctx", read_num_ctx},
-    {"num_keep", read_num_keep},
+    // -1 is all of the prompt, as the largest number is.
+    {"num_keep", take_whole<-1, INT32_MAX, &OllamaRequest::n_keep>},
 };
 
 // Stored parameters that apply to requests, not to loading.

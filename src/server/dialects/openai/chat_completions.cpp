@@ -285,51 +285,23 @@ struct ChatCompletion : OpenAiChat {
 constexpr auto kAnswered = &ChatCompletion::generation;
 constexpr auto kAsked = &GenerationFields::request;
 
-// Fields without a reader belong to OpenAI's own service, to vLLM, or to other routes of llama.cpp's.
 constexpr Field<ChatCompletion> kChatCompletionFields[] = {
     {"model", apart},
     {"logprobs", take_flag<kAnswered, kAsked, &Request::logprobs>},
     {"top_logprobs", take_whole<0, kMaxTopLogprobs, kAnswered, kAsked, &Request::n_logprobs>},
-    {"audio"},
-    {"cache_prompt"},
-    {"chat_template"},
-    {"documents"},
-    {"guided_decoding_backend"},
-    {"guided_whitespace_pattern"},
-    {"include_reasoning"},
-    {"include_stop_str_in_output"},
-    {"kv_transfer_params"},
-    {"length_penalty"},
-    {"logits_processors"},
-    {"metadata"},
-    {"min_keep"},
-    {"mm_processor_kwargs"},
-    {"modalities"},
-    {"n_discard"},
-    {"parse_tool_calls"},
-    {"prediction"},
-    {"prompt_cache_key"},
-    {"prompt_cache_retention"},
-    {"prompt_logprobs"},
-    {"reasoning"},
-    {"request_id"},
-    {"return_tokens_as_token_ids"},
-    {"safe_prompt"},
-    {"safety_identifier"},
-    {"service_tier"},
-    {"skip_special_tokens"},
-    {"spaces_between_special_tokens"},
-    {"store"},
-    {"truncate_prompt_tokens"},
-    {"use_beam_search"},
-    {"user"},
-    {"verbosity"},
-    {"vllm_xargs"},
-    {"web_search_options"},
 };
-
 KnownFields chat_completion_fields() {
-  return known_in(kChatCompletionFields, generation_fields(), function_fields(), openai_chat_fields(), extra_fields());
+  // Those of OpenAI's own service, of vLLM, and of other routes of llama.cpp's.
+  const KnownFields foreign = without_effect(
+      "audio", "cache_prompt", "chat_template", "documents", "guided_decoding_backend", "guided_whitespace_pattern",
+      "include_reasoning", "include_stop_str_in_output", "kv_transfer_params", "length_penalty", "logits_processors",
+      "metadata", "min_keep", "mm_processor_kwargs", "modalities", "n_discard", "parse_tool_calls", "prediction",
+      "prompt_cache_key", "prompt_cache_retention", "prompt_logprobs", "reasoning", "request_id",
+      "return_tokens_as_token_ids", "safe_prompt", "safety_identifier", "service_tier", "skip_special_tokens",
+      "spaces_between_special_tokens", "store", "truncate_prompt_tokens", "use_beam_search", "user", "verbosity",
+      "vllm_xargs", "web_search_options");
+  return known_in(kChatCompletionFields, foreign, generation_fields(), function_fields(), openai_chat_fields(),
+                  extra_fields());
 }
 
 Status read_chat_completion(Fields& body, ChatCompletion& into) {

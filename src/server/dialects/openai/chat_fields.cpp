@@ -106,7 +106,7 @@ constexpr Field<OpenAiChat> kFunctionFields[] = {
     {"function_call", read_function_choice},
 };
 constexpr Field<OpenAiChat> kOpenAiChatFields[] = {
-    {"tools", by<read_openai_tools>},
+    {"tools", of_list<read_openai_tools>},
     {"parallel_tool_calls", read_parallel},
     {"tool_choice", read_openai_choice},
     {"messages", read_openai_messages},
@@ -115,12 +115,11 @@ constexpr Field<OpenAiChat> kOpenAiChatFields[] = {
 
 }  // namespace
 
-Status read_openai_tools(Fields& body, const char* name, ChatReading& into) {
-  const Json* tools = body.array(name);
-  for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
-    RZ_CHECK_OK(read_openai_tool((*tools)[i], fmt::format("{}[{}]", name, i), into.chat.tools.tools));
+Status read_openai_tools(const Json& tools, const char* name, ChatReading& into) {
+  for (size_t i = 0; i < tools.size(); ++i) {
+    RZ_CHECK_OK(read_openai_tool(tools[i], fmt::format("{}[{}]", name, i), into.chat.tools.tools));
   }
-  return body.status();
+  return {};
 }
 
 Status read_function_fields(Fields& body, OpenAiChat& into) {

@@ -20,6 +20,6 @@ Status read_openai_chat(Fields& body, OpenAiChat& into);
 KnownFields openai_chat_fields();
 // A row's reader: functions and custom tools. Tools of other types (web_search ...) are left out, since no model here
 // can call them.
-Status read_openai_tools(Fields& body, const char* name, ChatReading& into);
+Status read_openai_tools(const Json& tools, const char* name, ChatReading& into);
 
 }  // namespace realizar::server

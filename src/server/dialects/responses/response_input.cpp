@@ -257,11 +257,10 @@ Status read_items(Fields& body, ResponseReading& into) {
   return {};
 }
 
-Status read_text_format(Fields& body, const char* name, ResponseReading& into) {
-  const Json* text = body.object(name);
-  if (text == nullptr || !text->contains("format")) return body.status();
-  const Json& format = (*text)["format"];
-  const std::string where = std::string(name) + ".format";
+Status read_text_format(Fields& text, ResponseReading& into) {
+  if (!text.json().contains("format")) return {};
+  constexpr const char* where = "text.format";
+  const Json& format = text.json()["format"];
   into.form.emplace();
   if (format.is_null()) return {};
   const bool is_schema = format.is_object() && format.value("type", Json()) == "json_schema";
@@ -269,14 +268,10 @@ Status read_text_format(Fields& body, const char* name, ResponseReading& into) {
   return {};
 }
 
-Status read_effort(Fields& body, const char* name, ResponseReading& into) {
-  const Json* reasoning = body.object(name);
-  if (reasoning == nullptr) return body.status();
-  const std::string prefix = std::string(name) + ".";
-  Fields fields(*reasoning, prefix);
-  into.chat.reasoning.effort = fields.text("effort");
-  if (into.chat.reasoning.effort) into.chat.effort_field = prefix + "effort";
-  return fields.status();
+Status read_effort(Fields& reasoning, ResponseReading& into) {
+  into.chat.reasoning.effort = reasoning.text("effort");
+  if (into.chat.reasoning.effort) into.chat.effort_field = "reasoning.effort";
+  return {};
 }
 
 // Fields that change the answer and cannot be obeyed.
@@ -298,8 +293,8 @@ constexpr Field<ResponseReading> kInputFields[] = {
     {"n", check_one_answer},
     {"n_predict", by<read_max_tokens<-2>>},
     {"max_output_tokens", by<read_max_tokens<-1>>},
-    {"text", read_text_format},
-    {"reasoning", read_effort},
+    {"text", of_object<read_text_format>},
+    {"reasoning", of_object<read_effort>},
     {"tools", read_response_tools},
     {"tool_choice", read_response_choice},
     {"parallel_tool_calls", take_flag<&ResponseReading::chat, &ChatRequest::parallel_calls>},
@@ -311,7 +306,7 @@ constexpr Field<ResponseReading> kInputFields[] = {
 constexpr Field<ResponseReading> kResponseAnswerFields[] = {
     {"model", apart},
     {"stop", by<read_stop>},
-    {"stream_options", by<read_stream_options>},
+    {"stream_options", of_object<read_stream_options>},
 };
 
 }  // namespace

@@ -43,10 +43,9 @@ struct ResponseOptions {
   AnswerExtras extras;
 };
 
-Status read_include(Fields& body, const char* name, ResponseOptions& into) {
-  const Json* include = body.array(name);
-  for (size_t i = 0; include != nullptr && i < include->size(); ++i) {
-    const Json& one = (*include)[i];
+Status read_include(const Json& include, const char* name, ResponseOptions& into) {
+  for (size_t i = 0; i < include.size(); ++i) {
+    const Json& one = include[i];
     const bool is_known =
         one.is_string() && std::ranges::find(kIncludable, one.get_ref<const std::string&>()) != kIncludable.end();
     if (!is_known) {
@@ -56,7 +55,7 @@ Status read_include(Fields& body, const char* name, ResponseOptions& into) {
     into.includes_logprobs = into.includes_logprobs || one == kLogprobs;
     into.includes_reasoning = into.includes_reasoning || one == kReasoning;
   }
-  return body.status();
+  return {};
 }
 
 bool is_metadata(const Json& metadata) {
@@ -69,12 +68,11 @@ bool is_metadata(const Json& metadata) {
   return true;
 }
 
-Status check_metadata(Fields& body, const char* name, ResponseOptions&) {
-  const Json* metadata = body.object(name);
-  if (metadata == nullptr || is_metadata(*metadata)) return body.status();
-  return body.wrong(name,
-                    fmt::format("expected at most {} members with names of up to {} bytes and strings of up to {}",
-                                kMaxMetadata, kMaxMetadataKeyBytes, kMaxMetadataBytes));
+Status check_metadata(Fields& metadata, ResponseOptions&) {
+  if (is_metadata(metadata.json())) return {};
+  return wrong("metadata",
+               fmt::format("expected at most {} members with names of up to {} bytes and strings of up to {}",
+                           kMaxMetadata, kMaxMetadataKeyBytes, kMaxMetadataBytes));
 }
 
 Status read_truncation(Fields& body, const char* name, ResponseOptions& into) {
@@ -93,9 +91,9 @@ Status check_max_tool_calls(Fields& body, const char* name, ResponseOptions&) {
 }
 
 constexpr Field<ResponseOptions> kOptionFields[] = {
-    {"include", read_include},
+    {"include", of_list<read_include>},
     {"top_logprobs", take_whole<0, kMaxTopLogprobs, &ResponseOptions::n_logprobs>},
-    {"metadata", check_metadata},
+    {"metadata", of_object<check_metadata>},
     {"store", take_flag<&ResponseOptions::stores>},
     {"background", take_flag<&ResponseOptions::in_background>},
     {"truncation", read_truncation},
