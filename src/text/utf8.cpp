@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+
 namespace realizar::text {
 namespace {
 
@@ -67,6 +69,12 @@ void append_utf8(std::string& out, uint32_t code) {
 
 bool is_valid_utf8(std::string_view text) {
   return simdjson::validate_utf8(text.data(), text.size());
+}
+
+std::string_view whole_chars(std::string_view text, size_t max_bytes) {
+  size_t n_bytes = std::min(max_bytes, text.size());
+  while (n_bytes > 0 && n_bytes < text.size() && is_continuation(static_cast<uint8_t>(text[n_bytes]))) --n_bytes;
+  return text.substr(0, n_bytes);
 }
 
 std::string replace_invalid_utf8(std::string_view text) {

@@ -23,6 +23,9 @@ void append_utf8(std::string& out, uint32_t code);
 
 bool is_valid_utf8(std::string_view text);
 
+// The longest beginning of at most max_bytes that ends in no character's middle.
+std::string_view whole_chars(std::string_view text, size_t max_bytes);
+
 // Every maximal bad subpart becomes U+FFFD.
 std::string replace_invalid_utf8(std::string_view text);
 

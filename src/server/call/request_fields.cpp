@@ -17,7 +17,6 @@
 #include "sampling/sampler_names.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
-#include "server/models/answer_form.h"
 
 namespace realizar::server {
 namespace {
@@ -247,13 +246,15 @@ constexpr Field<GenerationReading> kOpenAiFields[] = {
 
 }  // namespace
 
+Result<std::shared_ptr<TokenConstraint>> constraint_of(const AnswerForm& form, const ServedModel& model) {
+  RZ_TRY(auto masks, masks_of(form, *model.loaded->grammars));
+  if (masks == nullptr) return std::shared_ptr<TokenConstraint>();
+  return make_constraint(std::move(masks), model.tokenizer(), model.loaded->generation_config.end_tokens, {});
+}
+
 Status constrain_text(const Json& body, GenerationFields& generation, const ServedModel& model) {
   RZ_TRY(const AnswerForm form, read_answer_form(body));
-  RZ_TRY(auto masks, masks_of(form, *model.loaded->grammars));
-  std::shared_ptr<TokenConstraint> constraint;
-  if (masks != nullptr) {
-    constraint = make_constraint(std::move(masks), model.tokenizer(), model.loaded->generation_config.end_tokens, {});
-  }
+  RZ_TRY(auto constraint, constraint_of(form, model));
   generation.request.constraint = with_rules(std::move(constraint), generation.rules, model.loaded->info.n_vocab);
   return {};
 }

@@ -11,6 +11,7 @@
 #include "server/call/token_rules.h"
 #include "server/http/field_table.h"
 #include "server/http/json.h"
+#include "server/models/answer_form.h"
 #include "server/models/served_model.h"
 
 namespace realizar::server {
@@ -63,6 +64,8 @@ Status read_stream_options(Fields& options, GenerationReading& into);
 // Of one request: each holds some 10 to 50 KB until the last is there.
 inline constexpr size_t kMaxAnswers = 1024;
 
+// What holds an answer to the form; null: nothing. Errors: those of masks_of.
+Result<std::shared_ptr<TokenConstraint>> constraint_of(const AnswerForm& form, const ServedModel& model);
 // Holds the answers of a request that is no chat to the form that its body asks for and to the rules of its tokens.
 // Errors: those of read_answer_form and masks_of.
 Status constrain_text(const Json& body, GenerationFields& generation, const ServedModel& model);

@@ -17,6 +17,13 @@ struct Usage {
   uint32_t n_prompt = 0, n_cached = 0, n_completion = 0, n_reasoning = 0;
 };
 
+// The text of the answer that is new, whatever part of it.
+inline std::string text_of(const ChoiceNews& news) {
+  std::string text;
+  for (const text::OutputEvent& event : news.events) text += event.text;
+  return text;
+}
+
 // An error as the last event of a stream.
 inline std::string plain_stream_error(const ApiError& error) {
   return "data: " + error_json(error) + "\n\n";

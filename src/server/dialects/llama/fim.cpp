@@ -8,33 +8,20 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/call/request_fields.h"
-#include "server/http/sse.h"
+#include "server/dialects/openai/openai_speller.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"
 
 namespace realizar::server {
 namespace {
 
-std::string text_of_news(const ChoiceNews& news) {
-  std::string text;
-  for (const text::OutputEvent& event : news.events) text += event.text;
-  return text;
-}
-
-Json fim_usage(const Usage& usage) {
-  return {{"prompt_tokens", usage.n_prompt},
-          {"completion_tokens", usage.n_completion},
-          {"total_tokens", usage.n_prompt + usage.n_completion}};
-}
-
-class FimSpeller final : public Speller {
+class FimSpeller final : public OpenAiSpeller {
  public:
-  explicit FimSpeller(std::string model) : id_(random_id("cmpl-")), model_(std::move(model)), created_(unix_now_s()) {}
+  explicit FimSpeller(std::string model) : OpenAiSpeller("cmpl-", std::move(model), false, {}) {}
 
   std::string stream_news(size_t, const ChoiceNews& news) override {
-    const std::string text = text_of_news(news);
-    return text.empty() ? std::string() : sse(chunk({{"content", text}}, nullptr));
+    const std::string text = text_of(news);
+    return text.empty() ? std::string() : sse(chunk(text, nullptr));
   }
 
   // The last event has the usage as well, which is known at the stream's end.
@@ -44,37 +31,31 @@ class FimSpeller final : public Speller {
   }
 
   std::string stream_end(const Usage& usage, const Json* trace) override {
-    Json last = chunk({{"content", ""}}, finish_reason_);
-    last["usage"] = fim_usage(usage);
+    Json last = chunk("", finish_reason_);
+    last["usage"] = usage_json(usage);
     if (trace != nullptr) last["trace"] = *trace;
     return sse(last);
   }
 
-  void collect(size_t, ChoiceNews news) override { text_ += text_of_news(news); }
+  void collect(size_t, ChoiceNews news) override { text_ += text_of(news); }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces&) override {
-    Json json = head("chat.completion");
+    Json json = head(false);
     Json message{{"role", "assistant"}, {"content", std::move(text_)}, {"tool_calls", nullptr}, {"prefix", false}};
     json["choices"] = Json::array(
         {{{"index", 0}, {"message", std::move(message)}, {"finish_reason", choices.front()->finish_reason()}}});
-    json["usage"] = fim_usage(usage);
+    json["usage"] = usage_json(usage);
     return json;
   }
 
  private:
-  Json head(const char* object) const {
-    return {{"id", id_}, {"object", object}, {"created", created_}, {"model", model_}};
-  }
-  Json chunk(Json delta, const char* finish_reason) const {
-    Json json = head("chat.completion.chunk");
-    json["choices"] = Json::array({{{"index", 0},
-                                    {"delta", std::move(delta)},
-                                    {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}}});
-    return json;
+  Json chunk(const std::string& text, const char* finish_reason) const {
+    return chunk_json({{"index", 0},
+                       {"delta", {{"content", text}}},
+                       {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}});
   }
 
-  std::string id_, model_, text_;
-  int64_t created_;
+  std::string text_;
   const char* finish_reason_ = nullptr;
 };
 
@@ -111,17 +92,12 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Reque
   RZ_CHECK_OK(asked.finish_generation());
   GenerationFields& generation = asked.generation;
   if (generation.n > 1) body.fail("n", "expected 1");
-  RZ_TRY(auto tokens, read_gap(body, *model, context));
-  RZ_CHECK_OK(constrain_text(body.json(), generation, *model));
-  Request request = std::move(generation.request);
-  request.prompt = std::move(tokens);
-  CompletionPlan plan;
-  plan.stream = generation.stream;
-  plan.id_slot = generation.id_slot;
-  plan.choice.stop = std::move(generation.stop);
-  plan.choice.min_tokens = generation.rules.min_tokens;
-  if (context.log_prompts) plan.logged_prompt = model->tokenizer().decode(request.prompt);
-  plan.requests.push_back(std::move(request));
+  ChatPrompt prompt;
+  RZ_TRY(prompt.tokens, read_gap(body, *model, context));
+  RZ_TRY(const AnswerForm form, read_answer_form(body.json()));
+  RZ_TRY(prompt.constraint, constraint_of(form, *model));
+  if (context.log_prompts) prompt.text = model->tokenizer().decode(prompt.tokens);
+  CompletionPlan plan = plan_of(std::move(generation), std::move(prompt), *model, context);
   plan.speller = std::make_unique<FimSpeller>(told_name(context, *model));
   return prepared(std::move(plan));
 }

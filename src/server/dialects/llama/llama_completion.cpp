@@ -13,6 +13,7 @@
 #include "server/call/request_context.h"
 #include "server/dialects/llama/llama_fields.h"
 #include "server/http/sse.h"
+#include "text/utf8.h"
 
 namespace realizar::server {
 namespace {
@@ -32,13 +33,6 @@ struct TextSoFar {
 const char* stop_type_of(const Choice& choice) {
   if (!choice.stop_string().empty()) return "word";
   return choice.is_cut() ? "limit" : "eos";
-}
-
-// The beginning of `text` that is about that of a token of n_token_bytes: at most its bytes, and whole characters.
-size_t n_bytes_for(size_t n_token_bytes, std::string_view text) {
-  size_t n = std::min(n_token_bytes, text.size());
-  while (n > 0 && n < text.size() && (static_cast<uint8_t>(text[n]) & 0xC0) == 0x80) --n;
-  return n;
 }
 
 // The field at a path with slashes; null: there is none.
@@ -84,8 +78,7 @@ class LlamaSpeller final : public Speller {
         texts_(prompts_.size() * fields_.generation.n) {}
 
   std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
-    std::string text;
-    for (const text::OutputEvent& event : news.events) text += event.text;
+    const std::string text = text_of(news);
     TextSoFar& told = texts_[choice_idx];
     told.has_new_line = told.has_new_line || text.find('\n') != std::string::npos;
     std::string bytes;
@@ -98,11 +91,12 @@ class LlamaSpeller final : public Speller {
     for (size_t i = 0; i < news.tokens.size(); ++i) {
       const bool is_last = i + 1 == news.tokens.size();
       const TokenLog::Token token = news.tokens[i];
-      const size_t n = is_last ? rest.size() : n_bytes_for(token_(token.id).size(), rest);
+      // About the token's own text.
+      const std::string_view own = is_last ? rest : text::whole_chars(rest, token_(token.id).size());
       TokenLog one;
       one.add(token.id, token.logprob, token.top);
-      bytes += chunk(choice_idx, rest.substr(0, n), one, news);
-      rest.remove_prefix(n);
+      bytes += chunk(choice_idx, own, one, news);
+      rest.remove_prefix(own.size());
     }
     if (!rest.empty()) bytes += chunk(choice_idx, rest, {}, news);
     return bytes;
@@ -122,7 +116,7 @@ class LlamaSpeller final : public Speller {
 
   void collect(size_t choice_idx, ChoiceNews news) override {
     TextSoFar& text = texts_[choice_idx];
-    for (const text::OutputEvent& event : news.events) text.content += event.text;
+    text.content += text_of(news);
     text.tokens.append(news.tokens);
   }
 

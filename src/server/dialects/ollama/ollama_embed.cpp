@@ -10,6 +10,7 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/pooled_plan.h"
 #include "server/dialects/ollama/ollama.h"
+#include "text/utf8.h"
 
 namespace realizar::server {
 namespace {
@@ -52,14 +53,6 @@ struct EmbedRequest {
   uint32_t n_values = 0;
 };
 
-// The longest beginning of at most max_bytes that is whole UTF-8.
-std::string_view cut_text(std::string_view text, size_t max_bytes) {
-  if (text.size() <= max_bytes) return text;
-  size_t n_bytes = max_bytes;
-  while (n_bytes > 0 && (static_cast<uint8_t>(text[n_bytes]) & 0xC0) == 0x80) --n_bytes;
-  return text.substr(0, n_bytes);
-}
-
 // A text that is too long loses its end, but for the token that the vocabulary puts after each.
 Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRequest& request,
                                           const ServedModel& model) {
@@ -67,7 +60,7 @@ Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRe
   const auto encode = [&](std::string_view part) {
     return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
   };
-  auto tokens = encode(cut_text(text, max_text_bytes(model)));
+  auto tokens = encode(text::whole_chars(text, max_text_bytes(model)));
   const size_t n_ctx = model.loaded->info.n_ctx;
   if (request.truncates && tokens.size() > n_ctx) {
     const auto around = encode("");

@@ -343,10 +343,7 @@ Result<ChatPrompt> plain_prompt(const GenerateRequest& request) {
     return invalid_argument(fmt::format("\"{}\" does not support insert", shown(request.model_name)), "suffix");
   }
   prompt.tokens = std::move(*tokens);
-  RZ_TRY(auto grammar, masks_of(request.chat.form, *model.loaded->grammars));
-  if (grammar == nullptr) return prompt;
-  prompt.constraint =
-      make_constraint(std::move(grammar), model.tokenizer(), model.loaded->generation_config.end_tokens, {});
+  RZ_TRY(prompt.constraint, constraint_of(request.chat.form, model));
   return prompt;
 }
 

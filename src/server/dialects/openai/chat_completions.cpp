@@ -11,26 +11,13 @@
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/call/timings.h"
 #include "server/dialects/openai/chat_fields.h"
-#include "server/http/sse.h"
+#include "server/dialects/openai/openai_speller.h"
 
 namespace realizar::server {
 namespace {
 
 using Kind = text::OutputEvent::Kind;
-
-Json usage_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.n_prompt},
-          {"completion_tokens", usage.n_completion},
-          {"total_tokens", usage.n_prompt + usage.n_completion},
-          {"prompt_tokens_details", {{"audio_tokens", 0}, {"cached_tokens", usage.n_cached}}},
-          {"completion_tokens_details",
-           {{"accepted_prediction_tokens", 0},
-            {"audio_tokens", 0},
-            {"reasoning_tokens", usage.n_reasoning},
-            {"rejected_prediction_tokens", 0}}}};
-}
 
 struct Message {
   std::string content, reasoning;
@@ -55,39 +42,30 @@ struct CallSpellings {
   std::vector<std::string> custom_tools;  // names of tools whose calls have a text in place of arguments
 };
 
-class ChatSpeller final : public Speller {
+class ChatSpeller final : public OpenAiSpeller {
  public:
   ChatSpeller(std::string model, TokenText token, const GenerationFields& generation, CallSpellings calls,
               ChatExtras extras)
-      : id_(random_id("chatcmpl-")),
-        model_(std::move(model)),
+      : OpenAiSpeller("chatcmpl-", std::move(model), generation.include_usage, extras.wanted),
         token_(std::move(token)),
-        created_(unix_now_s()),
         logprobs_(generation.request.logprobs),
-        include_usage_(generation.include_usage),
         calls_(std::move(calls)),
-        extras_(std::move(extras)),
+        chat_extras_(std::move(extras)),
         messages_(generation.n) {}
 
   std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
     const bool is_call = !news.events.empty() && news.events[0].kind == Kind::kToolCallBegin;
     std::string bytes = begin(choice_idx, is_call);
-    const Timings* timings = extras_.wanted.timings ? &news.timings : nullptr;
-    for (const auto& progress : news.progress) {
-      Json json = chunk_json(choice_idx, Json::object(), nullptr, Json(), nullptr);
-      if (timings != nullptr) json["timings"] = timings_json(timings_of(progress));
-      json["prompt_progress"] = progress_json(progress, extras_.n_prompt);
-      bytes += sse(json);
-    }
+    bytes += progress_chunks(news, choice_json(choice_idx, Json::object()), chat_extras_.n_prompt);
     Json logprobs = logprobs_ ? spelled(news.tokens, ChatLogprob{token_}) : Json();
     for (const text::OutputEvent& event : news.events) {
       const Json delta = delta_of(event, messages_[choice_idx]);
       if (delta.is_null()) continue;
-      bytes += chunk(choice_idx, delta, nullptr, std::exchange(logprobs, Json()), timings);
+      bytes += sse(chunk_json(choice_json(choice_idx, delta, std::exchange(logprobs, Json())), &news.timings));
     }
     // Tokens whose text is held back still have their probabilities.
     if (!logprobs.is_null() && !news.tokens.empty()) {
-      bytes += chunk(choice_idx, Json::object(), nullptr, logprobs, timings);
+      bytes += sse(chunk_json(choice_json(choice_idx, Json::object(), logprobs), &news.timings));
     }
     return bytes;
   }
@@ -95,22 +73,9 @@ class ChatSpeller final : public Speller {
   std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
     std::string bytes = begin(choice_idx, false);
     const Timings timings = choice.timings();
-    Json json = chunk_json(choice_idx, Json::object(), finish_reason_of(choice), Json(),
-                           extras_.wanted.timings ? &timings : nullptr);
-    if (extras_.wanted.verbose) json["__verbose"] = verbose_json(timings);
+    Json json = chunk_json(choice_json(choice_idx, Json::object(), Json(), finish_reason_of(choice)), &timings);
+    if (extras_.verbose) json["__verbose"] = verbose_json(timings);
     return bytes += sse(json);
-  }
-
-  std::string stream_end(const Usage& usage, const Json* trace) override {
-    std::string bytes;
-    if (include_usage_ || trace != nullptr) {
-      Json last = head("chat.completion.chunk");
-      last["choices"] = Json::array();
-      if (include_usage_) last["usage"] = usage_json(usage);
-      if (trace != nullptr) last["trace"] = *trace;
-      bytes = sse(last);
-    }
-    return bytes;
   }
 
   void collect(size_t choice_idx, ChoiceNews news) override {
@@ -120,7 +85,7 @@ class ChatSpeller final : public Speller {
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
-    Json json = head("chat.completion");
+    Json json = head(false);
     json["choices"] = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) {
       Json choice{{"index", i},
                   {"message", message_json(messages_[i])},
@@ -133,48 +98,51 @@ class ChatSpeller final : public Speller {
       return choice;
     });
     json["usage"] = usage_json(usage);
-    if (extras_.wanted.timings) json["timings"] = timings_json(choices[0]->timings());
-    if (extras_.wanted.verbose) json["__verbose"] = verbose_json(choices[0]->timings());
+    if (extras_.timings) json["timings"] = timings_json(choices[0]->timings());
+    if (extras_.verbose) json["__verbose"] = verbose_json(choices[0]->timings());
     return json;
   }
 
  private:
   Json verbose_json(const Timings& timings) const {
-    Json json = extras_.verbose;
-    json["tokens_evaluated"] = extras_.n_prompt;
+    Json json = chat_extras_.verbose;
+    json["tokens_evaluated"] = chat_extras_.n_prompt;
     json["tokens_cached"] = timings.n_cached;
     json["timings"] = timings_json(timings);
     return json;
   }
 
-  Json head(const char* object) const {
-    return {{"id", id_},       {"object", object},          {"created", created_},
-            {"model", model_}, {"service_tier", "default"}, {"system_fingerprint", system_fingerprint()}};
+  Json head(bool is_chunk) const override {
+    Json json = OpenAiSpeller::head(is_chunk);
+    json["service_tier"] = "default";
+    json["system_fingerprint"] = system_fingerprint();
+    return json;
+  }
+
+  Json usage_json(const Usage& usage) const override {
+    Json json = OpenAiSpeller::usage_json(usage);
+    json["prompt_tokens_details"] = {{"audio_tokens", 0}, {"cached_tokens", usage.n_cached}};
+    json["completion_tokens_details"] = {{"accepted_prediction_tokens", 0},
+                                         {"audio_tokens", 0},
+                                         {"reasoning_tokens", usage.n_reasoning},
+                                         {"rejected_prediction_tokens", 0}};
+    return json;
   }
 
   // The first chunk of a choice has its role. An answer that begins with a call has no content.
   std::string begin(size_t choice_idx, bool is_call) {
     if (std::exchange(messages_[choice_idx].has_begun, true)) return {};
-    const bool is_null = is_call || extras_.begins_with_null;
-    return chunk(choice_idx, {{"role", "assistant"}, {"content", is_null ? Json() : Json("")}}, nullptr);
+    const bool is_null = is_call || chat_extras_.begins_with_null;
+    const Json delta{{"role", "assistant"}, {"content", is_null ? Json() : Json("")}};
+    return sse(chunk_json(choice_json(choice_idx, delta)));
   }
 
-  std::string chunk(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs = Json(),
-                    const Timings* timings = nullptr) const {
-    return sse(chunk_json(choice_idx, std::move(delta), finish_reason, std::move(logprobs), timings));
-  }
-
-  Json chunk_json(size_t choice_idx, Json delta, const char* finish_reason, Json logprobs,
-                  const Timings* timings) const {
-    Json json = head("chat.completion.chunk");
+  static Json choice_json(size_t choice_idx, Json delta, Json logprobs = Json(), const char* finish_reason = nullptr) {
     if (!logprobs.is_null()) logprobs = {{"content", std::move(logprobs)}, {"refusal", nullptr}};
-    json["choices"] = Json::array({{{"index", choice_idx},
-                                    {"delta", std::move(delta)},
-                                    {"logprobs", std::move(logprobs)},
-                                    {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}}});
-    if (include_usage_) json["usage"] = nullptr;
-    if (timings != nullptr) json["timings"] = timings_json(*timings);
-    return json;
+    return {{"index", choice_idx},
+            {"delta", std::move(delta)},
+            {"logprobs", std::move(logprobs)},
+            {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}};
   }
 
   const char* finish_reason_of(const Choice& choice) const {
@@ -267,12 +235,10 @@ class ChatSpeller final : public Speller {
     return json;
   }
 
-  std::string id_, model_;
   TokenText token_;
-  int64_t created_;
-  bool logprobs_, include_usage_;
+  bool logprobs_;
   CallSpellings calls_;
-  ChatExtras extras_;
+  ChatExtras chat_extras_;
   std::vector<Message> messages_;
 };
 

@@ -14,9 +14,7 @@
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/call/request_fields.h"
-#include "server/call/timings.h"
-#include "server/http/sse.h"
+#include "server/dialects/openai/openai_speller.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"
 
@@ -52,13 +50,11 @@ struct TextOptions {
   std::vector<size_t> n_prompt_tokens;  // of each prompt
 };
 
-class TextSpeller final : public Speller {
+class TextSpeller final : public OpenAiSpeller {
  public:
   TextSpeller(std::string model, TokenText token, TextOptions options)
-      : id_(random_id("cmpl-")),
-        model_(std::move(model)),
+      : OpenAiSpeller("cmpl-", std::move(model), options.include_usage, options.extras),
         token_(std::move(token)),
-        created_(unix_now_s()),
         options_(std::move(options)),
         texts_(options_.echoes.size() * options_.best_of) {
     for (size_t i = 0; i < texts_.size(); ++i) {
@@ -70,14 +66,13 @@ class TextSpeller final : public Speller {
   std::string stream_begin() override {
     std::string bytes;
     for (size_t i = 0; i < texts_.size(); ++i) {
-      if (!echo_of(i).empty()) bytes += sse(chunk_json(i, echo_of(i), Json(), nullptr, nullptr));
+      if (!echo_of(i).empty()) bytes += sse(chunk_json(choice_json(i, echo_of(i))));
     }
     return bytes;
   }
 
   std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
-    std::string text;
-    for (const text::OutputEvent& event : news.events) text += event.text;
+    const std::string text = text_of(news);
     Json logprobs;
     if (options_.logprobs) {
       TokenLog log = news.prompt_tokens;
@@ -85,47 +80,28 @@ class TextSpeller final : public Speller {
       Text& told = texts_[choice_idx];
       logprobs = text_logprobs(std::exchange(told.unscored, std::nullopt), log, token_, told.offset);
     }
-    const Timings* timings = options_.extras.timings ? &news.timings : nullptr;
-    std::string bytes;
-    for (const auto& progress : news.progress) {
-      Json json = chunk_json(choice_idx, "", Json(), nullptr, nullptr);
-      if (timings != nullptr) json["timings"] = timings_json(timings_of(progress));
-      json["prompt_progress"] = progress_json(progress, options_.n_prompt_tokens[choice_idx / options_.best_of]);
-      bytes += sse(json);
-    }
+    std::string bytes =
+        progress_chunks(news, choice_json(choice_idx, ""), options_.n_prompt_tokens[choice_idx / options_.best_of]);
     const bool has_any = !text.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
-    if (has_any) bytes += sse(chunk_json(choice_idx, text, std::move(logprobs), nullptr, timings));
+    if (has_any) bytes += sse(chunk_json(choice_json(choice_idx, text, std::move(logprobs)), &news.timings));
     return bytes;
   }
 
   std::string stream_choice_end(size_t choice_idx, const Choice& choice) override {
     const Timings timings = choice.timings();
-    return sse(
-        chunk_json(choice_idx, "", Json(), choice.finish_reason(), options_.extras.timings ? &timings : nullptr));
-  }
-
-  std::string stream_end(const Usage& usage, const Json* trace) override {
-    std::string bytes;
-    if (options_.include_usage || trace != nullptr) {
-      Json last = head();
-      last["choices"] = Json::array();
-      if (options_.include_usage) last["usage"] = usage_json(usage);
-      if (trace != nullptr) last["trace"] = *trace;
-      bytes = sse(last);
-    }
-    return bytes;
+    return sse(chunk_json(choice_json(choice_idx, "", Json(), choice.finish_reason()), &timings));
   }
 
   void collect(size_t choice_idx, ChoiceNews news) override {
     Text& text = texts_[choice_idx];
-    for (const text::OutputEvent& event : news.events) text.text += event.text;
+    text.text += text_of(news);
     if (!options_.logprobs) return;
     text.log.append(news.prompt_tokens);
     text.log.append(news.tokens);
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
-    Json json = head();
+    Json json = head(false);
     std::vector<size_t> shown;
     for (size_t prompt = 0; prompt < options_.echoes.size(); ++prompt) {
       const auto best = best_choices(prompt, choices);
@@ -141,36 +117,31 @@ class TextSpeller final : public Speller {
               {"finish_reason", choices[shown[at]]->finish_reason()}};
     });
     json["usage"] = usage_json(usage);
-    if (options_.extras.timings) json["timings"] = timings_json(choices[0]->timings());
+    if (extras_.timings) json["timings"] = timings_json(choices[0]->timings());
     return json;
   }
 
  private:
-  Json head() const {
+  Json head(bool) const override {
     return {{"id", id_},
             {"object", "text_completion"},
             {"created", created_},
             {"model", model_},
             {"system_fingerprint", system_fingerprint()}};
   }
-  static Json usage_json(const Usage& usage) {
-    return {{"prompt_tokens", usage.n_prompt},
-            {"completion_tokens", usage.n_completion},
-            {"total_tokens", usage.n_prompt + usage.n_completion},
-            {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}}};
+  Json usage_json(const Usage& usage) const override {
+    Json json = OpenAiSpeller::usage_json(usage);
+    json["prompt_tokens_details"] = {{"cached_tokens", usage.n_cached}};
+    return json;
   }
   const std::string& echo_of(size_t choice_idx) const { return options_.echoes[choice_idx / options_.best_of]; }
 
-  Json chunk_json(size_t choice_idx, const std::string& text, Json logprobs, const char* finish_reason,
-                  const Timings* timings) const {
-    Json json = head();
-    json["choices"] = Json::array({{{"index", choice_idx},
-                                    {"text", text},
-                                    {"logprobs", std::move(logprobs)},
-                                    {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}}});
-    if (options_.include_usage) json["usage"] = nullptr;
-    if (timings != nullptr) json["timings"] = timings_json(*timings);
-    return json;
+  static Json choice_json(size_t choice_idx, const std::string& text, Json logprobs = Json(),
+                          const char* finish_reason = nullptr) {
+    return {{"index", choice_idx},
+            {"text", text},
+            {"logprobs", std::move(logprobs)},
+            {"finish_reason", finish_reason == nullptr ? Json() : Json(finish_reason)}};
   }
 
   // The n of best_of with the highest mean log-probability.
@@ -185,9 +156,7 @@ class TextSpeller final : public Speller {
     return order;
   }
 
-  std::string id_, model_;
   TokenText token_;
-  int64_t created_;
   TextOptions options_;
   std::vector<Text> texts_;
 };
