@@ -13,23 +13,8 @@
 namespace realizar::server {
 namespace {
 
-using InputRules = std::shared_ptr<const grammar::RuleSet>;
-
-Result<InputRules> regex_rules(const std::string& regex, const std::string& place) {
-  grammar::RuleBook book;
-  RZ_TRY(const grammar::ExprId text, grammar::regex_in_text(book, regex, place));
-  const grammar::RuleId root = book.named("root");
-  book.define(root, text);
-  return std::make_shared<const grammar::RuleSet>(book.take(root));
-}
-
-Result<InputRules> lark_rules(const std::string& grammar, const std::string& place) {
-  RZ_TRY(grammar::RuleSet rules, grammar::parse_lark(grammar, place));
-  return std::make_shared<const grammar::RuleSet>(std::move(rules));
-}
-
 struct InputFormat {
-  InputRules rules;
+  std::shared_ptr<const grammar::RuleSet> rules;
   std::string described = "The tool's input, as plain text.";  // to the model
 };
 
@@ -39,12 +24,17 @@ Result<InputFormat> read_input_grammar(const Json& format, const std::string& pl
   if (!fields.status().ok()) return fields.status().error();
   if (!definition) return wrong(place + ".definition", "expected a string");
   if (syntax == "regex") {
-    RZ_TRY(auto rules, regex_rules(*definition, place + ".definition"));
-    return InputFormat{std::move(rules), "A text that matches this regular expression as a whole: " + *definition};
+    grammar::RuleBook book;
+    RZ_TRY(const grammar::ExprId text, grammar::regex_in_text(book, *definition, place + ".definition"));
+    const grammar::RuleId root = book.named("root");
+    book.define(root, text);
+    return InputFormat{std::make_shared<const grammar::RuleSet>(book.take(root)),
+                       "A text that matches this regular expression as a whole: " + *definition};
   }
   if (syntax != "lark") return wrong(place + ".syntax", "expected lark or regex");
-  RZ_TRY(auto rules, lark_rules(*definition, place + ".definition"));
-  return InputFormat{std::move(rules), "A text of this Lark grammar:\n" + *definition};
+  RZ_TRY(grammar::RuleSet rules, grammar::parse_lark(*definition, place + ".definition"));
+  return InputFormat{std::make_shared<const grammar::RuleSet>(std::move(rules)),
+                     "A text of this Lark grammar:\n" + *definition};
 }
 
 Result<InputFormat> read_input_format(const Json& format, const std::string& place) {
@@ -66,19 +56,16 @@ uint32_t hex_at(std::string_view text, size_t at) {
   return code;
 }
 
-bool is_high_surrogate(uint32_t code) {
-  return code >= 0xD800 && code < 0xDC00;
-}
-
 // How many bytes of a JSON string are one character's, with its escape; 0: they are not all there.
 size_t n_character_bytes(std::string_view text) {
   if (text[0] != '\\') return 1;
   if (text.size() < 2) return 0;
   if (text[1] != 'u') return 2;
   if (text.size() < 6) return 0;
-  if (!is_high_surrogate(hex_at(text, 2))) return 6;
-  const bool is_pair = text.size() < 8 || (text[6] == '\\' && text[7] == 'u');
-  if (!is_pair) return 6;
+  const uint32_t code = hex_at(text, 2);
+  const bool is_high_surrogate = code >= 0xD800 && code < 0xDC00;
+  const bool may_be_pair = text.size() < 8 || (text[6] == '\\' && text[7] == 'u');
+  if (!is_high_surrogate || !may_be_pair) return 6;
   return text.size() < 12 ? 0 : 12;
 }
 

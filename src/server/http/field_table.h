@@ -49,6 +49,9 @@ constexpr auto of_object = [](Fields& body, const char* name, auto& into) -> Sta
   return fields.status();
 };
 
+// Of an object that has no effect.
+constexpr auto take_nothing = [](Fields&, auto&) -> Status { return {}; };
+
 // A row's reader where the field is read before or after the others.
 constexpr auto apart = [](Fields&, const char*, auto&) -> Status { return {}; };
 

@@ -106,7 +106,9 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
   void advance() {
     if (!std::exchange(has_begun_, true)) start();
     if (is_done()) return;
-    if (is_cancelled_) stop_all();
+    if (is_cancelled_) {
+      for (const auto& choice : choices()) choice->stop();
+    }
     take_news();
     while (has_rest()) {
       write_rest();
@@ -146,10 +148,6 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
       all_ended = all_ended && choice.has_ended();
     }
     return all_ended;
-  }
-
-  void stop_all() {
-    for (const auto& choice : choices()) choice->stop();
   }
 
   void tell_end() {

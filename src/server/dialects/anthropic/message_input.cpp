@@ -15,11 +15,6 @@
 namespace realizar::server {
 namespace {
 
-Status check_metadata_object(Fields& body, const char* name, MessageReading&) {
-  body.object(name);
-  return body.status();
-}
-
 // Nullopt for a tool that is Anthropic's own.
 Result<std::optional<ChatTool>> read_message_tool(const Json& tool, const std::string& where) {
   if (!tool.is_object()) return wrong(where, "expected an object");
@@ -102,7 +97,7 @@ Status read_thinking_display(Fields& fields, MessageReading& into) {
 }
 
 constexpr Field<MessageReading> kMessageFields[] = {
-    {"metadata", check_metadata_object},
+    {"metadata", of_object<take_nothing>},
     {"tools", of_list<read_message_tools>},
     {"tool_choice", of_object<read_message_choice>},
     {"stop_sequences", read_stop_sequences},

@@ -41,15 +41,14 @@ Json block_json(const Block& block) {
 }
 
 // What came from the cache is told apart from the rest of the prompt.
-Json message_usage_json(uint32_t n_prompt, uint32_t n_cached, uint32_t n_completion) {
-  return {{"input_tokens", n_prompt - n_cached}, {"cache_creation_input_tokens", 0},
-          {"cache_read_input_tokens", n_cached}, {"cache_creation", nullptr},
-          {"output_tokens", n_completion},       {"server_tool_use", nullptr},
-          {"service_tier", "standard"}};
-}
-
 Json message_usage_json(const Usage& usage) {
-  return message_usage_json(usage.n_prompt, usage.n_cached, usage.n_completion);
+  return {{"input_tokens", usage.n_prompt - usage.n_cached},
+          {"cache_creation_input_tokens", 0},
+          {"cache_read_input_tokens", usage.n_cached},
+          {"cache_creation", nullptr},
+          {"output_tokens", usage.n_completion},
+          {"server_tool_use", nullptr},
+          {"service_tier", "standard"}};
 }
 
 constexpr int kOverloaded = 529;
@@ -135,7 +134,8 @@ class MessageSpeller final : public Speller {
  private:
   std::string begin(uint32_t n_cached) {
     if (std::exchange(has_begun_, true)) return {};
-    return event("message_start", {{"message", message_json(message_usage_json(n_prompt_, n_cached, 0))}});
+    return event("message_start",
+                 {{"message", message_json(message_usage_json({.n_prompt = n_prompt_, .n_cached = n_cached}))}});
   }
 
   Json message_json(Json usage) const {

@@ -48,11 +48,6 @@ std::optional<double> duration_ms(std::string_view text) {
   return is_negative ? -total_ms : total_ms;
 }
 
-KeepAlive keep_alive_of(double ms) {
-  if (ms < 0 || ms > kMaxKeepAliveMs) return {};
-  return {std::chrono::milliseconds(static_cast<int64_t>(ms))};
-}
-
 // A limit below 1 is none.
 Status read_num_predict(Fields& options, const char* name, OllamaRequest& into) {
   const auto most = options.integer(name, INT32_MIN, INT32_MAX);
@@ -186,9 +181,12 @@ std::optional<KeepAlive> read_keep_alive(Fields& body) {
   std::optional<double> ms;
   if (wish->is_number()) ms = wish->get<double>() * 1e3;
   if (wish->is_string()) ms = duration_ms(wish->get_ref<const std::string&>());
-  if (ms) return keep_alive_of(*ms);
-  body.fail("keep_alive", "expected seconds, or a duration such as \"5m\"");
-  return std::nullopt;
+  if (!ms) {
+    body.fail("keep_alive", "expected seconds, or a duration such as \"5m\"");
+    return std::nullopt;
+  }
+  if (*ms < 0 || *ms > kMaxKeepAliveMs) return KeepAlive{};
+  return KeepAlive{std::chrono::milliseconds(static_cast<int64_t>(*ms))};
 }
 
 Status read_ollama_request(Fields& body, OllamaRequest& into) {

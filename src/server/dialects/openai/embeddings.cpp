@@ -18,10 +18,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "base64 vectors are little-endian floats");
 
-std::string base64(std::span<const float> values) {
-  return encode_base64({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-}
-
 class EmbeddingSpeller final : public Speller {
  public:
   EmbeddingSpeller(std::string model, bool as_base64, uint32_t n_values)
@@ -30,7 +26,8 @@ class EmbeddingSpeller final : public Speller {
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     Json data = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
       auto values = shortened(choices[i]->end().embedding, n_values_);
-      Json embedding = as_base64_ ? Json(base64(values)) : vector_json(std::move(values), pieces);
+      const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+      Json embedding = as_base64_ ? Json(encode_base64(bytes)) : vector_json(std::move(values), pieces);
       return {{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}};
     });
     return {{"id", random_id("embd-")},

@@ -13,7 +13,6 @@
 #include "server/call/response_store.h"
 #include "server/dialects/responses/response_items.h"
 #include "server/dialects/responses/response_speller.h"
-#include "server/dialects/responses/response_tools.h"
 
 namespace realizar::server {
 namespace {

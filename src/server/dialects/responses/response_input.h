@@ -23,4 +23,9 @@ Status read_response_input(Fields& body, ResponseReading& into);
 Status read_whole_response(Fields& body, ResponseReading& into);
 KnownFields response_fields();
 
+// Rows' readers of the tools. The functions and custom tools of a namespace become such with joined names. Errors of
+// both: InvalidArgument naming the field.
+Status read_response_tools(Fields& body, const char* name, ResponseReading& into);
+Status read_response_choice(Fields& body, const char* name, ResponseReading& into);
+
 }  // namespace realizar::server

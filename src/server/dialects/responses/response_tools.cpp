@@ -1,4 +1,4 @@
-#include "server/dialects/responses/response_tools.h"
+#include "server/dialects/responses/response_input.h"
 
 #include <fmt/format.h>
 
