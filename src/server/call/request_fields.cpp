@@ -31,11 +31,6 @@ std::mt19937_64& random_bits() {
   return bits;
 }
 
-template <class T>
-void take(T& target, const std::optional<T>& value) {
-  if (value) target = *value;
-}
-
 // Under the name that the client has for it.
 void check_range(Fields& fields, const char* field, const SamplingParameter& parameter, double value) {
   if (fields.any(field) == nullptr || parameter.range.has(value)) return;
@@ -54,9 +49,8 @@ void read_parameter(Fields& fields, const char* field, const SamplingParameter& 
   check_range(fields, field, parameter, value);
 }
 
-void read_parameter(Fields& fields, const char* field, const SamplingParameter& parameter, uint64_t& value) {
-  static_cast<void>(parameter);
-  take(value, fields.seed(field));
+void read_parameter(Fields& fields, const char* field, const SamplingParameter&, uint64_t& value) {
+  value = fields.seed(field).value_or(value);
 }
 
 std::optional<std::vector<std::string>> read_texts(Fields& fields, const char* name) {
@@ -269,7 +263,7 @@ GenerationReading::GenerationReading(const ServedModel& served, const RequestCon
     : model(served), context(asked) {
   Request& request = generation.request;
   request.sampling = model.loaded->generation_config.sampling;
-  unnamed_seed = model.defaults->seed ? *model.defaults->seed : random_bits()();
+  unnamed_seed = model.defaults->seed ? *model.defaults->seed : random_number();
   request.sampling.seed = unnamed_seed;
   generation.stop = model.loaded->generation_config.stop;
   if (context.request_timeout_ms > 0) shorten_timeout(context.request_timeout_ms, request);
@@ -354,7 +348,7 @@ Status read_limit(Fields& body, const char* name, int64_t least, GenerationReadi
 }
 
 Status read_stream_options(Fields& options, GenerationReading& into) {
-  take(into.generation.include_usage, options.boolean("include_usage"));
+  into.generation.include_usage = options.boolean("include_usage").value_or(into.generation.include_usage);
   return {};
 }
 
@@ -363,6 +357,10 @@ Request nth_request(const Request& request, uint32_t i) {
   nth.sampling.seed += uint64_t{i} * 0x9E3779B97F4A7C15u;
   if (nth.constraint) nth.constraint = nth.constraint->clone();
   return nth;
+}
+
+uint64_t random_number() {
+  return random_bits()();
 }
 
 std::string random_id(const char* prefix) {

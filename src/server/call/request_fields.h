@@ -77,6 +77,7 @@ uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::stri
 // The request of the i-th of several choices: its own seed, the rest alike.
 Request nth_request(const Request& request, uint32_t i);
 
+uint64_t random_number();
 // "chatcmpl-" and 24 random letters and digits.
 std::string random_id(const char* prefix);
 int64_t unix_now_s();

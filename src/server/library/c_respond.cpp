@@ -1,6 +1,4 @@
 // rz_session_respond: bodies of the server's routes, answered in a session of the C interface.
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -22,12 +20,7 @@
 namespace realizar::server {
 namespace {
 
-struct LibraryRoute {
-  std::string_view path;
-  const Protocol* protocol;
-};
-
-constexpr auto kLibraryRoutes = std::to_array<LibraryRoute>({
+constexpr std::pair<std::string_view, const Protocol*> kLibraryRoutes[] = {
     {"/v1/chat/completions", &kChatCompletions},
     {"/v1/chat/completions/input_tokens", &kChatTokens},
     {"/v1/completions", &kCompletions},
@@ -45,11 +38,13 @@ constexpr auto kLibraryRoutes = std::to_array<LibraryRoute>({
     {"/tokenize", &kTokenize},
     {"/detokenize", &kDetokenize},
     {"/apply-template", &kApplyTemplate},
-});
+};
 
 const Protocol* protocol_of(std::string_view path) {
-  const auto* route = std::ranges::find(kLibraryRoutes, path, &LibraryRoute::path);
-  return route == kLibraryRoutes.end() ? nullptr : route->protocol;
+  for (const auto& [known, protocol] : kLibraryRoutes) {
+    if (path == known) return protocol;
+  }
+  return nullptr;
 }
 
 // As the C interface numbers what a status says.

@@ -202,9 +202,17 @@ class LlamaSpeller final : public Speller {
   std::vector<TextSoFar> texts_;
 };
 
-CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedModel& model,
-                       const RequestContext& context) {
+using ReadPrompts = Result<LlamaPrompts> (*)(const Fields& body, const ServedModel& model,
+                                             const RequestContext& context);
+
+template <ReadPrompts read_prompts>
+Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
+  RZ_TRY(LlamaFields fields, read_llama_fields(body.json(), *model, context));
+  RZ_TRY(LlamaPrompts prompts, read_prompts(body, *model, context));
   const GenerationFields& generation = fields.generation;
+  if (prompts.prompts.size() * generation.n > kMaxAnswers) {
+    return wrong("n_cmpl", "expected at most 1024 answers of all prompts");
+  }
   CompletionPlan plan;
   plan.n_per_prompt = generation.n;
   plan.prompt_field = "prompt";
@@ -218,28 +226,15 @@ CompletionPlan plan_of(LlamaFields fields, LlamaPrompts prompts, const ServedMod
   plan.tells_progress = fields.extras.progress;
   std::vector<PromptShown> shown;
   for (auto& tokens : prompts.prompts) {
-    shown.push_back({model.tokenizer().decode(tokens, {.skip_special = false}), tokens.size()});
+    shown.push_back({model->tokenizer().decode(tokens, {.skip_special = false}), tokens.size()});
     if (context.log_prompts) plan.logged_prompt += shown.back().text;
     Request request = generation.request;
     request.prompt = std::move(tokens);
     for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  plan.speller = std::make_unique<LlamaSpeller>(told_name(context, model), token_text(model.tokenizer()),
+  plan.speller = std::make_unique<LlamaSpeller>(told_name(context, *model), token_text(model->tokenizer()),
                                                 std::move(fields), std::move(shown), prompts.is_list);
-  return plan;
-}
-
-using ReadPrompts = Result<LlamaPrompts> (*)(const Fields& body, const ServedModel& model,
-                                             const RequestContext& context);
-
-template <ReadPrompts read_prompts>
-Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
-  RZ_TRY(LlamaFields fields, read_llama_fields(body.json(), *model, context));
-  RZ_TRY(LlamaPrompts prompts, read_prompts(body, *model, context));
-  if (prompts.prompts.size() * fields.generation.n > kMaxAnswers) {
-    return wrong("n_cmpl", "expected at most 1024 answers of all prompts");
-  }
-  return prepared(plan_of(std::move(fields), std::move(prompts), *model, context));
+  return prepared(std::move(plan));
 }
 
 constexpr const char* kCompletionPrompt[] = {"prompt"};

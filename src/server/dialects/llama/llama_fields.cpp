@@ -1,7 +1,6 @@
 #include "server/dialects/llama/llama_fields.h"
 
 #include <nlohmann/json.hpp>
-#include <random>
 #include <utility>
 
 #include "base/try.h"
@@ -53,24 +52,6 @@ void take_llama_seed(const Fields& body, LlamaReading& into) {
   into.generation.request.sampling.seed = into.model.defaults->seed ? into.unnamed_seed : into.unnamed_seed % kSeeds;
 }
 
-// Here ignore_eos does not only go on after an end token: none ever comes.
-void ban_ignored_ends(const ServedModel& model, GenerationFields& generation) {
-  if (!generation.request.ignore_eos) return;
-  for (const TokenId id : model.loaded->generation_config.end_tokens) generation.rules.bad_words.push_back({id});
-}
-
-void tell_ignored_ends(const GenerationFields& generation, const ServedModel& model, Json& settings) {
-  if (!generation.request.ignore_eos) return;
-  for (const TokenId id : model.loaded->generation_config.end_tokens) {
-    settings["logit_bias"].push_back({{"token", to_index(id)}, {"bias", nullptr}});
-  }
-}
-
-uint64_t nobodys_salt() {
-  thread_local std::mt19937_64 bits{std::random_device{}()};
-  return bits();
-}
-
 }  // namespace
 
 Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model, const RequestContext& context) {
@@ -83,11 +64,13 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
   RZ_CHECK_OK(asked.finish_generation());
   LlamaFields read = std::move(asked.fields);
   read.generation = std::move(asked.generation);
-  ban_ignored_ends(model, read.generation);
   Request& request = read.generation.request;
+  // Here ignore_eos does not only go on after an end token: none ever comes.
+  const auto ignored = request.ignore_eos ? model.loaded->generation_config.end_tokens : std::vector<TokenId>();
+  for (const TokenId id : ignored) read.generation.rules.bad_words.push_back({id});
   request.logprobs = request.n_logprobs > 0;
   request.logprobs_after_chain = request.logprobs && asked.is_after_chain;
-  if (!asked.uses_cache) request.cache_salt = nobodys_salt();
+  if (!asked.uses_cache) request.cache_salt = random_number();  // nobody else's
   RZ_CHECK_OK(constrain_text(body, read.generation, model));
   read.settings = generation_settings(read.generation);
   read.settings.update(Json{{"n_keep", read.n_keep},
@@ -97,7 +80,9 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
                             {"timings_per_token", read.extras.timings},
                             {"post_sampling_probs", request.logprobs_after_chain},
                             {"lora", body.value("lora", Json::array())}});
-  tell_ignored_ends(read.generation, model, read.settings);
+  for (const TokenId id : ignored) {
+    read.settings["logit_bias"].push_back({{"token", to_index(id)}, {"bias", nullptr}});
+  }
   return read;
 }
 

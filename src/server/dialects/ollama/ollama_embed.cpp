@@ -106,21 +106,18 @@ Prepared no_vectors(const EmbedRequest& embed, bool is_old) {
 
 Result<Prepared> read_embed(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   RZ_TRY(const EmbedRequest embed, read_embed_request(body, *model));
-  static const Json kNoInput = Json::array();
   const Json* given = body.any("input");
-  const Json& input = given == nullptr ? kNoInput : *given;
-  std::vector<std::string> texts;
-  if (input.is_string() && !is_empty_text(input)) texts.push_back(input.get<std::string>());
-  const bool is_list = input.is_array() && std::ranges::all_of(input, [](const Json& one) { return one.is_string(); });
-  if (!input.is_string() && !is_list)
-    return invalid_argument("input: expected a string or an array of strings", "input");
-  if (input.size() > kMaxEmbedInputs) {
-    return invalid_argument(fmt::format("input: expected at most {} strings", kMaxEmbedInputs), "input");
-  }
-  for (size_t i = 0; is_list && i < input.size(); ++i) texts.push_back(input[i].get<std::string>());
+  const Json nothing = Json::array();
+  const Json& input = given == nullptr || is_empty_text(*given) ? nothing : *given;
+  const bool is_one = input.is_string();
+  if (!is_one && !input.is_array()) return wrong("input", "expected a string or an array of strings");
+  const auto texts = texts_of(is_one ? Json::array({input}) : input);
+  if (!texts) return wrong("input", "expected a string or an array of strings");
+  if (texts->size() > kMaxEmbedInputs)
+    return wrong("input", fmt::format("expected at most {} strings", kMaxEmbedInputs));
   apply_keep_alive(embed.keep_alive, *model, context);
-  if (texts.empty()) return no_vectors(embed, false);
-  return plan_embeddings(texts, embed, false, model, context);
+  if (texts->empty()) return no_vectors(embed, false);
+  return plan_embeddings(*texts, embed, false, model, context);
 }
 
 Result<Prepared> read_old_embeddings(Fields& body, const ServedModelPtr& model, const RequestContext& context) {

@@ -43,14 +43,11 @@ class ScoreSpeller final : public Speller {
 // A string, or a list of them, under the older or the newer of two names.
 Result<std::vector<std::string>> read_side(const Fields& body, const char* older, const char* newer) {
   const Json* given = body.any(older) != nullptr ? body.any(older) : body.any(newer);
-  std::vector<std::string> texts;
   if (given == nullptr) return wrong(older, "expected a string or an array of strings");
-  for (const Json& text : given->is_array() ? *given : Json::array({*given})) {
-    if (!text.is_string()) return wrong(older, "expected a string or an array of strings");
-    texts.push_back(text.get<std::string>());
-  }
-  if (texts.empty() || texts.size() > kMaxScores) return wrong(older, "expected 1 to 2048 strings");
-  return texts;
+  auto texts = texts_of(given->is_array() ? *given : Json::array({*given}));
+  if (!texts) return wrong(older, "expected a string or an array of strings");
+  if (texts->empty() || texts->size() > kMaxScores) return wrong(older, "expected 1 to 2048 strings");
+  return *std::move(texts);
 }
 
 Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const RequestContext& context) {

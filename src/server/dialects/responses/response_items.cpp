@@ -49,18 +49,13 @@ Json completed(Json item) {
   return whole;
 }
 
-Result<size_t> read_limit(const std::string& text) {
-  size_t limit = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  if (error != std::errc() || end != text.data() + text.size() || limit < 1 || limit > kMaxListed) {
-    return wrong("limit", fmt::format("expected a whole number from 1 to {}, actual '{}'", kMaxListed, shown(text)));
-  }
-  return limit;
-}
-
 Status read_pair(const std::string& name, const std::string& value, ItemsQuery& query) {
   if (name == "limit") {
-    RZ_TRY(query.limit, read_limit(value));
+    const char* last = value.data() + value.size();
+    const auto [end, error] = std::from_chars(value.data(), last, query.limit);
+    if (error != std::errc() || end != last || query.limit < 1 || query.limit > kMaxListed) {
+      return wrong("limit", fmt::format("expected a whole number from 1 to {}, actual '{}'", kMaxListed, shown(value)));
+    }
   } else if (name == "order") {
     if (value != "asc" && value != "desc") return wrong("order", "expected asc or desc, actual '" + shown(value) + "'");
     query.is_ascending = value == "asc";

@@ -115,8 +115,9 @@ bool is_instruction(const ChatMessage& message) {
   return message.role == Role::kSystem || message.role == Role::kDeveloper;
 }
 
-// Leaves out as many of the oldest messages as must be to leave room for an answer.
-Result<ChatPrompt> newest_prompt(const ChatRequest& chat, const ServedModel& model, const RequestContext& context) {
+// Where it may be cut, it loses as many of the oldest messages as must be to leave room for an answer.
+Result<ChatPrompt> response_prompt(const ChatRequest& chat, bool truncates, const ServedModel& model,
+                                   const RequestContext& context) {
   const auto render = [&](const ChatRequest& part) -> Result<ChatPrompt> {
     RZ_TRY(ChatPrompt prompt, chat_prompt(part, model));
     RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), part.messages_field.c_str(), model, context));
@@ -127,22 +128,15 @@ Result<ChatPrompt> newest_prompt(const ChatRequest& chat, const ServedModel& mod
   };
   auto whole = render(chat);
   const bool is_wrong = !whole.ok() && whole.error().code != ErrorCode::kContextLengthExceeded;
+  if (!truncates || is_wrong || fits(whole)) return whole;
   std::vector<size_t> firsts;
   for (size_t i = 0; i < chat.messages.size(); ++i) {
     const ChatMessage& message = chat.messages[i];
     if (message.role != Role::kTool && !is_instruction(message)) firsts.push_back(i);
   }
-  if (is_wrong || fits(whole) || firsts.size() < 2) return whole;
+  if (firsts.size() < 2) return whole;
   return fit_newest(
       firsts, [&](size_t first) { return render(newest_messages(chat, first, is_instruction)); }, fits);
-}
-
-Result<ChatPrompt> response_prompt(const ChatRequest& chat, const ResponseOptions& options, const ServedModel& model,
-                                   const RequestContext& context) {
-  if (options.truncates) return newest_prompt(chat, model, context);
-  RZ_TRY(ChatPrompt prompt, chat_prompt(chat, model));
-  RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), chat.messages_field.c_str(), model, context));
-  return prompt;
 }
 
 Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
@@ -153,7 +147,7 @@ Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const 
   Request& request = asked.chat.generation.request;
   request.logprobs = options.includes_logprobs;
   if (request.logprobs) request.n_logprobs = options.n_logprobs;
-  RZ_TRY(ChatPrompt prompt, response_prompt(asked.chat, options, *model, context));
+  RZ_TRY(ChatPrompt prompt, response_prompt(asked.chat, options.truncates, *model, context));
   ResponseTelling telling{.id = random_id("resp_"),
                           .model = told_name(context, *model),
                           .token = token_text(model->tokenizer()),
