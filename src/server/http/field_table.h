@@ -96,12 +96,16 @@ KnownFields without_effect(const Name*... names) {
   return {{names, false}...};
 }
 
-// The fields of several tables and lists.
+// The fields of several tables and lists, and of functions that give some.
 template <class... Parts>
 KnownFields known_in(const Parts&... parts) {
   KnownFields all;
   const auto add = [&all](const auto& part) {
-    for (const auto& field : part) all.push_back(as_known(field));
+    if constexpr (requires { part(); }) {
+      for (const KnownField& field : part()) all.push_back(field);
+    } else {
+      for (const auto& field : part) all.push_back(as_known(field));
+    }
   };
   (add(parts), ...);
   return all;

@@ -81,10 +81,6 @@ Status read_random_seed(Fields& body, const char* name, GenerationReading& into)
 constexpr Field<GenerationReading> kFimFields[] = {
     {"model", apart}, {"prompt", apart}, {"suffix", apart}, {"random_seed", read_random_seed}};
 
-KnownFields fim_fields() {
-  return known_in(kFimFields, generation_fields(), form_fields());
-}
-
 Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   GenerationReading asked(*model, context);
   RZ_CHECK_OK(read_generation_fields(body, asked));
@@ -104,6 +100,7 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Reque
 
 }  // namespace
 
-const Protocol kFim{.read = read_fim, .fields = fim_fields, .gives_text = true};
+const Protocol kFim{
+    .read = read_fim, .fields = fields_of<kFimFields, generation_fields, form_fields>, .gives_text = true};
 
 }  // namespace realizar::server

@@ -240,11 +240,6 @@ Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Req
 constexpr const char* kCompletionPrompt[] = {"prompt"};
 constexpr const char* kInfillPrompt[] = {"prompt", "input_prefix", "input_suffix", "input_extra"};
 
-template <const auto& prompt>
-KnownFields prompted_fields() {
-  return known_in(prompt, llama_fields());
-}
-
 }  // namespace
 
 HttpResponse llama_error_response(const ApiError& error) {
@@ -258,12 +253,12 @@ HttpResponse llama_error_response(const ApiError& error) {
 
 const Protocol kLlama{.spell_error = llama_error_response};
 const Protocol kLlamaCompletion{.read = read_llama<read_llama_prompts>,
-                                .fields = prompted_fields<kCompletionPrompt>,
+                                .fields = fields_of<kCompletionPrompt, llama_fields>,
                                 .gives_text = true,
                                 .spell_error = llama_error_response,
                                 .terminator = ""};
 const Protocol kLlamaInfill{.read = read_llama<read_llama_infill>,
-                            .fields = prompted_fields<kInfillPrompt>,
+                            .fields = fields_of<kInfillPrompt, llama_fields>,
                             .gives_text = true,
                             .spell_error = llama_error_response,
                             .terminator = ""};

@@ -106,18 +106,11 @@ constexpr const char* kTokenizeFields[] = {"model",       "prompt",        "cont
                                            "add_special", "parse_special", "with_pieces"};
 constexpr const char* kDetokenizeFields[] = {"model", "tokens", "skip_special_tokens"};
 
-KnownFields template_fields() {
-  return known_in(kTemplateFields, function_fields(), openai_chat_fields());
-}
-KnownFields tokenize_fields() {
-  return known_in(kTokenizeFields, function_fields(), openai_chat_fields());
-}
-
 }  // namespace
 
-const Protocol kChatTokens{.read = count_input_tokens, .fields = template_fields};
-const Protocol kTokenize{.read = tokenize, .fields = tokenize_fields};
+const Protocol kChatTokens{.read = count_input_tokens, .fields = fields_of<kTemplateFields, function_fields, openai_chat_fields>};
+const Protocol kTokenize{.read = tokenize, .fields = fields_of<kTokenizeFields, function_fields, openai_chat_fields>};
 const Protocol kDetokenize{.read = detokenize, .fields = fields_of<kDetokenizeFields>};
-const Protocol kApplyTemplate{.read = apply_template, .fields = template_fields};
+const Protocol kApplyTemplate{.read = apply_template, .fields = fields_of<kTemplateFields, function_fields, openai_chat_fields>};
 
 }  // namespace realizar::server

@@ -272,10 +272,6 @@ constexpr Field<OllamaRequest> kOllamaChatFields[] = {
     {"tools", of_list<read_openai_tools>},
 };
 
-KnownFields ollama_chat_fields() {
-  return known_in(kOllamaChatFields, ollama_fields());
-}
-
 Result<Prepared> read_ollama_chat(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   OllamaRequest request(*model, context);
   RZ_CHECK_OK(read_ollama_request(body, request));
@@ -326,10 +322,6 @@ constexpr Field<GenerateRequest> kGenerateFields[] = {
     {"images", refuse_generate_images},
     {"context", of_list<read_context>},
 };
-
-KnownFields ollama_generate_fields() {
-  return known_in(kGenerateFields, ollama_fields());
-}
 
 // The text as it is.
 Result<ChatPrompt> plain_prompt(const GenerateRequest& request) {
@@ -390,14 +382,14 @@ Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model,
 // White space before a line keeps a stream alive: its readers know no other.
 const Protocol kOllama{.spell_error = ollama_error, .keep_alive = " "};
 const Protocol kOllamaChat{.read = read_ollama_chat,
-                           .fields = ollama_chat_fields,
+                           .fields = fields_of<kOllamaChatFields, ollama_fields>,
                            .model_id = ollama_model_id,
                            .spell_error = ollama_error,
                            .content_type = kOllamaLines,
                            .keep_alive = " ",
                            .terminator = ""};
 const Protocol kOllamaGenerate{.read = read_ollama_generate,
-                               .fields = ollama_generate_fields,
+                               .fields = fields_of<kGenerateFields, ollama_fields>,
                                .model_id = ollama_model_id,
                                .spell_error = ollama_error,
                                .content_type = kOllamaLines,

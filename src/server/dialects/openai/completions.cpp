@@ -284,13 +284,11 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   return prepared(std::move(plan));
 }
 
-KnownFields completion_fields() {
-  return known_in(kTextFields, generation_fields(), form_fields(), extra_fields());
-}
-
 }  // namespace
 
-const Protocol kCompletions{
-    .read = read_completion, .fields = completion_fields, .gives_text = true, .tells_limits = true};
+const Protocol kCompletions{.read = read_completion,
+                            .fields = fields_of<kTextFields, generation_fields, form_fields, extra_fields>,
+                            .gives_text = true,
+                            .tells_limits = true};
 
 }  // namespace realizar::server
