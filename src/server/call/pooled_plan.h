@@ -21,8 +21,8 @@ struct TextPair {
   std::string query, document;
 };
 
-// Of a model that ranks (check_ranks), all but the speller. `field`: of the body, which has the documents. Errors:
-// InvalidArgument, ContextLengthExceeded.
+// The same for a model that ranks (check_ranks), with a request for each pair. `field`: of the body, which has the
+// documents. Errors: InvalidArgument, ContextLengthExceeded.
 Result<CompletionPlan> pair_plan(const std::vector<TextPair>& pairs, const char* field, const ServedModel& model,
                                  const RequestContext& context);
 

@@ -61,10 +61,10 @@ template <auto generation>
 constexpr auto take_n = take_whole<1, 128, generation, &GenerationFields::n>;
 Status read_stream_options(Fields& options, GenerationReading& into);
 
-// Of one request: each holds some 10 to 50 KB until the last is there.
+// The most answers of one request: each holds some 10 to 50 KB until the last is there.
 inline constexpr size_t kMaxAnswers = 1024;
 
-// What holds an answer to the form; null: nothing. Errors: those of masks_of.
+// Holds an answer to the form; null: that is free. Errors: those of masks_of.
 Result<std::shared_ptr<TokenConstraint>> constraint_of(const AnswerForm& form, const ServedModel& model);
 // Holds the answers of a request that is no chat to the form that its body asks for and to the rules of its tokens.
 // Errors: those of read_answer_form and masks_of.

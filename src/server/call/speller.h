@@ -29,7 +29,7 @@ inline std::string plain_stream_error(const ApiError& error) {
   return "data: " + error_json(error) + "\n\n";
 }
 
-// What tells answers of one version of the program from another's.
+// Tells answers of one version of the program from another's.
 inline std::string system_fingerprint() {
   return "realizar-" + std::string(version());
 }
@@ -38,7 +38,7 @@ inline std::string system_fingerprint() {
 class Speller {
  public:
   virtual ~Speller() = default;
-  // What is never streamed has none of these.
+  // A speller of answers that are never streamed has none of these.
   virtual std::string stream_begin() { return {}; }
   virtual std::string stream_news(size_t /*choice_idx*/, const ChoiceNews&) { return {}; }
   virtual std::string stream_choice_end(size_t /*choice_idx*/, const Choice&) { return {}; }

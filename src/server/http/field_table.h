@@ -49,7 +49,7 @@ constexpr auto of_object = [](Fields& body, const char* name, auto& into) -> Sta
   return fields.status();
 };
 
-// Of an object that has no effect.
+// Reads nothing of an object, which has no effect.
 constexpr auto take_nothing = [](Fields&, auto&) -> Status { return {}; };
 
 // A row's reader where the field is read before or after the others.

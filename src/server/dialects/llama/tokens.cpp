@@ -108,9 +108,11 @@ constexpr const char* kDetokenizeFields[] = {"model", "tokens", "skip_special_to
 
 }  // namespace
 
-const Protocol kChatTokens{.read = count_input_tokens, .fields = fields_of<kTemplateFields, function_fields, openai_chat_fields>};
+const Protocol kChatTokens{.read = count_input_tokens,
+                           .fields = fields_of<kTemplateFields, function_fields, openai_chat_fields>};
 const Protocol kTokenize{.read = tokenize, .fields = fields_of<kTokenizeFields, function_fields, openai_chat_fields>};
 const Protocol kDetokenize{.read = detokenize, .fields = fields_of<kDetokenizeFields>};
-const Protocol kApplyTemplate{.read = apply_template, .fields = fields_of<kTemplateFields, function_fields, openai_chat_fields>};
+const Protocol kApplyTemplate{.read = apply_template,
+                              .fields = fields_of<kTemplateFields, function_fields, openai_chat_fields>};
 
 }  // namespace realizar::server

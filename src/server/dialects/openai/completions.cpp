@@ -187,7 +187,7 @@ Result<std::vector<std::vector<TokenId>>> read_infills(const Json& prompt, const
   return prompts;
 }
 
-// What a new text begins with: the token before the first, or the one that ends the text before it.
+// The beginning of a new text: the token before the first, or the one that ends the text before it.
 std::vector<TokenId> beginning(const text::Tokenizer& tokenizer) {
   auto tokens = tokenizer.encode("");
   const auto end = tokenizer.eos();

@@ -94,7 +94,7 @@ class ResponseSpeller final : public Speller {
     return {};
   }
 
-  // What is cancelled has no event of its own: its stream ends.
+  // A cancelled response has no event of its own: its stream ends.
   std::string stream_error(const ApiError& error) override {
     const bool is_cancelled = telling_.in_background && error.code == "cancelled";
     Json response = response_json(is_cancelled ? "cancelled" : "failed");
@@ -245,7 +245,7 @@ class ResponseSpeller final : public Speller {
 
   void keep(const Json& response, bool is_over) { keep_text(dump(response), is_over); }
 
-  // What is not over may be kept again.
+  // A response that is not over may be kept again.
   void keep_text(std::string response, bool is_over) {
     if (!telling_.shelf) return;
     const ResponseShelf& shelf = *telling_.shelf;
