@@ -117,19 +117,23 @@ def gguf_metadata(vocabulary):
     return metadata | {"tokenizer.ggml.scores": [-float(i) for i in range(len(texts))]}
 
 
-def write_gguf(path, vocabulary, answers, metadata):
-    """`metadata` is added to what such a model has; None takes a key out."""
-    keys = {key: value for key, value in (gguf_metadata(vocabulary) | metadata).items() if value is not None}
-    tensors = weights(vocabulary, answers)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
-    head += b"".join(text_bytes(key) + spelled(value) for key, value in keys.items())
+def write_tensors(path, metadata, tensors):
+    """A GGUF file of `tensors`: {name: (shape, numbers)}."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
+    head += b"".join(text_bytes(key) + spelled(value) for key, value in metadata.items())
     data = b""
     for name, (shape, numbers) in tensors.items():
-        head += text_bytes(gguf_name(name)) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), 0, len(data))
+        head += text_bytes(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), 0, len(data))
         data += struct.pack(f"<{len(numbers)}f", *numbers)
         data += bytes(-len(data) % 32)
     pathlib.Path(path).write_bytes(head + bytes(-len(head) % 32) + data)
     return path
+
+
+def write_gguf(path, vocabulary, answers, metadata):
+    """`metadata` is added to what such a model has; None takes a key out."""
+    keys = {key: value for key, value in (gguf_metadata(vocabulary) | metadata).items() if value is not None}
+    return write_tensors(path, keys, {gguf_name(name): tensor for name, tensor in weights(vocabulary, answers).items()})
 
 
 def added_token(i, text, own, **flags):
