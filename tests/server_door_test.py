@@ -37,6 +37,59 @@ class Temporary(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
 
+class UnixSocket(Temporary):
+    def serve(self, path):
+        process = start("--host", path)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        line = process.stdout.readline().decode()
+        while line and "realizar listens" not in line:
+            line = process.stdout.readline().decode()
+        return process, line
+
+    def ask(self, path):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(DEADLINE_S)
+            client.connect(path)
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            answer = b""
+            while piece := client.recv(4096):
+                answer += piece
+            return answer
+
+    def end(self, process):
+        process.terminate()
+        self.assertEqual(process.wait(DEADLINE_S), 0)
+
+    def test_a_server_listens_at_a_path_and_leaves_it(self):
+        path = self.path("serve.sock")
+        process, line = self.serve(path)
+        self.assertIn(f"listens on unix:{path},", line)
+        self.assertTrue(self.ask(path).startswith(b"HTTP/1.1 200 OK"))
+        second = start("--host", path)
+        _, errors = second.communicate(timeout=DEADLINE_S)
+        self.assertNotEqual(second.returncode, 0)
+        self.assertIn(f"cannot listen on {path}: Address already in use", errors.decode())
+        self.assertTrue(self.ask(path).startswith(b"HTTP/1.1 200 OK"))
+        self.end(process)
+        self.assertFalse(os.path.exists(path))
+
+    def test_a_socket_left_behind_is_replaced_and_a_file_is_not(self):
+        left, file = self.path("left.sock"), self.path("file")
+        with socket.socket(socket.AF_UNIX) as old:
+            old.bind(left)
+        process, _ = self.serve(left)
+        self.assertTrue(self.ask(left).startswith(b"HTTP/1.1 200 OK"))
+        self.end(process)
+        pathlib.Path(file).write_text("mine")
+        refused = start("--host", file)
+        _, errors = refused.communicate(timeout=DEADLINE_S)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn(f"cannot listen on {file}", errors.decode())
+        self.assertEqual(pathlib.Path(file).read_text(), "mine")
+
+
 class Keys(Case):
     """The key is looked at when the header is there."""
 

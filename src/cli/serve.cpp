@@ -130,7 +130,8 @@ int serve(ServeArgs& args) {
   options.load.cache.n_contexts = kDefaultContexts;
   if (auto status = list_mcp_servers(args); !status.ok()) return fail(status.error());
   if (auto status = make_room_for_adapters(options); !status.ok()) return fail(status.error());
-  if (!server::is_loopback(options.http.host) && options.api_keys_file.empty() && options.api_keys.empty()) {
+  const bool is_local = server::is_loopback(options.http.host) || server::is_socket_path(options.http.host);
+  if (!is_local && options.api_keys_file.empty() && options.api_keys.empty()) {
     warn(fmt::format("whoever reaches {} may use this server{}; --api-keys FILE asks for a key", options.http.host,
                      options.mcp_servers.empty() ? "" : ", and call the tools of the MCP servers"));
   }
@@ -201,7 +202,9 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
 void add_http_flags(Flags flags, ServeArgs& args) {
   server::ServerOptions& options = args.options;
   flags = flags.group("Server").advanced();
-  flags.option("--host", options.http.host, "Address to listen on; 0.0.0.0 for all").with_default().common();
+  flags.option("--host", options.http.host, "Address to listen on, 0.0.0.0 for all, or the path of a Unix socket")
+      .with_default()
+      .common();
   flags.option("--port", options.http.port, "Port; 0: any free one").with_default().common();
   flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS").file().common();
   flags.option("--tls-key", options.http.tls_key, "Private key (PEM)").file().common();
@@ -264,6 +267,11 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Time between the requests of a connection")
       .with_default();
   flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte").with_default();
+  flags
+      .option("--sse-ping-interval", options.ping_interval_s,
+              "Time between signs of life of a stream that sends nothing else; 0: none")
+      .shown_as("SECONDS")
+      .with_default();
   flags.option("--cors-origin", options.cors_origins,
                "Origin whose pages may call; may be repeated; chrome-extension://*: all of a scheme; *: any");
   flags.option(

@@ -226,6 +226,7 @@ Status Server::run(ServerLog& server_log) {
 }
 
 std::string Server::url() const {
+  if (is_socket_path(options_.http.host)) return "unix:" + options_.http.host;
   const bool is_ipv6 = options_.http.host.find(':') != std::string::npos;
   return fmt::format("{}://{}{}{}:{}", options_.http.tls_cert.empty() ? "http" : "https", is_ipv6 ? "[" : "",
                      options_.http.host, is_ipv6 ? "]" : "", http_->port());

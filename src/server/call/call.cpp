@@ -10,7 +10,6 @@
 namespace realizar::server {
 namespace {
 
-constexpr auto kPingInterval = std::chrono::seconds(15);
 constexpr size_t kMaxIdBytes = 200;
 
 // How many more requests the caller's key may have under way, where keys have a limit, else the queue of the model,
@@ -174,7 +173,8 @@ bool Call::awaits_body() {
 }
 
 void Call::ping(Clock::time_point now) {
-  if (is_over_ || is_in_pieces_ || !last_sent_ || now - *last_sent_ < kPingInterval) return;
+  const auto interval = std::chrono::seconds(context.options.ping_interval_s);
+  if (is_over_ || is_in_pieces_ || !last_sent_ || interval.count() == 0 || now - *last_sent_ < interval) return;
   const Status sent = caught([&] { write(protocol->keep_alive); });
   if (!sent.ok()) interrupt(sent.error());
 }

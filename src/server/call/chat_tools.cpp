@@ -19,7 +19,9 @@ bool is_custom_choice(const Json& choice) {
 // The name in {"type": "function", "function": {"name": ...}}, or the same of a custom one.
 Result<std::string> chosen_name(const Json& choice, const std::string& field) {
   const char* member = is_custom_choice(choice) ? "custom" : "function";
-  const Json chosen = choice.is_object() ? choice.value(member, Json()) : Json();
+  // In the Responses API's form the name stands beside the type.
+  const bool is_flat = choice.is_object() && !choice.contains(member) && choice.contains("type");
+  const Json chosen = is_flat ? choice : choice.is_object() ? choice.value(member, Json()) : Json();
   const Json name = chosen.is_object() ? chosen.value("name", Json()) : Json();
   if (!name.is_string()) return wrong_tool_choice(field);
   return name.get<std::string>();

@@ -29,6 +29,7 @@ struct ServerOptions {
   uint32_t max_requests_per_key = 0;        // that run or wait at once; 0: no bound
   uint32_t max_prompt_tokens = 0;           // 0: the context
   uint32_t request_timeout_ms = 0;          // from arrival to the end; 0: none
+  uint32_t ping_interval_s = 15;            // between signs of life of a stream that sends nothing else; 0: none
   uint32_t drain_timeout_ms = 30'000;       // for running requests after SIGTERM
   uint32_t stall_timeout_ms = 60'000;       // without progress of an engine that has requests: the server is not ready
   uint64_t max_answer_bytes = 64ull << 20;  // of one request's whole answers, as answer_room.h counts them

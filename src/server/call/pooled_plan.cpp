@@ -7,6 +7,7 @@
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/request_fields.h"
+#include "text/utf8.h"
 
 namespace realizar::server {
 
@@ -29,6 +30,19 @@ Result<CompletionPlan> pooled_plan(size_t n_prompts, const char* field, bool is_
     if (context.request_timeout_ms > 0) request.timeout_ms = context.request_timeout_ms;
   }
   return plan;
+}
+
+std::vector<TokenId> first_tokens(const std::string& text, size_t most, const ServedModel& model) {
+  const auto encode = [&](std::string_view part) {
+    return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
+  };
+  auto tokens = encode(text::whole_chars(text, max_text_bytes(model)));
+  if (tokens.size() <= most) return tokens;
+  const auto around = encode("");
+  const TokenId last = tokens.back();
+  tokens.resize(most);
+  if (!around.empty() && around.back() == last) tokens.back() = last;
+  return tokens;
 }
 
 Result<CompletionPlan> pair_plan(const std::vector<TextPair>& pairs, const char* field, const ServedModel& model,

@@ -17,6 +17,10 @@ Result<CompletionPlan> pooled_plan(size_t n_prompts, const char* field, bool is_
                                    const ServedModel& model, const RequestContext& context,
                                    const std::function<Result<std::vector<TokenId>>(size_t i)>& read);
 
+// The tokens of a text, at most `most`: what is longer loses its end, but for the token that the vocabulary puts after
+// each.
+std::vector<TokenId> first_tokens(const std::string& text, size_t most, const ServedModel& model);
+
 struct TextPair {
   std::string query, document;
 };

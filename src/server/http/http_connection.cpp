@@ -528,6 +528,7 @@ std::string address_of(const tcp::socket& socket) {
   error_code error;
   const auto endpoint = socket.remote_endpoint(error);
   if (error) return "";
+  if (endpoint.data()->sa_family == AF_UNIX) return "127.0.0.1";
   const asio::ip::address address = endpoint.address();
   const bool is_mapped = address.is_v6() && address.to_v6().is_v4_mapped();
   return is_mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string() : address.to_string();

@@ -29,7 +29,8 @@ struct ConnectionContext {
   bool has_most(const std::string& address) const;
 };
 
-// "" where the client is gone already. An address of IPv4 on a socket of IPv6 is spelled as one of IPv4.
+// "" where the client is gone already, that of loopback for a Unix socket's client. An address of IPv4 on a socket of
+// IPv6 is spelled as one of IPv4.
 std::string address_of(const boost::asio::ip::tcp::socket& socket);
 
 // The connection serves its socket until it is closed, and owns itself.

@@ -5,6 +5,8 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -102,7 +104,9 @@ class AsioServer final : public HttpServer {
         workers_(options.n_small_workers, options.n_large_workers) {}
 
   Status listen();
-  uint16_t port() const override { return acceptor_.local_endpoint().port(); }
+  uint16_t port() const override {
+    return is_socket_path(context_->options.host) ? 0 : acceptor_.local_endpoint().port();
+  }
 
   void run() override {
     Status status;
@@ -158,10 +162,9 @@ class AsioServer final : public HttpServer {
 
   void stop_accepting() override {
     context_->draining = true;
-    refuse_handshakes(acceptor_.native_handle());
+    if (!is_socket_path(context_->options.host)) refuse_handshakes(acceptor_.native_handle());
     accept_all();
-    error_code ignored;
-    acceptor_.close(ignored);
+    close_acceptor();
     for (ConnectionBase* connection : std::vector(context_->connections.begin(), context_->connections.end())) {
       connection->close_if_idle();
     }
@@ -174,10 +177,18 @@ class AsioServer final : public HttpServer {
   void accept_all();
   void start(tcp::socket socket);
 
-  // Ends what still runs while all that its callbacks use is there.
-  void close_all() {
+  Status load_certificate();
+
+  void close_acceptor() {
+    if (!acceptor_.is_open()) return;
+    if (is_socket_path(context_->options.host)) ::unlink(context_->options.host.c_str());
     error_code ignored;
     acceptor_.close(ignored);
+  }
+
+  // Ends what still runs while all that its callbacks use is there.
+  void close_all() {
+    close_acceptor();
     workers_.stop();
     for (ConnectionBase* connection : std::vector(context_->connections.begin(), context_->connections.end())) {
       connection->close();
@@ -260,19 +271,57 @@ class AsioServer final : public HttpServer {
   WorkPool workers_;  // last: its tasks may hold what the others serve
 };
 
+Error cannot_listen(const std::string& path, int error) {
+  return {ErrorCode::kResourceExhausted,
+          fmt::format("cannot listen on {}: {}", path, std::error_code(error, std::generic_category()).message()),
+          "host"};
+}
+
+// A listening Unix socket. One that a server left behind is replaced; whatever else has the path stays.
+Result<int> listen_on_path(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return cannot_listen(path, ENAMETOOLONG);
+  std::copy(path.begin(), path.end(), address.sun_path);
+  const auto* name = reinterpret_cast<const sockaddr*>(&address);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return cannot_listen(path, errno);
+  struct stat found {};
+  const bool is_socket = ::lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
+  if (is_socket && ::connect(fd, name, sizeof address) != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
+  if (::bind(fd, name, sizeof address) == 0 && ::listen(fd, SOMAXCONN) == 0) return fd;
+  const int error = errno;
+  ::close(fd);
+  return cannot_listen(path, error);
+}
+
+Status AsioServer::load_certificate() {
+  const HttpOptions& options = context_->options;
+  if (options.tls_cert.empty()) return {};
+  error_code error;
+  tls_.emplace(asio::ssl::context::tls_server);
+  tls_->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                    asio::ssl::context::no_tlsv1_1);
+  tls_->use_certificate_chain_file(options.tls_cert, error);
+  if (error) return invalid_argument(options.tls_cert + ": " + error.message(), "tls_cert");
+  tls_->use_private_key_file(options.tls_key, asio::ssl::context::pem, error);
+  if (error) return invalid_argument(options.tls_key + ": " + error.message(), "tls_key");
+  return {};
+}
+
 Status AsioServer::listen() {
   const HttpOptions& options = context_->options;
+  RZ_CHECK_OK(load_certificate());
+  if (is_socket_path(options.host)) {
+    RZ_TRY(const int fd, listen_on_path(options.host));
+    acceptor_.assign(tcp::v4(), fd);  // to Asio a socket is a stream, whatever its family
+    return {};
+  }
   error_code error;
   const auto address = asio::ip::make_address(options.host == "localhost" ? "127.0.0.1" : options.host, error);
-  if (error) return invalid_argument("host: expected an address to listen on, actual '" + options.host + "'", "host");
-  if (!options.tls_cert.empty()) {
-    tls_.emplace(asio::ssl::context::tls_server);
-    tls_->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                      asio::ssl::context::no_tlsv1_1);
-    tls_->use_certificate_chain_file(options.tls_cert, error);
-    if (error) return invalid_argument(options.tls_cert + ": " + error.message(), "tls_cert");
-    tls_->use_private_key_file(options.tls_key, asio::ssl::context::pem, error);
-    if (error) return invalid_argument(options.tls_key + ": " + error.message(), "tls_key");
+  if (error) {
+    return invalid_argument(
+        "host: expected an address to listen on, or a path with a '/', actual '" + options.host + "'", "host");
   }
   const tcp::endpoint endpoint(address, options.port);
   acceptor_.open(endpoint.protocol(), error);
@@ -325,6 +374,10 @@ void AsioServer::start(tcp::socket socket) {
 }
 
 }  // namespace
+
+bool is_socket_path(std::string_view host) {
+  return host.find('/') != std::string_view::npos;
+}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::create(const HttpOptions& options, Handler handler) {
   RZ_TRY(TrustedProxies proxies, TrustedProxies::create(options.trusted_proxies));

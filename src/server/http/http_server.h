@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "realizar/result.h"
@@ -17,10 +18,10 @@
 namespace realizar::server {
 
 struct HttpOptions {
-  std::string host = "127.0.0.1";
-  uint16_t port = 8080;          // 0: any free one
-  uint32_t n_small_workers = 8;  // threads for small bodies
-  uint32_t n_large_workers = 2;  // and for large ones
+  std::string host = "127.0.0.1";  // an address, or the path of a Unix socket: see is_socket_path()
+  uint16_t port = 8080;            // 0: any free one
+  uint32_t n_small_workers = 8;    // threads for small bodies
+  uint32_t n_large_workers = 2;    // and for large ones
   size_t max_body_bytes = 8u << 20;
   size_t max_bodies_bytes = 256u << 20;  // of all bodies together, without the first 64 KB of each
   uint32_t max_header_bytes = 32u << 10;
@@ -42,6 +43,9 @@ class Job {
   virtual void then() noexcept = 0;
   Job* next = nullptr;  // the server's own
 };
+
+// Whether the host is a Unix socket: a path, which has a slash.
+bool is_socket_path(std::string_view host);
 
 class HttpServer {
  public:

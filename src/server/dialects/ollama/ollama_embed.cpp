@@ -53,21 +53,11 @@ struct EmbedRequest {
   uint32_t n_values = 0;
 };
 
-// A text that is too long loses its end, but for the token that the vocabulary puts after each.
 Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRequest& request,
                                           const ServedModel& model) {
   if (!request.truncates) RZ_CHECK_OK(check_text_length({text}, "input", model));
-  const auto encode = [&](std::string_view part) {
-    return model.tokenizer().encode(part, {.add_special = true, .parse_special = false});
-  };
-  auto tokens = encode(text::whole_chars(text, max_text_bytes(model)));
-  const size_t n_ctx = model.loaded->info.n_ctx;
-  if (request.truncates && tokens.size() > n_ctx) {
-    const auto around = encode("");
-    const TokenId last = tokens.back();
-    tokens.resize(n_ctx);
-    if (!around.empty() && around.back() == last) tokens.back() = last;
-  }
+  const size_t most = request.truncates ? model.loaded->info.n_ctx : SIZE_MAX;
+  auto tokens = first_tokens(text, most, model);
   if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
   return tokens;
 }

@@ -46,12 +46,49 @@ Status read_openai_messages(Fields& body, const char* name, OpenAiChat& into) {
   return {};
 }
 
+// Cursor's agents send the items and tools of the Responses API to chat completions.
+Status read_input_item(const Json& item, const std::string& where, std::vector<ChatMessage>& messages) {
+  if (!item.is_object()) return wrong(where, "expected an object");
+  const Json type = item.value("type", Json("message"));
+  if (type == "message") {
+    RZ_TRY(messages.emplace_back(), read_chat_message(item, where));
+  } else if (type == "function_call") {
+    const bool has_name = has_member(item, "name") && item["name"].is_string();
+    if (!has_name) return wrong(where + ".name", "expected a string");
+    if (messages.empty() || messages.back().role != Role::kAssistant) messages.push_back({Role::kAssistant, ""});
+    messages.back().calls.push_back(
+        function_call(item.value("call_id", Json()), item["name"], item.value("arguments", Json())));
+  } else if (type == "function_call_output") {
+    RZ_TRY(std::string content, read_content(item.value("output", Json()), where + ".output", /*is_result=*/true));
+    messages.push_back(tool_result(item.value("call_id", Json()), std::move(content)));
+  } else if (type != "reasoning") {
+    return wrong(where + ".type", "expected message, function_call, function_call_output or reasoning");
+  }
+  return {};
+}
+
+Status read_input_items(Fields& body, const char* name, OpenAiChat& into) {
+  if (!into.chat.messages.empty()) return body.wrong(name, "cannot be given together with messages");
+  const Json& input = *body.any(name);
+  if (input.is_string()) into.chat.messages.push_back({Role::kUser, input.get<std::string>()});
+  if (input.is_string()) return {};
+  if (!input.is_array()) return body.wrong(name, "expected a string or an array of items");
+  for (size_t i = 0; i < input.size(); ++i) {
+    RZ_CHECK_OK(read_input_item(input[i], fmt::format("{}[{}]", name, i), into.chat.messages));
+  }
+  return {};
+}
+
 Status read_openai_tool(const Json& tool, const std::string& where, std::vector<ChatTool>& tools) {
   if (!tool.is_object()) return wrong(where, "expected an object");
   const Json type = tool.value("type", Json("function"));
   if (!type.is_string()) return wrong(where + ".type", "expected a string");
   if (type == "custom") {
     RZ_TRY(tools.emplace_back(), read_custom_tool(tool.value("custom", Json()), where + ".custom"));
+  } else if (type == "function" && !tool.contains("function") && tool.contains("name")) {
+    Json function = tool;
+    function.erase("type");
+    RZ_TRY(tools.emplace_back(), read_function_tool({{"type", type}, {"function", std::move(function)}}, where));
   } else if (type == "function") {
     RZ_TRY(tools.emplace_back(), read_function_tool(tool, where + ".function"));
   }
@@ -110,6 +147,7 @@ constexpr Field<OpenAiChat> kOpenAiChatFields[] = {
     {"parallel_tool_calls", read_parallel},
     {"tool_choice", read_openai_choice},
     {"messages", read_openai_messages},
+    {"input", read_input_items},
     {"continue_final_message", take_flag<&OpenAiChat::chat, &ChatRequest::continues_last>},
 };
 

@@ -54,6 +54,27 @@ TEST_F(LegacyFunctions, BecomeTools) {
   EXPECT_FALSE(read(R"("function_call": "auto", "functions": null)")->has_functions);
 }
 
+// As Cursor's agents send them.
+TEST_F(LegacyFunctions, ItemsAndToolsOfTheResponsesApiAreTaken) {
+  const auto chat = read(R"("tools": [{"type": "function", "name": "f", "parameters": {}, "strict": false}],
+      "tool_choice": {"type": "function", "name": "f"}, "input": [
+      {"role": "system", "content": "S"}, {"role": "user", "content": [{"type": "input_text", "text": "U"}]},
+      {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{\"x\": 1}"},
+      {"type": "function_call_output", "call_id": "c1", "output": "R"}])",
+                         "");
+  ASSERT_TRUE(chat.ok()) << chat.error().message;
+  const std::vector<ChatMessage>& messages = chat->chat.messages;
+  ASSERT_EQ(messages.size(), 4u);
+  EXPECT_EQ(messages[1].content, "U");
+  EXPECT_EQ(messages[2].calls[0].arguments["x"], 1);
+  EXPECT_EQ(messages[3].tool_call_id, messages[2].calls[0].id);
+  EXPECT_EQ(dump(chat->chat.tools.tools[0].json),
+            R"({"type":"function","function":{"name":"f","parameters":{},"strict":false}})");
+  EXPECT_EQ(chat->chat.tools.only, "f");
+  EXPECT_EQ(wrong_field(R"("input": [{"type": "computer_call"}])", ""), "input[0].type");
+  EXPECT_EQ(wrong_field(R"("input": "x")"), "input");
+}
+
 TEST_F(LegacyFunctions, CallsOfTheHistoryHaveTheirResults) {
   const auto chat = read(R"("messages": [
       {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{}"}},

@@ -68,10 +68,12 @@ Error wrong_input() {
                           "input");
 }
 
-// A text, or ids with texts among them, as llama.cpp takes them.
-Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& model) {
+// A text, or ids with texts among them, as llama.cpp takes them. `most`: tokens of a text; nullopt: too long a one is
+// refused.
+Result<std::vector<TokenId>> read_tokens(const Json& input, std::optional<size_t> most, const ServedModel& model) {
   if (input.is_string()) {
     const auto& text = input.get_ref<const std::string&>();
+    if (most) return first_tokens(text, *most, model);
     RZ_CHECK_OK(check_text_length({text}, "input", model));
     return model.tokenizer().encode(text, {.add_special = true, .parse_special = false});
   }
@@ -91,14 +93,27 @@ Result<std::vector<TokenId>> read_tokens(const Json& input, const ServedModel& m
   return tokens;
 }
 
-Result<std::vector<TokenId>> read_input(const Json& input, const ServedModel& model) {
-  RZ_TRY(auto tokens, read_tokens(input, model));
+Result<std::vector<TokenId>> read_input(const Json& input, std::optional<size_t> most, const ServedModel& model) {
+  RZ_TRY(auto tokens, read_tokens(input, most, model));
+  if (most && tokens.size() > *most) tokens.resize(*most);
   if (tokens.empty()) return invalid_argument("input: expected text, actual nothing", "input");
   return tokens;
 }
 
-Result<CompletionPlan> plan_inputs(const Fields& body, Pooling pooling, const ServedModel& model,
+// vLLM's truncate_prompt_tokens, where -1 is all that the model takes, and Text Embeddings Inference's truncate.
+std::optional<size_t> most_tokens(Fields& body, const ServedModel& model) {
+  const int64_t n_ctx = model.loaded->info.n_ctx;
+  const auto n_tokens = body.integer("truncate_prompt_tokens", -1, INT32_MAX);
+  const bool truncates = body.boolean("truncate").value_or(false);
+  if (n_tokens == 0) body.fail("truncate_prompt_tokens", "expected -1 or at least 1");
+  if (!n_tokens && !truncates) return std::nullopt;
+  return static_cast<size_t>(n_tokens.value_or(-1) < 0 ? n_ctx : std::min(*n_tokens, n_ctx));
+}
+
+Result<CompletionPlan> plan_inputs(Fields& body, Pooling pooling, const ServedModel& model,
                                    const RequestContext& context) {
+  const std::optional<size_t> most = most_tokens(body, model);
+  if (!body.status().ok()) return body.status().error();
   const Json* given = body.any("input") != nullptr ? body.any("input") : body.any("content");
   if (given == nullptr) return wrong_input();
   const Json& input = *given;
@@ -107,7 +122,7 @@ Result<CompletionPlan> plan_inputs(const Fields& body, Pooling pooling, const Se
   const bool is_one = input.is_string() || is_ids;
   if (!is_one && (!input.is_array() || input.empty() || input.size() > 2048)) return wrong_input();
   return pooled_plan(is_one ? 1 : input.size(), "input", !is_one, pooling, model, context,
-                     [&](size_t i) { return read_input(is_one ? input : input[i], model); });
+                     [&](size_t i) { return read_input(is_one ? input : input[i], most, model); });
 }
 
 Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
@@ -136,7 +151,8 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   return prepared(std::move(plan));
 }
 
-constexpr const char* kEmbeddingFields[] = {"model", "input", "content", "encoding_format", "dimensions"};
+constexpr const char* kEmbeddingFields[] = {
+    "model", "input", "content", "encoding_format", "dimensions", "truncate_prompt_tokens", "truncate"};
 
 }  // namespace
 
