@@ -81,6 +81,34 @@ TEST(ChatTemplate, WhatUsersWroteIsMarkedThroughEverything) {
   EXPECT_EQ(pieces_of("{% set x %}a{{ messages[0].role }}b{% endset %}{{ x }}"), "a[user]b");
 }
 
+// The methods do what Python's do.
+TEST(ChatTemplate, ATemplateChangesItsOwnListsAndDictsAlone) {
+  const Json variables = {{"messages", Json::array({{{"role", "user"}}})}, {"n", 3}};
+  const auto printed = [&](std::string_view source) {
+    const auto pieces = ChatTemplate::parse(source)->render(variables, 0);
+    return pieces.ok() ? (pieces->empty() ? "" : pieces->front().text) : "error: " + pieces.error().message;
+  };
+  EXPECT_EQ(
+      printed("{% set l = [1] %}{% set _ = l.append(2) %}{% set _ = l.extend([3, 4]) %}{% set _ = l.insert(0, 0) %}"
+              "{% set _ = l.insert(-1, 9) %}{{ l.pop() }} {{ l.pop(0) }} {% set _ = l.remove(9) %}{{ l }}"),
+      "4 0 [1, 2, 3]");
+  EXPECT_EQ(printed("{% set l = [1, 2] %}{% set _ = l.reverse() %}{{ l }}{% set _ = l.clear() %}{{ l }}"), "[2, 1][]");
+  EXPECT_EQ(
+      printed("{% set d = {'a': 1} %}{% set _ = d.update({'b': 2}, c=3) %}{{ d.pop('a') }} {{ d.setdefault('b', 5) "
+              "}} {{ d.setdefault('e', 6) }} {{ d.pop('x', 7) }} {{ d }}"),
+      "1 2 6 7 {'b': 2, 'c': 3, 'e': 6}");
+  EXPECT_EQ(printed("{% set l = messages[0:] %}{% set _ = l.append(1) %}{{ l | length }}{{ messages | length }}"),
+            "21");
+  for (const char* source :
+       {"{{ messages.append(1) }}", "{{ messages.pop() }}", "{{ messages[0].update({'a': 1}) }}",
+        "{{ messages[0].pop('role') }}", "{{ (1, 2).append(3) }}", "{% set l = [] %}{{ l.append(l) }}",
+        "{% set l = [] %}{% set d = {'l': l} %}{{ l.append([d]) }}", "{% set d = {} %}{{ d.update({'d': d}) }}",
+        "{% set d = {} %}{{ d.setdefault('d', [d]) }}", "{{ [].pop() }}", "{{ {}.pop('x') }}", "{{ [1].remove(2) }}",
+        "{% set l = [1] %}{% for i in range(1000000) %}{% set _ = l.extend(l) %}{% endfor %}"}) {
+    EXPECT_EQ(printed(source).substr(0, 6), "error:") << source << " " << printed(source);
+  }
+}
+
 TEST(ChatTemplate, BoundsEndHostileTemplates) {
   for (const char* source :
        {"{% for i in range(100000) %}{% for j in range(100000) %}{{ i }}{% endfor %}{% endfor %}",

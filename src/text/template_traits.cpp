@@ -242,6 +242,7 @@ class Asking {
   void ask_thoughts() {
     constexpr auto kNames = std::to_array<const char*>(
         {"reasoning_content", "reasoning", "thinking", "thought", "thoughts", "reasoning_text", "thinking_content"});
+    traits_.opens_thoughts = opens_any_reasoning(prompt({user(1)}).value_or(""));
     Message calling = calls({1}), answering = answer(1);
     calling.reasoning = answering.reasoning = word("thought", 1);
     for (const char* name : kNames) {
@@ -329,6 +330,7 @@ std::vector<std::pair<std::string, std::string>> told(const TemplateTraits& trai
           {"no_content", kNoContent[static_cast<size_t>(traits.no_content)]},
           {"text_with_calls", kTextWithCalls[static_cast<size_t>(traits.text_with_calls)]},
           {"thoughts", thoughts},
+          {"opens_thoughts", yes(traits.opens_thoughts)},
           {"tools", traits.tools_name.empty() ? "as text" : traits.tools_name},
           {"tool_fields", fmt::format("{}", fmt::join(traits.tool_fields, ", "))}};
 }

@@ -41,6 +41,7 @@ struct TemplateTraits {
   std::string thoughts_name = "reasoning_content";  // of the member that has a message's thoughts
   bool reads_thoughts_with_calls = false;           // in the turn that is not over
   bool reads_thoughts_of_answers = false;           // of earlier turns
+  bool opens_thoughts = false;                      // the prompt ends in thoughts, which the model goes on with
 
   std::string tools_name = "tools";           // of the variable; "": the template has no place for tools
   std::vector<std::string> tool_fields = {};  // that each tool must have: description, parameters ...

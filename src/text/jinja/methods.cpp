@@ -352,6 +352,7 @@ Value append(Interpreter&, const Value& self, Args& args) {
 Value extend(Interpreter&, const Value& self, Args& args) {
   const Value added = make_list(iterate(required_arg(args, 0, "iterable")));
   std::vector<Value>& items = own_items(self, &added);
+  count_steps(added.items().size());
   items.insert(items.end(), added.items().begin(), added.items().end());
   return None{};
 }
@@ -393,6 +394,7 @@ Value update(Interpreter&, const Value& self, Args& args) {
   if (other != nullptr && !other->is_dict()) fail(std::string("expected a dict, not ") + type_name(*other));
   Dict& dict = own_dict(self, other);
   const auto added = other == nullptr ? std::vector<std::pair<Value, Value>>() : other->dict()->items;
+  count_steps(added.size());
   for (const auto& [key, value] : added) dict.set(key, value);
   for (const auto& [name, value] : args.named) {
     own_dict(self, &value).set(name, value);

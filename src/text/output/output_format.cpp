@@ -99,6 +99,11 @@ bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt)
   return format.reasoning && prompt.ends_with(format.reasoning->begin);
 }
 
+bool opens_any_reasoning(std::string_view prompt) {
+  prompt = prompt.substr(0, prompt.find_last_not_of(" \t\r\n") + 1);
+  return std::ranges::any_of(kReasoningTags, [&](const Tags& tags) { return prompt.ends_with(tags.begin); });
+}
+
 std::vector<std::string> marker_strings(const OutputFormat& format) {
   std::vector<std::string> all;
   if (const FormatSpec* spec = spec_of(format.tools)) {

@@ -76,6 +76,9 @@ std::optional<ReasoningMarks> reasoning_marks(const OutputFormat& format);
 // Whether the rendered prompt ends with reasoning opened, so that the model writes on inside it.
 bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt);
 
+// The same for any mark of reasoning that some model has.
+bool opens_any_reasoning(std::string_view prompt);
+
 // The markers that the parser must see. Where the vocabulary has one as a special token, it must be decoded to text.
 std::vector<std::string> marker_strings(const OutputFormat& format);
 // Those that are special tokens of the vocabulary, or any other token.
