@@ -328,7 +328,7 @@ class Run(Case):
         self.fails(1, "run", "/no/such/model.gguf", PROMPT, naming="/no/such/model.gguf")
         self.fails(1, "run", "", naming="empty")
         self.fails(2, "run", "--temperature", "-1", PROMPT, naming="--temperature -1: must be 0 or more")
-        self.fails(2, "run", "--top-p", "2", PROMPT, naming="--top-p 2: must be above 0 and at most 1")
+        self.fails(2, "run", "--top-p", "2", PROMPT, naming="--top-p 2: must be from 0 to 1")
         self.fails(2, "run", "--mirostat", "3", PROMPT, naming="--mirostat 3: must be from 0 to 2")
         self.fails(2, "run", "--samplers", "top_k;warm", PROMPT, naming="actual 'warm'")
         self.fails(2, "run", "--sampler-seq", "kq", PROMPT, naming="actual 'q'")

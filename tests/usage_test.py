@@ -107,7 +107,7 @@ class WrongWords(cli_test.Case):
             self.fails(1, *words, naming="there is no file or folder missing.gguf")
 
     def test_a_value_that_cannot_be_is_wrong_usage(self):
-        for args, naming in [(["run", "--top-p", "3"], "--top-p 3: must be above 0 and at most 1"),
+        for args, naming in [(["run", "--top-p", "3"], "--top-p 3: must be from 0 to 1"),
                              (["run", "--threads", "5000"], "--threads 5000: must be from 0 to 1024"),
                              (["run", "--threads", "two"], "--threads two: must be a whole number"),
                              (["run", "--min-p", "nan"], "--min-p nan: must be"),
