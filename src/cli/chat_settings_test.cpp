@@ -69,7 +69,7 @@ TEST(ChatSettings, ThatCannotBeSetStayAsTheyAre) {
       {"min_p", "-0.1"},
       {"repeat_penalty", "0"},
       {"repeat_last_n", "-2"},
-      {"typical_p", "0"},
+      {"typical_p", "2"},
       {"seed", "-1"},
       {"frequency_penalty", "3"},
       {"colour", "1"},
