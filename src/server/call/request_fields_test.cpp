@@ -226,7 +226,7 @@ TEST_F(RequestFields, RulesForSingleTokensAreRead) {
 
 TEST_F(RequestFields, ValuesBeyondTheirRangeAreNamed) {
   for (const char* body :
-       {R"({"temperature": -1})", R"({"temperature": 1e300})", R"({"top_p": 0})", R"({"top_p": 1.1})",
+       {R"({"temperature": -1})", R"({"temperature": 1e300})", R"({"top_p": -0.1})", R"({"top_p": 1.1})",
         R"({"min_p": 2})", R"({"frequency_penalty": 2.1})", R"({"presence_penalty": -2.1})",
         R"({"repetition_penalty": 0})", R"({"logit_bias": {"2048": 1}})", R"({"logit_bias": {"-1": 1}})"}) {
     const auto fields = read(body);

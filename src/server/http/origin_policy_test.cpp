@@ -152,7 +152,7 @@ TEST(OriginPolicy, WhoeverHasAKeyMayUseItFromAnywhere) {
 
 TEST(OriginPolicy, MessagesAreShort) {
   HttpRequest request;
-  request.headers = {{"Host", std::string(30'000, 'x')}};
+  request.headers = {{"Host", std::string(30'000, 'x') + ".example"}};
   EXPECT_LT(OriginPolicy({"127.0.0.1", {}, {}, false, {}}).refusal(request)->message.size(), 300u);
 }
 
