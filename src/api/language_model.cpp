@@ -137,9 +137,9 @@ Result<std::vector<TokenId>> LanguageModel::chat_prompt(const std::vector<ChatMe
     list.push_back({{"role", message.role}, {"content", text::replace_invalid_utf8(message.content)}});
   }
   text::Conversation conversation;
-  for (auto& message : impl_->beginning.before(std::move(list))) {
+  for (const auto& message : impl_->beginning.before(std::move(list))) {
     const text::Role role = text::role_named(message["role"].get_ref<const std::string&>());
-    conversation.messages.push_back({.role = role, .content = message["content"], .more = std::move(message)});
+    conversation.messages.push_back({.role = role, .content = message["content"], .more = message});
   }
   RZ_TRY(const auto pieces,
          impl_->loaded->render_conversation(std::move(conversation), nlohmann::ordered_json::object()));
