@@ -334,7 +334,8 @@ describe('models', () => {
     assert.equal(shown.details.parent_model, MODEL);
     assert.match(shown.parameters, /^num_predict 4$/m);
     assert.match(shown.modelfile, /^PARAMETER stop "Lima"$/m);
-    await client.create({model: 'plain', from: 'brief', template: '{{ .Prompt }}', stream: false});
+    await client.create({model: 'plain', from: MODEL, template: '{{ .Prompt }}', parameters: {temperature: 0, num_predict: 4},
+      stream: false});
     const plain = await client.generate({model: 'plain', prompt: 'The capital of'});
     const raw = await client.generate({model: MODEL, prompt: 'The capital of', raw: true, options: {temperature: 0, num_predict: 4}});
     assert.equal(plain.response, raw.response);
