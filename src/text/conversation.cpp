@@ -4,9 +4,12 @@
 #include <array>
 #include <deque>
 #include <iterator>
+#include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
+#include "text/json_text.h"
 #include "text/output/written_calls.h"
 
 namespace realizar::text {
@@ -16,10 +19,6 @@ using Json = nlohmann::ordered_json;
 using Messages = std::vector<Message>;
 
 constexpr std::array<std::string_view, 5> kRoleNames = {"system", "developer", "user", "assistant", "tool"};
-
-bool is_system(const Message& message) {
-  return message.role == Role::kSystem || message.role == Role::kDeveloper;
-}
 
 bool is_answer(const Message& message) {
   return message.role == Role::kAssistant && message.calls.empty();
@@ -47,22 +46,47 @@ std::string short_id(const std::string& id) {
   return name;
 }
 
+// The calls that have no result yet, each found by its id in constant time.
+class OpenCalls {
+ public:
+  void add(const std::string& id) {
+    places_[id].push_back(ids_.size());
+    ids_.push_back(id);
+    is_open_.push_back(true);
+  }
+  // The id of the first; "" where all have their results.
+  std::string first() {
+    while (first_ < ids_.size() && !is_open_[first_]) ++first_;
+    return first_ < ids_.size() ? ids_[first_] : "";
+  }
+  void close(const std::string& id) {
+    const auto found = places_.find(id);
+    if (found == places_.end() || found->second.empty()) return;
+    is_open_[found->second.front()] = false;
+    found->second.pop_front();
+  }
+
+ private:
+  std::vector<std::string> ids_;
+  std::vector<bool> is_open_;
+  std::unordered_map<std::string, std::deque<size_t>> places_;  // of each id's open calls
+  size_t first_ = 0;
+};
+
 // Each call has an id, and each result that of its call: the first that has no result yet, where the client names none.
 void name_calls(Messages& messages, bool needs_short_ids) {
   const auto named = [&](const std::string& id) { return needs_short_ids ? short_id(id) : id; };
-  std::deque<std::string> unanswered;
+  OpenCalls open;
   size_t n_calls = 0;
   for (Message& message : messages) {
     for (MessageCall& call : message.calls) {
       ++n_calls;
       call.id = named(call.id.empty() ? "call_" + std::to_string(n_calls) : call.id);
-      unanswered.push_back(call.id);
+      open.add(call.id);
     }
     if (message.role != Role::kTool) continue;
-    if (!message.tool_call_id.empty()) message.tool_call_id = named(message.tool_call_id);
-    if (message.tool_call_id.empty() && !unanswered.empty()) message.tool_call_id = unanswered.front();
-    const auto found = std::ranges::find(unanswered, message.tool_call_id);
-    if (found != unanswered.end()) unanswered.erase(found);
+    message.tool_call_id = message.tool_call_id.empty() ? open.first() : named(message.tool_call_id);
+    open.close(message.tool_call_id);
   }
 }
 
@@ -72,7 +96,7 @@ void tell_tools(Conversation& conversation, const OutputFormat& format) {
   const WrittenCall call{"name", example};
   std::string text = "# Tools\n\nYou can call these functions, each described in a line of JSON:\n";
   for (const Json& tool : conversation.tools) {
-    text += tool.value("function", tool).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    text += json_text(tool.value("function", tool)) + "\n";
   }
   text += "\nTo call one, write its name and arguments in just this form:\n" +
           written_calls(format.tools, std::span(&call, 1)) + "\nThe next message has its result.";
@@ -129,20 +153,23 @@ void write_results(Messages& messages) {
   }
 }
 
-// A message for each call, and after it that call's results; results of no call here come last.
-void add_apart(Message message, Messages results, Messages& all) {
-  for (MessageCall& call : std::exchange(message.calls, {})) {
-    const std::string id = call.id;
-    message.calls = {std::move(call)};
-    all.push_back(message);
-    message.content.clear();
-    message.reasoning.clear();
-    const auto is_its = [&](const Message& result) { return result.tool_call_id == id; };
-    const auto others = std::stable_partition(results.begin(), results.end(), is_its);
-    std::move(results.begin(), others, std::back_inserter(all));
-    results.erase(results.begin(), others);
+// A message for each call, and after it that call's results; results of no call here come last. What else the message
+// has stays with its first call.
+void add_apart(Message message, std::span<Message> results, Messages& all) {
+  std::unordered_map<std::string, std::vector<Message*>> results_of;
+  for (const MessageCall& call : message.calls) results_of[call.id];
+  std::vector<Message*> others;
+  for (Message& result : results) {
+    const auto found = results_of.find(result.tool_call_id);
+    (found == results_of.end() ? others : found->second).push_back(&result);
   }
-  std::move(results.begin(), results.end(), std::back_inserter(all));
+  for (MessageCall& call : std::exchange(message.calls, {})) {
+    const std::vector<Message*> its = std::exchange(results_of[call.id], {});
+    message.calls.push_back(std::move(call));
+    all.push_back(std::exchange(message, message_of(Role::kAssistant, "")));
+    for (Message* result : its) all.push_back(std::move(*result));
+  }
+  for (Message* result : others) all.push_back(std::move(*result));
 }
 
 void split_calls(Messages& messages) {
@@ -154,8 +181,7 @@ void split_calls(Messages& messages) {
       continue;
     }
     const auto end = std::find_if(std::next(one), messages.end(), is_other);
-    Messages results(std::make_move_iterator(std::next(one)), std::make_move_iterator(end));
-    add_apart(std::move(*one), std::move(results), all);
+    add_apart(std::move(*one), std::span(std::next(one), end), all);
     one = end;
   }
   messages = std::move(all);
@@ -185,8 +211,9 @@ class Turns {
   void add(Message message) {
     const bool is_user = message.role == Role::kUser, is_text = is_user || is_answer(message);
     if (is_text && joins(message)) return join(std::move(message));
-    const bool begins = std::ranges::all_of(all_, is_system);
-    if (message.role == Role::kAssistant && begins && !traits_.takes_answer_first) add(message_of(Role::kUser, ""));
+    const bool is_first = !has_turns_ && !is_system(message);
+    if (is_first) has_turns_ = true;
+    if (is_first && message.role == Role::kAssistant && !traits_.takes_answer_first) add(message_of(Role::kUser, ""));
     if (is_text && last_ == message.role && !traits_.takes_turns_across_calls && !is_neighbour(message)) {
       add(message_of(is_user ? Role::kAssistant : Role::kUser, ""));
     }
@@ -211,6 +238,7 @@ class Turns {
 
   const TemplateTraits& traits_;
   Messages all_;
+  bool has_turns_ = false;     // something else than system texts at the beginning
   Role last_ = Role::kSystem;  // of the last message that is a text
 };
 
@@ -222,7 +250,7 @@ void add_user_if_needed(Messages& messages, const TemplateTraits& traits) {
 
 Json arguments_json(const Json& arguments, const TemplateTraits& traits) {
   if (arguments.is_object()) {
-    return traits.arguments_as_text ? Json(arguments.dump(-1, ' ', false, Json::error_handler_t::replace)) : arguments;
+    return traits.arguments_as_text ? Json(json_text(arguments)) : arguments;
   }
   const bool is_text = arguments.is_string() && (traits.takes_cut_arguments || traits.arguments_as_text);
   return is_text ? arguments : Json{{"input", arguments}};
@@ -289,6 +317,10 @@ Json tool_json(const Json& tool, const TemplateTraits& traits) {
 }
 
 }  // namespace
+
+bool is_system(const Message& message) {
+  return message.role == Role::kSystem || message.role == Role::kDeveloper;
+}
 
 Role role_named(std::string_view name) {
   return static_cast<Role>(std::ranges::find(kRoleNames, name) - kRoleNames.begin());

@@ -32,6 +32,9 @@ struct Message {
   nlohmann::ordered_json more = {};  // further members that templates may read, and the client's places of those above
 };
 
+// A system's or a developer's.
+bool is_system(const Message& message);
+
 struct Conversation {
   std::vector<Message> messages;
   nlohmann::ordered_json tools = nlohmann::ordered_json::array();  // {type: function, function: {...}}

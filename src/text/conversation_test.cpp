@@ -359,6 +359,35 @@ TEST(ConversationTest, AResultWithoutAnIdBelongsToTheFirstCallThatHasNone) {
   EXPECT_EQ(messages[3]["tool_call_id"], messages[1]["tool_calls"][1]["id"]);
 }
 
+// Work that grew with the square of a message's calls would hold a server's worker for minutes.
+TEST(ConversationTest, TensOfThousandsOfCallsAreSplitFromTheirResults) {
+  constexpr int kCalls = 40'000;
+  Message calling{.role = Role::kAssistant, .content = "text", .more = {{"other", "member"}}};
+  Messages messages(kCalls, system(1));
+  for (int i = 0; i < kCalls; ++i) calling.calls.push_back(call(i));
+  messages.push_back(calling);
+  for (int i = kCalls; i-- > 0;) messages.push_back(result(i));
+  messages.push_back(without_id(result(kCalls)));
+  TemplateTraits traits;
+  traits.takes_parallel_calls = traits.takes_answer_first = false;
+  const Json fit = fitted({messages}, traits)["messages"];
+  ASSERT_EQ(fit.size(), 3 * kCalls + 2);
+  const Json& last = fit[3 * kCalls];
+  EXPECT_EQ(fit[3 * kCalls - 1]["tool_calls"][0]["id"], call(kCalls - 1).id);
+  EXPECT_EQ(last["tool_call_id"], call(kCalls - 1).id);
+  EXPECT_TRUE(fit[kCalls + 1].contains("other"));
+  EXPECT_FALSE(fit[kCalls + 3].contains("other"));
+}
+
+TEST(ConversationTest, ATemplateThatHitsABoundIsAskedOnce) {
+  const auto bomb = ChatTemplate::parse(
+      "{% for i in range(99999) %}{% for j in range(99999) %}{{ messages[0].content }}{% endfor %}{% endfor %}");
+  ASSERT_TRUE(bomb.ok());
+  EXPECT_FALSE(bomb->traits().takes_system);
+  EXPECT_FALSE(bomb->traits().takes_calls);
+  EXPECT_TRUE(bomb->traits().tools_name.empty());
+}
+
 TEST(ConversationTest, ToolsThatATemplateHasNoPlaceForAreTold) {
   const std::string prompt =
       prompt_of("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}",

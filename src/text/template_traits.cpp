@@ -115,20 +115,22 @@ class Asking {
     return variables;
   }
 
-  // Nullopt where the template refuses.
-  std::optional<std::string> rendered(const Json& variables) const {
+  // Nullopt where the template refuses. One that hits a bound is asked nothing more: each answer would take as long.
+  std::optional<std::string> rendered(const Json& variables) {
+    if (hits_bounds_) return std::nullopt;
     const auto pieces = template_.render(variables, 0);
+    hits_bounds_ = !pieces.ok() && pieces.error().code == ErrorCode::kUnsupported;
     if (!pieces.ok()) return std::nullopt;
     std::string text;
     for (const PromptPiece& piece : *pieces) text += piece.text;
     return text;
   }
 
-  std::optional<std::string> prompt(const Messages& messages, const Json& tools = Json::array()) const {
+  std::optional<std::string> prompt(const Messages& messages, const Json& tools = Json::array()) {
     return rendered(variables_of(messages, tools));
   }
 
-  bool arrives(const Messages& messages) const {
+  bool arrives(const Messages& messages) {
     const auto text = prompt(messages);
     return text && has_in_order(*text, words_of(messages));
   }
@@ -214,7 +216,7 @@ class Asking {
   }
 
   // A role whose name is only printed, as any other's would be, is none that the model knows.
-  bool knows_developer() const {
+  bool knows_developer() {
     constexpr std::string_view kRole = "developer", kOther = "zqrole";
     Json variables = variables_of({developer(1), user(1)});
     const auto known = rendered(variables);
@@ -254,7 +256,7 @@ class Asking {
     traits_.thoughts_name = kNames.front();
   }
 
-  bool has_tool(const Json& tool) const {
+  bool has_tool(const Json& tool) {
     return std::ranges::all_of(std::array{Messages{user(1)}, Messages{user(1), calls({1}), result(1)}},
                                [&](const Messages& messages) {
                                  const auto text = prompt(messages, Json::array({tool}));
@@ -268,10 +270,9 @@ class Asking {
       traits_.tools_name = name;
       return has_tool(full_tool());
     });
-    if (found == kNames.end()) traits_.tools_name.clear();
-    if (traits_.tools_name.empty()) return;
-    const auto need = [this](const char* field, const Json& without) {
-      if (!has_tool(without)) traits_.tool_fields.emplace_back(field);
+    if (found == kNames.end()) return traits_.tools_name.clear();
+    const auto need = [this](const std::string& field, const Json& without) {
+      if (!has_tool(without)) traits_.tool_fields.push_back(field);
     };
     Json tool = full_tool();
     tool["function"].erase("description");
@@ -282,17 +283,18 @@ class Asking {
     for (const char* field : {"type", "properties", "required"}) {
       tool = full_tool();
       tool["function"]["parameters"].erase(field);
-      need(fmt::format("parameters.{}", field).c_str(), tool);
+      need(fmt::format("parameters.{}", field), tool);
     }
     for (const char* field : {"type", "description"}) {
       tool = full_tool();
       tool["function"]["parameters"]["properties"]["zqproperty"].erase(field);
-      need(fmt::format("properties.{}", field).c_str(), tool);
+      need(fmt::format("properties.{}", field), tool);
     }
   }
 
   const ChatTemplate& template_;
   TemplateTraits traits_;
+  bool hits_bounds_ = false;
 };
 
 std::string yes(bool is_true) {

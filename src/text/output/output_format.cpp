@@ -32,6 +32,10 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+std::string_view without_end_blanks(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+}
+
 template <size_t N>
 std::optional<TagPair> first_tags_in(std::string_view source, const std::array<Tags, N>& table) {
   for (const Tags& tags : table) {
@@ -94,13 +98,13 @@ std::optional<ReasoningMarks> reasoning_marks(const OutputFormat& format) {
 }
 
 bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt) {
-  prompt = prompt.substr(0, prompt.find_last_not_of(" \t\r\n") + 1);
+  prompt = without_end_blanks(prompt);
   if (const Channels* channels = channels_of(format)) return prompt.ends_with(channels->reasoning_header);
   return format.reasoning && prompt.ends_with(format.reasoning->begin);
 }
 
 bool opens_any_reasoning(std::string_view prompt) {
-  prompt = prompt.substr(0, prompt.find_last_not_of(" \t\r\n") + 1);
+  prompt = without_end_blanks(prompt);
   return std::ranges::any_of(kReasoningTags, [&](const Tags& tags) { return prompt.ends_with(tags.begin); });
 }
 

@@ -12,6 +12,7 @@
 #include "grammar/rule_book.h"
 #include "grammar/rule_copy.h"
 #include "grammar/schema_keywords.h"
+#include "text/json_text.h"
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
@@ -34,8 +35,7 @@ bool is_required(const Json& parameters, const std::string& key) {
 
 // Adds the rules of the schema at `place` in the tool's parameters. Errors speak of that place.
 Result<ExprId> add_schema(const RequiredTool& tool, const Json& parameters, const std::string& place, RuleBook& book) {
-  const std::string text = parameters.dump(-1, ' ', false, Json::error_handler_t::replace);
-  auto rule = grammar::add_json_schema(book, text, {}, {.root = place, .relaxed = !tool.is_strict});
+  auto rule = grammar::add_json_schema(book, json_text(parameters), {}, {.root = place, .relaxed = !tool.is_strict});
   if (rule.ok()) return rule;
   Error error = std::move(rule).error();
   error.subject = tool.place;

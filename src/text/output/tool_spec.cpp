@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "text/json_text.h"
 
 namespace realizar::text {
 namespace {
@@ -27,7 +28,7 @@ Error wrong(const std::string& field, const std::string& message) {
 }
 
 std::string spelled(const Json& json) {
-  return shown(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return shown(json_text(json));
 }
 
 }  // namespace

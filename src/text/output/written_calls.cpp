@@ -1,7 +1,6 @@
 #include "text/output/written_calls.h"
 
-#include <nlohmann/json.hpp>
-
+#include "text/json_text.h"
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
@@ -9,12 +8,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : dumped(value);
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 std::string tagged_arguments(const Json& arguments, const ArgumentTags& tags) {
@@ -38,7 +33,7 @@ std::string as_function(const WrittenCall& call) {
   if (!call.arguments.is_object()) return text + text_of(call.arguments) + ")";
   for (const auto& [key, value] : call.arguments.items()) {
     if (!text.ends_with('(')) text += ", ";
-    text += key + "=" + dumped(value);
+    text += key + "=" + json_text(value);
   }
   return text + ")";
 }
