@@ -1,19 +1,21 @@
 // How conversations with a model begin, as Ollama's models have it: with a system message, and with turns.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "text/conversation.h"
 
 namespace realizar {
 
 struct ChatBeginning {
   std::string system;  // "": none
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+  std::vector<text::Message> messages = {};
 
   bool empty() const { return system.empty() && messages.empty(); }
-  // The beginning comes before `messages`, a list, and its system message first where neither has one.
-  nlohmann::ordered_json before(nlohmann::ordered_json messages) const;
+  // The messages that come before a conversation: the system message first where neither they nor the conversation
+  // (`has_system`) have one.
+  std::vector<text::Message> before(bool has_system) const;
 };
 
 // `messages`: a JSON list of messages of system, user and assistant, each with a text; "": none. A list that is none is

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "api/found_model.h"
@@ -37,6 +39,11 @@ Result<LoadOptions> options_for(FoundModel& found, LoadOptions options, const hu
     options.draft.path = draft.path.string();
   }
   return options;
+}
+
+bool is_system_message(const nlohmann::ordered_json& message) {
+  const auto role = message.is_object() ? message.value("role", nlohmann::ordered_json()) : nlohmann::ordered_json();
+  return role == "system" || role == "developer";
 }
 
 }  // namespace
@@ -132,15 +139,14 @@ Result<std::string> LanguageModel::detokenize(std::span<const TokenId> tokens, b
 
 Result<std::vector<TokenId>> LanguageModel::chat_prompt(const std::vector<ChatMessage>& messages) const {
   RZ_CHECK_OK(impl_->loaded->require_tokenizer());
-  auto list = nlohmann::ordered_json::array();
+  std::vector<text::Message> list;
   for (const ChatMessage& message : messages) {
-    list.push_back({{"role", message.role}, {"content", text::replace_invalid_utf8(message.content)}});
+    list.push_back({.role = text::role_named(message.role),
+                    .content = text::replace_invalid_utf8(message.content),
+                    .more = {{"role", message.role}}});
   }
-  text::Conversation conversation;
-  for (const auto& message : impl_->beginning.before(std::move(list))) {
-    const text::Role role = text::role_named(message["role"].get_ref<const std::string&>());
-    conversation.messages.push_back({.role = role, .content = message["content"], .more = message});
-  }
+  text::Conversation conversation{impl_->beginning.before(std::ranges::any_of(list, text::is_system))};
+  std::ranges::move(list, std::back_inserter(conversation.messages));
   RZ_TRY(const auto pieces,
          impl_->loaded->render_conversation(std::move(conversation), nlohmann::ordered_json::object()));
   return impl_->loaded->encode_prompt(pieces);
@@ -152,7 +158,11 @@ Result<std::vector<TokenId>> LanguageModel::apply_chat_template(std::string_view
   if (!variables.is_object()) return invalid_argument("the template's variables are not a JSON object", "variables");
   const bool has_messages = variables.contains("messages") && variables["messages"].is_array();
   if (has_messages && !impl_->beginning.empty()) {
-    variables["messages"] = impl_->beginning.before(std::move(variables["messages"]));
+    auto& messages = variables["messages"];
+    auto all =
+        text::fitted({impl_->beginning.before(std::ranges::any_of(messages, is_system_message))}, {})["messages"];
+    for (auto& message : messages) all.push_back(std::move(message));
+    messages = std::move(all);
   }
   RZ_TRY(const auto pieces, impl_->loaded->render_chat(std::move(variables)));
   return impl_->loaded->encode_prompt(pieces);

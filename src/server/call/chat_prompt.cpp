@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "api/chat_beginning.h"
 #include "api/reasoning_budget.h"
 #include "base/try.h"
 #include "server/call/reasoning_fields.h"
@@ -16,20 +17,16 @@
 namespace realizar::server {
 namespace {
 
-bool is_system(const ChatMessage& message) {
-  return message.role == Role::kSystem || message.role == Role::kDeveloper;
-}
-
-// The messages that a stored model begins with come first, and its system text where the client has none.
+// The messages after those that a stored model begins with.
 Result<std::vector<ChatMessage>> with_stored_texts(std::span<const ChatMessage> messages, const ServedModel& model) {
-  std::vector<ChatMessage> all;
+  ChatBeginning beginning;
+  if (model.texts != nullptr) beginning.system = model.texts->system;
   if (model.texts != nullptr && !model.texts->messages.empty()) {
     RZ_TRY(const Json stored, parse_json(model.texts->messages));
-    RZ_TRY(all, read_chat_messages(stored, "messages"));
+    RZ_TRY(beginning.messages, read_chat_messages(stored, "messages"));
   }
+  std::vector<ChatMessage> all = beginning.before(std::ranges::any_of(messages, text::is_system));
   all.insert(all.end(), messages.begin(), messages.end());
-  const bool has_text = model.texts != nullptr && !model.texts->system.empty();
-  if (has_text && std::ranges::none_of(all, is_system)) all.insert(all.begin(), {Role::kSystem, model.texts->system});
   return all;
 }
 

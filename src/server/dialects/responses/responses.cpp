@@ -110,11 +110,6 @@ KnownFields all_response_fields() {
   return known_in(kOptionFields, response_fields(), extra_fields());
 }
 
-// Instructions stay where others are left out, and no result of a tool stands first, without its call.
-bool is_instruction(const ChatMessage& message) {
-  return message.role == Role::kSystem || message.role == Role::kDeveloper;
-}
-
 // Where it may be cut, it loses as many of the oldest messages as must be to leave room for an answer.
 Result<ChatPrompt> response_prompt(const ChatRequest& chat, bool truncates, const ServedModel& model,
                                    const RequestContext& context) {
@@ -129,14 +124,15 @@ Result<ChatPrompt> response_prompt(const ChatRequest& chat, bool truncates, cons
   auto whole = render(chat);
   const bool is_wrong = !whole.ok() && whole.error().code != ErrorCode::kContextLengthExceeded;
   if (!truncates || is_wrong || fits(whole)) return whole;
+  // Instructions stay where others are left out, and no result of a tool stands first, without its call.
   std::vector<size_t> firsts;
   for (size_t i = 0; i < chat.messages.size(); ++i) {
     const ChatMessage& message = chat.messages[i];
-    if (message.role != Role::kTool && !is_instruction(message)) firsts.push_back(i);
+    if (message.role != Role::kTool && !text::is_system(message)) firsts.push_back(i);
   }
   if (firsts.size() < 2) return whole;
   return fit_newest(
-      firsts, [&](size_t first) { return render(newest_messages(chat, first, is_instruction)); }, fits);
+      firsts, [&](size_t first) { return render(newest_messages(chat, first, text::is_system)); }, fits);
 }
 
 Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
