@@ -6,6 +6,8 @@
 #include <iterator>
 #include <span>
 
+#include "base/utf8.h"
+
 namespace realizar {
 namespace {
 
@@ -110,7 +112,7 @@ std::string printable_prose(std::string_view text) {
 std::string shown(std::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) return printable(text);
   size_t n = max_bytes;
-  while (n > 0 && (static_cast<uint8_t>(text[n]) & 0xc0) == 0x80) --n;  // not within a character
+  while (n > 0 && continues_character(text[n])) --n;
   return printable(text.substr(0, n)) + "... (" + std::to_string(text.size()) + " bytes)";
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "base/random_bytes.h"
 
 namespace realizar {
 namespace {
@@ -32,11 +31,7 @@ std::string beginning_of(const fs::path& path) {
 
 uint64_t random_number() {
   uint64_t number = 0;
-  ssize_t n = 0;
-  do {
-    n = ::getrandom(&number, sizeof number, 0);
-  } while (n < 0 && errno == EINTR);
-  REQUIRE(n == static_cast<ssize_t>(sizeof number));
+  fill_randomly(std::as_writable_bytes(std::span(&number, 1)));
   return number;
 }
 

@@ -1,12 +1,10 @@
 #include "kv/sip_hash.h"
 
-#include <sys/random.h>
-
 #include <bit>
-#include <cerrno>
 #include <cstring>
+#include <span>
 
-#include "base/check.h"
+#include "base/random_bytes.h"
 
 namespace realizar::kv {
 
@@ -14,12 +12,7 @@ static_assert(std::endian::native == std::endian::little, "words are hashed as t
 
 HashKey random_hash_key() {
   HashKey key{};
-  // So few bytes come all at once, or not at all where a signal interrupts the wait for the first ones (getrandom(2)).
-  ssize_t n_bytes = 0;
-  do {
-    n_bytes = ::getrandom(key.data(), sizeof key, 0);
-  } while (n_bytes < 0 && errno == EINTR);
-  REQUIRE(n_bytes == static_cast<ssize_t>(sizeof key));
+  fill_randomly(std::as_writable_bytes(std::span(key)));
   return key;
 }
 
