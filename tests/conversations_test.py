@@ -127,8 +127,8 @@ class TemplateServer(Served):
     """A server whose model has the given template, and its log of prompts."""
 
     def __init__(self, template, folder):
-        self.log = pathlib.Path(folder) / "access.log"
-        super().__init__(REALIZAR, "--chat-template-file", str(template), "--ctx", "32000", "--access-log", str(self.log),
+        self.access_log = pathlib.Path(folder) / "access.log"
+        super().__init__(REALIZAR, "--chat-template-file", str(template), "--ctx", "32000", "--access-log", str(self.access_log),
                          "--log-prompts")
         self.n_lines = 0
 
@@ -139,7 +139,7 @@ class TemplateServer(Served):
     def logged_prompt(self):
         """The prompt of the last request, once it is logged."""
         def lines():
-            all_lines = [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+            all_lines = [json.loads(line) for line in self.access_log.read_text().splitlines()] if self.access_log.exists() else []
             with_prompts = [line["prompt"] for line in all_lines if "prompt" in line]
             return with_prompts if len(with_prompts) > self.n_lines else None
         prompts = until(lines, "the request's line in the log")

@@ -9,9 +9,9 @@ namespace realizar {
 namespace {
 
 text::AnswerOptions options_for(const TextPlan& plan, const text::Tokenizer& tokenizer,
-                                std::string_view template_source, std::span<const TokenId> prompt) {
+                                const text::OutputFormat& format, std::span<const TokenId> prompt) {
   text::AnswerOptions options = plan.answer;
-  if (plan.has_parts) text::detect_parts(options, tokenizer, template_source, prompt);
+  if (plan.has_parts) text::detect_parts(options, tokenizer, format, prompt);
   return options;
 }
 
@@ -25,9 +25,9 @@ Result<TextPlan> plan_text(const TextOptions& options) {
   return plan;
 }
 
-TextBuilder::TextBuilder(const text::Tokenizer& tokenizer, std::string_view template_source,
+TextBuilder::TextBuilder(const text::Tokenizer& tokenizer, const text::OutputFormat& format,
                          std::span<const TokenId> prompt, const TextPlan& plan, const TextCallback& on_text)
-    : answer_(tokenizer, options_for(plan, tokenizer, template_source, prompt)), on_text_(on_text) {}
+    : answer_(tokenizer, options_for(plan, tokenizer, format, prompt)), on_text_(on_text) {}
 
 bool TextBuilder::push(const TokenEvent& token) {
   if (token.is_prompt) return tell({"", &token});

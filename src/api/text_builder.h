@@ -22,7 +22,7 @@ class TextBuilder {
  public:
   // `template_source`: of the model's chat template. `prompt`: may end with reasoning opened. `tokenizer` and
   // `on_text`, which may be empty, must outlive it.
-  TextBuilder(const text::Tokenizer& tokenizer, std::string_view template_source, std::span<const TokenId> prompt,
+  TextBuilder(const text::Tokenizer& tokenizer, const text::OutputFormat& format, std::span<const TokenId> prompt,
               const TextPlan& plan, const TextCallback& on_text);
 
   // False where no more is wanted: the text has ended the answer, or the callback has.

@@ -8,11 +8,12 @@
 
 #include "api/text_assets.h"
 #include "formats/model_file.h"
+#include "text/output/sample_forms.h"
 
 namespace realizar {
 namespace {
 
-constexpr const char* kTemplate = "{{ '<think>' }}{{ message.content }}{{ '<tool_call>' }}";
+const text::OutputFormat kFormat = text::output_of(text::hermes_form(), text::TagPair{"<think>", "</think>"});
 constexpr const char* kTools = R"([{"type": "web_search"},
     {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}])";
 
@@ -29,7 +30,7 @@ class TextOfAnAnswer : public testing::Test {
       told_[event.kind] += event.text;
       return true;
     };
-    TextBuilder builder(tokenizer_, kTemplate, ids(prompt), *plan, on_text);
+    TextBuilder builder(tokenizer_, kFormat, ids(prompt), *plan, on_text);
     Generation generation;
     generation.finish_reason = reason;
     for (const TokenId id : ids(written)) {
@@ -63,7 +64,7 @@ TEST_F(TextOfAnAnswer, IsCancelledOnceWhereItsCallbackRefusesAnyPieceOfIt) {
   const TextCallback on_text = [&](const TextEvent&) { return ++n_calls != n_refused; };
   const auto told = [&] {
     n_calls = 0;
-    TextBuilder builder(tokenizer_, kTemplate, ids, *plan, on_text);
+    TextBuilder builder(tokenizer_, kFormat, ids, *plan, on_text);
     Generation generation;
     generation.finish_reason = FinishReason::kLength;
     for (const TokenId id : ids) {
@@ -108,7 +109,7 @@ TEST_F(TextOfAnAnswer, HasNoTextOfItsPrompt) {
     n_told += event.token->is_prompt ? 1 : 0;
     return true;
   };
-  TextBuilder builder(tokenizer_, kTemplate, {}, *plan, on_text);
+  TextBuilder builder(tokenizer_, kFormat, {}, *plan, on_text);
   EXPECT_TRUE(builder.push({.id = TokenId{70}, .index = 1, .logprob = {}, .top = {}, .is_prompt = true}));
   EXPECT_EQ(builder.finish({}).text, "");
   EXPECT_EQ(n_told, 1u);

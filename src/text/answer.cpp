@@ -7,9 +7,9 @@ namespace realizar::text {
 
 using Kind = OutputEvent::Kind;
 
-void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, std::string_view template_source,
+void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, const OutputFormat& model_format,
                   std::span<const TokenId> prompt) {
-  OutputFormat format = detect_output_format(template_source);
+  OutputFormat format = model_format;
   if (options.tools.empty()) drop_tools(format);
   constexpr size_t kMaxMarkTokens = 32;
   const auto end = prompt.last(std::min(prompt.size(), kMaxMarkTokens));
@@ -23,6 +23,7 @@ Answer::Answer(const Tokenizer& tokenizer, const AnswerOptions& options)
                    options.min_tokens),
       one_call_(options.one_call),
       in_reasoning_(options.starts_in_reasoning),
+      content_begin_(options.content_begin),
       tells_tokens_(options.tells_tokens) {
   if (options.format) parser_.emplace(*options.format, options.tools, options.starts_in_reasoning);
   if (options.content_tokens_only) content_tokens_.emplace();
@@ -43,18 +44,16 @@ AnswerPart Answer::push(TokenId id) {
 
 AnswerPart Answer::finish(FinishReason reason) {
   AnswerPart part;
+  reason_ = reason;
   if (!is_stopped_) {
-    auto rest = detokenizer_.finish();
+    auto rest = detokenizer_.finish(is_cut());
     is_stopped_ = rest.stopped;
     take_text(std::move(rest.text), part);
     release_tokens(part);
   }
-  reason_ = is_stopped_ ? FinishReason::kStop : reason;
+  if (is_stopped_) reason_ = FinishReason::kStop;
   if (!parser_) return part;
-  auto events = parser_->finish();
-  // A call that was cut has no end.
-  if (is_cut()) std::erase_if(events, [](const OutputEvent& event) { return event.kind == Kind::kToolCallEnd; });
-  take_events({}, std::move(events), part);
+  take_events({}, parser_->finish(is_cut()), part);
   return part;
 }
 
@@ -84,6 +83,7 @@ void Answer::take_events(std::string_view text, std::vector<OutputEvent> events,
   }
   for (OutputEvent& event : events) {
     if (one_call_ && is_stopped_) return;
+    if (event.kind == Kind::kContent) event.text.insert(0, std::exchange(content_begin_, {}));
     is_stopped_ = is_stopped_ || (one_call_ && event.kind == Kind::kToolCallEnd);
     in_reasoning_ = event.kind == Kind::kReasoning;
     has_calls_ = has_calls_ || event.kind == Kind::kToolCallBegin;

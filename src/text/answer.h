@@ -25,14 +25,15 @@ struct AnswerOptions {
   std::optional<OutputFormat> format = {};
   std::vector<ToolSpec> tools = {};
   bool starts_in_reasoning = false;
+  std::string content_begin = {};    // before the first text, which the prompt holds: the mark of thoughts
   bool one_call = false;             // the answer ends with its first tool call
   bool tells_tokens = false;         // AnswerPart::tokens are told,
   bool content_tokens_only = false;  // and of these none of reasoning and calls
 };
 
-// Has the answer split into its parts, as the model's chat template marks them. `prompt` may end with reasoning opened.
-// Where the options have no tools, calls stay text.
-void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, std::string_view template_source,
+// Has the answer split into its parts, as the model marks them. `prompt` may end with reasoning opened. Where the
+// options have no tools, calls stay text.
+void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, const OutputFormat& format,
                   std::span<const TokenId> prompt);
 
 // What is new since the last call.
@@ -74,6 +75,7 @@ class Answer {
   std::optional<OutputParser> parser_;
   const bool one_call_;
   bool is_stopped_ = false, has_calls_ = false, in_reasoning_;
+  std::string content_begin_;  // until it is told
   FinishReason reason_ = FinishReason::kStop;
   uint32_t n_tokens_ = 0, n_reasoning_tokens_ = 0;
   // Tokens whose text is held back, since it may yet be of a stop string, and where in the text each begins.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "text/output/sample_forms.h"
 #include "text/tokenizer/byte_tokenizer_rig.h"
 
 namespace realizar::text {
@@ -13,7 +14,7 @@ namespace {
 
 using EventKind = OutputEvent::Kind;
 
-const OutputFormat kFormat{ToolFormat::kHermes, TagPair{"<think>", "</think>"}, std::nullopt};
+const OutputFormat kFormat = output_of(hermes_form(), TagPair{"<think>", "</think>"});
 const std::vector<ToolSpec> kOneTool{{"weather", nlohmann::ordered_json::object()}};
 constexpr const char* kCall = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
 
@@ -104,6 +105,12 @@ TEST(Answer, EndsWithItsOneCall) {
   EXPECT_LT(one.answer.n_tokens(), two.size() / 2) << "it is over with its arguments";
 }
 
+TEST(Answer, BeginsWithTheMarkThatThePromptHolds) {
+  const ByteAnswer answer("R</think>A", {.content_begin = "<think>\n"});
+  EXPECT_EQ(answer.text(EventKind::kContent), "<think>\nR</think>A");
+  EXPECT_EQ(ByteAnswer("", {.content_begin = "<think>\n"}).text(EventKind::kContent), "");
+}
+
 TEST(Answer, HasNoEndOfACallThatWasCut) {
   const std::string cut = "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Pa";
   const AnswerOptions options{.format = kFormat, .tools = kOneTool};
@@ -111,9 +118,13 @@ TEST(Answer, HasNoEndOfACallThatWasCut) {
   EXPECT_EQ(at_limit.count(EventKind::kToolCallBegin), 1u);
   EXPECT_EQ(at_limit.count(EventKind::kToolCallEnd), 0u);
   EXPECT_TRUE(at_limit.answer.is_cut());
+  const ByteAnswer in_character(cut + "\xC3", options, FinishReason::kLength);
+  EXPECT_EQ(in_character.text(EventKind::kToolCallArguments), at_limit.text(EventKind::kToolCallArguments));
   const ByteAnswer by_itself(cut, options, FinishReason::kStop);
-  EXPECT_EQ(by_itself.count(EventKind::kToolCallEnd), 1u);
+  EXPECT_EQ(by_itself.count(EventKind::kToolCallEnd), 0u);
   EXPECT_FALSE(by_itself.answer.is_cut());
+  const ByteAnswer whole(cut + "ris\"}", options, FinishReason::kStop);
+  EXPECT_EQ(whole.count(EventKind::kToolCallEnd), 1u) << "only the end of the object around is missing";
 }
 
 TEST(Answer, TellsTheTokensThatItHas) {

@@ -8,6 +8,7 @@
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
+#include "text/template_output.h"
 #include "text/utf8.h"
 
 namespace realizar::text {
@@ -64,11 +65,13 @@ std::vector<PromptPiece> pieces_of(const Text& text) {
 }  // namespace
 
 struct ChatTemplate::Impl {
-  explicit Impl(Body parsed) : body(std::move(parsed)) {}
+  explicit Impl(std::string text) : source(std::move(text)), body(jinja::parse(source)) {}
 
+  std::string source;
   Body body;
-  std::once_flag is_asked;
+  std::once_flag is_asked, is_output_asked;
   TemplateTraits traits;
+  OutputFormat output_format;
 };
 
 ChatTemplate::ChatTemplate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -78,7 +81,7 @@ ChatTemplate::~ChatTemplate() = default;
 
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
   try {
-    return ChatTemplate(std::make_unique<Impl>(jinja::parse(replace_invalid_utf8(source))));
+    return ChatTemplate(std::make_unique<Impl>(replace_invalid_utf8(source)));
   } catch (const TemplateError& error) {
     return format_error("chat template: " + error.message, "chat_template");
   }
@@ -102,6 +105,11 @@ Result<std::vector<PromptPiece>> ChatTemplate::render(const Json& variables, int
 const TemplateTraits& ChatTemplate::traits() const {
   std::call_once(impl_->is_asked, [this] { impl_->traits = ask_traits(*this); });
   return impl_->traits;
+}
+
+const OutputFormat& ChatTemplate::output_format() const {
+  std::call_once(impl_->is_output_asked, [this] { impl_->output_format = ask_output(*this, traits(), impl_->source); });
+  return impl_->output_format;
 }
 
 }  // namespace realizar::text

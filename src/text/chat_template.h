@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "realizar/result.h"
+#include "text/output/output_format.h"
 #include "text/template_traits.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -33,8 +34,10 @@ class ChatTemplate {
   // conversation does not fit it; Unsupported when a bound is hit.
   Result<std::vector<PromptPiece>> render(const nlohmann::ordered_json& variables, int64_t now_unix_s) const;
 
-  // What it can take. Asked the first time by rendering some fifty small conversations, which takes milliseconds.
+  // The template's traits, asked the first time by rendering some fifty small conversations, which takes milliseconds.
   const TemplateTraits& traits() const;
+  // How the model marks calls and thoughts, as traits() asked the first time.
+  const OutputFormat& output_format() const;
 
  private:
   struct Impl;

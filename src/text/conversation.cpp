@@ -99,7 +99,7 @@ void tell_tools(Conversation& conversation, const OutputFormat& format) {
     text += json_text(tool.value("function", tool)) + "\n";
   }
   text += "\nTo call one, write its name and arguments in just this form:\n" +
-          written_calls(format.tools, std::span(&call, 1)) + "\nThe next message has its result.";
+          written_calls(format, std::span(&call, 1)) + "\nThe next message has its result.";
   conversation.tools = Json::array();
   Messages& messages = conversation.messages;
   const bool has_system = !messages.empty() && is_system(messages.front());
@@ -141,7 +141,7 @@ void write_calls(Messages& messages, const OutputFormat& format) {
     std::vector<WrittenCall> calls;
     for (const MessageCall& call : message.calls) calls.push_back({call.name, call.arguments});
     if (!message.content.empty()) message.content += "\n";
-    message.content += written_calls(format.tools, calls);
+    message.content += written_calls(format, calls);
     message.calls.clear();
   }
 }
@@ -341,6 +341,7 @@ Json fitted(Conversation conversation, const TemplateTraits& traits, const Outpu
   for (Message& message : messages) turns.add(std::move(message));
   Json variables{{"messages", Json::array()}};
   for (const Message& message : std::move(turns).all()) variables["messages"].push_back(message_json(message, traits));
+  if (traits.null_tools && conversation.tools.empty()) variables["tools"] = nullptr;
   for (const Json& tool : conversation.tools) variables[traits.tools_name].push_back(tool_json(tool, traits));
   return variables;
 }

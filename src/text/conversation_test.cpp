@@ -194,7 +194,7 @@ class ConversationTest : public ::testing::TestWithParam<NamedSource> {
     auto parsed = ChatTemplate::parse(GetParam().source);
     ASSERT_TRUE(parsed.ok()) << parsed.error().message;
     template_ = std::make_unique<ChatTemplate>(std::move(*parsed));
-    format_ = detect_output_format(GetParam().source);
+    format_ = template_->output_format();
   }
   std::string prompt(const Messages& messages, const Json& tools = Json::array()) const {
     return rendered(*template_, {messages, tools}, format_);

@@ -11,10 +11,11 @@
 
 namespace realizar::text {
 
-// Jinja that prints what the Go template prints. Taken are: text, comments, trim marks; if, else if, else, range, end;
-// fields and variables; eq, ne, lt, le, gt, ge, and, or, not, len, index, slice, json and pipes. A template of one turn
-// (.System, .Prompt, .Response) is repeated for each, and ends where the answer begins. Errors: InvalidArgument,
-// subject "template", naming what is not taken.
+// Jinja that prints what the Go template prints. Taken are: text, comments, trim marks; if, with, range (of lists, maps
+// and numbers), else, else if, end, break, continue; fields; variables, which are declared and assigned; pipes; and,
+// or, not, eq, ne, lt, le, gt, ge, len, index, slice, print, println, printf (%s %v %d %t %q), and Ollama's json,
+// currentDate, yesterdayDate and toTypeScriptType. A template of one turn (.System, .Prompt, .Response) is repeated for
+// each, and ends where the answer begins. Errors: InvalidArgument, subject "template", naming what is not taken.
 Result<std::string> jinja_of_go_template(std::string_view source);
 
 // A source with "{%" is Jinja.

@@ -12,6 +12,7 @@
 
 #include "text/chat_template.h"
 #include "text/conversation.h"
+#include "text/template_probe.h"
 
 namespace realizar::text {
 namespace {
@@ -90,7 +91,7 @@ Json full_tool() {
 // Asks one template, one trait after the other: what is known already shapes the conversations that ask the next.
 class Asking {
  public:
-  explicit Asking(const ChatTemplate& chat_template) : template_(chat_template) {}
+  explicit Asking(const ChatTemplate& chat_template) : probe_(chat_template) {}
 
   TemplateTraits all() {
     ask_content();
@@ -105,29 +106,11 @@ class Asking {
 
  private:
   Json variables_of(Messages messages, const Json& tools = Json::array()) const {
-    Json variables = fitted({std::move(messages), tools}, traits_);
-    variables.update(Json{{"add_generation_prompt", true},
-                          {"bos_token", ""},
-                          {"eos_token", ""},
-                          {"date_string", "26 Jul 2026"},
-                          {"datetime", "Jul 26 2026"},
-                          {"functions", tools.empty() ? "" : tools.dump()}});
-    return variables;
-  }
-
-  // Nullopt where the template refuses. One that hits a bound is asked nothing more: each answer would take as long.
-  std::optional<std::string> rendered(const Json& variables) {
-    if (hits_bounds_) return std::nullopt;
-    const auto pieces = template_.render(variables, 0);
-    hits_bounds_ = !pieces.ok() && pieces.error().code == ErrorCode::kUnsupported;
-    if (!pieces.ok()) return std::nullopt;
-    std::string text;
-    for (const PromptPiece& piece : *pieces) text += piece.text;
-    return text;
+    return TemplateProbe::variables_of({std::move(messages), tools}, traits_, /*begins_answer=*/true);
   }
 
   std::optional<std::string> prompt(const Messages& messages, const Json& tools = Json::array()) {
-    return rendered(variables_of(messages, tools));
+    return probe_.rendered(variables_of(messages, tools));
   }
 
   bool arrives(const Messages& messages) {
@@ -142,12 +125,17 @@ class Asking {
   }
 
   void ask_content() {
-    if (arrives({user(1)})) return;
-    traits_.content_as_parts = true;
-    traits_.content_as_parts = arrives({user(1)});
+    for (const bool null_tools : {false, true}) {
+      for (const bool as_parts : {false, true}) {
+        traits_.null_tools = null_tools;
+        traits_.content_as_parts = as_parts;
+        if (arrives({user(1)})) return;
+      }
+    }
+    traits_.null_tools = traits_.content_as_parts = false;
   }
 
-  // Where several forms of nothing arrive, the best prompt is the shortest: some templates print "None", or an empty
+  // If several forms of nothing arrive, the best prompt is the shortest: some templates print "None", or an empty
   // turn beside the calls.
   bool ask_no_content(const Messages& conversation) {
     using NoContent = TemplateTraits::NoContent;
@@ -219,9 +207,9 @@ class Asking {
   bool knows_developer() {
     constexpr std::string_view kRole = "developer", kOther = "zqrole";
     Json variables = variables_of({developer(1), user(1)});
-    const auto known = rendered(variables);
+    const auto known = probe_.rendered(variables);
     variables["messages"][0]["role"] = kOther;
-    auto other = rendered(variables);
+    auto other = probe_.rendered(variables);
     if (!known || !other) return known.has_value();
     for (size_t at = 0; (at = other->find(kOther, at)) != std::string::npos;) other->replace(at, kOther.size(), kRole);
     return *other != *known;
@@ -292,9 +280,8 @@ class Asking {
     }
   }
 
-  const ChatTemplate& template_;
+  TemplateProbe probe_;
   TemplateTraits traits_;
-  bool hits_bounds_ = false;
 };
 
 std::string yes(bool is_true) {
@@ -334,6 +321,7 @@ std::vector<std::pair<std::string, std::string>> told(const TemplateTraits& trai
           {"thoughts", thoughts},
           {"opens_thoughts", yes(traits.opens_thoughts)},
           {"tools", traits.tools_name.empty() ? "as text" : traits.tools_name},
+          {"no_tools", traits.null_tools ? "none" : "absent"},
           {"tool_fields", fmt::format("{}", fmt::join(traits.tool_fields, ", "))}};
 }
 

@@ -1,4 +1,5 @@
-// What a chat template can take. It is asked by rendering small conversations: nothing is read from its source.
+// Traits of a chat template: which conversations it can take. They are asked by rendering small conversations; nothing
+// is read from the source.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ class ChatTemplate;
 struct TemplateTraits {
   // The content of a message with calls and no text.
   enum class NoContent : uint8_t { kEmpty, kNull, kAbsent };
-  // Where the text of a message with calls goes.
+  // The place of the text of a message with calls.
   enum class TextWithCalls : uint8_t { kSameMessage, kMessageBefore, kTurnBefore };
 
   bool content_as_parts = false;  // a content is [{type: text, text}]
@@ -44,6 +45,7 @@ struct TemplateTraits {
   bool opens_thoughts = false;                      // the prompt ends in thoughts, which the model goes on with
 
   std::string tools_name = "tools";           // of the variable; "": the template has no place for tools
+  bool null_tools = false;                    // without tools the variable is none, not absent
   std::vector<std::string> tool_fields = {};  // that each tool must have: description, parameters ...
 };
 

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace realizar::text {
 namespace {
 
 constexpr char kSubstitute = '\x1A';
-
-bool is_continuation(uint8_t byte) {
-  return (byte & 0xC0) == 0x80;
-}
 
 struct LeadByte {
   uint32_t n_bytes = 0;  // 0: not a lead byte
@@ -40,7 +38,7 @@ DecodedChar decode_char(std::string_view text, size_t at) {
   if (lead.n_bytes == 0) return {};
   uint32_t code = first & (0x7Fu >> lead.n_bytes);
   for (uint32_t i = 1; i < lead.n_bytes; ++i) {
-    const bool good = at + i < text.size() && is_continuation(byte(i)) &&
+    const bool good = at + i < text.size() && continues_character(text[at + i]) &&
                       (i > 1 || (byte(i) >= lead.second_min && byte(i) <= lead.second_max));
     if (!good) return {kReplacementChar, i, false};
     code = (code << 6) | (byte(i) & 0x3Fu);
@@ -73,7 +71,7 @@ bool is_valid_utf8(std::string_view text) {
 
 std::string_view whole_chars(std::string_view text, size_t max_bytes) {
   size_t n_bytes = std::min(max_bytes, text.size());
-  while (n_bytes > 0 && n_bytes < text.size() && is_continuation(static_cast<uint8_t>(text[n_bytes]))) --n_bytes;
+  while (n_bytes > 0 && n_bytes < text.size() && continues_character(text[n_bytes])) --n_bytes;
   return text.substr(0, n_bytes);
 }
 

@@ -1,4 +1,5 @@
 // The functions that every template may call.
+#include <algorithm>
 #include <utility>
 
 #include "text/jinja/builtins.h"
@@ -45,7 +46,9 @@ void add_globals(Scope& scope) {
   add("raise_exception",
       [](Interpreter&, Args& args) -> Value { fail(to_text(required_arg(args, 0, "message")).str()); });
   add("strftime_now", [](Interpreter& interpreter, Args& args) -> Value {
-    return format_time(to_text(required_arg(args, 0, "format")).str(), interpreter.now_unix_s());
+    constexpr int64_t kMaxDays = 1'000'000, kDay_s = 86'400;
+    const int64_t days = std::clamp(int_arg(args, 1, "days", 0), -kMaxDays, kMaxDays);  // from today; ours alone
+    return format_time(to_text(required_arg(args, 0, "format")).str(), interpreter.now_unix_s() + days * kDay_s);
   });
   add("joiner", [](Interpreter&, Args& args) -> Value {
     const Value separator = args.get(0, "sep") ? *args.get(0, "sep") : Value(", ");

@@ -356,7 +356,7 @@ Value extend(Interpreter&, const Value& self, Args& args) {
   items.insert(items.end(), added.items().begin(), added.items().end());
   return None{};
 }
-// As Python does: counted from the end where negative, and cut to the list.
+// A negative index counts from the end, and every index is cut to the list, as in Python.
 Value insert(Interpreter&, const Value& self, Args& args) {
   const Value& added = required_arg(args, 1, "object");
   std::vector<Value>& items = own_items(self, &added);

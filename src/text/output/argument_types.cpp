@@ -1,9 +1,11 @@
 #include "text/output/argument_types.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "text/output/json_value.h"
+#include "text/output/literal_value.h"
 
 namespace realizar::text {
 namespace {
@@ -91,6 +93,48 @@ std::string_view as_json_word(std::string_view text) {
   return text == "None" ? "null" : text;
 }
 
+bool has_type(const Types& types, std::string_view type) {
+  return std::ranges::find(types, type) != types.end();
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+// 007 and +7 as 7.
+std::string plain_number(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  if (is_negative || text.starts_with('+')) text.remove_prefix(1);
+  const size_t n_zeros = std::min(text.find_first_not_of('0'), text.size());
+  const bool keeps_zero = n_zeros > 0 && (n_zeros == text.size() || text[n_zeros] < '0' || text[n_zeros] > '9');
+  text.remove_prefix(n_zeros - (keeps_zero ? 1 : 0));
+  return (is_negative ? "-" : "") + std::string(text);
+}
+
+// The JSON that a loosely spelled text stands for; "": none.
+std::string loosely_typed(const Types& types, std::string_view text) {
+  text = without_space_around(text);
+  const std::string word = lower_case(text);
+  if (has_type(types, "null") && (word == "null" || word == "none" || word == "nil")) return "null";
+  if (has_type(types, "boolean") && (word == "true" || word == "yes" || word == "on" || word == "1")) return "true";
+  if (has_type(types, "boolean") && (word == "false" || word == "no" || word == "off" || word == "0")) return "false";
+  std::string json;
+  const bool is_json = read_json_value(plain_number(text), json);
+  const bool is_number = is_json && (json.front() == '-' || (json.front() >= '0' && json.front() <= '9'));
+  if (is_number && allows(types, json)) return json;
+  return word == "null" || word == "none" ? "null" : "";
+}
+
+// Templates that do not ask for JSON print objects and lists as Python does, and so models write them.
+bool read_literal(std::string_view text, const Types& types, std::string& json) {
+  text = without_space_around(text);
+  const bool is_wanted =
+      (text.starts_with('{') && has_type(types, "object")) || (text.starts_with('[') && has_type(types, "array"));
+  return is_wanted && read_python_value(text, json);
+}
+
 }  // namespace
 
 bool is_string_only(const Json& parameters, std::string_view key) {
@@ -99,12 +143,19 @@ bool is_string_only(const Json& parameters, std::string_view key) {
   return !types.empty() && std::all_of(types.begin(), types.end(), is_string);
 }
 
+bool may_be_string(const Json& parameters, std::string_view key) {
+  const Types types = types_of(parameters, key);
+  return has_type(types, "string");
+}
+
 std::string typed_argument(const Json& parameters, std::string_view key, std::string_view text) {
   const Types types = types_of(parameters, key);
-  const bool may_be_string = types.empty() || std::find(types.begin(), types.end(), "string") != types.end();
+  const bool may_be_text = types.empty() || has_type(types, "string");
   std::string json;
-  const bool is_json = read_json_value(as_json_word(text), json);
-  if (is_json && (allows(types, json) || !may_be_string)) return json;
+  const bool is_json = read_json_value(as_json_word(text), json) || read_literal(text, types, json);
+  if (is_json && allows(types, json)) return json;
+  if (const std::string loose = may_be_text ? "" : loosely_typed(types, text); !loose.empty()) return loose;
+  if (is_json && !may_be_text) return json;
   std::string quoted = "\"";
   append_json_escaped(quoted, text);
   return quoted + '"';

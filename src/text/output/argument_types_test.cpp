@@ -36,6 +36,22 @@ TEST(ArgumentTypes, TextFollowsTheSchema) {
   EXPECT_EQ(typed("not_there", "5"), "5");
 }
 
+TEST(ArgumentTypes, WhereNoStringMayStandSpellingsAreLoose) {
+  const auto typed = [](const char* key, const char* text) { return typed_argument(kParameters, key, text); };
+  EXPECT_EQ(typed("i", "007"), "7");
+  EXPECT_EQ(typed("i", "-012"), "-12");
+  EXPECT_EQ(typed("i", "00"), "0");
+  EXPECT_EQ(typed("n", "+0.5"), "0.5");
+  EXPECT_EQ(typed("i", "NULL"), "null");
+  EXPECT_EQ(typed("b", "FALSE"), "false");
+  EXPECT_EQ(typed("b", "yes"), "true");
+  EXPECT_EQ(typed("b", "0"), "false");
+  EXPECT_EQ(typed("o", "{'k': [None, True, \"x\"]}"), R"({"k": [null, true, "x"]})");
+  EXPECT_EQ(typed("a", "['x', 1]"), R"(["x", 1])");
+  EXPECT_EQ(typed("s", "007"), "\"007\"");
+  EXPECT_EQ(typed("any", "yes"), "\"yes\"");
+}
+
 TEST(ArgumentTypes, WhatFitsNoTypeIsKept) {
   EXPECT_EQ(typed_argument(kParameters, "i", "five"), "\"five\"");
   EXPECT_EQ(typed_argument(kParameters, "i", "[5]"), "[5]");

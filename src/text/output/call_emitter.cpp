@@ -18,7 +18,8 @@ bool CallEmitter::may_call(std::string_view name) const {
            c == '.';
   };
   if (find_tool(name) != nullptr) return true;
-  return has_tools() && !name.empty() && name.size() <= kMaxToolNameBytes && std::ranges::all_of(name, may_stand);
+  return !known_only_ && has_tools() && !name.empty() && name.size() <= kMaxToolNameBytes &&
+         std::ranges::all_of(name, may_stand);
 }
 
 void CallEmitter::text(Kind kind, std::string_view text) {

@@ -18,6 +18,8 @@ class CallEmitter {
   // Whether a call may have this name: a tool's, or another that a tool could have, where there are tools at all. Who
   // makes the calls tells the model of a tool that is not there.
   bool may_call(std::string_view name) const;
+  // From now on only tools that are there may be called.
+  void set_known_only(bool known_only) { known_only_ = known_only; }
 
   void text(OutputEvent::Kind kind, std::string_view text);
   // Begins a call; false if none may have that name.
@@ -36,6 +38,7 @@ class CallEmitter {
   std::vector<OutputEvent> events_;
   size_t n_calls_ = 0;  // begun
   bool is_open_ = false;
+  bool known_only_ = false;
 };
 
 }  // namespace realizar::text

@@ -1,15 +1,13 @@
-// How one format writes calls: reads a section of calls from the window, step by step.
+// Reads a section of calls from the window, step by step: a CallSection, or one of a format's own (gpt-oss).
 #pragma once
 
-#include <string_view>
+#include <memory>
 
 #include "text/output/call_emitter.h"
 #include "text/output/json_value.h"
 #include "text/output/text_window.h"
 
 namespace realizar::text {
-
-inline constexpr std::string_view kJsonSpace = " \t\r\n";  // of JSON
 
 class CallReader {
  public:
@@ -26,33 +24,21 @@ class CallReader {
   CallReader(const CallReader&) = delete;
   CallReader& operator=(const CallReader&) = delete;
 
-  // A new section begins: an opening marker was taken, or a leading one stands at the window's front.
-  virtual void start() = 0;
+  // A new section begins at the window's front. `is_marked`: with a mark, not only with text that calls begin with.
+  virtual void start(bool is_marked) = 0;
   virtual Progress read() = 0;
   // Writes what makes the open call's arguments valid JSON.
   virtual void close_arguments() = 0;
+  // Whether the open call's arguments are whole already.
+  virtual bool has_whole_arguments() const = 0;
 
  protected:
   using Match = TextWindow::Match;
 
-  // False if no call may have that name. Once true, the call's text so far is not given back.
-  bool begin_call(std::string_view name) {
-    if (!emitter_.begin(name)) return false;
-    window_.commit();
-    return true;
-  }
-  void end_call() {
-    emitter_.end();
-    window_.commit();
-  }
-
-  // Feeds the window's text to `reader` until its value ends; kTaken if the text ended first.
-  JsonValueReader::Step read_json(JsonValueReader& reader, std::string& out);
-  // The same for an open call's arguments, which go out as they come.
-  JsonValueReader::Step stream_arguments(JsonValueReader& reader);
-
   TextWindow& window_;
   CallEmitter& emitter_;
 };
+
+using CallReaderPtr = std::unique_ptr<CallReader>;
 
 }  // namespace realizar::text

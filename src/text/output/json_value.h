@@ -2,6 +2,7 @@
 // (raw control characters, unknown escapes, lone surrogates) and commas before a closing bracket are put right.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -68,8 +69,21 @@ bool read_json_value(std::string_view text, std::string& json);
 // Appends `text` as it stands inside a JSON string, without the quotes.
 void append_json_escaped(std::string& out, std::string_view text);
 
+inline constexpr std::string_view kJsonSpace = " \t\r\n";
+
 inline bool is_json_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+  return kJsonSpace.find(c) != std::string_view::npos;
+}
+
+// Without the white space before it, after it, or both.
+inline std::string_view without_space_before(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(kJsonSpace), text.size()));
+}
+inline std::string_view without_space_after(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(kJsonSpace) + 1);
+}
+inline std::string_view without_space_around(std::string_view text) {
+  return without_space_after(without_space_before(text));
 }
 
 }  // namespace realizar::text

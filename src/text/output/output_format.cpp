@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "text/output/formats/format.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
@@ -21,10 +20,13 @@ constexpr std::array kReasoningTags = {
     Tags{"[THINK]", "[/THINK]"},
     Tags{"◁think▷", "◁/think▷"},
     Tags{"<seed:think>", "</seed:think>"},
+    Tags{"<|inner_prefix|>", "<|inner_suffix|>"},
+    Tags{"Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
 };
 
 constexpr std::array kWrapperTags = {
     Tags{"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+    Tags{"<|START_TEXT|>", "<|END_TEXT|>"},
     Tags{"<response>", "</response>"},
 };
 
@@ -45,53 +47,49 @@ std::optional<TagPair> first_tags_in(std::string_view source, const std::array<T
   return std::nullopt;
 }
 
-const Channels* channels_of(const OutputFormat& format) {
-  const FormatSpec* spec = spec_of(format.tools);
-  return spec != nullptr && spec->channels ? &*spec->channels : nullptr;
-}
-
 }  // namespace
 
-OutputFormat detect_output_format(std::string_view template_source) {
-  OutputFormat format;
-  const auto shows = [&](const FormatSpec* spec) {
-    return std::ranges::any_of(spec->signs, [&](std::string_view sign) { return contains(template_source, sign); });
-  };
-  const auto all = all_formats();
-  const auto found = std::ranges::find_if(all, shows);
-  if (found != all.end()) format.tools = (*found)->format;
-  if (channels_of(format) != nullptr) return format;
-  format.reasoning = first_tags_in(template_source, kReasoningTags);
-  format.content_wrapper = first_tags_in(template_source, kWrapperTags);
-  return format;
+void find_tags(OutputFormat& format, std::string_view source) {
+  if (format.channels) return;
+  if (auto tags = first_tags_in(source, kReasoningTags)) format.reasoning = std::move(tags);
+  if (auto tags = first_tags_in(source, kWrapperTags)) format.content_wrapper = std::move(tags);
+  if (!format.content_wrapper || !format.content_wrapper->begin.starts_with("<|")) return;
+  // Models of one family write the marks of another template of theirs.
+  for (const Tags& tags : kWrapperTags) {
+    if (!tags.begin.starts_with("<|") || tags.begin == format.content_wrapper->begin) continue;
+    format.stray_marks.insert(format.stray_marks.end(), {std::string(tags.begin), std::string(tags.end)});
+  }
 }
 
 bool marks_reasoning(const OutputFormat& format) {
-  return format.reasoning || channels_of(format) != nullptr;
+  return format.reasoning || format.channels;
 }
 
 void drop_tools(OutputFormat& format) {
-  if (channels_of(format) == nullptr) format.tools = ToolFormat::kNone;
+  if (!format.channels) format.calls.reset();
 }
 
 bool can_be_continued(const OutputFormat& format) {
-  return channels_of(format) == nullptr;
+  return !format.channels;
 }
 
 GrammarStart grammar_start(const OutputFormat& format, bool in_reasoning) {
-  if (const Channels* channels = channels_of(format)) return {.after = std::string(channels->answer_header)};
+  if (const auto& channels = format.channels) {
+    return {.after = channels->answer_header, .close = channels->to_answer, .call_end = channels->call_end};
+  }
   if (!format.reasoning) return {};
-  return {format.reasoning->end, in_reasoning ? "" : format.reasoning->begin};
+  const auto& [begin, end] = *format.reasoning;
+  return {.after = end, .may_open = in_reasoning ? "" : begin, .close = end};
 }
 
 GrammarStart required_calls_start(const OutputFormat& format, bool in_reasoning) {
-  return channels_of(format) != nullptr ? GrammarStart{} : grammar_start(format, in_reasoning);
+  return format.channels ? GrammarStart{} : grammar_start(format, in_reasoning);
 }
 
 std::optional<ReasoningMarks> reasoning_marks(const OutputFormat& format) {
-  if (const Channels* channels = channels_of(format)) {
-    return ReasoningMarks{std::string(channels->reasoning_header), channels->ends, std::string(channels->next_channel),
-                          std::string(channels->reasoning_name), true};
+  if (const auto& channels = format.channels) {
+    return ReasoningMarks{channels->reasoning_header, channels->ends, channels->next_channel, channels->reasoning_name,
+                          true};
   }
   if (!format.reasoning) return std::nullopt;
   return ReasoningMarks{format.reasoning->begin, {format.reasoning->end}, format.reasoning->end, ""};
@@ -99,7 +97,7 @@ std::optional<ReasoningMarks> reasoning_marks(const OutputFormat& format) {
 
 bool prompt_opens_reasoning(const OutputFormat& format, std::string_view prompt) {
   prompt = without_end_blanks(prompt);
-  if (const Channels* channels = channels_of(format)) return prompt.ends_with(channels->reasoning_header);
+  if (format.channels) return prompt.ends_with(format.channels->reasoning_header);
   return format.reasoning && prompt.ends_with(format.reasoning->begin);
 }
 
@@ -110,10 +108,24 @@ bool opens_any_reasoning(std::string_view prompt) {
 
 std::vector<std::string> marker_strings(const OutputFormat& format) {
   std::vector<std::string> all;
-  if (const FormatSpec* spec = spec_of(format.tools)) {
-    for (const auto* markers : {&spec->markers.opening, &spec->markers.leading, &spec->markers.inner}) {
-      all.insert(all.end(), markers->begin(), markers->end());
+  const auto add = [&](const std::vector<std::string>& marks) { all.insert(all.end(), marks.begin(), marks.end()); };
+  if (format.calls) {
+    const CallMarks marks = marks_of(*format.calls);
+    add(marks.openers);
+    if (!marks.call_begin.empty()) all.push_back(marks.call_begin);
+    add(marks.name_end);
+    add(marks.closers);
+    if (format.calls->tags) {
+      const ArgumentTags& tags = *format.calls->tags;
+      for (const std::string* tag : {&tags.key_open, &tags.key_close, &tags.value_close, &tags.quote}) {
+        add(split_marks(*tag));
+      }
     }
+    if (!format.calls->id_mark.empty()) all.push_back(format.calls->id_mark);
+  }
+  if (format.channels) {
+    add(format.channels->ends);
+    add(format.channels->inner);
   }
   for (const std::optional<TagPair>& tags : {format.reasoning, format.content_wrapper}) {
     if (tags) all.insert(all.end(), {tags->begin, tags->end});

@@ -4,15 +4,19 @@
 // only where it may yet be the beginning of a marker, or is white space that a marker may follow. One per sequence; not
 // thread-safe. Never fails: what does not parse as a call is content, byte for byte. The rules:
 // - White space directly before and after a call and around reasoning belongs to the format and is dropped. Reasoning
-//   that is nothing but white space gives no event. Reasoning opens only before the answer's first word, and tool
-//   markup inside it is reasoning.
+//   that is nothing but white space gives no event.
+// - Reasoning opens before the answer's first word and wherever its mark stands later, but where a text speaks of the
+//   mark: after a space or a quote. Its marks are never content. A call inside it is reasoning, unless the reasoning
+//   never ends and the call is whole and a tool's.
 // - A call begins with its name, once that is known and its arguments have begun. Until then its text is held, and is
 //   content if it turns out to be no call; it is not searched for further calls. The name need not be one of `tools`,
-//   but it must be one that a tool could have; where no marker says that a text is a call, a name that is none of
-//   theirs begins one only if the whole text has a call's form.
+//   but it must be one that a tool could have; where no mark says that a text is a call, a name that is none of theirs
+//   begins one only if the whole text has a call's form and begins the answer.
 // - Arguments are written as JSON that is valid once the call has ended. Where a begun call's text cannot be continued,
-//   or ends, its JSON is closed: strings and brackets are completed, a member without a value becomes null, an argument
-//   of XML-like formats that is no string and not complete is left out. The text from there on is content.
+//   its JSON is closed: strings and brackets are completed, a member without a value becomes null, an argument of
+//   XML-like formats that is no string and not complete is left out. The text from there on is content.
+// - Where the text ends within a call's arguments they stay as they are, and the call has no end. Text that may have
+//   become a call is dropped if the answer was cut, and else is content.
 // - Memory is bounded by the text given, nesting by JsonValueReader::kMaxDepth.
 #pragma once
 
@@ -47,7 +51,8 @@ class OutputParser {
   // `text` is valid UTF-8. Neighbouring events of one kind are joined.
   std::vector<OutputEvent> push(std::string_view text);
   // What was held back, at the end of the generation; call once, then no more.
-  std::vector<OutputEvent> finish();
+  // `is_cut`: by a limit, not by the model.
+  std::vector<OutputEvent> finish(bool is_cut = false);
 
  private:
   struct Impl;

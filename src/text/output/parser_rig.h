@@ -88,7 +88,7 @@ struct ParserRig {
           output.content += event.text;
           break;
         case OutputEvent::Kind::kToolCallBegin:
-          EXPECT_FALSE(is_open);
+          EXPECT_FALSE(is_open) << "a call without an end";
           EXPECT_EQ(event.call_idx, output.calls.size());
           output.calls.emplace_back(event.text, "");
           is_open = true;
@@ -103,9 +103,11 @@ struct ParserRig {
           break;
       }
     }
-    EXPECT_FALSE(is_open) << "a call without an end";
-    for (const auto& [name, arguments] : output.calls)
+    // Only the last call may have no end, where the text ends in it.
+    for (size_t i = 0; i + (is_open ? 1 : 0) < output.calls.size(); ++i) {
+      const auto& [name, arguments] = output.calls[i];
       EXPECT_TRUE(Json::parse(arguments, nullptr, false).is_object()) << name << " " << arguments;
+    }
     return output;
   }
 };

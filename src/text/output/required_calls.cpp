@@ -1,6 +1,7 @@
 #include "text/output/required_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 #include "grammar/rule_copy.h"
 #include "grammar/schema_keywords.h"
 #include "text/json_text.h"
-#include "text/output/formats/format.h"
+#include "text/output/argument_types.h"
 
 namespace realizar::text {
 namespace {
@@ -22,25 +23,23 @@ using grammar::ExprId;
 using grammar::RuleBook;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kUntaggedText = R"(([^<] | "<" [^/])*)";  // without an end tag
-
-bool is_string_schema(const Json& schema) {
-  return schema.is_object() && schema.value("type", Json()) == "string";
-}
-
 bool is_required(const Json& parameters, const std::string& key) {
   const Json required = parameters.value("required", Json::array());
   return std::find(required.begin(), required.end(), key) != required.end();
 }
 
-// Adds the rules of the schema at `place` in the tool's parameters. Errors speak of that place.
-Result<ExprId> add_schema(const RequiredTool& tool, const Json& parameters, const std::string& place, RuleBook& book) {
-  auto rule = grammar::add_json_schema(book, json_text(parameters), {}, {.root = place, .relaxed = !tool.is_strict});
-  if (rule.ok()) return rule;
-  Error error = std::move(rule).error();
+Error of_tool(const RequiredTool& tool, Error error) {
   error.subject = tool.place;
   error.message = error.subject + ": " + error.message;
   return error;
+}
+
+// Adds the rules of the schema at `place` in the tool's parameters. Errors speak of that place.
+Result<ExprId> add_schema(const RequiredTool& tool, const Json& parameters, const std::string& place, RuleBook& book) {
+  auto rule = grammar::add_json_schema(book, json_text(parameters), {},
+                                       {.root = place, .relaxed = !tool.is_strict, .name = tool.spec->name});
+  if (rule.ok()) return rule;
+  return of_tool(tool, std::move(rule).error());
 }
 
 // The name of a custom tool's only argument.
@@ -54,69 +53,9 @@ Result<ExprId> json_arguments(const RequiredTool& tool, RuleBook& book) {
     return book.sequence({book.literal("{\"" + input_name(tool) + "\": \""), text, book.literal("\"}")});
   }
   Json parameters = tool.spec->parameters;
+  if (parameters.empty()) parameters = {{"properties", Json::object()}, {"additionalProperties", false}};
   parameters.emplace("type", "object");
   return add_schema(tool, parameters, "#", book);
-}
-
-// One element an argument, in the schema's order; those that are not required may be missing.
-Result<ExprId> tagged_arguments(const ArgumentTags& tags, const RequiredTool& tool, RuleBook& book) {
-  if (tool.input != nullptr) {
-    const ExprId text = grammar::copy_rules(book, *tool.input, false);
-    const std::string open = tags.key_open + input_name(tool) + tags.key_close;
-    return book.sequence({book.literal(open), text, book.literal(tags.value_close)});
-  }
-  const Json& parameters = tool.spec->parameters;
-  const Json properties = parameters.value("properties", Json::object());
-  std::vector<ExprId> elements;
-  for (const auto& [key, schema] : properties.items()) {
-    ExprId value = grammar::kNoExpr;
-    if (is_string_schema(schema)) {
-      value = book.gbnf(kUntaggedText);
-    } else {
-      RZ_TRY(value, add_schema(tool, parameters, grammar::path_to("#/properties", key), book));
-    }
-    const ExprId element =
-        book.sequence({book.literal(tags.key_open + key + tags.key_close), value, book.literal(tags.value_close)});
-    elements.push_back(is_required(parameters, key) ? element : book.optional(element));
-  }
-  return book.sequence(elements);
-}
-
-Result<ExprId> call_of(const CallSpelling& spelling, const RequiredTool& tool, RuleBook& book) {
-  const auto& tags = spelling.argument_tags;
-  RZ_TRY(const ExprId arguments, tags ? tagged_arguments(*tags, tool, book) : json_arguments(tool, book));
-  const ExprId head = book.literal(spelling.open + tool.spec->name + spelling.name_end);
-  return book.sequence({head, arguments, book.literal(spelling.close)});
-}
-
-// One or more calls, as the format joins them.
-ExprId calls_of(const CallSpelling& spelling, std::span<const ExprId> calls, bool parallel, RuleBook& book) {
-  const ExprId call = book.add("call", book.choice(calls));
-  const ExprId another = book.sequence({book.literal(spelling.between), call});
-  const bool may_repeat = parallel && !spelling.is_single;
-  const ExprId more = may_repeat ? book.repeat(another, 0, grammar::kNoMaximum) : book.literal("");
-  return book.sequence({book.literal(spelling.first), call, more, book.literal(spelling.last)});
-}
-
-// A call whose arguments are only held to what can be read.
-Result<ExprId> free_call_of(const CallSpelling& spelling, const RequiredTool& tool, RuleBook& book) {
-  ExprId arguments = grammar::kNoExpr;
-  if (const auto& tags = spelling.argument_tags) {
-    arguments =
-        book.repeat(book.sequence({book.literal(tags->key_open), book.gbnf("[^<>=\\n]+"), book.literal(tags->key_close),
-                                   book.gbnf(kUntaggedText), book.literal(tags->value_close)}),
-                    0, grammar::kNoMaximum);
-  } else {
-    RZ_TRY(arguments, grammar::add_json_schema(book, R"({"type": "object"})", {}, {}));
-  }
-  return book.sequence(
-      {book.literal(spelling.open + tool.spec->name + spelling.name_end), arguments, book.literal(spelling.close)});
-}
-
-std::vector<std::string> call_marks(const FormatSpec& spec) {
-  std::vector<std::string> marks = spec.markers.opening;
-  marks.insert(marks.end(), spec.markers.leading.begin(), spec.markers.leading.end());
-  return marks;
 }
 
 // Text without the marks. Its automaton has a state for each of their characters.
@@ -131,42 +70,147 @@ ExprId text_without(std::span<const std::string> marks, RuleBook& book) {
   return grammar::expr_of(book, *machine, false);
 }
 
+// The quote or tag after a string, which holds none.
+std::string end_of_text(const ArgumentTags& tags) {
+  return tags.quote.empty() ? split_marks(tags.value_close).front() : tags.quote;
+}
+
+ExprId bare_text(const ArgumentTags& tags, RuleBook& book) {
+  const std::string end = end_of_text(tags);
+  return text_without({&end, 1}, book);
+}
+
+// A string of the schema at `place`. Where it is not strict, and no automaton holds the schema, any will do.
+Result<ExprId> string_value(const ArgumentTags& tags, const RequiredTool& tool, const std::string& place,
+                            RuleBook& book) {
+  auto text = grammar::add_schema_text(book, json_text(tool.spec->parameters), end_of_text(tags), {},
+                                       {.root = place, .relaxed = !tool.is_strict});
+  const bool is_wide = !text.ok() && !tool.is_strict && text.error().code == ErrorCode::kUnsupported;
+  if (!text.ok() && !is_wide) return of_tool(tool, std::move(text).error());
+  return book.sequence({book.literal(tags.quote), is_wide ? bare_text(tags, book) : *text, book.literal(tags.quote)});
+}
+
+// Strings are bare text in tags, and JSON's where the form has JSON's quotes.
+bool is_bare_text(const ArgumentTags& tags, const Json& parameters, const std::string& key) {
+  if (tags.quote == "\"") return false;
+  const bool says_type = !tags.json_key_close.empty() || !tags.quote.empty();
+  return says_type ? is_string_only(parameters, key) : may_be_string(parameters, key);
+}
+
+Result<ExprId> tagged_argument(const ArgumentTags& tags, const RequiredTool& tool, const std::string& key,
+                               RuleBook& book) {
+  const Json& parameters = tool.spec->parameters;
+  const bool is_text = is_bare_text(tags, parameters, key);
+  const bool is_json = !is_text && !tags.json_key_close.empty();
+  const std::string place = grammar::path_to("#/properties", key);
+  RZ_TRY(const ExprId value,
+         is_text ? string_value(tags, tool, place, book) : add_schema(tool, parameters, place, book));
+  const ExprId open = book.literal(tags.key_open + key + (is_json ? tags.json_key_close : tags.key_close));
+  return book.sequence({open, value, book.literal(tags.value_close)});
+}
+
+// In the schema's order; those that are not required may be missing.
+struct Argument {
+  ExprId rule;
+  bool is_required;
+};
+
+ExprId argument_list(std::span<const Argument> arguments, const std::string& between, RuleBook& book) {
+  const ExprId separator = book.literal(between);
+  ExprId first = book.literal(""), later = book.literal("");  // from here on: before and after another argument
+  for (size_t i = arguments.size(); i-- > 0;) {
+    const Argument& argument = arguments[i];
+    const ExprId with = book.sequence({argument.rule, later});
+    first = argument.is_required ? with : book.add("arguments", book.choice(std::array{with, first}));
+    const ExprId separated = book.sequence({separator, argument.rule});
+    later = book.add("arguments", book.sequence({argument.is_required ? separated : book.optional(separated), later}));
+  }
+  return first;
+}
+
+Result<ExprId> tagged_arguments(const ArgumentTags& tags, const RequiredTool& tool, RuleBook& book) {
+  if (tool.input != nullptr) {
+    const bool is_json = tags.quote == "\"";
+    const ExprId text = grammar::copy_rules(book, *tool.input, is_json);
+    return book.sequence({book.literal(tags.key_open + input_name(tool) + tags.key_close + tags.quote), text,
+                          book.literal(tags.quote + tags.value_close)});
+  }
+  const Json& parameters = tool.spec->parameters;
+  const Json properties = parameters.value("properties", Json::object());
+  std::vector<Argument> arguments;
+  for (const auto& member : properties.items()) {
+    const std::string& key = member.key();
+    RZ_TRY(const ExprId rule, tagged_argument(tags, tool, key, book));
+    arguments.push_back({book.add("argument", rule), is_required(parameters, key)});
+  }
+  return argument_list(arguments, tags.between, book);
+}
+
+Result<ExprId> call_of(const CallForm& form, const RequiredTool& tool, RuleBook& book) {
+  RZ_TRY(const ExprId arguments, form.tags ? tagged_arguments(*form.tags, tool, book) : json_arguments(tool, book));
+  const ExprId head = book.literal(form.open + tool.spec->name + form.name_end);
+  return book.sequence({head, arguments, book.literal(form.close)});
+}
+
+// One or more calls, as the form joins them.
+ExprId calls_of(const CallForm& form, std::span<const ExprId> calls, bool parallel, RuleBook& book) {
+  const ExprId call = book.add("call", book.choice(calls));
+  const ExprId another = book.sequence({book.literal(form.between), call});
+  const bool may_repeat = parallel && !form.is_single;
+  const ExprId more = may_repeat ? book.repeat(another, 0, grammar::kNoMaximum) : book.literal("");
+  return book.sequence({book.literal(form.first), call, more, book.literal(form.last)});
+}
+
+// A call whose arguments are only held to what can be read.
+Result<ExprId> free_call_of(const CallForm& form, const RequiredTool& tool, RuleBook& book) {
+  ExprId arguments = grammar::kNoExpr;
+  if (const auto& tags = form.tags) {
+    arguments = book.repeat(
+        book.sequence({book.literal(tags->key_open), book.gbnf("[^<>=\"\\n]+"), book.literal(tags->key_close),
+                       bare_text(*tags, book), book.literal(tags->value_close)}),
+        0, grammar::kNoMaximum);
+  } else {
+    RZ_TRY(arguments, grammar::add_json_schema(book, R"({"type": "object"})", {}, {}));
+  }
+  return book.sequence(
+      {book.literal(form.open + tool.spec->name + form.name_end), arguments, book.literal(form.close)});
+}
+
+std::vector<std::string> call_begins(const CallForm& form) {
+  CallMarks marks = marks_of(form);
+  if (!marks.call_begin.empty()) marks.openers.push_back(marks.call_begin);
+  return marks.openers;
+}
+
 }  // namespace
 
-Result<grammar::RuleSet> required_calls(ToolFormat format, std::span<const RequiredTool> tools, bool parallel) {
-  const FormatSpec* spec = spec_of(format);
-  if (spec == nullptr || !spec->required) {
-    return unsupported("tool_choice: required calls are not built for this model's format", "tool_choice");
-  }
+Result<grammar::RuleSet> required_calls(const CallForm& form, std::span<const RequiredTool> tools, bool parallel) {
   RuleBook book;
   std::vector<ExprId> calls;
   for (const RequiredTool& tool : tools) {
-    RZ_TRY(calls.emplace_back(), call_of(*spec->required, tool, book));
+    RZ_TRY(calls.emplace_back(), call_of(form, tool, book));
   }
   const grammar::RuleId root = book.named("root");
-  book.define(root, calls_of(*spec->required, calls, parallel, book));
+  book.define(root, calls_of(form, calls, parallel, book));
   return book.take(root);
 }
 
-bool has_optional_calls(ToolFormat format) {
-  const FormatSpec* spec = spec_of(format);
-  return spec != nullptr && spec->required && !spec->channels && spec->markers.bare.empty() &&
-         !call_marks(*spec).empty();
+bool has_optional_calls(const OutputFormat& format) {
+  return format.calls && !format.channels && !format.calls->reads_bare && !call_begins(*format.calls).empty() &&
+         format.calls->arguments != CallForm::Arguments::kLiteral;
 }
 
-Result<grammar::RuleSet> optional_calls(ToolFormat format, std::span<const RequiredTool> tools, bool parallel) {
-  REQUIRE(has_optional_calls(format));
-  const FormatSpec& spec = *spec_of(format);
+Result<grammar::RuleSet> optional_calls(const CallForm& form, std::span<const RequiredTool> tools, bool parallel) {
   RuleBook book;
   std::vector<ExprId> calls;
   for (const RequiredTool& tool : tools) {
     const bool is_free = tool.input == nullptr;
-    RZ_TRY(calls.emplace_back(),
-           is_free ? free_call_of(*spec.required, tool, book) : call_of(*spec.required, tool, book));
+    RZ_TRY(calls.emplace_back(), is_free ? free_call_of(form, tool, book) : call_of(form, tool, book));
   }
-  const ExprId text = text_without(call_marks(spec), book);
+  const std::vector<std::string> marks = call_begins(form);
+  const ExprId text = text_without(marks, book);
   const grammar::RuleId root = book.named("root");
-  book.define(root, book.sequence({text, book.optional(calls_of(*spec.required, calls, parallel, book))}));
+  book.define(root, book.sequence({text, book.optional(calls_of(form, calls, parallel, book))}));
   return book.take(root);
 }
 

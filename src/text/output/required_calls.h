@@ -1,4 +1,4 @@
-// The grammars of required tool calls, as each format spells them (formats/).
+// The grammars of required tool calls, in the form in which the model writes them.
 #pragma once
 
 #include <span>
@@ -21,16 +21,16 @@ struct RequiredTool {
 };
 
 // The rules of one or more calls (exactly one where not `parallel`) of the tools, of which there is one at least.
-// Errors, each naming the field: Unsupported for formats in which required calls are not built, and for what no grammar
-// holds of a strict tool's schema; InvalidArgument for schemas that are wrong.
-Result<grammar::RuleSet> required_calls(ToolFormat format, std::span<const RequiredTool> tools, bool parallel);
+// Errors, each naming the field: Unsupported for what no grammar holds of a strict tool's schema; InvalidArgument for
+// schemas that are wrong.
+Result<grammar::RuleSet> required_calls(const CallForm& form, std::span<const RequiredTool> tools, bool parallel);
 
 // Whether the calls that a model makes of its own accord can be told from its text beforehand, which optional_calls()
 // needs.
-bool has_optional_calls(ToolFormat format);
+bool has_optional_calls(const OutputFormat& format);
 // The rules of text and, after it, any number of calls (one at most where not `parallel`). Text holds none of the marks
 // with which calls begin. Only tools with an `input` are held to it: of others, calls are only such that they can be
 // read.
-Result<grammar::RuleSet> optional_calls(ToolFormat format, std::span<const RequiredTool> tools, bool parallel);
+Result<grammar::RuleSet> optional_calls(const CallForm& form, std::span<const RequiredTool> tools, bool parallel);
 
 }  // namespace realizar::text

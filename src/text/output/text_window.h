@@ -37,6 +37,8 @@ class TextWindow {
   // What was taken so far is understood and will not be given back.
   void commit() { taken_.clear(); }
   std::string give_back();
+  // What would be given back.
+  std::string_view taken() const { return taken_; }
 
  private:
   Match found(size_t at, size_t literal_bytes, size_t& offset) const;

@@ -12,44 +12,38 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
+std::string value_text(const Json& value, const ArgumentTags& tags) {
+  if (!value.is_string() || tags.quote == "\"") return json_text(value);
+  return tags.quote + value.get<std::string>() + tags.quote;
+}
+
 std::string tagged_arguments(const Json& arguments, const ArgumentTags& tags) {
   std::string text;
   for (const auto& [key, value] : arguments.items()) {
-    text += tags.key_open + key + tags.key_close + text_of(value) + tags.value_close;
+    const bool is_json = !value.is_string() && !tags.json_key_close.empty();
+    if (!text.empty()) text += tags.between;
+    text += tags.key_open + key + (is_json ? tags.json_key_close : tags.key_close);
+    text += value_text(value, tags) + tags.value_close;
   }
   return text;
 }
 
-std::string spelled(const WrittenCall& call, const CallSpelling& spelling) {
-  const bool is_tagged = spelling.argument_tags && call.arguments.is_object();
-  const std::string arguments =
-      is_tagged ? tagged_arguments(call.arguments, *spelling.argument_tags) : text_of(call.arguments);
-  return spelling.open + std::string(call.name) + spelling.name_end + arguments + spelling.close;
-}
-
-// name(key="text", n=2)
-std::string as_function(const WrittenCall& call) {
-  std::string text = std::string(call.name) + "(";
-  if (!call.arguments.is_object()) return text + text_of(call.arguments) + ")";
-  for (const auto& [key, value] : call.arguments.items()) {
-    if (!text.ends_with('(')) text += ", ";
-    text += key + "=" + json_text(value);
-  }
-  return text + ")";
+std::string spelled(const WrittenCall& call, const CallForm& form) {
+  const bool is_tagged = form.tags && call.arguments.is_object();
+  const std::string arguments = is_tagged ? tagged_arguments(call.arguments, *form.tags) : text_of(call.arguments);
+  return form.open + std::string(call.name) + form.name_end + arguments + form.close;
 }
 
 }  // namespace
 
-std::string written_calls(ToolFormat format, std::span<const WrittenCall> calls) {
-  const FormatSpec& spec = *spec_of(format == ToolFormat::kNone ? ToolFormat::kHermes : format);
-  const bool is_spelled = spec.required.has_value();
-  std::string text = is_spelled ? spec.required->first : spec.markers.opening.front() + "[";
-  const std::string between = is_spelled ? spec.required->between : ", ";
+std::string written_calls(const OutputFormat& format, std::span<const WrittenCall> calls) {
+  const CallForm& form = format.calls ? *format.calls : *general_format().calls;
+  std::string text = form.first;
   for (size_t i = 0; i < calls.size(); ++i) {
-    if (i > 0) text += between;
-    text += is_spelled ? spelled(calls[i], *spec.required) : as_function(calls[i]);
+    if (i > 0) text += form.between;
+    text += spelled(calls[i], form);
   }
-  return text + (is_spelled ? spec.required->last : "]" + spec.markers.inner.front());
+  return text + form.last;
 }
 
 }  // namespace realizar::text

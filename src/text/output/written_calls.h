@@ -15,7 +15,7 @@ struct WrittenCall {
   const nlohmann::ordered_json& arguments;  // an object, or a text that is no JSON
 };
 
-// In Hermes' spelling where the format is kNone.
-std::string written_calls(ToolFormat format, std::span<const WrittenCall> calls);
+// In the general form where the format has none.
+std::string written_calls(const OutputFormat& format, std::span<const WrittenCall> calls);
 
 }  // namespace realizar::text

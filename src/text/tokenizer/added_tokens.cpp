@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
@@ -12,7 +13,7 @@ namespace {
 // Where the character that ends just before `end` begins.
 size_t previous_char(std::string_view text, size_t end) {
   size_t begin = end - 1;
-  while (begin > 0 && end - begin < 4 && (static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) --begin;
+  while (begin > 0 && end - begin < 4 && continues_character(text[begin])) --begin;
   return begin;
 }
 

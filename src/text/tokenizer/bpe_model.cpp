@@ -9,6 +9,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "base/utf8.h"
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/merge_loop.h"
 #include "text/tokenizer/pair_map.h"
@@ -34,7 +35,7 @@ Unit unit_at(std::string_view s, size_t at, bool byte_level) {
 
 Unit last_unit(std::string_view s, bool byte_level) {
   size_t begin = s.size() - 1;
-  while (!byte_level && begin > 0 && (static_cast<uint8_t>(s[begin]) & 0xC0) == 0x80) --begin;
+  while (!byte_level && begin > 0 && continues_character(s[begin])) --begin;
   return unit_at(s, begin, byte_level);
 }
 

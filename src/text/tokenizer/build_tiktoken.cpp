@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "base/utf8.h"
 #include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/byte_alphabet.h"
@@ -121,8 +122,7 @@ std::vector<RankedRule> rules_of(const Vocabulary& vocab, size_t n_ranks) {
   for (size_t rank = 0; rank < n_ranks; ++rank) {
     const std::string_view piece = vocab.piece(TokenId{static_cast<int32_t>(rank)});
     for (size_t i = 1; i < piece.size(); ++i) {
-      const bool is_within_char = (static_cast<uint8_t>(piece[i]) & 0xC0) == 0x80;
-      if (is_within_char || !is_ranked(piece.substr(0, i)) || !is_ranked(piece.substr(i))) continue;
+      if (continues_character(piece[i]) || !is_ranked(piece.substr(0, i)) || !is_ranked(piece.substr(i))) continue;
       rules.push_back({{piece.substr(0, i), piece.substr(i)}, static_cast<uint32_t>(rank)});
     }
   }

@@ -28,7 +28,7 @@ class TrieUnit {
   uint32_t bits_;
 };
 
-struct LongestMatch {
+struct PieceMatch {
   size_t n_bytes = 0;  // 0: no rule
   size_t replacement = 0;
 };
@@ -42,7 +42,7 @@ class Charsmap final : public Normalizer {
     std::string out;
     out.reserve(segment.size());
     for (size_t at = 0; at < segment.size();) {
-      const LongestMatch match = longest_at(segment, at);
+      const PieceMatch match = longest_at(segment, at);
       if (match.n_bytes > 0) {
         out += replacements_.c_str() + match.replacement;
         at += match.n_bytes;
@@ -56,8 +56,8 @@ class Charsmap final : public Normalizer {
   }
 
  private:
-  LongestMatch longest_at(std::string_view text, size_t begin) const {
-    LongestMatch best;
+  PieceMatch longest_at(std::string_view text, size_t begin) const {
+    PieceMatch best;
     uint32_t node = TrieUnit(units_[0]).offset();
     const size_t end = std::min(text.size(), begin + kMaxKeyBytes);
     for (size_t at = begin; at < end; ++at) {

@@ -45,8 +45,9 @@ StreamingDetokenizer::Output StreamingDetokenizer::push(TokenId id) {
   return {take(std::min(n_before_stop_, held_.size() - matcher_.n_open())), false};
 }
 
-StreamingDetokenizer::Output StreamingDetokenizer::finish() {
+StreamingDetokenizer::Output StreamingDetokenizer::finish(bool is_cut) {
   if (stopped_) return {"", true};
+  if (is_cut) partial_.clear();
   if (!partial_.empty()) append_text(replace_invalid_utf8(std::exchange(partial_, {})));
   stopped_ = true;
   return {take(std::min(n_before_stop_, held_.size())), n_before_stop_ != kNoStop};

@@ -27,8 +27,9 @@ class StreamingDetokenizer {
     bool stopped = false;  // a stop string is complete; text ends just before it, and no more comes
   };
   Output push(TokenId id);
-  // What was held back, at the end of the generation; incomplete UTF-8 becomes U+FFFD.
-  Output finish();
+  // What was held back, at the end of the generation. Incomplete UTF-8 becomes U+FFFD; where a limit cut the text
+  // (`is_cut`), it is left out.
+  Output finish(bool is_cut = false);
 
   // The stop string that ended the text; "": none did.
   const std::string& stop_string() const { return stop_string_; }

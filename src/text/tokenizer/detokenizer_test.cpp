@@ -55,6 +55,9 @@ TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
   EXPECT_EQ(detokenizer.push(byte_token('a')).text, "\uFFFDa");
   EXPECT_EQ(detokenizer.push(byte_token(0xE2)).text, "");
   EXPECT_EQ(detokenizer.finish().text, "\uFFFD");
+  StreamingDetokenizer cut(tokenizer, {});
+  EXPECT_EQ(cut.push(byte_token(0xE2)).text, "");
+  EXPECT_EQ(cut.finish(/*is_cut=*/true).text, "");
 }
 
 TEST(StreamingDetokenizer, HoldsBackWhatMayBecomeAStopString) {

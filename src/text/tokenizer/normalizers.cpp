@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/utf8.h"
 
@@ -90,7 +91,7 @@ void strip(std::string& text, bool left, bool right) {
   size_t end = text.size();
   while (right && end > begin) {
     size_t last = end - 1;
-    while (last > begin && (static_cast<uint8_t>(text[last]) & 0xC0) == 0x80) --last;
+    while (last > begin && continues_character(text[last])) --last;
     if (!is_white_space(decode_char(text, last).code)) break;
     end = last;
   }

@@ -1,22 +1,25 @@
 #include "text/output/formats/format.h"
 
-#include <algorithm>
 #include <array>
 
 namespace realizar::text {
 
-std::span<const FormatSpec* const> all_formats() {
+std::span<const KnownFormat> known_formats() {
   static const std::array formats = {
-      &gpt_oss_format(), &deepseek_format(), &kimi_format(), &cohere_format(),  &gemma_format(),  &qwen3_coder_format(),
-      &glm_format(),     &mistral_format(),  &lfm2_format(), &granite_format(), &hermes_format(), &llama3_json_format(),
+      gpt_oss_format(),     kimi_format(), functionary_format(), lfm2_format(),   phi4_format(), granite_format(),
+      llama3_json_format(), glm4_format(), internlm_format(),    hermes_format(), xlam_format(), llama_list_format(),
   };
   return formats;
 }
 
-const FormatSpec* spec_of(ToolFormat format) {
-  const auto all = all_formats();
-  const auto found = std::ranges::find(all, format, &FormatSpec::format);
-  return found == all.end() ? nullptr : *found;
+const OutputFormat& general_format() {
+  static const OutputFormat format = [] {
+    OutputFormat general = hermes_format().format;
+    general.calls->reads_bare = true;
+    general.is_general = true;
+    return general;
+  }();
+  return format;
 }
 
 }  // namespace realizar::text

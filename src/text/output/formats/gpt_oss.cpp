@@ -1,11 +1,13 @@
 // gpt-oss (harmony): messages with a header that names a channel (analysis, final, commentary) and, for a call, a
-// recipient: <|start|>assistant<|channel|>commentary to=functions.name <|constrain|>json<|message|>{..}<|call|>
+// recipient: <|start|>assistant<|channel|>commentary to=functions.name <|constrain|>json<|message|>{..}<|call|>. It is
+// kept by hand since what its template prints of earlier calls tells nothing of channels.
+#include "text/output/call_unit.h"
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
 namespace {
 
-using Step = JsonValueReader::Step;
+using JsonStep = JsonValueReader::Step;
 
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kChannel = "<|channel|>";
@@ -18,14 +20,15 @@ std::string_view word_after(std::string_view header, std::string_view before) {
   return header.substr(0, header.find_first_of(" \t\r\n<"));
 }
 
-class Harmony final : public CallReader {
+class MessageReader final : public CallReader {
  public:
   using CallReader::CallReader;
 
-  void start() override { in_arguments_ = false; }
+  void start(bool /*is_marked*/) override { state_ = State::kHeader; }
 
   Progress read() override {
-    if (in_arguments_) return read_arguments();
+    if (state_ == State::kArguments) return read_arguments();
+    if (state_ == State::kDropped) return drop();
     size_t n_bytes = 0;
     const Match found = window_.find(kMessage, n_bytes);
     if (found == Match::kOpen) return Progress::kNeedMore;
@@ -40,6 +43,7 @@ class Harmony final : public CallReader {
     reader_.close(json);
     emitter_.arguments(json);
   }
+  bool has_whole_arguments() const override { return false; }
 
  private:
   // A header that the end of the generation cut off is nobody's text.
@@ -56,57 +60,76 @@ class Harmony final : public CallReader {
     const std::string_view recipient = word_after(header, "to=");
     name_ = recipient.starts_with("functions.") ? recipient.substr(10) : recipient;
     // A recipient in the analysis may be a tool of the model's own, whose calls are no JSON.
-    if (emitter_.find_tool(name_) != nullptr || (channel != "analysis" && emitter_.may_call(name_))) {
-      in_arguments_ = true;
+    const bool is_function = recipient.starts_with("functions.") && emitter_.may_call(name_);
+    if (emitter_.find_tool(name_) != nullptr || (channel != "analysis" && is_function)) {
+      state_ = State::kArguments;
       reader_ = {};
       return read_arguments();
     }
-    if (channel != "analysis" && !recipient.empty()) return Progress::kReject;
     window_.commit();
+    const bool is_for_people = recipient.empty() || recipient == "assistant" || recipient == "user";
+    if (channel != "analysis" && !is_for_people) {
+      state_ = State::kDropped;
+      return drop();
+    }
     return channel == "analysis" ? Progress::kReasoning : Progress::kContent;
+  }
+
+  // A message to no tool of ours, up to the next mark.
+  Progress drop() {
+    const std::string_view rest = window_.rest();
+    const size_t mark = rest.find("<|");
+    const bool may_be_cut = mark == std::string_view::npos && rest.ends_with('<') && !window_.ended();
+    window_.take(std::min(mark, rest.size() - (may_be_cut ? 1 : 0)));
+    window_.commit();
+    return mark == std::string_view::npos ? Progress::kNeedMore : Progress::kEnd;
   }
 
   Progress read_arguments() {
     if (!emitter_.is_open()) {
       if (!window_.skip_space()) return Progress::kNeedMore;
-      if (window_.front() != '{' || !begin_call(name_)) return Progress::kReject;
+      if (window_.front() != '{' || !emitter_.begin(name_)) return Progress::kReject;
     }
-    const Step step = stream_arguments(reader_);
-    if (step == Step::kTaken) return Progress::kNeedMore;
-    if (step != Step::kEnd) return Progress::kReject;
-    end_call();
+    std::string json;
+    const JsonStep step = read_json(window_, reader_, json);
+    emitter_.arguments(json);
+    window_.commit();
+    if (step == JsonStep::kTaken) return Progress::kNeedMore;
+    if (step != JsonStep::kEnd) return Progress::kReject;
+    emitter_.end();
     return Progress::kEnd;
   }
 
-  bool in_arguments_ = false;
+  enum class State { kHeader, kArguments, kDropped } state_ = State::kHeader;
   std::string name_;
   JsonValueReader reader_;
 };
 
 }  // namespace
 
-const FormatSpec& gpt_oss_format() {
-  static const FormatSpec spec{
-      .format = ToolFormat::kGptOss,
+CallReaderPtr make_message_reader(TextWindow& window, CallEmitter& emitter) {
+  return std::make_unique<MessageReader>(window, emitter);
+}
+
+const KnownFormat& gpt_oss_format() {
+  static const KnownFormat format{
+      .name = "gpt-oss",
       .signs = {"<|channel|>analysis"},
-      // A prompt that ends with <|start|>assistant leaves the model in the midst of a header.
-      .markers = {.leading = {"<|start|>", "<|channel|>"},
-                  .inner = {"<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>"},
-                  .bare = {"to="}},
-      .make_reader = [](TextWindow& window, CallEmitter& emitter) -> CallReaderPtr {
-        return std::make_unique<Harmony>(window, emitter);
-      },
-      .required = CallSpelling{.open = "<|channel|>commentary to=functions.",
-                               .name_end = " <|constrain|>json<|message|>",
-                               .close = "",
-                               .is_single = true},
-      .channels = Channels{.reasoning_header = "<|channel|>analysis<|message|>",
-                           .answer_header = "<|channel|>final<|message|>",
-                           .reasoning_name = "analysis",
-                           .next_channel = "<|end|><|start|>assistant<|channel|>",
-                           .ends = {"<|end|>", "<|call|>", "<|return|>"}},
+      .is_printed = true,
+      .format = {.calls = CallForm{.arguments = CallForm::Arguments::kMessage,
+                                   .open = "<|channel|>commentary to=functions.",
+                                   .name_end = " <|constrain|>json<|message|>",
+                                   .is_single = true},
+                 .channels = Channels{.reasoning_header = "<|channel|>analysis<|message|>",
+                                      .answer_header = "<|channel|>final<|message|>",
+                                      .reasoning_name = "analysis",
+                                      .next_channel = "<|end|><|start|>assistant<|channel|>",
+                                      .to_answer = "<|end|><|start|>assistant<|channel|>final<|message|>",
+                                      .call_end = "<|call|>",
+                                      .ends = {"<|end|>", "<|call|>", "<|return|>"},
+                                      .inner = {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"}}},
   };
-  return spec;
+  return format;
 }
 
 }  // namespace realizar::text

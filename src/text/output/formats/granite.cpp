@@ -1,22 +1,21 @@
-// <|tool_call|>[{"name": .., "arguments": {..}}]: Granite 3.
+// <|tool_call|>[{"name": .., "arguments": {..}}]: Granite 3, whose template tells the form and prints none.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
 
-const FormatSpec& granite_format() {
-  static const FormatSpec spec{
-      .format = ToolFormat::kGranite,
+const KnownFormat& granite_format() {
+  static const KnownFormat format{
+      .name = "granite",
       .signs = {"<|tool_call|>"},
-      .markers = {.opening = {"<|tool_call|>"}},
-      .make_reader = [](TextWindow& window, CallEmitter& emitter) { return make_json_calls({}, window, emitter); },
-      .required = CallSpelling{.open = "{\"name\": \"",
-                               .name_end = "\", \"arguments\": ",
-                               .close = "}",
-                               .first = "<|tool_call|>[",
-                               .between = ", ",
-                               .last = "]"},
+      .is_printed = false,
+      .format = {.calls = CallForm{.first = "<|tool_call|>[",
+                                   .open = "{\"name\": \"",
+                                   .name_end = "\", \"arguments\": ",
+                                   .close = "}",
+                                   .between = ", ",
+                                   .last = "]"}},
   };
-  return spec;
+  return format;
 }
 
 }  // namespace realizar::text

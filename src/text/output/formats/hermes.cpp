@@ -1,21 +1,19 @@
-// <tool_call>{"name": .., "arguments": {..}}</tool_call>: Hermes, Qwen2.5, Qwen3, MiMo.
+// <tool_call>{"name": .., "arguments": {..}}</tool_call>: templates that tell the form to the model, and print none.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
 
-const FormatSpec& hermes_format() {
-  static const FormatSpec spec{
-      .format = ToolFormat::kHermes,
+const KnownFormat& hermes_format() {
+  static const KnownFormat format{
+      .name = "hermes",
       .signs = {"<tool_call>"},
-      .markers = {.opening = {"<tool_call>"}, .inner = {"</tool_call>"}},
-      .make_reader = [](TextWindow& window,
-                        CallEmitter& emitter) { return make_json_calls({.closing = "</tool_call>"}, window, emitter); },
-      .required = CallSpelling{.open = "<tool_call>\n{\"name\": \"",
-                               .name_end = "\", \"arguments\": ",
-                               .close = "}\n</tool_call>",
-                               .between = "\n"},
+      .is_printed = false,
+      .format = {.calls = CallForm{.open = "<tool_call>\n{\"name\": \"",
+                                   .name_end = "\", \"arguments\": ",
+                                   .close = "}\n</tool_call>",
+                                   .between = "\n"}},
   };
-  return spec;
+  return format;
 }
 
 }  // namespace realizar::text

@@ -1,21 +1,25 @@
-// <|tool_call_start|>[name(key="text", n=2)]<|tool_call_end|>: LFM2.
+// <|tool_call_start|>[name(key="text", n=2)]<|tool_call_end|>: LFM2, and LFM2.5, which may leave the marks out. Their
+// templates print neither calls nor thoughts but as content that they are given.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
 
-const FormatSpec& lfm2_format() {
-  static const FormatSpec spec{
-      .format = ToolFormat::kLfm2,
-      .signs = {"<|tool_call_start|>", "<|tool_list_start|>"},
-      .markers = {.opening = {"<|tool_call_start|>"}, .inner = {"<|tool_call_end|>"}},
-      .make_reader =
-          [](TextWindow& window, CallEmitter& emitter) {
-            return make_json_or(
-                make_literal_calls({.style = python_style(), .closing = "<|tool_call_end|>"}, window, emitter),
-                {.closing = "<|tool_call_end|>"}, window, emitter);
-          },
+const KnownFormat& lfm2_format() {
+  static const KnownFormat format{
+      .name = "lfm2",
+      .signs = {"<|tool_call_start|>", "<|tool_list_start|>", "List of tools: ["},
+      .is_printed = false,
+      .format = {.calls = CallForm{.arguments = CallForm::Arguments::kLiteral,
+                                   .first = "<|tool_call_start|>[",
+                                   .name_end = "(",
+                                   .close = ")",
+                                   .between = ", ",
+                                   .last = "]<|tool_call_end|>",
+                                   .tags = ArgumentTags{.key_close = "=", .between = ", ", .quote = "\""},
+                                   .reads_bare = true},
+                 .reasoning = TagPair{"<think>", "</think>"}},
   };
-  return spec;
+  return format;
 }
 
 }  // namespace realizar::text

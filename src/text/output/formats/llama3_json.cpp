@@ -1,22 +1,25 @@
-// {"name": .., "parameters": {..}} as the whole message; after <|python_tag|> also name.call(k="v"): Llama 3.
+// {"name": .., "parameters": {..}} as the whole message, several with ";" between; after <|python_tag|> also
+// name.call(k="v"): Llama 3. Its templates print one call, without a mark.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
 
-const FormatSpec& llama3_json_format() {
-  static const FormatSpec spec{
-      .format = ToolFormat::kLlama3Json,
-      .signs = {"<|python_tag|>", R"({"name": function name, "parameters")"},
-      .markers = {.opening = {"<|python_tag|>"}, .bare = {"{"}},
-      .make_reader =
-          [](TextWindow& window, CallEmitter& emitter) {
-            return make_json_or(make_literal_calls({.style = python_style(), .name_suffix = ".call"}, window, emitter),
-                                {.is_bare = true}, window, emitter);
-          },
-      .required =
-          CallSpelling{.open = "{\"name\": \"", .name_end = "\", \"parameters\": ", .close = "}", .between = "; "},
+const KnownFormat& llama3_json_format() {
+  static const KnownFormat format{
+      .name = "llama3",
+      .signs = {R"({"name": function name, "parameters")"},
+      .is_printed = false,
+      .format = {.calls = CallForm{.open = "{\"name\": \"",
+                                   .name_end = "\", \"parameters\": ",
+                                   .close = "}",
+                                   .between = "; ",
+                                   .other_openers = {"<|python_tag|>", "<|python_start|>"},
+                                   .other_closers = {"<|python_end|>"},
+                                   .code_suffix = ".call",
+                                   .reads_literals = true,
+                                   .reads_bare = true}},
   };
-  return spec;
+  return format;
 }
 
 }  // namespace realizar::text

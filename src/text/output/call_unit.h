@@ -1,0 +1,56 @@
+// How one call is read, by the kind of its arguments. What stands around calls is CallSection's (call_section.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "text/output/call_emitter.h"
+#include "text/output/call_form.h"
+#include "text/output/json_value.h"
+#include "text/output/text_window.h"
+
+namespace realizar::text {
+
+// Feeds the window's text to `reader` until its value ends; kTaken if the text ended first.
+JsonValueReader::Step read_json(TextWindow& window, JsonValueReader& reader, std::string& out);
+
+class CallUnit {
+ public:
+  enum class Step { kNeedMore, kEnd, kReject };
+
+  CallUnit(TextWindow& window, CallEmitter& emitter) : window_(window), emitter_(emitter) {}
+  virtual ~CallUnit() = default;
+  CallUnit(const CallUnit&) = delete;
+  CallUnit& operator=(const CallUnit&) = delete;
+
+  // A call begins here. `is_marked`: a mark before it said so.
+  virtual void start(bool is_marked) = 0;
+  virtual Step read() = 0;
+  // Writes what makes the open call's arguments valid JSON.
+  virtual void close_arguments() = 0;
+  // Whether the arguments are whole already, whatever is missing around them.
+  virtual bool has_whole_arguments() const { return false; }
+
+ protected:
+  using Match = TextWindow::Match;
+
+  // False if no call may have that name. Once true, the call's text so far is not given back.
+  bool begin_call(std::string_view name);
+  void end_call();
+  // read_json for an open call's arguments, which go out as they come.
+  JsonValueReader::Step stream_arguments(JsonValueReader& reader);
+  // Takes the marks one after the other, with white space between them. kNo: some other text stands here.
+  Match take_marks(const std::vector<std::string>& marks, size_t& n_taken);
+
+  TextWindow& window_;
+  CallEmitter& emitter_;
+};
+
+using CallUnitPtr = std::unique_ptr<CallUnit>;
+
+CallUnitPtr make_object_unit(const CallForm& form, TextWindow& window, CallEmitter& emitter);
+CallUnitPtr make_object_after_unit(const CallForm& form, TextWindow& window, CallEmitter& emitter);
+CallUnitPtr make_tagged_unit(const CallForm& form, TextWindow& window, CallEmitter& emitter);
+CallUnitPtr make_literal_unit(const CallForm& form, TextWindow& window, CallEmitter& emitter);
+
+}  // namespace realizar::text
