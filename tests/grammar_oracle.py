@@ -38,6 +38,15 @@ SCHEMAS = [
     {"type": "integer", "minimum": 0, "anyOf": [{"maximum": 3}, {"minimum": 40, "maximum": 45}]}, {"type": "string", "enum": ["red", "green", "bl\"ue", "caf\u00e9"]},
     {"$ref": "#/$defs/node", "$defs": {"node": NODE}}, {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}, "required": ["next"], "additionalProperties": False},
     {"$ref": "#/$defs/node", "required": ["kids"], "$defs": {"node": NODE}},
+    {"type": "object", "properties": {"a": {"type": "null"}, "xa": {"minimum": 1}}, "patternProperties": {"^x": {"type": "integer"}, "b$": {"minimum": 5}},
+     "additionalProperties": {"type": "boolean"}, "required": ["xc"]},
+    {"allOf": [{"type": "object", "properties": {"a.b": {}}, "additionalProperties": {"type": "integer"}}, {"patternProperties": {"^a": {"maximum": 5}}}]},
+    {"type": "object", "properties": {k: {"type": "integer"} for k in "abcd"}, "minProperties": 2, "maxProperties": 3, "required": ["c"]},
+    {"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 3}, {"type": "array", "contains": {"type": "null"}, "maxItems": 4},
+    {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 3}, "contains": {"minimum": 2}, "minContains": 2, "maxContains": 3, "minItems": 3},
+    {"type": "object", "properties": {"a": {"type": "null"}, "b": {}, "c": {}}, "oneOf": [{"required": ["a"]}, {"required": ["b", "c"]}, {"required": ["d"]}]},
+    {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"type": "string", "format": "uri", "minLength": 1, "maxLength": 2083},
+    {"type": "string", "format": "email", "maxLength": 254}, {"enum": [{"a": 1}, {"a": "s"}, [1], [2]], "properties": {"a": {"type": "integer"}}, "items": {"minimum": 2}},
 ]
 
 
@@ -50,8 +59,9 @@ def checker():
 
 
 def padded(text):
-    """Python 3.11 reads three or six digits of a second."""
-    return re.sub(r"\.(\d+)", lambda m: "." + (m[1] + "000000")[:6], text).replace("Z", "+00:00")
+    """Python 3.11 reads three or six digits of a second, capitals, and no leap seconds."""
+    text = re.sub(r"\.(\d+)", lambda m: "." + (m[1] + "000000")[:6], text.upper()).replace("Z", "+00:00")
+    return text.replace(":60", ":59")
 
 
 def main():

@@ -14,10 +14,11 @@ namespace realizar {
 class LanguageModel;
 
 struct ConstraintOptions {
-  // Leaves out what no grammar can hold of a schema, instead of refusing it: the answer may then be wider than it.
+  // Leaves out what no grammar can hold of a schema, instead of refusing it: the answer may then be wider than it, and
+  // TokenConstraint::left_out() says where.
   bool relaxed = false;
   // The request's prompt. Where it is given, a model whose chat template marks reasoning reasons freely before the form
-  // begins; without it the form begins with the first token.
+  // begins, and cannot end its turn in that; without it the form begins with the first token.
   std::span<const TokenId> prompt = {};
 };
 

@@ -78,8 +78,12 @@ class TokenConstraint {
   virtual Readiness prepare(int64_t& /*n_work*/) { return Readiness::kReady; }
   // The token that was chosen.
   virtual void accept(TokenId id) = 0;
+  // The token that was chosen would end the text. True: the text goes on instead, with a token that allow() now says.
+  virtual bool refuse_end(TokenId /*id*/) { return false; }
   // One that stands where this one stands, for a request of its own.
   virtual std::shared_ptr<TokenConstraint> clone() const = 0;
+  // Places of the keywords of a relaxed schema that the answer is not held to: "#/properties/age/not".
+  virtual std::vector<std::string> left_out() const { return {}; }
 };
 
 struct Request {

@@ -1,5 +1,6 @@
 #include "realizar/constraint.h"
 
+#include "api/grammar_constraint.h"
 #include "api/language_model.h"
 #include "base/try.h"
 #include "text/answer.h"
@@ -17,7 +18,7 @@ Result<std::shared_ptr<TokenConstraint>> constraint_of(const LoadedModel& loaded
   text::GrammarStart start;
   if (!options.prompt.empty()) {
     text::AnswerOptions parts;
-    text::detect_parts(parts, *loaded.tokenizer, loaded.output_source, options.prompt);
+    text::detect_parts(parts, *loaded.tokenizer, loaded.output_format, options.prompt);
     start = text::grammar_start(*parts.format, parts.starts_in_reasoning);
   }
   return make_constraint(std::move(*grammar), *loaded.tokenizer, loaded.generation_config.end_tokens, start);
@@ -54,11 +55,13 @@ Result<std::shared_ptr<TokenConstraint>> tool_calls_constraint(const LanguageMod
   text::AnswerOptions parts;
   RZ_TRY(parts.tools, text::read_tool_specs(tools_json));
   if (parts.tools.empty()) return invalid_argument("tools: there is no function that could be called", "tools");
-  text::detect_parts(parts, *loaded.tokenizer, loaded.output_source, options.prompt);
+  text::detect_parts(parts, *loaded.tokenizer, loaded.output_format, options.prompt);
+  if (!parts.format->calls)
+    return unsupported("tools: the model has no chat template that could tell it of them", "tools");
   const std::string key = "calls " + std::to_string(options.parallel) + " " + tools_json;
   RZ_TRY(auto grammar, loaded.grammars->find_or_compile(key, [&]() -> Compiled {
     RZ_TRY(const grammar::RuleSet rules,
-           text::required_calls(parts.format->tools, required(parts.tools), options.parallel));
+           text::required_calls(*parts.format->calls, required(parts.tools), options.parallel));
     return grammar::Grammar::from_rules(rules);
   }));
   return make_constraint(std::move(grammar), *loaded.tokenizer, loaded.generation_config.end_tokens,

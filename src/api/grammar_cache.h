@@ -5,15 +5,12 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "grammar/matcher.h"
-#include "realizar/request.h"
 #include "realizar/result.h"
-#include "text/output/output_format.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
@@ -44,10 +41,5 @@ class GrammarCache {
   std::shared_ptr<const grammar::TokenTrie> trie_;        // made when it is first wanted
   std::list<std::pair<std::string, Compiled>> grammars_;  // most recently used first
 };
-
-// Holds a sequence to a grammar; `end_tokens` may come where a sentence is complete.
-std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
-                                                 const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,
-                                                 const text::GrammarStart& start);
 
 }  // namespace realizar

@@ -5,19 +5,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "api/forced_text.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 namespace {
-
-// How many bytes of `mark`, but not all, the text ends with.
-size_t n_begun(std::string_view text, std::string_view mark) {
-  size_t n_bytes = std::min(text.size(), mark.size() - 1);
-  while (n_bytes > 0 && !text.ends_with(mark.substr(0, n_bytes))) --n_bytes;
-  return n_bytes;
-}
 
 class BudgetConstraint final : public TokenConstraint {
  public:
@@ -29,9 +22,7 @@ class BudgetConstraint final : public TokenConstraint {
 
   bool allow(std::span<uint64_t> allowed) override {
     if (place_ == Place::kClosing) {
-      std::fill(allowed.begin(), allowed.end(), uint64_t{0});
-      const TokenId next = closing_[n_closed_];
-      if (word_of(next) < allowed.size()) allowed[word_of(next)] = bit_of(next);
+      closing_.allow(allowed);
       return true;
     }
     const bool inner_binds = inner_ != nullptr && inner_->allow(allowed);
@@ -59,10 +50,22 @@ class BudgetConstraint final : public TokenConstraint {
     }
   }
 
+  // Where `inner` ends the reasoning, there is no more to count of it.
+  bool refuse_end(TokenId id) override {
+    if (place_ == Place::kClosing) return true;
+    if (inner_ == nullptr || !inner_->refuse_end(id)) return false;
+    if (place_ == Place::kReasoning) leave_reasoning();
+    return true;
+  }
+
   std::shared_ptr<TokenConstraint> clone() const override {
     auto copy = std::make_shared<BudgetConstraint>(*this);
     if (inner_ != nullptr) copy->inner_ = inner_->clone();
     return copy;
+  }
+
+  std::vector<std::string> left_out() const override {
+    return inner_ != nullptr ? inner_->left_out() : std::vector<std::string>();
   }
 
  private:
@@ -98,21 +101,14 @@ class BudgetConstraint final : public TokenConstraint {
     bound_tail();
   }
 
-  // A model that has no token for the mark may have begun to write it: then its rest is forced.
   void close() {
-    std::string_view mark = marks_.close;
-    if (const auto token = tokenizer_->find(mark)) {
-      closing_ = {*token};
-    } else {
-      mark.remove_prefix(n_begun(tail_, mark));
-      closing_ = tokenizer_->encode(mark, {.add_special = false, .parse_special = true});
-    }
-    n_closed_ = 0;
-    place_ = closing_.empty() ? Place::kAfter : Place::kClosing;
+    closing_.begin(*tokenizer_, tail_, marks_.close);
+    place_ = closing_.is_open() ? Place::kClosing : Place::kAfter;
   }
 
   void note_closed() {
-    if (++n_closed_ < closing_.size()) return;
+    closing_.accept();
+    if (closing_.is_open()) return;
     leave_reasoning();
     has_just_closed_ = true;
     not_after_close_ = tokenizer_->find(marks_.not_after_close);
@@ -132,9 +128,8 @@ class BudgetConstraint final : public TokenConstraint {
   const text::Tokenizer* tokenizer_;
   uint32_t n_left_;  // tokens
   Place place_ = Place::kBefore;
-  std::string tail_;              // the text's end, where a mark may stand
-  std::vector<TokenId> closing_;  // forced, of which the first n_closed_ are there
-  size_t n_closed_ = 0;
+  std::string tail_;    // the text's end, where a mark may stand
+  ForcedText closing_;  // open in kClosing
   bool has_just_closed_ = false;
   std::optional<TokenId> not_after_close_;
 };

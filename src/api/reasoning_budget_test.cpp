@@ -2,43 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
-#include <set>
 #include <string>
 
+#include "api/obedient_model_rig.h"
+#include "text/output/formats/format.h"
 #include "text/tokenizer/byte_tokenizer_rig.h"
 
 namespace realizar {
 namespace {
 
 const text::OutputFormat kTags{.reasoning = text::TagPair{"<think>", "</think>"}};
-
-// The one token that may come, nullopt where several may.
-std::optional<TokenId> forced_by(TokenConstraint& constraint, int32_t n_vocab) {
-  std::vector<uint64_t> words((static_cast<size_t>(n_vocab) + 63) / 64);
-  if (!constraint.allow(words)) return std::nullopt;
-  std::set<int32_t> ids;
-  for (int32_t id = 0; id < n_vocab; ++id) {
-    if ((words[static_cast<size_t>(id) / 64] >> (id % 64) & 1) != 0) ids.insert(id);
-  }
-  return ids.size() == 1 ? std::optional(TokenId{*ids.begin()}) : std::nullopt;
-}
-
-// What a model writes that wants to write `wanted`, a byte a token, and must obey: what is forced stands in brackets.
-std::string written(const text::Tokenizer& tokenizer, TokenConstraint& constraint, std::string_view wanted) {
-  std::string text;
-  while (true) {
-    if (const auto id = forced_by(constraint, tokenizer.n_vocab())) {
-      text += "[" + tokenizer.token_bytes(*id) + "]";
-      constraint.accept(*id);
-      continue;
-    }
-    if (wanted.empty()) return text;
-    text += wanted.front();
-    constraint.accept(text::byte_token(static_cast<uint8_t>(wanted.front())));
-    wanted.remove_prefix(1);
-  }
-}
 
 class ReasoningBudgetTest : public ::testing::Test {
  protected:
@@ -116,7 +89,7 @@ TEST_F(ReasoningBudgetTest, ForcesWhatTheInnerConstraintForbidsAndTellsItOfAll) 
 // gpt-oss: the message ends, the next one's header begins, and it is not that of another analysis.
 TEST_F(ReasoningBudgetTest, ClosesAChannelAndKeepsItClosed) {
   const text::Tokenizer tokenizer = text::make_byte_tokenizer({"analysis"}, false);
-  const auto constraint = with_reasoning_budget(nullptr, {.tools = text::ToolFormat::kGptOss}, tokenizer, {2, false});
+  const auto constraint = with_reasoning_budget(nullptr, text::gpt_oss_format().format, tokenizer, {2, false});
   std::string expected = "<|channel|>analysis<|message|>ab";
   for (const char c : std::string("<|end|><|start|>assistant<|channel|>")) expected += std::string("[") + c + "]";
   EXPECT_EQ(written(tokenizer, *constraint, "<|channel|>analysis<|message|>ab"), expected);

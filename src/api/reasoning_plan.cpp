@@ -103,7 +103,7 @@ Result<std::shared_ptr<TokenConstraint>> reasoning_constraint(const LanguageMode
   const LoadedModel& loaded = *LanguageModel::Impl::of(model).loaded;
   RZ_CHECK_OK(loaded.require_tokenizer());
   text::AnswerOptions parts;
-  text::detect_parts(parts, *loaded.tokenizer, loaded.output_source, prompt);
+  text::detect_parts(parts, *loaded.tokenizer, loaded.output_format, prompt);
   return with_reasoning_budget(std::move(inner), *parts.format, *loaded.tokenizer, {budget, parts.starts_in_reasoning});
 }
 

@@ -128,10 +128,15 @@ void Results::report_row(Sequence& sequence, uint32_t pos, size_t row) {
 
 void Results::take_token(Sequence& sequence, size_t row) {
   const Request& request = *sequence.request;
-  const TokenId id = choose_token(sequence, row);
+  TokenId id = choose_token(sequence, row);
+  bool ends = is_stop(request, id);
+  if (ends && request.constraint && request.constraint->refuse_end(id)) {
+    ends = false;
+    id = choose_token(sequence, row);
+  }
   if (id == kNoToken) return end_without_token(sequence, row);
   const TokenTimes times = note_times(sequence);
-  if (is_stop(request, id)) {
+  if (ends) {
     sequence.ending.stop_token = id;
     return sequence.finish(FinishReason::kStop);
   }

@@ -58,6 +58,9 @@ struct RuleSet {
   std::vector<Expr> exprs;
   std::vector<Rule> rules;
   RuleId root = 0;
+  // Places of the keywords, in relaxed schemas that rules are made of, that the rules do not hold:
+  // "#/properties/a/not".
+  std::vector<std::string> left_out = {};
 };
 
 }  // namespace realizar::grammar

@@ -27,7 +27,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_rules(const RuleSet& rules,
   }
   RZ_TRY(const RuleAnalysis analysis, analyze_rules(rules, deadline));
   RZ_TRY(Automaton automaton, build_automaton(rules, analysis, limits, deadline));
-  return std::shared_ptr<const Grammar>(std::make_shared<Grammar>(std::move(automaton)));
+  return std::shared_ptr<const Grammar>(std::make_shared<Grammar>(std::move(automaton), rules.left_out));
 }
 
 Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view source, const Limits& limits) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "grammar/automaton.h"
 #include "grammar/expression.h"
@@ -27,11 +28,15 @@ class Grammar {
   // Any JSON object.
   static Result<std::shared_ptr<const Grammar>> any_json_object(const Limits& limits = {});
 
-  explicit Grammar(Automaton automaton) : automaton_(std::move(automaton)) {}
+  explicit Grammar(Automaton automaton, std::vector<std::string> left_out = {})
+      : automaton_(std::move(automaton)), left_out_(std::move(left_out)) {}
   const Automaton& automaton() const { return automaton_; }
+  // See RuleSet.
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
   Automaton automaton_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace realizar::grammar

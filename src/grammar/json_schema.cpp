@@ -32,6 +32,7 @@ Result<SchemaRules> compile_json_schema(std::string_view schema_json, const Limi
   const RuleId root = book.named("root");
   SchemaCompiler compiler(document, limits, options, book, root);
   RZ_CHECK_OK(compiler.run());
+  for (const std::string& place : compiler.left_out()) book.add_left_out(options.name + place);
   auto places = compiler.place_of_rule();
   return SchemaRules{book.take(root), std::move(places)};
 }
@@ -40,7 +41,21 @@ Result<ExprId> add_json_schema(RuleBook& book, std::string_view schema_json, con
                                const SchemaOptions& options) {
   RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
   const RuleId root = book.reserve("schema");
-  RZ_CHECK_OK(SchemaCompiler(document, limits, options, book, root).run());
+  SchemaCompiler compiler(document, limits, options, book, root);
+  RZ_CHECK_OK(compiler.run());
+  for (const std::string& place : compiler.left_out()) book.add_left_out(options.name + place);
+  return book.call(root);
+}
+
+Result<ExprId> add_schema_text(RuleBook& book, std::string_view schema_json, std::string_view mark,
+                               const Limits& limits, const SchemaOptions& options) {
+  RZ_TRY(const SchemaDocument document, SchemaDocument::parse(schema_json, limits));
+  const RuleId root = book.reserve("text");
+  SchemaCompiler compiler(document, limits, options, book, root);
+  const auto text = compiler.text_without(mark);
+  book.define(root, text.ok() ? *text : book.literal(""));  // nothing calls it after an error
+  if (!text.ok()) return text;
+  for (const std::string& place : compiler.left_out()) book.add_left_out(options.name + place);
   return book.call(root);
 }
 
@@ -66,15 +81,19 @@ ExprId SchemaCompiler::with_colon(ExprId key, ExprId value) {
 }
 
 Status SchemaCompiler::run() {
+  std::string impossible;  // the place of the first one
   while (!open_refs_.empty()) {
     const Reference open = std::move(open_refs_.front());
     open_refs_.pop_front();
-    RZ_TRY(const Json* target, document_.resolve(open.ref, open.ref, options_.relaxed));
+    RZ_TRY(const Json* target, document_.resolve(open.ref, open.ref, left_out_));
     RZ_TRY(const ValueExpr body, value(*target, open.ref));
-    if (!body) return invalid_argument(open.ref + ": no document satisfies this schema", open.ref);
-    book_.define(open.rule, *body);
+    if (!body && impossible.empty()) impossible = open.ref;
+    book_.define(open.rule, body ? *body : book_.nothing());
   }
-  return {};
+  has_impossible_ = has_impossible_ || !impossible.empty();
+  if (!has_impossible_ || book_.remove_impossible(root_)) return {};
+  if (impossible.empty()) impossible = root_ref_;
+  return invalid_argument(impossible + ": no document satisfies this schema", impossible);
 }
 
 Status SchemaCompiler::check_size() const {
@@ -93,8 +112,8 @@ Result<ValueExpr> SchemaCompiler::value(const Json& schema, const std::string& p
 }
 
 Result<ValueExpr> SchemaCompiler::object_value(const Json& full_schema, const std::string& path) {
-  RZ_CHECK_OK(check_keywords(full_schema, path, options_.relaxed));
-  RZ_TRY(const Json schema, expanded(assertions_of(full_schema), path, document_, options_.relaxed));
+  RZ_CHECK_OK(check_keywords(full_schema, path, left_out_));
+  RZ_TRY(const Json schema, expanded(assertions_of(full_schema), path, document_, left_out_));
   if (schema.empty()) return ValueExpr(book_.shared("value"));
   const bool is_single = schema.size() == 1;
   if (is_single && schema.contains("$ref")) {
@@ -113,7 +132,7 @@ Result<ValueExpr> SchemaCompiler::object_value(const Json& full_schema, const st
 
 // One schema of all that allOf and $ref hold.
 Result<ValueExpr> SchemaCompiler::flattened(const Json& schema, const std::string& path) {
-  RZ_TRY(Json merged, merge_schemas(schema, Json::object(), path, options_.relaxed));  // $ref becomes a part of allOf
+  RZ_TRY(Json merged, merge_schemas(schema, Json::object(), path, left_out_));  // $ref becomes a part of allOf
   size_t n_parts = 0;
   while (merged.is_object() && merged.contains("allOf")) {
     const Json parts = merged["allOf"];
@@ -124,15 +143,15 @@ Result<ValueExpr> SchemaCompiler::flattened(const Json& schema, const std::strin
       }
       const Json* target = &part;
       if (part.is_object() && part.size() == 1 && part.contains("$ref") && part["$ref"].is_string()) {
-        RZ_TRY(target, document_.resolve(part["$ref"].get<std::string>(), path, options_.relaxed));
+        RZ_TRY(target, document_.resolve(part["$ref"].get<std::string>(), path, left_out_));
       }
       RZ_CHECK_OK(check_size());
       Json own = *target;
       if (own.is_object()) {
-        RZ_CHECK_OK(check_keywords(own, path_to(path, "allOf"), options_.relaxed));
-        RZ_TRY(own, expanded(assertions_of(own), path_to(path, "allOf"), document_, options_.relaxed));
+        RZ_CHECK_OK(check_keywords(own, path_to(path, "allOf"), left_out_));
+        RZ_TRY(own, expanded(assertions_of(own), path_to(path, "allOf"), document_, left_out_));
       }
-      RZ_TRY(merged, merge_schemas(merged, own, path, options_.relaxed));
+      RZ_TRY(merged, merge_schemas(merged, own, path, left_out_));
       drop_contradictions(merged);
     }
   }
@@ -150,14 +169,14 @@ Result<ValueExpr> SchemaCompiler::merged_value(const Json& merged, const std::st
   }
   if (++n_merged_ > kMaxMerged) return limit_exceeded(path + ": too many combinations of schemas");
   Merged& entry = found->second;
-  entry.rule = book_.reserve(path.substr(path.rfind('/') + 1));
+  entry.rule = book_.reserve(hint_of(path));
   RZ_TRY(const ValueExpr body, value(merged, path));
   if (body) {
     book_.define(*entry.rule, *body);
     return ValueExpr(book_.call(*entry.rule));
   }
-  if (entry.is_used) return invalid_argument(path + ": no document satisfies this schema", path);
-  book_.define(*std::exchange(entry.rule, std::nullopt), literal(""));  // nothing calls it
+  book_.define(*std::exchange(entry.rule, std::nullopt), entry.is_used ? book_.nothing() : literal(""));
+  has_impossible_ = has_impossible_ || entry.is_used;
   return ValueExpr();
 }
 
@@ -166,7 +185,11 @@ Result<ValueExpr> SchemaCompiler::alternatives(const Json& schema, const char* k
   const std::string own_path = path_to(path, keyword);
   std::vector<ExprId> options;
   size_t i = 0;
-  for (const Json& option : schema[keyword]) {
+  std::vector<Json> all(schema[keyword].begin(), schema[keyword].end());
+  if (keyword == std::string_view("oneOf")) {
+    RZ_TRY(all, kept_apart(base, schema[keyword], own_path));
+  }
+  for (const Json& option : all) {
     const std::string option_path = path_to(own_path, std::to_string(i++));
     RZ_TRY(const ValueExpr expr, value(both_of(base, option), option_path));
     add_option(expr, options);
@@ -238,11 +261,11 @@ ValueExpr SchemaCompiler::word(const std::string& type, const Json& schema) {
 }
 
 Result<ValueExpr> SchemaCompiler::reference(const std::string& ref, const std::string& path) {
-  RZ_TRY(const Json* target, document_.resolve(ref, path, options_.relaxed));
-  if (*target == Json(false)) return ValueExpr();
+  RZ_TRY(const Json* target, document_.resolve(ref, path, left_out_));
+  if (target->is_boolean()) return value(*target, path);
   const auto [found, is_new] = rule_of_ref_.try_emplace(ref, 0);
   if (is_new) {
-    found->second = book_.reserve(ref.substr(ref.rfind('/') + 1));
+    found->second = book_.reserve(hint_of(ref));
     open_refs_.push_back({found->second, ref});
   }
   return ValueExpr(book_.call(found->second));

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "grammar/expression.h"
 #include "grammar/limits.h"
@@ -17,6 +18,7 @@ class RuleBook;
 struct SchemaOptions {
   std::string root = "#";  // the place of the schema that documents must satisfy; it may refer to any other
   bool relaxed = false;    // what is not built is left out, so that the grammar is wider than the schema
+  std::string name = "";   // of the schema, before the places that RuleSet::left_out lists
 };
 
 // Adds rules whose sentences are JSON documents of the schema to a larger grammar; gives a call of the first. Errors:
@@ -34,5 +36,10 @@ struct SchemaRules {
 };
 Result<SchemaRules> compile_json_schema(std::string_view schema_json, const Limits& limits = {},
                                         const SchemaOptions& options = {});
+
+// Adds rules of the strings that the schema allows as they are, without quotes and escapes, if they do not hold `mark`.
+// Errors as above; Unsupported where the strings take too large an automaton, or none is without the mark.
+Result<ExprId> add_schema_text(RuleBook& book, std::string_view schema_json, std::string_view mark,
+                               const Limits& limits = {}, const SchemaOptions& options = {});
 
 }  // namespace realizar::grammar

@@ -82,14 +82,21 @@ TEST(JsonSchema, ReadsFormats) {
        {R"("2023-02-29")", R"("1900-02-29")", R"("2023-04-31")", R"("2023-13-01")", R"("2023-00-10")",
         R"("2023-1-1")"}},
       {R"({"type": "string", "format": "time"})",
-       {R"("23:59:59Z")", R"("00:00:00.5+02:00")"},
-       {R"("24:00:00Z")", R"("12:60:00Z")", R"("12:00:00")"}},
+       {R"("23:59:59Z")", R"("00:00:00.5+02:00")", R"("12:00:00.0000000000z")", R"("23:59:60Z")",
+        R"("23:59:60.25+00:00")"},
+       {R"("24:00:00Z")", R"("12:60:00Z")", R"("12:00:00")", R"("12:00:00.Z")", R"("22:59:60Z")",
+        R"("12:00:00+24:00")"}},
       {R"({"type": "string", "format": "date-time"})",
-       {R"("2024-02-29T12:00:00Z")"},
-       {R"("2024-02-29 12:00:00Z")", R"("2024-02-29")"}},
+       {R"("2024-02-29T12:00:00Z")", R"("2024-02-29t12:00:00.123456-05:30")", R"("0001-01-01T00:00:00Z")"},
+       {R"("2024-02-29 12:00:00Z")", R"("2024-02-29")", R"("0000-01-01T00:00:00Z")"}},
       {R"({"type": "string", "format": "email"})",
-       {R"("a.b+c@example.com")", R"("a^b@x-y.z")"},
-       {R"("a")", R"("a@b")", R"("a@-b.c")", R"(".a@b.c")"}},
+       {R"("a.b+c@example.com")", R"("a^b@x-y.z")", R"("root@localhost")", R"("a.b.c.d@example.com")",
+        R"("abcdefghijklmnopqrstuvwxyz0123456789@example.com")", R"("x@[127.0.0.1]")", R"("x@[IPv6:::1]")"},
+       {R"("a")", R"("a@")", R"("a@-b.c")", R"(".a@b.c")", R"("a.@b.c")", R"("a..b@c.d")", R"("a@b@c")",
+        "\"" + std::string(65, 'a') + "@b.c\""}},
+      {R"({"type": "string", "format": "email", "maxLength": 254})",
+       {R"("first.last@mail.example.com")"},
+       {R"("a@" )", R"("@b")"}},
       {R"({"type": "string", "format": "uuid"})",
        {R"("123e4567-e89b-12d3-a456-426614174000")"},
        {R"("123e4567e89b12d3a456426614174000")"}},
@@ -97,14 +104,30 @@ TEST(JsonSchema, ReadsFormats) {
        {R"("0.0.0.0")", R"("255.249.199.9")"},
        {R"("256.0.0.1")", R"("1.2.3")", R"("01.2.3.4")"}},
       {R"({"type": "string", "format": "ipv6"})",
-       {R"("::")", R"("::1")", R"("1::")", R"("2001:db8::1:0")", R"("1:2:3:4:5:6:7:8")", R"("1:2:3:4:5:6:7::")"},
-       {R"(":")", R"("1:2")", R"("1::2::3")", R"("12345::")", R"("1:2:3:4:5:6:7:8:9")"}},
+       {R"("::")", R"("::1")", R"("1::")", R"("2001:db8::1:0")", R"("1:2:3:4:5:6:7:8")", R"("1:2:3:4:5:6:7::")",
+        R"("::ffff:192.168.0.1")", R"("1:2:3:4:5:6:1.2.3.4")", R"("1::5:1.2.3.4")", R"("1:2:3:4:5:6::8")"},
+       {R"(":")", R"("1:2")", R"("1::2::3")", R"("12345::")", R"("1:2:3:4:5:6:7:8:9")", R"("1:2:3:4:5:6:7:1.2.3.4")",
+        R"("1:2:3:4::5:6:7:8")", R"("::1.2.3")", R"("1.2.3.4::")"}},
       {R"({"type": "string", "format": "hostname"})",
-       {R"("localhost")", R"("a-b.example.com")"},
-       {R"("-a")", R"("a-")", R"("a..b")", R"("")"}},
+       {R"("localhost")", R"("a-b.example.com")", "\"" + std::string(63, 'a') + ".us-east-1.elb.example.com\"",
+        R"("a.b.c.d.e.f.g.h.i.j.k")"},
+       {R"("-a")", R"("a-")", R"("a..b")", R"("")", R"("a.")", "\"" + std::string(64, 'a') + "\""}},
       {R"({"type": "string", "format": "uri", "minLength": 1, "maxLength": 4000})",
        {R"("https://example.com:8080/a/b?x=%20&y#z")", R"("mailto:a@b.c")", R"("file:/x")"},
        {R"("example.com")", R"("http://a b")", R"("http://a/%2")", R"("1http://a")"}},
+      {R"({"type": "string", "format": "uri"})",
+       {R"("http://localhost:11434")", R"("file:///etc/hosts")", R"("http://me:pw@example.com/")",
+        R"("http://[::1]:80/")", R"("view-source-of-something+x.y:a")", R"("urn:isbn:0451450523")",
+        R"("data:text/plain;base64,eA==")", R"("http://a_b.example/%7Ex/(1)?q=/?#/?")", R"("tel:+1-816-555-1212")",
+        R"("http://1.2.3.4")"},
+       {R"("//a")", R"("/a")", R"("")", R"(":a")", R"("http://a:x/")", R"("http://[::1/")", R"("a:b#c#d")",
+        R"("a:\\b")", R"("http://a@b@c/")", R"("http://a/[b]")"}},
+      {R"({"type": "string", "format": "uri", "minLength": 1, "maxLength": 2083})",
+       {R"("https://example.com/a%20b?c=d#e")", R"("http://localhost:11434")"},
+       {R"("example.com")"}},
+      {R"({"type": "string", "format": "uri", "minLength": 9, "maxLength": 40})",
+       {R"("http://localhost:11434/api")"},
+       {R"("http://a")", "\"http://" + std::string(40, 'a') + "\""}},
       {R"({"type": "string", "format": "my-own"})", {R"("anything")"}, {"1"}},
   });
 }
@@ -192,12 +215,145 @@ TEST(JsonSchema, ReadsObjects) {
       {R"({"type": "object", "properties": {"a": false, "b": {"type": "null"}}})",
        {R"({"b": null})", R"({"c": 1})"},
        {R"({"a": 1})"}},
-      {R"({"type": "object", "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": false})",
-       {"{}", R"({"x-a": 1, "x-": 2})"},
-       {R"({"a": 1})", R"({"x-a": "s"})"}},
       {R"({"properties": {"a": {"type": "integer"}}, "additionalProperties": false})",
        {R"({"a": 1})", "3", "[]"},
        {R"({"a": "x"})"}},
+  });
+}
+
+TEST(JsonSchema, ReadsPatternProperties) {
+  expect_sentences({
+      {R"({"type": "object", "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": false})",
+       {"{}", R"({"x-a": 1, "x-": 2})"},
+       {R"({"a": 1})", R"({"x-a": "s"})"}},
+      {R"({"type": "object", "patternProperties": {"^x-": {"type": "integer"}}})",
+       {R"({"a": "s", "x-a": 1, "b": null})"},
+       {R"({"x-a": "s"})"}},
+      {R"({"type": "object", "properties": {"a": {"type": "null"}}, "patternProperties": {"^x": {"type": "integer"}},
+           "additionalProperties": false})",
+       {"{}", R"({"a": null})", R"({"a": null, "x1": 2, "x": 3})"},
+       {R"({"a": 1})", R"({"a": null, "b": 1})", R"({"x": null})"}},
+      // A named property keeps to every pattern that finds its name.
+      {R"({"type": "object", "properties": {"xa": {"minimum": 1}, "b": {}}, "patternProperties": {"^x": {"type": "integer"}}})",
+       {R"({"xa": 1, "b": "s"})"},
+       {R"({"xa": "s"})", R"({"xa": 0})"}},
+      {R"({"type": "object", "required": ["xa", "b"], "patternProperties": {"^x": {"type": "integer"}},
+           "additionalProperties": {"type": "null"}})",
+       {R"({"xa": 1, "b": null})", R"({"xa": 1, "b": null, "xb": 2, "c": null})"},
+       {R"({"xa": null, "b": null})", R"({"xa": 1, "b": 1})", R"({"xa": 1})"}},
+      {R"({"type": "object", "patternProperties": {"^x": {"type": "integer"}, "y$": {"maximum": 5}},
+           "additionalProperties": {"type": "null"}})",
+       {R"({"x": 9, "y": 5, "xy": 4, "z": null})", R"({"ay": "s"})"},
+       {R"({"xy": 9})", R"({"xy": "s"})", R"({"ay": 9})", R"({"z": 1})"}},
+      {R"({"type": "object", "patternProperties": {"^x": false}})", {R"({"a": 1})"}, {R"({"x": 1})"}},
+      {R"({"type": "object", "patternProperties": {"^x": {}}, "propertyNames": {"maxLength": 2}})",
+       {R"({"xy": 1, "a": 2})"},
+       {R"({"xyz": 1})"}},
+      {R"({"type": "object", "patternProperties": {"^x": {"type": "null"}}, "minProperties": 1, "maxProperties": 2,
+           "additionalProperties": false})",
+       {R"({"x": null})", R"({"x": null, "xx": null})"},
+       {"{}", R"({"x": null, "xx": null, "xxx": null})"}},
+      {R"({"type": "object", "patternProperties": {}, "additionalProperties": false})", {"{}"}, {R"({"a": 1})"}},
+  });
+}
+
+// Each of the schemas says what it says of the keys that it is about.
+TEST(JsonSchema, CombinesPatternProperties) {
+  expect_sentences({
+      {R"({"allOf": [{"type": "object", "properties": {"a": {"type": "null"}}},
+                     {"patternProperties": {"^x": {"type": "integer"}}}]})",
+       {R"({"a": null, "x": 1, "b": "s"})"},
+       {R"({"x": "s"})", R"({"a": 1})"}},
+      {R"({"allOf": [{"type": "object", "properties": {"a.b": {}}, "additionalProperties": false},
+                     {"patternProperties": {"^a": {"type": "integer"}}}]})",
+       {R"({"a.b": 1})", "{}"},
+       {R"({"a.b": "s"})", R"({"axb": 1})", R"({"a": 1})"}},
+      {R"({"allOf": [{"type": "object", "patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": false},
+                     {"patternProperties": {"b$": {"maximum": 3}}, "additionalProperties": {"minimum": 5}}]})",
+       {R"({"ab": 3, "a": 5})"},
+       {R"({"ab": 4})", R"({"a": 4})", R"({"b": 1})", R"({"c": 5})"}},
+  });
+}
+
+TEST(JsonSchema, CountsProperties) {
+  expect_sentences({
+      {R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {}}, "minProperties": 2,
+           "additionalProperties": false})",
+       {R"({"a": 1, "b": 2})", R"({"b": 1, "c": 2})", R"({"a": 1, "b": 2, "c": 3})", R"({ "a":1,"c":3})"},
+       {"{}", R"({"a": 1})", R"({"c": 1})", R"({"b": 1, "a": 2})", R"({"a": "s", "b": 1})"}},
+      {R"({"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["b"], "maxProperties": 2,
+           "additionalProperties": false})",
+       {R"({"b": 1})", R"({"a": 1, "b": 2})", R"({"b": 1, "c": 2})"},
+       {R"({"a": 1})", R"({"a": 1, "b": 2, "c": 3})", "{}"}},
+      {R"({"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 1, "maxProperties": 1})",
+       {R"({"a": 1})", R"({"b": 1})", R"({"c": 1})"},
+       {"{}", R"({"a": 1, "b": 1})", R"({"a": 1, "c": 1})"}},
+      // One other key counts, for a grammar does not see that two are equal.
+      {R"({"type": "object", "properties": {"a": {}}, "minProperties": 2})",
+       {R"({"a": 1, "b": 1})", R"({"a": 1, "b": 1, "c": 1})"},
+       {"{}", R"({"a": 1})", R"({"b": 1})"}},
+      {R"({"type": "object", "properties": {"a": {}}, "minProperties": 1, "required": ["a"]})",
+       {R"({"a": 1})"},
+       {"{}"}},
+  });
+}
+
+TEST(JsonSchema, CountsItemsThatItContains) {
+  expect_sentences({
+      {R"({"type": "array", "contains": {"const": 5}})", {"[5]", R"([1, "a", 5, 2])"}, {"[]", "[1]", "[[5]]"}},
+      {R"({"type": "array", "items": {"type": "integer"}, "contains": {"minimum": 5}, "minContains": 2, "maxItems": 4})",
+       {"[5,6]", "[1,5,1,6]", "[ 7, 8 ]"},
+       {"[5]", "[1,2,5]", "[5,6,1,2,3]", R"([5,6,"a"])"}},
+      {R"({"type": "array", "items": {"type": "integer"}, "contains": {"minimum": 5}, "maxContains": 1, "minItems": 2})",
+       {"[1,5]", "[5,1,2,3]"},
+       {"[5]", "[1,2]", "[5,6]", "[1,5,6]"}},
+      {R"({"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "integer"}, "contains": {"const": "a"}})",
+       {R"(["a", 1])", R"(["a"])"},
+       {R"(["b", 1])", "[]"}},
+      {R"({"type": "array", "contains": {"const": 5}, "minContains": 0})", {"[]", "[1]"}, {"1"}},
+      {R"({"type": "array", "contains": {"const": 5}, "minContains": 0, "maxContains": 1})",
+       {"[]", "[5]", "[1,5]"},
+       {"[5,5]"}},
+      {R"({"type": "array", "minContains": 3, "maxContains": 1})", {"[]"}, {"1"}},
+      {R"({"properties": {"a": {"type": "array", "contains": false}}})",
+       {R"({"b": 1})"},
+       {R"({"a": []})", R"({"a": [1]})"}},
+      {R"({"allOf": [{"type": "array", "contains": {"const": 1}}, {"contains": {"const": 1}, "minContains": 2}]})",
+       {"[1,2,1]"},
+       {"[1]"}},
+  });
+}
+
+// JSON Schema, section 6.5: a keyword that nobody knows is an annotation.
+TEST(JsonSchema, TakesUnknownKeywordsForAnnotations) {
+  expect_sentences({
+      {R"({"type": "integer", "markdownDescription": "m", "enumNames": ["a"], "errorMessage": {"type": "e"}, "xml": {},
+           "externalDocs": {}, "propertyOrder": 3, "$anchor": "a", "id": "http://x/y", "self": {"vendor": "v"},
+           "$vocabulary": {}, "const_": 1})",
+       {"1"},
+       {R"("a")"}},
+      {R"({"oneOf": [{"$ref": "#/own/a"}, {"type": "null", "nonsense": 1}], "discriminator": {"propertyName": "k"},
+           "own": {"a": {"type": "string"}}})",
+       {R"("s")", "null"},
+       {"1"}},
+      {R"({"unevaluatedProperties": true, "unevaluatedItems": {}})", {"[1]"}, {"["}},
+  });
+}
+
+TEST(JsonSchema, ReadsKeywordsOfEarlierDrafts) {
+  expect_sentences({
+      {R"({"type": "number", "minimum": 1, "exclusiveMinimum": true, "maximum": 3, "exclusiveMaximum": false})",
+       {"1.5", "3"},
+       {"1", "1.0", "3.5"}},
+      {R"({"type": "integer", "exclusiveMinimum": true, "exclusiveMaximum": true, "maximum": 3})", {"2", "-7"}, {"3"}},
+      {R"({"type": "object", "properties": {"a": {}, "b": {"type": "integer"}, "c": {}}, "additionalProperties": false,
+           "dependencies": {"a": ["b"], "c": {"properties": {"b": {"minimum": 5}}}}})",
+       {"{}", R"({"b": 1})", R"({"a": 1, "b": 1})", R"({"b": 5, "c": 1})", R"({"c": 1})"},
+       {R"({"a": 1})", R"({"b": 1, "c": 1})"}},
+      {R"({"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": false,
+           "dependencies": {"a": ["b"]}, "dependentRequired": {"a": ["c"]}})",
+       {R"({"a": 1, "b": 1, "c": 1})", R"({"b": 1})"},
+       {R"({"a": 1, "b": 1})", R"({"a": 1, "c": 1})"}},
   });
 }
 
@@ -294,6 +450,47 @@ TEST(JsonSchema, FollowsReferences) {
   });
 }
 
+TEST(JsonSchema, FollowsNames) {
+  expect_sentences({
+      {R"({"items": {"$ref": "#node"}, "type": "array", "$defs": {"n": {"$anchor": "node", "type": "integer"}}})",
+       {"[1]"},
+       {R"(["a"])"}},
+      {R"({"items": {"$ref": "#node"}, "type": "array", "definitions": {"n": {"id": "#node", "type": "integer"}}})",
+       {"[1]"},
+       {R"(["a"])"}},
+      {R"({"items": {"$ref": "https://example.com/n"}, "type": "array",
+           "$defs": {"n": {"$id": "https://example.com/n", "type": "integer"}}})",
+       {"[1]"},
+       {R"(["a"])"}},
+  });
+}
+
+// A schema that nothing satisfies stands nowhere, whether it is written there or referred to.
+TEST(JsonSchema, LeavesOutWhatNothingSatisfies) {
+  const std::string never = R"("$defs": {"x": {"type": "string", "minLength": 5, "maxLength": 2},
+                                         "y": {"type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}, "required": ["x"]}}})";
+  const std::string optional =
+      R"({"type": "object", "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/x"}, "c": {"$ref": "#/$defs/y"}}, "additionalProperties": false, )" +
+      never;
+  const std::string items = R"({"type": "array", "items": {"$ref": "#/$defs/x"}, )" + never;
+  const std::string choice = R"({"anyOf": [{"$ref": "#/$defs/y"}, {"type": "null"}], )" + never;
+  const std::string counted =
+      R"({"type": "object", "properties": {"a": {}, "b": {"$ref": "#/$defs/x"}, "c": {}}, "minProperties": 2, "additionalProperties": false, )" +
+      never;
+  expect_sentences({
+      {optional.c_str(), {"{}", R"({"a": "s"})"}, {R"({"b": "s"})", R"({"c": {}})"}},
+      {items.c_str(), {"[]"}, {R"(["s"])"}},
+      {choice.c_str(), {"null"}, {"{}"}},
+      {counted.c_str(), {R"({"a": 1, "c": 2})"}, {R"({"a": 1})", R"({"a": 1, "b": "s"})"}},
+  });
+  const std::string required =
+      R"({"type": "object", "properties": {"c": {"$ref": "#/$defs/y"}}, "required": ["c"], )" + never;
+  const auto grammar = Grammar::from_json_schema(required);
+  ASSERT_FALSE(grammar.ok());
+  EXPECT_EQ(grammar.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(grammar.error().subject, "#/$defs/x");
+}
+
 TEST(JsonSchema, RefusesByName) {
   struct Case {
     const char* schema;
@@ -312,16 +509,21 @@ TEST(JsonSchema, RefusesByName) {
       {R"({"additionalItems": 1})", bad, "#/additionalItems"},
       {R"({"if": {"anyOf": [{"propertyNames": {}}]}, "then": {}})", no, "#/if/anyOf/propertyNames"},
       {R"({"dependentRequired": {"a": "b"}})", bad, "#/dependentRequired"},
-      {R"({"properties": {"a/b": {"contains": {}}}})", no, "#/properties/a~1b/contains"},
+      {R"({"properties": {"a/b": {"unevaluatedItems": false}}})", no, "#/properties/a~1b/unevaluatedItems"},
       {R"({"type": "array", "uniqueItems": true})", no, "#/uniqueItems"},
-      {R"({"type": "array", "contains": {}})", no, "#/contains"},
+      {R"({"type": "array", "contains": {}, "minContains": 9000, "minItems": 9000})", no, "#/contains"},
+      {R"({"type": "array", "contains": {"format": "date"}, "maxContains": 1})", no, "#/contains/not/format"},
+      {R"({"type": "array", "contains": 1})", bad, "#/contains"},
+      {R"({"dependencies": {"a": 1}})", bad, "#/dependencies"},
+      {R"({"exclusiveMinimum": "1"})", bad, "#/exclusiveMinimum"},
+      {R"({"anyOf": [{}, {"$dynamicRef": "#node"}]})", no, "#/anyOf/1/$dynamicRef"},
       {R"({"type": "object", "propertyNames": {"pattern": "\\bx"}})", no, "#/propertyNames/pattern"},
       {R"({"type": "object", "unevaluatedProperties": false})", no, "#/unevaluatedProperties"},
       {R"({"type": "number", "multipleOf": 0})", bad, "#/multipleOf"},
       {R"({"type": "number", "multipleOf": 2147483659})", no, "#/multipleOf"},
-      {R"({"anyOf": [{}, {"nonsense": 1}]})", no, "#/anyOf/1/nonsense"},
-      {R"({"type": "object", "properties": {"a": {}}, "minProperties": 2})", no, "#/minProperties"},
-      {R"({"type": "object", "properties": {"a": {}}, "patternProperties": {"b": {}}})", no, "#/patternProperties"},
+      {R"({"type": "object", "properties": {"a": {}}, "minProperties": 3})", no, "#/minProperties"},
+      {R"({"type": "object", "properties": {"a": {}}, "patternProperties": {"\\bb": {}}})", no,
+       "#/patternProperties/\\bb"},
       {R"x({"type": "string", "pattern": "(?<=a)b"})x", no, "#/pattern"},
       {R"x({"type": "string", "pattern": "((?=a)b?)*"})x", no, "#/pattern"},
       {R"x({"type": "string", "pattern": "((?=a)b){99}"})x", no, "#/pattern"},
@@ -483,22 +685,25 @@ TEST(JsonSchema, RelaxesWhatIsNotBuilt) {
        {R"("1")"}},
       {R"({"type": "string", "pattern": "^x+$", "format": "uuid"})", {R"("xx")"}, {R"("y")"}},
       {R"({"type": "string", "format": "date", "maxLength": 5})", {R"("2024-02-29")"}, {R"("2024")"}},
-      {R"({"type": "object", "properties": {"a": {"type": "null"}}, "patternProperties": {"^x": {"type": "null"}},
+      {R"({"type": "object", "properties": {"a": {"type": "null"}}, "patternProperties": {"(?<=x)y": {"type": "null"}},
            "additionalProperties": false})",
-       {R"({"a": null, "x1": 2})"},
-       {R"({"a": 1})"}},
-      {R"({"type": "object", "patternProperties": {"(?<=x)y": {"type": "null"}}})", {R"({"a": 1})"}, {"[]"}},
-      {R"({"type": "object", "properties": {"a": {"type": "null"}}, "minProperties": 2})", {"{}"}, {R"({"a": 1})"}},
+       {R"({"a": null})"},
+       {R"({"a": 1})", R"({"b": null})"}},
+      {R"({"type": "object", "patternProperties": {"(?<=x)y": {"type": "null"}}, "additionalProperties": {"type": "null"}})",
+       {R"({"a": 1})"},
+       {"[]"}},
+      {R"({"type": "object", "properties": {"a": {"type": "null"}}, "minProperties": 3})",
+       {R"({"a": null, "b": 1})"},
+       {"{}", R"({"a": 1})"}},
       {R"({"type": "object", "minProperties": 3})", {R"({"a": 1})"}, {"{}"}},
       {R"({"enum": ["a", "bb"], "format": "date"})", {R"("bb")"}, {R"("c")"}},
       {R"({"$ref": "https://example.com/x.json"})", {"1", "{}"}, {"["}},
       {R"({"allOf": [{"type": "string", "format": "date"}, {"format": "time"}]})",
        {R"("2024-02-29")"},
        {R"("12:00:00Z")"}},
-      {R"({"allOf": [{"properties": {"a": {"type": "null"}}, "type": "object"}, {"patternProperties": {"^x": false}}]})",
-       {R"({"a": null, "x": 1})"},
-       {R"({"a": 1})"}},
-      {R"({"type": "integer", "if": {"format": "date"}, "then": {"maximum": 5}, "contains": {}})", {"9"}, {"\"x\""}},
+      {R"({"type": "integer", "if": {"format": "date"}, "then": {"maximum": 5}, "$dynamicRef": "#x"})",
+       {"9"},
+       {"\"x\""}},
   };
   for (const Sentences& test : cases) {
     EXPECT_FALSE(Grammar::from_json_schema(test.grammar).ok()) << test.grammar;
@@ -506,6 +711,33 @@ TEST(JsonSchema, RelaxesWhatIsNotBuilt) {
     ASSERT_TRUE(grammar.ok()) << test.grammar << ": " << grammar.error().message;
     for (const auto& text : test.accepted) EXPECT_TRUE(matches(*grammar, text)) << test.grammar << " on " << text;
     for (const auto& text : test.rejected) EXPECT_FALSE(matches(*grammar, text)) << test.grammar << " on " << text;
+  }
+}
+
+// A relaxed grammar names all that it does not hold, and nothing else.
+TEST(JsonSchema, NamesWhatItLeavesOut) {
+  using Places = std::vector<std::string>;
+  const std::pair<const char*, Places> cases[] = {
+      {R"({"type": "object", "properties": {"a": {"type": "string", "title": "t", "x": 1}}})", {}},
+      {R"({"properties": {"a": {"type": "array", "uniqueItems": true}, "b": {"unevaluatedProperties": false}}})",
+       {"#/properties/a/uniqueItems", "#/properties/b/unevaluatedProperties"}},
+      {R"({"type": "string", "pattern": "^x+$", "format": "uuid", "maxLength": 9})", {"#/format"}},
+      {R"({"type": "string", "pattern": "^[ab]*a[ab]{30}$", "maxLength": 99})", {"#/maxLength"}},
+      {R"({"type": "string", "pattern": "(?<=a)b", "format": "date"})", {"#/pattern"}},
+      {R"({"type": "object", "patternProperties": {"(?<=x)y": {}}, "minProperties": 2})",
+       {"#/patternProperties/(?<=x)y", "#/minProperties"}},
+      {R"({"type": "number", "multipleOf": 2147483659.5, "not": {"format": "date"}})",
+       {"#/not/format", "#/multipleOf"}},
+      {R"({"$ref": "other.json"})", {"#/$ref"}},
+      {R"({"enum": ["a", "b"], "format": "date", "$recursiveRef": "#"})", {"#/$recursiveRef", "#/format"}},
+      {R"({"oneOf": [{"type": "string", "format": "date"}, {"type": "string", "pattern": "a"}]})", {"#/oneOf"}},
+      {R"({"oneOf": [{"type": "integer"}, {"type": "string"}]})", {}},
+      {R"({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]})", {}},
+  };
+  for (const auto& [schema, places] : cases) {
+    const auto grammar = Grammar::from_json_schema(schema, {}, {.relaxed = true});
+    ASSERT_TRUE(grammar.ok()) << schema << ": " << grammar.error().message;
+    EXPECT_EQ((*grammar)->left_out(), places) << schema;
   }
 }
 

@@ -22,6 +22,8 @@ class MaskCache {
   MaskCache(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
             size_t max_bytes = size_t{64} << 20, uint64_t narrow_nodes = MaskTable::kNarrowNodes);
 
+  const Grammar& grammar() const { return *grammar_; }
+
  private:
   friend class Matcher;
   // Moves a matcher's state to a new table where the old one was given up or is full. Under the lock.
@@ -38,6 +40,8 @@ class MaskCache {
 class Matcher {
  public:
   explicit Matcher(std::shared_ptr<MaskCache> cache);
+
+  const Grammar& grammar() const { return cache_->grammar(); }
 
   // Bit i of the mask ([ceil(n_vocab / 64)]): token i may come next. Never control tokens: whether the text may end is
   // is_complete(). No bit where the text cannot go on.

@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "grammar/expression.h"
+#include "grammar/rule_pruning.h"
 
 namespace realizar::grammar {
 
@@ -30,6 +32,8 @@ class RuleBook {
   ExprId sequence(std::span<const ExprId> parts);
   ExprId sequence(std::initializer_list<ExprId> parts) { return sequence(std::span(parts.begin(), parts.size())); }
   ExprId choice(std::span<const ExprId> options);
+  // No text at all: remove_impossible() takes it away.
+  ExprId nothing() { return add_expr({.kind = ExprKind::kChoice}); }
   ExprId choice(std::initializer_list<ExprId> options) { return choice(std::span(options.begin(), options.size())); }
   // Above 2,000,000,000 `max` is no limit.
   ExprId repeat(ExprId item, uint64_t min, uint64_t max);
@@ -63,6 +67,9 @@ class RuleBook {
   size_t n_exprs() const { return rules_.exprs.size(); }
   size_t n_rules() const { return rules_.rules.size(); }
   Rule& rule(RuleId id) { return rules_.rules[id]; }
+  void add_left_out(std::string place) { rules_.left_out.push_back(std::move(place)); }
+  // See rule_pruning.h.
+  bool remove_impossible(RuleId root) { return grammar::remove_impossible(rules_, root); }
   // The grammar whose sentences are the root's; the book is empty after that.
   RuleSet take(RuleId root);
 

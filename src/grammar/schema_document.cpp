@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/percent.h"
+#include "base/try.h"
 
 namespace realizar::grammar {
 namespace {
@@ -54,34 +55,50 @@ Result<SchemaDocument> SchemaDocument::parse(std::string_view text, const Limits
   }
   if (nesting_of(text) > kMaxSchemaNesting)
     return limit_exceeded(fmt::format("the schema nests deeper than {}", kMaxSchemaNesting));
+  Json root = Json::parse(text, nullptr, false);
+  if (root.is_discarded()) return invalid_argument("the schema is not valid JSON", "#");
+  if (!is_schema(root)) return invalid_argument("the schema must be an object or a boolean", "#");
   SchemaDocument document;
-  document.root_ = Json::parse(text, nullptr, false);
-  if (document.root_.is_discarded()) return invalid_argument("the schema is not valid JSON", "#");
-  if (!document.root_.is_object() && !document.root_.is_boolean()) {
-    return invalid_argument("the schema must be an object or a boolean", "#");
-  }
+  document.root_ = std::make_unique<const Json>(std::move(root));
+  document.add_names(*document.root_);
   return document;
 }
 
-Result<const Json*> SchemaDocument::resolve(const std::string& ref, const std::string& path, bool relaxed) const {
-  const std::string own_path = path_to(path, "$ref");
-  const bool is_inside = ref == "#" || ref.starts_with("#/");
-  if (!is_inside && relaxed) return &kAnySchema;
-  if (!is_inside) {
-    return unsupported(
-        fmt::format("{}: \"$ref\" to \"{}\": only references inside the schema, \"#/...\", are supported", path, ref),
-        own_path);
+// The first schema of a name has it.
+void SchemaDocument::add_names(const Json& schema) {
+  if (!schema.is_object()) return;
+  for (const auto& [keyword, mark] : {std::pair("$anchor", "#"), {"$id", ""}, {"id", ""}}) {
+    const auto name = schema.find(keyword);
+    if (name != schema.end() && name->is_string()) named_.try_emplace(mark + name->get<std::string>(), &schema);
   }
-  const Json* at = &root_;
-  for (size_t begin = 1; begin < ref.size();) {
-    const size_t end = std::min(ref.find('/', begin + 1), ref.size());
-    at = member(*at, unescaped(std::string_view(ref).substr(begin + 1, end - begin - 1)));
+  for (const Json* part : subschemas(schema)) add_names(*part);
+}
+
+Result<const Json*> SchemaDocument::resolve(const std::string& ref, const std::string& path, LeftOut& left_out) const {
+  if (ref == "#" || ref.starts_with("#/")) return at_pointer(*root_, ref, ref, path);
+  if (const auto named = named_.find(ref); named != named_.end()) return named->second;
+  const size_t pointer = std::min(ref.find('#'), ref.size());
+  const auto named = named_.find(ref.substr(0, pointer));
+  if (named != named_.end()) return at_pointer(*named->second, std::string_view(ref).substr(pointer), ref, path);
+  RZ_CHECK_OK(left_out.take(unsupported(
+      fmt::format("{}: \"$ref\" to \"{}\": only references inside the schema, \"#/...\", are supported", path, ref),
+      path_to(path, "$ref"))));
+  return &kAnySchema;
+}
+
+Result<const Json*> SchemaDocument::at_pointer(const Json& from, std::string_view pointer, const std::string& ref,
+                                               const std::string& path) const {
+  const std::string own_path = path_to(path, "$ref");
+  const Json* at = &from;
+  for (size_t begin = 1; begin < pointer.size();) {
+    const size_t end = std::min(pointer.find('/', begin + 1), pointer.size());
+    at = member(*at, unescaped(pointer.substr(begin + 1, end - begin - 1)));
     if (at == nullptr) {
       return invalid_argument(fmt::format("{}: \"$ref\" to \"{}\", which is not there", path, ref), own_path);
     }
     begin = end;
   }
-  if (at->is_object() || at->is_boolean()) return at;
+  if (is_schema(*at)) return at;
   return invalid_argument(fmt::format("{}: \"$ref\" to \"{}\", which is not a schema", path, ref), own_path);
 }
 

@@ -1,8 +1,10 @@
 // A schema's text, parsed, with what $ref can point to.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "grammar/limits.h"
 #include "grammar/schema_keywords.h"
@@ -15,13 +17,19 @@ class SchemaDocument {
   // deeper than 128.
   static Result<SchemaDocument> parse(std::string_view text, const Limits& limits);
 
-  const Json& root() const { return root_; }
-  // A reference inside the document, "#" or "#/a/b". Another one is any document where `relaxed`. Errors:
-  // InvalidArgument where nothing, or no schema, is there; Unsupported for others.
-  Result<const Json*> resolve(const std::string& ref, const std::string& path, bool relaxed) const;
+  const Json& root() const { return *root_; }
+  // A reference inside the document: "#", "#/a/b", or the name that a schema in it has ("$id", "$anchor", draft 4's
+  // "id") and a pointer from there. Another one is any document where it is left out. Errors: InvalidArgument where
+  // nothing, or no schema, is there; Unsupported for others.
+  Result<const Json*> resolve(const std::string& ref, const std::string& path, LeftOut& left_out) const;
 
  private:
-  Json root_;
+  void add_names(const Json& schema);
+  Result<const Json*> at_pointer(const Json& from, std::string_view pointer, const std::string& ref,
+                                 const std::string& path) const;
+
+  std::unique_ptr<const Json> root_;
+  std::unordered_map<std::string, const Json*> named_;  // in root_; an anchor with its "#"
 };
 
 }  // namespace realizar::grammar

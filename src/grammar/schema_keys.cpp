@@ -54,32 +54,40 @@ Result<ExprId> SchemaCompiler::key_apart_from(const std::vector<std::string>& na
   return book_.sequence({quote, book_.call(rules[0])});
 }
 
-// A key that is none of `names` and keeps to propertyNames and to `pattern`; nullopt where there is none.
+// A key that is none of `names` and keeps to propertyNames; nullopt where there is none.
 Result<ValueExpr> SchemaCompiler::other_key(const Json& schema, const std::vector<std::string>& names,
-                                            const std::optional<std::string>& pattern, const std::string& path) {
-  if (!schema.contains("propertyNames") && !pattern) {
+                                            const std::string& path) {
+  if (!schema.contains("propertyNames")) {
     if (names.empty()) return ValueExpr(book_.shared("string"));
     RZ_TRY(const ExprId key, key_apart_from(names));
     return ValueExpr(key);
   }
   Terms terms;
-  const Json any = true;
-  const std::string own_path = path_to(path, pattern ? "patternProperties" : "propertyNames");
-  const Json& of_names = schema.contains("propertyNames") ? schema["propertyNames"] : any;
-  RZ_TRY(const TermId allowed, string_language(terms, of_names, path_to(path, "propertyNames")));
-  std::vector<TermId> parts{allowed};
-  if (pattern) {
-    RZ_TRY(const TermId found, texts_with_pattern(terms, *pattern, path_to(own_path, *pattern)));
-    parts.push_back(found);
-  }
+  RZ_TRY(const TermId keys, other_keys(terms, schema, names, path));
+  const auto machine = terms.machine_of(keys);
+  if (machine) return key_of(*machine);
+  RZ_CHECK_OK(left_out_.take(keys_too_large(path, "propertyNames")));
+  return ValueExpr(book_.shared("string"));
+}
+
+Result<TermId> SchemaCompiler::other_keys(Terms& terms, const Json& schema, const std::vector<std::string>& names,
+                                          const std::string& path) {
   std::vector<TermId> taken;
   for (const std::string& name : names) taken.push_back(terms.literal(name));
-  parts.push_back(terms.complement(terms.any_of(taken)));
-  const auto machine = terms.machine_of(terms.all_of(parts));
-  if (!machine) return unsupported(path + ": \"propertyNames\" takes too large an automaton", own_path);
-  if (machine->states.empty()) return ValueExpr();
+  const TermId others = terms.complement(terms.any_of(taken));
+  if (!schema.contains("propertyNames")) return others;
+  RZ_TRY(const TermId allowed, string_language(terms, schema["propertyNames"], path_to(path, "propertyNames")));
+  return terms.all_of({allowed, others});
+}
+
+ValueExpr SchemaCompiler::key_of(const TextMachine& machine) {
+  if (machine.states.empty()) return ValueExpr();
   const ExprId quote = literal("\"");
-  return ValueExpr(book_.add("key", book_.sequence({quote, expr_of(book_, *machine, true), quote})));
+  return ValueExpr(book_.add("key", book_.sequence({quote, expr_of(book_, machine, true), quote})));
+}
+
+Error SchemaCompiler::keys_too_large(const std::string& path, const char* keyword) {
+  return unsupported(fmt::format("{}: \"{}\" takes too large an automaton", path, keyword), path_to(path, keyword));
 }
 
 // The schema whose named properties all keep to propertyNames; others are false. Where the names are listed and nothing
@@ -102,7 +110,7 @@ Result<Json> SchemaCompiler::with_allowed_names(const Json& schema, const std::s
   RZ_TRY(const TermId allowed, string_language(terms, schema["propertyNames"], own_path));
   for (const auto& [name, property] : properties.items()) {
     const auto is_allowed = terms.matches(allowed, name);
-    if (!is_allowed) return unsupported(path + ": \"propertyNames\" takes too large an automaton", own_path);
+    if (!is_allowed) return keys_too_large(path, "propertyNames");
     if (!*is_allowed) property = false;
   }
   if (!properties.empty()) out["properties"] = properties;

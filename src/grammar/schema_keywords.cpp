@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/try.h"
 #include "grammar/string_formats.h"
 
 namespace realizar::grammar {
@@ -19,11 +20,13 @@ enum class Expected {
   kItems,
   kNamedSchemas,
   kNumber,
+  kBound,
   kPositive,
   kCount,
   kString,
   kNames,
   kNameLists,
+  kDependencies,
   kTypes,
   kArray,
   kBool,
@@ -46,6 +49,7 @@ constexpr Keyword kAssertions[] = {
     {"propertyNames", Expected::kSchema},
     {"dependentRequired", Expected::kNameLists},
     {"dependentSchemas", Expected::kNamedSchemas},
+    {"dependencies", Expected::kDependencies},  // draft 7, section 6.5.7
     {"minProperties", Expected::kCount},
     {"maxProperties", Expected::kCount},
     {"items", Expected::kItems},
@@ -54,14 +58,17 @@ constexpr Keyword kAssertions[] = {
     {"minItems", Expected::kCount},
     {"maxItems", Expected::kCount},
     {"uniqueItems", Expected::kBool},
+    {"contains", Expected::kSchema},
+    {"minContains", Expected::kCount},
+    {"maxContains", Expected::kCount},
     {"minLength", Expected::kCount},
     {"maxLength", Expected::kCount},
     {"pattern", Expected::kString},
     {"format", Expected::kString},
     {"minimum", Expected::kNumber},
     {"maximum", Expected::kNumber},
-    {"exclusiveMinimum", Expected::kNumber},
-    {"exclusiveMaximum", Expected::kNumber},
+    {"exclusiveMinimum", Expected::kBound},
+    {"exclusiveMaximum", Expected::kBound},
     {"multipleOf", Expected::kPositive},
     {"nullable", Expected::kBool},  // OpenAPI 3.0, section 4.7.24
     {"anyOf", Expected::kSchemas},
@@ -74,22 +81,18 @@ constexpr Keyword kAssertions[] = {
     {"$ref", Expected::kString},
 };
 
-constexpr std::string_view kAnnotations[] = {"title",         "description",      "default",
-                                             "examples",      "example",          "$schema",
-                                             "$id",           "$comment",         "$defs",
-                                             "definitions",   "deprecated",       "readOnly",
-                                             "writeOnly",     "contentMediaType", "contentEncoding",
-                                             "contentSchema", "discriminator"};  // OpenAPI 3.0, section 4.7.25: a hint
-                                                                                 // beside oneOf
+// They restrict documents too, and no grammar is made of them.
+constexpr std::string_view kNotBuilt[] = {"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"};
+
+bool is_restriction_not_built(std::string_view name, const Json& value) {
+  return value != Json(true) && value != Json::object() && std::ranges::find(kNotBuilt, name) != std::end(kNotBuilt);
+}
 
 const Keyword* find_assertion(std::string_view name) {
   const auto* found = std::ranges::find(kAssertions, name, &Keyword::name);
   return found == std::end(kAssertions) ? nullptr : found;
 }
 
-bool is_schema(const Json& value) {
-  return value.is_object() || value.is_boolean();
-}
 bool is_name_list(const Json& value) {
   return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& v) { return v.is_string(); });
 }
@@ -100,6 +103,10 @@ bool is_type_name(const Json& value) {
 bool is_count(const Json& value) {
   return value.is_number_unsigned() || (value.is_number_float() && value.get<double>() >= 0 &&
                                         std::trunc(value.get<double>()) == value.get<double>());
+}
+
+bool is_dependency(const Json& value) {
+  return is_schema(value) || is_name_list(value);
 }
 
 // What is expected, or nothing where the value is it.
@@ -116,6 +123,8 @@ std::string_view expected(Expected expected, const Json& value) {
       return value.is_object() && all(is_schema) ? "" : "an object of schemas";
     case Expected::kNumber:
       return value.is_number() ? "" : "a number";
+    case Expected::kBound:
+      return value.is_number() || value.is_boolean() ? "" : "a number";
     case Expected::kPositive:
       return value.is_number() && value.get<double>() > 0 ? "" : "a number above 0";
     case Expected::kCount:
@@ -126,6 +135,8 @@ std::string_view expected(Expected expected, const Json& value) {
       return is_name_list(value) ? "" : "an array of strings";
     case Expected::kNameLists:
       return value.is_object() && all(is_name_list) ? "" : "an object of arrays of strings";
+    case Expected::kDependencies:
+      return value.is_object() && all(is_dependency) ? "" : "an object of schemas and arrays of strings";
     case Expected::kTypes:
       return is_type_name(value) || (value.is_array() && !value.empty() && all(is_type_name))
                  ? ""
@@ -158,16 +169,63 @@ void name_items_as_now(Json& schema) {
   if (more != Json(true)) schema["items"] = more;
 }
 
+// Up to draft 4, and in OpenAPI 3.0, they are flags of "minimum" and "maximum".
+void name_bounds_as_now(Json& schema) {
+  for (const auto& [flag, bound] : {std::pair("exclusiveMinimum", "minimum"), {"exclusiveMaximum", "maximum"}}) {
+    const auto found = schema.find(flag);
+    if (found == schema.end() || !found->is_boolean()) continue;
+    const bool is_exclusive = found->get<bool>() && schema.contains(bound);
+    if (!is_exclusive) {
+      schema.erase(flag);
+      continue;
+    }
+    schema[flag] = schema[bound];
+    schema.erase(bound);
+  }
+}
+
+// Up to draft 7 one keyword holds what are two now.
+void name_dependencies_as_now(Json& schema) {
+  if (!schema.contains("dependencies")) return;
+  const Json given = std::move(schema["dependencies"]);
+  schema.erase("dependencies");
+  for (const auto& [key, dependency] : given.items()) {
+    Json& now = schema[dependency.is_array() ? "dependentRequired" : "dependentSchemas"];
+    if (!now.contains(key)) {
+      now[key] = dependency;
+    } else if (dependency.is_array()) {
+      now[key].insert(now[key].end(), dependency.begin(), dependency.end());
+    } else {
+      now[key] = {{"allOf", Json::array({now[key], dependency})}};
+    }
+  }
+}
+
+// Without "contains" its bounds say nothing.
+void name_contains_bounds(Json& schema) {
+  if (schema.contains("contains")) {
+    schema.emplace("minContains", Json(1U));
+  } else {
+    schema.erase("minContains");
+    schema.erase("maxContains");
+  }
+}
+
 }  // namespace
 
-Status check_keywords(const Json& schema, const std::string& path, bool relaxed) {
+bool is_schema(const Json& value) {
+  return value.is_object() || value.is_boolean();
+}
+
+Status check_keywords(const Json& schema, const std::string& path, LeftOut& left_out) {
   for (const auto& [name, value] : schema.items()) {
-    if (std::ranges::find(kAnnotations, name) != std::end(kAnnotations) || name.starts_with("x-")) continue;
-    const std::string own_path = path_to(path, name);
     const Keyword* keyword = find_assertion(name);
-    if (keyword == nullptr && relaxed) continue;
-    if (keyword == nullptr)
-      return unsupported(fmt::format("{}: keyword \"{}\" is not supported", path, name), own_path);
+    if (keyword == nullptr && !is_restriction_not_built(name, value)) continue;
+    const std::string own_path = path_to(path, name);
+    if (keyword == nullptr) {
+      RZ_CHECK_OK(left_out.take(unsupported(fmt::format("{}: keyword \"{}\" is not supported", path, name), own_path)));
+      continue;
+    }
     const std::string_view wanted = expected(keyword->expected, value);
     if (!wanted.empty()) return invalid_argument(fmt::format("{}: \"{}\" must be {}", path, name, wanted), own_path);
   }
@@ -178,24 +236,44 @@ Status check_keywords(const Json& schema, const std::string& path, bool relaxed)
   return {};
 }
 
-bool is_assertion(const std::string& keyword) {
-  return find_assertion(keyword) != nullptr;
-}
-
 Json assertions_of(const Json& schema) {
   Json out = Json::object();
   for (const auto& [name, value] : schema.items()) {
-    if (!is_assertion(name) || name == "nullable" || (name == "uniqueItems" && value == false)) continue;
+    const bool says_nothing =
+        (name == "uniqueItems" && value == false) || (name == "patternProperties" && value.empty());
+    if (find_assertion(name) == nullptr || name == "nullable" || says_nothing) continue;
     if (name == "format" && value.is_string() && find_format(value.get_ref<const std::string&>()) == nullptr) continue;
     out[name] = value;
   }
   name_items_as_now(out);
+  name_bounds_as_now(out);
+  name_dependencies_as_now(out);
+  name_contains_bounds(out);
   if (schema.value("nullable", Json()) != true) return out;
   if (out.contains("type")) out["type"] = with_null(out["type"]);
   const auto has = [&](const char* name) { return out.contains(name); };
   const bool is_combined = std::ranges::any_of(std::to_array<const char*>({"$ref", "allOf", "anyOf", "oneOf"}), has);
   if (out.contains("type") || !is_combined) return out;
   return {{"anyOf", Json::array({out, {{"type", "null"}}})}};
+}
+
+std::vector<const Json*> subschemas(const Json& schema) {
+  std::vector<const Json*> all;
+  const auto add = [&](const Json& value) {
+    if (is_schema(value)) all.push_back(&value);
+  };
+  for (const auto& [name, value] : schema.items()) {
+    const Keyword* keyword = find_assertion(name);
+    const Expected expected = keyword != nullptr                         ? keyword->expected
+                              : name == "$defs" || name == "definitions" ? Expected::kNamedSchemas
+                                                                         : Expected::kAny;
+    const bool is_one = expected == Expected::kSchema || (expected == Expected::kItems && value.is_object());
+    const bool is_list = expected == Expected::kSchemas || expected == Expected::kItems;
+    const bool is_map = expected == Expected::kNamedSchemas || expected == Expected::kDependencies;
+    if (is_one) add(value);
+    if ((is_list && value.is_array()) || (is_map && value.is_object())) std::ranges::for_each(value, add);
+  }
+  return all;
 }
 
 std::string path_to(const std::string& path, const std::string& member) {

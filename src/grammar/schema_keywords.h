@@ -6,22 +6,28 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "grammar/schema_left_out.h"
 #include "realizar/result.h"
 
 namespace realizar::grammar {
 
 using Json = nlohmann::ordered_json;
 
-// Every member is a keyword that is built, with a value of its kind, or an annotation; where `relaxed` others may stand
-// there too. Errors: Unsupported, InvalidArgument; the subject is the keyword's path.
-Status check_keywords(const Json& schema, const std::string& path, bool relaxed);
+// An object or a boolean.
+bool is_schema(const Json& value);
 
-// A keyword that restricts the document, not an annotation.
-bool is_assertion(const std::string& keyword);
-// The schema without its annotations and without what is not built. "format" stays where it is one that is built;
-// "nullable" becomes a type, or an alternative to a combination of schemas that names none.
+// Every keyword that restricts documents is built, or left out, and has a value of its kind; all others are annotations
+// (JSON Schema, section 6.5). Errors: Unsupported, InvalidArgument; the subject is the keyword's path.
+Status check_keywords(const Json& schema, const std::string& path, LeftOut& left_out);
+
+// The schema without its annotations and without what is not built, in the words of draft 2020-12. "format" stays where
+// it is one that is built; "nullable" becomes a type, or an alternative to a combination of schemas that names none.
 Json assertions_of(const Json& schema);
+
+// The schemas that stand directly in one, definitions included. It may not have been checked.
+std::vector<const Json*> subschemas(const Json& schema);
 
 // A member of a path, a JSON pointer in a URI's fragment.
 std::string path_to(const std::string& path, const std::string& member);

@@ -44,7 +44,7 @@ Json common_values(const Json& a, const Json& b) {
 }
 
 // The alternatives of both, in all combinations that `base` leaves possible, as far as that is seen at once.
-Result<Json> combinations(const Json& a, const Json& b, const Json& base, const std::string& path, bool relaxed) {
+Result<Json> combinations(const Json& a, const Json& b, const Json& base, const std::string& path, LeftOut& left_out) {
   Json out = Json::array();
   bool is_too_large = a.size() * b.size() > kMaxPairs;
   for (size_t i = 0; i < a.size() && !is_too_large; ++i) {
@@ -55,9 +55,10 @@ Result<Json> combinations(const Json& a, const Json& b, const Json& base, const 
       if (is_too_large) break;
     }
   }
-  if (is_too_large && relaxed) return a;
   if (!is_too_large) return out.empty() ? Json::array({false}) : out;
-  return unsupported(fmt::format("{}: more than {} combinations of alternatives", path, kMaxCombinations), path);
+  RZ_CHECK_OK(left_out.take(
+      unsupported(fmt::format("{}: more than {} combinations of alternatives", path, kMaxCombinations), path)));
+  return a;
 }
 
 // A pattern that is found where both are.
@@ -80,24 +81,61 @@ Json both_lists(Json a, const Json& b) {
   return a;
 }
 
-bool is_about_keys(const Json& schema) {
-  return !member_or(schema, "properties", kNoMembers).empty() ||
-         member_or(schema, "additionalProperties", kTrue) != kTrue || schema.contains("patternProperties");
+std::string escaped_for_pattern(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\^$.*+?()[]{}|/").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
 }
 
-Status merge_properties(const Json& a, const Json& b, const std::string& path, bool relaxed, Json& out) {
-  const bool has_patterns = a.contains("patternProperties") || b.contains("patternProperties");
-  const bool mixes_patterns = has_patterns && is_about_keys(a) && is_about_keys(b);
-  if (mixes_patterns && !relaxed) {
-    return unsupported(path + ": \"patternProperties\" cannot be combined with the properties of another schema",
-                       path_to(path, "patternProperties"));
+// The keys that "additionalProperties" is about, as a pattern.
+std::string pattern_of_other_keys(const Json& schema) {
+  std::string names, patterns;
+  for (const auto& [name, property] : member_or(schema, "properties", kNoMembers).items()) {
+    names += (names.empty() ? "" : "|") + escaped_for_pattern(name);
   }
-  if (mixes_patterns) out.erase("patternProperties");
+  for (const auto& [pattern, property] : member_or(schema, "patternProperties", kNoMembers).items()) {
+    patterns += "(?![^]*(?:" + pattern + "))";
+  }
+  return "^" + (member_or(schema, "properties", kNoMembers).empty() ? "" : "(?!(?:" + names + ")$)") + patterns;
+}
+
+// "patternProperties" of the schema, with "additionalProperties" among them.
+Json patterns_of_all_keys(const Json& schema) {
+  Json patterns = member_or(schema, "patternProperties", kNoMembers);
+  const Json& more = member_or(schema, "additionalProperties", kTrue);
+  if (more == kTrue) return patterns;
+  Json& own = patterns.emplace(pattern_of_other_keys(schema), Json(true)).first.value();
+  own = both_of(own, more);
+  return patterns;
+}
+
+// Objects in which patterns tell what holds for a key: every schema says it of the keys that it is about.
+void merge_patterns(const Json& a, const Json& b, Json& out) {
+  Json properties = member_or(a, "properties", kNoMembers);
+  for (const auto& [name, schema] : member_or(b, "properties", kNoMembers).items()) {
+    Json& own = properties.emplace(name, Json(true)).first.value();
+    own = both_of(own, schema);
+  }
+  Json patterns = patterns_of_all_keys(a);
+  const Json others = patterns_of_all_keys(b);
+  for (const auto& [pattern, schema] : others.items()) {
+    Json& own = patterns.emplace(pattern, Json(true)).first.value();
+    own = both_of(own, schema);
+  }
+  if (!properties.empty()) out["properties"] = properties;
+  out["patternProperties"] = patterns;
+  out.erase("additionalProperties");
+}
+
+void merge_properties(const Json& a, const Json& b, Json& out) {
+  if (a.contains("patternProperties") || b.contains("patternProperties")) return merge_patterns(a, b, out);
   const Json& own = member_or(a, "properties", kNoMembers);
   const Json& other = member_or(b, "properties", kNoMembers);
-  // Keys of patterns that are left out may stand there all the same.
-  const Json& own_more = mixes_patterns ? kTrue : member_or(a, "additionalProperties", kTrue);
-  const Json& other_more = mixes_patterns ? kTrue : member_or(b, "additionalProperties", kTrue);
+  const Json& own_more = member_or(a, "additionalProperties", kTrue);
+  const Json& other_more = member_or(b, "additionalProperties", kTrue);
   Json properties = Json::object();
   for (const auto& [name, schema] : own.items())
     properties[name] = both_of(schema, member_or(other, name.c_str(), other_more));
@@ -109,7 +147,6 @@ Status merge_properties(const Json& a, const Json& b, const std::string& path, b
   if (more != kTrue || a.contains("additionalProperties") || b.contains("additionalProperties")) {
     out["additionalProperties"] = more;
   }
-  return {};
 }
 
 void merge_items(const Json& a, const Json& b, Json& out) {
@@ -128,22 +165,22 @@ void merge_items(const Json& a, const Json& b, Json& out) {
 
 bool is_lower_bound(const std::string& name) {
   return name == "minimum" || name == "exclusiveMinimum" || name == "minLength" || name == "minItems" ||
-         name == "minProperties";
+         name == "minProperties" || name == "minContains";
 }
 bool is_upper_bound(const std::string& name) {
   return name == "maximum" || name == "exclusiveMaximum" || name == "maxLength" || name == "maxItems" ||
-         name == "maxProperties";
+         name == "maxProperties" || name == "maxContains";
 }
 
 // A keyword that both have; `base` is what else is known of the documents.
 Result<Json> merge_values(const std::string& name, const Json& a, const Json& b, const Json& base,
-                          const std::string& path, bool relaxed) {
+                          const std::string& path, LeftOut& left_out) {
   if (a == b) return a;
   if (name == "type") return common_types(a, b);
   if (name == "enum") return common_values(a, b);
   if (is_lower_bound(name)) return std::max(a, b);
   if (is_upper_bound(name)) return std::min(a, b);
-  if (name == "anyOf" || name == "oneOf") return combinations(a, b, base, path_to(path, name), relaxed);
+  if (name == "anyOf" || name == "oneOf") return combinations(a, b, base, path_to(path, name), left_out);
   if (name == "required") return both_lists(a, b);
   if (name == "not") return Json{{"anyOf", both_lists(a["anyOf"], b["anyOf"])}};
   if (name == "propertyNames") return both_of(a, b);
@@ -151,9 +188,14 @@ Result<Json> merge_values(const std::string& name, const Json& a, const Json& b,
   if (name == "multipleOf") {
     if (const auto both = both_multiples(a, b)) return *both;
   }
-  if (relaxed) return a;
-  return unsupported(fmt::format("{}: two different values of \"{}\" cannot be combined", path, name),
-                     path_to(path, name));
+  RZ_CHECK_OK(left_out.take(unsupported(
+      fmt::format("{}: two different values of \"{}\" cannot be combined", path, name), path_to(path, name))));
+  return a;
+}
+
+bool is_merged_with_others(const std::string& name) {
+  return name == "properties" || name == "patternProperties" || name == "additionalProperties" || name == "items" ||
+         name == "prefixItems";
 }
 
 // Without annotations; const as an enum of one, $ref as a part of allOf.
@@ -192,13 +234,13 @@ Json both_of(const Json& a, const Json& b) {
   return Json{{"allOf", Json::array({a, b})}};
 }
 
-Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path, bool relaxed) {
+Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path, LeftOut& left_out) {
   if (a.is_boolean()) return a.get<bool>() ? b : a;
   if (b.is_boolean()) return b.get<bool>() ? a : b;
   const Json left = prepared(a), right = prepared(b);
   Json out = left;
   for (const auto& [name, value] : right.items()) {
-    if (name == "properties" || name == "additionalProperties" || name == "items" || name == "prefixItems") continue;
+    if (is_merged_with_others(name)) continue;
     const auto own = left.find(name);
     if (name == "allOf" && own != left.end()) {
       for (const Json& part : value) out["allOf"].push_back(part);
@@ -208,10 +250,10 @@ Result<Json> merge_schemas(const Json& a, const Json& b, const std::string& path
       out[name] = value;
       continue;
     }
-    RZ_TRY(out[name], merge_values(name, *own, value, without_alternatives(left, right), path, relaxed));
+    RZ_TRY(out[name], merge_values(name, *own, value, without_alternatives(left, right), path, left_out));
     if ((name == "type" || name == "enum") && out[name].empty()) return Json(false);
   }
-  RZ_CHECK_OK(merge_properties(left, right, path, relaxed, out));
+  merge_properties(left, right, out);
   merge_items(left, right, out);
   return out;
 }

@@ -94,8 +94,8 @@ class Negation {
     if (name == "allOf" || name == "anyOf" || name == "oneOf") return add_combination(name, value);
     if (name == "$ref") return add_reference(value.get<std::string>());
     if (name == "additionalProperties" && value == Json(true)) return {};
-    constexpr std::string_view kHard[] = {"format", "uniqueItems", "patternProperties", "propertyNames",
-                                          "additionalProperties"};
+    constexpr std::string_view kHard[] = {"format",        "uniqueItems",          "patternProperties",
+                                          "propertyNames", "additionalProperties", "contains"};
     return std::ranges::find(kHard, name) == std::end(kHard) ? Status() : not_built(name);
   }
 
@@ -163,12 +163,13 @@ class Negation {
       return invalid_argument(fmt::format("{}: \"$ref\" to \"{}\" leads back to itself", path_, ref),
                               path_to(path_, "$ref"));
     }
-    RZ_TRY(const Json* target, document_.resolve(ref, path_, false));
+    LeftOut nothing(false);
+    RZ_TRY(const Json* target, document_.resolve(ref, path_, nothing));
     if (target->is_boolean()) {
       add_option(!target->get<bool>());
       return {};
     }
-    RZ_CHECK_OK(check_keywords(*target, path_, false));
+    RZ_CHECK_OK(check_keywords(*target, path_, nothing));
     RZ_TRY(Json own, Negation(assertions_of(*target), path_, document_, n_references_ + 1).run());
     add_option(std::move(own));
     return {};
@@ -279,11 +280,12 @@ bool excludes_value(const Json& option, const Json& value) {
 
 Result<Json> negation_of(const Json& schema, const std::string& path, const SchemaDocument& document) {
   if (schema.is_boolean()) return Json(!schema.get<bool>());
-  RZ_CHECK_OK(check_keywords(schema, path, false));
+  LeftOut nothing(false);
+  RZ_CHECK_OK(check_keywords(schema, path, nothing));
   return Negation(assertions_of(schema), path, document, 0).run();
 }
 
-Result<Json> expanded(const Json& schema, const std::string& path, const SchemaDocument& document, bool relaxed) {
+Result<Json> expanded(const Json& schema, const std::string& path, const SchemaDocument& document, LeftOut& left_out) {
   const bool has_not = schema.contains("not") && !is_normal(schema["not"]);
   const auto is_hard = [&](const char* name) { return schema.contains(name); };
   constexpr const char* kConditions[] = {"if", "then", "else", "dependentRequired", "dependentSchemas"};
@@ -292,7 +294,9 @@ Result<Json> expanded(const Json& schema, const std::string& path, const SchemaD
   for (const char* name : kConditions) out.erase(name);
   RZ_TRY(Json parts, dependencies(schema));
   const auto add = [&](Result<Json> part) -> Status {
-    if (!part.ok()) return relaxed && part.error().code == ErrorCode::kUnsupported ? Status() : part.error();
+    if (!part.ok()) {
+      return part.error().code == ErrorCode::kUnsupported ? left_out.take(part.error()) : Status(part.error());
+    }
     parts.push_back(std::move(part).value());
     return Status();
   };

@@ -23,7 +23,7 @@ bool excludes_value(const Json& option, const Json& value);
 Result<Json> negation_of(const Json& schema, const std::string& path, const SchemaDocument& document);
 
 // The same schema, whose "not" is in normal form and which has none of the other keywords named above: they have become
-// parts of "allOf". What cannot be said is left out where `relaxed`. Errors: as above.
-Result<Json> expanded(const Json& schema, const std::string& path, const SchemaDocument& document, bool relaxed);
+// parts of "allOf". What cannot be said is left out. Errors: as above.
+Result<Json> expanded(const Json& schema, const std::string& path, const SchemaDocument& document, LeftOut& left_out);
 
 }  // namespace realizar::grammar

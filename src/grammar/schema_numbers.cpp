@@ -90,7 +90,7 @@ Result<TermId> multiples(Terms& terms, const Json& divisor, bool is_integer, con
 
 Result<ValueExpr> SchemaCompiler::number(const Json& schema, bool is_integer, const std::string& path) {
   auto exact = bounds_of(schema, path);
-  if (!exact.ok() && !options_.relaxed) return std::move(exact).error();
+  if (!exact.ok()) RZ_CHECK_OK(left_out_.take(exact.error()));
   const Bounds bounds = exact.ok() ? *exact : Bounds();
   const auto multiple = schema.find("multipleOf");
   const bool is_trivial = multiple == schema.end() || (is_integer && *multiple == Json(1));
@@ -98,7 +98,9 @@ Result<ValueExpr> SchemaCompiler::number(const Json& schema, bool is_integer, co
     return number_range_of(bounds, is_integer, path);
   }
   auto machine = machine_of_numbers(schema, bounds, is_integer, path);
-  return machine.ok() || !options_.relaxed ? std::move(machine) : number_range_of(bounds, is_integer, path);
+  if (machine.ok()) return machine;
+  RZ_CHECK_OK(left_out_.take(machine.error()));
+  return number_range_of(bounds, is_integer, path);
 }
 
 Result<ValueExpr> SchemaCompiler::number_range_of(const Bounds& bounds, bool is_integer, const std::string& path) {
@@ -107,8 +109,8 @@ Result<ValueExpr> SchemaCompiler::number_range_of(const Bounds& bounds, bool is_
       is_integer ? integer_range(book_, bounds.low, bounds.high) : number_range(book_, bounds.low, bounds.high);
   if (!body) return ValueExpr();
   if (book_.depth_of(*body) > kMaxRangeDepth) {
-    if (options_.relaxed) return ValueExpr(book_.shared(is_integer ? "integer" : "number"));
-    return unsupported(path + ": \"minimum\" and \"maximum\" have too many digits", path);
+    RZ_CHECK_OK(left_out_.take(unsupported(path + ": \"minimum\" and \"maximum\" have too many digits", path)));
+    return ValueExpr(book_.shared(is_integer ? "integer" : "number"));
   }
   return ValueExpr(book_.add(is_integer ? "integer" : "number", *body));
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/try.h"
+#include "grammar/item_machine.h"
 #include "grammar/schema_compiler.h"
 
 namespace realizar::grammar {
@@ -15,37 +16,6 @@ constexpr size_t kMaxValues = 500;     // of an item
 constexpr size_t kMaxSubsets = 1'100;  // beyond that, items come in the order of their values
 constexpr size_t kMaxOrderedStates = 20'000;
 constexpr int kMaxFiniteDepth = 20;
-
-// A machine whose moves write items, each but the first with a comma.
-class ItemMachine {
- public:
-  ItemMachine(RuleBook& book, const std::vector<ExprId>& values) : book_(book), nothing_(book.literal("")) {
-    const ExprId ws = book.shared("ws"), comma = book.literal(",");
-    for (const ExprId value : values) {
-      firsts_.push_back(book.sequence({ws, value}));
-      others_.push_back(book.sequence({comma, ws, value}));
-    }
-  }
-
-  // State 1 is the end of the items, state 0 where none is written.
-  void write(uint32_t from, uint32_t to, size_t value, bool is_first) {
-    add(from, to, is_first ? firsts_[value] : others_[value]);
-  }
-  void pass(uint32_t from, uint32_t to) { add(from, to, nothing_); }
-  ExprId expr() { return book_.machine(moves_, children_); }
-
- private:
-  void add(uint32_t from, uint32_t to, ExprId child) {
-    moves_.push_back({from, to});
-    children_.push_back(child);
-  }
-
-  RuleBook& book_;
-  ExprId nothing_;
-  std::vector<ExprId> firsts_, others_;  // by value
-  std::vector<Move> moves_;
-  std::vector<ExprId> children_;
-};
 
 // How many different counts of items an array in order has to tell apart.
 size_t n_counts_of(size_t n_values, uint64_t min, uint64_t max) {
@@ -63,10 +33,10 @@ Result<std::optional<Json>> SchemaCompiler::finite_values(const Json& full_schem
   if (full_schema == Json(false)) return std::optional(Json::array());
   if (!full_schema.is_object() || depth > kMaxFiniteDepth) return std::optional<Json>();
   RZ_CHECK_OK(check_size());
-  RZ_CHECK_OK(check_keywords(full_schema, path, options_.relaxed));
+  RZ_CHECK_OK(check_keywords(full_schema, path, left_out_));
   const Json schema = assertions_of(full_schema);
   if (schema.size() == 1 && schema.contains("$ref")) {
-    RZ_TRY(const Json* target, document_.resolve(schema["$ref"].get<std::string>(), path, options_.relaxed));
+    RZ_TRY(const Json* target, document_.resolve(schema["$ref"].get<std::string>(), path, left_out_));
     return finite_values(*target, path, depth + 1);
   }
   Json candidates = Json::array();
@@ -135,6 +105,10 @@ bool SchemaCompiler::add_integers(const Json& schema, Json& values) {
 
 Result<ValueExpr> SchemaCompiler::unique_array(const Json& schema, uint64_t min, uint64_t max,
                                                const std::string& path) {
+  if (counts_items(schema)) {
+    return unsupported(path + ": \"contains\" together with \"uniqueItems\" is not supported",
+                       path_to(path, "contains"));
+  }
   const Json prefix = schema.value("prefixItems", Json::array());
   std::vector<Json> allowed;  // by position; the last is that of all later items
   for (size_t i = 0; i <= prefix.size(); ++i) {
@@ -198,7 +172,8 @@ std::optional<ValueExpr> SchemaCompiler::subset_items(const Json& universe, cons
     }
     if (sets.size() > kMaxSubsets) return std::nullopt;
   }
-  ItemMachine machine(book_, literal_values(universe));
+  ItemMachine machine(book_);
+  const std::vector<ExprId> items = literal_values(universe);
   std::map<uint64_t, bool> can_end;
   for (size_t i = sets.size(); i-- > 0;) {
     const uint64_t set = sets[i];
@@ -209,7 +184,7 @@ std::optional<ValueExpr> SchemaCompiler::subset_items(const Json& universe, cons
       const uint64_t next = set | (bits & -bits);
       if (!can_end[next]) continue;
       ends = true;
-      machine.write(state_of[set], state_of[next], static_cast<size_t>(std::countr_zero(bits)), set == 0);
+      machine.write(state_of[set], state_of[next], items[static_cast<size_t>(std::countr_zero(bits))], set == 0);
     }
   }
   return can_end[0] ? ValueExpr(machine.expr()) : ValueExpr();
@@ -224,14 +199,15 @@ ExprId SchemaCompiler::ordered_items(const Json& universe, uint64_t min, uint64_
     return static_cast<uint32_t>(id == 0 ? 0 : id + 1);
   };
   const auto can_end = [&](size_t value, size_t count) { return count + (n - value) >= min; };
-  ItemMachine machine(book_, literal_values(universe));
+  ItemMachine machine(book_);
+  const std::vector<ExprId> items = literal_values(universe);
   for (size_t value = 0; value <= n; ++value) {
     for (size_t count = 0; count < n_counts && count <= value; ++count) {
       if (count >= min) machine.pass(state_of(value, count), 1);
       if (value == n) continue;
       if (can_end(value + 1, count)) machine.pass(state_of(value, count), state_of(value + 1, count));
       const size_t more = max < n ? count + 1 : std::min(count + 1, n_counts - 1);
-      if (more < n_counts) machine.write(state_of(value, count), state_of(value + 1, more), value, count == 0);
+      if (more < n_counts) machine.write(state_of(value, count), state_of(value + 1, more), items[value], count == 0);
     }
   }
   return machine.expr();

@@ -33,16 +33,17 @@ Result<ValueExpr> SchemaCompiler::string(const Json& schema, const std::string& 
   const LengthRange wanted = lengths_of(schema);
   if (wanted.min > wanted.max) return ValueExpr();
   auto exact = inside_string(schema, path);
-  if (!exact.ok() && options_.relaxed) exact = relaxed_inside_string(schema, path);
+  const bool is_limit = !exact.ok() && exact.error().subject == kLimitSubject;
+  if (!exact.ok() && left_out_.is_relaxed() && !is_limit) exact = relaxed_inside_string(schema, path);
   RZ_TRY(ValueExpr inside, std::move(exact));
   // Formats are narrower here than their definitions, so that no string at all may be this room's fault.
-  if (!inside && options_.relaxed && schema.contains("format")) {
+  if (!inside && left_out_.is_relaxed() && schema.contains("format")) {
     RZ_TRY(inside, relaxed_inside_string(schema, path));
   }
   if (!inside) return ValueExpr();
   const ExprId quote = literal("\"");
   const ExprId text = book_.sequence({quote, *inside, quote});
-  return ValueExpr(book_.add(path.substr(path.rfind('/') + 1), text));
+  return ValueExpr(book_.add(hint_of(path), text));
 }
 
 Result<ValueExpr> SchemaCompiler::inside_string(const Json& schema, const std::string& path) {
@@ -56,8 +57,12 @@ Result<ValueExpr> SchemaCompiler::inside_string(const Json& schema, const std::s
   }
   if (format != schema.end()) {
     const StringFormat& known = *find_format(format->get_ref<const std::string&>());
-    const bool fits = known.lengths.min >= wanted.min && known.lengths.max <= wanted.max;
-    return fits ? ValueExpr(book_.gbnf(known.gbnf)) : machine_of_strings(schema, path);
+    const bool is_long_enough = known.lengths.min >= wanted.min;
+    if (is_long_enough && known.lengths.max <= wanted.max) return ValueExpr(book_.gbnf(known.gbnf));
+    for (const auto& part : known.parts) {
+      if (is_long_enough && !part.gbnf.empty() && part.length <= wanted.max) return ValueExpr(book_.gbnf(part.gbnf));
+    }
+    return machine_of_strings(schema, path);
   }
   return ValueExpr(book_.repeat(book_.string_char(), wanted.min, wanted.max));
 }
@@ -75,15 +80,43 @@ Result<ValueExpr> SchemaCompiler::machine_of_strings(const Json& schema, const s
   return machine->states.empty() ? ValueExpr() : ValueExpr(expr_of(book_, *machine, true));
 }
 
-// Where keywords cannot be held together, the pattern is kept alone, else the format alone, else the lengths.
+Result<ExprId> SchemaCompiler::text_without(std::string_view mark) {
+  const std::string& path = root_ref_;
+  RZ_TRY(const Json* schema, document_.resolve(path, path, left_out_));
+  Terms terms;
+  RZ_TRY(const TermId language, string_language(terms, *schema, path));
+  const TermId with_mark = terms.sequence(terms.everything(), terms.sequence(terms.literal(mark), terms.everything()));
+  const auto machine = terms.machine_of(terms.without(language, with_mark));
+  if (!machine) return unsupported(path + ": what holds for the string takes too large an automaton", path);
+  if (machine->states.empty())
+    return unsupported(fmt::format("{}: no string without \"{}\" will do", path, mark), path);
+  return expr_of(book_, *machine, false);
+}
+
+// Where keywords cannot be held together, the pattern is kept, else the format, with the lengths if that can be.
 Result<ValueExpr> SchemaCompiler::relaxed_inside_string(const Json& schema, const std::string& path) {
-  for (const char* keyword : {"pattern", "format"}) {
-    if (!schema.contains(keyword)) continue;
-    auto alone = inside_string({{keyword, schema[keyword]}}, path);
-    if (alone.ok()) return alone;
+  using Keywords = std::vector<const char*>;
+  const auto part_of = [&](const Keywords& keywords) {
+    Json part = Json::object();
+    for (const char* keyword : keywords) {
+      if (schema.contains(keyword)) part[keyword] = schema[keyword];
+    }
+    return part;
+  };
+  const Json whole = part_of({"pattern", "format", "minLength", "maxLength", "not"});
+  for (const Keywords& kept :
+       {Keywords{"pattern", "minLength", "maxLength"}, Keywords{"pattern"},
+        Keywords{"format", "minLength", "maxLength"}, Keywords{"format"}, Keywords{"minLength", "maxLength"}}) {
+    const Json part = part_of(kept);
+    if (part == whole || (kept[0] != std::string_view("minLength") && !part.contains(kept[0]))) continue;
+    auto alone = inside_string(part, path);
+    if (!alone.ok() || !*alone) continue;
+    for (const auto& [keyword, value] : whole.items()) {
+      if (!part.contains(keyword)) left_out_.note(path_to(path, keyword));
+    }
+    return alone;
   }
-  const LengthRange wanted = lengths_of(schema);
-  return ValueExpr(book_.repeat(book_.string_char(), wanted.min, wanted.max));
+  return ValueExpr();
 }
 
 // The strings, unescaped, that a schema allows.
@@ -92,7 +125,8 @@ Result<TermId> SchemaCompiler::string_language(Terms& terms, const Json& full_sc
   if (full_schema.is_boolean()) return full_schema.get<bool>() ? terms.everything() : terms.none();
   if (depth > kMaxLanguageDepth) return limit_exceeded(path + ": the schema nests too deeply, or holds itself");
   RZ_CHECK_OK(check_size());
-  RZ_CHECK_OK(check_keywords(full_schema, path, options_.relaxed && !negated));
+  LeftOut nothing(false);
+  RZ_CHECK_OK(check_keywords(full_schema, path, negated ? nothing : left_out_));
   const Json schema = assertions_of(full_schema);
   std::vector<TermId> parts{texts_of_length(terms, lengths_of(schema))};
   if (const auto type = schema.find("type"); type != schema.end()) {
@@ -154,7 +188,9 @@ Status SchemaCompiler::add_combined_languages(Terms& terms, const Json& schema, 
         terms.any_of({terms.all_of({condition, then}), terms.all_of({terms.complement(condition), otherwise})}));
   }
   if (schema.contains("$ref")) {
-    RZ_TRY(const Json* target, document_.resolve(schema["$ref"].get<std::string>(), path, options_.relaxed));
+    LeftOut nothing(false);
+    RZ_TRY(const Json* target,
+           document_.resolve(schema["$ref"].get<std::string>(), path, negated ? nothing : left_out_));
     RZ_TRY(const TermId own, string_language(terms, *target, path, negated, depth + 1));
     parts.push_back(own);
   }

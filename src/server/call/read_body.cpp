@@ -8,6 +8,7 @@
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/field_warnings.h"
+#include "server/call/schema_warning.h"
 
 namespace realizar::server {
 namespace {
@@ -23,6 +24,27 @@ Status check_gives_text(const ServedModel& model) {
       fmt::format("model: {} is an encoder or a reranker, which generates no text: it answers at {}", model.id,
                   model.loaded->pooling() == Pooling::kRank ? "/v1/rerank" : "/v1/embeddings"),
       "model");
+}
+
+// Names the keywords of a schema that the answers' grammar does not hold.
+std::string schema_warning_of(const Prepared& prepared) {
+  const auto* plan = std::get_if<CompletionPlan>(&prepared);
+  if (plan == nullptr || plan->requests.empty() || plan->requests[0].constraint == nullptr) return {};
+  return schema_warning(plan->requests[0].constraint->left_out());
+}
+
+// Tools that the model has no form of its own to call.
+std::string tools_warning_of(const Prepared& prepared) {
+  const auto* plan = std::get_if<CompletionPlan>(&prepared);
+  const bool is_general = plan != nullptr && !plan->choice.tools.empty() && plan->choice.format->is_general;
+  if (!is_general) return {};
+  return "The model's chat template shows no form of tool calls: they are read as "
+         "<tool_call>{\"name\", \"arguments\"}</tool_call>.";
+}
+
+void add_warning(std::string& warnings, const std::string& warning) {
+  if (!warnings.empty() && !warning.empty()) warnings += ' ';
+  warnings += warning;
 }
 
 // A prompt that is too long for the model is so for the server's own limit too, which its client must keep to.
@@ -47,6 +69,9 @@ Result<Prepared> read_whole(HttpBody& body, const Protocol& protocol, const Serv
   Fields fields(json);
   auto prepared = protocol.read(fields, model, context);
   notes.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  if (!prepared.ok()) return prepared;
+  add_warning(notes.warning, schema_warning_of(*prepared));
+  add_warning(notes.warning, tools_warning_of(*prepared));
   return prepared;
 }
 

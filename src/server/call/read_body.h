@@ -11,7 +11,7 @@ namespace realizar::server {
 
 // Notes on a body, for its call's record.
 struct BodyNotes {
-  std::string warning;    // of fields that nothing reads
+  std::string warning;    // of fields that nothing reads, and of what a schema's grammar does not hold
   double prepare_ms = 0;  // that the dialect's reader took
 };
 

@@ -46,11 +46,17 @@ class RuleConstraint final : public TokenConstraint {
     if (last_.size() > n_kept_) last_.erase(last_.begin());
   }
 
+  bool refuse_end(TokenId id) override { return inner_ != nullptr && inner_->refuse_end(id); }
+
   std::shared_ptr<TokenConstraint> clone() const override {
     auto copy = std::make_shared<RuleConstraint>(*this);
     if (inner_ != nullptr) copy->inner_ = inner_->clone();
     copy->last_.reserve(n_kept_ + 1);
     return copy;
+  }
+
+  std::vector<std::string> left_out() const override {
+    return inner_ != nullptr ? inner_->left_out() : std::vector<std::string>();
   }
 
  private:
