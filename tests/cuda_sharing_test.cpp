@@ -106,6 +106,7 @@ std::vector<float> products_on(std::unique_ptr<Backend> backend, MatrixSource fi
   first.layer = second.layer = 0;
   first.shard = Shard::kRows;
   second.shard = Shard::kCols;
+  first.shard_unit = second.shard_unit = 1;
   const ActId in = rig.input(random_inputs(3, first.n_cols, 2)), hidden = rig.output(first.n_rows);
   const ActId out = rig.output(second.n_rows);
   const WeightId w_first = *rig.backend().load_matrix(first), w_second = *rig.backend().load_matrix(second);

@@ -214,25 +214,40 @@ ExpertsData experts_data(const ExpertTypes& types, uint32_t n_used, Activation a
   return data;
 }
 
-std::vector<float> mixed(std::unique_ptr<Backend> backend, const ExpertsData& data) {
+// The experts that a stack has of all.
+struct Held {
+  uint32_t first = 0, n = kExperts;
+  bool has(float id) const { return id >= static_cast<float>(first) && id < static_cast<float>(first + n); }
+};
+
+std::vector<float> mixed(std::unique_ptr<Backend> backend, const ExpertsData& data, const Held& held = {}) {
   OpRig rig(std::move(backend), {.max_rows = kRows, .max_logit_rows = 1});
-  const auto bias = [&](const InputTable& values) {
-    return values.values.empty() ? kNoWeight : rig.vector(values.values);
+  const auto bias = [&](const InputTable& biases) {
+    if (biases.values.empty()) return kNoWeight;
+    const size_t n_each = biases.values.size() / kExperts;
+    return rig.vector(std::span(biases.values).subspan(held.first * n_each, held.n * n_each));
+  };
+  const auto matrix = [&](const TestMatrix& whole) {
+    MatrixSource source = whole.source();
+    source.n_mats = held.n;
+    if (held.n < kExperts) source.part = StoredPart{kExperts, whole.n_rows, whole.n_cols, held.first};
+    return *rig.backend().load_matrix(source);
   };
   const ExpertsOp op{.out = rig.input(data.before),
                      .in = rig.input(data.inputs),
                      .weights = rig.input(data.weights),
                      .ids = rig.input(data.ids),
-                     .gate = rig.matrix(data.gate),
-                     .up = rig.matrix(data.up),
-                     .down = rig.matrix(data.down),
+                     .gate = matrix(data.gate),
+                     .up = matrix(data.up),
+                     .down = matrix(data.down),
                      .gate_bias = bias(data.gate_bias),
                      .up_bias = bias(data.up_bias),
                      .down_bias = bias(data.down_bias),
                      .n_used = data.ids.n_cols,
                      .d_ff = data.gate.n_rows,
                      .activation = data.activation,
-                     .weighs_input = data.weighs_input};
+                     .weighs_input = data.weighs_input,
+                     .first_expert = held.first};
   rig.step(rows_of(first_tokens(kRows), kDecodeRows), {op.out, op.in, op.weights, op.ids},
            [&](Program& p) { p.add(op); });
   return rig.read(op.out);
@@ -324,6 +339,25 @@ TEST_P(ExpertsTest, AgreeWithBiasesAClampedActivationAndWeighedInputs) {
     EXPECT_TRUE(
         within(mixed(*backend.make(2), data), expected, experts_bounds(data, expected, backend), data.before.n_cols))
         << (weighs_input ? "weighed inputs" : "clamped");
+  }
+}
+
+// As if they weighed nothing.
+TEST_P(ExpertsTest, AddNothingForThoseThatAStackDoesNotHold) {
+  const auto& [backend, types] = GetParam();
+  ExpertsData data = experts_data(types, 3, Activation::kSilu);
+  data.gate_bias = random_inputs(1, kExperts * data.gate.n_rows, 7);
+  data.up_bias = random_inputs(1, kExperts * data.up.n_rows, 8);
+  data.down_bias = random_inputs(1, kExperts * data.down.n_rows, 9);
+  for (const Held held : {Held{0, 4}, Held{4, 5}, Held{8, 1}}) {
+    ExpertsData weighed = data;
+    for (size_t i = 0; i < data.ids.values.size(); ++i) {
+      if (!held.has(data.ids.values[i])) weighed.weights.values[i] = 0;
+    }
+    const auto expected = mixed(make_reference_backend(), weighed);
+    EXPECT_TRUE(within(mixed(*backend.make(2), data, held), expected, experts_bounds(weighed, expected, backend),
+                       data.before.n_cols))
+        << held.n << " experts from " << held.first << " on";
   }
 }
 

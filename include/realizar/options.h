@@ -43,12 +43,14 @@ inline constexpr NamedValue<CacheType> kCacheTypeNames[] = {{"f32", CacheType::k
                                                             {"bf16", CacheType::kBF16}, {"q8_0", CacheType::kQ8_0},
                                                             {"fp8", CacheType::kFp8},   {"q4_0", CacheType::kQ4_0}};
 
-// How several GPUs share a model.
+// How several GPUs, or the processes of an MPI job, share a model.
 enum class Split : uint8_t {
   kLayer,   // each has some of the layers, and they take turns
-  kTensor,  // each has a part of every layer, and they compute together, by way of NVIDIA's NCCL
+  kTensor,  // each has a part of every layer, and they compute together; GPUs by way of NVIDIA's NCCL
+  kExpert,  // the same, but with whole experts each: processes alone
 };
-inline constexpr NamedValue<Split> kSplitNames[] = {{"layer", Split::kLayer}, {"tensor", Split::kTensor}};
+inline constexpr NamedValue<Split> kSplitNames[] = {
+    {"layer", Split::kLayer}, {"tensor", Split::kTensor}, {"expert", Split::kExpert}};
 
 // Who draws tokens.
 enum class Chooser : uint8_t {
@@ -107,13 +109,17 @@ constexpr std::optional<Enum> option_value(std::string_view name) {
   return std::nullopt;
 }
 
+class Ranks;  // of the program's own
+
 struct CpuSettings {
   uint32_t n_threads = 0;  // 0: all cores that the process may use
   Isa isa = Isa::kAuto;
 };
 
 struct GpuSettings {
-  std::vector<uint32_t> devices = {};     // empty: the first, and as many others as the model needs
+  // Empty: the first, and as many others as the model needs. Processes of an MPI job have one each, those of a host in
+  // order, or all of them the one that is named alone.
+  std::vector<uint32_t> devices = {};
   Split split = Split::kLayer;            // kTensor: only for GPUs that `devices` names
   std::optional<uint32_t> n_layers = {};  // that stay in the GPUs' memory; absent: as many as fit
   uint64_t memory_mb = 0;                 // of each GPU's memory to use; 0: what is free
@@ -197,6 +203,7 @@ struct LoadOptions {
   bool warm_up = false;           // run steps of every usual size, so that the first requests take no longer
   bool check = false;             // compare the logits of a short prompt with another backend's
   bool hash_weights = false;      // while they are read, for cached prefixes that are kept in a file
+  Ranks* ranks = nullptr;         // the processes that share the model, if any do; they must outlive it
   std::string models_store = {};  // folder of the models that were pulled, for names; empty: the user's own
   // Bytes done and in all; false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};

@@ -197,7 +197,7 @@ Result<TextGeneration> LanguageModel::generate_text(const Request& request, cons
   RZ_TRY(const text::Tokenizer* tokenizer, impl_->loaded->require_tokenizer());
   RZ_TRY(const TextPlan plan, plan_text(options));
   RZ_TRY(const Impl::Call call, impl_->begin_call());
-  TextBuilder builder(*tokenizer, impl_->loaded->output_source, request.prompt, plan, on_text);
+  TextBuilder builder(*tokenizer, impl_->loaded->output_format, request.prompt, plan, on_text);
   RZ_TRY(Generation generation,
          impl_->loaded->engine->generate(request, [&](const TokenEvent& token) { return builder.push(token); }));
   return builder.finish(std::move(generation));
@@ -212,7 +212,7 @@ Status LanguageModel::generate_texts(std::span<const Request> requests, const Te
   std::vector<std::unique_ptr<TextBuilder>> builders(requests.size());
   const auto builder_of = [&](size_t idx) -> TextBuilder& {
     if (!builders[idx]) {
-      builders[idx] = std::make_unique<TextBuilder>(*tokenizer, impl_->loaded->output_source, requests[idx].prompt,
+      builders[idx] = std::make_unique<TextBuilder>(*tokenizer, impl_->loaded->output_format, requests[idx].prompt,
                                                     plan, no_callback);
     }
     return *builders[idx];

@@ -12,8 +12,11 @@
 #include "api/backend_numbers.h"
 #include "api/memory_needs.h"
 #include "api/parity_check.h"
+#include "api/rank_backend.h"
+#include "api/ranks.h"
 #include "backend/adapter_ops.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cuda/compile/bounds.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device/nccl.h"
 #include "backend/cuda/device/runtime.h"
@@ -107,16 +110,12 @@ Status check_group_memory(const ModelSource& source, const ModelSource* drafter)
 
 // Null where each layer is whole on one GPU.
 Result<std::unique_ptr<cuda::DeviceExchange>> open_exchange(const LoadOptions& options) {
+  if (options.gpu.split == Split::kExpert) {
+    return unsupported("split: expert is for the processes of an MPI job, not for GPUs", "split");
+  }
   if (options.gpu.split == Split::kLayer) return std::unique_ptr<cuda::DeviceExchange>();
   if (options.gpu.devices.size() > 1) return cuda::open_nccl(options.gpu.devices);
   return invalid_argument("split: tensor wants several GPUs, named by device: --device 0,1", "split");
-}
-
-// The host's memory that layers may take which find no place on GPUs. It has no bound where there is no disk for more.
-uint64_t host_bytes(const LoadOptions& options) {
-  if (options.gpu.host_memory_mb > 0) return options.gpu.host_memory_mb << 20;
-  const uint64_t n_available = host_memory().available_bytes;
-  return options.gpu.layer_dir.empty() || n_available == 0 ? UINT64_MAX : n_available / 4 * 3;
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options,
@@ -135,7 +134,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options,
                                        n_weight_bytes,
                                        config.n_layers,
                                        options.gpu.n_layers,
-                                       host_bytes(options),
+                                       gpu_host_bytes(options.gpu),
                                        options.gpu.layer_dir};
   RZ_TRY(const uint32_t n_devices, cuda::count_devices());
   RZ_TRY(auto devices, cuda::choose_devices(options.gpu.devices, n_devices, cuda_options, cuda::open_device));
@@ -143,16 +142,23 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options,
   return cuda::make_backend(std::move(devices), cuda_options, std::move(exchange));
 }
 
+Status check_threads(const LoadOptions& options) {
+  if (options.cpu.n_threads <= kMaxThreads) return {};
+  return invalid_argument(fmt::format("threads: expected at most {}, actual {}", kMaxThreads, options.cpu.n_threads),
+                          "threads");
+}
+
 // `choice`: not kAuto.
 Result<std::unique_ptr<Backend>> make_backend(BackendChoice choice, const LoadOptions& options,
                                               const engine::EngineOptions& engine_options, const BackendLimits& limits,
                                               const ModelSource& source, const ModelSource* drafter) {
+  if (options.ranks != nullptr) {
+    RZ_CHECK_OK(check_threads(options));
+    return options.ranks->begin_load(source.file, source.config, options, engine_options, make_rank_backend);
+  }
   if (choice == BackendChoice::kReference) return make_reference_backend();
   if (choice == BackendChoice::kCuda) return make_cuda_backend(options, engine_options, limits, source, drafter);
-  if (options.cpu.n_threads > kMaxThreads) {
-    return invalid_argument(fmt::format("threads: expected at most {}, actual {}", kMaxThreads, options.cpu.n_threads),
-                            "threads");
-  }
+  RZ_CHECK_OK(check_threads(options));
   RZ_CHECK_OK(check_group_memory(source, drafter));
   return cpu::make_cpu_backend({options.cpu.n_threads, static_cast<cpu::CpuIsa>(options.cpu.isa)});
 }
@@ -199,6 +205,10 @@ Result<ContextBeside> n_ctx_beside(const ModelFile& file, const LoadOptions& opt
 
 LoadedModel::LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
 LoadedModel::~LoadedModel() = default;
+
+void LoadedModel::ReleaseRanks::operator()(Ranks* shared) const {
+  shared->release();
+}
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const std::string& path, const LoadOptions& options) {
   return load_for_short(path, options, UINT32_MAX);
@@ -298,13 +308,11 @@ void LoadedModel::load_tool_template() {
   template_source.tool_source.clear();
 }
 
-// A template that has no place for tools is told them as text, and their calls are spelled as Hermes' are.
 void LoadedModel::set_output_format() {
   output_source = template_source.joined();
-  output_format = text::detect_output_format(output_source);
   const text::ChatTemplate* with_tools = template_for(/*has_tools=*/true);
-  const bool tells_tools = with_tools != nullptr && with_tools->traits().tools_name.empty();
-  if (tells_tools && output_format.tools == text::ToolFormat::kNone) output_format.tools = text::ToolFormat::kHermes;
+  output_format = with_tools == nullptr ? text::OutputFormat{} : with_tools->output_format();
+  if (!output_format.reasoning) text::find_tags(output_format, output_source);
   grammars = std::make_unique<GrammarCache>(*tokenizer, text::marker_strings(output_format));
 }
 
@@ -410,15 +418,29 @@ Status LoadedModel::load_models(const ModelConfig& config, const ModelSource* dr
   const ModelSource source{file, config};
   if (options.backend != BackendChoice::kAuto)
     return load_models_on(options.backend, source, drafter, options, engine_options);
+  if (options.ranks != nullptr) return load_models_on_ranks(source, drafter, options, engine_options);
   const auto gpus = cuda::count_devices();
   if (gpus.ok()) {
     const Status status = load_models_on(BackendChoice::kCuda, source, drafter, options, engine_options);
     if (status.ok() || !is_devices_own(status.error())) return status;
     info.gpu_refusal = status.error().message;
-  } else if (gpus.error().code != ErrorCode::kNotFound) {
+  } else if (!gpus.ok() && gpus.error().code != ErrorCode::kNotFound) {
     info.gpu_refusal = gpus.error().message;
   }
   return load_models_on(BackendChoice::kCpu, source, drafter, options, engine_options);
+}
+
+// All ranks have to choose the same: none goes on with the CPU where a GPU fails.
+Status LoadedModel::load_models_on_ranks(const ModelSource& source, const ModelSource* drafter,
+                                         const LoadOptions& options, const engine::EngineOptions& engine_options) {
+  LoadOptions on_all = options;
+  on_all.backend = BackendChoice::kCpu;
+  if (have_gpus(options, options.ranks->exchange())) {
+    const Status status = cuda::check_bounds(outline_forward(source.config), {});
+    if (status.ok()) on_all.backend = BackendChoice::kCuda;
+    if (!status.ok()) info.gpu_refusal = status.error().message;
+  }
+  return load_models_on(on_all.backend, source, drafter, on_all, engine_options);
 }
 
 Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
@@ -432,12 +454,10 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   RZ_CHECK_OK(fit_cache(choice, source.config, options, engine_options));
   const BackendLimits limits = engine::limits_for(engine_options);
   RZ_TRY(backend, make_backend(choice, options, engine_options, limits, source, drafter));
+  ranks.reset(options.ranks);
   RZ_CHECK_OK(backend->configure(limits));
   RZ_TRY(const AdapterRoom room, adapter_room(options.adapters));
-  RZ_TRY(Model loaded,
-         Model::load(file, source.config, *backend,
-                     {.progress = options.progress, .hash_weights = options.hash_weights, .adapters = room}));
-  model = std::make_unique<Model>(std::move(loaded));
+  RZ_CHECK_OK(load_shares(source, options, room));
   RZ_CHECK_OK(wait_for_text());
   if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   RZ_TRY(engine, engine::Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
@@ -446,6 +466,18 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   RZ_CHECK_OK(engine->adapters().set_default(options.adapters.default_name, std::nullopt));
   if (drafter != nullptr) RZ_CHECK_OK(load_draft(*drafter, options, engine_options));
   return options.warm_up ? engine->warm_up() : Status{};
+}
+
+Status LoadedModel::load_shares(const ModelSource& source, const LoadOptions& options, const AdapterRoom& room) {
+  const auto load = [&]() -> Status {
+    RZ_TRY(Model loaded,
+           Model::load(file, source.config, *backend,
+                       {.progress = options.progress, .hash_weights = options.hash_weights, .adapters = room}));
+    model = std::make_unique<Model>(std::move(loaded));
+    return {};
+  };
+  const Status own = load();
+  return options.ranks == nullptr ? own : options.ranks->end_load(own, *backend);
 }
 
 // A cache that was not asked for holds as many contexts as the machine has memory for. Pages are taken as they are
@@ -495,6 +527,8 @@ Status LoadedModel::load_draft(const ModelSource& source, const LoadOptions& opt
   own.gpu.memory_mb = 0;
   own.gpu.n_layers.reset();
   own.gpu.split = Split::kLayer;
+  if (options.ranks != nullptr) own.gpu.devices = {options.gpu.devices.empty() ? 0 : options.gpu.devices.front()};
+  own.ranks = nullptr;
   const BackendLimits limits = engine::ModelDrafter::limits_for(draft_options);
   const auto choice = option_value<BackendChoice>(backend->info().name).value_or(BackendChoice::kCpu);
   RZ_TRY(draft.backend, make_backend(choice, own, engine_options, limits, source, nullptr));

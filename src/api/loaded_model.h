@@ -26,6 +26,7 @@ namespace realizar {
 
 class Backend;
 class Model;
+struct AdapterRoom;
 namespace text {
 struct Conversation;
 }
@@ -65,6 +66,11 @@ struct LoadedModel {
   GenerationConfig generation_config;
   std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer, as for the next
   std::unique_ptr<BreakerCache> breakers;
+  // Where processes share the model, they may share another one once the backend is gone.
+  struct ReleaseRanks {
+    void operator()(Ranks* shared) const;
+  };
+  std::unique_ptr<Ranks, ReleaseRanks> ranks;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
   std::unique_ptr<engine::Engine> engine;
@@ -116,8 +122,12 @@ struct LoadedModel {
   // `drafter`: null where none is asked for.
   Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
                      const engine::EngineOptions& engine_options);
+  Status load_models_on_ranks(const ModelSource& source, const ModelSource* drafter, const LoadOptions& options,
+                              const engine::EngineOptions& engine_options);
   Status load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
                         const LoadOptions& options, engine::EngineOptions engine_options);
+  // This process's share of the model, and those of others where there are any.
+  Status load_shares(const ModelSource& source, const LoadOptions& options, const AdapterRoom& room);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
   static Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options,
                                                       uint32_t max_positions);

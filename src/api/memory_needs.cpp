@@ -10,6 +10,7 @@
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/device/device_list.h"
 #include "backend/kv_types.h"
+#include "base/machine.h"
 #include "base/try.h"
 #include "engine/cache_sizes.h"
 #include "model/adapter_program.h"
@@ -79,6 +80,12 @@ uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const
   return cuda::scratch_bytes(outline, {limits, cache, types, n_sharing}) + kRuntimeBytes;
 }
 
+uint64_t gpu_host_bytes(const GpuSettings& settings) {
+  if (settings.host_memory_mb > 0) return settings.host_memory_mb << 20;
+  const uint64_t n_available = host_memory().available_bytes;
+  return settings.layer_dir.empty() || n_available == 0 ? UINT64_MAX : n_available / 4 * 3;
+}
+
 uint32_t n_layers_on_gpus(uint32_t n_layers, uint64_t n_bytes, uint64_t other_bytes,
                           std::span<const uint64_t> free_bytes) {
   if (n_layers == 0) return 0;
@@ -95,7 +102,7 @@ Status check_on_cpu(const ModelConfig& config) {
 
 Result<GpuFit> fit_on_gpus(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options) {
   RZ_TRY(const auto devices, cuda::list_devices());
-  RZ_CHECK_OK(cuda::check_bounds(outline_forward(config), false));
+  RZ_CHECK_OK(cuda::check_bounds(outline_forward(config), {}));
   std::vector<uint64_t> free_bytes;
   for (const cuda::DeviceInfo& device : devices) free_bytes.push_back(device.free_bytes);
   const uint64_t other_bytes = gpu_other_bytes(file, config, options, engine::limits_for(options), 1);

@@ -9,6 +9,7 @@
 #include "formats/model_file.h"
 #include "model/adapter_targets.h"
 #include "model/model_config.h"
+#include "realizar/options.h"
 #include "realizar/result.h"
 
 namespace realizar {
@@ -33,6 +34,9 @@ uint64_t gpu_tensor_bytes(const ModelFile& file);
 // does. n_sharing: GPUs that share every layer.
 uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
                          const BackendLimits& limits, uint32_t n_sharing, const AdapterRoom& adapters = {});
+
+// The host's memory that layers may take which find no place on GPUs. It has no bound where there is no disk for more.
+uint64_t gpu_host_bytes(const GpuSettings& settings);
 
 // How many of n_layers find room on GPUs with these free bytes each, where all of them take n_bytes, and every GPU
 // other_bytes besides.

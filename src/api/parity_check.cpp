@@ -125,6 +125,7 @@ Result<std::string> check_parity(LoadedModel& loaded, const LoadOptions& options
   LoadOptions other_options = options;
   other_options.backend = loaded.backend->info().name == "cpu" ? BackendChoice::kReference : BackendChoice::kCpu;
   other_options.check = false;
+  other_options.ranks = nullptr;
   other_options.draft.path.clear();
   other_options.warm_up = other_options.hash_weights = false;
   other_options.n_ctx = loaded.info.n_ctx;

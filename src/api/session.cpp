@@ -23,12 +23,12 @@ namespace {
 // A request with callbacks. They and the builder belong to the session's thread.
 class TextAnswer final : public SessionAnswer {
  public:
-  TextAnswer(Request request, uint32_t capacity, const text::Tokenizer& tokenizer, std::string_view template_source,
+  TextAnswer(Request request, uint32_t capacity, const text::Tokenizer& tokenizer, const text::OutputFormat& format,
              const TextPlan& plan, TextCallback on_text, Session::EndCallback on_end)
       : stream_(std::make_shared<engine::TokenStream>(std::move(request), capacity)),
         on_text_(std::move(on_text)),
         on_end_(std::move(on_end)),
-        builder_(tokenizer, template_source, stream_->request().prompt, plan, on_text_) {}
+        builder_(tokenizer, format, stream_->request().prompt, plan, on_text_) {}
 
   const std::shared_ptr<engine::TokenStream>& stream() const { return stream_; }
   void cancel() override { stream_->cancel(); }
@@ -99,7 +99,7 @@ class Session::Impl {
     const uint32_t capacity = engine::capacity_for_all(request, model_.loaded->engine->n_ctx());
     const auto answer =
         std::make_shared<TextAnswer>(std::move(request), capacity, *model_.loaded->tokenizer,
-                                     model_.loaded->output_source, plan, std::move(on_text), std::move(on_end));
+                                     model_.loaded->output_format, plan, std::move(on_text), std::move(on_end));
     const uint64_t id = next_id();
     answer->stream()->on_ready = [this, id] { go_on(id); };
     open(id, answer);

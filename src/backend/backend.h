@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,12 @@ namespace realizar {
 
 struct Program;
 
+// Where the matrices of a source lie in larger stored ones, of [n_mats, n_rows, n_cols]: from these on.
+struct StoredPart {
+  uint32_t n_mats = 0, n_rows = 0, n_cols = 0;
+  uint32_t first_mat = 0, first_row = 0, first_col = 0;  // first_col: at the begin of a block, and of a scale
+};
+
 // A matrix, or a stack of n_mats of them (experts), as stored: [n_mats, n_rows, n_cols], rows of blocks.
 struct MatrixSource {
   std::string_view name;  // for messages
@@ -30,20 +37,22 @@ struct MatrixSource {
   uint32_t n_mats = 1;
   uint32_t n_rows = 0;
   uint32_t n_cols = 0;
-  // Row-major pieces that together hold all n_mats * n_rows rows in order (one piece, or one an expert).
+  // Row-major pieces that together hold all stored rows in order (one piece, or one an expert).
   std::vector<std::span<const std::byte>> pieces;
-  // Row r of every matrix is the stored row row_order[r]; empty: as stored.
+  // Row r of every stored matrix is its row row_order[r]; empty: as stored.
   std::vector<uint32_t> row_order;
   // The pieces hold [n_cols, n_rows] instead (plain types only); the backend transposes.
   bool transposed = false;
-  int32_t layer = -1;        // of the model that it is part of; -1: of none
-  bool is_writable = false;  // write_weights may replace its rows: it stays where steps read it
-  bool is_gathered = false;  // an EmbedOp alone uses it: of each step it reads the rows of the tokens
+  int32_t layer = -1;         // of the model that it is part of; -1: of none
+  bool is_writable = false;   // write_weights may replace its rows: it stays where steps read it
+  bool is_gathered = false;   // an EmbedOp alone uses it: of each step it reads the rows of the tokens
+  bool is_embedding = false;  // an EmbedOp uses it, be it alone or not
   Shard shard = Shard::kWhole;
-  uint32_t shard_unit = 1;  // rows, or columns, that stay together: those that read or make one KV head
+  uint32_t shard_unit = 0;  // rows, or columns, that stay together: those that read or make one KV head; 0: all
   // What the elements of an F8_E4M3 or NVFP4 matrix, which is not transposed, are multiplied by: [n_mats * n_rows as
   // stored, n_row_scales(type, n_cols)]. Empty: by 1.
   std::span<const float> scales = {};
+  std::optional<StoredPart> part = {};  // of what is stored, that `pieces`, `row_order` and `scales` are of; all of it
 };
 
 // Columns of an F8_E4M3 matrix that share a scale.

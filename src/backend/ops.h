@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "backend/adapter_ops.h"
+#include "backend/exchange_ops.h"
 #include "backend/op_types.h"
 #include "backend/recurrent_ops.h"
 
@@ -352,18 +353,20 @@ struct RouteOp {
 
 // out += sum over chosen experts e, in order of their rank, of weight_e * (down_e . (activation(gate_e . in +
 // gate_bias_e) * (up_e . in + up_bias_e)) + down_bias_e). Where `weighs_input`, gate_e . in and up_e . in are
-// multiplied by weight_e instead, and the outputs are added as they are.
+// multiplied by weight_e instead, and the outputs are added as they are. The stacks hold the experts from first_expert
+// on; chosen ones that they do not hold add nothing.
 struct ExpertsOp {
   static constexpr const char* kName = "experts";
 
   ActId out, in;  // [n_rows, d_model]
   ActId weights, ids;
-  WeightId gate, up, down;                              // [n_experts] matrices each
-  WeightId gate_bias = kNoWeight, up_bias = kNoWeight;  // vectors [n_experts, d_ff]
-  WeightId down_bias = kNoWeight;                       // vector [n_experts, d_model]
+  WeightId gate, up, down;                              // [n_held] matrices each
+  WeightId gate_bias = kNoWeight, up_bias = kNoWeight;  // vectors [n_held, d_ff]
+  WeightId down_bias = kNoWeight;                       // vector [n_held, d_model]
   uint32_t n_used, d_ff;                                // experts of a token, and the width of one
   Activation activation = Activation::kSilu;
   bool weighs_input = false;
+  uint32_t first_expert = 0;
   OpPlace place = {};
 
   template <class Visitor>
@@ -382,6 +385,7 @@ struct ExpertsOp {
     v.trait("d_ff", d_ff, 0u);
     v.trait("activation", activation, Activation::kNone);
     v.trait("weighs_input", weighs_input, false);
+    v.trait("first_expert", first_expert, 0u);
   }
   bool operator==(const ExpertsOp&) const = default;
 };
@@ -494,7 +498,7 @@ struct ChooseOp {
 
 using Op = std::variant<EmbedOp, NormOp, LinearOp, GatedLinearOp, RopeStoreOp, HeadLinearOp, LatentStoreOp, AttentionOp,
                         RouteOp, ExpertsOp, GateOp, SelectRowsOp, ChooseOp, ShortConvOp, StateScanOp, DeltaRuleOp,
-                        CutOp, AltUpOp, WkvOp, AdapterDownOp, AdapterUpOp>;
+                        CutOp, AltUpOp, WkvOp, AdapterDownOp, AdapterUpOp, JoinOp, CollectOp, SendOp, ReceiveOp>;
 // In the order of Op.
 enum class OpKind : uint8_t {
   kEmbed,
@@ -517,10 +521,14 @@ enum class OpKind : uint8_t {
   kAltUp,
   kWkv,
   kAdapterDown,
-  kAdapterUp
+  kAdapterUp,
+  kJoin,
+  kCollect,
+  kSend,
+  kReceive
 };
 inline constexpr size_t kOpKinds = std::variant_size_v<Op>;
-static_assert(static_cast<size_t>(OpKind::kAdapterUp) + 1 == kOpKinds);
+static_assert(static_cast<size_t>(OpKind::kReceive) + 1 == kOpKinds);
 
 inline OpKind kind_of(const Op& op) {
   return static_cast<OpKind>(op.index());

@@ -22,6 +22,7 @@ struct ActShape {
 struct Program {
   std::vector<ActShape> activations;  // an ActId is an index here
   std::vector<Op> ops;
+  std::vector<ActId> outputs;  // that are read after a step
 
   ActId add_activation(std::string name, uint32_t n_cols, Rows rows = Rows::kAll) {
     activations.push_back({std::move(name), n_cols, rows});

@@ -36,7 +36,7 @@ KvLayout common_layout(const CacheLayout& layout) {
           .block_tokens = layout.block_tokens,
           .n_blocks = layout.n_blocks,
           .type = layout.type,
-          .n_groups = static_cast<uint32_t>(group_layers(layout.layers).windows.size())};
+          .n_groups = static_cast<uint32_t>(layout.groups().windows.size())};
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -46,25 +47,6 @@ struct KvLayout {
   uint32_t n_groups = 1;  // of layers, each with a block table of its own
 };
 
-struct CacheLayout {
-  CacheLayout() = default;
-  CacheLayout(const KvLayout& alike);  // NOLINT(google-explicit-constructor): it is one, said in fewer words
-
-  std::vector<StateLayout> layers;
-  uint32_t block_tokens = 32;  // positions a block
-  uint32_t n_blocks = 0;
-  KvType type = KvType::kF16;  // of keys and values
-  uint32_t n_states = 0;       // slots for the states of recurrent layers
-};
-
-// Bytes of one sequence's states of all layers.
-size_t state_bytes(std::span<const StateLayout> layers);
-
-// What its layers have in common: all but heads and widths, which are 0.
-KvLayout common_layout(const CacheLayout& layout);
-// The layout of a paged layer. Errors: Unsupported, where the layer is of another kind.
-Result<Paged> paged(const CacheLayout& layout, uint32_t layer);
-
 struct LayerGroups {
   struct Place {
     uint32_t group = 0;
@@ -78,6 +60,29 @@ struct LayerGroups {
 
 // Recurrent layers keep no blocks: their places mean nothing.
 LayerGroups group_layers(std::span<const StateLayout> layers);
+
+struct CacheLayout {
+  CacheLayout() = default;
+  CacheLayout(const KvLayout& alike);  // NOLINT(google-explicit-constructor): it is one, said in fewer words
+
+  std::vector<StateLayout> layers;
+  // The groups of the whole model's layers, where these keep a share of what those keep.
+  std::optional<LayerGroups> whole_groups = {};
+  uint32_t block_tokens = 32;  // positions a block
+  uint32_t n_blocks = 0;
+  KvType type = KvType::kF16;  // of keys and values
+  uint32_t n_states = 0;       // slots for the states of recurrent layers
+
+  LayerGroups groups() const { return whole_groups ? *whole_groups : group_layers(layers); }
+};
+
+// Bytes of one sequence's states of all layers.
+size_t state_bytes(std::span<const StateLayout> layers);
+
+// What its layers have in common: all but heads and widths, which are 0.
+KvLayout common_layout(const CacheLayout& layout);
+// The layout of a paged layer. Errors: Unsupported, where the layer is of another kind.
+Result<Paged> paged(const CacheLayout& layout, uint32_t layer);
 
 // Where the layers' parts of blocks lie in the memory of a cache: a plane a slot, [n_blocks] parts each, as large as
 // the largest of the layers that have the slot.

@@ -44,7 +44,7 @@ Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
   }
   RZ_TRY(w.embed_norm, tensors.norm(Role::kEmbedNorm));
   RZ_TRY(w.embed_norm_bias, tensors.vector(Role::kEmbedNormBias));
-  RZ_TRY(w.embed, tensors.matrix(Role::kEmbed));
+  RZ_TRY(w.embed, tensors.matrix(Role::kEmbed, {}, c.is_head_tied ? kHeadShardUnit : 0));
   RZ_TRY(w.position_embed, tensors.positions());
   RZ_TRY(w.type_embed, tensors.matrix(Role::kTypeEmbed));
   if (c.d_layer_input > 0) RZ_CHECK_OK(bind_layer_tables(c, tensors, w));

@@ -218,6 +218,8 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   } else {
     forward.logits = c.sees_later ? forward.hidden : add_logits(program, c, w, forward.hidden);
   }
+  program.outputs = {forward.hidden};
+  if (forward.logits != forward.hidden) program.outputs.push_back(forward.logits);
   return forward;
 }
 

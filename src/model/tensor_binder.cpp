@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/try.h"
@@ -52,6 +53,14 @@ bool TensorBinder::is_in_file(Role role) const {
 bool TensorBinder::is_known(Role role) const {
   const TensorSpec* spec = spec_of(role);
   return spec != nullptr && !pattern_of(*spec).empty();
+}
+
+uint32_t TensorBinder::shard_unit(Role reader, uint32_t n_together) const {
+  const TensorSpec* spec = spec_of(reader);
+  const TensorInfo* tensor = spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
+  if (tensor == nullptr) return 0;
+  const uint32_t block = tensor->type == TypeId::kF8_E4M3 ? kF8ScaleCols : traits(tensor->type).block_elems;
+  return std::lcm(n_together, block);
 }
 
 bool TensorBinder::has_row_factors(Role role) const {
@@ -189,7 +198,7 @@ Result<WeightId> TensorBinder::head() {
   const TensorSpec* spec = spec_of(Role::kHead);
   if (head.tensors.empty()) return missing(*spec, pattern_of(*spec), 0);
   if (config_.has_unit_head) return load_unit_rows(head);
-  return load_rows(head, Role::kHead, {.n_rows = config_.n_vocab});
+  return load_rows(head, Role::kHead, {.n_rows = config_.n_vocab, .shard_unit = kHeadShardUnit});
 }
 
 // What the table names and the program does not read as a weight: buffers, and factors that are in inv_freq already.

@@ -18,13 +18,16 @@
 
 namespace realizar {
 
+// Rows of a head that stay together where ranks share it.
+inline constexpr uint32_t kHeadShardUnit = 32;
+
 class TensorBinder {
  public:
   // Rows of a fused matrix that are a weight of their own: from first_row on, all together, or n_run of every `stride`.
   struct Part {
     uint32_t first_row = 0, n_rows = 0;
     std::vector<uint32_t> row_order = {};  // as MatrixSource's
-    uint32_t shard_unit = 1;               // as MatrixSource's
+    uint32_t shard_unit = 0;               // as MatrixSource's
     uint32_t n_run = 0, stride = 0;        // 0: all together
     bool is_alone = false;                 // no other part of the matrix is read
 
@@ -47,12 +50,16 @@ class TensorBinder {
   bool is_known(Role role) const;
   bool is_in_file(Role role) const;
 
+  // How many rows, a multiple of n_together, stay together where ranks or devices share a product's outputs, which the
+  // role's matrices read: its blocks are whole then. 0, where there is no such matrix.
+  uint32_t shard_unit(Role reader, uint32_t n_together) const;
+
   // Whether the role's matrices have a factor each in files, which load with them.
   bool has_row_factors(Role role) const;
 
   // These give kNoWeight or no values where an optional tensor is absent. Errors: NotFound (by name and shape),
   // FormatError (shape, or values that are not finite), the backend's own.
-  Result<WeightId> matrix(Role role, std::vector<uint32_t> row_order = {}, uint32_t shard_unit = 1);
+  Result<WeightId> matrix(Role role, std::vector<uint32_t> row_order = {}, uint32_t shard_unit = 0);
   Result<WeightId> vector(Role role);
   Result<WeightId> norm(Role role);
   Result<std::vector<float>> values(Role role);

@@ -116,6 +116,7 @@ Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, const Pa
   source.row_order = part.row_order;
   source.transposed = found.transposed;
   source.layer = layer_;
+  source.is_embedding = role == Role::kEmbed;
   source.is_gathered =
       role == Role::kPositionEmbed || role == Role::kTypeEmbed || (role == Role::kEmbed && !config_.is_head_tied);
   source.shard = spec.shard;
@@ -175,6 +176,7 @@ Result<WeightId> TensorBinder::load_unit_rows(const Found& head) {
   source.n_cols = n_cols;
   source.pieces = {rows};
   source.shard = spec_of(Role::kHead)->shard;
+  source.shard_unit = kHeadShardUnit;
   return load(source, head, {.n_rows = config_.n_vocab});
 }
 

@@ -169,8 +169,9 @@ void Block::wait_for_copies(uint32_t n_groups) {
   }
 }
 
+// Several devices may compute at a time, each on a thread of its own.
 Block& block() {
-  static Block block;
+  static thread_local Block block;
   return block;
 }
 ThreadOrder thread_order = ThreadOrder::kRising;

@@ -10,11 +10,11 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const KernelChoice& choice, uint32_t n_threads)
+  CpuBackend(const KernelChoice& choice, uint32_t n_threads, Exchange* exchange)
       : reason_(choice.reason),
         kernels_(*choice.kernels),
         team_(n_threads),
-        walker_(kernels_, team_, weights_, cache_, states_) {}
+        walker_(kernels_, team_, weights_, cache_, states_, exchange) {}
 
   Status configure(const BackendLimits& limits) override {
     limits_ = limits;
@@ -41,7 +41,8 @@ class CpuBackend final : public Backend {
   }
   // All is done when it returns.
   void run(ProgramId id, const StepBatch& batch) override { walker_.run(*plans_[static_cast<uint32_t>(id)], batch); }
-  Status wait() override { return {}; }
+  Status wait() override { return walker_.take_status(); }
+  bool is_lost() const override { return walker_.is_lost(); }
   std::span<const float> read(ActId act) const override { return walker_.read(act); }
 
   size_t block_bytes() const override { return cache_.block_bytes(); }
@@ -96,11 +97,11 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
     return unsupported(std::string("this processor cannot run the kernels of ") + to_string(options.isa), "isa");
   }
   const uint32_t n_threads = options.n_threads > 0 ? options.n_threads : n_usable_cores();
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(choice, n_threads));
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(choice, n_threads, options.exchange));
 }
 
-std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads) {
-  return std::make_unique<CpuBackend>(KernelChoice{&kernels, {}}, n_threads);
+std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads, Exchange* exchange) {
+  return std::make_unique<CpuBackend>(KernelChoice{&kernels, {}}, n_threads, exchange);
 }
 
 }  // namespace realizar::cpu

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/exchange.h"
 
 namespace realizar::cpu {
 
@@ -23,11 +24,12 @@ std::vector<CpuIsa> usable_isas();
 struct CpuOptions {
   uint32_t n_threads = 0;  // 0: one for each core that the process may use
   CpuIsa isa = CpuIsa::kAuto;
+  Exchange* exchange = nullptr;  // of the ranks that share its programs, if any do; it must outlive the backend
 };
 
 // Errors: Unsupported where the processor lacks the level asked for.
 Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options);
 // With these kernels, which the processor must be able to run.
-std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads);
+std::unique_ptr<Backend> make_cpu_backend(const KernelTable& kernels, uint32_t n_threads, Exchange* exchange = nullptr);
 
 }  // namespace realizar::cpu

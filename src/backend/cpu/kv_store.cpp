@@ -49,7 +49,7 @@ Status KvStore::create(const CacheLayout& layout) {
     layers_.push_back(layer);
     layer_bytes.push_back(layer.n_kv_heads * layer.page_bytes);
   }
-  RZ_TRY(planes_, CachePlanes::create(layout.n_blocks, group_layers(layout.layers), layer_bytes));
+  RZ_TRY(planes_, CachePlanes::create(layout.n_blocks, layout.groups(), layer_bytes));
   RZ_TRY(pages_, Pages::allocate(planes_.bytes()));
   return {};
 }

@@ -99,6 +99,11 @@ class Planner {
     if (up != nullptr) plan_.ops.back().hints.barrier = up->out == op.out || up->out == op.low;
     plan_.ops.push_back({op, {}});
   }
+  void add(const JoinOp& op) {
+    plan_.ops.push_back({op, {}});
+    const size_t n_floats = size_t{limits_.max_rows} * plan_.acts[op.part].n_cols;
+    plan_.scratch.join_floats = std::max(plan_.scratch.join_floats, n_floats);
+  }
   void add(const ChooseOp&) {}  // left to the caller
   template <class Other>
   void add(const Other& op) {
@@ -157,7 +162,8 @@ ScratchSizes larger(const ScratchSizes& a, const ScratchSizes& b) {
           .expert_cols = std::max(a.expert_cols, b.expert_cols),
           .n_head_slots = std::max(a.n_head_slots, b.n_head_slots),
           .head_cols = std::max(a.head_cols, b.head_cols),
-          .prepared_head_cols = std::max(a.prepared_head_cols, b.prepared_head_cols)};
+          .prepared_head_cols = std::max(a.prepared_head_cols, b.prepared_head_cols),
+          .join_floats = std::max(a.join_floats, b.join_floats)};
 }
 
 Status check_bounds(const Program& program) {

@@ -41,6 +41,7 @@ struct ScratchSizes {
   uint32_t n_head_slots = 0;          // heads of a row that have products of their own
   uint32_t head_cols = 0;             // of those that are brought together first
   uint32_t prepared_head_cols = 0;    // of those that are read prepared
+  size_t join_floats = 0;             // of ranks' parts of a sum; in a plan those of one rank
 };
 // As large as each of the two.
 ScratchSizes larger(const ScratchSizes& a, const ScratchSizes& b);

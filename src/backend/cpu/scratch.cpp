@@ -30,6 +30,7 @@ Status Scratch::fit(const ScratchSizes& sizes) {
   RZ_CHECK_OK(grow(partial_, n_slots * sizes_.expert_cols * sizeof(float)));
   RZ_CHECK_OK(grow(prepared_, n_rows(), sizes_.prepared_cols));
   RZ_CHECK_OK(grow(prepared_hidden_, n_slots, sizes_.prepared_hidden_cols));
+  RZ_CHECK_OK(grow(joins_, sizes_.join_floats * sizeof(float)));
   const size_t n_head_slots = max_rows * sizes_.n_head_slots;
   RZ_CHECK_OK(grow(head_parts_, n_head_slots * sizes_.head_cols * sizeof(float)));
   RZ_CHECK_OK(grow(prepared_heads_, n_head_slots, sizes_.prepared_head_cols));
@@ -43,7 +44,7 @@ Status Scratch::fit(const ScratchSizes& sizes) {
 
 size_t Scratch::n_bytes() const {
   size_t n = prepared_.n_bytes() + prepared_hidden_.n_bytes() + prepared_heads_.n_bytes();
-  for (const Pages* pages : {&activations_, &rotations_, &parts_, &hidden_, &partial_, &head_parts_})
+  for (const Pages* pages : {&activations_, &rotations_, &parts_, &hidden_, &partial_, &head_parts_, &joins_})
     n += pages->size();
   for (const Member& member : members_) n += member.products.size() + member.sums.size() + member.attention.size();
   return n;

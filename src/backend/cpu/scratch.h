@@ -1,6 +1,7 @@
 // What operations compute in: activations, and what they make of them. Programs share it, since one runs at a time.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backend/cpu/matmul.h"
@@ -22,8 +23,9 @@ class Scratch {
   std::byte* activations() const { return activations_.as<std::byte>(); }
   float* rotations() const { return rotations_.as<float>(); }  // [max rows, rotation_cols / 2, (cos, sin)]
   float* parts() const { return parts_.as<float>(); }
-  float* hidden() const { return hidden_.as<float>(); }    // [slots, hidden_cols]
-  float* partial() const { return partial_.as<float>(); }  // [slots, expert_cols]
+  float* hidden() const { return hidden_.as<float>(); }                                // [slots, hidden_cols]
+  float* partial() const { return partial_.as<float>(); }                              // [slots, expert_cols]
+  std::span<float> joins() const { return {joins_.as<float>(), sizes_.join_floats}; }  // of all ranks' parts of a sum
   size_t rotation_cols() const { return sizes_.rotation_cols; }
   float* head_parts() const { return head_parts_.as<float>(); }  // [rows, heads, head_cols]
   PreparedRows& prepared_heads() { return prepared_heads_; }
@@ -50,7 +52,7 @@ class Scratch {
   const KernelTable& kernels_;
   BackendLimits limits_;
   ScratchSizes sizes_;
-  Pages activations_, rotations_, parts_, hidden_, partial_, head_parts_;
+  Pages activations_, rotations_, parts_, hidden_, partial_, head_parts_, joins_;
   PreparedRows prepared_, prepared_hidden_, prepared_heads_;
   std::vector<Member> members_;
 };

@@ -34,7 +34,9 @@ Status Walker::fit(const Plan& plan) {
     adapter_rows_[1].reserve(limits_.max_logit_rows);
   }
   trace_.reserve(plan.ops.size());
-  return scratch_.fit(plan.scratch);
+  ScratchSizes sizes = plan.scratch;
+  if (sizes.join_floats > 0) sizes.join_floats = exchange_.join_floats(sizes.join_floats);
+  return scratch_.fit(sizes);
 }
 
 void Walker::run(const Plan& plan, const StepBatch& batch) {

@@ -16,6 +16,7 @@
 #include "backend/cpu/op_trace.h"
 #include "backend/cpu/plan.h"
 #include "backend/cpu/scratch.h"
+#include "backend/row_exchange.h"
 #include "backend/state_store.h"
 #include "base/work_shares.h"
 
@@ -25,14 +26,15 @@ MapKind map_kind(Activation activation);
 
 class Walker {
  public:
-  // All must outlive it.
+  // All must outlive it. `exchange`: null where no ranks share programs.
   Walker(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache,
-         const StateStore& states)
+         const StateStore& states, Exchange* exchange)
       : kernels_(kernels),
         team_(team),
         weights_(weights),
         cache_(cache),
         states_(states),
+        exchange_(exchange),
         scratch_(kernels),
         phases_(team.size()) {}
 
@@ -42,6 +44,9 @@ class Walker {
   // The plan must be there until its results are read.
   void run(const Plan& plan, const StepBatch& batch);
 
+  // How the exchanges of the plan that ran last went. Errors: those of Exchange.
+  Status take_status() { return exchange_.take_status(); }
+  bool is_lost() const { return exchange_.is_lost(); }
   // Results of the plan that ran last.
   std::span<const float> read(ActId id) const;
   size_t scratch_bytes() const { return scratch_.n_bytes(); }
@@ -51,7 +56,7 @@ class Walker {
 
  private:
   struct ExpertGroup {
-    uint32_t expert, first, n_decode, n_slots;  // slots_[first ..], decode slots first
+    uint32_t expert, first, n_decode, n_slots;  // of the experts held; slots_[first ..], decode slots first
   };
 
   void walk(uint32_t member);
@@ -139,6 +144,12 @@ class Walker {
   void prepare_wkv(const WkvOp& op, uint32_t row) const;
   void prepare_wkv_head(const WkvOp& op, uint32_t row, size_t at) const;
   void scan_wkv(const WkvOp& op, const BatchSequence& seq, uint32_t head, uint32_t first, uint32_t n) const;
+  // walker_exchange.cpp
+  void run(const JoinOp& op, const Hints&, uint32_t member);
+  void add_parts(const JoinOp& op, Sharing::Range range, uint32_t first, uint32_t n) const;
+  void run(const CollectOp& op, const Hints&, uint32_t member);
+  void run(const SendOp& op, const Hints&, uint32_t member);
+  void run(const ReceiveOp& op, const Hints&, uint32_t member);
   void run(const ChooseOp&, const Hints&, uint32_t) {}  // no plan has it
   // walker_inputs.cpp: tells on_input_ what an operation has multiplied its matrices by.
   void show_inputs(const LinearOp& op);
@@ -150,6 +161,9 @@ class Walker {
   void show_rows(ActId in, WeightId weight, const RowList& list);
   void show(WeightId weight, uint32_t mat_idx);
   void group_by_expert(const ExpertsOp& op);
+  bool holds(const ExpertsOp& op, uint32_t expert) const {
+    return expert >= op.first_expert && expert - op.first_expert < matrix(op.down).n_mats;
+  }
   bool has_mixed_forms(const ExpertsOp& op) const;
   void finish_expert_rows(const ExpertsOp& op, WeightId bias, const ExpertGroup& group, uint32_t first, uint32_t n,
                           float* rows) const;
@@ -198,6 +212,7 @@ class Walker {
   const WeightStore& weights_;
   const KvStore& cache_;
   const StateStore& states_;
+  RowExchange exchange_;
   BackendLimits limits_;
   Scratch scratch_;
   // How far a member has come in a step; each on a line of the cache of its own.
@@ -214,6 +229,7 @@ class Walker {
   const StepBatch* batch_ = nullptr;
   RowList all_rows_{}, logit_rows_{};
   std::vector<AttentionUnits> units_;  // of each number of rows that the plan wants
+  Sharing::Range join_range_;          // that this rank adds of the join under way
   AdapterRows adapter_rows_[2];        // of the step's rows and of the logits', where the plan has adapters
 
   // Mixture of experts. A slot is one (row, rank) pair: row * n_used + rank.

@@ -113,18 +113,19 @@ void Walker::group_by_expert(const ExpertsOp& op) {
   const uint32_t n_slots = batch_->n_rows() * op.n_used;
   REQUIRE(n_slots <= slots_.capacity());
   const auto expert_of = [&](uint32_t slot) { return static_cast<uint32_t>(act(op.ids)[slot]); };
-  slots_.resize(n_slots);
-  slot_rows_.resize(n_slots);
-  for (uint32_t i = 0; i < n_slots; ++i) slots_[i] = i;
+  slots_.clear();
+  for (uint32_t i = 0; i < n_slots; ++i) {
+    if (holds(op, expert_of(i))) slots_.push_back(i);
+  }
+  slot_rows_.resize(slots_.size());
   // std::sort works in place; slots are distinct, so the order is total.
   std::sort(slots_.begin(), slots_.end(),
             [&](uint32_t a, uint32_t b) { return expert_of(a) != expert_of(b) ? expert_of(a) < expert_of(b) : a < b; });
   groups_.clear();
-  for (uint32_t i = 0; i < n_slots; ++i) {
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
     slot_rows_[i] = slots_[i] / op.n_used;
-    if (groups_.empty() || groups_.back().expert != expert_of(slots_[i])) {
-      groups_.push_back({expert_of(slots_[i]), i, 0, 0});
-    }
+    const uint32_t expert = expert_of(slots_[i]) - op.first_expert;
+    if (groups_.empty() || groups_.back().expert != expert) groups_.push_back({expert, i, 0, 0});
     ++groups_.back().n_slots;
     if (slot_rows_[i] < batch_->n_decode_rows) ++groups_.back().n_decode;
   }
@@ -225,12 +226,14 @@ void Walker::run(const ExpertsOp& op, const Hints&, uint32_t member) {
   team_.barrier(member);
   share(rows.n_rows, member, [&](uint32_t r) {
     for (uint32_t k = 0; k < op.n_used; ++k) {
+      const auto expert = static_cast<uint32_t>(act(op.ids, r)[k]);
+      if (!holds(op, expert)) continue;
       const float weight = op.weighs_input ? 1.0f : act(op.weights, r)[k];
       const float* from = scratch_.partial() + (size_t{r} * op.n_used + k) * down.n_rows;
       kernels_.axpy(weight, from, act(op.out, r), down.n_rows);
       if (op.down_bias == kNoWeight) continue;
-      const auto expert = static_cast<uint32_t>(act(op.ids, r)[k]);
-      kernels_.axpy(weight, vector(op.down_bias) + size_t{expert} * down.n_rows, act(op.out, r), down.n_rows);
+      const size_t at = size_t{expert - op.first_expert} * down.n_rows;
+      kernels_.axpy(weight, vector(op.down_bias) + at, act(op.out, r), down.n_rows);
     }
   });
 }

@@ -7,6 +7,7 @@
 
 #include "backend/cuda/compile/bounds.h"
 #include "backend/cuda/compile/step_commands.h"
+#include "backend/cuda/device/process_exchange.h"
 #include "backend/cuda/device_choice.h"
 #include "backend/cuda/step/rank.h"
 #include "backend/cuda/weights/layer_split.h"
@@ -29,7 +30,9 @@ class CudaBackend final : public Backend {
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer) override;
   Status write_weights(WeightId id, size_t first_row, std::span<const float> values) override;
   Status create_kv_cache(const CacheLayout& layout) override;
-  Status check(const Program& program) const override { return check_bounds(program, placement_.is_shared()); }
+  Status check(const Program& program) const override {
+    return check_bounds(program, {placement_.n_ranks(), placement_.is_shared(), processes_ != nullptr});
+  }
   Result<ProgramId> compile(const Program& program) override;
   void run(ProgramId id, const StepBatch& batch) override;
   Status wait() override;
@@ -56,8 +59,9 @@ class CudaBackend final : public Backend {
   void set_trace(bool on) override { is_traced_ = on; }
   std::span<const OpTiming> last_trace() const override { return trace_.timings(); }
   bool is_lost() const override {
-    const bool is_cut_off = exchange_ != nullptr && exchange_->is_lost();
-    return is_cut_off || std::ranges::any_of(ranks_, [](const auto& rank) { return rank->device().is_lost(); });
+    const bool is_cut_off = exchange() != nullptr && exchange()->is_lost();
+    return is_cut_off || has_left_step_ ||
+           std::ranges::any_of(ranks_, [](const auto& rank) { return rank->device().is_lost(); });
   }
 
  private:
@@ -95,7 +99,17 @@ class CudaBackend final : public Backend {
   void bring(const Stage& stage);
   Status run_stages(const StepShape& shape, bool is_recorded);
   Status run_stage(size_t stage_idx, uint32_t rank_idx, const StepShape& shape, bool is_recorded);
-  Status exchange_parts(ActId part);
+  // How parts of sums are brought; null: there are none.
+  DeviceExchange* exchange() const { return processes_ != nullptr ? processes_.get() : exchange_.get(); }
+  Status reserve_exchanges(const Compiled& compiled);
+  // The exchange after a stage.
+  Status end_stage(const Stage& stage);
+  Status finish(std::monostate) { return {}; }
+  Status finish(const GatherParts& end);
+  Status finish(const CollectOp& end);
+  Status finish(const SendOp& end);
+  Status finish(const ReceiveOp& end);
+  std::span<float> rows_of(ActId act) const { return ranks_.front()->memory().rows_of(act); }
   Status run_graphs(const StepShape& shape);
   struct BlockPart {
     bool is_value;
@@ -115,7 +129,9 @@ class CudaBackend final : public Backend {
   CudaOptions options_;
   ThreadTeam packers_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::unique_ptr<DeviceExchange> exchange_;  // null: every layer is whole on one device
+  std::unique_ptr<DeviceExchange> exchange_;    // of devices here; null: every layer is whole on one of them
+  std::unique_ptr<ProcessExchange> processes_;  // null: no others share the programs
+  bool has_left_step_ = false;                  // which other processes are still in
   Placement placement_;
   std::vector<uint64_t> room_bytes_;  // of each device, for weights and cache
   uint32_t n_part_cols_ = 0;          // of products that give parts of sums
@@ -143,6 +159,8 @@ CudaBackend::CudaBackend(std::vector<std::unique_ptr<Device>> devices, const Cud
     room_bytes_.push_back(room_on(*device, options));
     ranks_.push_back(std::make_unique<Rank>(std::move(device), packers_, options.partial_bytes));
   }
+  if (options.exchange == nullptr) return;
+  processes_ = std::make_unique<ProcessExchange>(ranks_.front()->device(), *options.exchange, options.tries_nccl);
 }
 
 std::string CudaBackend::description() const {
@@ -154,6 +172,7 @@ std::string CudaBackend::description() const {
     if (has_shares) text += ": " + std::to_string(placement_.n_layers_on(i)) + " layers";
   }
   if (placement_.is_shared()) text += "; sharing every layer";
+  if (processes_ != nullptr && !processes_->way_of_sums().empty()) text += ", " + processes_->way_of_sums();
   const uint32_t n_streamed = n_streamed_layers();
   if (n_streamed > 0) text += ", " + std::to_string(n_streamed) + " layers streamed from the host's memory";
   size_t file_bytes = 0;
@@ -271,7 +290,8 @@ Result<WeightId> CudaBackend::load_matrix(const MatrixSource& source) {
            RZ_TRY(const MatrixPart part, part_of(source, rank, placement_.n_sharing()));
            return weights.add_matrix(source, part, home);
          }));
-  const bool gives_parts = placement_.is_shared() && source.layer >= 0 && source.shard == Shard::kCols;
+  const bool has_cols = source.shard == Shard::kCols && source.shard_unit > 0;
+  const bool gives_parts = placement_.is_shared() && source.layer >= 0 && has_cols;
   placement_.add_weight(place, gives_parts);
   if (gives_parts) n_part_cols_ = source.n_rows;
   return id;
@@ -297,7 +317,7 @@ Status CudaBackend::create_kv_cache(const CacheLayout& layers) {
   if (!placement_.has_layers()) share_layers();
   placement_.set_n_layers(cache_.n_layers);
   arithmetic_ = name_arithmetic();
-  const LayerGroups groups = group_layers(layers.layers);
+  const LayerGroups groups = layers.groups();
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     KvLayout own = cache_;
     own.n_layers = placement_.is_shared() ? cache_.n_layers : placement_.n_layers_on(i);
@@ -321,14 +341,35 @@ Result<ProgramId> CudaBackend::compile(const Program& program) {
   }
   const ProgramId id{static_cast<uint32_t>(programs_.size())};
   auto compiled = std::make_unique<Compiled>(
-      Compiled{id, lay_out(acts, limits_, kAllocationAlign), StepCommands(placement_, acts.size(), part), {}});
+      Compiled{id,
+               lay_out(acts, limits_, kAllocationAlign),
+               StepCommands(placement_, acts.size(), part, processes_ != nullptr ? processes_->n_processes() : 1),
+               {}});
   for (const Op& op : program.ops) compiled->commands.append(op);
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     compiled->devices.push_back(plan_on(i, compiled->commands));
     RZ_CHECK_OK(ranks_[i]->fit(compiled->acts, compiled->devices.back()));
   }
+  if (processes_ != nullptr) RZ_CHECK_OK(reserve_exchanges(*compiled));
   programs_.push_back(std::move(compiled));
   return id;
+}
+
+// Their rows lie in pinned memory on their way.
+Status CudaBackend::reserve_exchanges(const Compiled& compiled) {
+  const auto n_floats = [&](ActId act) {
+    const ActPlace& place = compiled.acts[act];
+    return size_t{place.rows == Rows::kAll ? limits_.max_rows : limits_.max_logit_rows} * place.n_cols;
+  };
+  for (const Stage& stage : compiled.commands.stages().all()) {
+    size_t n = 0;
+    if (const auto* end = std::get_if<GatherParts>(&stage.end)) n = n_floats(end->part) * processes_->n_processes();
+    if (const auto* end = std::get_if<CollectOp>(&stage.end)) n = n_floats(end->part) + n_floats(end->out);
+    if (const auto* end = std::get_if<SendOp>(&stage.end)) n = n_floats(end->act);
+    if (const auto* end = std::get_if<ReceiveOp>(&stage.end)) n = n_floats(end->act);
+    RZ_CHECK_OK(processes_->reserve(n));
+  }
+  return {};
 }
 
 DeviceProgram CudaBackend::plan_on(uint32_t rank, const StepCommands& commands) const {
@@ -364,6 +405,7 @@ void CudaBackend::bring(const Stage& stage) {
 Status CudaBackend::run_stage(size_t stage_idx, uint32_t rank_idx, const StepShape& shape, bool is_recorded) {
   Rank& rank = *ranks_[rank_idx];
   const std::span<const Launch> launches = running_->devices[rank_idx].stages[stage_idx];
+  if (launches.empty()) return {};
   rank.device().attach();
   if (is_recorded) return rank.replay(launches, shape);
   const bool is_told = is_traced_ && rank_idx == stages().all()[stage_idx].rank;
@@ -371,13 +413,32 @@ Status CudaBackend::run_stage(size_t stage_idx, uint32_t rank_idx, const StepSha
   return rank.run(launches, shape, is_told ? &trace_ : nullptr);
 }
 
-Status CudaBackend::exchange_parts(ActId part) {
+Status CudaBackend::end_stage(const Stage& stage) {
+  Status status = std::visit([this](const auto& end) { return finish(end); }, stage.end);
+  if (status.ok() || processes_ == nullptr || processes_->is_lost()) return status;
+  return failed_while_running(0, std::move(status).error());
+}
+
+Status CudaBackend::finish(const GatherParts& end) {
   exchanged_.clear();
   for (const auto& rank : ranks_) {
     exchanged_.push_back(
-        {&rank->device(), rank->memory().rows_of(part).data(), rank->memory().as<float>(Buffer::kParts)});
+        {&rank->device(), rank->memory().rows_of(end.part).data(), rank->memory().as<float>(Buffer::kParts)});
   }
-  return exchange_->gather(exchanged_, ranks_.front()->memory().rows_of(part).size());
+  return exchange()->gather(exchanged_, rows_of(end.part).size());
+}
+
+Status CudaBackend::finish(const CollectOp& end) {
+  const std::span<float> out = rows_of(end.out);
+  return processes_->collect(end, static_cast<uint32_t>(out.size() / end.cols.n), rows_of(end.part), out);
+}
+
+Status CudaBackend::finish(const SendOp& end) {
+  return processes_->send(end.to, rows_of(end.act));
+}
+
+Status CudaBackend::finish(const ReceiveOp& end) {
+  return processes_->receive(end.from, rows_of(end.act));
 }
 
 Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
@@ -387,7 +448,7 @@ Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
     for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
       RZ_CHECK_OK(run_stage(i, rank, shape, is_recorded));
     }
-    if (stage.part != kNoAct) RZ_CHECK_OK(exchange_parts(stage.part));
+    RZ_CHECK_OK(end_stage(stage));
   }
   return {};
 }
@@ -439,15 +500,18 @@ Status CudaBackend::wait_for_all() const {
 Status CudaBackend::watch_exchange() const {
   Status status;
   for (const auto& rank : ranks_) {
-    while (status.ok() && rank->device().is_busy()) status = exchange_->check();
+    while (status.ok() && rank->device().is_busy()) status = exchange()->check();
   }
-  return status.ok() ? exchange_->check() : status;
+  return status.ok() ? exchange()->check() : status;
 }
 
+// Other processes wait for what a step that fails here does not bring them any more.
 Status CudaBackend::wait() {
-  if (exchange_ != nullptr && status_.ok()) status_ = watch_exchange();
+  if (exchange() != nullptr && status_.ok()) status_ = watch_exchange();
   Status device_status = wait_for_all();
-  if (is_traced_ && device_status.ok() && status_.ok()) trace_.finish();
+  const bool is_ok = device_status.ok() && status_.ok();
+  if (is_traced_ && is_ok) trace_.finish();
+  has_left_step_ = has_left_step_ || (processes_ != nullptr && !is_ok);
   return status_.ok() ? std::move(device_status) : std::exchange(status_, {});
 }
 

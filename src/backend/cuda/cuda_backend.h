@@ -1,6 +1,7 @@
 // The backend of NVIDIA GPUs. Block types are multiplied as int8 with the activations' groups of 32, exactly, and
 // summed in F32; plain types in F32. Refused, by name: heads of more than 512 dimensions, latents of more than 512 with
-// rotated keys of more than 64, more than 512 experts or 32 chosen; latents where devices share layers.
+// rotated keys of more than 64, more than 512 experts or 32 chosen; latents where devices share layers; several devices
+// in a process that shares its programs with others.
 #pragma once
 
 #include <memory>
@@ -13,6 +14,7 @@
 #include "backend/cuda/device/device.h"
 #include "backend/cuda/device/exchange.h"
 #include "backend/cuda/kernels/attention_shape.h"
+#include "backend/exchange.h"
 
 namespace realizar::cuda {
 
@@ -26,6 +28,8 @@ struct CudaOptions {
   uint64_t host_bytes = UINT64_MAX;           // of the host's memory, for layers that find no place on devices
   std::string layer_folder = {};              // on whose disk the layers beyond that are kept; empty: nowhere
   uint64_t partial_bytes = kPartialBytes;     // that attention may take at a time for partial results of long contexts
+  Exchange* exchange = nullptr;               // of the processes that share its programs; it must outlive the backend
+  bool tries_nccl = false;                    // for their sums, where all of them try and it connects their GPUs
 };
 
 // What is known of a model's steps before its weights are loaded.

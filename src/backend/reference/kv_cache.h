@@ -38,7 +38,7 @@ class ReferenceKvCache {
       layers_.push_back(layer);
       layer_bytes.push_back(size_t{own.n_kv_heads} * block_tokens_ * (layer.key_bytes + layer.value_bytes));
     }
-    RZ_TRY(planes_, CachePlanes::create(layout.n_blocks, group_layers(layout.layers), layer_bytes));
+    RZ_TRY(planes_, CachePlanes::create(layout.n_blocks, layout.groups(), layer_bytes));
     bytes_.assign(planes_.bytes(), std::byte{0});
     return {};
   }

@@ -11,6 +11,7 @@
 #include "backend/reference/routing.h"
 #include "backend/reference/scans.h"
 #include "backend/reference/tensors.h"
+#include "backend/row_exchange.h"
 #include "backend/source_rows.h"
 #include "backend/state_store.h"
 #include "base/check.h"
@@ -23,6 +24,8 @@ using namespace reference;
 
 class ReferenceBackend final : public Backend {
  public:
+  explicit ReferenceBackend(Exchange* exchange) : exchange_(exchange) {}
+
   BackendInfo info() const override {
     const auto bytes_of = [](const auto& all) {
       size_t bytes = 0;
@@ -112,7 +115,8 @@ class ReferenceBackend final : public Backend {
       timed(op, [&] { std::visit([this](const auto& one) { run(one); }, op); });
     }
   }
-  Status wait() override { return {}; }
+  Status wait() override { return exchange_.take_status(); }
+  bool is_lost() const override { return exchange_.is_lost(); }
 
   std::span<const float> read(ActId id) const override {
     const Activation2D& a = tensors_.act(id);
@@ -303,7 +307,8 @@ class ReferenceBackend final : public Backend {
       const Matrix& down = weight(op.down);
       std::vector<double> sum(down.n_rows);
       for (uint32_t k = 0; k < op.n_used; ++k) {
-        const auto expert = static_cast<uint32_t>(act(op.ids).row(r)[k]);
+        const uint32_t expert = static_cast<uint32_t>(act(op.ids).row(r)[k]) - op.first_expert;
+        if (expert >= down.n_mats) continue;
         const float weight = act(op.weights).row(r)[k];
         expert_hidden(op, expert, op.weighs_input ? weight : 1.0f, act(op.in).row(r), hidden.data());
         for (uint32_t i = 0; i < down.n_rows; ++i) {
@@ -385,6 +390,31 @@ class ReferenceBackend final : public Backend {
   }
 
   void run(const ChooseOp&) {}
+
+  void run(const JoinOp& op) {
+    const size_t n = size_t{n_rows_} * act(op.part).n_cols;
+    std::vector<float> parts(exchange_.join_floats(n));
+    const Sharing::Range range = exchange_.begin_join({act(op.part).values.data(), n}, parts);
+    for (uint32_t i = 0; i < range.n; ++i) {
+      double sum = 0;
+      for (uint32_t r = 0; r < exchange_.n_ranks(); ++r) sum += parts[size_t{r} * range.n + i];
+      float& out = act(op.out).values[range.first + i];
+      out = static_cast<float>(op.accumulate ? out + sum : sum);
+    }
+    exchange_.end_join({act(op.out).values.data(), n});
+  }
+
+  void run(const CollectOp& op) {
+    exchange_.collect(op, n_rows(op.rows), act(op.part).values.data(), act(op.out).values.data());
+  }
+
+  void run(const SendOp& op) {
+    exchange_.send(op.to, {act(op.act).values.data(), size_t{n_rows(op.rows)} * act(op.act).n_cols});
+  }
+
+  void run(const ReceiveOp& op) {
+    exchange_.receive(op.from, {act(op.act).values.data(), size_t{n_rows(op.rows)} * act(op.act).n_cols});
+  }
 
   void run(const ShortConvOp& op) {
     for (const BatchSequence& seq : batch_->seqs) convolve(op, seq);
@@ -523,6 +553,7 @@ class ReferenceBackend final : public Backend {
   std::vector<Program> programs_;
   ReferenceKvCache cache_;
   StateStore states_;
+  RowExchange exchange_;
   const StepBatch* batch_ = nullptr;        // until wait
   uint32_t n_rows_ = 0, n_logit_rows_ = 0;  // of the last step, for read()
   bool trace_ = false;
@@ -531,8 +562,8 @@ class ReferenceBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_reference_backend() {
-  return std::make_unique<ReferenceBackend>();
+std::unique_ptr<Backend> make_reference_backend(Exchange* exchange) {
+  return std::make_unique<ReferenceBackend>(exchange);
 }
 
 }  // namespace realizar

@@ -4,9 +4,11 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/exchange.h"
 
 namespace realizar {
 
-std::unique_ptr<Backend> make_reference_backend();
+// `exchange`: of the ranks that share its programs, if any do; it must outlive the backend.
+std::unique_ptr<Backend> make_reference_backend(Exchange* exchange = nullptr);
 
 }  // namespace realizar

@@ -31,9 +31,13 @@ uint64_t size_of(const ExpertsConfig& c, Dim dim) {
 namespace {
 
 // Gate's and up's rows of a fused matrix with d_ff rows of each.
-std::vector<TensorBinder::Part> gate_up_parts(GateUpRows rows, uint32_t d_ff) {
-  if (rows == GateUpRows::kStacked) return {{.n_rows = d_ff}, {.first_row = d_ff, .n_rows = d_ff}};
-  return {{.n_rows = d_ff, .n_run = 1, .stride = 2}, {.first_row = 1, .n_rows = d_ff, .n_run = 1, .stride = 2}};
+std::vector<TensorBinder::Part> gate_up_parts(GateUpRows rows, uint32_t d_ff, uint32_t shard_unit) {
+  const bool is_stacked = rows == GateUpRows::kStacked;
+  TensorBinder::Part gate{.n_rows = d_ff, .shard_unit = shard_unit};
+  if (!is_stacked) gate.n_run = 1, gate.stride = 2;
+  TensorBinder::Part up = gate;
+  up.first_row = is_stacked ? d_ff : 1;
+  return {gate, up};
 }
 
 // The part's elements of each expert's fused bias.
@@ -47,7 +51,7 @@ std::vector<float> part_of_each(const TensorBinder::Part& part, const std::vecto
 }
 
 Status bind_fused_gate_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
-  const auto parts = gate_up_parts(c.gate_up_rows, c.d_ff);
+  const auto parts = gate_up_parts(c.gate_up_rows, c.d_ff, tensors.shard_unit(Role::kExpertDown, 1));
   RZ_TRY(const auto weights, tensors.split_matrix(Role::kExpertGateUp, parts));
   w.w_gate = weights[0], w.w_up = weights[1];
   RZ_TRY(const auto bias, tensors.values(Role::kExpertGateUpBias));
@@ -58,33 +62,36 @@ Status bind_fused_gate_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertW
 }
 
 Status bind_gate_and_up(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
+  const uint32_t unit = tensors.shard_unit(Role::kExpertDown, 1);
   if (!c.has_gates) {
-    RZ_TRY(w.w_up, tensors.matrix(Role::kExpertUp));
+    RZ_TRY(w.w_up, tensors.matrix(Role::kExpertUp, {}, unit));
     w.w_gate = w.w_up;
     return {};
   }
   if (tensors.is_in_file(Role::kExpertGateUp) || !tensors.is_known(Role::kExpertGate)) {
     return bind_fused_gate_up(c, tensors, w);
   }
-  RZ_TRY(w.w_gate, tensors.matrix(Role::kExpertGate));
-  RZ_TRY(w.w_up, tensors.matrix(Role::kExpertUp));
+  RZ_TRY(w.w_gate, tensors.matrix(Role::kExpertGate, {}, unit));
+  RZ_TRY(w.w_up, tensors.matrix(Role::kExpertUp, {}, unit));
   RZ_TRY(w.b_gate, tensors.vector(Role::kExpertGateBias));
   RZ_TRY(w.b_up, tensors.vector(Role::kExpertUpBias));
   return {};
 }
 
 Status bind_shared(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights& w) {
+  const uint32_t unit = tensors.shard_unit(Role::kSharedDown, 1);
   RZ_TRY(w.shared_router, tensors.matrix(Role::kSharedRouter));
   if (!c.has_gates) {
-    RZ_TRY(w.shared_up, tensors.matrix(Role::kSharedUp));
+    RZ_TRY(w.shared_up, tensors.matrix(Role::kSharedUp, {}, unit));
   } else if (tensors.is_in_file(Role::kSharedGateUp) || !tensors.is_known(Role::kSharedGate)) {
-    RZ_TRY(const auto weights, tensors.split_matrix(Role::kSharedGateUp, gate_up_parts(c.gate_up_rows, c.d_shared_ff)));
+    const auto parts = gate_up_parts(c.gate_up_rows, c.d_shared_ff, unit);
+    RZ_TRY(const auto weights, tensors.split_matrix(Role::kSharedGateUp, parts));
     w.shared_gate = weights[0], w.shared_up = weights[1];
   } else {
-    RZ_TRY(w.shared_gate, tensors.matrix(Role::kSharedGate));
-    RZ_TRY(w.shared_up, tensors.matrix(Role::kSharedUp));
+    RZ_TRY(w.shared_gate, tensors.matrix(Role::kSharedGate, {}, unit));
+    RZ_TRY(w.shared_up, tensors.matrix(Role::kSharedUp, {}, unit));
   }
-  RZ_TRY(w.shared_down, tensors.matrix(Role::kSharedDown));
+  RZ_TRY(w.shared_down, tensors.matrix(Role::kSharedDown, {}, unit));
   return {};
 }
 
@@ -115,7 +122,7 @@ Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
   RZ_TRY(w.router_bias, tensors.vector(Role::kRouterBias));
   RZ_TRY(w.choice_bias, tensors.vector(Role::kChoiceBias));
   RZ_CHECK_OK(bind_gate_and_up(c, tensors, w));
-  RZ_TRY(w.w_down, tensors.matrix(Role::kExpertDown));
+  RZ_TRY(w.w_down, tensors.matrix(Role::kExpertDown, {}, tensors.shard_unit(Role::kExpertDown, 1)));
   RZ_TRY(w.b_down, tensors.vector(Role::kExpertDownBias));
   // Where rows have factors these are what GGUF's tensor of this name holds.
   if (!tensors.has_row_factors(Role::kExpertDown)) {

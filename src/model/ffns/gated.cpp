@@ -41,17 +41,20 @@ uint64_t size_of(const GatedConfig& c, Dim dim) {
 
 Result<GatedWeights> bind(const GatedConfig& c, TensorBinder& tensors) {
   GatedWeights w;
+  const bool wants_whole_rows = c.n_stds != kNoCut || tensors.is_in_file(Role::kFfnSubNorm);
+  const uint32_t unit = wants_whole_rows ? 0 : tensors.shard_unit(Role::kWDown, 1);
   // Jina's GGUF files name the fused matrix as others name up's.
   const bool may_be_fused = tensors.is_in_file(Role::kWGateUp) || !tensors.is_known(Role::kWGate);
   if (may_be_fused && !tensors.is_in_file(Role::kWGate)) {
     RZ_TRY(const auto parts,
-           tensors.split_matrix(Role::kWGateUp, {{.n_rows = c.d_ff}, {.first_row = c.d_ff, .n_rows = c.d_ff}}));
+           tensors.split_matrix(Role::kWGateUp, {{.n_rows = c.d_ff, .shard_unit = unit},
+                                                 {.first_row = c.d_ff, .n_rows = c.d_ff, .shard_unit = unit}}));
     w.w_gate = parts[0], w.w_up = parts[1];
   } else {
-    RZ_TRY(w.w_gate, tensors.matrix(Role::kWGate));
-    RZ_TRY(w.w_up, tensors.matrix(Role::kWUp));
+    RZ_TRY(w.w_gate, tensors.matrix(Role::kWGate, {}, unit));
+    RZ_TRY(w.w_up, tensors.matrix(Role::kWUp, {}, unit));
   }
-  RZ_TRY(w.w_down, tensors.matrix(Role::kWDown));
+  RZ_TRY(w.w_down, tensors.matrix(Role::kWDown, {}, unit));
   RZ_TRY(w.b_gate, tensors.vector(Role::kBGate));
   RZ_TRY(w.b_up, tensors.vector(Role::kBUp));
   RZ_TRY(w.b_down, tensors.vector(Role::kBDown));

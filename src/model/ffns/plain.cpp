@@ -12,8 +12,9 @@ uint64_t size_of(const PlainConfig& c, Dim dim) {
 
 Result<PlainWeights> bind(const PlainConfig&, TensorBinder& tensors) {
   PlainWeights w;
-  RZ_TRY(w.w_up, tensors.matrix(Role::kWUp));
-  RZ_TRY(w.w_down, tensors.matrix(Role::kWDown));
+  const uint32_t unit = tensors.shard_unit(Role::kWDown, 1);
+  RZ_TRY(w.w_up, tensors.matrix(Role::kWUp, {}, unit));
+  RZ_TRY(w.w_down, tensors.matrix(Role::kWDown, {}, unit));
   RZ_TRY(w.b_up, tensors.vector(Role::kBUp));
   RZ_TRY(w.b_down, tensors.vector(Role::kBDown));
   return w;

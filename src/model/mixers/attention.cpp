@@ -31,9 +31,18 @@ std::vector<float> permuted(const std::vector<float>& values, const std::vector<
   return result;
 }
 
-// The queries of one KV head.
-uint32_t query_unit(const AttentionConfig& c) {
-  return c.n_heads / c.n_kv_heads * c.head_dim;
+// Rows that stay together where ranks or devices share the heads: queries, and keys or values, of KV heads whose part
+// of wo has whole blocks. 0: a norm over all heads wants them together.
+struct HeadUnits {
+  uint32_t q = 0, kv = 0;
+};
+
+HeadUnits head_units(const AttentionConfig& c, const TensorBinder& tensors) {
+  const bool is_normed_whole = c.qk_norm == QkNorm::kRow || tensors.is_in_file(Role::kAttnSubNorm);
+  if (is_normed_whole) return {};
+  const uint32_t group = c.n_heads / c.n_kv_heads;
+  const uint32_t q = tensors.shard_unit(Role::kWo, group * c.head_dim);
+  return {q, q / group};
 }
 
 Status bind_biases(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
@@ -46,18 +55,20 @@ Status bind_biases(const AttentionConfig& c, TensorBinder& tensors, AttentionWei
 }
 
 // The biases of a fused matrix are fused too, or each by itself.
-Status bind_fused(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
+Status bind_fused(const AttentionConfig& c, HeadUnits units, TensorBinder& tensors, AttentionWeights& w) {
   const auto q_order = row_order(c, c.n_heads), k_order = row_order(c, c.n_kv_heads);
   const uint32_t group = c.n_heads / c.n_kv_heads, dim = c.head_dim;
   const bool by_kv_head = c.qkv_rows == QkvRows::kByKvHead;
-  const auto part = [&](uint32_t first_row, uint32_t n_rows, std::vector<uint32_t> order, uint32_t unit) {
+  const auto part = [&](uint32_t first_row, uint32_t n_rows, std::vector<uint32_t> order, uint32_t n_run,
+                        uint32_t unit) {
     TensorBinder::Part p{.first_row = first_row, .n_rows = n_rows, .row_order = std::move(order), .shard_unit = unit};
-    if (by_kv_head) p.n_run = unit, p.stride = (group + 2) * dim;
+    if (by_kv_head) p.n_run = n_run, p.stride = (group + 2) * dim;
     return p;
   };
   const uint32_t k_row = by_kv_head ? group * dim : n_q(c), v_row = k_row + (by_kv_head ? dim : n_kv(c));
-  const TensorBinder::Part q = part(0, n_q(c), q_order, query_unit(c)), k = part(k_row, n_kv(c), k_order, dim),
-                           v = part(v_row, n_kv(c), {}, dim);
+  const TensorBinder::Part q = part(0, n_q(c), q_order, group * dim, units.q),
+                           k = part(k_row, n_kv(c), k_order, dim, units.kv),
+                           v = part(v_row, n_kv(c), {}, dim, units.kv);
   RZ_TRY(const auto parts, tensors.split_matrix(Role::kWqkv, {q, k, v}));
   w.wq = parts[0], w.wk = parts[1], w.wv = parts[2];
   RZ_TRY(const auto bias, tensors.values(Role::kBqkv));
@@ -69,18 +80,18 @@ Status bind_fused(const AttentionConfig& c, TensorBinder& tensors, AttentionWeig
 }
 
 // Heads of queries, each followed by its gate where there are gates and these are no matrix of their own.
-Status bind_queries(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
+Status bind_queries(const AttentionConfig& c, HeadUnits units, TensorBinder& tensors, AttentionWeights& w) {
   const auto order = row_order(c, c.n_heads);
   if (!c.has_gate || tensors.is_known(Role::kAttnGate)) {
-    RZ_TRY(w.wq, tensors.matrix(Role::kWq, order, query_unit(c)));
-    RZ_TRY(w.w_gate, tensors.matrix(Role::kAttnGate, {}, query_unit(c)));
+    RZ_TRY(w.wq, tensors.matrix(Role::kWq, order, units.q));
+    RZ_TRY(w.w_gate, tensors.matrix(Role::kAttnGate, {}, units.q));
     return {};
   }
   const auto part = [&](uint32_t first_row, const std::vector<uint32_t>& rows) {
     return TensorBinder::Part{.first_row = first_row,
                               .n_rows = n_q(c),
                               .row_order = rows,
-                              .shard_unit = query_unit(c),
+                              .shard_unit = units.q,
                               .n_run = c.head_dim,
                               .stride = 2 * c.head_dim};
   };
@@ -89,26 +100,26 @@ Status bind_queries(const AttentionConfig& c, TensorBinder& tensors, AttentionWe
   return {};
 }
 
-Status bind_apart(const AttentionConfig& c, TensorBinder& tensors, AttentionWeights& w) {
+Status bind_apart(const AttentionConfig& c, HeadUnits units, TensorBinder& tensors, AttentionWeights& w) {
   const auto k_order = row_order(c, c.n_kv_heads);
-  RZ_CHECK_OK(bind_queries(c, tensors, w));
+  RZ_CHECK_OK(bind_queries(c, units, tensors, w));
   if (c.kv_layer != kOwnKv) {
     for (const Role role : {Role::kWk, Role::kWv, Role::kKNorm}) tensors.ignore(role);
     return {};
   }
   if (tensors.is_in_file(Role::kWkv) || !tensors.is_known(Role::kWk)) {
     const auto part = [&](uint32_t first_row, const std::vector<uint32_t>& rows) {
-      return TensorBinder::Part{.first_row = first_row, .n_rows = n_kv(c), .row_order = rows, .shard_unit = c.head_dim};
+      return TensorBinder::Part{.first_row = first_row, .n_rows = n_kv(c), .row_order = rows, .shard_unit = units.kv};
     };
     RZ_TRY(const auto parts, tensors.split_matrix(Role::kWkv, {part(0, k_order), part(n_kv(c), {})}));
     w.wk = parts[0], w.wv = parts[1];
     return bind_biases(c, tensors, w);
   }
-  RZ_TRY(w.wk, tensors.matrix(Role::kWk, k_order, c.head_dim));
+  RZ_TRY(w.wk, tensors.matrix(Role::kWk, k_order, units.kv));
   if (c.values == Values::kNormedKeys) {
     tensors.ignore(Role::kWv);
   } else {
-    RZ_TRY(w.wv, tensors.matrix(Role::kWv, {}, c.head_dim));
+    RZ_TRY(w.wv, tensors.matrix(Role::kWv, {}, units.kv));
   }
   return bind_biases(c, tensors, w);
 }
@@ -201,12 +212,13 @@ uint64_t size_of(const AttentionConfig& c, Dim dim) {
 
 Result<AttentionWeights> bind(const AttentionConfig& c, TensorBinder& tensors) {
   AttentionWeights w;
+  const HeadUnits units = head_units(c, tensors);
   if (tensors.is_in_file(Role::kWqkv) || !tensors.is_known(Role::kWq)) {
-    RZ_CHECK_OK(bind_fused(c, tensors, w));
+    RZ_CHECK_OK(bind_fused(c, units, tensors, w));
   } else {
-    RZ_CHECK_OK(bind_apart(c, tensors, w));
+    RZ_CHECK_OK(bind_apart(c, units, tensors, w));
   }
-  RZ_TRY(w.wo, tensors.matrix(Role::kWo, {}, query_unit(c)));
+  RZ_TRY(w.wo, tensors.matrix(Role::kWo, {}, units.q));
   RZ_TRY(w.bo, tensors.vector(Role::kBo));
   RZ_TRY(w.sinks, tensors.vector(Role::kSinks));
   RZ_TRY(w.slopes, tensors.upload(slopes_of(c)));

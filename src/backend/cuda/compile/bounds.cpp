@@ -104,12 +104,25 @@ Status check_parts(const Op& op) {
   return has_biases ? Status(cannot_share("expert_biases", "with biases of experts")) : Status();
 }
 
+bool is_exchange(const Op& op) {
+  return std::holds_alternative<JoinOp>(op) || std::holds_alternative<CollectOp>(op) ||
+         std::holds_alternative<SendOp>(op) || std::holds_alternative<ReceiveOp>(op);
+}
+
 }  // namespace
 
-Status check_bounds(const Program& program, bool is_shared) {
-  if (is_shared) RZ_CHECK_OK(check_norms_of_heads(program));
+Status check_bounds(const Program& program, const Runners& runners) {
+  if (runners.has_processes && runners.n_devices > 1) {
+    return unsupported("processes that share a model have one GPU each, and this one has " +
+                           std::to_string(runners.n_devices) + ": start one process for each GPU",
+                       "device");
+  }
+  if (!runners.has_processes && std::ranges::any_of(program.ops, is_exchange)) {
+    return unsupported("the program is one of processes that share a model, and this backend has no others", "split");
+  }
+  if (runners.is_shared) RZ_CHECK_OK(check_norms_of_heads(program));
   for (const Op& op : program.ops) {
-    if (is_shared) RZ_CHECK_OK(check_parts(op));
+    if (runners.is_shared) RZ_CHECK_OK(check_parts(op));
     RZ_CHECK_OK(std::visit([](const auto& one) { return check(one); }, op));
   }
   return {};

@@ -6,7 +6,13 @@
 
 namespace realizar::cuda {
 
-// `is_shared`: devices share each layer. Errors: as Backend::check.
-Status check_bounds(const Program& program, bool is_shared);
+// The ranks or devices that run a program.
+struct Runners {
+  uint32_t n_devices = 1;
+  bool is_shared = false;      // the devices share each layer
+  bool has_processes = false;  // others share the program
+};
+// Errors: as Backend::check.
+Status check_bounds(const Program& program, const Runners& runners);
 
 }  // namespace realizar::cuda

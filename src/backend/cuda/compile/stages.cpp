@@ -4,14 +4,20 @@ namespace realizar::cuda {
 
 void Stages::add(const Command& command, std::optional<uint32_t> rank) {
   const uint32_t chosen = rank.value_or(last_rank());
-  if (stages_.empty() || chosen != last_rank()) begin_stage(chosen, 1);
+  if (has_ended() || chosen != last_rank()) begin_stage(chosen, 1);
   ++stages_.back().end_command;
   if (n_ranks_ > 1) note(uses_of(command), stages_.back());
 }
 
 void Stages::add_to_all() {
-  if (stages_.empty() || stages_.back().part != kNoAct) begin_stage(0, n_ranks_);
+  if (has_ended()) begin_stage(0, n_ranks_);
   ++stages_.back().end_command;
+}
+
+// A stage without commands where two exchanges follow each other.
+void Stages::end_with(const StageEnd& end) {
+  if (has_ended()) begin_stage(last_rank(), 1);
+  stages_.back().end = end;
 }
 
 void Stages::begin_stage(uint32_t rank, uint32_t n_ranks) {

@@ -1,20 +1,30 @@
 // A program's commands cut into stages: runs of commands for one device, and the activations that each needs of others;
-// or runs for all devices, between which these bring each other their parts of sums.
+// or runs for all devices, between which these bring each other their parts of sums. Where processes share a program,
+// stages end where these exchange rows.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "backend/cuda/compile/command.h"
 
 namespace realizar::cuda {
 
+// Each device's, or process's, part of an activation goes to all of them, for a SumPartsOp.
+struct GatherParts {
+  ActId part;
+  bool operator==(const GatherParts&) const = default;
+};
+// The exchange after a stage's commands.
+using StageEnd = std::variant<std::monostate, GatherParts, CollectOp, SendOp, ReceiveOp>;
+
 struct Stage {
   uint32_t rank, n_ranks;                 // of the device, or the first of n_ranks
   uint32_t first_command, end_command;    // of the program's
   uint32_t first_crossing, end_crossing;  // of all crossings
-  ActId part = kNoAct;                    // brought to all devices afterwards
+  StageEnd end = {};
 };
 
 // An activation that another device has.
@@ -34,8 +44,8 @@ class Stages {
   void add(const Command& command, std::optional<uint32_t> rank);
   // The next command runs on all devices.
   void add_to_all();
-  // What each device has of an activation then goes to all.
-  void exchange(ActId part) { stages_.back().part = part; }
+  // The commands so far end a stage.
+  void end_with(const StageEnd& end);
 
   std::span<const Stage> all() const { return stages_; }
   std::span<const Crossing> crossings(const Stage& stage) const {
@@ -50,6 +60,7 @@ class Stages {
   uint32_t last_rank() const { return stages_.empty() ? 0 : stages_.back().rank; }
 
  private:
+  bool has_ended() const { return stages_.empty() || !std::holds_alternative<std::monostate>(stages_.back().end); }
   void begin_stage(uint32_t rank, uint32_t n_ranks);
   void note(const CommandUses& uses, Stage& stage);
 

@@ -66,14 +66,28 @@ TEST_F(StagesTest, TheFirstDeviceMayEndTheStep) {
 TEST_F(StagesTest, WhatRunsEverywhereRunsOnUntilPartsAreExchanged) {
   stages_.add_to_all();
   stages_.add_to_all();
-  stages_.exchange(kX);
+  stages_.end_with(GatherParts{kX});
   stages_.add_to_all();
   ASSERT_EQ(stages_.all().size(), 2u);
   EXPECT_EQ(stages_.all()[0].n_ranks, 3u);
   EXPECT_EQ(stages_.all()[0].end_command, 2u);
-  EXPECT_EQ(stages_.all()[0].part, kX);
+  EXPECT_EQ(stages_.all()[0].end, StageEnd(GatherParts{kX}));
   EXPECT_EQ(stages_.all()[1].first_command, 2u);
-  EXPECT_EQ(stages_.all()[1].part, kNoAct);
+  EXPECT_EQ(stages_.all()[1].end, StageEnd());
+}
+
+TEST_F(StagesTest, AnExchangeMayComeFirstAndAfterAnother) {
+  stages_.end_with(ReceiveOp{.act = kX, .from = 0});
+  stages_.end_with(ReceiveOp{.act = kNormed, .from = 0});
+  stages_.add(NormOp{.out = kHidden, .in = kX}, std::nullopt);
+  stages_.add(NormOp{.out = kX, .in = kHidden}, std::nullopt);
+  stages_.end_with(SendOp{.act = kX, .to = 2});
+  ASSERT_EQ(stages_.all().size(), 3u);
+  EXPECT_EQ(stages_.all()[1].end_command, 0u);
+  EXPECT_EQ(std::get<ReceiveOp>(stages_.all()[1].end).act, kNormed);
+  EXPECT_EQ(stages_.all()[2].first_command, 0u);
+  EXPECT_EQ(stages_.all()[2].end_command, 2u);
+  EXPECT_EQ(std::get<SendOp>(stages_.all()[2].end).act, kX);
 }
 
 }  // namespace

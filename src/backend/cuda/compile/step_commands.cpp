@@ -5,13 +5,19 @@
 namespace realizar::cuda {
 
 void StepCommands::append(const Op& operation) {
-  std::visit(
-      [this](const auto& op) {
-        if (placement_->is_shared()) return append_shared(op);
-        stages_.add(op, placement_->rank_of(op));
-        commands_.push_back(op);
-      },
-      operation);
+  std::visit([this](const auto& op) { placement_->is_shared() ? append_shared(op) : append_whole(op); }, operation);
+}
+
+void StepCommands::append_whole(const Command& command) {
+  stages_.add(command, placement_->rank_of(command));
+  commands_.push_back(command);
+}
+
+// Each process has one device, which is asked for the sum once it has all parts.
+void StepCommands::append_whole(const JoinOp& op) {
+  stages_.end_with(GatherParts{op.part});
+  append_whole(SumPartsOp{
+      .out = op.out, .part = op.part, .n_parts = n_processes_, .accumulate = op.accumulate, .place = op.place});
 }
 
 void StepCommands::append_to_all(const Command& command) {
@@ -48,7 +54,7 @@ void StepCommands::append_shared(const ExpertsOp& op) {
 }
 
 void StepCommands::append_sum(const SumPartsOp& sum) {
-  stages_.exchange(part_);
+  stages_.end_with(GatherParts{part_});
   append_to_all(sum);
 }
 

@@ -1,4 +1,5 @@
-// A program's operations as the devices run them: of operations that they share, each its part. Cut into stages.
+// A program's operations as the devices run them: of operations that they share, each its part. Cut into stages, also
+// where processes that share the program exchange rows.
 #pragma once
 
 #include <span>
@@ -11,9 +12,10 @@ namespace realizar::cuda {
 
 class StepCommands {
  public:
-  // `placement` must outlive it; `part` is where devices that share layers put their parts of sums.
-  StepCommands(const Placement& placement, size_t n_activations, ActId part)
-      : placement_(&placement), stages_(placement.n_ranks(), n_activations), part_(part) {}
+  // `placement` must outlive it; `part` is where devices that share layers put their parts of sums. n_processes: that
+  // have parts of a JoinOp's.
+  StepCommands(const Placement& placement, size_t n_activations, ActId part, uint32_t n_processes = 1)
+      : placement_(&placement), stages_(placement.n_ranks(), n_activations), part_(part), n_processes_(n_processes) {}
 
   void append(const Op& operation);
 
@@ -24,6 +26,11 @@ class StepCommands {
   const Stages& stages() const { return stages_; }
 
  private:
+  void append_whole(const Command& command);
+  void append_whole(const JoinOp& op);
+  void append_whole(const CollectOp& op) { stages_.end_with(op); }
+  void append_whole(const SendOp& op) { stages_.end_with(op); }
+  void append_whole(const ReceiveOp& op) { stages_.end_with(op); }
   void append_to_all(const Command& command);
   template <class Op>
   void append_shared(const Op& op) {
@@ -39,6 +46,7 @@ class StepCommands {
   std::vector<Command> commands_;
   Stages stages_;
   ActId part_;
+  uint32_t n_processes_;
 };
 
 }  // namespace realizar::cuda

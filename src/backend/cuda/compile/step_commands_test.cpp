@@ -34,7 +34,7 @@ TEST_F(StepCommandsTest, AProductOfSomeColumnsIsAPartThatTheSumCompletes) {
   ASSERT_EQ(commands_.all().size(), 2u);
   EXPECT_EQ(std::get<LinearOp>(commands_.all()[0]), (LinearOp{.out = kPart, .in = kInput, .weight = kPartly}));
   EXPECT_EQ(std::get<SumPartsOp>(commands_.all()[1]), (SumPartsOp{kSum, kPart, 2, kBias, true, 0.5f}));
-  EXPECT_EQ(commands_.stages().all()[0].part, kPart);
+  EXPECT_EQ(commands_.stages().all()[0].end, StageEnd(GatherParts{kPart}));
 }
 
 TEST_F(StepCommandsTest, AProductOfAllColumnsIsEachOnesOwn) {
@@ -58,6 +58,19 @@ TEST_F(StepCommandsTest, ExpertsAddToNothing) {
   EXPECT_EQ(std::get<ClearOp>(commands_.all()[0]).out, kPart);
   EXPECT_EQ(std::get<ExpertsOp>(commands_.all()[1]).out, kPart);
   EXPECT_EQ(std::get<SumPartsOp>(commands_.all()[2]), (SumPartsOp{kSum, kPart, 2, kNoWeight, true}));
+}
+
+TEST(StepCommandsOfProcesses, AJoinGathersPartsAndAddsThem) {
+  const Placement placement(1, false);
+  StepCommands commands(placement, 3, kNoAct, 4);
+  commands.append(NormOp{.out = kPart, .in = kInput});
+  commands.append(JoinOp{.out = kSum, .part = kPart, .accumulate = true});
+  commands.append(SendOp{.act = kSum, .to = 1});
+  ASSERT_EQ(commands.all().size(), 2u);
+  EXPECT_EQ(std::get<SumPartsOp>(commands.all()[1]), (SumPartsOp{kSum, kPart, 4, kNoWeight, true}));
+  ASSERT_EQ(commands.stages().all().size(), 2u);
+  EXPECT_EQ(commands.stages().all()[0].end, StageEnd(GatherParts{kPart}));
+  EXPECT_EQ(std::get<SendOp>(commands.stages().all()[1].end).act, kSum);
 }
 
 }  // namespace

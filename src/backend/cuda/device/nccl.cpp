@@ -2,10 +2,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "base/symbol.h"
 #include "base/try.h"
 
 namespace realizar::cuda {
@@ -21,6 +24,8 @@ constexpr int kNcclFloat32 = 7;
 
 struct NcclCalls {
   NcclResult (*comm_init_all)(NcclComm* comms, int n_devices, const int* devices);
+  NcclResult (*get_unique_id)(NcclId* id);
+  NcclResult (*comm_init_rank)(NcclComm* comm, int n_ranks, NcclId id, int rank);
   NcclResult (*comm_destroy)(NcclComm comm);
   NcclResult (*comm_abort)(NcclComm comm);
   NcclResult (*comm_get_async_error)(NcclComm comm, NcclResult* result);
@@ -29,12 +34,6 @@ struct NcclCalls {
   NcclResult (*all_gather)(const void* from, void* to, size_t n, int type, NcclComm comm, Stream stream);
   const char* (*error_string)(NcclResult result);
 };
-
-template <class Call>
-bool find_call(void* library, const char* name, Call& call) {
-  call = reinterpret_cast<Call>(dlsym(library, name));
-  return call != nullptr;
-}
 
 // Stays loaded: it has threads of its own.
 Result<NcclCalls> load_nccl() {
@@ -45,23 +44,25 @@ Result<NcclCalls> load_nccl() {
         "split");
   }
   NcclCalls calls{};
-  const bool is_whole = find_call(library, "ncclCommInitAll", calls.comm_init_all) &&
-                        find_call(library, "ncclCommDestroy", calls.comm_destroy) &&
-                        find_call(library, "ncclCommAbort", calls.comm_abort) &&
-                        find_call(library, "ncclCommGetAsyncError", calls.comm_get_async_error) &&
-                        find_call(library, "ncclGroupStart", calls.group_start) &&
-                        find_call(library, "ncclGroupEnd", calls.group_end) &&
-                        find_call(library, "ncclAllGather", calls.all_gather) &&
-                        find_call(library, "ncclGetErrorString", calls.error_string);
+  const bool is_whole = find_symbol(library, "ncclCommInitAll", calls.comm_init_all) &&
+                        find_symbol(library, "ncclGetUniqueId", calls.get_unique_id) &&
+                        find_symbol(library, "ncclCommInitRank", calls.comm_init_rank) &&
+                        find_symbol(library, "ncclCommDestroy", calls.comm_destroy) &&
+                        find_symbol(library, "ncclCommAbort", calls.comm_abort) &&
+                        find_symbol(library, "ncclCommGetAsyncError", calls.comm_get_async_error) &&
+                        find_symbol(library, "ncclGroupStart", calls.group_start) &&
+                        find_symbol(library, "ncclGroupEnd", calls.group_end) &&
+                        find_symbol(library, "ncclAllGather", calls.all_gather) &&
+                        find_symbol(library, "ncclGetErrorString", calls.error_string);
   if (is_whole) return calls;
   return not_found(std::string(kNcclLibrary) + " lacks a call that --split tensor needs", "split");
 }
 
-class NcclExchange final : public DeviceExchange {
+class Communicators final : public NcclExchange {
  public:
-  NcclExchange(const NcclCalls& calls, size_t n_devices) : calls_(calls), comms_(n_devices, nullptr) {}
+  Communicators(const NcclCalls& calls, size_t n_devices) : calls_(calls), comms_(n_devices, nullptr) {}
   // In a group, since each may wait for the others.
-  ~NcclExchange() override {
+  ~Communicators() override {
     calls_.group_start();
     for (const NcclComm comm : comms_) {
       if (comm != nullptr) calls_.comm_destroy(comm);
@@ -72,6 +73,10 @@ class NcclExchange final : public DeviceExchange {
   Status open(std::span<const uint32_t> devices) {
     const std::vector<int> numbers(devices.begin(), devices.end());
     return status(calls_.comm_init_all(comms_.data(), static_cast<int>(numbers.size()), numbers.data()));
+  }
+
+  Status join(const NcclId& id, uint32_t rank, uint32_t n_ranks) {
+    return status(calls_.comm_init_rank(comms_.data(), static_cast<int>(n_ranks), id, static_cast<int>(rank)));
   }
 
   Status gather(std::span<const Part> parts, size_t n_floats) override {
@@ -99,6 +104,12 @@ class NcclExchange final : public DeviceExchange {
   }
 
   bool is_lost() const override { return is_lost_; }
+  void give_up() override {
+    is_lost_ = true;
+    for (NcclComm& comm : comms_) {
+      if (comm != nullptr) calls_.comm_abort(std::exchange(comm, nullptr));
+    }
+  }
 
  private:
   static Error lost() {
@@ -107,10 +118,7 @@ class NcclExchange final : public DeviceExchange {
   // Devices that wait for others go on, with nothing of use, once the connections are given up.
   Status status(NcclResult result) {
     if (result == kNcclSuccess) return {};
-    is_lost_ = true;
-    for (NcclComm& comm : comms_) {
-      if (comm != nullptr) calls_.comm_abort(std::exchange(comm, nullptr));
-    }
+    give_up();
     return Error{ErrorCode::kInternal, std::string("NCCL: ") + calls_.error_string(result), "cuda"};
   }
 
@@ -123,9 +131,30 @@ class NcclExchange final : public DeviceExchange {
 
 Result<std::unique_ptr<DeviceExchange>> open_nccl(std::span<const uint32_t> devices) {
   RZ_TRY(const NcclCalls calls, load_nccl());
-  auto exchange = std::make_unique<NcclExchange>(calls, devices.size());
+  auto exchange = std::make_unique<Communicators>(calls, devices.size());
   RZ_CHECK_OK(exchange->open(devices));
   return std::unique_ptr<DeviceExchange>(std::move(exchange));
+}
+
+bool has_nccl() {
+  return load_nccl().ok();
+}
+
+NcclId make_nccl_id() {
+  const auto calls = load_nccl();
+  REQUIRE(calls.ok());
+  NcclId id{};
+  return calls->get_unique_id(&id) == kNcclSuccess ? id : NcclId{};
+}
+
+Result<std::unique_ptr<NcclExchange>> join_nccl(const NcclId& id, uint32_t rank, uint32_t n_ranks) {
+  if (std::ranges::all_of(id.bytes, [](char byte) { return byte == 0; })) {
+    return Error{ErrorCode::kInternal, "NCCL: the first process could not begin to connect the GPUs", "cuda"};
+  }
+  RZ_TRY(const NcclCalls calls, load_nccl());
+  auto exchange = std::make_unique<Communicators>(calls, 1);
+  RZ_CHECK_OK(exchange->join(id, rank, n_ranks));
+  return std::unique_ptr<NcclExchange>(std::move(exchange));
 }
 
 }  // namespace realizar::cuda

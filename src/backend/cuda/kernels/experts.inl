@@ -94,11 +94,16 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
   a.weights[at] = own_p / (a.renormalize ? chosen_sum : sum) * a.scale * own_scale;
 }
 
+// The expert's place in stacks that begin with first_expert: one beyond all of them where it comes before that.
+RZ_DEVICE uint32_t expert_in_stack(float id, uint32_t first_expert) {
+  return static_cast<uint32_t>(id) - first_expert;
+}
+
 // Lane i gets what column first_col + i of an expert gives with the row.
 template <class Format>
-RZ_DEVICE float dot_expert(const Matrix& m, float id, uint32_t first_col, const float* in, const QuantRows& quants,
-                           uint64_t row) {
-  const uint64_t first = uint64_t{static_cast<uint32_t>(id)} * m.n_rows;
+RZ_DEVICE float dot_expert(const Matrix& m, uint32_t expert, uint32_t first_col, const float* in,
+                           const QuantRows& quants, uint64_t row) {
+  const uint64_t first = uint64_t{expert} * m.n_rows;
   uint64_t cols[kDotCols];
   for (uint32_t i = 0; i < kDotCols; ++i) cols[i] = first + clamped(first_col + i, m.n_rows);
   return dot<Format>(m, cols, in, quants, {row});
@@ -108,11 +113,13 @@ template <class Format>
 RZ_KERNEL void experts_hidden_kernel(ExpertsHiddenArgs a) {
   const uint32_t first_col = first_dot_col(block_y()), pair = *a.rows.first * a.n_used + block_x();
   if (pair >= *a.rows.end * a.n_used || first_col >= a.weight.n_rows) return;
-  float y = dot_expert<Format>(a.weight, a.ids[pair], first_col, a.in, a.quants, pair / a.n_used);
+  const uint32_t expert = expert_in_stack(a.ids[pair], a.first_expert);
+  if (expert >= a.weight.n_mats) return;
+  float y = dot_expert<Format>(a.weight, expert, first_col, a.in, a.quants, pair / a.n_used);
   const uint32_t lane = thread_idx() % 32, col = first_col + lane;
   if (lane >= kDotCols || col >= a.weight.n_rows) return;
   if (a.weights != nullptr) y *= a.weights[pair];
-  if (a.bias != nullptr) y += a.bias[uint64_t{static_cast<uint32_t>(a.ids[pair])} * a.bias_stride + col];
+  if (a.bias != nullptr) y += a.bias[uint64_t{expert} * a.bias_stride + col];
   store(a.store, a.activation, y, a.hidden + uint64_t{pair} * a.weight.n_rows + col);
 }
 
@@ -125,8 +132,10 @@ RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
   float sum = 0;
   for (uint32_t k = 0; k < a.n_used; ++k) {
     const uint32_t pair = row * a.n_used + k;
-    float y = dot_expert<Format>(a.down, a.ids[pair], first_col, a.hidden, a.quants, pair);
-    if (has_bias) y += a.bias[uint64_t{static_cast<uint32_t>(a.ids[pair])} * a.down.n_rows + col];
+    const uint32_t expert = expert_in_stack(a.ids[pair], a.first_expert);
+    if (expert >= a.down.n_mats) continue;
+    float y = dot_expert<Format>(a.down, expert, first_col, a.hidden, a.quants, pair);
+    if (has_bias) y += a.bias[uint64_t{expert} * a.down.n_rows + col];
     sum = fmaf(a.weights == nullptr ? 1.0f : a.weights[pair], y, sum);
   }
   if (lane < kDotCols && col < a.down.n_rows) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
@@ -141,7 +150,9 @@ RZ_KERNEL void group_pairs_kernel(GroupPairsArgs a) {
   const uint32_t first = *a.rows.first * a.n_used, end = *a.rows.end * a.n_used;
   const uint32_t part = (end - first + 32 * kGroupWarps - 1) / (32 * kGroupWarps) * 32,
                  part_first = first + warp * part;
-  const auto id_of = [&](uint32_t pair) { return pair < end ? static_cast<uint32_t>(a.ids[pair]) : a.n_experts; };
+  const auto id_of = [&](uint32_t pair) {
+    return pair < end ? expert_in_stack(a.ids[pair], a.first_expert) : a.n_experts;
+  };
   uint32_t n_before = 0, n_own = 0;
   for (uint32_t pair = part_first; pair < part_first + part; pair += 32) {
     const uint32_t id = id_of(pair + lane);
@@ -180,8 +191,10 @@ RZ_KERNEL void experts_sum_kernel(ExpertsSumArgs a) {
   float sum = 0;
   for (uint32_t k = 0; k < a.n_used; ++k) {
     const uint64_t pair = uint64_t{row} * a.n_used + k;
+    const uint32_t expert = expert_in_stack(a.ids[pair], a.first_expert);
+    if (expert >= a.n_experts) continue;
     float y = a.results[pair * a.n_cols + col];
-    if (a.bias != nullptr) y += a.bias[uint64_t{static_cast<uint32_t>(a.ids[pair])} * a.n_cols + col];
+    if (a.bias != nullptr) y += a.bias[uint64_t{expert} * a.n_cols + col];
     sum = fmaf(a.weights == nullptr ? 1.0f : a.weights[pair], y, sum);
   }
   a.out[uint64_t{row} * a.n_cols + col] += sum;

@@ -146,6 +146,7 @@ struct GroupPairsArgs {
   const float* ids;  // [row, n_used]
   uint32_t n_used, n_experts;
   PairGroups out;
+  uint32_t first_expert = 0;  // the others' pairs are in no group
 };
 // Another matrix for the same rows, of the same type and as many columns.
 struct LinearPart {
@@ -340,8 +341,10 @@ struct ExpertsHiddenArgs {
   float* hidden;
   const float *bias, *weights;  // null: none
   uint32_t bias_stride;
+  uint32_t first_expert = 0;  // of the weight's; pairs of others are left as they are
 };
-// out += sum over k of weights[k] * (down_e . hidden[k] + bias_e), in the order of k; weights: null for 1.
+// out += sum over k of weights[k] * (down_e . hidden[k] + bias_e), in the order of k; weights: null for 1. Experts that
+// `down` does not hold add nothing.
 struct ExpertsDownArgs {
   RowRange rows;
   Matrix down;
@@ -351,14 +354,17 @@ struct ExpertsDownArgs {
   uint32_t n_used;
   float* out;
   const float* bias;  // [n_experts, down.n_rows]; null: none
+  uint32_t first_expert = 0;
 };
-// out[row] += sum over k of weights[pair] * (results[pair] + bias_e) for pair = row * n_used + k, in the order of k.
+// out[row] += sum over k of weights[pair] * (results[pair] + bias_e) for pair = row * n_used + k, in the order of k,
+// and for the n_experts from first_expert on.
 struct ExpertsSumArgs {
   RowRange rows;
   const float *results, *weights;  // weights: null for 1
   uint32_t n_used, n_cols;
   float* out;
   const float *ids, *bias;  // of the experts: [row, n_used], and [n_experts, n_cols]; null: none
+  uint32_t first_expert, n_experts;
 };
 // out = (out +) in * sigmoid(gate), or in * gate where it is a factor
 struct GateArgs {

@@ -16,7 +16,7 @@ Status KvPlanes::create(Device& device, const KvLayout& common, const LayersHere
   std::vector<uint32_t> n_layers_of(groups.windows.size());  // of each group, so far
   for (size_t i = 0; i < layers.layouts.size(); ++i) {
     const auto* own = std::get_if<Paged>(&layers.layouts[i]);
-    if (own == nullptr) {
+    if (own == nullptr || own->n_kv_heads == 0) {
       layers_.push_back({});
       continue;
     }

@@ -19,9 +19,10 @@ struct LayersHere {
 
 class KvPlanes {
  public:
-  // Holds those of `layers` that keep keys, each as its own layout says; `common` is what all have in common, `groups`
-  // are those of all of the model's layers, and a device has one of n_sharing parts of a layer's heads. Errors:
-  // Unsupported (head_dim and type, values of another width than keys), ResourceExhausted.
+  // Holds those of `layers` that keep keys here (other processes may have all heads of some), each as its own layout
+  // says; `common` is what all have in common, `groups` are those of all of the model's layers, and a device has one of
+  // n_sharing parts of a layer's heads. Errors: Unsupported (head_dim and type, values of another width than keys),
+  // ResourceExhausted.
   Status create(Device& device, const KvLayout& common, const LayersHere& layers, const LayerGroups& groups,
                 uint32_t n_sharing);
 

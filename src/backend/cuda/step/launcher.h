@@ -36,6 +36,11 @@ class Launcher {
   void run(const ChooseOp& op, const Launch&);
   void run(const ClearOp& op, const Launch&);
   void run(const SumPartsOp& op, const Launch&);
+  // These end stages (stages.h).
+  void run(const JoinOp&, const Launch&) {}
+  void run(const CollectOp&, const Launch&) {}
+  void run(const SendOp&, const Launch&) {}
+  void run(const ReceiveOp&, const Launch&) {}
   // launcher_products.cpp
   void run(const LinearOp& op, const Launch& launch);
   void run(const GatedLinearOp& op, const Launch& launch);

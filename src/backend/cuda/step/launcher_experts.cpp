@@ -24,9 +24,10 @@ void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, WeightId b
   const Dots dots = dots_of(matrix, Rows::kAll);
   const float* in_weights = op.weighs_input ? act(op.weights).values : nullptr;
   if (dots.max_rows > 0) {
-    kernels_.experts_hidden({dots.rows, matrix, act(op.in).values, memory_.view(kQuants), act(op.ids).values, op.n_used,
-                             op.activation, store, hidden(), weights_.bias(bias, weight), in_weights, op.d_ff},
-                            dots.max_rows, device_.stream());
+    kernels_.experts_hidden(
+        {dots.rows, matrix, act(op.in).values, memory_.view(kQuants), act(op.ids).values, op.n_used, op.activation,
+         store, hidden(), weights_.bias(bias, weight), in_weights, op.d_ff, op.first_expert},
+        dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
   if (missing.split) split(op.in, matrix, Rows::kAll);
@@ -97,7 +98,7 @@ void Launcher::add_downs(const ExpertsOp& op) {
   const float* out_weights = op.weighs_input ? nullptr : act(op.weights).values;
   if (dots.max_rows > 0) {
     kernels_.experts_down({dots.rows, down, hidden(), quants, out_weights, act(op.ids).values, op.n_used,
-                           act(op.out).values, weights_.vector(op.down_bias)},
+                           act(op.out).values, weights_.vector(op.down_bias), op.first_expert},
                           dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
@@ -112,14 +113,15 @@ void Launcher::add_downs(const ExpertsOp& op) {
   args.pairs_each = 1;
   tile_kernel(down)(args, n_prompt_rows() * op.n_used, device_.stream());
   kernels_.experts_sum({prompt_rows(), results, out_weights, op.n_used, down.n_rows, act(op.out).values,
-                        act(op.ids).values, weights_.vector(op.down_bias)},
+                        act(op.ids).values, weights_.vector(op.down_bias), op.first_expert, down.n_mats},
                        n_prompt_rows(), device_.stream());
 }
 
 void Launcher::run(const ExpertsOp& op, const Launch& launch) {
   if (n_prompt_rows() > 0) {
-    kernels_.group_pairs({prompt_rows(), act(op.ids).values, op.n_used, weights_.matrix(op.gate).n_mats, pair_groups()},
-                         device_.stream());
+    kernels_.group_pairs(
+        {prompt_rows(), act(op.ids).values, op.n_used, weights_.matrix(op.gate).n_mats, pair_groups(), op.first_expert},
+        device_.stream());
   }
   multiply_experts(op, op.gate, op.gate_bias, launch.missing, Store::kSet);
   multiply_experts(op, op.up, op.up_bias, launch.second_missing, Store::kGate);

@@ -8,7 +8,7 @@ namespace realizar::cuda {
 
 Result<MatrixPart> part_of(const MatrixSource& source, uint32_t device, uint32_t n_devices) {
   MatrixPart part = whole_of(source);
-  if (n_devices == 1 || source.layer < 0 || source.shard == Shard::kWhole) return part;
+  if (n_devices == 1 || source.layer < 0 || source.shard == Shard::kWhole || source.shard_unit == 0) return part;
   const bool is_rows = source.shard == Shard::kRows;
   const uint32_t block = source.type == TypeId::kF8_E4M3 ? kF8ScaleCols : traits(source.type).block_elems;
   const uint32_t unit = is_rows ? source.shard_unit : std::lcm(source.shard_unit, block);

@@ -13,6 +13,7 @@ MatrixSource source_of(TypeId type, uint32_t n_rows, uint32_t n_cols, Shard shar
   source.n_cols = n_cols;
   source.layer = 0;
   source.shard = shard;
+  source.shard_unit = 1;
   return source;
 }
 
@@ -34,6 +35,12 @@ TEST(MatrixPart, WhatBelongsToNoLayerIsWhole) {
   MatrixSource source = source_of(TypeId::kF32, 13, 8, Shard::kRows);
   source.layer = -1;
   expect_part(source, 1, 2, {0, 13, 0, 8});
+}
+
+TEST(MatrixPart, WhatHasNoUnitsIsWhole) {
+  MatrixSource source = source_of(TypeId::kF32, 12, 8, Shard::kRows);
+  source.shard_unit = 0;
+  expect_part(source, 1, 2, {0, 12, 0, 8});
 }
 
 TEST(MatrixPart, OneDeviceHasAllWhateverTheUnits) {

@@ -1,0 +1,61 @@
+// The processes that share this program's model: rank 0 loads it like any other, and tells the others what to load. One
+// model at a time is shared.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "api/rank_shares.h"
+#include "backend/backend.h"
+#include "backend/exchange.h"
+#include "backend/ranks/rank_split.h"
+#include "engine/engine_options.h"
+#include "formats/model_file.h"
+#include "model/model_config.h"
+#include "realizar/options.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class Ranks {
+ public:
+  // A rank's backend for its share of the model, which exchanges rows by way of `exchange`. `needs`: all 0 but for
+  // GPUs.
+  using MakeOwn = std::function<Result<std::unique_ptr<Backend>>(const LoadOptions& options, Exchange& exchange,
+                                                                 const RankNeeds& needs)>;
+
+  // `exchange` must outlive it, and have more than one rank.
+  explicit Ranks(Exchange& exchange) : exchange_(exchange) {}
+  Exchange& exchange() { return exchange_; }
+
+  // On rank 0.
+
+  // Tells the others to load the model as well, and gives the backend that stands for all of them. Errors: Unsupported,
+  // by name: options that ranks cannot follow, a model that they cannot share, or a second one at a time; those of
+  // `make_own`.
+  Result<std::unique_ptr<Backend>> begin_load(const ModelFile& file, const ModelConfig& config,
+                                              const LoadOptions& options, const engine::EngineOptions& engine_options,
+                                              const MakeOwn& make_own);
+  // When that backend is gone.
+  void release();
+  // Once this rank has loaded its share, or failed to: how all ranks fared. Errors: `own`; those of other ranks, by
+  // their names; InvalidArgument, where a rank's file, program or arithmetic is another one.
+  Status end_load(const Status& own, const Backend& backend);
+  // The others end, if they do not follow a model any more.
+  void end();
+
+  // On the others: loads and follows models until rank 0 ends. Errors: Internal, where a rank is lost.
+  Status follow(const MakeOwn& make_own);
+
+ private:
+  Result<std::unique_ptr<Backend>> tell_load(const ModelFile& file, const ModelConfig& config,
+                                             const LoadOptions& options, const engine::EngineOptions& engine_options,
+                                             const MakeOwn& make_own);
+  Status load_and_follow(std::span<const std::byte> told, const MakeOwn& make_own);
+
+  Exchange& exchange_;
+  std::atomic<bool> is_shared_ = false;
+};
+
+}  // namespace realizar
