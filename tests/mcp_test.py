@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import urllib.parse
 
 from gguf_edit import with_metadata
@@ -32,6 +34,14 @@ BAD_SERVERS = {
     "cursor": "does not end", "error": "it refuses", "400": "answers 400: bad", "403": "answers 403", "404": "answers 404",
     "500": "answers 500", "huge": "longer than", "huge_json": "longer than", "many_events": "more than 32 MB",
 }
+
+
+def is_alive(pid):
+    """Also where nobody has waited for it yet, a dead one is not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 class Case(unittest.TestCase):
@@ -277,7 +287,7 @@ class Lists(Case):
 
     def test_what_cannot_be_a_list_is_refused(self):
         for args, expected in [
-                (self.config({"local": {"command": "npx"}}), "'local' is a program to be started"),
+                (self.config({"local": {"command": "no-such-program"}}), "'local': there is no program no-such-program"),
                 (("--mcp", "nonsense"), "expected NAME=URL"),
                 (("--mcp", "t=ftp://x"), "expected a url of http:// or https://"),
                 (("--mcp-config", str(self.folder / "none.json")), "none.json"),
@@ -300,6 +310,101 @@ class Lists(Case):
         got = self.run_once(str(model), "-p", "x", *self.mcp("good"))
         self.assertEqual(got.returncode, 1)
         self.assertIn("tells the model nothing of tools", got.stderr)
+
+
+class Programs(Case):
+    """Servers that are started."""
+
+    def config(self, mode, *args, **fields):
+        path = self.folder / "mcp.json"
+        command = {"command": sys.executable, "args": [str(ROOT / "tests/mcp_program.py"), mode, *args], **fields}
+        path.write_text(json.dumps({"mcpServers": {"t": command}}))
+        path.chmod(0o600)
+        return "--mcp-config", str(path)
+
+    def pids(self):
+        """The program's, and that of a child of its."""
+        path = self.folder / "pids"
+        until(path.exists, "the program")
+        return list(map(int, path.read_text().split()))
+
+    def assert_ended(self, pids):
+        for pid in pids:
+            until(lambda: not is_alive(pid), "the program's end")
+
+    def test_it_is_called_and_has_what_the_file_names(self):
+        config = self.config("good", str(self.folder / "pids"), env={"TOKEN": "s3cret"}, cwd=str(self.folder))
+        with unittest.mock.patch.dict(os.environ, {"REALIZAR_TEST_SECRET": "x", "LANG": "C.UTF-8"}):
+            events, told = self.events(*config, "--tool-choice", "t__environment", "--mcp-allow", "t")
+        result = next(event for event in events if event["type"] == "tool_result")
+        seen = json.loads(result["text"])
+        self.assertEqual(seen["token"], "s3cret")
+        # Python sets LC_CTYPE for itself where there is no locale.
+        self.assertEqual(set(seen["names"]) - {"LC_CTYPE"}, {"HOME", "LANG", "PATH", "TOKEN"})
+        self.assertEqual((seen["folder"], seen["group"]), (str(self.folder.resolve()), True))
+        self.assertTrue(told.endswith("\nenvironment of t is called with:\n{}\n" + result["text"] + "\n"), told)
+        self.assert_ended(self.pids())
+
+    def test_a_death_is_told_with_the_last_words(self):
+        got = self.run_once("-p", "x", *self.config("dead"))
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("the MCP server 't': it has ended with exit status 1: no such folder: /data\n", got.stderr)
+        events, told = self.events(*self.config("good"), "--tool-choice", "t__die", "--mcp-allow", "t")
+        result = next(event for event in events if event["type"] == "tool_result")
+        self.assertTrue(result["is_error"])
+        self.assertIn("it has ended with exit status 3", result["text"])
+        self.assertIn("the disk is full", told)
+        self.assertNotIn("\x1b", told)
+
+    def test_noise_is_passed_over_and_an_endless_line_is_not(self):
+        got = self.run_once("-p", "x", *self.config("noisy"))
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.assertIn("it prints what is no message of the protocol, which is passed over: [program] listening", got.stderr)
+        got = self.run_once("-p", "x", *self.config("endless"))
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("it sends a line of more than 4194304 bytes", got.stderr)
+
+    def test_who_never_answers_is_given_up_and_ended(self):
+        got = self.run_once("-p", "x", *self.config("silent", str(self.folder / "pids")), "--mcp-timeout-s", "1")
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("the MCP server 't': there was no answer in time", got.stderr)
+        self.assert_ended(self.pids())
+
+    def test_it_ends_with_a_killed_program(self):
+        process = subprocess.Popen([REALIZAR, "serve", "--port", "0", *ONE_THREAD, *self.config("good", str(self.folder / "pids"))],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        program, child = self.pids()
+        process.kill()
+        process.wait()
+        self.assert_ended([program])
+        os.kill(child, signal.SIGKILL)
+
+    def test_a_server_starts_it_at_once_and_ends_it(self):
+        served = Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids")))
+        try:
+            pids = self.pids()
+            status, _, body = served.ask("GET", "/mcp/t/tools")
+            self.assertEqual((status, [tool["name"] for tool in json.loads(body)["tools"]]), (200, ["environment", "die", "wait"]))
+            status, _, body = served.ask("POST", "/mcp/t/call", {"tool": "die", "arguments": {}})
+            self.assertEqual(status, 502, body)
+            self.assertIn("it has ended with exit status 3", json.loads(body)["error"]["message"])
+            self.assert_ended(pids)
+            status, _, body = served.ask("GET", "/mcp/t/tools")
+            self.assertEqual(status, 502, "no request starts it again")
+        finally:
+            served.process.terminate()
+            with served.process as process:
+                told = served.log + process.stdout.read()
+        self.assertEqual(served.process.returncode, 0)
+        self.assertIn("the MCP server 't': ready \\x1b[31mred", told)
+        self.assertIn("the MCP server 't': the disk is full", told)
+        self.assertNotIn("\x1b", told)
+
+    def test_a_stubborn_one_ends_too(self):
+        served = Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids")))
+        pids = self.pids()
+        self.assertEqual(served.stop(), 0)
+        self.assert_ended(pids)
 
 
 @unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make a certificate with")

@@ -8,6 +8,8 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "mcp/http_transport.h"
+#include "mcp/stdio_transport.h"
 
 namespace realizar::mcp {
 namespace {
@@ -41,7 +43,25 @@ Status check_session_id(std::string_view id) {
   return format_error("its MCP-Session-Id is not up to 1024 bytes of visible ASCII", "answer");
 }
 
+// Lines of a server, with its name.
+StdioTransport::Tell named_lines(const std::string& name, const StdioTransport::Tell& tell) {
+  if (!tell) return [](const std::string&) {};
+  return [name, tell](const std::string& line) { tell(fmt::format("the MCP server '{}': {}", name, line)); };
+}
+
+std::unique_ptr<Transport> make_transport(const ServerSource& source, const ClientOptions& options) {
+  if (const auto* address = std::get_if<HttpAddress>(&source.place)) {
+    return std::make_unique<HttpTransport>(*address, options.ca_file);
+  }
+  return std::make_unique<StdioTransport>(std::get<ProgramSource>(source.place),
+                                          named_lines(source.name, options.on_log),
+                                          named_lines(source.name, options.on_warning));
+}
+
 }  // namespace
+
+Client::Client(const ServerSource& source, ClientOptions options)
+    : name_(source.name), options_(std::move(options)), transport_(make_transport(source, options_)) {}
 
 Error Client::named(const Error& error) const {
   Error told = error;
@@ -57,7 +77,7 @@ Result<Answer> Client::ask_in(const Session& session, const std::string& method,
                                {"io.modelcontextprotocol/clientInfo", own_info()},
                                {"io.modelcontextprotocol/clientCapabilities", Json::object()}};
   }
-  auto answer = transport_.ask(session, request, patience);
+  auto answer = transport_->ask(session, request, patience);
   // There the end of the connection says it.
   if (session.is_stateless) return answer;
   const bool is_given_up =
@@ -65,7 +85,7 @@ Result<Answer> Client::ask_in(const Session& session, const std::string& method,
   if (is_given_up && method != "initialize") {
     const Json told = {{"requestId", request.id}, {"reason", answer.error().message}};
     const std::string notification = request_text(std::nullopt, "notifications/cancelled", told);
-    static_cast<void>(transport_.tell(session, notification, {Clock::now() + kFarewellTime}).ok());
+    static_cast<void>(transport_->tell(session, notification, {Clock::now() + kFarewellTime}).ok());
   }
   return answer;
 }
@@ -75,7 +95,7 @@ Result<Client::SessionPtr> Client::connect(const Patience& patience) {
   const auto answer = ask_in({}, "initialize", params, patience);
   // A server that knows revision 2026-07-28 alone takes no such request. Asked in this order, older ones see nothing
   // new.
-  const bool is_refused = answer.ok() ? answer->error.has_value() : answer.error().subject == kRefused;
+  const bool is_refused = answer.ok() ? answer->error.has_value() : answer.error().subject == kRefusal;
   if (is_refused) {
     auto session = discover(patience);
     if (session.ok()) return session;
@@ -101,7 +121,7 @@ Result<Client::SessionPtr> Client::initialize(const Answer& answer, const Patien
   RZ_TRY(session.version, read_version(answer.result));
   RZ_CHECK_OK(check_session_id(answer.session_id));
   session.id = answer.session_id;
-  RZ_CHECK_OK(transport_.tell(session, request_text(std::nullopt, "notifications/initialized", {}), patience));
+  RZ_CHECK_OK(transport_->tell(session, request_text(std::nullopt, "notifications/initialized", {}), patience));
   return std::make_shared<const Session>(std::move(session));
 }
 
@@ -166,7 +186,7 @@ void Client::close() {
     const std::lock_guard lock(mutex_);
     session = std::exchange(session_, nullptr);
   }
-  if (session != nullptr) transport_.end(*session, {Clock::now() + kFarewellTime});
+  transport_->end(session == nullptr ? Session() : *session, {Clock::now() + kFarewellTime});
 }
 
 }  // namespace realizar::mcp

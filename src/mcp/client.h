@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "mcp/server_list.h"
 #include "mcp/tool.h"
 #include "mcp/transport.h"
 
@@ -16,15 +18,18 @@ namespace realizar::mcp {
 struct ClientOptions {
   std::chrono::milliseconds timeout{60'000};  // of each request
   std::string version;                        // of this program, which servers are told
-  std::string ca_file = {};                   // as of Transport
+  std::string ca_file = {};                   // certificates (PEM) in place of the system's; empty: these
+  // Take lines of servers that are programs, printable and with the server's name: those of its standard error, and
+  // what a person should know, such as its end. Any thread.
+  std::function<void(const std::string&line)> on_log = {}, on_warning = {};
 };
 
 class Client {
  public:
-  Client(ServerSource source, ClientOptions options)
-      : transport_(std::move(source), options.ca_file), options_(std::move(options)) {}
+  // A server that is a program is started, and ends with the Client.
+  Client(const ServerSource& source, ClientOptions options);
 
-  const std::string& name() const { return transport_.source().name; }
+  const std::string& name() const { return name_; }
 
   // Where `cancelled` becomes true the request ends with Cancelled, and the server is told. Errors name the server:
   // those of Transport::ask; Unsupported for a server of another revision.
@@ -32,7 +37,7 @@ class Client {
   // Errors of the tool, and the server's of the call, are results. `tool`: its own name.
   Result<ToolResult> call_tool(const std::string& tool, const Json& arguments,
                                const std::atomic<bool>* cancelled = nullptr);
-  // Ends the session, if there is one.
+  // Ends the session, if there is one, and the server where that is a program.
   void close();
 
  private:
@@ -49,8 +54,9 @@ class Client {
   Error named(const Error& error) const;
   Json own_info() const { return {{"name", "realizar"}, {"version", options_.version}}; }
 
-  Transport transport_;
+  std::string name_;
   ClientOptions options_;
+  std::unique_ptr<Transport> transport_;
   std::atomic<uint64_t> next_id_{1};
   std::mutex mutex_;    // held while a session is opened
   SessionPtr session_;  // null: there is none

@@ -1,18 +1,14 @@
-// One JSON-RPC message to a server and what comes back, over streamable HTTP
-// (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). Any thread; it keeps nothing.
+// One JSON-RPC message to a server and what comes back, whichever way they go
+// (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). Any thread.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "hub/http.h"
 #include "mcp/json_rpc.h"
-#include "mcp/server_list.h"
 
 namespace realizar::mcp {
 
@@ -25,6 +21,17 @@ struct Patience {
 
   Status status() const;  // Cancelled, or ResourceExhausted (kTimeout) after the deadline
 };
+
+// The same, and not longer than `time` from now.
+Patience within(std::chrono::milliseconds time, const Patience& patience);
+
+// How often what waits looks whether it is cancelled.
+inline constexpr std::chrono::milliseconds kPollInterval{20};
+// Bounds on what a server sends: one message, and the requests of its own that are answered while one of ours waits.
+inline constexpr size_t kMaxMessageBytes = 4u << 20;
+inline constexpr int kMaxServerRequests = 16;
+// How long the server has to take the answer to such a request.
+inline constexpr std::chrono::seconds kReplyTime{5};
 
 // What a server has agreed to; empty before it was asked.
 struct Session {
@@ -48,36 +55,27 @@ struct Answer {
   bool is_stateless = false;      // as of the session
 };
 
+// A result or an error as the answer to the request that it names.
+Answer answer_of(Message message);
+
 // The subjects of three errors: the server does not take such a request (FormatError); it has forgotten the session
 // (NotFound); there was no answer in time (ResourceExhausted).
-inline constexpr const char* kRefused = "refused";
+inline constexpr const char* kRefusal = "refused";
 inline constexpr const char* kLostSession = "session";
 inline constexpr const char* kTimeout = "timeout";
 
 class Transport {
  public:
-  // `ca_file`: certificates (PEM) in place of the system's; empty: these.
-  Transport(ServerSource source, std::string ca_file) : source_(std::move(source)), ca_file_(std::move(ca_file)) {}
-  const ServerSource& source() const { return source_; }
+  virtual ~Transport() = default;
 
-  // Sends a request and waits for its answer, in a body or a stream of events; a stream that breaks is taken up again
-  // where the server allows it. What else comes meanwhile is passed over, but requests of the server are answered.
-  // Errors: NotFound, InvalidArgument and FormatError for what the server does wrong; kLostSession; those of Patience.
-  Result<Answer> ask(const Session& session, const Outgoing& request, const Patience& patience) const;
+  // Sends a request and waits for its answer. What else comes meanwhile is passed over, but requests of the server are
+  // answered. Errors: NotFound, InvalidArgument and FormatError for what the server does wrong; kLostSession; those of
+  // Patience.
+  virtual Result<Answer> ask(const Session& session, const Outgoing& request, const Patience& patience) = 0;
   // Sends what has no answer: a notification, or the answer to a request of the server.
-  Status tell(const Session& session, const std::string& message, const Patience& patience) const;
+  virtual Status tell(const Session& session, const std::string& message, const Patience& patience) = 0;
   // Tells the server that nobody needs the session any more.
-  void end(const Session& session, const Patience& patience) const;
-
- private:
-  // Called with each piece of a body as it comes. False: no more is wanted, and the exchange ends well.
-  using OnBody = std::function<bool(const hub::HttpHead& head, std::string_view piece)>;
-
-  hub::HttpCall call_of(const Session& session, std::string method, std::string body) const;
-  Result<hub::HttpHead> exchange(hub::HttpCall call, const Patience& patience, const OnBody& on_body) const;
-
-  ServerSource source_;
-  std::string ca_file_;
+  virtual void end(const Session& session, const Patience& patience) = 0;
 };
 
 }  // namespace realizar::mcp
