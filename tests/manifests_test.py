@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""What deploy/ holds beside the proxies: Kubernetes manifests, systemd unit, Dockerfile. Usage: manifests_test.py REALIZAR.
+"""What deploy/ holds beside the proxies: Kubernetes manifests, systemd unit, Dockerfile, alerts and dashboard.
+Usage: manifests_test.py REALIZAR.
 
 What needs a tool that is not installed is skipped, and says so; ctest shows the whole as skipped where all of it is."""
+import copy
 import functools
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -13,6 +16,8 @@ import tempfile
 import unittest
 import urllib.request
 
+from manifest_schemas import SCHEMAS, faults
+from served import Served
 from waiting import until
 
 try:
@@ -26,8 +31,9 @@ NODE_MODULES = ROOT / "tests/manifests/node_modules"
 REALIZAR = ""
 SKIPPED = 77
 KUSTOMIZE = ["kustomize", "build"] if shutil.which("kustomize") else ["kubectl", "kustomize"]
-FOLDERS = ["base", "overlays/example"]
-# Of kubernetes-types; ServiceMonitor belongs to Prometheus Operator.
+FOLDERS = ["base", "overlays/example", "overlays/gateway", "overlays/gpu"]
+FILES = ["models.yaml", "ranks/leaderworkerset.yaml", "ranks/mpijob.yaml"]
+# Modules of kubernetes-types; manifest_schemas.py has the others.
 MODULES = {"apps/v1": "apps/v1", "v1": "core/v1", "autoscaling/v2": "autoscaling/v2", "policy/v1": "policy/v1",
            "networking.k8s.io/v1": "networking/v1"}
 
@@ -43,8 +49,26 @@ def rendered(folder):
 
 
 @functools.cache
+def documents(name):
+    """The objects of a file by kind."""
+    return {item["kind"]: item for item in yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text())}
+
+
+def pod_templates(item):
+    """The pods that a custom resource makes."""
+    spec = item["spec"]
+    if item["kind"] == "LeaderWorkerSet":
+        return [spec["leaderWorkerTemplate"][name] for name in ("leaderTemplate", "workerTemplate")]
+    return [replica["template"] for replica in spec.get("mpiReplicaSpecs", {}).values()]
+
+
+@functools.cache
 def known_flags():
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", output_of(REALIZAR, "serve", "--help-all")))
+
+
+def flags(words):
+    return {word.split("=")[0] for word in words if word.startswith("--")}
 
 
 def drain_s(text):
@@ -57,23 +81,49 @@ class Kubernetes(unittest.TestCase):
     def pod(self, folder):
         return rendered(folder)["Deployment"]["spec"]["template"]["spec"]
 
+    @staticmethod
+    def items():
+        sets = [rendered(folder) for folder in FOLDERS] + [documents(name) for name in FILES]
+        return [item for objects in sets for item in objects.values()]
+
     @unittest.skipUnless((NODE_MODULES / ".bin/tsc").exists(), "run: npm install --prefix tests/manifests")
     def test_every_field_is_one_of_the_api(self):
         source = ""
-        for folder in FOLDERS:
-            for item in rendered(folder).values():
-                if item["apiVersion"] not in MODULES:
-                    self.assertEqual(item["kind"], "ServiceMonitor")
-                    continue
-                kind, module = item["kind"], MODULES[item["apiVersion"]]
-                source += f"{{ const item: import('kubernetes-types/{module}').{kind} = {json.dumps(item)}; void item; }}\n"
+
+        def check(module, kind, item):
+            nonlocal source
+            source += f"{{ const item: import('kubernetes-types/{module}').{kind} = {json.dumps(item)}; void item; }}\n"
+
+        for item in self.items():
+            if item["apiVersion"] in MODULES:
+                check(MODULES[item["apiVersion"]], item["kind"], item)
+            for template in pod_templates(item):
+                check("core/v1", "PodTemplateSpec", template)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder)
             (path / "node_modules").symlink_to(NODE_MODULES)
             (path / "manifests.ts").write_text(source)
-            check = subprocess.run([NODE_MODULES / ".bin/tsc", "--noEmit", "--strict", path / "manifests.ts"],
-                                   capture_output=True, text=True)
-        self.assertEqual(check.returncode, 0, check.stdout)
+            tsc = subprocess.run([NODE_MODULES / ".bin/tsc", "--noEmit", "--strict", path / "manifests.ts"],
+                                 capture_output=True, text=True)
+        self.assertEqual(tsc.returncode, 0, tsc.stdout)
+
+    def test_every_field_of_a_custom_resource_is_one_of_its_definition(self):
+        custom = [item for item in self.items() if item["apiVersion"] not in MODULES]
+        self.assertEqual({item["kind"] for item in custom}, {kind for _, kind in SCHEMAS})
+        for item in custom:
+            self.assertEqual(faults(item, SCHEMAS[item["apiVersion"], item["kind"]]), [], item["kind"])
+
+    def test_fields_that_do_not_exist_or_are_missing_or_wrong_are_found(self):
+        pool = copy.deepcopy(rendered("overlays/gateway")["InferencePool"])
+        pool["spec"]["targetPortNumber"] = 8080
+        pool["spec"]["targetPorts"] = [{"number": "http"}]
+        pool["spec"]["endpointPickerRef"]["failureMode"] = "Open"
+        del pool["spec"]["selector"]
+        found = faults(pool, SCHEMAS[pool["apiVersion"], pool["kind"]])
+        for path in [".spec.targetPortNumber does not exist", ".spec.targetPorts[0].number is 'http'",
+                     ".spec.endpointPickerRef.failureMode is 'Open'", ".spec.selector is missing"]:
+            self.assertEqual(len([fault for fault in found if fault.startswith(path)]), 1, found)
+        self.assertEqual(len(found), 4)
 
     def test_selectors_select_the_pods(self):
         for folder in FOLDERS:
@@ -103,8 +153,7 @@ class Kubernetes(unittest.TestCase):
     def test_the_server_knows_its_arguments(self):
         for folder in FOLDERS:
             container, = self.pod(folder)["containers"]
-            flags = {arg.split("=")[0] for arg in container["args"] if arg.startswith("--")}
-            self.assertLessEqual(flags, known_flags())
+            self.assertLessEqual(flags(container["args"]), known_flags())
 
     def test_a_pod_has_time_to_drain(self):
         for folder in FOLDERS:
@@ -118,22 +167,148 @@ class Kubernetes(unittest.TestCase):
         metric, = rendered("base")["HorizontalPodAutoscaler"]["spec"]["metrics"]
         self.assertEqual(metric["pods"]["metric"]["name"], rule["name"]["as"])
 
+    def test_the_volume_of_the_models_is_the_one_that_pods_read(self):
+        volume, claim = documents("models.yaml")["PersistentVolume"], documents("models.yaml")["PersistentVolumeClaim"]
+        self.assertEqual(claim["spec"]["volumeName"], volume["metadata"]["name"])
+        self.assertEqual(claim["spec"]["accessModes"], volume["spec"]["accessModes"])
+        pods = [self.pod(folder) for folder in FOLDERS[1:]]
+        pods += [template["spec"] for template in pod_templates(documents("ranks/leaderworkerset.yaml")["LeaderWorkerSet"])]
+        for pod in pods:
+            claims, = [item["persistentVolumeClaim"] for item in pod["volumes"] if "persistentVolumeClaim" in item]
+            self.assertEqual(claims, {"claimName": claim["metadata"]["name"], "readOnly": True})
 
-class Systemd(unittest.TestCase):
-    unit = (DEPLOY / "realizar.service").read_text()
+    def test_pods_with_a_gpu_compute_on_it(self):
+        container, = self.pod("overlays/gpu")["containers"]
+        self.assertEqual(container["resources"]["limits"]["nvidia.com/gpu"], "1")
+        self.assertIn("--backend=cuda", container["args"])
+        # A rolling update must not want a GPU more than there are.
+        self.assertEqual(rendered("overlays/gpu")["Deployment"]["spec"]["strategy"]["rollingUpdate"]["maxSurge"], 0)
 
-    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
-    def test_systemd_understands_the_unit(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "realizar.service"
-            path.write_text(self.unit.replace("/usr/local/bin/realizar", str(pathlib.Path(REALIZAR).resolve())))
-            check = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
-        self.assertEqual((check.returncode, check.stderr), (0, ""))
+    def test_the_gateway_sends_to_the_pool_of_the_pods(self):
+        items = rendered("overlays/gateway")
+        pool, route = items["InferencePool"], items["HTTPRoute"]
+        self.assertLessEqual(pool["spec"]["selector"]["matchLabels"].items(),
+                             items["Deployment"]["spec"]["template"]["metadata"]["labels"].items())
+        container, = self.pod("overlays/gateway")["containers"]
+        self.assertEqual([port["number"] for port in pool["spec"]["targetPorts"]],
+                         [port["containerPort"] for port in container["ports"]])
+        for rule in route["spec"]["rules"]:
+            backend, = rule["backendRefs"]
+            self.assertEqual((backend["group"], backend["kind"], backend["name"]),
+                             (pool["apiVersion"].split("/")[0], pool["kind"], pool["metadata"]["name"]))
+        parents = {parent["namespace"] for parent in route["spec"]["parentRefs"]}
+        sources = rendered("overlays/gateway")["NetworkPolicy"]["spec"]["ingress"][0]["from"]
+        admitted = {name for source in sources if "namespaceSelector" in source
+                    for name in source["namespaceSelector"]["matchExpressions"][0]["values"]}
+        self.assertLessEqual(parents, admitted)
+
+    def test_nothing_behind_the_gateway_needs_a_key(self):
+        """The endpoint picker sends none, and what nobody makes must not be mounted."""
+        self.assertNotIn("api-keys", json.dumps(list(rendered("overlays/gateway").values())))
+
+
+@unittest.skipUnless(yaml, "python3-yaml is not installed")
+class Ranks(unittest.TestCase):
+    """One model on several machines, by the MPI operator."""
+
+    def setUp(self):
+        items = documents("ranks/mpijob.yaml")
+        self.service, self.replicas = items["Service"], items["MPIJob"]["spec"]["mpiReplicaSpecs"]
 
     def test_the_server_knows_its_arguments_and_has_time_to_drain(self):
-        command = re.search(r"^ExecStart=(.*)$", self.unit, re.MULTILINE)[1]
-        self.assertLessEqual(set(re.findall(r"--[a-z-]+", command)), known_flags())
-        self.assertGreater(int(re.search(r"^TimeoutStopSec=(\d+)$", self.unit, re.MULTILINE)[1]), drain_s(command))
+        pod = self.replicas["Launcher"]["template"]["spec"]
+        command = pod["containers"][0]["command"]
+        arguments = command[command.index("serve"):]
+        self.assertLessEqual(flags(arguments), known_flags())
+        kill_s = int(command[command.index("odls_base_sigkill_timeout") + 1])
+        self.assertGreater(kill_s, drain_s(" ".join(arguments)))
+        self.assertGreater(pod["terminationGracePeriodSeconds"], kill_s)
+
+    def test_the_service_selects_the_first_worker(self):
+        labels = self.replicas["Worker"]["template"]["metadata"]["labels"]
+        index = {"training.kubeflow.org/replica-index": "0"}
+        self.assertEqual(self.service["spec"]["selector"], labels | index)
+
+
+@unittest.skipUnless(yaml, "python3-yaml is not installed")
+class LeaderWorkerSet(unittest.TestCase):
+    """The same by groups of a leader and its workers."""
+
+    def setUp(self):
+        items = documents("ranks/leaderworkerset.yaml")
+        self.set, self.service = items["LeaderWorkerSet"], items["Service"]
+        self.leader, self.worker = [template["spec"] for template in pod_templates(self.set)]
+        self.command = self.leader["containers"][0]["command"]
+
+    def test_the_server_knows_its_arguments(self):
+        self.assertLessEqual(flags(self.command[self.command.index("serve"):]), known_flags())
+
+    def test_a_group_has_time_to_drain(self):
+        script = self.leader["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1]
+        pause_s = int(re.search(r"^sleep (\d+)$", script, re.MULTILINE)[1])
+        kill_s = int(re.search(r"odls_base_sigkill_timeout (\d+)", self.command[2])[1])
+        self.assertGreater(kill_s, drain_s(" ".join(self.command)))
+        self.assertGreater(self.leader["terminationGracePeriodSeconds"], pause_s + kill_s)
+        script = self.worker["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1]
+        wait_s = int(re.search(r"s < (\d+)", script)[1])
+        self.assertGreater(wait_s, pause_s + kill_s)
+        self.assertGreater(self.worker["terminationGracePeriodSeconds"], wait_s)
+
+    def test_the_service_selects_the_leaders(self):
+        self.assertEqual(self.service["spec"]["selector"],
+                         {"leaderworkerset.sigs.k8s.io/name": self.set["metadata"]["name"],
+                          "leaderworkerset.sigs.k8s.io/worker-index": "0"})
+        self.assertEqual(self.service["spec"]["ports"][0]["targetPort"], self.leader["containers"][0]["ports"][0]["name"])
+
+    def test_volumes_that_are_mounted_exist(self):
+        for pod in (self.leader, self.worker):
+            self.assertEqual({mount["name"] for mount in pod["containers"][0]["volumeMounts"]},
+                             {volume["name"] for volume in pod["volumes"]})
+
+    @unittest.skipUnless(shutil.which("bash"), "bash is not installed")
+    def test_the_leader_waits_for_its_workers_and_starts_a_rank_on_each(self):
+        """With programs in place of ssh, whose first try of each worker fails, and of mpirun, which tells its arguments."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            for name, text in {"ssh": 'host="${@: -2:1}"; echo "$host" >> tried; [[ $(grep -cx "$host" tried) -ge 2 ]]',
+                               "sleep": "exit 0", "mpirun": "printf '%s\\n' \"$@\""}.items():
+                (path / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+                (path / name).chmod(0o755)
+            environment = {"PATH": f"{path}:{os.environ['PATH']}", "LWS_GROUP_SIZE": "3",
+                           "LWS_LEADER_ADDRESS": "realizar-ranks-1.realizar-ranks.llm"}
+            job = subprocess.run(self.command, cwd=path, env=environment, capture_output=True, text=True)
+            tried = (path / "tried").read_text().split()
+        self.assertEqual((job.returncode, job.stderr), (0, ""))
+        workers = [f"realizar-ranks-1-{index}.realizar-ranks.llm" for index in (1, 2)]
+        self.assertEqual(tried, [worker for worker in workers for _ in range(2)])
+        arguments = job.stdout.splitlines()
+        self.assertEqual(arguments[arguments.index("--host") + 1], ",".join([environment["LWS_LEADER_ADDRESS"], *workers]))
+        self.assertEqual(arguments[-len(self.command[4:]):], self.command[4:])
+        self.assertEqual(self.command[4:6], ["realizar", "serve"])
+
+
+class Systemd(unittest.TestCase):
+    units = {name: (DEPLOY / name).read_text() for name in ("realizar.service", "realizar-ranks.service")}
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_systemd_understands_the_units(self):
+        for name, unit in self.units.items():
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / name
+                program = str(pathlib.Path(REALIZAR).resolve())
+                path.write_text(unit.replace("/usr/local/bin/realizar", program).replace("/usr/bin/mpirun", "/usr/bin/env"))
+                check = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
+            self.assertEqual((check.returncode, check.stderr), (0, ""), name)
+
+    def test_the_server_knows_its_arguments_and_has_time_to_drain(self):
+        for unit in self.units.values():
+            command = re.search(r"^ExecStart=(.*)$", unit, re.MULTILINE)[1]
+            arguments = command[command.index("/usr/local/bin/realizar"):]
+            self.assertLessEqual(set(re.findall(r"--[a-z-]+", arguments)), known_flags())
+            stop_s = int(re.search(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[1])
+            killed = re.search(r"odls_base_sigkill_timeout (\d+)", command)
+            for limit_s in (stop_s, int(killed[1]) if killed else stop_s):
+                self.assertGreater(limit_s, drain_s(command))
 
 
 class Dockerfile(unittest.TestCase):
@@ -166,6 +341,79 @@ class Dockerfile(unittest.TestCase):
         server.kill()
         server.wait()
         self.assertNotEqual(subprocess.run(command, capture_output=True).returncode, 0)
+
+
+def metric_names(expression):
+    """The metrics that an expression of PromQL reads, without what tells a histogram's parts apart."""
+    names = re.findall(r"\b(?:vllm:|realizar_|process_)\w+", re.sub(r'"[^"]*"', "", expression))
+    return {re.sub(r"_(bucket|sum|count)$", "", name) for name in names}
+
+
+class Monitoring(unittest.TestCase):
+    """Alerts and dashboard: they can be read, alerts fire when they should, and all that is asked for is served."""
+    ALERTS = DEPLOY / "prometheus/alerts.yaml"
+    DASHBOARD = DEPLOY / "grafana/realizar.json"
+
+    def panels(self):
+        return json.loads(self.DASHBOARD.read_text())["panels"]
+
+    def dashboard_expressions(self):
+        """With values in the place of its variables."""
+        expressions = [target["expr"] for panel in self.panels() for target in panel.get("targets", [])]
+        return [re.sub(r"\$\w+", "x", text.replace("$__rate_interval", "5m")) for text in expressions]
+
+    def variable_queries(self):
+        variables = json.loads(self.DASHBOARD.read_text())["templating"]["list"]
+        return [variable["query"]["query"] for variable in variables if variable["type"] == "query"]
+
+    def run_promtool(self, *args):
+        done = subprocess.run(["promtool", *map(str, args)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (Debian: prometheus)")
+    def test_the_alerts_can_be_read(self):
+        self.run_promtool("check", "rules", self.ALERTS)
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (Debian: prometheus)")
+    def test_the_alerts_fire_when_they_should(self):
+        self.run_promtool("test", "rules", ROOT / "tests/alerts_test.yaml")
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (Debian: prometheus)")
+    def test_the_dashboards_expressions_can_be_read(self):
+        rules = [{"record": f"panel:{i}", "expr": text} for i, text in enumerate(self.dashboard_expressions())]
+        self.assertGreater(len(rules), 30)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rules.json"  # which is YAML too
+            path.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
+            self.run_promtool("check", "rules", path)
+
+    def test_panels_have_numbers_and_places_of_their_own(self):
+        panels = self.panels()
+        self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
+        cells = [(x, y) for panel in panels for place in [panel["gridPos"]]
+                 for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])]
+        self.assertEqual(len(set(cells)), len(cells), "panels overlap")
+        self.assertLess(max(x for x, _ in cells), 24)
+
+    def test_every_metric_is_one_that_a_server_has(self):
+        alerts = re.sub(r"#.*|annotations:(\n {10}.*)+", "", self.ALERTS.read_text())
+        asked = metric_names(alerts + " ".join(self.dashboard_expressions() + self.variable_queries()))
+        self.assertGreater(len(asked), 30)
+        server = Served(REALIZAR, "realizar-tiny", "--otlp-endpoint", "http://127.0.0.1:9")  # the port that discards
+        try:
+            self.assertEqual(server.ask("POST", "/v1/completions", {"prompt": "Hello", "max_tokens": 3, "ignore_eos": True})[0], 200)
+            text = server.ask("GET", "/metrics")[2].decode()
+        finally:
+            server.stop()
+        self.assertEqual(asked - set(re.findall(r"^# TYPE (\S+)", text, re.M)), set())
+
+    def test_every_alert_is_explained(self):
+        page = (ROOT / "docs/deploy.md").read_text()
+        names = re.findall(r"- alert: (\w+)", self.ALERTS.read_text())
+        explained = re.findall(r"^\| `(Realizar\w+)` \|", page, re.M)
+        self.assertEqual(names, explained)
+        tested = set(re.findall(r"alertname: (\w+)", (ROOT / "tests/alerts_test.yaml").read_text()))
+        self.assertEqual(tested, set(names))
 
 
 if __name__ == "__main__":

@@ -5,100 +5,25 @@ Exits with 77, which ctest shows as skipped, where neither proxy is installed.""
 import http.client
 import http.server
 import json
-import os
 import pathlib
-import re
 import shutil
 import signal
-import socket
-import ssl
-import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 
+from proxy_rig import ADDRESS, HaProxy, Nginx, Server, connect, free_port, get, make_certificate, post, send
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 REALIZAR = ""
 SKIPPED = 77
 ENDLESS = 8000  # tokens: minutes of generating with the reference backend
-# An address for this process alone: where nobody else listens, a port that was free stays so.
-ADDRESS = f"127.{64 + (os.getpid() >> 16) % 64}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
-
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where Debian keeps daemons
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind((ADDRESS, 0))
-        return probe.getsockname()[1]
-
-
-def get(port, path, tls=None):
-    """Status and body, or (0, "") where nobody answers."""
-    connection = connect(port, tls)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    except (OSError, http.client.HTTPException):
-        return 0, ""
-    finally:
-        connection.close()
-
-
-def connect(port, tls=None, source=None):
-    """`source`: the client's address."""
-    source = source and (source, 0)
-    if tls is None:
-        return http.client.HTTPConnection(ADDRESS, port, timeout=DEADLINE_S, source_address=source)
-    return http.client.HTTPSConnection(ADDRESS, port, timeout=DEADLINE_S, source_address=source, context=tls)
-
-
-def send(connection, path, body, headers=()):
-    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", **dict(headers)})
-
-
-def post(connection, path, body):
-    send(connection, path, body)
-    return connection.getresponse()
 
 
 def ask_for_stream(connection, max_tokens):
     send(connection, "/v1/chat/completions", {"messages": [{"role": "user", "content": "Tell me a story."}],
                                               "max_tokens": max_tokens, "ignore_eos": True, "stream": True})
-
-
-class Server:
-    """realizar on a free port, or on `port`, ready."""
-
-    def __init__(self, port=0, *args):
-        self.process = subprocess.Popen([REALIZAR, "serve", "realizar-tiny", "--host", ADDRESS, "--port", str(port), "--backend", "reference",
-                                         "--ctx", "8192", "--kv-tokens", "16384", "--drain-timeout-ms", "600000", *args],
-                                        stdout=subprocess.PIPE, text=True)
-        self.port = int(re.search(r":(\d+),", self.process.stdout.readline())[1])
-        until(lambda: get(self.port, "/readyz")[0] == 200, "the server is ready")
-
-    def metric(self, name, label=""):
-        """The sum over all samples of `name` that have `label`; 0 where there is none."""
-        status, text = get(self.port, "/metrics")
-        if status != 200:
-            raise AssertionError(f"/metrics answered {status}")
-        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
-                   if line.startswith(name) and label in line)
-
-    def n_running(self):
-        return self.metric("vllm:num_requests_running")
-
-    def n_aborted(self):
-        return self.metric("vllm:request_success_total", 'finished_reason="abort"')
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 class Scripted:
@@ -146,47 +71,6 @@ class Scripted:
         self.server.server_close()
 
 
-def substituted(path, replacements):
-    """The text of a configuration in deploy/. What is to be replaced must be there."""
-    text = (ROOT / "deploy" / path).read_text()
-    for old, new in replacements.items():
-        if old not in text:
-            raise AssertionError(f"{path} has no '{old}'")
-        text = text.replace(old, new)
-    return text
-
-
-class Nginx:
-    def __init__(self, folder, servers, http_port, https_port):
-        replacements = {"127.0.0.1:8080": f"{ADDRESS}:{servers[0].port}", "listen 80": f"listen {ADDRESS}:{http_port}",
-                        "listen 443": f"listen {ADDRESS}:{https_port}", "  listen [::]:80;\n": "",
-                        "  listen [::]:443 ssl http2;\n": "", "/etc/ssl/realizar": str(folder)}
-        if len(servers) == 2:
-            replacements["# server 10.0.0.12:8080"] = f"server {ADDRESS}:{servers[1].port}"
-        (folder / "site.conf").write_text(substituted("nginx.conf", replacements))
-        temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n"
-                            for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-        main = folder / "nginx.conf"
-        main.write_text(f"pid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\n"
-                        f"http {{\naccess_log off;\n{temporary}include {folder}/site.conf;\n}}\n")
-        self.process = subprocess.Popen(["nginx", "-p", folder, "-e", folder / "error.log", "-c", main,
-                                         "-g", "daemon off;"])
-
-
-class HaProxy:
-    def __init__(self, folder, servers, http_port, https_port):
-        chain = (folder / "fullchain.pem").read_text() + (folder / "privkey.pem").read_text()
-        (folder / "both.pem").write_text(chain)
-        replacements = {"127.0.0.1:8080": f"{ADDRESS}:{servers[0].port}", "bind :80": f"bind {ADDRESS}:{http_port}",
-                        "bind :443": f"bind {ADDRESS}:{https_port}", "/etc/haproxy/realizar.pem": f"{folder}/both.pem",
-                        "/run/haproxy/admin.sock": f"{folder}/admin.sock", "  user haproxy\n": "",
-                        "  group haproxy\n": "", "  log /dev/log local0\n": ""}
-        if len(servers) == 2:
-            replacements["# server two 10.0.0.12:8080"] = f"server two {ADDRESS}:{servers[1].port}"
-        (folder / "haproxy.cfg").write_text(substituted("haproxy.cfg", replacements))
-        self.process = subprocess.Popen(["haproxy", "-q", "-db", "-f", folder / "haproxy.cfg"])
-
-
 class Behind:
     """What must hold behind any proxy. A subclass names it."""
     start_proxy = None
@@ -196,12 +80,9 @@ class Behind:
         self.addCleanup(folder.cleanup)
         path = pathlib.Path(folder.name)
         path.chmod(0o755)  # nginx's workers are another user
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", f"subjectAltName=IP:{ADDRESS}", "-keyout", path / "privkey.pem",
-                        "-out", path / "fullchain.pem"], check=True, capture_output=True)
-        self.tls = ssl.create_default_context(cafile=path / "fullchain.pem")
+        self.tls = make_certificate(path)
         self.folder, self.http_port, self.port = path, free_port(), free_port()
-        self.server = Server()
+        self.server = Server(REALIZAR)
         self.addCleanup(lambda: self.server.stop())
         self.start_over([self.server])
 
@@ -292,11 +173,11 @@ class Behind:
         until(lambda: self.status("/readyz") in (502, 503), "the proxy knows")
         port = self.server.port
         self.server.stop()
-        self.server = Server(port)
+        self.server = Server(REALIZAR, port)
         until(lambda: self.status("/readyz") == 200, "the proxy knows of the new one")
 
     def test_no_client_notices_that_one_of_two_servers_shuts_down(self):
-        second = Server()
+        second = Server(REALIZAR)
         self.addCleanup(second.stop)
         self.end_proxy()
         self.start_over([self.server, second])
@@ -310,7 +191,7 @@ class Behind:
 
     def test_the_server_knows_its_clients(self):
         log = self.folder / "access.log"
-        server = Server(0, "--trusted-proxy", "127.0.0.1", "--access-log", str(log))
+        server = Server(REALIZAR, 0, "--trusted-proxy", "127.0.0.1", "--access-log", str(log))
         self.addCleanup(server.stop)
         self.end_proxy()
         self.start_over([server])

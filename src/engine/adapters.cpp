@@ -24,11 +24,24 @@ AdapterHold& AdapterHold::operator=(AdapterHold&& other) noexcept {
   std::swap(owner_, other.owner_);
   std::swap(in_batch_, other.in_batch_);
   std::swap(fingerprint_, other.fingerprint_);
+  std::swap(is_running_, other.is_running_);
   return *this;
 }
 
 AdapterHold::~AdapterHold() {
-  if (owner_ != nullptr) owner_->let_go(in_batch_.place);
+  if (owner_ == nullptr) return;
+  set_running(false);
+  owner_->users_[in_batch_.place].n.fetch_sub(1, std::memory_order_release);
+}
+
+void AdapterHold::set_running(bool is_running) {
+  if (owner_ == nullptr || is_running == is_running_) return;
+  is_running_ = is_running;
+  std::atomic<uint32_t>& n_running = owner_->users_[in_batch_.place].n_running;
+  if (is_running)
+    n_running.fetch_add(1, std::memory_order_relaxed);
+  else
+    n_running.fetch_sub(1, std::memory_order_relaxed);
 }
 
 AdapterLoad::AdapterLoad(Adapters& owner, uint32_t place, std::unique_ptr<const Adapter> adapter)
@@ -43,12 +56,22 @@ Adapters::Adapters(const Model& model, Backend& backend)
       targets_(model.adapter_targets()),
       backend_(backend),
       ranks_(targets_.n_parts(), std::vector<float>(targets_.room().n_places)),
-      places_(targets_.room().n_places) {}
+      places_(targets_.room().n_places),
+      users_(targets_.room().n_places) {}
 
 const Adapters::Place* Adapters::find(std::string_view name) const {
   const auto found = std::ranges::find_if(
       places_, [&](const Place& place) { return place.state == State::kReady && place.info.name == name; });
   return found == places_.end() ? nullptr : &*found;
+}
+
+// Requests that ended are seen with all that they did to the place.
+bool Adapters::has_users(const Place& place) const {
+  return users_[static_cast<size_t>(&place - places_.data())].n.load(std::memory_order_acquire) > 0;
+}
+
+bool Adapters::is_free(const Place& place) const {
+  return place.state == State::kFree || (place.state == State::kLeaving && !has_users(place));
 }
 
 Error Adapters::not_there(std::string_view name) const {
@@ -82,7 +105,7 @@ Result<std::unique_ptr<AdapterLoad>> Adapters::begin_load(const AdapterSource& s
     return (place.state == State::kReady || place.state == State::kLoading) && place.info.name == source.name;
   });
   if (is_taken) return invalid_argument(fmt::format("an adapter is called '{}' already", source.name), "lora");
-  const auto free = std::ranges::find(places_, State::kFree, &Place::state);
+  const auto free = std::ranges::find_if(places_, [this](const Place& place) { return is_free(place); });
   if (free == places_.end()) {
     return Error{
         ErrorCode::kResourceExhausted,
@@ -117,7 +140,7 @@ Status Adapters::remove(std::string_view name) {
   const std::lock_guard lock(mutex_);
   Place* place = find(name);
   if (place == nullptr) return not_there(name);
-  place->state = place->n_users > 0 ? State::kLeaving : State::kFree;
+  place->state = State::kLeaving;
   if (default_name_ == name) default_name_.clear();
   return {};
 }
@@ -142,17 +165,12 @@ Result<AdapterHold> Adapters::hold(const Request& request) {
   const float scale = wanted.value_or(place->info.scale);
   if (!std::isfinite(scale)) return invalid_argument("lora: expected a finite scale", "adapter_scale");
   if (scale == 0) return hold;
-  ++place->n_users;
+  const auto place_idx = static_cast<uint32_t>(place - places_.data());
+  users_[place_idx].n.fetch_add(1, std::memory_order_relaxed);
   hold.owner_ = this;
-  hold.in_batch_ = {static_cast<uint32_t>(place - places_.data()), scale};
+  hold.in_batch_ = {place_idx, scale};
   hold.fingerprint_ = place->fingerprint;
   return hold;
-}
-
-void Adapters::let_go(uint32_t place) {
-  const std::lock_guard lock(mutex_);
-  Place& own = places_[place];
-  if (--own.n_users == 0 && own.state == State::kLeaving) own.state = State::kFree;
 }
 
 void Adapters::abandon(uint32_t place) {
@@ -160,15 +178,33 @@ void Adapters::abandon(uint32_t place) {
   places_[place].state = State::kFree;
 }
 
+// With the mutex held: those that are loaded, and those that leave.
+std::vector<const Adapters::Place*> Adapters::places_in_order() const {
+  std::vector<const Place*> taken;
+  for (const Place& place : places_) {
+    if (place.state != State::kLoading && !is_free(place)) taken.push_back(&place);
+  }
+  std::ranges::sort(taken, {}, &Place::order);
+  return taken;
+}
+
+std::vector<AdapterUse> Adapters::uses() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<AdapterUse> all;
+  for (const Place* place : places_in_order()) {
+    const Users& users = users_[static_cast<size_t>(place - places_.data())];
+    const uint32_t n_running = users.n_running.load(std::memory_order_relaxed);
+    const uint32_t n = users.n.load(std::memory_order_relaxed);
+    all.push_back({place->info.name, n_running, n - std::min(n, n_running)});
+  }
+  return all;
+}
+
 std::vector<AdapterInfo> Adapters::list() const {
   const std::lock_guard lock(mutex_);
-  std::vector<const Place*> ready;
-  for (const Place& place : places_) {
-    if (place.state == State::kReady) ready.push_back(&place);
-  }
-  std::ranges::sort(ready, {}, &Place::order);
   std::vector<AdapterInfo> all;
-  for (const Place* place : ready) {
+  for (const Place* place : places_in_order()) {
+    if (place->state != State::kReady) continue;
     AdapterInfo info = place->info;
     info.is_default = info.name == default_name_;
     if (info.is_default) info.default_scale = default_scale_.value_or(info.scale);

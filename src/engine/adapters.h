@@ -3,6 +3,7 @@
 // more; a step never does.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,12 +40,21 @@ class AdapterHold {
   explicit operator bool() const { return owner_ != nullptr; }
   const BatchAdapter& in_batch() const { return in_batch_; }
   uint64_t fingerprint() const { return fingerprint_; }
+  // Whether the sequence runs, for whoever asks Adapters::uses(): until then it waits. Locks nothing.
+  void set_running(bool is_running);
 
  private:
   friend class Adapters;
   Adapters* owner_ = nullptr;
   BatchAdapter in_batch_;
   uint64_t fingerprint_ = 0;
+  bool is_running_ = false;
+};
+
+// The requests of one adapter.
+struct AdapterUse {
+  std::string name;
+  uint32_t n_running = 0, n_waiting = 0;
 };
 
 // One that is being written into its place.
@@ -86,23 +96,33 @@ class Adapters {
   // The adapter of a request, or none. Errors: NotFound, InvalidArgument (a scale that is not finite).
   Result<AdapterHold> hold(const Request& request);
   std::vector<AdapterInfo> list() const;
+  // The adapters that have a place, in the order of loading, those too that leave with their last request. The engine's
+  // thread waits for no one who asks.
+  std::vector<AdapterUse> uses() const;
+  uint32_t n_places() const { return static_cast<uint32_t>(places_.size()); }
 
  private:
   friend class AdapterHold;
   friend class AdapterLoad;
-  enum class State : uint8_t { kFree, kLoading, kReady, kLeaving };
+  enum class State : uint8_t { kFree, kLoading, kReady, kLeaving };  // kLeaving: free when nobody uses it
   struct Place {
     State state = State::kFree;
     AdapterInfo info;
     uint64_t fingerprint = 0;
     uint64_t order = 0;  // in which they were loaded
-    uint32_t n_users = 0;
+  };
+  // The sequences of a place. Beginning one takes the mutex; its run and its end are told by the engine's thread, which
+  // takes none.
+  struct Users {
+    std::atomic<uint32_t> n{0}, n_running{0};
   };
 
   const Place* find(std::string_view name) const;
   Place* find(std::string_view name) { return const_cast<Place*>(std::as_const(*this).find(name)); }
+  bool has_users(const Place& place) const;
+  bool is_free(const Place& place) const;
+  std::vector<const Place*> places_in_order() const;
   Error not_there(std::string_view name) const;
-  void let_go(uint32_t place);
   void abandon(uint32_t place);
 
   const Model& model_;
@@ -111,6 +131,7 @@ class Adapters {
   std::vector<std::vector<float>> ranks_;  // of each target, by place; the engine's thread's alone
   mutable std::mutex mutex_;               // of what follows
   std::vector<Place> places_;
+  std::vector<Users> users_;  // by place
   uint64_t n_loaded_ = 0;
   std::string default_name_;
   std::optional<float> default_scale_;

@@ -138,6 +138,7 @@ void Admission::admit(Sequence::Clock::time_point now) {
       sequence.ending.stats.queue_ms = elapsed_ms(sequence.arrived, now);
     }
     shares_.start(sequence.request->tenant);
+    sequence.adapter.set_running(true);
     running_.push_back(std::move(waiting_[next]));
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(next));
   }
@@ -291,7 +292,8 @@ void Admission::remove_ended() {
   }
 }
 
-void Admission::stop_running(const Sequence& sequence) {
+void Admission::stop_running(Sequence& sequence) {
+  sequence.adapter.set_running(false);
   shares_.stop(sequence.request->tenant);
   if (drafter_ != nullptr) drafter_->forget(sequence.id);
 }

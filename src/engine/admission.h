@@ -65,7 +65,7 @@ class Admission {
   uint32_t n_cacheable(const Sequence& sequence) const;
   void take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier);
   void follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const;
-  void stop_running(const Sequence& sequence);
+  void stop_running(Sequence& sequence);
   void close(Sequence& sequence);
 
   kv::BlockPool& pool_;

@@ -41,6 +41,7 @@ void EngineCounters::take_state(const EngineCounters& other) {
   n_waiting = other.n_waiting.load();
   n_blocks = other.n_blocks.load();
   n_held_blocks = other.n_held_blocks.load();
+  n_block_tokens = other.n_block_tokens.load();
   n_named_blocks = other.n_named_blocks.load();
   n_stored_blocks = other.n_stored_blocks.load();
   for (size_t i = 0; i < step_costs.size(); ++i) {

@@ -26,7 +26,7 @@ struct StepTimes {
 
 struct EngineCounters {
   std::atomic<uint32_t> n_running{0}, n_waiting{0};
-  std::atomic<uint32_t> n_blocks{0}, n_held_blocks{0};
+  std::atomic<uint32_t> n_blocks{0}, n_held_blocks{0}, n_block_tokens{0};
   StepTimes prefill_steps, decode_steps;  // with rows of some prompt, and without
   std::array<std::atomic<uint64_t>, kStepBoundsMs.size() + 1> n_steps_in_class{};
   std::array<StepCostGauges, StepBudget::kKinds> step_costs{};  // by StepBudget::kind_of

@@ -19,6 +19,7 @@ TEST(EngineCounters, CountsAreAddedAndStatesAreTheLatest) {
   now.n_prompt_tokens = 7;
   now.n_tokens_max = 40;
   now.n_running = 1;
+  now.n_block_tokens = 32;
   now.n_steps_in_class[1] = 1;
   now.decode_steps.n = 1;
   now.decode_steps.sum_s = 2;
@@ -31,6 +32,7 @@ TEST(EngineCounters, CountsAreAddedAndStatesAreTheLatest) {
   EXPECT_EQ(sum.n_accepted, 2u);
   EXPECT_EQ(sum.n_tokens_max, 90u);
   EXPECT_EQ(sum.n_running, 1u);
+  EXPECT_EQ(sum.n_block_tokens, 32u);
   EXPECT_EQ(sum.n_steps_in_class[1], 5u);
   EXPECT_EQ(sum.decode_steps.n, 5u);
   EXPECT_EQ(sum.decode_steps.sum_s, 3);

@@ -121,6 +121,12 @@ Status Engine::warm_up() {
   return drafter_ != nullptr ? drafter_->warm_up() : Status{};
 }
 
+Result<Engine::PrefixSalt> Engine::prefix_salt_of(const Request& request) {
+  RZ_TRY(const AdapterHold adapter, adapters_->hold(request));
+  if (!adapter) return PrefixSalt{request.cache_salt};
+  return PrefixSalt{adapted_salt(*prefixes_, request, adapter), adapter.fingerprint(), adapter.in_batch().factor};
+}
+
 Result<SequencePtr> Engine::prepare(const Request& request, RequestSink& sink) {
   RZ_TRY(AdapterHold adapter, adapters_->hold(request));
   const uint64_t salt = adapter ? adapted_salt(*prefixes_, request, adapter) : request.cache_salt;

@@ -58,6 +58,15 @@ class Engine {
   void set_max_open(uint32_t max_open);
   // Puts it among those that wait.
   void submit(SequencePtr sequence);
+  // The two things that decide which cached prefixes a request finds: the salt of their names in this engine's cache,
+  // and what of an adapter it stands for, where there is one. Any thread. Errors: NotFound, InvalidArgument (of the
+  // adapter).
+  struct PrefixSalt {
+    uint64_t cache_salt = 0;
+    uint64_t adapter_fingerprint = 0;
+    float adapter_factor = 0;  // 0: there is no adapter
+  };
+  Result<PrefixSalt> prefix_salt_of(const Request& request);
   // Takes in what waits and fits, computes one batch and hands out its tokens. An error (Internal: the device failed,
   // or a request's sink or constraint threw; ResourceExhausted: memory ran out) has ended every running request, and
   // where the device is lost every waiting one too.

@@ -414,6 +414,45 @@ TEST(Engine, EndTokensStopUnlessIgnored) {
   EXPECT_EQ(rig->generate(request, {}).value().tokens, all.tokens);
 }
 
+// Has `instead` follow in place of every end, for as long as there is some.
+class Unending final : public TokenConstraint {
+ public:
+  explicit Unending(std::vector<TokenId> instead) : instead_(std::move(instead)) {}
+  bool allow(std::span<uint64_t> allowed) override {
+    if (!is_refusing_) return false;
+    std::ranges::fill(allowed, uint64_t{0});
+    const auto next = static_cast<size_t>(to_index(instead_.front()));
+    allowed[next / 64] = uint64_t{1} << (next % 64);
+    return true;
+  }
+  void accept(TokenId) override {
+    if (is_refusing_) instead_.erase(instead_.begin());
+    is_refusing_ = false;
+  }
+  bool refuse_end(TokenId) override { return is_refusing_ = !instead_.empty(); }
+  std::shared_ptr<TokenConstraint> clone() const override { return std::make_shared<Unending>(*this); }
+
+ private:
+  std::vector<TokenId> instead_;
+  bool is_refusing_ = false;
+};
+
+TEST(Engine, AnEndThatAConstraintRefusesGivesWayToAnotherToken) {
+  Request request = request_for(some_tokens(10), 8);
+  request.sampling.temperature = 0;
+  const TokenId end = Rig(1, {.n_ctx = 64})->generate(request, {}).value().tokens[0];
+  request.constraint = std::make_shared<Unending>(std::vector<TokenId>{TokenId{1234}});
+  const auto begun = Rig(1, {.n_ctx = 64}, {end})->generate(request, {}).value();
+  ASSERT_FALSE(begun.tokens.empty());
+  EXPECT_EQ(begun.tokens[0], TokenId{1234});
+  // A token that is otherwise an end is one of the text where the constraint wants it.
+  request.max_tokens = 1;
+  request.constraint = std::make_shared<Unending>(std::vector<TokenId>{end});
+  const auto cut = Rig(1, {.n_ctx = 64}, {end})->generate(request, {}).value();
+  EXPECT_EQ(cut.tokens, std::vector<TokenId>{end});
+  EXPECT_EQ(cut.finish_reason, FinishReason::kLength);
+}
+
 TEST(Engine, RefusesBadRequestsByName) {
   Rig rig(1, {.n_ctx = 32});
   const auto error_of = [&](const Request& request) { return rig->generate(request, {}).error(); };

@@ -4,9 +4,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "backend/backend.h"
 #include "base/caught.h"
+#include "base/check.h"
+#include "engine/block_events.h"
 #include "engine/cache_sizes.h"
 #include "engine/prefix_file.h"
 #include "model/fingerprint.h"
@@ -74,9 +77,19 @@ Prefixes::Prefixes(const ModelConfig& config, Backend& backend, const EngineOpti
               n_places_for(options, backend), groups_.windows),
       states_(make_states(blocks_, cache_layout_for(config, options).n_states, backend)) {
   counters_.n_blocks = blocks_.n_blocks();
+  counters_.n_block_tokens = blocks_.block_tokens();
 }
 
-Prefixes::~Prefixes() = default;
+Prefixes::~Prefixes() {
+  if (events_ != nullptr) events_->end();
+}
+
+std::shared_ptr<BlockEvents> Prefixes::watch_blocks() {
+  REQUIRE(events_ == nullptr);
+  events_ = std::make_shared<BlockEvents>(pools());
+  events_->begin();
+  return events_;
+}
 
 void Prefixes::forget(std::optional<uint64_t> tenant) {
   blocks_.forget_names(tenant);
@@ -120,6 +133,10 @@ std::unique_ptr<NewPrefix> Prefixes::begin(std::vector<TokenId> tokens) {
 void Prefixes::name(NewPrefix& added, uint64_t cache_salt, uint64_t owner) {
   added.name(cache_salt, owner);
   publish_counters();
+}
+
+TextPieces Prefixes::pieces_of(std::vector<TokenId> tokens, uint64_t cache_salt, uint64_t owner) {
+  return {pools(), backend_, std::move(tokens), cache_salt, owner};
 }
 
 uint32_t Prefixes::forget_one(std::span<const TokenId> tokens, uint64_t cache_salt) {

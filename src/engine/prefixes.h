@@ -15,6 +15,7 @@
 #include "engine/cached_prefix.h"
 #include "engine/counters.h"
 #include "engine/engine_options.h"
+#include "engine/text_pieces.h"
 #include "kv/block_pool.h"
 #include "kv/sequence_cache.h"
 #include "realizar/result.h"
@@ -26,6 +27,7 @@ struct ModelConfig;
 
 namespace realizar::engine {
 
+class BlockEvents;
 class HostBlocks;
 
 class Prefixes {
@@ -59,8 +61,14 @@ class Prefixes {
   std::unique_ptr<NewPrefix> begin(std::vector<TokenId> tokens);
   void name(NewPrefix& added, uint64_t cache_salt, uint64_t owner);
   uint32_t forget_one(std::span<const TokenId> tokens, uint64_t cache_salt);
+  // The pieces of a text's whole blocks, `owner`'s where some are added. Any thread, after load; it hashes the text.
+  TextPieces pieces_of(std::vector<TokenId> tokens, uint64_t cache_salt, uint64_t owner);
   // What files of prefixes must fit. Any thread.
   PrefixShape shape(uint64_t source) const;
+
+  // Tells what becomes of the names of whole blocks from now on, and those that there are; before the engine's thread
+  // begins, once what is loaded is there. It ends with this.
+  std::shared_ptr<BlockEvents> watch_blocks();
 
   // Tells the counters what is held and can be found now.
   void publish_counters() const;
@@ -77,6 +85,7 @@ class Prefixes {
   const LayerGroups groups_;
   kv::BlockPool blocks_;
   const std::unique_ptr<kv::BlockPool> states_;
+  std::shared_ptr<BlockEvents> events_;  // null: nobody watches
 };
 
 }  // namespace realizar::engine

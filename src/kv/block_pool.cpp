@@ -43,10 +43,13 @@ uint32_t BlockPool::take_first(uint32_t kept_place) {
   return block;
 }
 
+// The name can be found before and after, so that nobody is told.
 void BlockPool::move_name(uint32_t from, uint32_t to) {
+  Observer* const observer = std::exchange(observer_, nullptr);
   const Name moved = name_of(BlockId{from});
   erase_name(from);
   restore_name(BlockId{to}, moved);
+  observer_ = observer;
 }
 
 // A block loses its name, to a place of the store where there is one other than `kept_place`.
@@ -177,6 +180,14 @@ std::vector<BlockId> BlockPool::named_blocks() const {
   return named;
 }
 
+std::vector<BlockId> BlockPool::all_with_names() const {
+  std::vector<BlockId> named;
+  for (uint32_t block = 0; block < blocks_.size(); ++block) {
+    if (blocks_[block].hash != 0) named.push_back(BlockId{block});
+  }
+  return named;
+}
+
 BlockPool::Name BlockPool::name_of(BlockId id) const {
   const Block& block = blocks_[to_index(id)];
   return {block.parent_hash, block.hash, block.owner, tokens_of(to_index(id)), block.n_short_tokens, block.group};
@@ -214,6 +225,7 @@ bool BlockPool::name(uint32_t block, const Name& name) {
   named.group = name.group;
   named.n_tokens = static_cast<uint32_t>(name.tokens.size());
   insert({block, false});
+  if (observer_ != nullptr && named.n_tokens == block_tokens_) observer_->on_named(name);
   return true;
 }
 
@@ -234,10 +246,14 @@ void BlockPool::shorten_name(uint32_t block) {
 }
 
 void BlockPool::forget_names(std::optional<uint64_t> owner) {
+  Observer* const observer = observer_;
+  if (!owner) observer_ = nullptr;  // is told once
   for (uint32_t block = 0; block < blocks_.size(); ++block) {
     const bool is_tail = blocks_[block].n_tokens < block_tokens_;
     if (!owner || is_tail || blocks_[block].owner == *owner) erase_name(block);
   }
+  observer_ = observer;
+  if (!owner && observer_ != nullptr) observer_->on_all_forgotten();
 }
 
 void BlockPool::forget_name(uint64_t hash, std::span<const TokenId> tokens, uint32_t group) {
@@ -371,6 +387,7 @@ void BlockPool::erase_name(uint32_t block) {
   --(block < n_blocks_ ? counts_.n_named : counts_.n_stored);
   erase({block, false});
   if (named.short_hash != 0) erase({block, true});
+  if (observer_ != nullptr && named.n_tokens == block_tokens_) observer_->on_forgotten(named.hash, named.group);
   named.hash = named.short_hash = 0;
   named.n_tokens = named.n_short_tokens = 0;
 }

@@ -112,7 +112,23 @@ class BlockPool {
   };
   // All cached blocks: those that are held, then the free ones, most recently used first.
   std::vector<BlockId> named_blocks() const;
+  // Blocks and places of the store that have a name, in no order; name_of takes both.
+  std::vector<BlockId> all_with_names() const;
   Name name_of(BlockId id) const;
+
+  // Is told of names of whole blocks that come and go; of tails it is told nothing. A block that moves to the store or
+  // back can be found all the time, so nothing is told of that. Called on the pool's thread in the middle of a change:
+  // must neither allocate nor wait, nor call the pool.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    // `name.tokens` is valid during the call.
+    virtual void on_named(const Name& name) = 0;
+    virtual void on_forgotten(uint64_t hash, uint32_t group) = 0;
+    virtual void on_all_forgotten() = 0;
+  };
+  // Null: nobody is told. It must outlive its use here.
+  void set_observer(Observer* observer) { observer_ = observer; }
   // Names a block that has none as another run named it. False, and without effect, where the name is taken, does not
   // follow from its tokens or is of no group that there is.
   bool restore_name(BlockId id, const Name& name);
@@ -183,6 +199,7 @@ class BlockPool {
   uint32_t n_blocks_, block_tokens_;
   HashKey key_;
   BlockStore* store_;
+  Observer* observer_ = nullptr;
   std::vector<uint32_t> windows_;  // [n_groups]
   uint32_t next_place_ = 0;        // that is filled next
   std::vector<Block> blocks_;      // then the places of the store, which have names alone

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 
 namespace realizar::kv {
@@ -418,6 +419,100 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
     for (const BlockId block : held) ++n_held[to_index(block)];
     for (uint32_t block = 0; block < kBlocks; ++block) ASSERT_EQ(pool.n_holders(BlockId{block}), n_held[block]);
     ASSERT_TRUE(pool.is_consistent()) << step;
+  }
+}
+
+// An observer's knowledge of a pool.
+class Watching final : public BlockPool::Observer {
+ public:
+  using Names = std::set<std::pair<uint64_t, uint32_t>>;  // hash and group
+
+  void on_named(const BlockPool::Name& name) override {
+    EXPECT_TRUE(names.emplace(name.hash, name.group).second) << "told once";
+    last_tokens.assign(name.tokens.begin(), name.tokens.end());
+    last_parent = name.parent_hash;
+  }
+  void on_forgotten(uint64_t hash, uint32_t group) override { EXPECT_EQ(names.erase({hash, group}), 1u); }
+  void on_all_forgotten() override {
+    ++n_cleared;
+    names.clear();
+  }
+
+  // The names that the pool has.
+  static Names of(const BlockPool& pool) {
+    Names whole;
+    for (const BlockId block : pool.all_with_names()) {
+      const auto name = pool.name_of(block);
+      if (name.tokens.size() == pool.block_tokens()) whole.emplace(name.hash, name.group);
+    }
+    return whole;
+  }
+
+  Names names;
+  std::vector<TokenId> last_tokens;
+  uint64_t last_parent = 0;
+  int n_cleared = 0;
+};
+
+TEST(BlockPool, TellsAnObserverOfANameItsTokensAndItsParent) {
+  BlockPool pool(2, 2, {0, 0});
+  Watching watching;
+  pool.set_observer(&watching);
+  name_from_root(pool, {*pool.allocate(), *pool.allocate()}, tokens_of({1, 2, 3, 4}));
+  EXPECT_EQ(watching.names.size(), 2u);
+  EXPECT_EQ(watching.last_tokens, tokens_of({3, 4}));
+  EXPECT_EQ(watching.last_parent, pool.hash_after(pool.root_hash(0), tokens_of({1, 2})));
+  pool.use_key({1, 1});
+  EXPECT_EQ(watching.n_cleared, 1);
+}
+
+TEST(BlockPool, AnObserverKnowsAllWholeBlocksThatCanBeFoundUnderRandomUse) {
+  for (const uint32_t n_places : {0u, 3u}) {
+    std::mt19937 random(n_places);
+    RecordingStore store;
+    BlockPool pool(8, 2, {1, 0}, &store, n_places, {0, 4});
+    Watching watching;
+    pool.set_observer(&watching);
+    std::vector<BlockId> held;
+    const auto give_back = [&] {
+      if (held.empty()) return;
+      std::swap(held[random() % held.size()], held.back());
+      pool.release(held.back());
+      held.pop_back();
+    };
+    for (int step = 0; step < 5000; ++step) {
+      store.has_room = random() % 4 > 0;
+      const uint32_t group = random() % 2;
+      const auto own = tokens_of({static_cast<int>(random() % 3), static_cast<int>(random() % 3)});
+      const uint64_t parent = random() % 2 == 0 ? pool.root_hash(0) : pool.hash_after(pool.root_hash(0), own);
+      const uint64_t hash = pool.hash_after(parent, own);
+      switch (random() % 8) {
+        case 0:
+          if (const auto block = pool.allocate()) held.push_back(*block);
+          break;
+        case 1:
+        case 2:
+          give_back();
+          break;
+        case 3:
+        case 4: {
+          uint64_t at = parent;
+          if (!held.empty()) pool.name_blocks({&held.back(), 1}, own, random() % 2, at, group);
+          break;
+        }
+        case 5:
+          if (!held.empty()) pool.name_tail(held.back(), std::span(own).first(1), random() % 2, parent, group);
+          break;
+        case 6:
+          if (const auto block = pool.take_named(hash, own, group)) held.push_back(*block);
+          break;
+        default:
+          if (random() % 8 == 0) pool.forget_names(random() % 2 == 0 ? std::nullopt : std::optional(uint64_t{1}));
+          if (random() % 2 == 0) pool.forget_name(hash, own, group);
+      }
+      ASSERT_EQ(watching.names, Watching::of(pool)) << step;
+    }
+    EXPECT_GT(watching.n_cleared, 0);
   }
 }
 

@@ -81,10 +81,8 @@ std::span<const TokenId> SequenceCache::tokens_of(std::span<const TokenId> token
   return tokens.subspan(size_t{block} * pool_->block_tokens(), pool_->block_tokens());
 }
 
-// The first block that holds what the row after n_computed positions sees.
 uint32_t SequenceCache::first_needed(uint32_t group, uint32_t n_computed) const {
-  const uint32_t window = pool_->window(group);
-  return window == 0 || n_computed < window ? 0 : (n_computed + 1 - window) / pool_->block_tokens();
+  return first_block_seen(pool_->window(group), n_computed, pool_->block_tokens());
 }
 
 bool SequenceCache::has_windows() const {

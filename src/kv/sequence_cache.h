@@ -37,6 +37,11 @@ struct PoolRoom {
 // Blocks of all groups: those with a window have what max_seqs hold of them.
 uint32_t n_pool_blocks(std::span<const uint32_t> windows, const PoolRoom& room);
 
+// The first block that holds what the row after n_computed positions sees. A window of 0 sees all.
+inline uint32_t first_block_seen(uint32_t window, uint32_t n_computed, uint32_t block_tokens) {
+  return window == 0 || n_computed < window ? 0 : (n_computed + 1 - window) / block_tokens;
+}
+
 inline constexpr uint32_t kStateBlocks = 16;  // a state stays at the end of every so many blocks of a prompt
 
 // Where sequences take blocks from, and slots for states; null: the model has no recurrent layers. Both pools have the

@@ -15,10 +15,14 @@
 #include "base/memory_reserve.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "engine/block_events.h"
+#include "engine/engine.h"
+#include "engine/prefixes.h"
 #include "server/call/background.h"
 #include "server/call/context.h"
 #include "server/call/request_fields.h"
 #include "server/call/store_changes.h"
+#include "server/events/kv_publisher.h"
 #include "server/http/auth.h"
 #include "server/http/body_coding.h"
 #include "server/http/origin_policy.h"
@@ -26,9 +30,11 @@
 #include "server/models/prefix_folders.h"
 #include "server/routes/page.h"
 #include "server/routes/routes.h"
+#include "server/shared/shared_prefixes.h"
 #include "server/watch/access_log.h"
 #include "server/watch/line_writer.h"
 #include "server/watch/metrics.h"
+#include "server/watch/trace_exporter.h"
 
 namespace realizar::server {
 namespace {
@@ -61,7 +67,7 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-// What spdlog is told, for a LineWriter.
+// Passes spdlog's lines to a LineWriter.
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit LogSink(std::shared_ptr<LineWriter> writer) : writer_(std::move(writer)) {}
@@ -111,18 +117,41 @@ class MemoryReturn final : public Job {
   bool is_under_way_ = false;
 };
 
+// Null: no model that is ready has these.
+engine::EngineThread* thread_of(const ModelRegistry& models, const engine::BlockEvents& events) {
+  for (const auto* entries : {&models.entries(), &models.leaving()}) {
+    for (const ModelEntry& entry : *entries) {
+      if (entry.model != nullptr && entry.model->block_events.get() == &events) return entry.model->thread.get();
+    }
+  }
+  return nullptr;
+}
+
+// The parts of a server that can fail to open.
+struct ServerParts {
+  KeyStore keys;
+  AccessLog log;
+  std::unique_ptr<PrefixKeeper> prefixes;  // null: none are kept
+  std::unique_ptr<SlotFolder> slots;       // null: clients save none
+  std::unique_ptr<SharedPrefixes> shared;  // null: none are shared with other servers
+  std::unique_ptr<TraceExporter> traces;   // null: there are none
+  std::unique_ptr<KvPublisher> kv_events;  // null: nobody is told what the cache holds
+};
+
 class Server {
  public:
-  Server(const ServerOptions& options, KeyStore keys, AccessLog log, std::unique_ptr<PrefixKeeper> prefixes,
-         std::unique_ptr<SlotFolder> slots)
+  Server(const ServerOptions& options, ServerParts parts)
       : options_(options),
-        keys_(std::move(keys)),
+        keys_(std::move(parts.keys)),
         origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty(), host_name()}),
-        log_(std::move(log)),
+        log_(std::move(parts.log)),
         responses_({options.stored_responses_bytes, options.stored_responses_bytes / 4}),
         background_(options.stored_responses_bytes / 2, options.stored_responses_bytes / 8),
-        prefixes_(std::move(prefixes)),
-        slots_(std::move(slots)) {}
+        prefixes_(std::move(parts.prefixes)),
+        slots_(std::move(parts.slots)),
+        traces_(std::move(parts.traces)),
+        shared_(std::move(parts.shared)),
+        kv_events_(std::move(parts.kv_events)) {}
 
   Status run(ServerLog& server_log);
 
@@ -140,6 +169,7 @@ class Server {
   void finish_drain();
   void cut_off();
   void load_first_model();
+  void publish_blocks_of(ServedModel& model);
   std::string url() const;
 
   const ServerOptions& options_;
@@ -149,12 +179,15 @@ class Server {
   ServerMetrics metrics_;
   ResponseStore responses_;
   BackgroundRecords background_;
-  std::unique_ptr<PrefixKeeper> prefixes_;  // null: none are kept
-  std::unique_ptr<SlotFolder> slots_;       // null: clients save none
+  std::unique_ptr<PrefixKeeper> prefixes_;
+  std::unique_ptr<SlotFolder> slots_;
+  std::unique_ptr<TraceExporter> traces_;
   MemoryReturn memory_return_;
   std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<SharedPrefixes> shared_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
+  std::unique_ptr<KvPublisher> kv_events_;
   Clock::time_point drain_ends_;
   bool is_cut_off_ = false;
   Status status_;
@@ -177,13 +210,19 @@ Status Server::run(ServerLog& server_log) {
   registry.defaults = std::make_shared<const RequestDefaults>(options_.defaults);
   if (options_.sleep_idle_s > 0) registry.keep_alive = std::chrono::seconds(options_.sleep_idle_s);
   registry.prefixes = prefixes_.get();
-  registry.hash_weights = slots_ != nullptr;
+  registry.hash_weights = slots_ != nullptr || shared_ != nullptr;
+  if (kv_events_ != nullptr) registry.watch = [this](ServedModel& model) { publish_blocks_of(model); };
   registry.on_progress = [this] { http_->wake(); };
   registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
   context_ = std::make_unique<ServerContext>(
       ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
-  if (!options_.mcp_servers.empty()) context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, options_.mcp);
+  if (!options_.mcp_servers.empty()) {
+    mcp::ClientOptions mcp = options_.mcp;
+    mcp.on_log = [](const std::string& line) { spdlog::info("{}", line); };
+    mcp.on_warning = [](const std::string& line) { spdlog::warn("{}", line); };
+    context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, mcp);
+  }
   if (options_.store != nullptr && options_.store->may_change) {
     context_->pulls = std::make_unique<ModelPulls>(
         *options_.store, [this](std::function<void()> task) { http_->post(std::move(task)); });
@@ -191,6 +230,9 @@ Status Server::run(ServerLog& server_log) {
         std::make_unique<ModelDownloads>(*context_->pulls, context_->model_events, [this] { tell_listeners(); });
   }
   context_->slot_folder = slots_.get();
+  context_->shared = shared_.get();
+  if (shared_ != nullptr) shared_->start([this](std::function<void()> task) { http_->post(std::move(task)); });
+  context_->traces = traces_.get();
   models_->set_on_change([this](const ModelChange& change) {
     context_->model_events.add(change);
     tell_listeners();
@@ -209,6 +251,10 @@ Status Server::run(ServerLog& server_log) {
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
   server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
+  if (kv_events_ != nullptr) {
+    spdlog::info("KV events of {} are published at {}{}{}", options_.models.front().id, kv_events_->address(),
+                 kv_events_->replay_address().empty() ? "" : ", and repeated at ", kv_events_->replay_address());
+  }
   for (const std::string& exposure : {keys_.exposure(), exposure_of(options_.http.tls_key, "the TLS key", true)}) {
     if (!exposure.empty()) spdlog::warn("{}", exposure);
   }
@@ -219,8 +265,10 @@ Status Server::run(ServerLog& server_log) {
   load_first_model();
   sample();
   http_->run();
+  if (shared_ != nullptr) shared_->stop();
   context_->calls.clear();
   models_.reset();
+  kv_events_.reset();
   if (status_.ok() && prefixes_ != nullptr) status_ = prefixes_->status();
   return status_;
 }
@@ -251,9 +299,30 @@ void Server::load_first_model() {
   });
 }
 
+// Publishes the blocks of the model that was named, whatever else is loaded: events say nothing of models. On a thread
+// that loads.
+void Server::publish_blocks_of(ServedModel& model) {
+  if (model.id != options_.models.front().id) return;
+  engine::Prefixes& prefixes = model.loaded->engine->prefixes();
+  model.block_events = prefixes.watch_blocks();
+  std::vector<KeyDigest> keys = keys_.digests();
+  if (keys.empty()) keys.push_back({});
+  KvPublisher::Source source{model.block_events, {}, {}};
+  for (const KeyDigest& key : keys) source.roots.push_back(prefixes.blocks().root_hash(cache_salt_of(key, model)));
+  source.reach_engine = [this, events = model.block_events] {
+    http_->post([this, events] {
+      if (engine::EngineThread* thread = thread_of(*models_, *events); thread != nullptr) {
+        return thread->visit([events](engine::Engine&) { events->tell_some(); });
+      }
+      events->wish_again();
+    });
+  };
+  kv_events_->watch(std::move(source));
+}
+
 Headers Server::common_headers(const Call& call) const {
   Headers headers{{"X-Request-Id", call.id}};
-  if (const auto parent = call.traceparent(); !parent.empty()) headers.emplace_back("traceparent", parent);
+  if (std::string parent = call.traceparent(); !parent.empty()) headers.emplace_back("traceparent", std::move(parent));
   const auto origin = call.request.header("origin");
   if (!origin.empty() && allows_origin(origin)) {
     headers.emplace_back("Access-Control-Allow-Origin", origin);
@@ -300,6 +369,14 @@ HttpResponse no_route(const Call& call, const RouteMatch& match) {
   return response;
 }
 
+// A header that is there twice is none. A list of tracestate may come in several lines; one that does is left out.
+ServerSpan begin_span_of(const HttpRequest& request) {
+  const auto only = [&](const char* name) {
+    return request.count(name) == 1 ? request.header(name) : std::string_view();
+  };
+  return begin_span(only("traceparent"), only("tracestate"));
+}
+
 std::optional<HttpResponse> coding_refusal(const Call& call) {
   const std::string_view coding = call.request.header("content-encoding");
   if (call.request.count("content-encoding") <= 1 && body_coding(coding)) return std::nullopt;
@@ -326,6 +403,8 @@ void Server::take_or_refuse(Call& call) const {
   const HttpRequest& request = call.request;
   const auto given_id = request.header("x-request-id");
   call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
+  // A route that is asked again and again, by probes and scrapers, is no work to look into.
+  if (traces_ != nullptr && request.method == "POST") call.span = begin_span_of(request);
   call.headers = common_headers(call);
   RouteMatch match = find_route(request.method, request.path, options_.llama_answers);
   if (request.path.starts_with("/api/")) call.protocol = &kOllama;  // also where it leads nowhere
@@ -350,7 +429,8 @@ void Server::take_or_refuse(Call& call) const {
 std::optional<ApiError> Server::identify(Call& call) const {
   const Right right = call.route->right;
   call.tenant = tenant_of(call.request.client);
-  if (right == Right::kNone) return std::nullopt;
+  const bool is_open = options_.open_metrics && std::string_view(call.route->path) == "/metrics";
+  if (right == Right::kNone || is_open) return std::nullopt;
   if (keys_.is_empty()) {
     call.may_manage = options_.clients_manage && call.request.is_local;
     return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
@@ -393,6 +473,7 @@ void Server::sample() {
 
 // Lets what runs end, up to a limit.
 void Server::drain() {
+  if (options_.on_stop) options_.on_stop();
   context_->draining = true;
   drain_ends_ = Clock::now() + std::chrono::milliseconds(options_.drain_timeout_ms);
   models_->drain();
@@ -419,6 +500,21 @@ void Server::cut_off() {
       ErrorCode::kCancelled,
       fmt::format("{} requests were cut off after the drain timeout of {} ms", n_cut, options_.drain_timeout_ms), ""};
   context_->for_each_call([](Call& call) { call.interrupt(shutting_down()); });
+}
+
+// Null: no prefixes are shared.
+Result<std::unique_ptr<SharedPrefixes>> open_shared(const ServerOptions& options) {
+  if (options.cache_url.empty()) return std::unique_ptr<SharedPrefixes>();
+  SharedOptions shared;
+  RZ_TRY(shared.url, parse_cache_url(options.cache_url));
+  if (!options.cache_password_file.empty()) {
+    RZ_TRY(shared.password, read_cache_password(options.cache_password_file));
+    const std::string exposure = exposure_of(options.cache_password_file, "Redis's password", true);
+    if (!exposure.empty()) spdlog::warn("{}", exposure);
+  }
+  shared.ttl_s = options.cache_ttl_s;
+  if (options.cache_wait_ms > 0) shared.wait_ms = options.cache_wait_ms;
+  return SharedPrefixes::open(std::move(shared));
 }
 
 }  // namespace
@@ -448,7 +544,18 @@ Status serve(const ServerOptions& given) {
   if (!options.slot_save_path.empty()) {
     RZ_TRY(slots, SlotFolder::open(options.slot_save_path, options.slot_save_bytes));
   }
-  return Server(options, std::move(keys), std::move(log), std::move(prefixes), std::move(slots)).run(server_log);
+  RZ_TRY(auto shared, open_shared(options));
+  std::unique_ptr<TraceExporter> traces;
+  if (!options.otlp_endpoint.empty()) {
+    RZ_TRY(traces, TraceExporter::open(options.otlp_endpoint, {version(), random_id(""), host_name()}));
+  }
+  std::unique_ptr<KvPublisher> kv_events;
+  if (!options.kv_events.empty()) {
+    RZ_TRY(kv_events, KvPublisher::open({options.kv_events, options.kv_events_replay, options.kv_events_topic}));
+  }
+  return Server(options, {std::move(keys), std::move(log), std::move(prefixes), std::move(slots), std::move(shared),
+                          std::move(traces), std::move(kv_events)})
+      .run(server_log);
 }
 
 }  // namespace realizar::server

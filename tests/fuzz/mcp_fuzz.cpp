@@ -1,9 +1,14 @@
 // Any bytes as what an MCP server sends: a stream of events, cut anywhere, whose messages are read as lists of tools
 // and results of calls; and the same bytes as the file that lists servers. The first byte says where the stream is cut.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "mcp/json_rpc.h"
+#include "mcp/program.h"
 #include "mcp/server_list.h"
 #include "mcp/sse_reader.h"
 #include "mcp/tool.h"
@@ -43,6 +48,17 @@ void read_message(std::string_view text) {
   }
 }
 
+std::vector<std::string> lines_of(std::string_view text, size_t piece_bytes) {
+  std::vector<std::string> lines;
+  const auto on_line = [&](std::string_view line) { lines.emplace_back(line); };
+  LineSplitter splitter(8);
+  for (; !text.empty(); text.remove_prefix(std::min(piece_bytes, text.size()))) {
+    (void)splitter.push(text.substr(0, piece_bytes), on_line);
+  }
+  splitter.finish(on_line);
+  return lines;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -60,6 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .ok();
   read_message(text);
   ServerList servers;
-  (void)add_server_json(servers, text).ok();
+  (void)add_server_json(servers, text, {{"PATH", "/usr/bin:/bin"}}).ok();
+  if (lines_of(text, text.size() + 1) != lines_of(text, data[0] % 16 + 1)) std::abort();
   return 0;
 }

@@ -28,6 +28,7 @@ CallPtr detached(const Call& call, const BackgroundRecordPtr& record) {
   own.tenant = call.tenant;
   own.client = call.client;
   own.record = call.record;
+  own.span = call.span;
   own.count_as_open();
   return begun;
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "server/call/call_trace.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
 #include "server/models/model_registry.h"
 #include "server/watch/metrics.h"
+#include "server/watch/trace_exporter.h"
 
 namespace realizar::server {
 namespace {
@@ -64,9 +66,10 @@ bool Call::is_post() const {
   return std::string_view(route->method) == "POST";
 }
 
-std::string_view Call::traceparent() const {
+std::string Call::traceparent() const {
+  if (span && !span->has_parent()) return to_traceparent(span->context);
   const auto given = request.header("traceparent");
-  return is_plain_header(given) ? given : std::string_view();
+  return std::string(is_plain_header(given) ? given : std::string_view());
 }
 
 void Call::take_body_into(std::shared_ptr<BodySink> sink) {
@@ -149,7 +152,10 @@ void Call::over() noexcept {
   if (is_open_ && --context.n_open[tenant] == 0) context.n_open.erase(tenant);
   static_cast<void>(caught([&] {
     if (!is_detached) context.metrics.count_http(route == nullptr ? "none" : route->path, status_);
-    if (!is_logged || context.access_log == nullptr) return;
+    if (!is_logged) return;
+    const bool is_traced = context.traces != nullptr && route != nullptr && span && span->context.is_sampled;
+    if (is_traced) context.traces->add(trace_of(*this, status_));
+    if (context.access_log == nullptr) return;
     const double total_ms = std::chrono::duration<double, std::milli>(Clock::now() - arrival).count();
     context.access_log->write({request, record, id, traceparent(), status_, total_ms});
   }));

@@ -26,6 +26,7 @@
 #include "server/http/http_server.h"
 #include "server/models/served_model.h"
 #include "server/watch/access_log.h"
+#include "server/watch/trace_context.h"
 
 namespace realizar::server {
 
@@ -80,6 +81,7 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   bool is_detached = false;  // it was started by another call, with which it is counted
   bool is_logged = true;     // when it is over; of calls that serve one request one is
   CallRecord record;
+  std::optional<ServerSpan> span;       // in a trace; nullopt: the request has none
   std::unique_ptr<Speller> speller;     // of the answer, once it is known
   std::shared_ptr<BodySink> body_sink;  // that has the body; null: `body` has it
   bool listens = false;                 // to changes of models, until the server ends
@@ -104,8 +106,9 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   void fail(const Error& error) noexcept;
   bool is_over() const { return is_over_; }
   bool is_post() const;
-  // The request's header of that name, where it is one that may be repeated.
-  std::string_view traceparent() const;
+  // The header for replies and the log: that of the request, where it is one that may be repeated, or else that of the
+  // trace which begins here; "": none.
+  std::string traceparent() const;
   bool is_congested() const { return reply_->is_congested(); }
 
   // Counts it among its tenant's open calls until it is over.

@@ -93,7 +93,7 @@ class CallTest : public ::testing::Test {
     });
     http->run();
   }
-  std::string told() const { return metrics.text(models, 0, 0); }
+  std::string told() const { return metrics.text(models, {}); }
   bool was_counted(int status) const {
     return told().find("route=\"/test\",status=\"" + std::to_string(status) + "\"} 1") != std::string::npos;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/chat_beginning.h"
+#include "api/grammar_constraint.h"
 #include "api/reasoning_budget.h"
 #include "base/try.h"
 #include "server/call/reasoning_fields.h"
@@ -45,7 +46,7 @@ Result<std::shared_ptr<grammar::MaskCache>> calls_grammar(const ServedModel& mod
     key.push_back({tool.spec->name, tool.spec->parameters, tool.is_strict, tool.input != nullptr});
   const auto& calls = tools.must_call ? text::required_calls : text::optional_calls;
   return model.loaded->grammars->find_or_compile(dump(key), [&]() -> Result<std::shared_ptr<const grammar::Grammar>> {
-    RZ_TRY(const grammar::RuleSet rules, calls(model.output_format.tools, callable, !one_call));
+    RZ_TRY(const grammar::RuleSet rules, calls(*model.output_format.calls, callable, !one_call));
     auto compiled = grammar::Grammar::from_rules(rules);
     if (compiled.ok()) return compiled;
     // What the grammar's error speaks of was never written by the client.
@@ -59,7 +60,7 @@ Result<std::shared_ptr<grammar::MaskCache>> calls_grammar(const ServedModel& mod
 Result<std::shared_ptr<grammar::MaskCache>> answer_grammar(const ChatRequest& chat, const ServedModel& model) {
   if (chat.tools.must_call) return calls_grammar(model, chat.tools, chat.parallel_calls);
   RZ_TRY(auto form, masks_of(chat.form, *model.loaded->grammars));
-  const bool holds_calls = chat.tools.has_input_grammar() && text::has_optional_calls(model.output_format.tools);
+  const bool holds_calls = chat.tools.has_input_grammar() && text::has_optional_calls(model.output_format);
   return form != nullptr || !holds_calls ? form : calls_grammar(model, chat.tools, chat.parallel_calls);
 }
 
@@ -122,7 +123,12 @@ bool append_unfinished(const ChatMessage& message, const text::OutputFormat& for
   return has_reasoning && !parts.has_ended_reasoning;
 }
 
-void tell_reasoning_in_content(ChatPrompt& prompt) {
+// Clients that split the content themselves need both marks of the thoughts, also that which the prompt ends with.
+void tell_reasoning_in_content(ChatPrompt& prompt, bool continues_last) {
+  const auto& tags = prompt.choice.format->reasoning;
+  if (prompt.choice.starts_in_reasoning && tags && !continues_last) {
+    prompt.choice.content_begin = prompt.text.substr(prompt.text.rfind(tags->begin));
+  }
   prompt.choice.format->reasoning.reset();
   prompt.choice.starts_in_reasoning = false;
   prompt.reasoning_budget.reset();
@@ -210,7 +216,7 @@ Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model
                         start_of(*prompt.choice.format, starts_in_reasoning));
   }
   const bool is_raw = chat.reasoning_in_content.value_or(model.defaults->reasoning_in_content);
-  if (is_raw) tell_reasoning_in_content(prompt);
+  if (is_raw) tell_reasoning_in_content(prompt, chat.continues_last);
   return prompt;
 }
 
@@ -227,6 +233,7 @@ CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const Ser
   CompletionPlan plan;
   plan.stream = generation.stream;
   plan.id_slot = generation.id_slot;
+  plan.cache_name = std::move(generation.cache_name);
   if (context.log_prompts) plan.logged_prompt = std::move(prompt.text);
   plan.choice = std::move(prompt.choice);
   plan.choice.stop = std::move(generation.stop);

@@ -228,12 +228,15 @@ TEST_F(ChatPromptTest, WhatNoGrammarHoldsIsRelaxedUnlessTheToolIsStrict) {
         "properties": {"tags": )" +
            tags + R"(}}}}]})";
   };
-  for (const char* tags : {R"({"type": "array", "uniqueItems": true})", R"({"type": "array", "contains": {}})",
-                           R"({"not": {"format": "date"}})", R"({"propertyNames": {"pattern": "\\b"}})",
-                           R"({"type": "string", "pattern": "(?<=a)b"})"}) {
+  for (const char* tags :
+       {R"({"type": "array", "uniqueItems": true})", R"({"unevaluatedItems": false})", R"({"not": {"format": "date"}})",
+        R"({"propertyNames": {"pattern": "\\b"}})", R"({"type": "string", "pattern": "(?<=a)b"})"}) {
     const auto relaxed = read(body(tags, "false"));
     ASSERT_TRUE(relaxed.ok()) << relaxed.error().message;
-    EXPECT_NE(relaxed->constraint, nullptr);
+    ASSERT_NE(relaxed->constraint, nullptr);
+    ASSERT_EQ(relaxed->constraint->left_out().size(), 1u);
+    EXPECT_TRUE(relaxed->constraint->left_out()[0].starts_with("f#/properties/tags"))
+        << relaxed->constraint->left_out()[0];
     const auto strict = read(body(tags, "true"));
     ASSERT_FALSE(strict.ok()) << tags;
     EXPECT_EQ(strict.error().code, ErrorCode::kUnsupported);

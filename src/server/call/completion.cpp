@@ -10,6 +10,7 @@
 #include "server/call/answer_room.h"
 #include "server/call/context.h"
 #include "server/call/protocol.h"
+#include "server/shared/shared_prefixes.h"
 #include "server/watch/metrics.h"
 
 namespace realizar::server {
@@ -19,10 +20,17 @@ namespace {
 constexpr size_t kRestWorkBytes = WorkPool::kSmallBytes + 1;
 constexpr const char* kTraceHeader = "x-trace";
 constexpr std::string_view kOperations = "operations";  // in it
+constexpr size_t kSharedPrompts = 4;                    // of a call, whose prefixes are looked for on other servers
+constexpr size_t kMaxReasons = 16;                      // that a trace lists
 constexpr uint32_t kUsualTokens = 8192;                 // that an answer without a limit is expected to have at most
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+// The time of whichever choice was the first; 0 is none.
+void keep_first(double& first_ms, double ms) {
+  if (ms > 0 && (first_ms == 0 || ms < first_ms)) first_ms = ms;
 }
 
 Json phase_json(const TracePhase& phase) {
@@ -121,6 +129,7 @@ class Completion final : public PlanRun {
     }
     call_.record.model = model().id;
     call_.record.n_prompt = usage().n_prompt;
+    call_.record.submitted = Clock::now();
     start();
   }
 
@@ -149,10 +158,13 @@ class Completion final : public PlanRun {
 
   void on_token(const TokenEvent& token) override {
     if (token.index > 0) call_.context.metrics.observe_inter_token(model().id, token.ms);
+    if (token.index == 0) keep_first(call_.record.until_token_ms, token.ms);
+    ++call_.record.n_told;
     n_answer_bytes_ += kTokenBytes + token.top.size() * kAlternativeBytes;
   }
 
   std::optional<ApiError> on_news(const ChoiceNews& news, const Choice& choice) override {
+    if (choice.n_tokens() > 0 && is_unshared_) share(choice);
     if (!keeps_answer_) return std::nullopt;
     for (const text::OutputEvent& event : news.events) n_answer_bytes_ += event.text.size();
     const TokenLog& prompt = news.prompt_tokens;
@@ -174,7 +186,22 @@ class Completion final : public PlanRun {
 
   void on_choice_end(size_t choice_idx, const Choice& choice) override {
     observe_end(choice);
-    if (is_first_of_prompt(choice_idx)) note_slot(choice);
+    if (!is_first_of_prompt(choice_idx)) return;
+    note_slot(choice);
+    share(choice);
+  }
+
+  // The prefix that it has left in the cache so far is for other servers too: the prompt as soon as it is computed,
+  // since its answer may take long.
+  void share(const Choice& choice) {
+    is_unshared_ = false;
+    SharedPrefixes* shared = call_.context.shared;
+    const Request& request = choice.request();
+    if (shared == nullptr || request.pooling != Pooling::kNone) return;
+    if (choice.has_ended()) shared->observe(model(), choice.end().stats);
+    std::vector<TokenId> tokens = request.prompt;
+    tokens.insert(tokens.end(), choice.tokens().begin(), choice.tokens().end());
+    shared->offer(served(), request, plan().cache_name, tokens);
   }
 
   void on_done() override {
@@ -196,6 +223,12 @@ class Completion final : public PlanRun {
     record.first_token_ms = stats.first_token_ms;
     record.decode_ms = std::max(record.decode_ms, stats.decode_ms);
     record.finish_reason = choice.end_label();
+    if (record.finish_reasons.size() < kMaxReasons) record.finish_reasons.emplace_back(choice.end_label());
+    keep_first(record.until_step_ms, stats.queue_ms);
+    keep_first(record.until_token_ms, stats.first_token_ms);
+    const bool is_alone = choices().size() == 1 && choice.n_tokens() > 0;
+    record.until_end_ms =
+        is_alone ? stats.first_token_ms + stats.decode_ms : ms_between(record.submitted, Clock::now());
     call_.context.metrics.observe_request(model().id, stats, choice.end_label(), choice.n_tokens(),
                                           ms_between(call_.start, Clock::now()));
   }
@@ -245,8 +278,30 @@ class Completion final : public PlanRun {
 
   Call& call_;
   const bool keeps_answer_;  // until its end
+  bool is_unshared_ = true;  // nothing was offered to other servers yet
   AnswerRoom::Share room_share_;
   uint64_t n_answer_bytes_ = 0;  // of whole answers so far
+};
+
+// Gives when what other servers have of a request's prompt is there, or its time is over.
+class SharedWait {
+ public:
+  SharedWait(Call& call, const ServedModelPtr& model, const Request& request, const std::string& cache_name)
+      : call_(call), model_(model), request_(request), cache_name_(cache_name) {}
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> at) {
+    // Whoever calls back does so through the I/O thread, which is this one.
+    const bool waits = call_.context.shared->fetch(model_, request_, cache_name_, call_.resumer());
+    if (waits) call_.suspend(Call::Wait::kThread, at);
+    return waits;
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  Call& call_;
+  const ServedModelPtr& model_;
+  const Request& request_;
+  const std::string& cache_name_;
 };
 
 // Sends what is left of `json` in a reply that has begun. Errors: what is thrown where it is made, and the call's
@@ -318,6 +373,23 @@ Task<Status> send_end(Call& call, Completion& completion) {
   co_return Status();
 }
 
+// The time that it takes is a part of what the requests have.
+Task<Status> bring_shared(Call& call, const ServedModelPtr& model, CompletionPlan& plan) {
+  const auto start = Clock::now();
+  const size_t n_per_prompt = plan.n_per_prompt > 0 ? plan.n_per_prompt : plan.requests.size();
+  for (size_t i = 0; i < std::min(plan.requests.size(), kSharedPrompts * n_per_prompt); i += n_per_prompt) {
+    if (plan.requests[i].pooling != Pooling::kNone) break;
+    SharedWait waiting(call, model, plan.requests[i], plan.cache_name);
+    co_await waiting;
+  }
+  const double waited_ms = ms_between(start, Clock::now());
+  for (Request& request : plan.requests) {
+    if (!request.timeout_ms) continue;
+    request.timeout_ms = static_cast<uint32_t>(std::max(*request.timeout_ms - waited_ms, 1.0));
+  }
+  co_return Status();
+}
+
 }  // namespace
 
 Task<Status> send_json(Call& call, JsonPieces& json) {
@@ -349,6 +421,11 @@ Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
   }
   const bool traces = call.context.options.trace_operations && call.request.header(kTraceHeader) == kOperations;
   for (Request& request : plan.requests) request.trace = traces;
+  if (call.context.shared != nullptr) {
+    Task<Status> bringing = bring_shared(call, model, plan);
+    const Status brought = co_await bringing;
+    if (!brought.ok()) co_return brought;
+  }
   Completion completion(call, std::move(model), std::move(plan));
   Status going = caught([&] { completion.begin(); });
   while (going.ok() && !completion.is_done()) {

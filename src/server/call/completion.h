@@ -1,4 +1,4 @@
-// What a call generates and sends: a plan's news go out as its reply, counted, measured and traced; and a whole reply
+// The generation of one call: a plan's news go out as its reply, counted, measured and traced; and a whole reply
 // that may be long is written in pieces, all but the first by workers, the next one not before the client has taken
 // most of those before it. I/O thread.
 #pragma once

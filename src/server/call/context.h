@@ -26,7 +26,9 @@ namespace realizar::server {
 class BackgroundRecords;
 class ModelRegistry;
 class ServerMetrics;
+class SharedPrefixes;
 class SlotFolder;
+class TraceExporter;
 
 // The part of a call that the reader of its body sees, as long as the call lives.
 RequestContext request_context(const Call& call);
@@ -46,10 +48,12 @@ struct ServerContext {
   ResponseStore& responses;
   BackgroundRecords& background;
   AccessLog* access_log = nullptr;  // null: none
+  TraceExporter* traces = nullptr;  // null: requests are not traced
   bool draining = false;
   std::unique_ptr<ClientModels> client_models = std::make_unique<ClientModels>();
   std::unique_ptr<McpProxy> mcp = {};       // null: no servers are listed
   const SlotFolder* slot_folder = nullptr;  // null: no slots are kept
+  SharedPrefixes* shared = nullptr;         // with other servers; null: none are
   std::unique_ptr<SlotTable> slots = std::make_unique<SlotTable>();
   ModelEvents model_events = {};
   std::unique_ptr<ModelPulls> pulls = {};          // null: clients may not change the store; so is the next

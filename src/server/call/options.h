@@ -51,9 +51,16 @@ struct ServerOptions {
   std::string cache_dir;                          // keeps cached prefixes over restarts; empty: does not
   uint64_t cache_dir_bytes = 1ull << 30;          // for each model
   bool wipe_cache = false;                        // zero and remove what it has kept so far, before any model is loaded
+  std::string cache_url;                          // of a Redis that shares prefixes with other servers; empty: none
+  std::string cache_password_file;                // for it; empty: it asks for none
+  uint32_t cache_ttl_s = 24 * 60 * 60;            // after which it drops what it was sent
+  uint32_t cache_wait_ms = 0;                     // of a request for it; 0: as long as computing would take
   std::string slot_save_path;                     // where clients may save slots; empty: they may not
   uint64_t slot_save_bytes = 4ull << 30;          // there, for each key
   uint64_t stored_responses_bytes = 64ull << 20;  // in memory, for previous_response_id; a quarter for each tenant
+  std::string kv_events;                          // where events of KV blocks are published; empty: nowhere
+  std::string kv_events_replay;                   // and repeated; empty: they are not
+  std::string kv_events_topic;                    // of their messages
   std::string lora_dir;                           // of adapters that clients may load and unload; empty: they may not
   bool trace_operations = false;                  // clients may ask for the times of their requests' operations
   std::vector<mcp::ServerSource> mcp_servers;     // whose tools the chat page may call
@@ -62,10 +69,13 @@ struct ServerOptions {
   // The models as they are now, for GET /models?reload=1; null: they stay what they are.
   std::function<Result<std::vector<ModelSource>>()> find_models = {};
   bool llama_answers = false;  // where llama-server's answers are not those of OpenAI's API, they are llama-server's
+  std::function<void()> on_stop = {};              // at the first signal to stop
   std::function<Status(LoadedModel&)> adapt = {};  // what the command line changes of every loaded model
   RequestDefaults defaults = {};
+  std::string otlp_endpoint;  // of a collector of traces; "": none
   bool metrics = true;
-  bool slots = true;  // GET /slots
+  bool open_metrics = false;  // GET /metrics needs no key
+  bool slots = true;          // GET /slots
   bool page = true;
 
   uint64_t all_answers_bytes() const {

@@ -31,6 +31,7 @@ struct CompletionPlan {
   int64_t n_keep = 0;  // of a context that is shifted
   std::unique_ptr<Speller> speller;
   bool stream = false;
+  std::string cache_name;       // as cache_name_of has it; "": the requests' prefixes are nobody else's
   int64_t id_slot = -1;         // that the requests name; -1: none
   bool tells_progress = false;  // a stream's news have that of the prompts
   std::string logged_prompt;    // only where prompts are logged
@@ -78,6 +79,7 @@ class PlanRun {
   virtual void on_done() {}
 
   const ServedModel& model() const { return *model_; }
+  const ServedModelPtr& served() const { return model_; }
   const CompletionPlan& plan() const { return plan_; }
   const std::vector<std::unique_ptr<Choice>>& choices() const { return choices_; }
   size_t n_submitted() const { return n_submitted_; }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "api/grammar_constraint.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "engine/engine.h"
@@ -189,7 +190,9 @@ Status read_timeout(Fields& fields, const char* name, GenerationReading& into) {
 }
 
 Status read_cache_salt(Fields& fields, const char* name, GenerationReading& into) {
-  into.generation.request.cache_salt = cache_salt_of(into.context.key, into.model, fields.text(name).value_or(""));
+  const std::string named = fields.text(name).value_or("");
+  into.generation.request.cache_salt = cache_salt_of(into.context.key, into.model, named);
+  into.generation.cache_name = cache_name_of(into.context.key, named);
   return fields.status();
 }
 
@@ -253,10 +256,14 @@ Status constrain_text(const Json& body, GenerationFields& generation, const Serv
   return {};
 }
 
-uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named) {
+std::string cache_name_of(const KeyDigest& key, std::string_view named) {
   std::string name(reinterpret_cast<const char*>(key.data()), key.size());
   name += named;
-  return model.loaded->engine->prefixes().salt_of(name);
+  return name;
+}
+
+uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named) {
+  return model.loaded->engine->prefixes().salt_of(cache_name_of(key, named));
 }
 
 GenerationReading::GenerationReading(const ServedModel& served, const RequestContext& asked)
@@ -268,6 +275,7 @@ GenerationReading::GenerationReading(const ServedModel& served, const RequestCon
   generation.stop = model.loaded->generation_config.stop;
   if (context.request_timeout_ms > 0) shorten_timeout(context.request_timeout_ms, request);
   request.cache_salt = cache_salt_of(context.key, model);
+  generation.cache_name = cache_name_of(context.key);
   request.tenant = context.tenant;
   if (!context.adapter.empty()) request.adapter = context.adapter;
   if (context.adapter_scale != 0) request.adapter_scale = context.adapter_scale;

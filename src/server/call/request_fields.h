@@ -17,7 +17,8 @@
 namespace realizar::server {
 
 struct GenerationFields {
-  Request request;  // all but the prompt
+  Request request;         // all but the prompt
+  std::string cache_name;  // as cache_name_of has it; "": its prefixes are nobody else's
   std::vector<std::string> stop;
   TokenRules rules;        // for with_rules
   bool has_limit = false;  // of tokens, also where that is none
@@ -72,6 +73,7 @@ Status constrain_text(const Json& body, GenerationFields& generation, const Serv
 
 // Calls of different keys share no cached prefixes, and neither do those of one key that name different salts. How soon
 // an answer comes would tell what others asked.
+std::string cache_name_of(const KeyDigest& key, std::string_view named = "");
 uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named = "");
 
 // The request of the i-th of several choices: its own seed, the rest alike.

@@ -110,6 +110,12 @@ bool KeyStore::has_admin() const {
   return std::ranges::any_of(keys_, &Key::is_admin);
 }
 
+std::vector<KeyDigest> KeyStore::digests() const {
+  std::vector<KeyDigest> digests;
+  for (const Key& key : keys_) digests.push_back(key.digest);
+  return digests;
+}
+
 std::optional<KeyDigest> KeyStore::find(std::string_view authorization) const {
   // The scheme's case does not matter, and any number of spaces follows it (RFC 9110, sections 11.1 and 11.4).
   const bool is_bearer = authorization.size() > kBearer.size() && starts_with_ignoring_case(authorization, kBearer);

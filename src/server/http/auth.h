@@ -42,6 +42,8 @@ class KeyStore {
   bool is_empty() const { return keys_.empty(); }
   bool is_admin(const KeyDigest& key) const;
   bool has_admin() const;
+  // The digests of all keys.
+  std::vector<KeyDigest> digests() const;
   // What users of the machine who are neither the file's owner nor in its group may do with the keys. "": nothing;
   // else a sentence for whoever starts the server. That they can read a file which holds digests alone is no harm.
   const std::string& exposure() const { return exposure_; }

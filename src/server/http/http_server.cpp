@@ -284,7 +284,7 @@ Result<int> listen_on_path(const std::string& path) {
   if (path.size() >= sizeof address.sun_path) return cannot_listen(path, ENAMETOOLONG);
   std::copy(path.begin(), path.end(), address.sun_path);
   const auto* name = reinterpret_cast<const sockaddr*>(&address);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return cannot_listen(path, errno);
   struct stat found {};
   const bool is_socket = ::lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);

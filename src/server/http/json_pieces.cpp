@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace realizar::server {
 namespace {
 
@@ -22,10 +24,6 @@ bool fits(const Json& json, size_t& room) {
     if (!fits(value, room)) return false;
   }
   return true;
-}
-
-bool continues_character(char c) {
-  return (static_cast<uint8_t>(c) & 0xC0) == 0x80;
 }
 
 // Where a slice of the text from `at` on ends: before a character, so that the slices' JSON is the whole text's.

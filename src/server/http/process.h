@@ -1,4 +1,4 @@
-// What this process takes of the system: memory that it keeps, used or not, and file descriptors.
+// Resources that the process takes of the system: memory that it keeps, used or not, and file descriptors.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 #include "model/model.h"
 #include "sampling/parameters.h"
 #include "server/models/infill.h"
-#include "text/output/output_format.h"
+#include "text/chat_template.h"
 
 namespace realizar::server {
 namespace {
@@ -38,8 +38,9 @@ std::vector<std::string> capabilities_of(const ModelConfig& config, const text::
                                          const std::string& template_source) {
   if (!gives_text(config)) return {"embedding"};
   std::vector<std::string> capabilities{"completion"};
-  const text::OutputFormat format = text::detect_output_format(template_source);
-  if (format.tools != text::ToolFormat::kNone) capabilities.emplace_back("tools");
+  const auto chat_template = text::ChatTemplate::parse(template_source);
+  const text::OutputFormat format = chat_template.ok() ? chat_template->output_format() : text::OutputFormat{};
+  if (format.calls && !format.is_general) capabilities.emplace_back("tools");
   if (infill_prompt(tokenizer, "", "")) capabilities.emplace_back("insert");
   if (text::marks_reasoning(format)) capabilities.emplace_back("thinking");
   return capabilities;
@@ -74,9 +75,9 @@ Result<ModelCard> read_model_card(const std::string& path) {
   card.n_ctx = config.n_ctx_train;
   card.d_model = config.d_model;
   if (chat_template) card.template_source = chat_template->source;
-  const std::string joined = chat_template ? chat_template->joined() : "";
+  const std::string source = chat_template ? chat_template->source_for(/*has_tools=*/true) : "";
   card.parameters = recommended_parameters(generation.sampling);
-  card.capabilities = capabilities_of(config, tokenizer, joined);
+  card.capabilities = capabilities_of(config, tokenizer, source);
   if (const auto license = file.metadata().get_string("general.license"); license.ok()) {
     card.license = license->value_or("");
   }

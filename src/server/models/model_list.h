@@ -52,7 +52,7 @@ struct ModelChange {
   std::optional<double> progress;  // of loading, 0 to 1
 };
 
-// What a model counted that has been unloaded since: counters live as long as the server does.
+// Counts of a model that has been unloaded since: counters live as long as the server does.
 struct PastCounts {
   engine::EngineCounters counters;
   std::string devices;                 // that it was on, as BackendNumbers::device_names() has them

@@ -86,6 +86,7 @@ Result<ServedModelPtr> load_served_model(const ModelSource& source, const Regist
     };
   }
   model->output_format = model->loaded->output_format;
+  if (options.watch) options.watch(*model);
   model->thread =
       std::make_unique<engine::EngineThread>(*model->loaded->engine, options.max_queue, options.on_progress);
   return model;

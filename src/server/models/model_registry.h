@@ -42,6 +42,8 @@ struct RegistryOptions {
   std::function<Result<uint64_t>(const std::string&, const LoadOptions&)> needed_bytes = LoadedModel::needed_bytes;
   // Changes every model when it has been loaded, before anyone has it. Any thread.
   std::function<Status(LoadedModel&)> adapt = {};
+  // The same, once its cache has what was kept and before its engine's thread begins.
+  std::function<void(ServedModel&)> watch = {};
   std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
   std::function<void()> on_progress;                   // a stream of some model has news; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread

@@ -34,7 +34,7 @@ constexpr const char* kEnding = ".prefixes";
 constexpr size_t kMaxSlotNameBytes = 128;
 constexpr const char* kKeyFolder = ".key-";  // no client's name has a dot in front
 
-// What a folder is for, as errors say it, and the option that names it.
+// The purpose of a folder, as errors say it, and the option that names it.
 struct FolderUse {
   const char *kept, *subject;
 };

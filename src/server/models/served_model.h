@@ -13,6 +13,10 @@
 #include "server/models/request_defaults.h"
 #include "text/output/output_format.h"
 
+namespace realizar::engine {
+class BlockEvents;
+}
+
 namespace realizar::server {
 
 struct ServedModel {
@@ -23,6 +27,7 @@ struct ServedModel {
 
   std::string id;
   std::shared_ptr<LoadedModel> loaded;
+  std::shared_ptr<engine::BlockEvents> block_events;      // null: nobody is told of its cache
   std::function<void(const ServedModel&)> keep_prefixes;  // once the engine has ended; null: nobody keeps them
   std::shared_ptr<const StoredTexts> texts;               // null: there are none
   text::OutputFormat output_format;

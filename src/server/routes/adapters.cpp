@@ -66,7 +66,8 @@ struct Asked {
   ServedModelPtr model;
 };
 
-// What the body asks for; nothing where the call is over, since it may not ask or its body cannot be decoded.
+// The change that the body asks for; nothing where the call is over, since it may not ask or its body cannot be
+// decoded.
 Task<Result<Asked>> read_asked(Call& call, bool wants_path) {
   if (!may_change(call)) {
     call.fail(not_allowed());

@@ -1,4 +1,6 @@
-// DELETE /cache: what a key's calls have left in memory and on the disk is forgotten and zeroed.
+// DELETE /cache: what a key's calls have left in memory, on the disk and in a Redis is forgotten, and zeroed but there.
+#include <spdlog/spdlog.h>
+
 #include <atomic>
 #include <memory>
 
@@ -6,6 +8,7 @@
 #include "server/models/model_registry.h"
 #include "server/models/prefix_folders.h"
 #include "server/routes/routes.h"
+#include "server/shared/shared_prefixes.h"
 
 namespace realizar::server {
 namespace {
@@ -25,11 +28,27 @@ Status erase_all(const PrefixKeeper& prefixes, const std::vector<std::string>& i
   return status;
 }
 
+// Prefixes in other servers' memory stay.
+Task<Status> forget_shared(Call& call) {
+  if (call.context.shared == nullptr) co_return Status();
+  const auto told = std::make_shared<Status>();
+  Lent forgetting(call, [&](const std::function<void()>& give_back) {
+    call.context.shared->forget(call.key, [told, give_back](const Status& status) {
+      *told = status;
+      give_back();
+    });
+  });
+  co_await forgetting;
+  co_return *told;
+}
+
 }  // namespace
 
 // The files hold prefixes of all keys: they are written anew when the server ends. Slots that a client has saved under
 // a name stay.
 Task<Status> delete_cache(Call& call) {
+  Task<Status> forgetting = forget_shared(call);
+  const Status forgotten = co_await forgetting;
   Lent clearing(call, [&call](const std::function<void()>& give_back) {
     const auto n_left = std::make_shared<std::atomic<size_t>>(1);
     const auto one_done = [n_left, give_back] {
@@ -50,6 +69,12 @@ Task<Status> delete_cache(Call& call) {
     OnWorker erasing(call, 0, [&] { return erase_all(*prefixes, ids); });
     const Status erased = co_await erasing;
     if (!erased.ok()) co_return erased;
+  }
+  if (!forgotten.ok()) {
+    spdlog::error("DELETE /cache: {}", forgotten.error().message);
+    call.fail(ApiError{503, "Redis does not answer: what it has of the key's prefixes stays until its time is over", "",
+                       "shared_cache_lost"});
+    co_return Status();
   }
   call.send({200, "application/json", R"({"deleted":true})", {}});
   co_return Status();

@@ -8,9 +8,11 @@
 #include "server/call/context.h"
 #include "server/call/request_fields.h"
 #include "server/routes/routes.h"
+#include "server/shared/shared_prefixes.h"
 #include "server/watch/access_log.h"
 #include "server/watch/metrics.h"
 #include "server/watch/metrics_history.h"
+#include "server/watch/trace_exporter.h"
 
 namespace realizar::server {
 namespace {
@@ -98,7 +100,7 @@ Json model_json(const ModelRegistry::Entry& entry) {
   json["has_chat_template"] = info.has_chat_template;
   const std::string& chat_template = entry.model->loaded->output_source;
   json["has_thinking_switch"] = chat_template.find("enable_thinking") != std::string::npos;
-  json["takes_tools"] = entry.model->loaded->output_format.tools != text::ToolFormat::kNone;
+  json["takes_tools"] = entry.model->loaded->output_format.calls.has_value();
   json["sampling"] = sampling_json(entry.model->loaded->generation_config.sampling);
   return json;
 }
@@ -216,8 +218,11 @@ HttpResponse get_metrics(const Call& call) {
     return error_response({501, "this server tells no metrics: it was started so", "", "not_supported"});
   }
   const ServerContext& context = call.context;
-  std::string text =
-      context.metrics.text(context.models, context.http.n_connections(), context.access_log->n_lost_lines());
+  ServerCounts counts{.n_connections = context.http.n_connections(),
+                      .n_lost_log_lines = context.access_log->n_lost_lines()};
+  if (context.traces != nullptr) counts.spans = {context.traces->n_sent(), context.traces->n_lost()};
+  if (context.shared != nullptr) counts.shared = &context.shared->counters();
+  std::string text = context.metrics.text(context.models, counts);
   return {
       200,
       "text/plain; version=0.0.4; charset=utf-8",
@@ -225,8 +230,8 @@ HttpResponse get_metrics(const Call& call) {
       {{"Process-Start-Time-Unix", std::to_string(unix_now_s() - static_cast<int64_t>(context.metrics.uptime_s()))}}};
 }
 
-// What the server did during its last hour, for the page's charts. "?since=SECONDS" (Unix time) leaves out the samples
-// until then.
+// The server's activity during its last hour, for the page's charts. "?since=SECONDS" (Unix time) leaves out the
+// samples until then.
 HttpResponse get_metrics_history(const Call& call) {
   const ServerContext& context = call.context;
   if (!context.options.metrics) {

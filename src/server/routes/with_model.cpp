@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/printable.h"
 #include "server/call/background.h"
 #include "server/call/completion.h"
 #include "server/call/context.h"
@@ -92,6 +93,7 @@ Task<Status> with_model(Call& call) {
   Result<std::string> name = co_await model_name(call);
   if (name.ok() && call.protocol->model_id != nullptr) name = call.protocol->model_id(request_context(call), *name);
   if (!name.ok()) co_return name.error();
+  call.record.asked_model = shown(*name);
   if (is_starting(call.context.models, *name)) {
     call.fail(ApiError{503, "the model is loading", "", "model_loading"});
     co_return Status();

@@ -1,6 +1,7 @@
 // The access log: one JSON object a line for each request that was answered.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,13 +26,22 @@ struct CallRecord {
   std::vector<Counts> prompts;  // of each, where there are several
   std::string prompt;           // only where prompts are logged
   std::string warning;          // for the client too, in a header: printable ASCII
+
+  // For traces. When the engine got the first choice (zero: it got none), and the time from then to the first step of
+  // any choice, its first token, and the end of the last one (0: not known).
+  std::chrono::steady_clock::time_point submitted{};
+  double until_step_ms = 0, until_token_ms = 0, until_end_ms = 0;
+  uint32_t n_told = 0;                      // tokens that the engine told of, also of choices that have not ended
+  std::string asked_model;                  // as the request names it
+  std::vector<std::string> finish_reasons;  // of the first choices that ended
 };
 
 // One line: a request and what became of it.
 struct AccessLogEntry {
   const HttpRequest& request;
   const CallRecord& record;
-  std::string_view id, traceparent;
+  std::string_view id;
+  std::string traceparent;
   int status;
   double total_ms;
 };

@@ -185,6 +185,38 @@ void add_engine_counters(Families& families, std::span<const ModelState> models)
   }
 }
 
+void add_shared_prefixes(Families& families, const SharedCounters& shared) {
+  const auto add = [&](const char* name, MetricType type, const char* help, const char* label,
+                       std::initializer_list<std::pair<const char*, double>> values) {
+    Samples samples;
+    for (const auto& [value, n] : values) {
+      samples.push_back(sample_of(label == nullptr ? Labels() : Labels{{label, value}}, n));
+    }
+    add_family(families, name, type, help, std::move(samples));
+  };
+  const auto n = [](const SharedCounters::Count& count) { return static_cast<double>(count.load()); };
+  using enum MetricType;
+  add("realizar_shared_prefix_up", Gauge, "Whether the Redis of --cache-url answers.", nullptr,
+      {{"", shared.is_up ? 1 : 0}});
+  add("realizar_shared_prefix_requests_total", Counter,
+      "Requests that asked it for their prefix: some of it came, nothing that helps was there, or the time was over.",
+      "result", {{"hit", n(shared.n_hits)}, {"miss", n(shared.n_misses)}, {"late", n(shared.n_late)}});
+  add("realizar_shared_prefix_wait_seconds_total", Counter, "Time that these requests waited for it.", nullptr,
+      {{"", n(shared.n_wait_us) / 1e6}});
+  add("realizar_shared_prefix_hit_tokens_total", Counter, "Tokens whose blocks came from there.", nullptr,
+      {{"", n(shared.n_hit_tokens)}});
+  add("realizar_shared_prefix_bytes_total", Counter, "Bytes that came from there, and of values that were sent.",
+      "direction", {{"received", n(shared.n_read_bytes)}, {"sent", n(shared.n_sent_bytes)}});
+  add("realizar_shared_prefix_sent_pieces_total", Counter, "Blocks and states that were sent.", nullptr,
+      {{"", n(shared.n_stored_pieces)}});
+  add("realizar_shared_prefix_dropped_total", Counter,
+      "Requests whose prefix was not sent, since many others waited to be.", nullptr,
+      {{"", n(shared.n_dropped_stores)}});
+  add("realizar_shared_prefix_errors_total", Counter,
+      "lost: Redis did not answer; value: one was not what it should be; refused: Redis took none, being full.",
+      "reason", {{"lost", n(shared.n_lost)}, {"value", n(shared.n_bad_values)}, {"refused", n(shared.n_refused)}});
+}
+
 // What the step budget learned: for each range of decode rows, the parts of a step's time.
 Samples step_cost_samples(const ModelState& model) {
   Samples samples;
@@ -245,6 +277,8 @@ class ModelStates {
     counters_[idx].take_state(model.engine->counters());
     states_[idx].backend = numbers_of(*model.backend);
     states_[idx].gpu_refusal = model.info.gpu_refusal;
+    states_[idx].adapters = model.engine->adapters().uses();
+    states_[idx].n_adapter_places = model.engine->adapters().n_places();
   }
 
   std::deque<engine::EngineCounters> counters_;
@@ -420,11 +454,13 @@ MetricsTotals ServerMetrics::totals(const ModelRegistry& models) const {
   return totals;
 }
 
-std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const {
+std::string ServerMetrics::text(const ModelRegistry& models, const ServerCounts& counts) const {
   Families families = impl_->registry->Collect();
   const ModelStates states(models);
   const std::span<const ModelState> known = states.all();
   add_engine_counters(families, known);
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  std::ranges::move(gateway_metrics(known, now.count()), std::back_inserter(families));
   std::ranges::move(llama_metrics(known), std::back_inserter(families));
   std::ranges::move(device_metrics(known), std::back_inserter(families));
   Samples devices, refusals;
@@ -446,9 +482,17 @@ std::string ServerMetrics::text(const ModelRegistry& models, uint32_t n_connecti
       std::chrono::duration<double>(impl_->started_at.time_since_epoch()).count());
   one("process_resident_memory_bytes", MetricType::Gauge, "Physical memory that the process has.",
       static_cast<double>(resident_bytes()));
-  one("realizar_connections", MetricType::Gauge, "Open connections.", n_connections);
+  one("realizar_connections", MetricType::Gauge, "Open connections.", counts.n_connections);
   one("realizar_access_log_lost_lines_total", MetricType::Counter,
-      "Lines of the access log that were dropped or could not be written.", static_cast<double>(n_lost_log_lines));
+      "Lines of the access log that were dropped or could not be written.",
+      static_cast<double>(counts.n_lost_log_lines));
+  if (counts.shared != nullptr) add_shared_prefixes(families, *counts.shared);
+  if (counts.spans) {
+    one("realizar_trace_spans_sent_total", MetricType::Counter, "Spans that the collector of traces has taken.",
+        static_cast<double>(counts.spans->n_sent));
+    one("realizar_trace_spans_lost_total", MetricType::Counter,
+        "Spans that it did not take, or for which no room was left.", static_cast<double>(counts.spans->n_lost));
+  }
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "api/backend_numbers.h"
+#include "engine/adapters.h"
 #include "engine/counters.h"
 #include "realizar/generation.h"
 #include "server/models/model_registry.h"
+#include "server/shared/shared_counters.h"
 #include "server/watch/metrics_history.h"
 
 namespace realizar::server {
@@ -44,12 +46,31 @@ struct ModelState {
   const engine::EngineCounters* counters;  // since the server's start
   std::string gpu_refusal = {};            // as ModelInfo has it
   const PastCounts* past = nullptr;        // before it was loaded; null: nothing
+  std::vector<engine::AdapterUse> adapters = {};
+  uint32_t n_adapter_places = 0;
 };
 // What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.
 Families device_metrics(std::span<const ModelState> models);
 // The part that has llama.cpp's names, for dashboards that were made for its server: sums over the models, without
 // labels. Rates are means since the server's start.
 Families llama_metrics(std::span<const ModelState> models);
+
+// Figures that only inference gateways read: the cache's blocks, and the adapters in use. A series for each loaded
+// model; `unix_s` is the time now.
+Families gateway_metrics(std::span<const ModelState> models, double unix_s);
+
+// Spans of traces that a collector has taken, and that are lost.
+struct SpanCounts {
+  uint64_t n_sent = 0, n_lost = 0;
+};
+
+// Further counts of the server for its metrics.
+struct ServerCounts {
+  uint32_t n_connections = 0;
+  uint64_t n_lost_log_lines = 0;
+  const SharedCounters* shared = nullptr;  // null: no prefixes are shared with other servers
+  std::optional<SpanCounts> spans = {};    // nullopt: no traces are sent
+};
 
 class ServerMetrics {
  public:
@@ -68,7 +89,7 @@ class ServerMetrics {
   MetricsTotals totals(const ModelRegistry& models) const;
 
   // The text of /metrics, with what the engines say now.
-  std::string text(const ModelRegistry& models, uint32_t n_connections, uint64_t n_lost_log_lines) const;
+  std::string text(const ModelRegistry& models, const ServerCounts& counts) const;
 
  private:
   struct Impl;

@@ -28,16 +28,23 @@ struct Block {
   std::string text;      // of a call, its arguments' JSON
 };
 
-// A call's arguments are an object. A text that is none, which no model's format lets through, becomes an empty one.
-Json arguments_of(const Block& call) {
+// A call's arguments are an object; nullopt: the text was cut off before it was one.
+std::optional<Json> arguments_of(const Block& call) {
   auto parsed = parse_json(call.text);
-  return parsed.ok() && parsed->is_object() ? std::move(*parsed) : Json::object();
+  return parsed.ok() && parsed->is_object() ? std::optional(std::move(*parsed)) : std::nullopt;
+}
+
+bool is_cut_call(const Block& block) {
+  return block.kind == Kind::kToolCallBegin && !arguments_of(block);
 }
 
 Json block_json(const Block& block) {
   if (block.kind == Kind::kReasoning) return {{"type", "thinking"}, {"thinking", block.text}, {"signature", ""}};
   if (block.kind == Kind::kContent) return {{"type", "text"}, {"text", block.text}, {"citations", nullptr}};
-  return {{"type", "tool_use"}, {"id", block.id}, {"name", block.name}, {"input", arguments_of(block)}};
+  return {{"type", "tool_use"},
+          {"id", block.id},
+          {"name", block.name},
+          {"input", arguments_of(block).value_or(Json::object())}};
 }
 
 // What came from the cache is told apart from the rest of the prompt.
@@ -126,6 +133,7 @@ class MessageSpeller final : public Speller {
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
     note_end(*choices[0]);
+    std::erase_if(blocks_, is_cut_call);
     Json message = message_json(message_usage_json(usage));
     message["content"] = pieces.list(blocks_.size(), [this](size_t i) { return block_json(blocks_[i]); });
     return message;

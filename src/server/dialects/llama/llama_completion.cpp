@@ -221,6 +221,7 @@ Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Req
   plan.choice.min_tokens = generation.rules.min_tokens;
   plan.choice.tells_tokens = fields.return_tokens || generation.stream;
   plan.id_slot = generation.id_slot;
+  plan.cache_name = generation.cache_name;
   plan.n_keep = fields.n_keep;
   plan.lines = fields.lines;
   plan.tells_progress = fields.extras.progress;

@@ -70,7 +70,10 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
   for (const TokenId id : ignored) read.generation.rules.bad_words.push_back({id});
   request.logprobs = request.n_logprobs > 0;
   request.logprobs_after_chain = request.logprobs && asked.is_after_chain;
-  if (!asked.uses_cache) request.cache_salt = random_number();  // nobody else's
+  if (!asked.uses_cache) {
+    request.cache_salt = random_number();  // nobody else's
+    read.generation.cache_name.clear();
+  }
   RZ_CHECK_OK(constrain_text(body, read.generation, model));
   read.settings = generation_settings(read.generation);
   read.settings.update(Json{{"n_keep", read.n_keep},

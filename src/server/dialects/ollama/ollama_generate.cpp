@@ -65,7 +65,7 @@ class OllamaSpeller final : public Speller {
   }
 
   std::string stream_choice_end(size_t, const Choice& choice) override {
-    last_ = head(take_cut_call(), "", {});
+    last_ = head("", "", {});
     end(last_, choice);
     for (size_t i = 0; form_.gives_context && i < n_context(choice); ++i) {
       last_["context"].push_back(context_id(choice, i));
@@ -91,7 +91,6 @@ class OllamaSpeller final : public Speller {
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
     Json calls = take_calls();
-    content_ += take_cut_call();
     Json json = head(std::move(content_), std::move(thinking_), std::move(calls));
     end(json, *choices.front());
     if (form_.gives_context) {
@@ -148,29 +147,19 @@ class OllamaSpeller final : public Speller {
     if (event.kind == Kind::kToolCallEnd && open_) add_call(*std::exchange(open_, std::nullopt));
   }
 
-  // Arguments that are no object have no spelling here but that of the text.
+  // A call whose arguments are no object has no spelling here.
   void add_call(const OpenCall& call) {
     auto arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments);
-    if (!arguments.ok() || !arguments->is_object()) {
-      unspelled_ += call.arguments;
-      return;
-    }
+    if (!arguments.ok() || !arguments->is_object()) return;
     calls_.push_back(
         {{"id", random_id("call_")},
          {"function", {{"index", n_calls_++}, {"name", call.name}, {"arguments", std::move(*arguments)}}}});
   }
 
   Json take_calls() { return std::exchange(calls_, Json::array()); }
-  // What the answer's end cut off.
-  std::string take_cut_call() {
-    std::string text = std::exchange(unspelled_, "");
-    if (open_) text += std::exchange(open_, std::nullopt)->arguments;
-    return text;
-  }
 
   OllamaAnswerForm form_;
   std::optional<OpenCall> open_;
-  std::string unspelled_;
   Json calls_ = Json::array();
   size_t n_calls_ = 0;
   Json last_;  // line of a stream

@@ -257,7 +257,7 @@ constexpr Field<ChatCompletion> kChatCompletionFields[] = {
     {"top_logprobs", take_whole<0, kMaxTopLogprobs, kAnswered, kAsked, &Request::n_logprobs>},
 };
 KnownFields chat_completion_fields() {
-  // Those of OpenAI's own service, of vLLM, and of other routes of llama.cpp's.
+  // Fields of OpenAI's own service, of vLLM, and of other routes of llama.cpp's.
   const KnownFields foreign = without_effect(
       "audio", "cache_prompt", "chat_template", "documents", "guided_decoding_backend", "guided_whitespace_pattern",
       "include_reasoning", "include_stop_str_in_output", "kv_transfer_params", "length_penalty", "logits_processors",

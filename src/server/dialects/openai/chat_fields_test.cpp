@@ -54,7 +54,7 @@ TEST_F(LegacyFunctions, BecomeTools) {
   EXPECT_FALSE(read(R"("function_call": "auto", "functions": null)")->has_functions);
 }
 
-// As Cursor's agents send them.
+// Cursor's agents send these.
 TEST_F(LegacyFunctions, ItemsAndToolsOfTheResponsesApiAreTaken) {
   const auto chat = read(R"("tools": [{"type": "function", "name": "f", "parameters": {}, "strict": false}],
       "tool_choice": {"type": "function", "name": "f"}, "input": [

@@ -264,6 +264,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   plan.prompt_field = "prompt";
   plan.stream = generation.stream;
   plan.id_slot = generation.id_slot;
+  plan.cache_name = generation.cache_name;
   plan.choice.stop = std::move(generation.stop);
   plan.choice.min_tokens = generation.rules.min_tokens;
   plan.tells_progress = options.extras.progress;

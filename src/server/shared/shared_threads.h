@@ -1,0 +1,55 @@
+// The threads that talk to a Redis: two take what requests wait for, and one of them, when none waits, sends prefixes
+// and looks for a Redis that is lost. So a Redis that takes its time over what is sent holds up no request.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/shared/redis_link.h"
+
+namespace realizar::server {
+
+class SharedThreads {
+ public:
+  // Work that is done with a connection. An exception ends it and nothing else.
+  using Step = std::function<void(RedisLink&)>;
+
+  SharedThreads(const CacheUrl& url, const std::string& password, RedisHealth& health)
+      : url_(url), password_(password), health_(health) {}
+  ~SharedThreads() { stop(); }
+  SharedThreads(const SharedThreads&) = delete;
+  SharedThreads& operator=(const SharedThreads&) = delete;
+
+  const StopSignal& stop_signal() const { return stop_signal_; }
+  void start();
+  // Ends what is under way; what has not begun is dropped.
+  void stop();
+
+  // Any thread. Dropped once it is stopped.
+  void add_fetch(Step step);
+  void add_store(Step step);
+
+ private:
+  static constexpr size_t kThreads = 2;
+
+  void run(bool takes_stores);
+  Step next_step(bool takes_stores);
+
+  const CacheUrl& url_;
+  const std::string& password_;
+  RedisHealth& health_;
+  StopSignal stop_signal_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Step> fetches_, stores_;
+  bool is_stopped_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace realizar::server
