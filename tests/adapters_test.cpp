@@ -535,6 +535,39 @@ TEST_F(AdaptersAtRunTime, StayWhileRequestsHaveThem) {
   EXPECT_TRUE(adapted_.load("c", path(3)).ok()) << "its place is free";
 }
 
+TEST_F(AdaptersAtRunTime, TellWhoRunsAndWhoWaits) {
+  ASSERT_TRUE(adapted_.load("b", path(2)).ok());
+  ASSERT_TRUE(adapted_.load("a", path(1)).ok());
+  using Numbers = std::vector<std::tuple<std::string, uint32_t, uint32_t>>;
+  const auto numbers = [&] {
+    Numbers all;
+    for (const engine::AdapterUse& use : adapted_->adapters().uses()) {
+      all.emplace_back(use.name, use.n_running, use.n_waiting);
+    }
+    return all;
+  };
+  EXPECT_EQ(adapted_->adapters().n_places(), 2u);
+  EXPECT_EQ(numbers(), (Numbers{{"b", 0, 0}, {"a", 0, 0}}));
+  {
+    auto waiting = adapted_->adapters().hold(requests({"a"})[0]);
+    ASSERT_TRUE(waiting.ok());
+    std::vector<Numbers> told;
+    const auto on_token = [&](const TokenEvent&) {
+      if (told.empty()) {
+        told.push_back(numbers());
+        EXPECT_TRUE(adapted_->adapters().remove("a").ok());
+      }
+      told.push_back(numbers());
+      return true;
+    };
+    ASSERT_TRUE(adapted_->generate(requests({"a"})[0], on_token).ok());
+    for (const Numbers& during : told)
+      EXPECT_EQ(during, (Numbers{{"b", 0, 0}, {"a", 1, 1}})) << "it leaves with its last";
+    EXPECT_EQ(numbers(), (Numbers{{"b", 0, 0}, {"a", 0, 1}}));
+  }
+  EXPECT_EQ(numbers(), (Numbers{{"b", 0, 0}}));
+}
+
 TEST_F(AdaptersAtRunTime, AreThoseOfRequestsThatNameNoneWhereOneIsTheDefault) {
   ASSERT_TRUE(adapted_.load("a", path(1)).ok());
   Request unnamed = requests({"a"})[0];

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "api/loaded_model.h"
+#include "engine/block_events.h"
 #include "engine/engine.h"
 #include "engine/engine_thread.h"
 #include "grammar/matcher.h"
@@ -96,6 +98,25 @@ TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   n_taken.notify_one();
   EXPECT_GT(at_10, 0);
   EXPECT_EQ(at_110, at_10);
+}
+
+// Names of blocks on their way to whoever tells others of the cache, and where the ring is full.
+TEST(Allocation, NewsOfBlocksAllocateNothing) {
+  constexpr uint32_t kBlockTokens = 4, kCapacity = 64;
+  kv::BlockPool pool(8, kBlockTokens, {1, 2});
+  engine::BlockEvents events(pool, kCapacity);
+  events.begin();
+  const long before = test::n_allocations();
+  for (int i = 0; i < 2 * static_cast<int>(kCapacity); ++i) {
+    const BlockId block = *pool.allocate();
+    const std::array<TokenId, kBlockTokens> tokens{TokenId{i}, TokenId{1}, TokenId{2}, TokenId{3}};
+    uint64_t hash = pool.root_hash(0);
+    pool.name_blocks({&block, 1}, tokens, 0, hash);
+    pool.release(block);
+    if (i % 2 == 0 && events.front() != nullptr) events.pop();
+  }
+  EXPECT_EQ(test::n_allocations(), before);
+  EXPECT_TRUE(events.take_wish()) << "the ring was full";
 }
 
 // What a request with a grammar has, without the texts around one.

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -137,6 +138,47 @@ class Commands(Case):
         self.assertEqual(out[0], "{")
         self.assertIn("\nformat json\n", err)
 
+    def test_settings_have_the_names_that_ollamas_users_type(self):
+        def settings(*lines):
+            told = self.piped("\n".join([*lines, "/set"]))[1]
+            return dict(line.split(" ", 1) for line in told.splitlines() if re.fullmatch(r"[a-z_]+ \S+", line))
+
+        self.assertEqual(settings("/set parameter top_k 7")["top_k"], "7")
+        self.assertEqual(settings("/set parameter num_predict 5")["max_tokens"], "5")
+        self.assertEqual(settings("/set format json", "/set noformat")["format"], "none")
+        self.assertEqual(settings("/set nothink", "/set think")["reasoning_effort"], "default")
+        self.assertIn("--ctx", self.piped("/set parameter num_ctx 4096")[1])
+        out, told = self.piped(f"/set verbose\n{PROMPT}\n/set quiet\n{PROMPT}")
+        self.assertEqual((out, told.count("tokens/s")), (2 * (ANSWER + "\n"), 2))
+        path = self.folder / "chat.json"
+        self.piped(f"/set system Be  brief.\n/save {path}")
+        self.assertEqual(json.loads(path.read_text())["messages"], [{"role": "system", "content": "Be  brief."}])
+
+    def test_show_tells_of_the_model_and_of_the_chat(self):
+        told = self.piped("/show\n/show template\n/show system\n/show parameters\n/show nonsense", "--system", "Be brief.")[1]
+        for expected in ["layers", "add_generation_prompt", "Be brief.\n", "temperature 0\n", "/show info, license"]:
+            self.assertIn(expected, told)
+
+    def test_load_takes_a_model_too(self):
+        model = self.folder / "own.gguf"
+        model.write_bytes(pathlib.Path(MODEL).read_bytes())
+        self.assertIn("expected a JSON object", self.piped(f"/load {model}", "-n", "1")[1])
+        self.assertIn("the conversation goes on with", self.piped("/load realizar-tiny")[1])
+
+    def test_tab_completes_commands_settings_and_paths(self):
+        (self.folder / "notes.txt").write_text("The sky is green.")
+        chat = self.chat()
+        self.say(chat, "/he\t", "/reset ")
+        self.say(chat, "/set max_\t 9")
+        self.say(chat, "/set", "max_tokens 9")
+        self.say(chat, f"/file {self.folder}/no\t", "notes.txt, 17 bytes")
+        chat.read_until("> ")
+        chat.send("/s\t")
+        self.assertIn("/system  /save  /show  /set  /stats", chat.read_until("/stats"))
+        chat.send("tats\n")
+        chat.read_until("There is no answer yet.")
+        self.leave(chat)
+
     def test_undo_regenerate_and_stats(self):
         chat = self.chat()
         self.say(chat, "/regenerate", "no answer yet")
@@ -224,6 +266,39 @@ class Input(Case):
         chat = self.chat()
         self.say(chat, UP + UP, "Paris.")
         self.leave(chat)
+
+    def test_the_last_conversation_goes_on(self):
+        chat = self.chat()
+        self.say(chat, PROMPT, "Paris.")
+        self.leave(chat)
+        kept = self.folder / "realizar/conversation.json"
+        self.assertEqual(stat.S_IMODE(kept.stat().st_mode), 0o600)
+        chat = self.chat("--continue", "--system", "Be brief.")
+        chat.read_until("1 questions from the last chat")
+        self.assertEqual(self.saved(chat), [("s", "Be brief."), ("u", PROMPT), ("a", ANSWER)])
+        self.leave(chat)
+
+    def test_there_may_be_no_conversation_to_go_on_with(self):
+        self.leave(self.chat("--no-history"))
+        self.assertFalse((self.folder / "realizar/conversation.json").exists())
+        for command, expected in [(["chat", "--continue"], "no chat was kept"),
+                                  (["run", "--continue", "-p", "Hello there"], "expected no prompt")]:
+            got = subprocess.run([REALIZAR, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S,
+                                 env={**os.environ, **self.env})
+            self.assertEqual(got.returncode, 1, got.stderr)
+            self.assertIn(expected, got.stderr)
+
+    def test_a_chat_goes_on_after_ctrl_z(self):
+        chat = self.chat()
+        chat.read_until("> ")
+        chat.send("half")
+        chat.read_until("half")
+        os.kill(chat.pid, signal.SIGSTOP)
+        os.kill(chat.pid, signal.SIGCONT)
+        chat.read_until("> half")
+        chat.send("\x15")
+        chat.send("/quit\n")
+        self.assertEqual(chat.exit_code(), 0)
 
     def test_history_can_be_switched_off_and_is_no_scripts(self):
         self.leave(self.chat("--no-history"))

@@ -432,7 +432,7 @@ class Inspect(Case):
         text = self.succeeds("inspect", MODEL)
         for words in ["runs here     yes (cpu, ", " MB GGUF, Q8_0 (8.5 bits a weight)", "4.5 million, 5 layers, llama",
                       "1,024 tokens; 1,024 by default (--ctx)", " KV cache at 1,024 tokens", " free here",
-                      "template, with tools (hermes)", "licence       "]:
+                      "template, with tools (object <tool_call>)", "licence       "]:
             self.assertIn(words, text)
         self.assertNotIn("token_embd.weight", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
@@ -445,7 +445,7 @@ class Inspect(Case):
         self.assertEqual(info["weight_bytes"], sum(tensor["bytes"] for tensor in info["tensors"]))
         self.assertEqual(info["kv_bytes"], 2 * 2 * 5 * 1024 * info["config"]["n_kv_heads"] * info["config"]["head_dim"])
         self.assertTrue(info["runs_here"])
-        self.assertEqual((info["tools"], info["tool_format"]), (True, "hermes"))
+        self.assertEqual((info["tools"], info["tool_format"]), (True, "object <tool_call>"))
 
     def test_the_cache_is_counted_for_its_type_and_each_context(self):
         self.assertIn("in all", self.succeeds("inspect", MODEL))

@@ -32,7 +32,7 @@ class DamagedWeights : public testing::TestWithParam<BackendCase> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, DamagedWeights,
-                         testing::Values(BackendCase{"reference", make_reference_backend},
+                         testing::Values(BackendCase{"reference", [] { return make_reference_backend(); }},
                                          BackendCase{"cpu", [] { return std::move(*cpu::make_cpu_backend({3})); }},
                                          BackendCase{"cuda", [] { return std::move(*make_emulated_cuda(1)); }}),
                          [](const auto& backend) { return std::string(backend.param.name); });

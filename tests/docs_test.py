@@ -30,7 +30,7 @@ MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
 # Flags of other programs and of scripts that the pages name.
-FOREIGN_FLAGS = {"--stop-timeout", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
+FOREIGN_FLAGS = {"--stop-timeout", "--mpi", "--bind-to", "--mca", "--help", "--version", "--test", "--dev", "--arm", "--fix", "--rounds", "--memory",
                  "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose", "--lora-scaled",
                  "--lora-init-without-apply", "--table", "--python", "--importance", "--llama-bench", "--realizar-args",
                  "--streams", "--vocab", "--json-schema"}

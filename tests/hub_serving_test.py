@@ -402,7 +402,7 @@ class Changes(ServerCase):
                              ({"files": [good]}, "files"), ({"files": {"m.gguf": good}, "from": "realizar-tiny"}, "from"),
                              ({"files": {"m.gguf": good}, "adapters": {"a.gguf": bad}}, "adapters"),
                              ({"files": {"m.gguf": good}, "quantize": "q4_K_M"}, "quantize"),
-                             ({"files": {"m.gguf": good}, "template": "{{ with .System }}{{ end }}"}, "template"),
+                             ({"files": {"m.gguf": good}, "template": "{{ .Unheard }}"}, "template"),
                              ({"files": {"m.gguf": good}, "parameters": {"temperature": -5}}, "temperature"),
                              ({"files": {"m.gguf": good}, "messages": [{"role": "robot", "content": "x"}]}, "role"),
                              ({}, "from"), ({"from": "nobody"}, "not found")):

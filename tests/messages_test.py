@@ -216,7 +216,7 @@ class Messages(Case):
             self.assertIn(json.loads(text_of(self.message(**field))), [{"n": 1}, {"n": 2}])
         status, _, error = self.post("/v1/messages", {
             "max_tokens": 9, "messages": [{"role": "user", "content": "x"}],
-            "output_config": {"format": {"type": "json_schema", "schema": {"type": "array", "contains": {"const": 3}}}}})
+            "output_config": {"format": {"type": "json_schema", "schema": {"type": "array", "uniqueItems": True}}}})
         self.assertEqual((status, error["error"]["type"]), (400, "invalid_request_error"))
         self.assertTrue(error["error"]["message"].startswith("output_config.format"), error)
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu_backend.h"
+#include "engine/prefixes.h"
 #include "support/engine_rig.h"
 #include "support/made_model.h"
+#include "support/moved_pieces.h"
 #include "support/test_data.h"
 
 namespace realizar {
@@ -68,6 +70,19 @@ TEST_P(RecurrentServing, APrefixThatWasComputedBeforeGivesTheSameTokens) {
   const auto turn = rig->generate(next, {}).value();
   EXPECT_GT(turn.stats.n_cached, 0u);
   EXPECT_EQ(turn.tokens, alone(next));
+}
+
+TEST_P(RecurrentServing, APrefixThatIsMovedPieceByPieceGivesTheSameTokens) {
+  const Request request = some_requests(4).back();
+  auto first = make({.max_seqs = 1}), second = make({.max_seqs = 1});
+  const auto expected = first->generate(request, {}).value();
+  const uint32_t n_blocks = test::usable_blocks(first.engine(), request.prompt);
+  EXPECT_EQ(n_blocks, 3u);
+  EXPECT_GT(test::move_pieces(first.engine(), second.engine(), request.prompt, n_blocks), n_blocks);
+  const auto warm = second->generate(request, {}).value();
+  EXPECT_EQ(warm.stats.n_cached, n_blocks * 16);
+  EXPECT_EQ(warm.tokens, expected.tokens);
+  EXPECT_TRUE(second->prefixes().states()->is_consistent());
 }
 
 TEST_P(RecurrentServing, GuessesAndPreemptionsLeaveTheTokensAsTheyAre) {

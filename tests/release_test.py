@@ -146,7 +146,7 @@ class Files(unittest.TestCase):
         texts = release.licence_texts(self.tarball)
         self.assertGreater(len(carried), 20)
         self.assertEqual(sorted(name for name in texts if name not in {*packages, "versions", "chat-page", "LICENSE"}), [])
-        for name in ["libfmt", "libssl", "libcurl", "libboost", "nlohmann-json", "preact"]:
+        for name in ["libfmt", "libssl", "libcurl", "libboost", "libhiredis", "nlohmann-json", "preact"]:
             self.assertTrue(any(package.startswith(name) for package in packages), name)
         known = {licence["licenseId"] for licence in bill["hasExtractedLicensingInfos"]}
         for package in packages.values():

@@ -22,8 +22,13 @@ class Served:
             raise
 
     def await_model(self):
-        listening = re.search(r"listens on (\S+), model (\S+)", self.process.stdout.readline())
-        assert listening, self.process.stderr.read()
+        """Programs that it has started may be in its log before the line that says where it listens."""
+        self.log, listening = "", None
+        while not listening:
+            line = self.process.stdout.readline()
+            assert line, self.process.stderr.read()
+            self.log += line
+            listening = re.search(r"listens on (\S+), model (\S+)", line)
         self.url, self.model = listening.groups()
         until(lambda: self.ask("GET", "/readyz")[0] == 200, "the model")
 

@@ -137,6 +137,16 @@ class Fields(Case):
         self.assertNotIn("x-realizar-warning", self.reply({"user": "me", "mirostat": 0, "x_own": 1}).headers)
         self.assertIn("x-realizar-warning", self.exchange(post({**CHAT, "max_tokns": 50, "stop": 5})).headers)
 
+    def test_what_a_grammar_does_not_hold_is_told_in_a_header(self):
+        schema = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}, "title": "t", "x": 1}
+        told = "The answer is not held to '#/properties/a/uniqueItems' of its schema."
+        for _ in range(2):
+            reply = self.reply({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}, "min_tokens": 1})
+            self.assertEqual(reply.headers["x-realizar-warning"], told)
+        schema["properties"]["a"]["maxItems"] = 1
+        strict = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}}
+        self.assertNotIn("x-realizar-warning", self.reply({"response_format": strict}).headers)
+
     def test_functions_are_tools(self):
         modern = self.reply({"tools": [{"type": "function", "function": WEATHER}]}, ASK).json()["choices"][0]
         call = modern["message"]["tool_calls"][0]["function"]

@@ -9,8 +9,12 @@ if [[ " $* " == *" install "* ]]; then exec /usr/bin/apt-get "$@" --simulate > /
 exec /usr/bin/apt-get "$@"
 END
 chmod +x /usr/local/bin/apt-get
-for what in "" --python --test; do
+for what in "" --python --test --mpi; do
   said=$(/opt/scripts/setup $what 2>&1) || { echo "$said"; exit 1; }
+  if [[ $what == --mpi ]]; then
+    grep -q '^Inst openmpi-bin ' /tmp/simulated || { echo "setup: --mpi installs no Open MPI: $said"; exit 1; }
+    continue
+  fi
   grep -q '^Inst g++ ' /tmp/simulated || { echo "setup: no compiler is installed: $said"; exit 1; }
   [[ -z $what ]] || grep -q '^Inst python3-venv ' /tmp/simulated || { echo "setup: $what installs no Python: $said"; exit 1; }
 done

@@ -10,6 +10,7 @@
 #include "formats/model_file.h"
 #include "support/backends_under_test.h"
 #include "support/engine_rig.h"
+#include "support/moved_pieces.h"
 #include "support/saved_text.h"
 #include "support/suite_params.h"
 
@@ -78,6 +79,22 @@ TEST_P(WindowedCache, APrefixThatWasSavedHasTheBlocksThatWindowsSee) {
   EXPECT_EQ(warm.stats.n_cached, 71u);
   EXPECT_EQ(warm.tokens, expected.tokens);
   std::remove(path.c_str());
+}
+
+TEST_P(WindowedCache, APrefixThatIsMovedPieceByPieceGivesTheSameTokens) {
+  EngineRig first = rig_with({.block_tokens = 16}), second = rig_with({.block_tokens = 16});
+  const Request request = request_for(some_tokens(72, 7, kVocab), 1);
+  const auto expected = first->generate(request, {}).value();
+  EXPECT_EQ(usable_blocks(first.engine(), request.prompt), 4u);
+  const uint32_t n_needed = 4 + 1 + 1;  // of each window of 16 positions one block
+  EXPECT_EQ(move_pieces(first.engine(), second.engine(), request.prompt, 4), n_needed);
+  EXPECT_EQ(usable_blocks(second.engine(), request.prompt), 4u);
+  EXPECT_EQ(move_pieces(first.engine(), second.engine(), request.prompt, 4), n_needed) << "what is there stays";
+  const auto warm = second->generate(request, {}).value();
+  EXPECT_EQ(warm.stats.n_cached, 64u);
+  EXPECT_EQ(warm.tokens, expected.tokens);
+  EXPECT_TRUE(second->prefixes().blocks().is_consistent());
+  EXPECT_EQ(second->prefixes().blocks().n_free(), second->prefixes().blocks().n_blocks());
 }
 
 // Sequences that run together hold windows of their own.

@@ -128,7 +128,7 @@ class Chats(OpenAICase):
         self.assertIn(json.loads(dump["choices"][0]["message"]["content"])["name"], ["Ada", "Alan"])
         self.compare(messages=QUESTION, temperature=0, max_tokens=30, response_format={"type": "json_object"})
         self.compare(messages=QUESTION, temperature=0, response_format={"type": "text"})
-        relaxed = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "array", "contains": {"const": 3}}}}
+        relaxed = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "array", "uniqueItems": True}}}
         self.compare(messages=QUESTION, temperature=0, max_tokens=5, response_format=relaxed)
         parsed = self.client.chat.completions.parse(messages=QUESTION, response_format=Person)
         self.assertIsInstance(parsed.choices[0].message.parsed, Person)

@@ -64,7 +64,7 @@ TEST_F(FormFile, ThatIsWrongIsNamed) {
       {"--grammar", "/no/such", "--grammar: no such file: /no/such; expected a grammar"},
       {"--schema", "{\"type\" 1}", "--schema, line 1, column 9: this is not JSON"},
       {"--schema", "{\"type\": 1}", "--schema: #"},
-      {"--schema", "{\"unheardOf\": 1}", "--schema: #: keyword \"unheardOf\" is not supported"},
+      {"--schema", "{\"$dynamicRef\": \"#a\"}", "--schema: #: keyword \"$dynamicRef\" is not supported"},
       {"--grammar", "root ::= other", "--grammar: "},
       {"--grammar", "root ::= \"a", "--grammar: line 1, column "},
   };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/rank_job.h"
 #include "cli/trace_report.h"
 
 namespace realizar::cli {
@@ -50,6 +52,14 @@ Spread spread_of(std::vector<double> values) {
   return {values.front(), median, values.back(), mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0};
 }
 
+// Messages of the first of the ranks that share the model, and how long it waits for the others.
+struct ExchangePerToken {
+  double n_messages = 0, n_bytes = 0, wait_ms = 0;
+};
+struct RankExchange {
+  ExchangePerToken prefill, decode;
+};
+
 struct BenchResult {
   uint32_t n_threads = 0, n_seqs = 1;
   Spread prefill, decode;      // tokens/s, of all sequences
@@ -57,6 +67,7 @@ struct BenchResult {
   double decode_gb_per_s = 0;  // at the median
   cpu::Peaks peaks;
   bool is_gpu = false;
+  std::optional<RankExchange> exchange = {};
 };
 
 // Ids spread over the vocabulary by a multiplicative hash: never the same prompt twice, the same in every run.
@@ -144,6 +155,32 @@ Result<cpu::Peaks> gpu_peaks(const LoadOptions& options) {
   return cpu::Peaks{peaks.copy_gb_per_s, 0, peaks.bf16_gflop_per_s, 0};
 }
 
+ExchangePerToken per_token(const ExchangeUse& use, const ExchangePerToken& before, double n_tokens) {
+  return {(static_cast<double>(use.n_messages) - before.n_messages) / n_tokens,
+          (static_cast<double>(use.n_bytes) - before.n_bytes) / n_tokens,
+          (static_cast<double>(use.wait_ns) / 1e6 - before.wait_ms) / n_tokens};
+}
+
+// By a prompt alone, and by a prompt and what follows it.
+Result<RankExchange> measure_exchange(LanguageModel& model, const BenchArgs& args, uint32_t n_seqs) {
+  const ExchangeUse& use = RankJob::ranks()->exchange().use();
+  const auto so_far = [&] { return per_token(use, {}, 1); };
+  BenchArgs prompt = args;
+  prompt.n_gen = 0;
+  RankExchange exchange;
+  ExchangePerToken before = so_far();
+  RZ_TRY(const Rates alone, run_once(model, prompt, n_seqs, args.n_reps + 1));
+  exchange.prefill = per_token(use, before, alone.n_prefilled);
+  if (args.n_gen == 0) return exchange;
+  before = so_far();
+  RZ_TRY(const Rates both, run_once(model, args, n_seqs, args.n_reps + 2));
+  before.n_messages += exchange.prefill.n_messages * both.n_prefilled;
+  before.n_bytes += exchange.prefill.n_bytes * both.n_prefilled;
+  before.wait_ms += exchange.prefill.wait_ms * both.n_prefilled;
+  exchange.decode = per_token(use, before, static_cast<double>(args.n_gen) * n_seqs);
+  return exchange;
+}
+
 Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32_t n_seqs) {
   LoadOptions options = args.load.options;
   options.cpu.n_threads = n_threads;
@@ -168,14 +205,28 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
     if (args.n_gen > 0) decode.push_back(rates.decode);
   }
   RZ_CHECK_OK(report_trace(args.trace, model));
+  std::optional<RankExchange> exchange;
+  if (RankJob::ranks() != nullptr) {
+    RZ_TRY(exchange, measure_exchange(model, args, n_seqs));
+  }
   progress.say(what + "measuring what this machine can reach");
   BenchResult result{n_threads, n_seqs, spread_of(prefill), spread_of(decode), 0, 0, {}};
-  const bool is_cuda = model.info().backend.starts_with("cuda");
+  const bool is_cuda = model.info().backend.find("cuda (") != std::string::npos;
   RZ_TRY(result.peaks, is_cuda ? gpu_peaks(options) : cpu::measure_peaks(n_threads));
-  result.is_gpu = model.info().backend.starts_with("cuda");
+  result.exchange = exchange;
+  result.is_gpu = model.info().backend.find("cuda (") != std::string::npos;
   result.prefill_gflops = work.prefill_flops / warm_up.n_prefilled * result.prefill.median / 1e9;
   if (args.n_gen > 0) result.decode_gb_per_s = work.decode_bytes / args.n_gen * result.decode.median / n_seqs / 1e9;
   return result;
+}
+
+nlohmann::ordered_json exchange_json(const ExchangePerToken& e) {
+  return {{"messages", e.n_messages}, {"bytes", e.n_bytes}, {"wait_ms", e.wait_ms}};
+}
+
+std::string exchange_text(const char* phase, const ExchangePerToken& e) {
+  return fmt::format("  {:<8}{:>9.1f} messages, {:.1f} kB sent and {:.2f} ms of waiting for other ranks a token\n",
+                     phase, e.n_messages, e.n_bytes / 1e3, e.wait_ms);
 }
 
 nlohmann::ordered_json spread_json(const Spread& s) {
@@ -189,20 +240,25 @@ std::string peak_name(const BenchResult& r) {
 }
 
 nlohmann::ordered_json result_json(const BenchArgs& args, const BenchResult& r) {
-  return {{"model", args.model},
-          {"threads", r.n_threads},
-          {"batch", r.n_seqs},
-          {"prompt", args.n_prompt},
-          {"gen", args.n_gen},
-          {"depth", args.n_depth},
-          {"reps", args.n_reps},
-          {"prefill_tok_s", spread_json(r.prefill)},
-          {"decode_tok_s", spread_json(r.decode)},
-          {"prefill_gflop_s", r.prefill_gflops},
-          {"decode_gb_s", r.decode_gb_per_s},
-          {"peak_gflop_s", r.peaks.best_gflops()},
-          {"peak_of", peak_name(r)},
-          {"peak_read_gb_s", r.peaks.read_gb_per_s}};
+  nlohmann::ordered_json json{{"model", args.model},
+                              {"threads", r.n_threads},
+                              {"batch", r.n_seqs},
+                              {"prompt", args.n_prompt},
+                              {"gen", args.n_gen},
+                              {"depth", args.n_depth},
+                              {"reps", args.n_reps},
+                              {"prefill_tok_s", spread_json(r.prefill)},
+                              {"decode_tok_s", spread_json(r.decode)},
+                              {"prefill_gflop_s", r.prefill_gflops},
+                              {"decode_gb_s", r.decode_gb_per_s},
+                              {"peak_gflop_s", r.peaks.best_gflops()},
+                              {"peak_of", peak_name(r)},
+                              {"peak_read_gb_s", r.peaks.read_gb_per_s}};
+  if (r.exchange) {
+    json["exchange_per_token"] = {{"prefill", exchange_json(r.exchange->prefill)},
+                                  {"decode", exchange_json(r.exchange->decode)}};
+  }
+  return json;
 }
 
 std::string phase_text(const char* phase, const Spread& rate, const std::string& share) {
@@ -226,9 +282,12 @@ std::string bandwidth_text(const BenchResult& r) {
 }
 
 std::string result_text(const BenchResult& r) {
-  const std::string text = fmt::format("threads {}, batch {}\n", r.n_threads, r.n_seqs) +
-                           phase_text("prefill", r.prefill, arithmetic_text(r));
-  return r.decode.median > 0 ? text + phase_text("decode", r.decode, bandwidth_text(r)) : text;
+  std::string text = fmt::format("threads {}, batch {}\n", r.n_threads, r.n_seqs) +
+                     phase_text("prefill", r.prefill, arithmetic_text(r));
+  if (r.exchange) text += exchange_text("", r.exchange->prefill);
+  if (r.decode.median == 0) return text;
+  text += phase_text("decode", r.decode, bandwidth_text(r));
+  return r.exchange ? text + exchange_text("", r.exchange->decode) : text;
 }
 
 Result<bool> print_peaks(const BenchArgs& args, uint32_t n_threads) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "base/caught.h"
@@ -21,15 +22,18 @@
 #include "cli/conversation.h"
 #include "cli/interrupt.h"
 #include "cli/message_input.h"
+#include "cli/model_text.h"
 #include "cli/output.h"
+#include "cli/path_completion.h"
+#include "cli/saved_chat.h"
 #include "cli/terminal.h"
 #include "cli/tool_answer.h"
+#include "hub/locate.h"
 #include "tools/read_files.h"
 
 namespace realizar::cli {
 namespace {
 
-constexpr uint64_t kMaxSavedBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxAttachedBytes = uint64_t{64} << 20;
 
 std::string name_of(const ModelInfo& info) {
@@ -70,6 +74,7 @@ class Chat {
         input_(editing_fd(side_), options.keeps_history && stdin_is_terminal()) {
     conversation_.set_system(options.system);
     if (const Status set = conversation_.set_beginning(options.messages); !set.ok()) complain(set.error());
+    input_.complete_by(complete);
     person_ = {side_, options.answer.json, {}};
     if (editing_fd(side_) >= 0) {
       person_.ask = [this](const std::string& question, std::string& line) { return input_.ask(question, line); };
@@ -79,6 +84,7 @@ class Chat {
 
   int loop() {
     say("Chat with " + name_of(model_.info()) + ". /help lists the commands.\n");
+    if (options_.continues && !go_on()) return kFailure;
     std::string message;
     while (!is_over_) {
       switch (read(message)) {
@@ -103,6 +109,7 @@ class Chat {
     std::string words;               // that follow it, in brackets where they need not
     std::string help;
     Handler handler;
+    bool takes_path = false;
 
     bool has_name(const std::string& name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
     bool needs_words() const { return !words.empty() && words[0] != '['; }
@@ -116,6 +123,34 @@ class Chat {
     return input_.read(message);
   }
 
+  // Commands, the settings of /set, and paths.
+  static std::vector<std::string> complete(std::string_view line) {
+    const size_t end = line.find(' ');
+    if (!line.starts_with('/')) return {};
+    const std::string first(line.substr(0, end));
+    if (end == std::string_view::npos) return beginning_with(first, command_names());
+    const std::string_view word = line.substr(line.rfind(' ') + 1);
+    if (first == "/set") return beginning_with(word, setting_names());
+    const auto command = find_command(first);
+    return command != commands().end() && command->takes_path ? complete_path(word) : std::vector<std::string>();
+  }
+
+  static std::vector<std::string> beginning_with(std::string_view begun, std::vector<std::string> words) {
+    std::erase_if(words, [begun](const std::string& word) { return !word.starts_with(begun); });
+    return words;
+  }
+
+  static std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const Command& command : commands()) names.push_back(command.names[0]);
+    return names;
+  }
+
+  static std::vector<Command>::const_iterator find_command(const std::string& name) {
+    return std::find_if(commands().begin(), commands().end(),
+                        [&](const Command& candidate) { return candidate.has_name(name); });
+  }
+
   void take(const std::string& message) {
     std::istringstream words(message);
     std::string word, rest;
@@ -126,9 +161,9 @@ class Chat {
     // A path is no command: "/etc/hosts holds what?"
     const bool is_command = word[0] == '/' && word.find('/', 1) == std::string::npos;
     if (!is_command) return ask(message);
-    const auto command = std::find_if(commands().begin(), commands().end(),
-                                      [&](const Command& candidate) { return candidate.has_name(word); });
+    const auto command = find_command(word);
     if (command == commands().end()) return say("There is no " + printable(word) + "; /help lists the commands.\n");
+    rest.erase(rest.find_last_not_of(" \t\n") + 1);  // a completed path has a space after it
     if (command->needs_words() && rest.empty())
       return say(fmt::format("{} {}: {} is missing.\n", word, command->words, command->words));
     (this->*command->handler)(rest);
@@ -173,11 +208,23 @@ class Chat {
     reset("");
   }
 
+  // Ollama's users write "parameter" before the name, and have a few settings that are words alone.
   void set(const std::string& assignment) {
     if (assignment.empty()) return say(settings_text(options_.answer));
     std::istringstream words(assignment);
     std::string name, value;
-    words >> name >> value;
+    words >> name >> std::ws;
+    if (name == "parameter") words >> name >> std::ws;
+    if (name == "system") {
+      std::getline(words, value, '\0');
+      return system(value);
+    }
+    words >> value;
+    if (name == "verbose" || name == "quiet") {
+      options_.stats = name == "verbose";
+      return;
+    }
+    if (const auto translated = translated_setting(name, value)) std::tie(name, value) = *translated;
     if (const auto status = change(name, value); !status.ok()) return complain(status.error());
     settings_[name] = value;
     if (name == "seed") n_seeded_ = 0;
@@ -193,6 +240,41 @@ class Chat {
     RZ_CHECK_OK(plan_reasoning(model_, changed.reasoning));
     options_.answer = std::move(changed);
     return {};
+  }
+
+  void show(const std::string& what) {
+    if (what == "system") return say(conversation_.system() + '\n');
+    if (what == "parameters") return say(settings_text(options_.answer));
+    const auto part = model_part(what.empty() ? "info" : what);
+    if (!part) return say("/show info, license, parameters, system or template\n");
+    const auto text = model_text(options_.load.store.library(), options_.model, *part);
+    if (!text.ok()) return complain(text.error());
+    say(printable(*text, Lines::kMany));
+  }
+
+  bool go_on() {
+    const auto path = last_chat_path();
+    auto loaded = path ? read_last_chat(*path) : not_found("neither HOME nor XDG_STATE_HOME is set", "continue");
+    if (!loaded.ok()) {
+      complain(loaded.error());
+      return false;
+    }
+    if (!options_.system.empty()) loaded->set_system(options_.system);
+    take_over(std::move(*loaded), "the last chat");
+    return true;
+  }
+
+  void take_over(Conversation loaded, const std::string& from) {
+    loaded.set_beginning_of(conversation_);
+    conversation_ = std::move(loaded);
+    note(fmt::format("{} questions from {}", conversation_.n_questions(), from));
+  }
+
+  // For --continue. Where messages cannot be kept a person has been told, and this lies beside them.
+  void keep() {
+    const auto path = input_.keeps_history() ? last_chat_path() : std::nullopt;
+    if (!path) return;
+    if (const Status saved = keep_last_chat(*path, conversation_); !saved.ok()) warn(saved.error().message);
   }
 
   void tools(const std::string&) {
@@ -228,24 +310,18 @@ class Chat {
     if (const auto status = check_not_read(path, files_read_for(model_.info().path)); !status.ok()) {
       return complain(status.error());
     }
-    if (const auto status = write_file(path, conversation_.to_json()); !status.ok()) return complain(status.error());
+    const Status written = write_conversation(path, conversation_, Readers::kAsTheUserHasIt);
+    if (!written.ok()) return complain(written.error());
     note("saved in " + printable(path));
   }
 
-  static Status write_file(const std::string& path, const std::string& text) {
-    RZ_TRY(NewFile file, NewFile::create(path));
-    RZ_CHECK_OK(file.write(text));
-    return file.commit();
-  }
-
+  // A name that is no file is a model's, as Ollama has it.
   void load(const std::string& path) {
-    auto text = read_file_or_pipe(path, kMaxSavedBytes);
-    if (!text.ok()) return complain(text.error());
-    auto loaded = Conversation::from_json(*text);
-    if (!loaded.ok()) return complain(format_error(path + ": " + loaded.error().message, path));
-    loaded->set_beginning_of(conversation_);
-    conversation_ = std::move(*loaded);
-    note(fmt::format("{} questions from {}", conversation_.n_questions(), printable(path)));
+    const bool is_model = !version_at(path) && hub::locate(options_.load.store.library(), path).ok();
+    if (is_model) return change_model(path);
+    auto loaded = read_conversation(path);
+    if (!loaded.ok()) return complain(loaded.error());
+    take_over(std::move(*loaded), printable(path));
   }
 
   void attach(const std::string& path) {
@@ -259,7 +335,10 @@ class Chat {
     if (path.empty()) return say(model_.info().path + '\n');
     // Two models at once might not fit into memory, so the old one goes first, and comes back where the new one fails.
     const std::string old_path = model_.info().path;
-    if (replace_model(path)) return note("the conversation goes on with " + name_of(model_.info()));
+    if (replace_model(path)) {
+      options_.model = path;
+      return note("the conversation goes on with " + name_of(model_.info()));
+    }
     if (!replace_model(old_path)) end(kFailure);
   }
 
@@ -301,6 +380,7 @@ class Chat {
       return false;
     }
     last_stats_ = answer->generation.stats;
+    keep();
     if (answer->output_failed) {
       end(kFailure);
     } else {
@@ -381,10 +461,11 @@ const std::vector<Chat::Command>& Chat::commands() {
       {{"/system"}, "[TEXT]", "set the system message (without TEXT: none) and forget the conversation", &Chat::system},
       {{"/regenerate", "/retry"}, "", "answer the last question again", &Chat::regenerate},
       {{"/undo"}, "", "take the last question and its answer back", &Chat::undo},
-      {{"/file"}, "FILE", "put a text file before the next message", &Chat::attach},
-      {{"/save"}, "FILE", "write the conversation to a file", &Chat::save},
-      {{"/load"}, "FILE", "go on with a conversation that was saved", &Chat::load},
-      {{"/model"}, "[MODEL]", "go on with another model", &Chat::change_model},
+      {{"/file"}, "FILE", "put a text file before the next message", &Chat::attach, true},
+      {{"/save"}, "FILE", "write the conversation to a file", &Chat::save, true},
+      {{"/load"}, "FILE", "go on with a conversation that was saved, or with another model", &Chat::load, true},
+      {{"/model"}, "[MODEL]", "go on with another model", &Chat::change_model, true},
+      {{"/show"}, "[WHAT]", "the model's info, license or template; the system message or the parameters", &Chat::show},
       {{"/set"}, "[NAME VALUE]", "show the settings, or change one", &Chat::set},
       {{"/tools"}, "", "the tools of MCP servers that the model may call", &Chat::tools},
       {{"/stats"}, "", "figures of the last answer", &Chat::stats},

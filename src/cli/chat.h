@@ -14,11 +14,14 @@ namespace realizar::cli {
 
 struct ChatOptions {
   AnswerOptions answer;
+  std::string model;             // as it was named
   std::string system, messages;  // messages: of the model, before all turns, a JSON list
   bool stats = false;            // after each answer
   bool leaves_out = true;        // the oldest turns, where the context is full; else that is an error
-  bool keeps_history = true;     // of what is typed, for later chats; only where standard input is a terminal
-  LoadFlags load;                // how /model loads another
+  // Keeps what is typed, and the conversation for --continue; only where standard input is a terminal.
+  bool keeps_history = true;
+  bool continues = false;  // with the last conversation
+  LoadFlags load;          // how /model loads another
   SamplingFlags sampling;
   TraceFlags trace;
   std::unique_ptr<ToolBox> tools;  // null: none

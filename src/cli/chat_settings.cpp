@@ -85,7 +85,36 @@ const OwnSetting* find_own(std::string_view name) {
   return found == std::end(kOwnSettings) ? nullptr : found;
 }
 
+// Ollama's. Those without a value of their own keep what was typed.
+struct OtherWord {
+  std::string_view word, name;
+  std::optional<std::string_view> value;
+};
+
+constexpr OtherWord kOtherWords[] = {
+    {"num_predict", "max_tokens", std::nullopt},
+    {"noformat", "format", kNone},
+    {"nothink", "reasoning_effort", kNone},
+    {"think", "reasoning_effort", std::nullopt},
+};
+
 }  // namespace
+
+std::vector<std::string> setting_names() {
+  std::vector<std::string> names;
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    if (find_own(parameter.name) == nullptr) names.emplace_back(parameter.name);
+  }
+  for (const OwnSetting& setting : kOwnSettings) names.emplace_back(setting.name);
+  return names;
+}
+
+std::optional<std::pair<std::string, std::string>> translated_setting(std::string_view word, const std::string& value) {
+  const auto* other = std::ranges::find(kOtherWords, word, &OtherWord::word);
+  if (other == std::end(kOtherWords)) return std::nullopt;
+  const std::string typed = word == "think" && value.empty() ? std::string(kDefault) : value;
+  return std::pair(std::string(other->name), other->value ? std::string(*other->value) : typed);
+}
 
 std::string settings_text(const AnswerOptions& options) {
   std::ostringstream text;
@@ -102,6 +131,7 @@ std::string settings_text(const AnswerOptions& options) {
 Status change_setting(AnswerOptions& options, const std::string& name, const std::string& value) {
   const OwnSetting* own = find_own(name);
   const SamplingParameter* parameter = find_sampling_parameter(name);
+  if (name == "num_ctx") return invalid_argument("num_ctx: the context is set when the chat begins, by --ctx", name);
   if (own == nullptr && parameter == nullptr) {
     return invalid_argument("there is no setting '" + name + "'; /set shows them", name);
   }

@@ -15,6 +15,7 @@
 #include "cli/help.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/rank_job.h"
 #include "cli/terminal.h"
 #include "cli/written_files.h"
 #include "realizar/engine.h"
@@ -126,8 +127,18 @@ int CommandLine::run_command(CommandRow& command, const std::vector<std::string>
   if (print_config_) return printed(config_text(command));
   for (const std::string& note : *notes) warn(note);
   if (const Status status = check_written_files(command, table_.common); !status.ok()) return fail(status.error());
+  return run_in_job(command);
+}
+
+int CommandLine::run_in_job(CommandRow& command) {
+  const OptionRow* mpi = command.find("--mpi");
+  const auto choice = mpi == nullptr ? MpiChoice::kNever : option_value<MpiChoice>(mpi->values().front());
+  const auto job = RankJob::join(choice.value_or(MpiChoice::kAuto));
+  if (!job.ok()) return fail(job.error());
+  if (*job != nullptr && (*job)->is_follower()) return (*job)->follow();
   const Result<int> code = command.run();
-  return code.ok() ? *code : fail(code.error());
+  const int exit_code = code.ok() ? *code : fail(code.error());
+  return *job == nullptr ? exit_code : (*job)->finish(exit_code);
 }
 
 Status CommandLine::read_values(CommandRow& command) {

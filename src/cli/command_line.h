@@ -26,6 +26,7 @@ class CommandLine {
  private:
   int run_without_command(const std::vector<std::string>& words) const;
   int run_command(CommandRow& command, const std::vector<std::string>& words);
+  int run_in_job(CommandRow& command);
   Status read_values(CommandRow& command);
 
   bool help_all_ = false, help_ = false, version_ = false, print_config_ = false;

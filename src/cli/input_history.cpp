@@ -29,15 +29,6 @@ Error cannot_keep(const fs::path& path) {
   return invalid_argument("cannot keep the history in " + path.string() + ": " + std::strerror(errno), "history");
 }
 
-// A folder of state is its owner's alone; those that are there stay as they are.
-Status make_private_folders(const fs::path& folder) {
-  std::error_code error;
-  if (fs::exists(folder, error)) return {};
-  if (folder.has_parent_path()) RZ_CHECK_OK(make_private_folders(folder.parent_path()));
-  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return cannot_keep(folder);
-}
-
 Status rewrite(const fs::path& path, const std::vector<std::string>& entries) {
   RZ_TRY(NewFile file, NewFile::create(path, Readers::kOwnerAlone));
   for (const std::string& entry : entries) RZ_CHECK_OK(file.write(line_of(entry)));
@@ -49,6 +40,14 @@ Status rewrite(const fs::path& path, const std::vector<std::string>& entries) {
 std::optional<fs::path> history_path() {
   const auto folder = hub::state_folder();
   return folder ? std::optional(*folder / "history") : std::nullopt;
+}
+
+Status make_private_folders(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error)) return {};
+  if (folder.has_parent_path()) RZ_CHECK_OK(make_private_folders(folder.parent_path()));
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return cannot_keep(folder);
 }
 
 Result<std::vector<std::string>> read_history(const fs::path& path) {

@@ -17,6 +17,9 @@ inline constexpr size_t kMaxHistoryEntryBytes = 16 << 10;  // longer ones are no
 // realizar/history in $XDG_STATE_HOME or ~/.local/state; nullopt where the environment names neither.
 std::optional<std::filesystem::path> history_path();
 
+// Makes a folder of state where it is missing, for its owner alone. Errors: InvalidArgument (the system's reason).
+Status make_private_folders(const std::filesystem::path& folder);
+
 // The latest entries, oldest first; none where there is no file. Lines that are no JSON strings are passed over. A file
 // that has grown to twice kMaxHistoryEntries is cut to the latest. Errors: InvalidArgument (the system's reason).
 Result<std::vector<std::string>> read_history(const std::filesystem::path& path);

@@ -5,16 +5,21 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "api/rank_shares.h"
+#include "backend/row_exchange.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/model_report.h"
 #include "cli/output.h"
+#include "cli/rank_report.h"
 #include "cli/store_flags.h"
 #include "formats/model_file.h"
+#include "model/model.h"
 #include "realizar/options.h"
 
 namespace realizar::cli {
@@ -23,6 +28,8 @@ namespace {
 struct InspectArgs {
   std::string model;
   CacheType kv_type = CacheType::kF16;
+  Split split = Split::kTensor;
+  uint32_t n_ranks = 0;
   bool tensors = false, metadata = false, json = false;
   StoreFlags store;
 };
@@ -160,14 +167,28 @@ std::string file_text(const ModelFile& file, const ModelReport& report, const In
   return args.tensors ? text + tensors_text(file) : text;
 }
 
+// Nothing where no ranks were asked for.
+Result<std::optional<RankShares>> shares_for(const ModelFile& file, const InspectArgs& args) {
+  if (args.n_ranks == 0) return std::optional<RankShares>();
+  RZ_TRY(const ModelConfig config, read_config(file));
+  RZ_TRY(RankShares shares, find_rank_shares(file, config, args.split, args.n_ranks));
+  return std::optional(std::move(shares));
+}
+
+std::string json_text(const ModelFile& file, const ModelReport& report, const std::optional<RankShares>& shares,
+                      const InspectArgs& args) {
+  Json json = file_json(file, report, args.kv_type, args.tensors);
+  if (shares) json["ranks"] = rank_json(*shares, args.split);
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
 Result<int> inspect(const InspectArgs& args) {
   RZ_TRY(const FoundModel found, args.store.find(args.model));
   RZ_TRY(const ModelFile file, ModelFile::open(found.path));
   const ModelReport report = report_on(file, static_cast<KvType>(args.kv_type));
-  const std::string text = args.json ? file_json(file, report, args.kv_type, args.tensors)
-                                               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                                           '\n'
-                                     : file_text(file, report, args);
+  RZ_TRY(const std::optional<RankShares> shares, shares_for(file, args));
+  const std::string text = args.json ? json_text(file, report, shares, args)
+                                     : file_text(file, report, args) + (shares ? rank_text(*shares, args.split) : "");
   RZ_CHECK_OK(file.check());
   return print_model_text(text) ? kOk : kFailure;
 }
@@ -186,6 +207,13 @@ void add_inspect(CommandLine& line) {
       .file();
   flags.option("--kv-type", args->kv_type, "Element type of the KV cache whose memory is shown")
       .shown_as("TYPE")
+      .with_default();
+  flags
+      .option("--ranks", args->n_ranks,
+              "Show how N processes of an MPI job would share the model; what they load for it is read")
+      .in_range(1, kMaxRanks);
+  flags.option("--split", args->split, "How these would share it: layer, tensor or expert")
+      .shown_as("HOW")
       .with_default();
   flags.flag("--tensors", args->tensors, "List every tensor");
   flags.flag("--metadata", args->metadata, "List the metadata, and the dimensions of the model");

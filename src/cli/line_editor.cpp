@@ -4,14 +4,18 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cwchar>
 #include <string_view>
 #include <utility>
 
 #include "base/byte_order_mark.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
@@ -23,6 +27,7 @@ struct LineEditor::Impl {
   EditLine* editor = nullptr;
   History* history = nullptr;
   std::string prompt;
+  Completer completer;
   bool marks_pastes = false;
 };
 
@@ -41,22 +46,39 @@ constexpr std::wstring_view kPasteEnd = L"\033[201~";
 
 constexpr char kStyleMark = '\1';  // stands around what takes no room in a prompt
 
-const char* current_prompt(EditLine* editor) {
+LineEditor::Impl& impl_of(EditLine* editor) {
   void* client = nullptr;
   el_get(editor, EL_CLIENTDATA, &client);
-  return static_cast<LineEditor::Impl*>(client)->prompt.c_str();
+  return *static_cast<LineEditor::Impl*>(client);
 }
 
-volatile std::sig_atomic_t was_interrupted = 0;
+const char* current_prompt(EditLine* editor) {
+  return impl_of(editor).prompt.c_str();
+}
+
+volatile std::sig_atomic_t was_interrupted = 0, was_continued = 0;
 
 void note_interrupt(int) {
   was_interrupted = 1;
 }
 
+void note_continued(int) {
+  was_continued = 1;
+}
+
+// The shell has set the terminal up for itself meanwhile.
+void draw_again(EditLine* editor) {
+  was_continued = 0;
+  el_set(editor, EL_PREP_TERM, 0);
+  el_set(editor, EL_PREP_TERM, 1);
+  el_set(editor, EL_REFRESH);
+}
+
 // Waits for a byte of standard input; 1: it is there, 0: the input has ended, -1: Ctrl-C, or an error. libedit's own
 // reader starts again after a signal; this one gives up, so that Ctrl-C ends the line. SIGINT is held but for the wait,
 // so that none is lost between the check and the read.
-int read_byte(char& byte) {
+// `editor` draws its line again when the program goes on after Ctrl-Z; null: there is none.
+int read_byte(char& byte, EditLine* editor) {
   sigset_t none;
   sigemptyset(&none);
   while (true) {
@@ -65,17 +87,18 @@ int read_byte(char& byte) {
     };
     if (::ppoll(&input, 1, nullptr, &none) < 0) {
       if (was_interrupted) return -1;
+      if (was_continued != 0 && editor != nullptr) draw_again(editor);
       continue;
     }
     return static_cast<int>(::read(STDIN_FILENO, &byte, 1));
   }
 }
 
-int read_char(EditLine*, wchar_t* character) {
+int read_char(EditLine* editor, wchar_t* character) {
   std::mbstate_t state{};
   while (true) {
     char byte = 0;
-    const int n = read_byte(byte);
+    const int n = read_byte(byte, editor);
     if (n <= 0) return n;
     if (byte == '\0') byte = kEndOfInput;  // what Ctrl-D, typed while no line was read, becomes when one is
     const size_t n_used = std::mbrtowc(character, &byte, 1, &state);
@@ -119,28 +142,76 @@ unsigned char take_paste(EditLine* editor, int) {
   return CC_REFRESH;
 }
 
-// While it lives, SIGINT is held, and its handler only takes note.
-class InterruptibleRead {
- public:
-  InterruptibleRead() {
-    was_interrupted = 0;
-    struct sigaction action {};
-    action.sa_handler = note_interrupt;
-    sigaction(SIGINT, &action, &action_before_);
-  }
-  InterruptibleRead(const InterruptibleRead&) = delete;
-  InterruptibleRead& operator=(const InterruptibleRead&) = delete;
-  ~InterruptibleRead() { sigaction(SIGINT, &action_before_, nullptr); }
-
- private:
-  HeldInterrupt held_;
-  struct sigaction action_before_ {};
-};
-
 void write_terminal(FILE* terminal, const char* sequence) {
   std::fputs(sequence, terminal);
   std::fflush(terminal);
 }
+
+// The beginning that all words share, in whole characters of UTF-8.
+std::string common_beginning(const std::vector<std::string>& words) {
+  std::string common = words.front();
+  for (const std::string& word : words) {
+    common.resize(static_cast<size_t>(std::ranges::mismatch(common, word).in1 - common.begin()));
+  }
+  while (common.size() < words.front().size() && !common.empty() && continues_character(words.front()[common.size()])) {
+    common.pop_back();
+  }
+  return common;
+}
+
+// Shows the words below the line, which is drawn again after them.
+void list_words(FILE* terminal, const std::vector<std::string>& words) {
+  std::string text = "\n";
+  for (const std::string& word : words) text += printable(word) + "  ";
+  write_terminal(terminal, (text + '\n').c_str());
+}
+
+// Called by libedit where Tab is pressed.
+unsigned char complete_word(EditLine* editor, int) {
+  const LineEditor::Impl& impl = impl_of(editor);
+  const LineInfo* info = el_line(editor);
+  const std::string line(info->buffer, info->cursor);
+  std::vector<std::string> words;
+  if (impl.completer) words = impl.completer(line);
+  if (words.empty()) return el_insertstr(editor, "\t") == 0 ? CC_REFRESH : CC_ERROR;
+  const size_t n_typed = line.size() - (line.find_last_of(" \t\n") + 1);
+  std::string rest = common_beginning(words).substr(n_typed);
+  if (words.size() == 1 && !words.front().ends_with('/')) rest += ' ';
+  if (!rest.empty()) return el_insertstr(editor, rest.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
+  if (words.size() == 1) return CC_NORM;
+  list_words(impl.terminal, words);
+  return CC_REDISPLAY;
+}
+
+// While it lives, a signal's handler only takes note.
+class NotedSignal {
+ public:
+  NotedSignal(int signal, void (*note)(int)) : signal_(signal) {
+    struct sigaction action {};
+    action.sa_handler = note;
+    sigaction(signal_, &action, &action_before_);
+  }
+  NotedSignal(const NotedSignal&) = delete;
+  NotedSignal& operator=(const NotedSignal&) = delete;
+  ~NotedSignal() { sigaction(signal_, &action_before_, nullptr); }
+
+ private:
+  int signal_;
+  struct sigaction action_before_ {};
+};
+
+// While it lives, SIGINT is held.
+class InterruptibleRead {
+ public:
+  InterruptibleRead() {
+    was_interrupted = 0;
+    was_continued = 0;
+  }
+
+ private:
+  HeldInterrupt held_;
+  NotedSignal interrupt_{SIGINT, note_interrupt}, continued_{SIGCONT, note_continued};
+};
 
 // The sign is bold and the space after it is not: libedit drops a style that no character follows.
 std::string prompt_with_style(const std::string& prompt, int fd) {
@@ -153,7 +224,7 @@ LineStatus read_plain(std::string& line) {
   line.clear();
   char byte = 0;
   int n = 0;
-  while ((n = read_byte(byte)) == 1 && byte != '\n') {
+  while ((n = read_byte(byte, nullptr)) == 1 && byte != '\n') {
     line += byte;
     if (line.size() <= kMaxLineBytes) continue;
     warn("a line of more than 16 MB ends the input");
@@ -185,6 +256,8 @@ LineEditor::LineEditor(int terminal_fd, const std::vector<std::string>& history)
   el_set(impl.editor, EL_GETCFN, read_char);
   el_set(impl.editor, EL_ADDFN, "realizar-paste", "take a pasted text", take_paste);
   el_set(impl.editor, EL_BIND, kPasteBegin, "realizar-paste", nullptr);
+  el_set(impl.editor, EL_ADDFN, "realizar-complete", "complete a word", complete_word);
+  el_set(impl.editor, EL_BIND, "^I", "realizar-complete", nullptr);
   // Ctrl-C must not take what is being written, or typed ahead, with it.
   for (const char* mode : {"-d", "-x"}) el_set(impl.editor, EL_SETTY, mode, "+noflsh", nullptr);
   for (const std::string& line : history) remember(line);
@@ -216,6 +289,10 @@ LineStatus LineEditor::read(const std::string& prompt, std::string& line) {
   line.assign(text, static_cast<size_t>(n_chars));
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
   return LineStatus::kLine;
+}
+
+void LineEditor::complete_by(Completer completer) {
+  impl_->completer = std::move(completer);
 }
 
 void LineEditor::remember(const std::string& line) {

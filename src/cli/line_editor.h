@@ -1,13 +1,18 @@
 // Lines of input: edited on a terminal (libedit) with history and pastes of several lines, plain from anything else.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace realizar::cli {
 
 enum class LineStatus { kLine, kInterrupted, kEnd };
+
+// The words that the last word of a line may become, with what is typed of it in front. `line`: up to the cursor.
+using Completer = std::function<std::vector<std::string>(std::string_view line)>;
 
 class LineEditor {
  public:
@@ -20,6 +25,8 @@ class LineEditor {
   // line breaks. Ctrl-C gives kInterrupted, end of input kEnd. Bytes are those that were typed: UTF-8 where the locale
   // is.
   LineStatus read(const std::string& prompt, std::string& line);
+  // The Tab key completes by it; where it gives nothing, Tab is a tab.
+  void complete_by(Completer completer);
   // The arrow keys bring the line back from then on.
   void remember(const std::string& line);
 

@@ -123,7 +123,7 @@ std::string text_of(const std::vector<AdapterSource>& sources) {
 // Every member. A new one does not compile before it is named here.
 Texts texts_of(const LoadOptions& options) {
   const auto& [backend, n_ctx, rope, cpu, gpu, cache, batch, draft, beside, adapters, ends, idle_prefill, warm_up,
-               check, hash_weights, models_store, progress] = options;
+               check, hash_weights, ranks, models_store, progress] = options;
   const auto& [scaling, factor, n_ctx_original] = rope;
   const auto& [n_threads, isa] = cpu;
   const auto& [devices, split, n_layers, memory_mb, host_memory_mb, layer_dir, host_cache_mb, chooser] = gpu;
@@ -171,6 +171,7 @@ Texts texts_of(const LoadOptions& options) {
           {"warm_up", text_of(warm_up)},
           {"check", text_of(check)},
           {"hash_weights", text_of(hash_weights)},
+          {"ranks", text_of(ranks != nullptr)},
           {"models_store", text_of(models_store)},
           {"progress", text_of(static_cast<bool>(progress))}};
 }
@@ -219,6 +220,8 @@ TEST(LoadOptions, EveryFlagHasAFieldInC) {
   for (const OptionRow& row : rig.row.options) {
     // Its field in C has a row without a flag.
     if (row.main_name() == "--models-store") continue;
+    // Processes of an MPI job are the program's own.
+    if (row.main_name() == "--mpi") continue;
     const auto is_of = [&](const SameOption& option) {
       return !option.flag.empty() && row.has_name(option.flag[0].substr(0, option.flag[0].find('=')));
     };
@@ -235,10 +238,10 @@ TEST(LoadOptions, EveryMemberHasAFieldInC) {
       if (text != defaults.at(name)) unset.erase(name);
     }
   }
-  const std::set<std::string> expected{"adapters.default_name", "hash_weights", "beside.chat_template",
-                                       "beside.params"};
+  const std::set<std::string> expected{"adapters.default_name", "hash_weights", "beside.chat_template", "beside.params",
+                                       "ranks"};
   EXPECT_EQ(unset, expected) << "a choice that each generation of C has; what a server needs for its files alone; and "
-                                "what a store has beside a model";
+                                "what a store has beside a model, and what shares it with other processes";
 }
 
 }  // namespace

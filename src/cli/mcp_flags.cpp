@@ -9,6 +9,29 @@
 #include "realizar/engine.h"
 
 namespace realizar::cli {
+namespace {
+
+// The part of this program's environment that a server which is a program has: no token of another program.
+mcp::Environment shared_environment() {
+  mcp::Environment shared;
+  for (const char* name : {"PATH", "HOME", "LANG"}) {
+    if (const char* value = std::getenv(name)) shared.emplace_back(name, value);
+  }
+  return shared;
+}
+
+bool may_hold_secrets(const mcp::ServerSource& server) {
+  const auto* address = std::get_if<mcp::HttpAddress>(&server.place);
+  return address == nullptr || !address->headers.empty();
+}
+
+bool sends_secrets_openly(const mcp::ServerSource& server) {
+  const auto* address = std::get_if<mcp::HttpAddress>(&server.place);
+  return address != nullptr && !address->headers.empty() && address->url.scheme != "https" &&
+         !address->url.is_loopback();
+}
+
+}  // namespace
 
 void McpFlags::add_to(Flags flags) {
   flags
@@ -18,8 +41,9 @@ void McpFlags::add_to(Flags flags) {
       .shown_as("NAME=URL");
   flags
       .option("--mcp-config", config_,
-              "File with such servers, {\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}}}, as other programs "
-              "have it")
+              "File with such servers, and with programs that are started as servers, as other clients have it: "
+              "{\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}, NAME: {\"command\": ..., \"args\": [...], "
+              "\"env\": {...}}}}")
       .file();
   flags.option("--mcp-timeout-s", timeout_s_, "Seconds that an MCP server has for a request")
       .in_range(1, 3600)
@@ -29,22 +53,25 @@ void McpFlags::add_to(Flags flags) {
 Result<mcp::ServerList> McpFlags::read() const {
   mcp::ServerList list;
   for (const std::string& server : servers_) RZ_CHECK_OK(mcp::add_server(list, server));
-  if (!config_.empty()) RZ_CHECK_OK(mcp::add_server_file(list, config_));
+  if (!config_.empty()) RZ_CHECK_OK(mcp::add_server_file(list, config_, shared_environment()));
   for (const std::string& note : list.notes) warn(note);
-  const bool has_headers =
-      std::ranges::any_of(list.servers, [](const auto& server) { return !server.headers.empty(); });
-  const std::string exposure = config_.empty() ? "" : exposure_of(config_, "the MCP servers", has_headers);
+  const bool has_secrets = std::ranges::any_of(list.servers, may_hold_secrets);
+  const std::string exposure = config_.empty() ? "" : exposure_of(config_, "the MCP servers", has_secrets);
   if (!exposure.empty()) warn(exposure);
   for (const mcp::ServerSource& server : list.servers) {
-    const bool is_open = !server.headers.empty() && server.url.scheme != "https" && !server.url.is_loopback();
-    if (is_open) warn("the MCP server '" + server.name + "' gets its headers unencrypted: its url is not https");
+    if (sends_secrets_openly(server)) {
+      warn("the MCP server '" + server.name + "' gets its headers unencrypted: its url is not https");
+    }
   }
   return list;
 }
 
 mcp::ClientOptions McpFlags::client_options() const {
   const char* certificates = std::getenv("SSL_CERT_FILE");
-  return {std::chrono::seconds(timeout_s_), version(), certificates == nullptr ? "" : certificates};
+  return {.timeout = std::chrono::seconds(timeout_s_),
+          .version = version(),
+          .ca_file = certificates == nullptr ? "" : certificates,
+          .on_warning = [](const std::string& line) { warn(line); }};
 }
 
 void ToolFlags::add_to(Flags flags) {

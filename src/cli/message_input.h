@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/line_editor.h"
@@ -19,6 +20,9 @@ class MessageInput {
   // Reads one message. It has several lines where these end in a backslash, stand between triple quotes, or were
   // pasted.
   LineStatus read(std::string& message);
+  // Whether messages are kept for later chats; not where that has failed once.
+  bool keeps_history() const { return history_path_.has_value(); }
+  void complete_by(Completer completer) { editor_.complete_by(std::move(completer)); }
   // Reads a line after a question, which is no message and is not kept.
   LineStatus ask(const std::string& question, std::string& line) { return editor_.read(question, line); }
 

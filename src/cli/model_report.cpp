@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <utility>
 
 #include "api/generation_config.h"
@@ -15,7 +16,7 @@
 #include "base/printable.h"
 #include "model/config_reader.h"
 #include "text/chat_template.h"
-#include "text/output/output_format.h"
+#include "text/template_output.h"
 
 namespace realizar::cli {
 namespace {
@@ -33,37 +34,14 @@ std::string metadata_text(const ModelFile& file, std::string_view key) {
   return value.ok() && *value ? printable(**value) : "";
 }
 
-// As the formats' files are called.
-std::string name_of(text::ToolFormat format) {
-  switch (format) {
-    case text::ToolFormat::kNone:
-      return "";
-    case text::ToolFormat::kHermes:
-      return "hermes";
-    case text::ToolFormat::kLlama3Json:
-      return "llama3_json";
-    case text::ToolFormat::kMistral:
-      return "mistral";
-    case text::ToolFormat::kDeepSeek:
-      return "deepseek";
-    case text::ToolFormat::kGptOss:
-      return "gpt_oss";
-    case text::ToolFormat::kQwen3Coder:
-      return "qwen3_coder";
-    case text::ToolFormat::kGlm:
-      return "glm";
-    case text::ToolFormat::kKimi:
-      return "kimi";
-    case text::ToolFormat::kCohere:
-      return "cohere";
-    case text::ToolFormat::kGranite:
-      return "granite";
-    case text::ToolFormat::kGemma:
-      return "gemma";
-    case text::ToolFormat::kLfm2:
-      return "lfm2";
-  }
-  return "";
+// The kind of calls and the mark that they begin with.
+std::string name_of(const text::OutputFormat& format) {
+  constexpr std::array<const char*, 5> kKinds = {"object", "object after name", "tagged", "literal", "message"};
+  if (!format.calls || format.is_general) return "";
+  const text::CallMarks marks = text::marks_of(*format.calls);
+  const std::string kind = kKinds[static_cast<size_t>(format.calls->arguments)];
+  const std::string mark = marks.openers.empty() ? marks.call_begin : marks.openers.front();
+  return mark.empty() ? kind : kind + " " + mark;
 }
 
 void add_ends(const ModelFile& file, const text::Tokenizer& tokenizer, ModelReport& report) {
@@ -88,11 +66,12 @@ void add_text_side(const ModelFile& file, ModelReport& report) {
   const auto source = load_chat_template(file, *tokenizer);
   report.has_template = source.ok() && source->has_value();
   if (!report.has_template) return;
-  const text::OutputFormat format = text::detect_output_format((*source)->joined());
-  report.tool_format = name_of(format.tools);
-  report.has_reasoning = text::marks_reasoning(format);
   const auto chat_template = text::ChatTemplate::parse((*source)->source_for(/*has_tools=*/true));
-  if (chat_template.ok()) report.template_traits = told(chat_template->traits());
+  if (!chat_template.ok()) return;
+  report.tool_format = name_of(chat_template->output_format());
+  report.has_reasoning = text::marks_reasoning(chat_template->output_format());
+  report.template_traits = told(chat_template->traits());
+  for (auto& trait : text::told(chat_template->output_format())) report.template_traits.push_back(std::move(trait));
 }
 
 GpuReport report_on_gpus(const ModelFile& file, const ModelConfig& config, const ModelReport& report) {

@@ -202,17 +202,26 @@ void LoadFlags::add_gpu_options(Flags flags) {
               "Keep N layers in the GPUs' memory and bring the others over in each step (default: as many as fit)")
       .common();
   flags
-      .option("--device", options.gpu.devices,
-              "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1; several share the model's layers "
-              "(default: the first, and as many others as the model needs)")
+      .option(
+          "--device", options.gpu.devices,
+          "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1; several share the model's layers, or "
+          "are for a process of an MPI job each (default: the first, and as many others as the model needs; one for "
+          "each process of a host)")
       .separated_by(',')
       .shown_as("N,...")
       .common();
   flags
       .option("--split", options.gpu.split,
-              "How several GPUs share the model: layer (each has some of the layers, and they take turns) or tensor "
-              "(each has a part of every layer, and they compute together, with NVIDIA's libnccl.so.2)")
+              "How several GPUs, or the processes of an MPI job, share the model: layer (each has some of the layers, "
+              "and they take turns), tensor (each has a part of every layer, and they compute together; GPUs with "
+              "NVIDIA's libnccl.so.2) or expert (like tensor, but each process has whole experts)")
       .shown_as("HOW")
+      .with_default();
+  flags
+      .option("--mpi", mpi,
+              "Whether to share the model with the other processes of an MPI job: auto (where mpirun or srun started "
+              "this one), always or never. This needs OpenMPI's libmpi.so.40")
+      .shown_as("WHEN")
       .with_default();
   flags.option("--gpu-memory-mb", options.gpu.memory_mb, "Use at most N MB of each GPU's memory; 0: what is free")
       .with_default();
@@ -356,7 +365,7 @@ void warn_of_gpu_options(const LoadOptions& options) {
   }
 }
 
-Result<LanguageModel> load_model(const std::string& given, LoadOptions options, const StoreFlags& store) {
+Result<LanguageModel> load_model(const std::string& given, LoadOptions options, const StoreFlags& store, Ranks* ranks) {
   RZ_TRY(FoundModel found, store.find(given));
   options.beside = std::move(found.beside);
   if (!options.draft.path.empty()) RZ_CHECK_OK(store.find_path(options.draft.path));
@@ -374,11 +383,12 @@ Result<LanguageModel> load_model(const std::string& given, LoadOptions options, 
   if (found.adapter) adapters.push_back(std::move(*found.adapter));
   if (adapters.size() > 1) return invalid_argument("--lora: one adapter at a time, except in realizar serve", "lora");
   if (!adapters.empty()) options.adapters.default_name = adapters.front().name;
+  options.ranks = ranks;
   auto model = LanguageModel::load(found.path, options);
   if (!model.ok()) return model;
   const ModelInfo& info = model->info();
   if (!info.gpu_refusal.empty()) warn("not on the GPU: " + info.gpu_refusal);
-  if (!info.backend.starts_with("cuda")) warn_of_gpu_options(options);
+  if (info.backend.find("cuda (") == std::string::npos) warn_of_gpu_options(options);
   if (const std::string warning = long_context_warning(info); !warning.empty()) warn(warning);
   for (const std::string& note : info.notes) warn(note);
   if (!info.check.empty()) warn(info.check);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/rank_job.h"
 #include "cli/store_flags.h"
 #include "realizar/engine.h"
 #include "realizar/reasoning.h"
@@ -23,6 +24,7 @@ enum class ThreadsOption : uint8_t { kOne, kNone };  // kNone: the command has o
 struct LoadFlags {
   LoadOptions options;
   StoreFlags store;  // where a name is looked up
+  MpiChoice mpi = MpiChoice::kAuto;
   void add_to(Flags flags, ThreadsOption threads_option = ThreadsOption::kOne,
               StoreFlags::Network network = StoreFlags::Network::kNone);
   // How requests share the model, for a server: --max-seqs, --kv-tokens, --prefill-tokens and others.
@@ -77,8 +79,9 @@ struct ReasoningFlags {
 void warn_of_gpu_options(const LoadOptions& options);
 
 // Loads a model, given as a file, a folder or a name, with a progress line on a terminal's standard error, and says
-// there which options had no effect.
-Result<LanguageModel> load_model(const std::string& model, LoadOptions options, const StoreFlags& store);
+// there which options had no effect. `ranks`: the processes that share it; null: none.
+Result<LanguageModel> load_model(const std::string& model, LoadOptions options, const StoreFlags& store,
+                                 Ranks* ranks = RankJob::ranks());
 
 // The same of a model that is to write. Errors: InvalidArgument, with the command to use, where it gives no text.
 Result<LanguageModel> load_writer(const std::string& model, const LoadFlags& load);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -19,6 +20,8 @@
 
 namespace realizar::cli {
 namespace {
+
+std::atomic<bool> has_no_terminal = false;
 
 std::function<void(std::string)>& warning_writer() {
   static std::function<void(std::string)> writer;
@@ -118,22 +121,30 @@ WarningsGoTo::~WarningsGoTo() {
   warning_writer() = nullptr;
 }
 
+void treat_terminals_as_pipes() {
+  has_no_terminal = true;
+}
+
+bool is_terminal(int fd) {
+  return !has_no_terminal && ::isatty(fd) == 1;
+}
+
 int side_fd(bool prints_json) {
   return stdout_is_terminal() && !prints_json ? STDOUT_FILENO : STDERR_FILENO;
 }
 
 int editing_fd(int side) {
-  return stdin_is_terminal() && ::isatty(side) == 1 ? side : -1;
+  return stdin_is_terminal() && is_terminal(side) ? side : -1;
 }
 
 bool stdin_is_terminal() {
-  return ::isatty(STDIN_FILENO) == 1;
+  return is_terminal(STDIN_FILENO);
 }
 bool stdout_is_terminal() {
-  return ::isatty(STDOUT_FILENO) == 1;
+  return is_terminal(STDOUT_FILENO);
 }
 bool stderr_is_terminal() {
-  return ::isatty(STDERR_FILENO) == 1;
+  return is_terminal(STDERR_FILENO);
 }
 
 }  // namespace realizar::cli

@@ -52,6 +52,9 @@ int side_fd(bool prints_json);
 // The terminal that input is edited on, where `side` is one and standard input too; -1: none.
 int editing_fd(int side);
 
+// From now on none is one: whoever started the program hands its terminals' texts on.
+void treat_terminals_as_pipes();
+bool is_terminal(int fd);
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();

@@ -125,7 +125,7 @@ Result<int> perplexity(const PerplexityArgs& args) {
   RZ_TRY(LanguageModel model, load_model(args.model, options, args.load.store));
   std::optional<LanguageModel> base;
   if (!args.against.empty()) {
-    RZ_TRY(base, load_model(args.against, options, args.load.store));
+    RZ_TRY(base, load_model(args.against, options, args.load.store, nullptr));
     if (base->info().n_vocab != model.info().n_vocab) {
       return invalid_argument("the two models have vocabularies of different sizes", "against");
     }

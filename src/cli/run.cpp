@@ -38,7 +38,7 @@ struct RunArgs {
   std::string messages;                            // that come with the model
   bool has_prompt = false, is_first_word = false;  // the model is the first word
   bool raw = false, json = false, stats = false, hide_reasoning = false;
-  bool no_shift = false, no_history = false, pull = false, ignore_eos = false;
+  bool no_shift = false, no_history = false, continues = false, pull = false, ignore_eos = false;
   std::optional<uint32_t> max_tokens;
   std::vector<std::string> stop;
   uint32_t n_logprobs = 0;
@@ -247,8 +247,8 @@ Result<int> begin_chat(RunArgs& args) {
   RZ_TRY(auto tools, open_tools(args, false));
   RZ_TRY(Loaded loaded, load(args, tools.get()));
   return chat(std::move(loaded.model),
-              {std::move(loaded.options), args.system, args.messages, args.stats, !args.no_shift, !args.no_history,
-               args.load, args.sampling, args.trace, std::move(tools)});
+              {std::move(loaded.options), args.model, args.system, args.messages, args.stats, !args.no_shift,
+               !args.no_history, args.continues, args.load, args.sampling, args.trace, std::move(tools)});
 }
 
 Result<int> run_prompts(RunArgs& args) {
@@ -265,8 +265,11 @@ Result<int> run(RunArgs& args) {
   RZ_CHECK_OK(resolve_words(args));
   RZ_CHECK_OK(make_ready(args));
   if (!args.prompts.file.empty()) return run_prompts(args);
+  // Standard input holds what is said in the chat then.
+  if (args.continues && !args.has_prompt) return begin_chat(args);
   RZ_CHECK_OK(complete_prompt(args));
   if (!args.has_prompt) return begin_chat(args);
+  if (args.continues) return invalid_argument("--continue begins a chat: expected no prompt", "continue");
   if (args.prompt.empty()) return invalid_argument("the prompt is empty", "prompt");
   RZ_TRY(const auto tools, open_tools(args, true));
   RZ_TRY(Loaded loaded, load(args, tools.get()));
@@ -303,7 +306,9 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   flags.flag("--stats", args.stats, "Print the device, times, tokens/s and peak memory on standard error");
   flags.flag("--no-shift,--no-context-shift", args.no_shift,
              "In a chat whose context is full: give an error instead of leaving the oldest turns out");
-  flags.flag("--no-history", args.no_history, "In a chat: do not keep what is typed for later chats");
+  flags.flag("--continue", args.continues, "In a chat: go on with the last conversation on this machine");
+  flags.flag("--no-history", args.no_history,
+             "In a chat: keep neither what is typed for later chats nor the conversation for --continue");
   args.form.add_to(flags);
   args.reasoning.add_to(flags);
   args.load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);

@@ -14,6 +14,7 @@
 #include "cli/mcp_flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/rank_job.h"
 #include "cli/served_models.h"
 #include "cli/serving_defaults.h"
 #include "hub/user_folders.h"
@@ -94,6 +95,32 @@ void make_room_for_steps(LoadOptions& options) {
   options.batch.max_tokens = n_least;
 }
 
+Status check_shared_cache(const server::ServerOptions& options) {
+  const bool has_rest = !options.cache_password_file.empty() || options.cache_wait_ms > 0;
+  if (options.cache_url.empty() && has_rest) {
+    return invalid_argument(
+        "--cache-password-file and --cache-wait-ms are for the Redis of --cache-url, which is not given", "cache_url");
+  }
+  if (options.cache_ttl_s == 0) return invalid_argument("--cache-ttl-s: expected 1 or more, actual 0", "cache_ttl_s");
+  return {};
+}
+
+// Events name no model, and a message's topic is the server's.
+Status check_kv_events(const server::ServerOptions& options) {
+  const bool is_wanted = !options.kv_events.empty();
+  if (!is_wanted && !(options.kv_events_replay.empty() && options.kv_events_topic.empty())) {
+    return invalid_argument(
+        "--kv-events-replay and --kv-events-topic are for what --kv-events publishes, which is not "
+        "given",
+        "kv_events");
+  }
+  if (!is_wanted || options.models.size() == 1) return {};
+  return invalid_argument(fmt::format("--kv-events: events name no model, and {} are served; name one, and start a "
+                                      "server for each",
+                                      options.models.size()),
+                          "kv_events");
+}
+
 int serve(ServeArgs& args) {
   server::ServerOptions& options = args.options;
   args.models.with_store = args.manages_models;
@@ -123,9 +150,13 @@ int serve(ServeArgs& args) {
   if (options.wipe_cache && options.cache_dir.empty()) {
     return fail(invalid_argument("--wipe-cache is for the folder of --cache-dir, which is not given", "wipe_cache"));
   }
+  if (auto status = check_shared_cache(options); !status.ok()) return fail(status.error());
+  if (auto status = check_kv_events(options); !status.ok()) return fail(status.error());
   options.clients_manage = args.manages_models || args.models.are_deletable || !options.lora_dir.empty() ||
                            options.llama_answers || !options.autoload;
   options.load = args.load.options;
+  options.load.ranks = RankJob::ranks_to_serve_with();
+  options.on_stop = RankJob::note_stop;
   make_room_for_steps(options.load);
   options.load.cache.n_contexts = kDefaultContexts;
   if (auto status = list_mcp_servers(args); !status.ok()) return fail(status.error());
@@ -189,6 +220,33 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
   flags.option("--cache-dir-mb", args.cache_dir_mb, "Keep at most N MB there for each model").with_default();
   flags.flag("--wipe-cache", args.options.wipe_cache,
              "Before anything else, zero and remove all that --cache-dir has kept so far, for other models too");
+  flags
+      .option("--cache-url", args.options.cache_url,
+              "Redis by which servers share cached prefixes, and so prompts: redis://[USER@]HOST[:PORT][/DB], or "
+              "rediss:// for TLS")
+      .shown_as("URL");
+  flags.option("--cache-password-file", args.options.cache_password_file, "File with its password in the first line")
+      .file();
+  flags.option("--cache-ttl-s", args.options.cache_ttl_s, "Have it drop what it was sent after N seconds")
+      .with_default();
+  flags
+      .option("--cache-wait-ms", args.options.cache_wait_ms,
+              "Let a request wait for it N ms at most; 0: as long as computing would take")
+      .with_default();
+  flags
+      .option(
+          "--kv-events", args.options.kv_events,
+          "Publish over ZeroMQ, as vLLM does, which KV blocks are cached, for routers (llm-d, Dynamo): tcp://*:5557 "
+          "waits for them, tcp://HOST:PORT goes to one. They learn the prompts")
+      .shown_as("ENDPOINT");
+  flags
+      .option("--kv-events-replay", args.options.kv_events_replay,
+              "Repeat there what a router has missed: tcp://*:5558")
+      .shown_as("ENDPOINT");
+  flags
+      .option("--kv-events-topic", args.options.kv_events_topic,
+              "Topic of these messages; llm-d expects kv@HOST:PORT@MODEL, as it reaches this server")
+      .shown_as("TEXT");
   flags
       .option("--slot-save-path", args.options.slot_save_path,
               "Folder where clients save what the cache has of a prompt, under a name, and restore it from "
@@ -282,6 +340,11 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .written()
       .common();
   flags
+      .option("--otlp-endpoint", options.otlp_endpoint,
+              "Send a trace of each request to this collector of OpenTelemetry's (OTLP over HTTP, in JSON); without a "
+              "path: to /v1/traces there")
+      .shown_as("URL");
+  flags
       .option("--stored-responses-bytes", options.stored_responses_bytes,
               "Memory for responses that later ones may go on with, a quarter of it for each key; 0: none are kept")
       .with_default();
@@ -294,6 +357,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.flag_off("--no-slots", options.slots, "Do not serve GET /slots");
   flags.flag_off("--no-page", options.page, "Do not serve the chat page");
   flags.flag_off("--no-metrics", options.metrics, "Do not serve /metrics");
+  flags.flag("--open-metrics", options.open_metrics, "Serve /metrics to everybody, also where keys are asked for");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/store_flags.h"
 #include "text/chat_template.h"
+#include "text/template_output.h"
 
 namespace realizar::cli {
 namespace {
@@ -90,6 +91,10 @@ Result<std::string> traits_text(const std::string& use, const std::string& sourc
   RZ_TRY(const auto chat_template, text::ChatTemplate::parse(source));
   std::string text = fmt::format("\nWhat the template {} can take:\n", use);
   for (const auto& [name, value] : told(chat_template.traits())) text += fmt::format("  {:<22}{}\n", name, value);
+  text += "How the model writes its answers:\n";
+  for (const auto& [name, value] : text::told(chat_template.output_format())) {
+    text += fmt::format("  {:<22}{}\n", name, value);
+  }
   return text;
 }
 

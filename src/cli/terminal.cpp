@@ -7,6 +7,8 @@
 #include <clocale>
 #include <cstdlib>
 
+#include "cli/output.h"
+
 namespace realizar::cli {
 namespace {
 
@@ -19,7 +21,7 @@ std::string_view environment(const char* name) {
 
 bool obeys_escapes(int fd) {
   const std::string_view kind = environment("TERM");
-  return ::isatty(fd) == 1 && !kind.empty() && kind != "dumb";
+  return is_terminal(fd) && !kind.empty() && kind != "dumb";
 }
 
 bool shows_styles(int fd) {

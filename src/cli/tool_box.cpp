@@ -9,6 +9,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
+#include "base/utf8.h"
 #include "cli/generation.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -45,7 +46,7 @@ std::string beginning(const std::string& text) {
     end = std::min(text.find('\n', end), text.size() - 1) + 1;
   }
   end = std::min(end, kMaxShownBytes);
-  while (end < text.size() && end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
+  while (end < text.size() && end > 0 && continues_character(text[end])) --end;
   std::string shown = printable(text.substr(0, end), Lines::kMany);
   while (shown.ends_with('\n')) shown.pop_back();
   return end == text.size() ? shown : fmt::format("{}\n... ({} bytes)", shown, text.size());
@@ -63,11 +64,10 @@ auto while_waiting(const std::string& what, F f) {
 }  // namespace
 
 Result<std::unique_ptr<ToolBox>> ToolBox::open(const ToolFlags& flags, bool wants_all) {
-  RZ_TRY(mcp::ServerList list, flags.mcp.read());
+  RZ_TRY(const mcp::ServerList list, flags.mcp.read());
   std::unique_ptr<ToolBox> box(new ToolBox());
-  for (mcp::ServerSource& source : list.servers) {
-    RZ_CHECK_OK(
-        box->add_server(std::make_unique<mcp::Client>(std::move(source), flags.mcp.client_options()), wants_all));
+  for (const mcp::ServerSource& source : list.servers) {
+    RZ_CHECK_OK(box->add_server(std::make_unique<mcp::Client>(source, flags.mcp.client_options()), wants_all));
   }
   for (const std::string& name : flags.allowed) RZ_CHECK_OK(box->allow(name));
   RZ_CHECK_OK(box->choose(flags.choice));

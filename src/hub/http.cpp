@@ -11,6 +11,7 @@
 
 #include "base/ascii_case.h"
 #include "base/caught.h"
+#include "base/symbol.h"
 #include "base/try.h"
 #include "hub/least_rate.h"
 
@@ -35,12 +36,6 @@ struct CurlLibrary {
   decltype(&curl_multi_poll) multi_poll;
   decltype(&curl_multi_info_read) multi_info_read;
 };
-
-template <class Function>
-bool find_symbol(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
 
 bool find_symbols(void* library, CurlLibrary& curl) {
   return find_symbol(library, "curl_easy_init", curl.easy_init) &&
@@ -70,7 +65,8 @@ Result<CurlLibrary> open_curl() {
     if (is_whole && global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) return curl;
     ::dlclose(library);
   }
-  return unsupported("downloads need libcurl.so.4, which this machine lacks (Debian's package libcurl4)", "libcurl");
+  return unsupported(
+      "requests to other servers need libcurl.so.4, which this machine lacks (Debian's package libcurl4)", "libcurl");
 }
 
 // Any thread; the library stays open. Errors: Unsupported where this machine has none.
@@ -279,6 +275,7 @@ void HttpClient::Impl::set_up(const HttpCall& call, const std::string& url, curl
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NOSIGNAL, 1L);
+  if (!settings.takes_proxies) set(CURLOPT_PROXY, "");
   set(CURLOPT_HTTPHEADER, headers);
   set(CURLOPT_BUFFERSIZE, kBufferBytes);
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings.connect_timeout.count()));

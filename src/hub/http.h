@@ -1,6 +1,7 @@
 // A client of HTTP and HTTPS over libcurl: one call after the other, each bounded in time, bytes and redirects, and
 // ended at once by a flag that any thread may set. One client belongs to one thread at a time; it keeps its
-// connections for its next calls. Proxies are taken from the environment as curl takes them (https_proxy, no_proxy).
+// connections for its next calls. Proxies are taken from the environment as curl takes them (https_proxy, no_proxy),
+// unless the settings say otherwise.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,7 @@ struct HttpSettings {
   std::chrono::milliseconds stall_timeout{30'000};  // without a byte
   uint64_t least_bytes = 0;                         // of a reply, header and all, in each rate_window; 0: any number
   std::chrono::milliseconds rate_window{60'000};
+  bool takes_proxies = true;  // of the environment
 };
 
 // The subjects of errors of connections, one that broke, one that was never made and one that brought too little: what

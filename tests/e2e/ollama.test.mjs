@@ -227,7 +227,7 @@ describe('generate', () => {
     await assert.rejects(client.generate({model: MODEL, prompt: 'a', think: true}), rejectsWith(400, /does not support thinking/));
     await assert.rejects(client.generate({model: MODEL, prompt: 'a', images: ['aGk=']}), rejectsWith(400, /images/));
     await assert.rejects(client.generate({model: MODEL, prompt: 'a', raw: true, system: 's'}), rejectsWith(400, /raw/));
-    await assert.rejects(client.generate({model: MODEL, prompt: 'a', template: '{{ with .System }}{{ end }}'}), rejectsWith(400, /template/));
+    await assert.rejects(client.generate({model: MODEL, prompt: 'a', template: '{{ template "other" }}'}), rejectsWith(400, /template/));
   });
 });
 
