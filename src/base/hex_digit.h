@@ -1,14 +1,29 @@
-// One hexadecimal digit, in either case.
+// Hexadecimal digits.
 #pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
 
 namespace realizar {
 
-// Its value; -1 for a character that is none.
+// The value of a digit in either case; -1 for a character that is none.
 constexpr int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
+}
+
+// Two digits a byte, in lower case.
+inline std::string hex_of(std::span<const uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const uint8_t byte : bytes) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
 }
 
 }  // namespace realizar

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/hex_digit.h"
 
 namespace realizar::hub {
 
@@ -33,9 +34,7 @@ std::string Hasher::finish() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int n = 0;
   REQUIRE(EVP_DigestFinal_ex(context_->context, digest.data(), &n) == 1);
-  std::string hex;
-  for (unsigned int i = 0; i < n; ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
+  return hex_of(std::span(digest).first(n));
 }
 
 }  // namespace realizar::hub

@@ -53,12 +53,6 @@ KeyDigest digest_of(std::string_view key) {
   return digest;
 }
 
-std::string hex_of(std::span<const uint8_t> bytes) {
-  std::string hex;
-  for (const uint8_t byte : bytes) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
-
 uint64_t tenant_of(std::string_view address) {
   in6_addr ipv6{};
   const bool is_ipv6 = ::inet_pton(AF_INET6, std::string(address).c_str(), &ipv6) == 1;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +16,6 @@ namespace realizar::server {
 // SHA-256 of a key.
 using KeyDigest = std::array<uint8_t, 32>;
 KeyDigest digest_of(std::string_view key);
-// Two hexadecimal digits a byte.
-std::string hex_of(std::span<const uint8_t> bytes);
 
 // Whose share of the engine a client uses: the tenant of a key, 0 where it is none. Where no keys are asked for, that
 // of a client's address; of one of IPv6 the first 64 bits count, since the client chooses those after them.

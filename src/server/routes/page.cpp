@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 
+#include "base/hex_digit.h"
 #include "server/call/context.h"
 #include "server/http/auth.h"
 #include "server/http/http_head.h"

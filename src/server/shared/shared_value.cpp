@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/hex_digit.h"
 
 namespace realizar::server {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/hex_digit.h"
 #include "base/printable.h"
-#include "server/http/auth.h"
 #include "server/http/json.h"
 
 namespace realizar::server {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/http/auth.h"
+#include "base/hex_digit.h"
 
 namespace realizar::server {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/hex_digit.h"
 #include "base/random_bytes.h"
-#include "server/http/auth.h"
 
 namespace realizar::server {
 namespace {

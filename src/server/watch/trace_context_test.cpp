@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "server/http/auth.h"
+#include "base/hex_digit.h"
 
 namespace realizar::server {
 namespace {
