@@ -53,6 +53,16 @@ std::optional<fs::path> state_folder() {
   return folder_in("XDG_STATE_HOME", ".local/state");
 }
 
+std::optional<fs::path> runtime_folder() {
+  const std::string base = variable("XDG_RUNTIME_DIR");
+  return base.starts_with('/') ? std::optional(fs::path(base) / "realizar") : std::nullopt;
+}
+
+std::optional<fs::path> service_socket() {
+  const auto folder = runtime_folder();
+  return folder ? std::optional(*folder / "service.sock") : std::nullopt;
+}
+
 std::optional<fs::path> cache_folder() {
   return folder_in("XDG_CACHE_HOME", ".cache");
 }

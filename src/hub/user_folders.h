@@ -18,6 +18,11 @@ std::optional<std::filesystem::path> cache_folder();
 // realizar in $XDG_DATA_HOME or ~/.local/share: what the user wants to keep.
 std::optional<std::filesystem::path> data_folder();
 
+// realizar in $XDG_RUNTIME_DIR: what programs of one session share. nullopt: the system has no such folder.
+std::optional<std::filesystem::path> runtime_folder();
+// The socket there on which a server answers its user's other commands.
+std::optional<std::filesystem::path> service_socket();
+
 // Where other programs keep models, as their own variables say. Ollama: the user's folders, then the service's.
 ForeignCaches model_caches();
 

@@ -157,7 +157,7 @@ class Server {
 
  private:
   std::optional<std::string> accept(HttpRequest request, const std::shared_ptr<Reply>& reply);
-  void take_or_refuse(Call& call) const;
+  void take_or_refuse(Call& call);
   Headers common_headers(const Call& call) const;
   HttpResponse options_of(const HttpRequest& request) const;
   bool allows_origin(std::string_view origin) const;
@@ -165,6 +165,7 @@ class Server {
   std::optional<ApiError> admit(Call& call) const;
   void tell_listeners();
   void sample();
+  void end_if_idle(Clock::time_point now);
   void drain();
   void finish_drain();
   void cut_off();
@@ -188,6 +189,7 @@ class Server {
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
   std::unique_ptr<KvPublisher> kv_events_;
+  Clock::time_point last_asked_ = Clock::now();
   Clock::time_point drain_ends_;
   bool is_cut_off_ = false;
   Status status_;
@@ -247,6 +249,7 @@ Status Server::run(ServerLog& server_log) {
     if (context_->answers.take_n_freed_bytes() >= kReturnedBytes) memory_return_.begin(*http_);
     const auto now = Clock::now();
     context_->for_each_call([now](Call& call) { call.ping(now); });
+    end_if_idle(now);
   });
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
   if (options_.page && !page_html().empty()) static_cast<void>(page_files());
@@ -261,6 +264,9 @@ Status Server::run(ServerLog& server_log) {
   const bool nobody_manages = options_.clients_manage && !keys_.is_empty() && !keys_.has_admin();
   if (nobody_manages) {
     spdlog::warn("no API key is an admin's, so that no client may change models, adapters or what is loaded");
+  }
+  if (!http_->owner_socket_note().empty()) {
+    spdlog::info("other commands of this user do not use this server: {}", http_->owner_socket_note());
   }
   load_first_model();
   sample();
@@ -399,7 +405,7 @@ std::optional<std::string> Server::accept(HttpRequest request, const std::shared
   return call.awaits_body() ? std::optional(std::move(sender)) : std::nullopt;
 }
 
-void Server::take_or_refuse(Call& call) const {
+void Server::take_or_refuse(Call& call) {
   const HttpRequest& request = call.request;
   const auto given_id = request.header("x-request-id");
   call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
@@ -421,7 +427,13 @@ void Server::take_or_refuse(Call& call) const {
   call.path_id = std::move(match.path_id);
   if (const auto refusal = admit(call)) return call.fail(*refusal);
   if (call.is_post()) call.count_as_open();
+  if (call.is_post()) last_asked_ = call.arrival;
   if (call.route->before_body != nullptr) call.route->before_body(call);
+}
+
+ApiError owners_alone() {
+  return {403, "this is for other commands of the server's own user, which have a socket of their own", "",
+          "not_allowed"};
 }
 
 // Whose call it is, by its key, and what it may do. 401 where the route asks for a key and the call has none, 403 where
@@ -429,10 +441,15 @@ void Server::take_or_refuse(Call& call) const {
 std::optional<ApiError> Server::identify(Call& call) const {
   const Right right = call.route->right;
   call.tenant = tenant_of(call.request.client);
+  if (call.request.is_owner) {
+    call.may_manage = true;
+    return std::nullopt;
+  }
   const bool is_open = options_.open_metrics && std::string_view(call.route->path) == "/metrics";
   if (right == Right::kNone || is_open) return std::nullopt;
   if (keys_.is_empty()) {
     call.may_manage = options_.clients_manage && call.request.is_local;
+    if (right == Right::kOwner) return owners_alone();
     return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
   }
   auto key = keys_.find(call.request.header("authorization"));
@@ -447,6 +464,7 @@ std::optional<ApiError> Server::identify(Call& call) const {
   call.key = *key;
   call.tenant = tenant_of(*key);
   call.may_manage = keys_.is_admin(*key);
+  if (right == Right::kOwner) return owners_alone();
   if (right != Right::kManage || call.may_manage) return std::nullopt;
   return may_not_manage(call);
 }
@@ -469,6 +487,15 @@ void Server::sample() {
   if (!options_.metrics) return;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   context_->history.add(metrics_.totals(*models_), std::chrono::duration<double>(now).count());
+}
+
+// Whoever listens to changes of models does not hold a server that nobody asks.
+void Server::end_if_idle(Clock::time_point now) {
+  if (options_.exit_idle_s == 0 || context_->draining) return;
+  if (!context_->n_open.empty()) last_asked_ = now;
+  if (now - last_asked_ < std::chrono::seconds(options_.exit_idle_s)) return;
+  spdlog::info("nobody has asked for {} s: the server ends", options_.exit_idle_s);
+  drain();
 }
 
 // Lets what runs end, up to a limit.

@@ -44,6 +44,7 @@ enum class Right : uint8_t {
   kKey,     // one of the keys, where there are any
   kOwn,     // to change what belongs to a key: that key's; where there are none it is everybody's, and it is kManage
   kManage,  // to change the server for others: Call::may_manage
+  kOwner,   // of the server's own user, by the owner's socket alone
 };
 
 // One route: a path, the coroutine that serves a call of it, and the protocol that it speaks.

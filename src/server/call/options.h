@@ -69,6 +69,9 @@ struct ServerOptions {
   // The models as they are now, for GET /models?reload=1; null: they stay what they are.
   std::function<Result<std::vector<ModelSource>>()> find_models = {};
   bool llama_answers = false;  // where llama-server's answers are not those of OpenAI's API, they are llama-server's
+  // A model that the owner names, which is served from then on; null: there are none besides those of the start.
+  std::function<Result<ModelSource>(const std::string& given)> find_model = {};
+  uint32_t exit_idle_s = 0;                        // without a request the server ends; 0: never
   std::function<void()> on_stop = {};              // at the first signal to stop
   std::function<Status(LoadedModel&)> adapt = {};  // what the command line changes of every loaded model
   RequestDefaults defaults = {};

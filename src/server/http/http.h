@@ -27,6 +27,7 @@ struct HttpRequest {
   std::string peer;            // the address that the connection comes from
   std::string client;          // the client's: the peer's, or what a trusted proxy says
   bool is_local = false;       // the client is on the server's machine
+  bool is_owner = false;       // it came by HttpOptions::owner_socket
   uint64_t connection_id = 0;  // no two connections of a server have the same
 
   // The first header of that name, in any case; "" where there is none.

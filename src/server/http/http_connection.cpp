@@ -32,6 +32,7 @@ constexpr size_t kReadBodyBytes = 64u << 10;
 constexpr size_t kLeastBodyBytes = 64u << 10;     // of an upload, in the time of body_timeout_ms: 1 KB/s by default
 constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead while a reply is under way
 constexpr size_t kMaxUnwantedBytes = 64u << 10;   // of a refused request's body, to keep its connection
+constexpr const char* kOwner = "owner";           // in the place of an address
 constexpr uint32_t kLingerMs = 5000;
 constexpr uint32_t kLastReadMs = 1000;
 
@@ -92,17 +93,18 @@ tcp::socket& lowest(TlsStream& stream) {
 template <class Stream>
 class Connection final : public ConnectionBase, public std::enable_shared_from_this<Connection<Stream>> {
  public:
-  Connection(Stream stream, std::shared_ptr<ConnectionContext> context)
+  Connection(Stream stream, std::shared_ptr<ConnectionContext> context, bool is_owner)
       : stream_(std::move(stream)),
         context_(std::move(context)),
+        is_owner_(is_owner),
         address_(address_of(lowest(stream_))),
-        is_proxy_(context_->proxies.has(address_)),
+        is_proxy_(!is_owner && context_->proxies.has(address_)),
         id_(context_->n_opened++),
         read_timer_(stream_.get_executor()),
         write_timer_(stream_.get_executor()),
         sleep_timer_(stream_.get_executor()) {
     context_->connections.insert(this);
-    if (!is_proxy_) count_for(address_);
+    if (!is_proxy_ && !is_owner_) count_for(address_);
   }
   ~Connection() override {
     context_->connections.erase(this);
@@ -374,7 +376,13 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     for (const auto& field : message) request.headers.emplace_back(field.name_string(), field.value());
     request.peer = address_;
     request.connection_id = id_;
-    context_->proxies.set_client(request);
+    request.is_owner = is_owner_;
+    if (is_owner_) {
+      request.client = kOwner;
+      request.is_local = true;
+    } else {
+      context_->proxies.set_client(request);
+    }
     return request;
   }
 
@@ -506,6 +514,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   Stream stream_;
   std::shared_ptr<ConnectionContext> context_;
+  const bool is_owner_;
   beast::flat_buffer buffer_;
   std::string unsent_, sending_;
   std::shared_ptr<Exchange> exchange_;  // the reply under way, or that of a request whose body is still read
@@ -541,12 +550,12 @@ bool ConnectionContext::has_most(const std::string& address) const {
   return mine != n_of_address.end() && mine->second >= most;
 }
 
-void start_connection(tcp::socket socket, std::shared_ptr<ConnectionContext> context) {
-  std::make_shared<Connection<tcp::socket>>(std::move(socket), std::move(context))->start();
+void start_connection(tcp::socket socket, std::shared_ptr<ConnectionContext> context, bool is_owner) {
+  std::make_shared<Connection<tcp::socket>>(std::move(socket), std::move(context), is_owner)->start();
 }
 
 void start_tls_connection(tcp::socket socket, asio::ssl::context& tls, std::shared_ptr<ConnectionContext> context) {
-  std::make_shared<Connection<TlsStream>>(TlsStream(std::move(socket), tls), std::move(context))->start();
+  std::make_shared<Connection<TlsStream>>(TlsStream(std::move(socket), tls), std::move(context), false)->start();
 }
 
 }  // namespace realizar::server

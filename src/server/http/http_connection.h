@@ -34,7 +34,8 @@ struct ConnectionContext {
 std::string address_of(const boost::asio::ip::tcp::socket& socket);
 
 // The connection serves its socket until it is closed, and owns itself.
-void start_connection(boost::asio::ip::tcp::socket socket, std::shared_ptr<ConnectionContext> context);
+// is_owner: it came by the owner's socket.
+void start_connection(boost::asio::ip::tcp::socket socket, std::shared_ptr<ConnectionContext> context, bool is_owner);
 void start_tls_connection(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context& tls,
                           std::shared_ptr<ConnectionContext> context);
 

@@ -5,8 +5,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -28,6 +26,7 @@
 #include "base/try.h"
 #include "server/http/http_connection.h"
 #include "server/http/stop_signals.h"
+#include "server/http/unix_socket.h"
 
 namespace realizar::server {
 namespace {
@@ -97,16 +96,19 @@ class AsioServer final : public HttpServer {
   AsioServer(const HttpOptions& options, TrustedProxies proxies, Handler handler)
       : context_(std::make_shared<ConnectionContext>(
             ConnectionContext{options, std::move(handler), room_for(options), std::move(proxies), {}, {}})),
-        acceptor_(io_),
+        door_{tcp::acceptor(io_)},
+        owner_door_{tcp::acceptor(io_), true},
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         stop_fd_(io_),
         reopen_fd_(io_),
         workers_(options.n_small_workers, options.n_large_workers) {}
 
   Status listen();
+  void listen_to_owner();
   uint16_t port() const override {
-    return is_socket_path(context_->options.host) ? 0 : acceptor_.local_endpoint().port();
+    return is_socket_path(context_->options.host) ? 0 : door_.acceptor.local_endpoint().port();
   }
+  const std::string& owner_socket_note() const override { return owner_socket_note_; }
 
   void run() override {
     Status status;
@@ -162,9 +164,11 @@ class AsioServer final : public HttpServer {
 
   void stop_accepting() override {
     context_->draining = true;
-    if (!is_socket_path(context_->options.host)) refuse_handshakes(acceptor_.native_handle());
-    accept_all();
-    close_acceptor();
+    if (!is_socket_path(context_->options.host)) refuse_handshakes(door_.acceptor.native_handle());
+    for (Door* door : {&door_, &owner_door_}) {
+      accept_all(*door);
+      door->close();
+    }
     for (ConnectionBase* connection : std::vector(context_->connections.begin(), context_->connections.end())) {
       connection->close_if_idle();
     }
@@ -173,22 +177,31 @@ class AsioServer final : public HttpServer {
   uint32_t n_connections() const override { return static_cast<uint32_t>(context_->connections.size()); }
 
  private:
-  asio::awaitable<void> accept();
-  void accept_all();
-  void start(tcp::socket socket);
+  // Where connections come in.
+  struct Door {
+    tcp::acceptor acceptor;
+    bool is_owners = false;
+    std::string path = {};  // of a Unix socket, which goes with it; "": it is none, or systemd's
+    bool accepts = false;   // its loop is there
+
+    void close() {
+      if (!acceptor.is_open()) return;
+      if (!path.empty()) ::unlink(path.c_str());
+      error_code ignored;
+      acceptor.close(ignored);
+    }
+  };
+
+  asio::awaitable<void> accept(Door& door);
+  void accept_all(Door& door);
+  void start(tcp::socket socket, bool is_owners);
 
   Status load_certificate();
 
-  void close_acceptor() {
-    if (!acceptor_.is_open()) return;
-    if (is_socket_path(context_->options.host)) ::unlink(context_->options.host.c_str());
-    error_code ignored;
-    acceptor_.close(ignored);
-  }
-
   // Ends what still runs while all that its callbacks use is there.
   void close_all() {
-    close_acceptor();
+    door_.close();
+    owner_door_.close();
     workers_.stop();
     for (ConnectionBase* connection : std::vector(context_->connections.begin(), context_->connections.end())) {
       connection->close();
@@ -238,7 +251,8 @@ class AsioServer final : public HttpServer {
 
   // Starts the loops of the server that are not there: all of them at first, later those that an exception ended.
   void revive() {
-    keep(accepts_, [this] { return accept(); });
+    keep(door_.accepts, [this] { return accept(door_); });
+    if (owner_door_.acceptor.is_open()) keep(owner_door_.accepts, [this] { return accept(owner_door_); });
     keep(awaits_wakes_, [this] { return wait_for_wakes(); });
     for (Ticker& ticker : tickers_) {
       if (!ticker.is_armed) arm(ticker);
@@ -257,7 +271,8 @@ class AsioServer final : public HttpServer {
 
   asio::io_context io_{1};
   std::shared_ptr<ConnectionContext> context_;
-  tcp::acceptor acceptor_;
+  Door door_, owner_door_;
+  std::string owner_socket_note_;
   asio::posix::stream_descriptor wake_fd_;
   asio::posix::stream_descriptor stop_fd_, reopen_fd_;
   std::function<void()> on_reopen_;
@@ -266,34 +281,10 @@ class AsioServer final : public HttpServer {
   std::list<Ticker> tickers_;
   std::function<void()> on_wake_;
   std::atomic<bool> is_woken_{false};
-  bool accepts_ = false, awaits_wakes_ = false;
+  bool awaits_wakes_ = false;
   FinishedJobs finished_;
   WorkPool workers_;  // last: its tasks may hold what the others serve
 };
-
-Error cannot_listen(const std::string& path, int error) {
-  return {ErrorCode::kResourceExhausted,
-          fmt::format("cannot listen on {}: {}", path, std::error_code(error, std::generic_category()).message()),
-          "host"};
-}
-
-// A listening Unix socket. One that a server left behind is replaced; whatever else has the path stays.
-Result<int> listen_on_path(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return cannot_listen(path, ENAMETOOLONG);
-  std::copy(path.begin(), path.end(), address.sun_path);
-  const auto* name = reinterpret_cast<const sockaddr*>(&address);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return cannot_listen(path, errno);
-  struct stat found {};
-  const bool is_socket = ::lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
-  if (is_socket && ::connect(fd, name, sizeof address) != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
-  if (::bind(fd, name, sizeof address) == 0 && ::listen(fd, SOMAXCONN) == 0) return fd;
-  const int error = errno;
-  ::close(fd);
-  return cannot_listen(path, error);
-}
 
 Status AsioServer::load_certificate() {
   const HttpOptions& options = context_->options;
@@ -309,12 +300,27 @@ Status AsioServer::load_certificate() {
   return {};
 }
 
+// Whoever has the owner's socket already keeps it: the port is what this server was started for.
+void AsioServer::listen_to_owner() {
+  const HttpOptions& options = context_->options;
+  if (options.owner_fd >= 0) return static_cast<void>(owner_door_.acceptor.assign(tcp::v4(), options.owner_fd));
+  if (options.owner_socket.empty()) return;
+  const auto socket = open_owner_socket(options.owner_socket);
+  if (!socket.ok()) {
+    owner_socket_note_ = socket.error().message;
+    return;
+  }
+  owner_door_.acceptor.assign(tcp::v4(), *socket);
+  owner_door_.path = options.owner_socket;
+}
+
 Status AsioServer::listen() {
   const HttpOptions& options = context_->options;
   RZ_CHECK_OK(load_certificate());
   if (is_socket_path(options.host)) {
     RZ_TRY(const int fd, listen_on_path(options.host));
-    acceptor_.assign(tcp::v4(), fd);  // to Asio a socket is a stream, whatever its family
+    door_.acceptor.assign(tcp::v4(), fd);  // to Asio a socket is a stream, whatever its family
+    door_.path = options.host;
     return {};
   }
   error_code error;
@@ -324,10 +330,11 @@ Status AsioServer::listen() {
         "host: expected an address to listen on, or a path with a '/', actual '" + options.host + "'", "host");
   }
   const tcp::endpoint endpoint(address, options.port);
-  acceptor_.open(endpoint.protocol(), error);
-  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  tcp::acceptor& acceptor = door_.acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (!error) return {};
   return Error{ErrorCode::kResourceExhausted,
                fmt::format("cannot listen on {}:{}: {}; --port N takes another port, --port 0 any free one",
@@ -335,14 +342,14 @@ Status AsioServer::listen() {
                "port"};
 }
 
-asio::awaitable<void> AsioServer::accept() {
-  while (acceptor_.is_open()) {
-    auto [error, socket] = co_await acceptor_.async_accept(kTuple);
+asio::awaitable<void> AsioServer::accept(Door& door) {
+  while (door.acceptor.is_open()) {
+    auto [error, socket] = co_await door.acceptor.async_accept(kTuple);
     if (!error) {
-      report(caught([this, &accepted = socket] { start(std::move(accepted)); }));
+      report(caught([this, &accepted = socket, &door] { start(std::move(accepted), door.is_owners); }));
       continue;
     }
-    if (!acceptor_.is_open()) co_return;
+    if (!door.acceptor.is_open()) co_return;
     // Out of file descriptors: others must end first.
     asio::steady_timer pause(io_, kPause);
     co_await pause.async_wait(kTuple);
@@ -350,26 +357,31 @@ asio::awaitable<void> AsioServer::accept() {
 }
 
 // Takes the connections that the system has made: closing the port would reset them.
-void AsioServer::accept_all() {
+void AsioServer::accept_all(Door& door) {
+  if (!door.acceptor.is_open()) return;
   error_code error;
-  acceptor_.non_blocking(true, error);
+  door.acceptor.non_blocking(true, error);
   for (int i = 0; i < asio::socket_base::max_listen_connections && !error; ++i) {
     tcp::socket socket(io_);
-    acceptor_.accept(socket, error);
-    if (!error) report(caught([this, &accepted = socket] { start(std::move(accepted)); }));
+    door.acceptor.accept(socket, error);
+    if (!error) report(caught([this, &accepted = socket, &door] { start(std::move(accepted), door.is_owners); }));
     if (error == asio::error::connection_aborted) error.clear();
   }
 }
 
-void AsioServer::start(tcp::socket socket) {
+void AsioServer::start(tcp::socket socket, bool is_owners) {
   if (context_->connections.size() >= context_->options.max_connections) return;
+  if (is_owners) {
+    if (comes_from_owner(socket.native_handle())) start_connection(std::move(socket), context_, true);
+    return;
+  }
   if (context_->has_most(address_of(socket))) return;
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   if (tls_) {
     start_tls_connection(std::move(socket), *tls_, context_);
   } else {
-    start_connection(std::move(socket), context_);
+    start_connection(std::move(socket), context_, false);
   }
 }
 
@@ -383,6 +395,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::create(const HttpOptions& option
   RZ_TRY(TrustedProxies proxies, TrustedProxies::create(options.trusted_proxies));
   auto server = std::make_unique<AsioServer>(options, std::move(proxies), std::move(handler));
   RZ_CHECK_OK(server->listen());
+  server->listen_to_owner();
   return std::unique_ptr<HttpServer>(std::move(server));
 }
 

@@ -20,6 +20,8 @@ namespace realizar::server {
 struct HttpOptions {
   std::string host = "127.0.0.1";  // an address, or the path of a Unix socket: see is_socket_path()
   uint16_t port = 8080;            // 0: any free one
+  std::string owner_socket;        // a Unix socket for the server's own user, as open_owner_socket() has it; "": none
+  int owner_fd = -1;               // one that listens already, in its place; -1: none
   uint32_t n_small_workers = 8;    // threads for small bodies
   uint32_t n_large_workers = 2;    // and for large ones
   size_t max_body_bytes = 8u << 20;
@@ -58,6 +60,8 @@ class HttpServer {
   virtual ~HttpServer() = default;
 
   virtual uint16_t port() const = 0;
+  // Why there is no owner's socket though one was asked for; empty: there is one, or none was.
+  virtual const std::string& owner_socket_note() const = 0;
   // Serves on the calling thread, which becomes the I/O thread, until stop().
   virtual void run() = 0;
 

@@ -87,6 +87,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/tokenize", with_model, &kTokenize},
     {"POST", "/detokenize", with_model, &kDetokenize},
     {"POST", "/apply-template", with_model, &kApplyTemplate},
+    {"POST", "/service/models", with_object<post_service_models, false>, &kPlainProtocol, Right::kOwner},
     {"GET", "/mcp", at_once<get_mcp>},
     {"GET", "/mcp/{server}/tools", get_mcp_tools},
     {"POST", "/mcp/{server}/call", post_mcp_call},

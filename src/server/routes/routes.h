@@ -72,6 +72,7 @@ Task<Status> post_ollama_copy(Call& call, const Json& body);
 Task<Status> post_ollama_create(Call& call, const Json& body);
 Task<Status> post_ollama_pull(Call& call, const Json& body);
 Status post_ollama_push(Call& call, const Json& body);
+Task<Status> post_service_models(Call& call, const Json& body);
 Task<Status> delete_ollama_model(Call& call, const Json& body);
 
 inline HttpResponse json_response(const Json& json, int status = 200) {

@@ -29,8 +29,11 @@ std::vector<std::string> told_routes(const std::string& right) {
 }
 
 TEST(Routes, HaveTheRightsThatSecurityTells) {
-  const std::pair<Right, const char*> kRights[] = {
-      {Right::kNone, "none"}, {Right::kKey, "key"}, {Right::kOwn, "own"}, {Right::kManage, "admin"}};
+  const std::pair<Right, const char*> kRights[] = {{Right::kNone, "none"},
+                                                   {Right::kKey, "key"},
+                                                   {Right::kOwn, "own"},
+                                                   {Right::kManage, "admin"},
+                                                   {Right::kOwner, "owner"}};
   for (const auto& [right, name] : kRights) {
     std::vector<std::string> routes;
     for (const Route& route : all_routes()) {
