@@ -288,16 +288,21 @@ class LeaderWorkerSet(unittest.TestCase):
 
 
 class Systemd(unittest.TestCase):
-    units = {name: (DEPLOY / name).read_text() for name in ("realizar.service", "realizar-ranks.service")}
+    units = {name: (DEPLOY / name).read_text() for name in ("realizar.service", "realizar-ranks.service", "user/realizar.service")}
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
     def test_systemd_understands_the_units(self):
         for name, unit in self.units.items():
             with tempfile.TemporaryDirectory() as folder:
-                path = pathlib.Path(folder) / name
+                path = pathlib.Path(folder) / pathlib.Path(name).name
                 program = str(pathlib.Path(REALIZAR).resolve())
                 path.write_text(unit.replace("/usr/local/bin/realizar", program).replace("/usr/bin/mpirun", "/usr/bin/env"))
-                check = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
+                paths, of_user = [path], name.startswith("user/")
+                if of_user:
+                    paths.append(shutil.copy(DEPLOY / "user/realizar.socket", folder))
+                environment = {**os.environ, "XDG_RUNTIME_DIR": folder}
+                check = subprocess.run(["systemd-analyze", *(["--user"] if of_user else []), "verify", "--man=no", *paths],
+                                       capture_output=True, text=True, env=environment)
             self.assertEqual((check.returncode, check.stderr), (0, ""), name)
 
     def test_the_server_knows_its_arguments_and_has_time_to_drain(self):

@@ -147,10 +147,12 @@ Result<uint32_t> apply_ollama_params(std::string_view params, GenerationConfig& 
   if (!json.is_object()) return format_error("the model's parameters are no JSON object", "params");
   for (const SamplingParameter& parameter : kSamplingParameters) {
     const auto found = json.find(std::string(parameter.name));
-    if (found == json.end() || !found->is_number()) continue;
+    if (found == json.end()) continue;
     const bool is_none = parameter.minus_one_is_zero && *found == -1;
-    const double value = is_none ? 0 : found->get<double>();
-    const Status status = set_sampling_parameter(config.sampling, parameter.name, value);
+    const Status status =
+        found->is_number()
+            ? set_sampling_parameter(config.sampling, parameter.name, is_none ? 0 : found->get<double>())
+            : invalid_argument(fmt::format("{}: expected a number, actual {}", parameter.name, found->dump()));
     if (status.ok()) continue;
     if (wrong == WrongParams::kError) {
       return format_error("the model's parameters: " + status.error().message, "params");

@@ -67,8 +67,8 @@ class IdleWork {
 
 class Chat {
  public:
-  Chat(LanguageModel& model, ChatOptions& options)
-      : model_(model),
+  Chat(std::unique_ptr<Writer> writer, ChatOptions& options)
+      : writer_(std::move(writer)),
         options_(options),
         side_(side_fd(options.answer.json)),
         input_(editing_fd(side_), options.keeps_history && stdin_is_terminal()) {
@@ -79,11 +79,10 @@ class Chat {
     if (editing_fd(side_) >= 0) {
       person_.ask = [this](const std::string& question, std::string& line) { return input_.ask(question, line); };
     }
-    model_.set_trace(options_.trace.wanted());
   }
 
   int loop() {
-    say("Chat with " + name_of(model_.info()) + ". /help lists the commands.\n");
+    say("Chat with " + name_of(writer_->info()) + ". /help lists the commands.\n");
     if (options_.continues && !go_on()) return kFailure;
     std::string message;
     while (!is_over_) {
@@ -119,7 +118,8 @@ class Chat {
 
   LineStatus read(std::string& message) {
     std::optional<IdleWork> idle_work;
-    if (stdin_is_terminal() && !options_.trace.wanted()) idle_work.emplace(model_);
+    const bool has_time = stdin_is_terminal() && !options_.trace.wanted();
+    if (has_time && writer_->local() != nullptr) idle_work.emplace(*writer_->local());
     return input_.read(message);
   }
 
@@ -237,7 +237,7 @@ class Chat {
     if (changed.form && options_.tools != nullptr) {
       return invalid_argument("format: an answer that is held to a form calls no tools, and this chat has some", name);
     }
-    RZ_CHECK_OK(plan_reasoning(model_, changed.reasoning));
+    RZ_CHECK_OK(writer_->check_reasoning(changed.reasoning));
     options_.answer = std::move(changed);
     return {};
   }
@@ -247,7 +247,7 @@ class Chat {
     if (what == "parameters") return say(settings_text(options_.answer));
     const auto part = model_part(what.empty() ? "info" : what);
     if (!part) return say("/show info, license, parameters, system or template\n");
-    const auto text = model_text(options_.load.store.library(), options_.model, *part);
+    const auto text = model_text(options_.store.library(), options_.model, *part);
     if (!text.ok()) return complain(text.error());
     say(printable(*text, Lines::kMany));
   }
@@ -296,18 +296,18 @@ class Chat {
 
   void stats(const std::string&) {
     if (!last_stats_) return say("There is no answer yet.\n");
-    say(stats_text(model_.info().backend, std::nullopt, *last_stats_) + context_text());
+    say(stats_text(writer_->info().backend, std::nullopt, *last_stats_) + context_text());
   }
 
   std::string context_text() const {
     const uint32_t n_used = last_stats_->n_prompt + last_stats_->n_generated;
-    std::string text = fmt::format("context         {:8} of {} tokens", n_used, model_.info().n_ctx);
+    std::string text = fmt::format("context         {:8} of {} tokens", n_used, writer_->info().n_ctx);
     if (conversation_.n_left_out() > 0) text += fmt::format("; {} questions left out", conversation_.n_left_out());
     return text + '\n';
   }
 
   void save(const std::string& path) {
-    if (const auto status = check_not_read(path, files_read_for(model_.info().path)); !status.ok()) {
+    if (const auto status = check_not_read(path, files_read_for(writer_->info().path)); !status.ok()) {
       return complain(status.error());
     }
     const Status written = write_conversation(path, conversation_, Readers::kAsTheUserHasIt);
@@ -317,7 +317,7 @@ class Chat {
 
   // A name that is no file is a model's, as Ollama has it.
   void load(const std::string& path) {
-    const bool is_model = !version_at(path) && hub::locate(options_.load.store.library(), path).ok();
+    const bool is_model = !version_at(path) && hub::locate(options_.store.library(), path).ok();
     if (is_model) return change_model(path);
     auto loaded = read_conversation(path);
     if (!loaded.ok()) return complain(loaded.error());
@@ -332,18 +332,18 @@ class Chat {
   }
 
   void change_model(const std::string& path) {
-    if (path.empty()) return say(model_.info().path + '\n');
+    if (path.empty()) return say(writer_->info().path + '\n');
     // Two models at once might not fit into memory, so the old one goes first, and comes back where the new one fails.
-    const std::string old_path = model_.info().path;
+    const std::string old_path = writer_->info().path;
     if (replace_model(path)) {
       options_.model = path;
-      return note("the conversation goes on with " + name_of(model_.info()));
+      return note("the conversation goes on with " + name_of(writer_->info()));
     }
     if (!replace_model(old_path)) end(kFailure);
   }
 
   bool replace_model(const std::string& path) {
-    { const LanguageModel unloaded = std::move(model_); }
+    writer_.reset();
     if (const auto status = load_in_place(path); !status.ok()) {
       complain(status.error());
       return false;
@@ -356,10 +356,9 @@ class Chat {
   }
 
   Status load_in_place(const std::string& path) {
-    RZ_TRY(model_, load_writer(path, options_.load));
-    model_.set_trace(options_.trace.wanted());
-    RZ_TRY(options_.answer.sampling, options_.sampling.over(model_));
-    return options_.tools == nullptr ? Status() : check_knows_tools(model_, options_.tools->tools());
+    RZ_TRY(writer_, options_.open(path));
+    RZ_TRY(options_.answer.sampling, writer_->sampling(options_.sampling));
+    return options_.tools == nullptr ? Status() : writer_->check_knows_tools(options_.tools->tools());
   }
 
   void ask(const std::string& message) {
@@ -374,7 +373,7 @@ class Chat {
     // One seed for all answers would give the same answer to the same question.
     if (own.seed) *own.seed += n_seeded_++;
     const auto answer = answer_question(
-        model_, conversation_, [this] { return fitting_prompt(); }, own, options_.tools.get(), person_);
+        *writer_, conversation_, [this] { return fitting_prompt(); }, own, options_.tools.get(), person_);
     if (!answer.ok()) {
       take_back(answer.error());
       return false;
@@ -399,48 +398,49 @@ class Chat {
               "left out.\n");
   }
 
-  Result<std::vector<TokenId>> rendered() const {
+  Result<Prompt> rendered() const {
     const mcp::Json tools = options_.tools == nullptr ? mcp::Json() : options_.tools->tools();
-    return chat_tokens(model_, conversation_.template_variables(tools), options_.answer.reasoning);
+    return writer_->chat_prompt(conversation_.template_variables(tools), options_.answer.reasoning);
   }
 
   // The conversation's prompt; of one that leaves no room for an answer the oldest turns are left out.
-  Result<std::vector<TokenId>> fitting_prompt() {
+  Result<Prompt> fitting_prompt() {
     const size_t n_left_out_before = conversation_.n_left_out();
     auto prompt = rendered();
-    while (prompt.ok() && options_.leaves_out && !has_room(prompt->size()) && conversation_.leave_out_oldest()) {
+    while (prompt.ok() && options_.leaves_out && !has_room(prompt->n_tokens) && conversation_.leave_out_oldest()) {
       prompt = rendered();
     }
     if (prompt.ok() && conversation_.n_left_out() > n_left_out_before) {
       note(fmt::format("the context of {} tokens is full: the {} oldest questions and their answers are left out",
-                       model_.info().n_ctx, conversation_.n_left_out()));
+                       writer_->info().n_ctx, conversation_.n_left_out()));
     }
     return prompt;
   }
 
   // A quarter of the context is for the answer, if it may be that long.
   bool has_room(size_t n_prompt) const {
-    const uint32_t n_ctx = model_.info().n_ctx;
+    const uint32_t n_ctx = writer_->info().n_ctx;
     const uint32_t n_answer = std::min(n_ctx / 4, options_.answer.max_tokens.value_or(n_ctx));
     return n_prompt + n_answer <= n_ctx;
   }
 
   void report(const Answer& answer) {
     if (answer.generation.finish_reason == FinishReason::kContext) {
-      note(fmt::format("cut off: the context of {} tokens is full; --ctx sets a longer one", model_.info().n_ctx));
+      note(fmt::format("cut off: the context of {} tokens is full; --ctx sets a longer one", writer_->info().n_ctx));
     }
     if (answer.generation.finish_reason == FinishReason::kLength) {
       note(fmt::format("cut off after {} tokens: /set max_tokens none", answer.generation.stats.n_generated));
     }
     if (options_.stats) {
-      std::fputs(stats_text(model_.info().backend, std::nullopt, *last_stats_).c_str(), stderr);
+      std::fputs(stats_text(writer_->info().backend, std::nullopt, *last_stats_).c_str(), stderr);
     }
-    const Status told = report_trace(options_.trace, model_, {options_.answer, {}, answer});
+    if (writer_->local() == nullptr) return;
+    const Status told = report_trace(options_.trace, *writer_->local(), {options_.answer, {}, answer});
     if (!told.ok()) complain(told.error());
   }
 
   HeldInterrupt held_;
-  LanguageModel& model_;
+  std::unique_ptr<Writer> writer_;
   ChatOptions& options_;
   int side_;
   MessageInput input_;
@@ -476,9 +476,9 @@ const std::vector<Chat::Command>& Chat::commands() {
 
 }  // namespace
 
-int chat(LanguageModel model, ChatOptions options) {
+int chat(std::unique_ptr<Writer> writer, ChatOptions options) {
   use_utf8_locale();
-  return Chat(model, options).loop();
+  return Chat(std::move(writer), options).loop();
 }
 
 }  // namespace realizar::cli

@@ -2,13 +2,14 @@
 // terminal it holds the answers alone, and the rest goes to standard error.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
-#include "cli/generation.h"
 #include "cli/options.h"
 #include "cli/tool_box.h"
 #include "cli/trace_report.h"
+#include "cli/writer.h"
 
 namespace realizar::cli {
 
@@ -20,14 +21,15 @@ struct ChatOptions {
   bool leaves_out = true;        // the oldest turns, where the context is full; else that is an error
   // Keeps what is typed, and the conversation for --continue; only where standard input is a terminal.
   bool keeps_history = true;
-  bool continues = false;  // with the last conversation
-  LoadFlags load;          // how /model loads another
+  bool continues = false;                                                         // with the last conversation
+  StoreFlags store;                                                               // where /model looks for names
+  std::function<Result<std::unique_ptr<Writer>>(const std::string& model)> open;  // another for /model
   SamplingFlags sampling;
   TraceFlags trace;
   std::unique_ptr<ToolBox> tools;  // null: none
 };
 
 // Runs until /quit or end of input; gives the exit code.
-int chat(LanguageModel model, ChatOptions options);
+int chat(std::unique_ptr<Writer> writer, ChatOptions options);
 
 }  // namespace realizar::cli

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/service.h"
 
 namespace realizar::cli {
 namespace {
@@ -45,14 +47,34 @@ Result<LanguageModel> load_for_texts(const std::string& model, const LoadFlags& 
 struct EmbedArgs {
   std::string model, file;
   std::vector<std::string> texts;
-  bool json = false;
+  bool json = false, standalone = false;
   LoadFlags load;
+  std::function<std::string()> loading_option = {};  // the first that was given of those that change how models load
 };
+
+using Vectors = std::vector<std::vector<float>>;
+
+Result<Vectors> vectors_of_service(Service& service, const std::string& model, const std::vector<std::string>& texts) {
+  RZ_TRY(const nlohmann::ordered_json opened, service.open_model(model));
+  const nlohmann::ordered_json body{{"model", opened.value("id", "")}, {"input", texts}};
+  RZ_TRY(const nlohmann::ordered_json answer, service.ask("/v1/embeddings", body));
+  Vectors vectors;
+  for (const auto& item : answer.value("data", nlohmann::ordered_json::array())) {
+    vectors.push_back(item.value("embedding", std::vector<float>()));
+  }
+  return vectors;
+}
+
+Result<Vectors> vectors_of(const EmbedArgs& args, const std::vector<std::string>& texts) {
+  const auto service = args.standalone ? nullptr : Service::find_for(args.loading_option());
+  if (service != nullptr) return vectors_of_service(*service, args.model, texts);
+  RZ_TRY(LanguageModel model, load_for_texts(args.model, args.load));
+  return model.embed(texts);
+}
 
 Result<int> embed(const EmbedArgs& args) {
   RZ_TRY(const std::vector<std::string> texts, texts_of(args.texts, args.file));
-  RZ_TRY(LanguageModel model, load_for_texts(args.model, args.load));
-  RZ_TRY(const auto vectors, model.embed(texts));
+  RZ_TRY(const Vectors vectors, vectors_of(args, texts));
   for (size_t i = 0; i < vectors.size(); ++i) {
     const bool is_printed =
         print_line(args.json ? nlohmann::ordered_json{{"index", i}, {"embedding", vectors[i]}}.dump()
@@ -98,7 +120,9 @@ void add_embed(CommandLine& line) {
   const Option texts = flags.option("texts", args->texts, "Texts; without any, the lines of standard input");
   const Option file = flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input").file();
   flags.flag("--json", args->json, "Print JSON, an object a line");
+  flags.flag("--standalone", args->standalone, kStandaloneHelp);
   args->load.add_to(flags);
+  args->loading_option = [args = args.get(), flags] { return args->load.changing_option(flags); };
   flags.examples({"realizar embed bge-base.gguf \"rain\" \"sun\"", "realizar embed bge-base.gguf --json < texts.txt"});
   flags.runs([args] { return embed(*args); }, [texts, file] { return complaint_of(texts, file, "TEXTS"); });
 }

@@ -151,6 +151,14 @@ Flags Flags::for_gpu() const {
   return for_gpu;
 }
 
+std::string Flags::first_given(std::span<const std::string_view> groups) const {
+  for (const OptionRow& row : command_->options) {
+    const bool is_of_groups = std::ranges::find(groups, row.group) != groups.end();
+    if (is_of_groups && !row.given.empty()) return row.main_name();
+  }
+  return "";
+}
+
 Flags& Flags::examples(const std::vector<std::string>& lines) {
   command_->examples = lines;
   return *this;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -71,6 +73,9 @@ class Flags {
   Flags advanced() const;
   // Options that mean something on a GPU alone; a program built without CUDA does not show them.
   Flags for_gpu() const;
+
+  // The first option of these groups that was given, once parsed; "": none was.
+  std::string first_given(std::span<const std::string_view> groups) const;
 
   Flags& examples(const std::vector<std::string>& lines);
   Flags& hidden();

@@ -78,10 +78,6 @@ std::span<const Row> rows() {
       {kRefused, kRealizar, "realizar run takes it; requests to realizar serve have it in the field `grammar`",
        "--grammar"},
       {kRefused, kRealizar, "models are downloaded here and not published", "push"},
-      {kRefused, kRealizar, "realizar run FILE takes a model's file as it is; realizar cp gives a model another name",
-       "create"},
-      {kRefused, kRealizar, "ask a running server what it has loaded: curl http://127.0.0.1:8080/v1/models", "ps"},
-      {kRefused, kRealizar, "Ctrl-C or SIGTERM ends a server", "stop"},
 
       {kModel, kServer, "", "-m= --model="},
       {kContext, kServer, "--ctx", "-c= --ctx-size=", "0"},

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/spinner.h"
 #include "cli/terminal.h"
+#include "cli/writer.h"
 
 namespace realizar::cli {
 namespace {
@@ -83,24 +84,13 @@ Status constrain(const LanguageModel& model, const AnswerOptions& options, Reque
   return {};
 }
 
-Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.sampling = options.sampling;
-  request.sampling.seed = seed_or_drawn(options.seed);
-  request.max_tokens = options.max_tokens;
-  request.ignore_eos = options.ignore_eos;
-  request.n_logprobs = options.n_logprobs;
-  request.logprobs = options.n_logprobs > 0;
-  request.constraint = options.constraint;
-  RZ_CHECK_OK(constrain(model, options, request));
-
+Result<Answer> stream_answer(Writer& writer, const Prompt& prompt, const AnswerOptions& options) {
   Answer answer;
   bool has_text = false;
   AnswerView view(AnswerView::for_stdout(options.hide_reasoning));
-  const InterruptScope interrupt(model);
+  const InterruptScope interrupt(writer);
   const bool has_spinner = !options.json && obeys_escapes(STDOUT_FILENO) && obeys_escapes(STDERR_FILENO);
-  Spinner spinner(fmt::format("reading {} tokens", request.prompt.size()), has_spinner);
+  Spinner spinner(fmt::format("reading {} tokens", prompt.n_tokens), has_spinner);
   const auto on_text = [&](const TextEvent& event) {
     spinner.stop();
     if (event.token != nullptr) answer.token_times.push_back({event.token->ms, event.token->device_ms});
@@ -114,11 +104,7 @@ Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, 
     answer.output_failed = !written;
     return written && !interrupt.interrupted();
   };
-  RZ_TRY(answer.generation, model.generate_text(request,
-                                                TextOptions{.stop = options.stop,
-                                                            .split_reasoning = options.split_reasoning,
-                                                            .tools_json = options.tools_json},
-                                                on_text));
+  RZ_TRY(answer.generation, writer.write(prompt, options, on_text));
   spinner.stop();
   answer.interrupted = interrupt.interrupted();
   if (answer.output_failed) return answer;

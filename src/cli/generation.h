@@ -14,6 +14,9 @@
 
 namespace realizar::cli {
 
+class Writer;
+struct Prompt;
+
 struct AnswerOptions {
   SamplingParams sampling;       // but for its seed
   std::optional<uint64_t> seed;  // nullopt: each answer draws one
@@ -26,8 +29,8 @@ struct AnswerOptions {
   bool hide_reasoning = false;  // and write the answer alone
   ReasoningOptions reasoning = {};
   std::optional<AnswerForm> form = {};
-  std::string tools_json = {};  // as of TextOptions
-  std::shared_ptr<TokenConstraint> constraint = {};
+  std::string tools_json = {};           // as of TextOptions
+  std::string required_tools_json = {};  // the answer is a call of one of these; empty: it need not be
 };
 
 // Since the token before, the first since the request; and what the device computed for of that.
@@ -54,7 +57,7 @@ Status constrain(const LanguageModel& model, const AnswerOptions& options, Reque
 
 // Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
 // Calls of tools are no text; as JSON each is an event when it is whole.
-Result<Answer> stream_answer(LanguageModel& model, std::vector<TokenId> prompt, const AnswerOptions& options);
+Result<Answer> stream_answer(Writer& writer, const Prompt& prompt, const AnswerOptions& options);
 
 // How an answer ended and its statistics, as JSON events tell them.
 nlohmann::ordered_json ending_json(const TextGeneration& generation);

@@ -10,12 +10,14 @@ constexpr int kPatience = 2;
 
 // A signal handler reaches its work through globals only. All are lock-free, and cancel() is one atomic store.
 std::atomic<LanguageModel*> running_model{nullptr};
+std::atomic<Interruptible*> running_work{nullptr};
 std::atomic<std::atomic<bool>*> waiting_flag{nullptr};
 std::atomic<int> n_interrupts{0};
 
 void on_interrupt(int) {
   if (++n_interrupts == kPatience) std::signal(SIGINT, SIG_DFL);
   if (LanguageModel* model = running_model) model->cancel();
+  if (Interruptible* work = running_work) work->cancel();
   if (std::atomic<bool>* flag = waiting_flag) *flag = true;
 }
 
@@ -49,6 +51,11 @@ InterruptScope::InterruptScope(LanguageModel& model) {
   begin();
 }
 
+InterruptScope::InterruptScope(Interruptible& work) {
+  running_work = &work;
+  begin();
+}
+
 InterruptScope::InterruptScope(std::atomic<bool>& flag) {
   waiting_flag = &flag;
   begin();
@@ -67,6 +74,7 @@ InterruptScope::~InterruptScope() {
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   sigaction(SIGINT, &action_before_, nullptr);
   running_model = nullptr;
+  running_work = nullptr;
   waiting_flag = nullptr;
 }
 

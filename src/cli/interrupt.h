@@ -10,6 +10,13 @@
 
 namespace realizar::cli {
 
+// What Ctrl-C ends.
+class Interruptible {
+ public:
+  virtual ~Interruptible() = default;
+  virtual void cancel() noexcept = 0;  // from a signal's handler
+};
+
 // While it lives, SIGINT waits for the next InterruptScope or LineEditor::read(), so that none ends the process.
 class HeldInterrupt {
  public:
@@ -22,10 +29,11 @@ class HeldInterrupt {
   sigset_t mask_before_{};
 };
 
-// While it lives, SIGINT cancels `model`'s generation, or sets the flag. One at a time.
+// While it lives, SIGINT cancels `model`'s generation or `work`, or sets the flag. One at a time.
 class InterruptScope {
  public:
   explicit InterruptScope(LanguageModel& model);
+  explicit InterruptScope(Interruptible& work);
   explicit InterruptScope(std::atomic<bool>& flag);
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;

@@ -158,6 +158,11 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
   add_gpu_options(flags.group("GPU").for_gpu());
 }
 
+std::string LoadFlags::changing_option(const Flags& flags) const {
+  constexpr std::string_view kGroups[] = {"Model", "GPU", "End token"};
+  return store.folder.empty() ? flags.first_given(kGroups) : "--models-store";
+}
+
 void LoadFlags::add_serving_to(Flags flags) {
   flags
       .option("--max-loras", options.adapters.n_places,

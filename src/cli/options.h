@@ -29,10 +29,14 @@ struct LoadFlags {
               StoreFlags::Network network = StoreFlags::Network::kNone);
   // How requests share the model, for a server: --max-seqs, --kv-tokens, --prefill-tokens and others.
   void add_serving_to(Flags flags);
+  // Of the options that `flags` was given, the first that loads a model in another way than a server has; "": none.
+  std::string changing_option(const Flags& flags) const;
 
  private:
   void add_gpu_options(Flags flags);
 };
+
+inline constexpr const char* kStandaloneHelp = "Load the model in this process also where a server of this user runs";
 
 // Tokens that end answers besides those that the model's files name, and tokens that do not: --end, --no-end.
 void add_end_flags(Flags flags, EndSettings& ends);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "cli/prompts.h"
 #include "cli/pull_view.h"
 #include "cli/run_words.h"
+#include "cli/service_writer.h"
 #include "cli/terminal.h"
 #include "cli/tool_answer.h"
 #include "cli/trace_report.h"
@@ -51,6 +53,8 @@ struct RunArgs {
   FormFlags form;
   std::optional<AnswerForm> answer_form;  // what they give
   ToolFlags tools;
+  bool standalone = false;
+  std::function<std::string()> loading_option = {};  // the first that was given of those that change how models load
 };
 
 using Clock = std::chrono::steady_clock;
@@ -184,19 +188,19 @@ Result<std::unique_ptr<ToolBox>> open_tools(const RunArgs& args, bool wants_all)
   return ToolBox::open(args.tools, wants_all);
 }
 
-Result<int> answer_once(LanguageModel& model, const RunArgs& args, const AnswerOptions& options, ToolBox* tools,
+Result<int> answer_once(Writer& writer, const RunArgs& args, const AnswerOptions& options, ToolBox* tools,
                         StartTimes times) {
   Conversation conversation;
   conversation.set_system(args.system);
   RZ_CHECK_OK(conversation.set_beginning(args.messages));
   conversation.ask(args.prompt);
-  const auto make_prompt = [&]() -> Result<std::vector<TokenId>> {
+  const auto make_prompt = [&]() -> Result<Prompt> {
     const auto start = Clock::now();
-    const auto variables = conversation.template_variables(tools == nullptr ? mcp::Json() : tools->tools());
-    RZ_TRY(auto tokens,
-           args.raw ? model.tokenize(args.prompt, true, true) : chat_tokens(model, variables, options.reasoning));
+    auto variables = conversation.template_variables(tools == nullptr ? mcp::Json() : tools->tools());
+    RZ_TRY(Prompt prompt,
+           args.raw ? writer.raw_prompt(args.prompt) : writer.chat_prompt(std::move(variables), options.reasoning));
     times.tokenize_ms = ms_between(start, Clock::now());
-    return tokens;
+    return prompt;
   };
   const int side = side_fd(options.json);
   LineEditor editor(tools == nullptr ? -1 : editing_fd(side), {});
@@ -204,60 +208,88 @@ Result<int> answer_once(LanguageModel& model, const RunArgs& args, const AnswerO
   if (editing_fd(side) >= 0) {
     person.ask = [&](const std::string& question, std::string& line) { return editor.read(question, line); };
   }
-  RZ_TRY(const Answer answer, answer_question(model, conversation, make_prompt, options, tools, person));
+  RZ_TRY(const Answer answer, answer_question(writer, conversation, make_prompt, options, tools, person));
   if (args.stats) {
-    const std::string text = stats_text(model.info().backend, times, answer.generation.stats);
-    std::fputs((text + memory_text(model.info())).c_str(), stderr);
+    const std::string text = stats_text(writer.info().backend, times, answer.generation.stats);
+    std::fputs((text + memory_text(writer.info())).c_str(), stderr);
   }
-  RZ_CHECK_OK(report_trace(args.trace, model, {options, times, answer}));
+  if (writer.local() != nullptr) RZ_CHECK_OK(report_trace(args.trace, *writer.local(), {options, times, answer}));
   if (answer.output_failed) return kFailure;
   return answer.interrupted ? kInterrupted : kOk;
 }
 
+// Why the model is loaded in this process although a server runs; "": it need not be.
+std::string standalone_reason(const RunArgs& args) {
+  if (const std::string option = args.loading_option(); !option.empty()) return option;
+  if (args.trace.wanted() || args.trace.token_times) return "--trace";
+  return args.json ? "--json" : "";
+}
+
+// In the running server, where there is one that can have the model, else in this process.
+Result<std::unique_ptr<Writer>> open_writer(const RunArgs& args, const std::string& model) {
+  auto service = args.standalone ? nullptr : Service::find_for(standalone_reason(args));
+  if (service != nullptr) {
+    auto writer = service_writer(std::move(service), model);
+    if (writer.ok()) return writer;
+    warn(fmt::format("the model is loaded in this process, since the running server cannot have it: {}",
+                     writer.error().message));
+  }
+  RZ_TRY(LanguageModel loaded, load_writer(model, args.load));
+  loaded.set_trace(args.trace.wanted());
+  return local_writer(std::move(loaded));
+}
+
 struct Loaded {
-  LanguageModel model;
+  std::unique_ptr<Writer> writer;
   StartTimes times;
   AnswerOptions options;
 };
 
+AnswerOptions answer_options(const RunArgs& args, const SamplingParams& sampling, const Writer& writer) {
+  return {.sampling = sampling,
+          .seed = args.sampling.seed(),
+          .max_tokens = args.max_tokens,
+          .stop = args.stop.empty() ? writer.default_stop() : args.stop,
+          .ignore_eos = args.ignore_eos,
+          .n_logprobs = args.n_logprobs,
+          .json = args.json,
+          .split_reasoning = !args.raw,
+          .hide_reasoning = args.hide_reasoning,
+          .reasoning = args.reasoning.options(),
+          .form = args.answer_form};
+}
+
 Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
   const auto start = Clock::now();
-  RZ_TRY(LanguageModel model, load_writer(args.model, args.load));
-  model.set_trace(args.trace.wanted());
-  if (tools != nullptr) RZ_CHECK_OK(check_knows_tools(model, tools->tools()));
+  RZ_TRY(std::unique_ptr<Writer> writer, open_writer(args, args.model));
+  // A server begins conversations itself as its models want it.
+  if (writer->local() == nullptr) args.messages.clear();
+  if (tools != nullptr) RZ_CHECK_OK(writer->check_knows_tools(tools->tools()));
   const StartTimes times{ms_between(start, Clock::now()), 0};
-  RZ_TRY(const SamplingParams sampling, args.sampling.over(model));
-  RZ_CHECK_OK(validate(sampling, model.info().n_vocab));
-  const AnswerOptions options{.sampling = sampling,
-                              .seed = args.sampling.seed(),
-                              .max_tokens = args.max_tokens,
-                              .stop = args.stop.empty() ? model.default_stop() : args.stop,
-                              .ignore_eos = args.ignore_eos,
-                              .n_logprobs = args.n_logprobs,
-                              .json = args.json,
-                              .split_reasoning = !args.raw,
-                              .hide_reasoning = args.hide_reasoning,
-                              .reasoning = args.reasoning.options(),
-                              .form = args.answer_form};
-  RZ_CHECK_OK(plan_reasoning(model, options.reasoning));
-  return Loaded{std::move(model), times, options};
+  RZ_TRY(const SamplingParams sampling, writer->sampling(args.sampling));
+  RZ_CHECK_OK(validate(sampling, writer->info().n_vocab));
+  RZ_CHECK_OK(writer->check_reasoning(args.reasoning.options()));
+  AnswerOptions options = answer_options(args, sampling, *writer);
+  return Loaded{std::move(writer), times, std::move(options)};
 }
 
 Result<int> begin_chat(RunArgs& args) {
   RZ_TRY(auto tools, open_tools(args, false));
   RZ_TRY(Loaded loaded, load(args, tools.get()));
-  return chat(std::move(loaded.model),
+  const auto open = [&args](const std::string& model) { return open_writer(args, model); };
+  return chat(std::move(loaded.writer),
               {std::move(loaded.options), args.model, args.system, args.messages, args.stats, !args.no_shift,
-               !args.no_history, args.continues, args.load, args.sampling, args.trace, std::move(tools)});
+               !args.no_history, args.continues, args.load.store, open, args.sampling, args.trace, std::move(tools)});
 }
 
 Result<int> run_prompts(RunArgs& args) {
   args.load.options.batch.max_seqs = args.max_seqs;
+  args.standalone = true;  // a batch of its own, with room for it
   RZ_TRY(Loaded loaded, load(args));
   args.prompts.system = args.system;
   args.prompts.messages = args.messages;
   args.prompts.is_raw = args.raw;
-  return answer_prompts(loaded.model, args.prompts, loaded.options);
+  return answer_prompts(*loaded.writer->local(), args.prompts, loaded.options);
 }
 
 Result<int> run(RunArgs& args) {
@@ -273,7 +305,7 @@ Result<int> run(RunArgs& args) {
   if (args.prompt.empty()) return invalid_argument("the prompt is empty", "prompt");
   RZ_TRY(const auto tools, open_tools(args, true));
   RZ_TRY(Loaded loaded, load(args, tools.get()));
-  return answer_once(loaded.model, args, loaded.options, tools.get(), loaded.times);
+  return answer_once(*loaded.writer, args, loaded.options, tools.get(), loaded.times);
 }
 
 Result<int> run_chat(RunArgs& args) {
@@ -311,8 +343,10 @@ void add_answer_flags(Flags flags, RunArgs& args) {
              "In a chat: keep neither what is typed for later chats nor the conversation for --continue");
   args.form.add_to(flags);
   args.reasoning.add_to(flags);
+  flags.flag("--standalone", args.standalone, kStandaloneHelp);
   args.load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   add_end_flags(flags.group("End token").advanced(), args.load.options.ends);
+  args.loading_option = [&args, flags] { return args.load.changing_option(flags); };
   args.sampling.add_to(flags);
   args.tools.add_to(flags.group("Tools"));
   args.trace.add_to(flags);

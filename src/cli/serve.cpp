@@ -9,6 +9,7 @@
 
 #include "backend/cuda/device/device_list.h"
 #include "base/try.h"
+#include "cli/background.h"
 #include "cli/bundled_model.h"
 #include "cli/command.h"
 #include "cli/mcp_flags.h"
@@ -31,7 +32,7 @@ struct ServeArgs {
   ServingDefaults defaults;
   server::ServerOptions options;
   McpFlags mcp;
-  bool manages_models = false;
+  bool manages_models = false, in_background = false;
   uint64_t memory_mb = 0, cache_dir_mb = 1024, slot_save_mb = 4096;
 };
 
@@ -121,7 +122,8 @@ Status check_kv_events(const server::ServerOptions& options) {
                           "kv_events");
 }
 
-int serve(ServeArgs& args) {
+Result<int> serve(ServeArgs& args) {
+  if (args.in_background) return start_in_background();
   server::ServerOptions& options = args.options;
   args.models.with_store = args.manages_models;
   args.models.adapters = std::exchange(args.load.options.adapters.sources, {});
@@ -135,6 +137,9 @@ int serve(ServeArgs& args) {
   settle_unnamed(args);
   args.models.pull = false;  // what is looked for again while the server runs is not downloaded
   options.find_models = [models = args.models, store = args.load.store] { return find_served_models(models, store); };
+  options.find_model = [store = args.load.store](const std::string& given) { return find_later_model(store, given); };
+  options.http.owner_fd = take_passed_socket();
+  if (const auto socket = hub::service_socket()) options.http.owner_socket = socket->string();
   if (auto status = args.defaults.put_into(options); !status.ok()) return fail(status.error());
   if (options.http.tls_cert.empty() != options.http.tls_key.empty()) {
     return fail(invalid_argument("--tls-cert and --tls-key go together", "tls_cert"));
@@ -196,6 +201,8 @@ void add_model_flags(Flags flags, ServeArgs& args) {
   flags
       .option("--sleep-idle-seconds", args.options.sleep_idle_s,
               "Unload a model that was not used for N seconds; the next request loads it again; 0: never")
+      .with_default();
+  flags.option("--keep-alive", args.options.exit_idle_s, "End the server once nobody has asked for N seconds; 0: never")
       .with_default();
 }
 
@@ -384,6 +391,8 @@ void add_serve(CommandLine& line) {
   flags.flag("--strict-model-names", args->options.strict_model_names,
              "404 for names that no model has; otherwise a model that is served alone answers to any name");
   flags.flag("--pull", args->models.pull, "Download models that are named and not on this machine first");
+  flags.flag("--background", args->in_background,
+             "Go on without this terminal; run, chat, embed, ps and stop find the server");
   args->load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   add_end_flags(flags.group("End token").advanced(), args->load.options.ends);
   args->defaults.add_to(flags);

@@ -245,6 +245,12 @@ Status set_default_adapter(std::string name, std::vector<server::ModelSource>& m
 
 }  // namespace
 
+Result<server::ModelSource> find_later_model(const StoreFlags& store, const std::string& given) {
+  std::error_code error;
+  if (given.starts_with('/') && std::filesystem::exists(given, error)) return server::ModelSource{given, given};
+  return named_model(store, given, given);
+}
+
 Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArgs& args, const StoreFlags& store) {
   std::vector<server::ModelSource> models;
   for (const std::string& model : args.models) {

@@ -27,4 +27,8 @@ struct ServedModelArgs {
 // downloads.
 Result<std::vector<server::ModelSource>> find_served_models(const ServedModelArgs& args, const StoreFlags& store);
 
+// A model that the server's own user names later: a file by its whole path, or a name. Errors: NotFound, those of
+// names.
+Result<server::ModelSource> find_later_model(const StoreFlags& store, const std::string& given);
+
 }  // namespace realizar::cli

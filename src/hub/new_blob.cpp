@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "base/amounts.h"
 #include "base/try.h"
@@ -112,6 +114,42 @@ Result<StoredFile> add_text(const Store& store, FileRole role, std::string name,
     RZ_CHECK_OK(blob.commit());
   }
   return StoredFile{role, std::move(name), std::move(sha256), text.size()};
+}
+
+namespace {
+
+// Calls `take` with each piece of the file.
+Status for_each_piece(const std::filesystem::path& path, const std::function<Status(std::span<std::byte>)>& take) {
+  constexpr size_t kPieceBytes = 4u << 20;
+  RZ_TRY(const OpenFile file, open_regular_file(path));
+  std::vector<std::byte> piece(kPieceBytes);
+  for (uint64_t at = 0; at < file.n_bytes;) {
+    const std::span<std::byte> next = std::span(piece).first(std::min<uint64_t>(kPieceBytes, file.n_bytes - at));
+    if (!read_exactly(file.fd, next)) return format_error(path.string() + ": cannot be read", path.string());
+    RZ_CHECK_OK(take(next));
+    at += next.size();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> add_file(const Store& store, const std::filesystem::path& path) {
+  uint64_t n_bytes = 0;
+  Hasher hasher(Digest::Kind::kSha256, 0);
+  RZ_CHECK_OK(for_each_piece(path, [&](std::span<std::byte> piece) -> Status {
+    hasher.add(piece);
+    n_bytes += piece.size();
+    return {};
+  }));
+  std::string sha256 = hasher.finish();
+  if (store.has_blob(sha256, n_bytes)) return sha256;
+  RZ_TRY(NewBlob blob, NewBlob::create(store, sha256, n_bytes));
+  RZ_CHECK_OK(for_each_piece(path, [&](std::span<std::byte> piece) {
+    return blob.write({reinterpret_cast<const char*>(piece.data()), piece.size()});
+  }));
+  RZ_CHECK_OK(blob.commit());
+  return sha256;
 }
 
 }  // namespace realizar::hub

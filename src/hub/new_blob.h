@@ -45,4 +45,8 @@ class NewBlob {
 // A text as a file of the store. Errors: as NewBlob.
 Result<StoredFile> add_text(const Store& store, FileRole role, std::string name, std::string_view text);
 
+// The copy of a file as a file of the store; nothing is copied where the store has it. Gives its SHA-256. Errors: those
+// of open_regular_file; FormatError where the file changes meanwhile; as NewBlob.
+Result<std::string> add_file(const Store& store, const std::filesystem::path& path);
+
 }  // namespace realizar::hub

@@ -1,0 +1,51 @@
+// The model that writes the answers of `run` and of the chat: one in this process, or one in a running server.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/generation.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "realizar/engine.h"
+
+namespace realizar::cli {
+
+// What a writer is asked: a conversation, or a text without the chat template.
+struct Prompt {
+  nlohmann::ordered_json variables;  // of the chat template; null: it is `text`
+  std::string text;
+  std::vector<TokenId> tokens;  // where the model is in this process
+  size_t n_tokens = 0;
+};
+
+// One answer at a time. Errors of the functions: as LanguageModel's; those of a server that has gone are Internal.
+class Writer : public Interruptible {
+ public:
+  virtual const ModelInfo& info() const = 0;
+  // What the model recommends, with the flags over it.
+  virtual Result<SamplingParams> sampling(const SamplingFlags& flags) = 0;
+  virtual const std::vector<std::string>& default_stop() const = 0;
+  // Whether the model has a use for these.
+  virtual Status check_reasoning(const ReasoningOptions& reasoning) = 0;
+  // Errors: Unsupported where there are tools, and the model's chat template says nothing of them to it.
+  virtual Status check_knows_tools(const nlohmann::ordered_json& tools) = 0;
+
+  virtual Result<Prompt> chat_prompt(nlohmann::ordered_json variables, const ReasoningOptions& reasoning) = 0;
+  virtual Result<Prompt> raw_prompt(const std::string& text) = 0;
+  virtual Result<TextGeneration> write(const Prompt& prompt, const AnswerOptions& options,
+                                       const TextCallback& on_text) = 0;
+
+  // The model in this process; null: it is in a server.
+  virtual LanguageModel* local() { return nullptr; }
+};
+
+Error knows_no_tools(const ModelInfo& info);
+
+// Takes a loaded model.
+std::unique_ptr<Writer> local_writer(LanguageModel model);
+
+}  // namespace realizar::cli
