@@ -138,7 +138,7 @@ Status make_ready(RunArgs& args) {
   const bool may_ask = stdin_is_terminal() && stderr_is_terminal();
   const auto name = hub::parse_name(args.model);
   const bool is_missing = !found.ok() && found.error().code == ErrorCode::kNotFound && name.ok();
-  if (is_missing && !store.offline && (args.pull || (may_ask && hub::is_known_name(args.model)))) {
+  if (is_missing && !store.choices.offline && (args.pull || (may_ask && hub::is_known_name(args.model)))) {
     RZ_TRY(const hub::HubSettings settings, store.hub_settings());
     const auto agrees = [&](uint64_t n_bytes) { return args.pull || agrees_to_pull(args.model, n_bytes); };
     RZ_TRY([[maybe_unused]] const auto model, pull_shown(*name, store.library().store(), settings, agrees));

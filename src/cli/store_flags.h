@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "hub/library.h"
 #include "hub/pull.h"
+#include "hub/user_settings.h"
 #include "realizar/result.h"
 
 namespace realizar::cli {
@@ -29,9 +30,7 @@ struct StoreFlags {
   Status find_path(std::string& given) const;
 
   std::string folder;  // "": the user's own
-  bool offline = false;
-  std::string mirror, token_file, ca_file;
-  uint32_t n_connections = 8, timeout_s = 30;
+  hub::HubChoices choices;
 };
 
 }  // namespace realizar::cli

@@ -331,7 +331,8 @@ Result<Fetcher::Hashes> Fetcher::run(const OnFileProgress& on_progress) {
   const bool may_have_parts = file_.digest.kind != Digest::Kind::kNone || facts_.has_validator();
   for (const bool whole : {false, true}) {
     if (!whole && !may_have_parts) continue;
-    Hasher sha256(Digest::Kind::kSha256, partial_.n_bytes()), own(file_.digest.kind, partial_.n_bytes());
+    RZ_TRY(Hasher sha256, Hasher::create(Digest::Kind::kSha256, partial_.n_bytes()));
+    RZ_TRY(Hasher own, Hasher::create(file_.digest.kind, partial_.n_bytes()));
     std::vector<std::thread> threads;
     const Status status = caught([&]() -> Status {
       run_workers(threads, whole);

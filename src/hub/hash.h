@@ -8,13 +8,14 @@
 #include <string_view>
 
 #include "hub/digest.h"
+#include "realizar/result.h"
 
 namespace realizar::hub {
 
 class Hasher {
  public:
-  // kGit wants to know the length of all bytes. kNone hashes as kSha256.
-  Hasher(Digest::Kind kind, uint64_t n_bytes);
+  // kGit wants to know the length of all bytes. kNone hashes as kSha256. Errors: Unsupported without libcrypto.
+  static Result<Hasher> create(Digest::Kind kind, uint64_t n_bytes);
   Hasher(Hasher&&) noexcept;
   ~Hasher();
   void add(std::span<const std::byte> bytes);
@@ -24,6 +25,7 @@ class Hasher {
 
  private:
   struct Context;
+  explicit Hasher(std::unique_ptr<Context> context);
   std::unique_ptr<Context> context_;
 };
 

@@ -35,13 +35,13 @@ Error cannot_write(const Store& store, const char* why) {
 }  // namespace
 
 NewBlob::NewBlob(StoreLock lock, FileDescriptor fd, std::filesystem::path path, std::filesystem::path place,
-                 std::string sha256)
+                 std::string sha256, Hasher hasher)
     : lock_(std::move(lock)),
       fd_(std::move(fd)),
       path_(std::move(path)),
       place_(std::move(place)),
       sha256_(std::move(sha256)),
-      hasher_(Digest::Kind::kSha256, 0) {}
+      hasher_(std::move(hasher)) {}
 
 NewBlob::NewBlob(NewBlob&& other) noexcept
     : lock_(std::move(other.lock_)),
@@ -60,6 +60,7 @@ Result<NewBlob> NewBlob::create(const Store& store, std::string sha256, uint64_t
   RZ_CHECK_OK(store.prepare());
   RZ_TRY(StoreLock lock, store.lock_shared());
   RZ_CHECK_OK(check_room_for(store, n_bytes));
+  RZ_TRY(Hasher hasher, Hasher::create(Digest::Kind::kSha256, n_bytes));
   const std::filesystem::path name = store.partial_folder() / "blob";
   remove_abandoned_of(name);
   constexpr int kMaxTries = 100;  // a sweep may take the name before it is locked
@@ -69,7 +70,7 @@ Result<NewBlob> NewBlob::create(const Store& store, std::string sha256, uint64_t
     if (fd.get() < 0) return cannot_write(store, std::strerror(errno));
     if (!hold_unfinished(fd)) continue;
     auto place = store.blob_path(sha256);
-    return NewBlob(std::move(lock), std::move(fd), path, std::move(place), std::move(sha256));
+    return NewBlob(std::move(lock), std::move(fd), path, std::move(place), std::move(sha256), std::move(hasher));
   }
   return cannot_write(store, "another process removes what is not finished there");
 }

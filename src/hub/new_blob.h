@@ -17,7 +17,7 @@ class NewBlob {
  public:
   // `n_bytes`: what will come, as far as is known; 0: that is not known. The store's folders are made, and nobody
   // removes files of the store while this lives. Errors: ResourceExhausted, subject "disk", where the disk has no room;
-  // InvalidArgument with the system's reason.
+  // InvalidArgument with the system's reason; those of Hasher.
   static Result<NewBlob> create(const Store& store, std::string sha256, uint64_t n_bytes);
   NewBlob(NewBlob&& other) noexcept;
   NewBlob& operator=(NewBlob&&) = delete;
@@ -31,7 +31,7 @@ class NewBlob {
 
  private:
   NewBlob(StoreLock lock, FileDescriptor fd, std::filesystem::path path, std::filesystem::path place,
-          std::string sha256);
+          std::string sha256, Hasher hasher);
   Error failed(int error_number) const;
 
   StoreLock lock_;
