@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <array>
@@ -301,6 +302,26 @@ Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files,
   }
   if (what.empty()) return FolderChoice(files, name).choose(reader);
   return not_found(fmt::format("{}: there is no .gguf file, of which '{}' could be one", name, shown(what)), "model");
+}
+
+Result<std::string> matching_model(const std::vector<RepoFile>& files, const std::string& pattern,
+                                   const std::string& name) {
+  const auto matches = [&](std::string_view path) {
+    return ::fnmatch(pattern.c_str(), std::string(path).c_str(), FNM_CASEFOLD) == 0;
+  };
+  std::vector<const RepoFile*> models, found;
+  for (const RepoFile& file : files) {
+    if (!begins_model(file.path)) continue;
+    models.push_back(&file);
+    const std::string_view path = file.path;
+    if (matches(path) || matches(path.substr(path.rfind('/') + 1))) found.push_back(&file);
+  }
+  if (found.size() == 1) return found.front()->path;
+  if (models.empty()) return not_found(name + ": there is no .gguf file", "model");
+  return not_found(found.empty()
+                       ? fmt::format("{}: no file matches '{}'; there are: {}", name, shown(pattern), list_of(models))
+                       : fmt::format("{}: several files match '{}': {}", name, shown(pattern), list_of(found)),
+                   "model");
 }
 
 }  // namespace realizar::hub

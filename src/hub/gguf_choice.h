@@ -49,4 +49,10 @@ bool is_model(const RepoFile& file, const FileReader& reader);
 Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files, const std::string& what,
                                              const std::string& name, const FileReader& reader = {});
 
+// The one GGUF model among the files that `pattern` matches, by its path or its name: `*` stands for any characters,
+// `?` and `[...]` for one, and upper and lower case are the same. Errors: NotFound where it matches none, or several,
+// with what there is.
+Result<std::string> matching_model(const std::vector<RepoFile>& files, const std::string& pattern,
+                                   const std::string& name);
+
 }  // namespace realizar::hub

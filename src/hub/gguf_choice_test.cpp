@@ -77,6 +77,24 @@ TEST(GgufChoice, SaysWhatThereIs) {
   EXPECT_NE(chosen(files_of({"README.md"}), "").find("there is no model"), std::string::npos);
 }
 
+// The path of the model that matches, or the error.
+std::string matching(const std::vector<RepoFile>& files, const std::string& pattern) {
+  const auto path = matching_model(files, pattern, "hf:o/r");
+  return path.ok() ? *path : "error: " + path.error().message;
+}
+
+TEST(GgufChoice, TakesTheModelThatAPatternMatches) {
+  EXPECT_EQ(matching(kQuants, "*q8_0*"), "M-Q8_0.gguf");
+  EXPECT_EQ(matching(kQuants, "M?F16.gguf"), "M.F16.gguf");
+  EXPECT_EQ(matching(kQuants, "q/*"), "q/m-q6_k-00001-of-00002.gguf");
+  EXPECT_EQ(matching(kQuants, "m-q6_k*"), "q/m-q6_k-00001-of-00002.gguf");
+  EXPECT_EQ(matching(kQuants, "M-Q4_K_S.gguf"), "M-Q4_K_S.gguf");
+  EXPECT_EQ(matching(kQuants, "M-Q4*"), "error: hf:o/r: several files match 'M-Q4*': M-Q4_K_M.gguf, M-Q4_K_S.gguf");
+  EXPECT_EQ(matching(files_of({"a-Q8_0.gguf", "README.md"}), "*md"),
+            "error: hf:o/r: no file matches '*md'; there are: a-Q8_0.gguf");
+  EXPECT_EQ(matching(files_of({"README.md"}), "*"), "error: hf:o/r: there is no .gguf file");
+}
+
 TEST(GgufChoice, TakesAFolderOfSafeTensorsWithoutDoubles) {
   const auto files =
       files_of({"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",

@@ -102,6 +102,21 @@ Result<std::vector<RepoFile>> list_repository(HttpClient& client, const HubAcces
   return format_error(fmt::format("{}: the repository lists too many files", what), "model");
 }
 
+struct Listing {
+  std::string commit;
+  std::vector<RepoFile> files;
+};
+
+Result<Listing> list_commit(HttpClient& client, const HubAccess& access, const ModelName& name) {
+  RZ_TRY(const Url info, url_below(access.endpoint, fmt::format("/api/models/{}/{}/revision/{}", name.owner, name.model,
+                                                                encoded_part(name.revision))));
+  RZ_TRY(const HttpReply reply, ask_hub(client, access, info, to_string(name)));
+  Listing listing;
+  RZ_TRY(listing.commit, parse_hf_revision(reply.body, info.shown()));
+  RZ_TRY(listing.files, list_repository(client, access, name, listing.commit));
+  return listing;
+}
+
 }  // namespace
 
 Result<std::vector<RepoFile>> parse_hf_tree(std::string_view text, const std::string& where) {
@@ -137,14 +152,10 @@ std::string next_page(std::string_view link) {
 }
 
 Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access) {
-  const std::string what = to_string(name);
   RZ_TRY(HttpClient client, HttpClient::create(access.settings.http));
-  RZ_TRY(const Url info, url_below(access.endpoint, fmt::format("/api/models/{}/{}/revision/{}", name.owner, name.model,
-                                                                encoded_part(name.revision))));
-  RZ_TRY(const HttpReply reply, ask_hub(client, access, info, what));
+  RZ_TRY(Listing listing, list_commit(client, access, name));
   RemoteModel model;
-  RZ_TRY(model.revision, parse_hf_revision(reply.body, info.shown()));
-  RZ_TRY(const std::vector<RepoFile> files, list_repository(client, access, name, model.revision));
+  model.revision = std::move(listing.commit);
   const auto url_of = [&](const RepoFile& file) {
     return url_below(access.endpoint, fmt::format("/{}/{}/resolve/{}/{}", name.owner, name.model, model.revision,
                                                   percent_encoded(file.path)));
@@ -153,7 +164,8 @@ Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access
     RZ_TRY(const Url url, url_of(file));
     return beginning_of(client, access, url, file, n_bytes);
   };
-  RZ_TRY(const std::vector<ChosenFile> chosen, choose_files(files, name.tag, what, {beginning, false}));
+  RZ_TRY(const std::vector<ChosenFile> chosen,
+         choose_files(listing.files, name.tag, to_string(name), {beginning, false}));
   for (const ChosenFile& one : chosen) {
     const std::string& path = one.file.path;
     RZ_TRY(const Url url, url_of(one.file));
@@ -163,6 +175,12 @@ Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access
     model.files.push_back({std::move(remote), one.role, is_gguf ? path.substr(path.rfind('/') + 1) : path});
   }
   return model;
+}
+
+Result<std::vector<RepoFile>> list_hf_files(const ModelName& name, const HubAccess& access) {
+  RZ_TRY(HttpClient client, HttpClient::create(access.settings.http));
+  RZ_TRY(Listing listing, list_commit(client, access, name));
+  return std::move(listing.files);
 }
 
 }  // namespace realizar::hub

@@ -27,7 +27,7 @@ struct RemoteModel {
 struct HubAccess {
   Url endpoint;
   std::string token;  // for this endpoint; "": none
-  const DownloadSettings& settings;
+  DownloadSettings settings;
   const std::atomic<bool>& cancelled;
 };
 
@@ -39,5 +39,7 @@ Result<std::string> parse_hf_revision(std::string_view text, const std::string& 
 std::string next_page(std::string_view link);
 
 Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access);
+// The repository's files, whatever the name means of them.
+Result<std::vector<RepoFile>> list_hf_files(const ModelName& name, const HubAccess& access);
 
 }  // namespace realizar::hub

@@ -13,6 +13,7 @@
 #include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/suggest.h"
+#include "hub/gguf_choice.h"
 #include "hub/name_table.h"
 
 namespace realizar::hub {
@@ -155,6 +156,24 @@ Result<LocalModel> locate_named(const Library& library, const std::string& given
   const bool is_none = !model.ok() && model.error().code == ErrorCode::kNotFound && model.error().subject == "model";
   if (is_none) return not_here(library, given);
   return model;
+}
+
+Result<std::optional<ModelName>> locate_match(const Library& library, const ModelName& repository,
+                                              const std::string& pattern) {
+  std::vector<std::string> notes;
+  std::vector<RepoFile> files;  // each once, under whatever number of names it is here
+  std::optional<ModelName> found;
+  for (const LocalModel& model : library.list(notes)) {
+    ModelName of = model.name;
+    of.tag = repository.tag;
+    const RepoFile file{model.path.filename().string()};
+    const bool matches = of == repository && matching_model({file}, pattern, "").ok();
+    if (!matches || std::ranges::find(files, file.path, &RepoFile::path) != files.end()) continue;
+    files.push_back(file);
+    found = model.name;
+  }
+  if (files.size() > 1) return matching_model(files, pattern, to_string(repository)).error();
+  return found;
 }
 
 Result<LocalModel> locate(const Library& library, const std::string& given) {

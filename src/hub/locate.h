@@ -1,6 +1,7 @@
 // The one way from what a user typed to what a loader opens.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,11 @@ namespace realizar::hub {
 Result<LocalModel> locate(const Library& library, const std::string& given);
 // The same of a name alone, whatever file is called so.
 Result<LocalModel> locate_named(const Library& library, const std::string& given);
+
+// The name by which a model of the repository is here whose file matches the pattern (matching_model); nullopt: none
+// is. Errors: NotFound where several are.
+Result<std::optional<ModelName>> locate_match(const Library& library, const ModelName& repository,
+                                              const std::string& pattern);
 
 // Whether the word says by itself that it is a model's name: it has a scheme or a tag, its model stands in the table of
 // short names, or it is the bundled model's.

@@ -57,6 +57,21 @@ TEST_F(LocateTest, TakesAFileAsItIsAndElseAName) {
   EXPECT_EQ(locate(library_, "hf:../x").error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(LocateTest, FindsTheOneModelOfARepositoryWhoseFileMatches) {
+  const ModelName repository = *parse_name("hf:acme/small");
+  const auto name = [&](const std::string& pattern) -> std::string {
+    const auto found = locate_match(library_, repository, pattern);
+    if (!found.ok()) return "error: " + found.error().message;
+    return *found ? to_string(**found) : "none";
+  };
+  EXPECT_EQ(name("*q8_0*"), "hf:acme/small:m-Q8_0.gguf");
+  EXPECT_EQ(name("*q4_0*"), "none");
+  put_file(root_ / "hub/models--acme--small/snapshots/abc/m-Q4_0.gguf", "GGUF...");
+  EXPECT_EQ(name("*q4_0*"), "hf:acme/small:m-Q4_0.gguf");
+  EXPECT_EQ(name("m-*"), "error: hf:acme/small: several files match 'm-*': m-Q4_0.gguf, m-Q8_0.gguf");
+  EXPECT_FALSE(locate_match(library_, *parse_name("hf:acme/other"), "*")->has_value());
+}
+
 TEST_F(LocateTest, SuggestsWhatIsHereAndWhatTheTableHas) {
   EXPECT_EQ(message("tinycht"),
             "there is neither a file nor a model 'tinycht' on this machine; did you mean tinychat? To download it: "

@@ -89,6 +89,21 @@ Error with_hint(Error error) {
   return error;
 }
 
+DownloadSettings first_settings(DownloadSettings settings) {
+  settings.n_reconnects = std::min(settings.n_reconnects, kMaxFirstReconnects);
+  return settings;
+}
+
+// `source`: no URL.
+Result<HubAccess> access_to(const ModelName& source, const HubSettings& settings, const std::atomic<bool>& cancelled) {
+  RZ_TRY(const Url endpoint, endpoint_of(source, settings));
+  const std::string token = source.kind == NameKind::kOllama ? "" : settings.token;
+  if (!token.empty() && endpoint.scheme == "http" && !endpoint.is_loopback()) {
+    return invalid_argument(fmt::format("{} is not encrypted: no token goes there", endpoint.origin()), "token");
+  }
+  return HubAccess{endpoint, token, first_settings(settings.download), cancelled};
+}
+
 Result<RemoteModel> find_remote(const ModelName& name, const HubSettings& settings,
                                 const std::atomic<bool>& cancelled) {
   const ModelName source = source_of(name);
@@ -96,17 +111,9 @@ Result<RemoteModel> find_remote(const ModelName& name, const HubSettings& settin
     return invalid_argument(fmt::format("'{}' is not on this machine, and --offline asks no server", to_string(name)),
                             "offline");
   }
-  DownloadSettings download = settings.download;
-  download.n_reconnects = std::min(download.n_reconnects, kMaxFirstReconnects);
-  if (source.kind == NameKind::kUrl) return find_url_model(source, download, cancelled);
-  const bool is_ollama = source.kind == NameKind::kOllama;
-  RZ_TRY(const Url endpoint, endpoint_of(source, settings));
-  const std::string& token = is_ollama ? "" : settings.token;
-  if (!token.empty() && endpoint.scheme == "http" && !endpoint.is_loopback()) {
-    return invalid_argument(fmt::format("{} is not encrypted: no token goes there", endpoint.origin()), "token");
-  }
-  const HubAccess access{endpoint, token, download, cancelled};
-  return is_ollama ? find_ollama_model(source, access) : find_hf_model(source, access);
+  if (source.kind == NameKind::kUrl) return find_url_model(source, first_settings(settings.download), cancelled);
+  RZ_TRY(const HubAccess access, access_to(source, settings, cancelled));
+  return source.kind == NameKind::kOllama ? find_ollama_model(source, access) : find_hf_model(source, access);
 }
 
 }  // namespace
@@ -116,6 +123,21 @@ Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, 
   if (!model.ok()) return with_hint(std::move(model).error());
   model->source = to_string(source_of(name));
   return model;
+}
+
+Result<ModelName> look_up_match(const ModelName& repository, const std::string& pattern, const HubSettings& settings,
+                                const std::atomic<bool>& cancelled) {
+  if (repository.kind != NameKind::kHuggingFace) {
+    return invalid_argument(fmt::format("'{}' is no repository of Hugging Face, whose files could match '{}'",
+                                        to_string(repository), pattern),
+                            "file");
+  }
+  RZ_TRY(const HubAccess access, access_to(repository, settings, cancelled));
+  const auto files = list_hf_files(repository, access);
+  if (!files.ok()) return with_hint(files.error());
+  ModelName name = repository;
+  RZ_TRY(name.tag, matching_model(*files, pattern, to_string(repository)));
+  return name;
 }
 
 Result<std::string> server_of(const ModelName& name, const HubSettings& settings) {

@@ -41,6 +41,10 @@ Result<std::string> server_of(const ModelName& name, const HubSettings& settings
 // source.
 Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled);
 uint64_t total_bytes(const RemoteModel& model);
+// The name of the model whose file `pattern` means in a repository (matching_model). Errors: as look_up;
+// InvalidArgument where `repository` is none of Hugging Face's.
+Result<ModelName> look_up_match(const ModelName& repository, const std::string& pattern, const HubSettings& settings,
+                                const std::atomic<bool>& cancelled);
 
 // Downloads what the store lacks of it and gives it its name. Errors: those of download(); ResourceExhausted where the
 // disk has no room for all; InvalidArgument where the store may not be written to.
