@@ -48,6 +48,8 @@ struct ModelInfo {
   double rope_base = 0;
   uint32_t n_rope_dims = 0;
   float rope_scale = 1;
+  // "Q4_K_M" where the file names its mixture of types; else the type that most of its bytes have.
+  std::string quantization = {};
 };
 
 // One operation of a traced step.

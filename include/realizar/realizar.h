@@ -98,10 +98,12 @@ typedef struct rz_model_info {
   int has_chat_template;
   uint64_t scratch_bytes; /* activations, and what else steps compute in */
   float norm_eps;
-  int tie_word_embeddings; /* 1: the embedding is the head */
-  double rope_base;        /* of the layers that see the whole context, as the file has it */
-  uint32_t n_rope_dims;    /* leading dimensions of a head that are rotated; 0: none */
-  float rope_scale;        /* what the rotated lengths are multiplied by */
+  int tie_word_embeddings;  /* 1: the embedding is the head */
+  double rope_base;         /* of the layers that see the whole context, as the file has it */
+  uint32_t n_rope_dims;     /* leading dimensions of a head that are rotated; 0: none */
+  float rope_scale;         /* what the rotated lengths are multiplied by */
+  const char* quantization; /* "Q4_K_M" where the file names its mixture of types; else the type that most of its bytes
+                               have */
 } rz_model_info;
 
 /* What a device holds of a model. Later versions may have more fields at the end. For the host's own memory total_bytes
@@ -231,10 +233,34 @@ uint32_t rz_last_error_n_prompt(void);
 uint32_t rz_last_error_n_ctx(void);
 
 /* `model`: a file or folder, or the name of a model on this machine, as `realizar list` shows it and `realizar run`
- * takes it; nothing is downloaded. `options` may be null. Free with rz_free. */
+ * takes it; nothing is downloaded, which rz_pull does. `options` may be null. Free with rz_free. */
 rz_model* rz_load(const char* model, const rz_load_options* options);
 /* Where a call runs or a session is open, the model stays, and rz_last_error says so. */
 void rz_free(rz_model* model);
+
+/* How a model is downloaded. Set struct_size: zeroes and null pointers stand for the defaults. */
+typedef struct rz_pull_options {
+  size_t struct_size;
+  const char* models_store; /* folder of the models that were pulled; null: the user's own */
+  const char* file;         /* of a repository of Hugging Face the one GGUF file that this matches: `*` stands for any
+                               characters, `?` and `[...]` for one, upper and lower case are the same; null: what the
+                               name says */
+  int only_if_missing;      /* 1: a model that is on this machine is taken as it is, and no server is asked */
+  const char* mirror;       /* server that is asked in place of huggingface.co (or HF_ENDPOINT) or Ollama's registry */
+  const char* token;        /* for Hugging Face, or for the mirror; null: HF_TOKEN, or the one that Hugging Face's
+                               programs keep, of which a mirror gets neither */
+  const char* ca_file;      /* certificates (PEM) that are trusted; null: SSL_CERT_FILE, or the system's */
+  /* Called on the caller's thread, ten times a second or more often: with the file that comes, "" while servers are
+   * asked, and bytes of all files. Gives 0 to end with RZ_CANCELLED. */
+  int (*on_progress)(const char* file, uint64_t done_bytes, uint64_t total_bytes, void* user);
+  void* on_progress_user;
+} rz_pull_options;
+/* Downloads what this machine lacks of a model, as `realizar pull` does: "qwen3:1.7b", "hf:OWNER/REPO[:QUANTIZATION or
+ * FILE]", "ollama:NAME[:TAG]" or "https://HOST/FILE.gguf". What was interrupted is resumed. Writes the name that
+ * rz_load takes for it, at most `capacity` bytes without a terminator, and gives the number of all its bytes, which is
+ * seldom above 300. `options` may be null. libcurl and libcrypto are opened when they are first needed, and
+ * RZ_UNSUPPORTED says which of them this machine lacks. */
+int64_t rz_pull(const char* name, const rz_pull_options* options, char* full_name, size_t capacity);
 
 /* Loads an adapter, "[NAME=]PATH[:SCALE]", into the room of max_loras, and unloads the one of that name. Negative on
  * failure, as below. */

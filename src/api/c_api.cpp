@@ -38,6 +38,7 @@ rz_model_info to_c(const ModelInfo& info) {
   to.rope_base = info.rope_base;
   to.n_rope_dims = info.n_rope_dims;
   to.rope_scale = info.rope_scale;
+  to.quantization = info.quantization.c_str();
   return to;
 }
 

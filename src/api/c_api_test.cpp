@@ -312,6 +312,7 @@ TEST_F(CApi, TellsTheConfigAndWhatEachDeviceHolds) {
   EXPECT_EQ(info.n_rope_dims, info.head_dim);
   EXPECT_EQ(info.rope_scale, 1);
   EXPECT_GT(info.scratch_bytes, 0u);
+  EXPECT_STREQ(info.quantization, "Q8_0");
   std::vector<rz_device> devices;
   const auto keep = [](const rz_device* device, void* user) {
     EXPECT_NE(device->name, nullptr);

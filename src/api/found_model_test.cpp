@@ -11,6 +11,7 @@
 #include "hub/digest.h"
 #include "hub/store.h"
 #include "realizar/engine.h"
+#include "realizar/models.h"
 #include "realizar/realizar.h"
 
 namespace realizar {
@@ -113,6 +114,41 @@ TEST_F(FoundModelTest, NamesWorkInCToo) {
   EXPECT_EQ(rz_load("mien", &options), nullptr);
   EXPECT_NE(std::string(rz_last_error()).find("did you mean mine"), std::string::npos);
   EXPECT_EQ(rz_last_error_code(), RZ_NOT_FOUND);
+}
+
+TEST_F(FoundModelTest, APullAsksNoServerForWhatIsHere) {
+  const std::string store = root_.string();
+  PullOptions options;
+  options.models_store = store;
+  options.only_if_missing = true;
+  options.mirror = "http://127.0.0.1:1";
+  options.progress = [](const std::string&, uint64_t, uint64_t) { return false; };
+  EXPECT_EQ(*pull_model("mine", options), "mine");
+  EXPECT_EQ(pull_model("yours", options).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(pull_model("hf:../x", options).error().code, ErrorCode::kInvalidArgument);
+  options.token = "two words";
+  EXPECT_EQ(pull_model("mine", options).error().subject, "token");
+
+  rz_pull_options given{};
+  given.struct_size = sizeof given;
+  given.models_store = store.c_str();
+  given.only_if_missing = 1;
+  char name[3];
+  EXPECT_EQ(rz_pull("mine", &given, name, sizeof name), 4);
+  EXPECT_EQ(std::string(name, 3), "min");
+  given.only_if_missing = 0;
+  given.on_progress = [](const char* file, uint64_t, uint64_t total_bytes, void* user) {
+    *static_cast<bool*>(user) = std::string(file).empty() && total_bytes == 0;
+    return 0;
+  };
+  bool is_told = false;
+  given.on_progress_user = &is_told;
+  given.mirror = "http://127.0.0.1:1";
+  EXPECT_EQ(rz_pull("mine", &given, nullptr, 0), -1);
+  EXPECT_EQ(rz_last_error_code(), RZ_CANCELLED);
+  EXPECT_TRUE(is_told);
+  EXPECT_EQ(rz_pull(nullptr, nullptr, nullptr, 0), -1);
+  EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
 }
 
 }  // namespace

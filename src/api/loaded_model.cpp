@@ -12,6 +12,7 @@
 #include "api/backend_numbers.h"
 #include "api/memory_needs.h"
 #include "api/parity_check.h"
+#include "api/quantization_name.h"
 #include "api/rank_backend.h"
 #include "api/ranks.h"
 #include "backend/adapter_ops.h"
@@ -566,6 +567,7 @@ void LoadedModel::fill_info() {
   info.n_params = 0;
   for (const TensorInfo& tensor : file.tensors()) info.n_params += tensor.n_elems();
   info.file_bytes = file.file_bytes();
+  info.quantization = quantization_name(file);
   info.notes.insert(info.notes.end(), file.notes().begin(), file.notes().end());
   if (const std::string note = untied_head_note(file, c); !note.empty()) info.notes.push_back(note);
   if (!cache_note_.empty()) info.notes.push_back(cache_note_);
