@@ -19,6 +19,7 @@ from ._options import (
     Schema,
     add_tools,
     asked_reasoning,
+    asked_schema,
     check_names,
     offered_tools,
     pooled_request,
@@ -283,7 +284,7 @@ class Model:
 
     def _text(self, prompt: Prompt, options: Mapping[str, Any]) -> "tuple[Begin, Finish]":
         check_names(options, Options)
-        schema = Schema(options["schema"]) if options.get("schema") is not None else None
+        schema = asked_schema(options)
 
         def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:
             return self._begin(text_request(self._ids(prompt), options, schema), on_piece, on_end)
@@ -292,7 +293,7 @@ class Model:
 
     def _chat(self, messages: Messages, options: Mapping[str, Any]) -> "tuple[Begin, Finish]":
         check_names(options, ChatOptions)
-        schema = Schema(options["schema"]) if options.get("schema") is not None else None
+        schema = asked_schema(options)
         tools = offered_tools(options)
 
         def begin(on_piece: Optional[OnPiece], on_end: OnEnd) -> Request:

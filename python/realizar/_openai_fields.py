@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
-from ._options import ChatOptions, Schema, check_names
+from ._options import ChatOptions, Schema, asked_schema, check_names
 from ._tools import Tool, read_tools
 
 
@@ -81,8 +81,8 @@ _BODY_NAMES = {
     "reasoning": "enable_thinking",
 }
 # Fields that say nothing to the model, or stand beside the body.
-_LEFT_OUT = ("user", "timeout", "extra_body", "text_format", "store", "include", "truncation")
-_BESIDE = ("timeout", "tenant", "lora", "lora_scale", "schema", "relaxed_schema", "system")
+_LEFT_OUT = ("user", "timeout", "extra_headers", "extra_query", "extra_body", "text_format", "store", "include", "truncation")
+_BESIDE = ("timeout", "tenant", "lora", "lora_scale", "schema", "format", "relaxed_schema", "system")
 
 
 class Body:
@@ -157,11 +157,11 @@ def chat_body(messages: Any, fields: Mapping[str, Any], stream: bool) -> Body:
 
 
 def _set_form(body: Body) -> None:
-    asked = body.beside.get("schema")
+    asked = asked_schema(body.beside)
     form = body.json.get("response_format")
     body.take_form(form)
     if asked is not None:
-        body.schema = Schema(asked)
+        body.schema = asked
     if asked is not None or (form is not None and not isinstance(form, Mapping)):
         body.json["response_format"] = {"type": "json_schema", "json_schema": body.named_schema()}
 

@@ -78,7 +78,7 @@ class Options(SamplerOptions, total=False):
     too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
 
     schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or what has its methods: the answer is
-    such a document, Generation.parsed. relaxed_schema: what no grammar can hold of the schema is left out
+    such a document, Generation.parsed. format: the same, or "json" for any JSON object. relaxed_schema: what no grammar can hold of the schema is left out
     instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
     GBNF.
 
@@ -95,6 +95,7 @@ class Options(SamplerOptions, total=False):
     ignore_eos: bool
     logprobs: Union[bool, int]
     schema: Any
+    format: Any
     relaxed_schema: Optional[bool]
     grammar: Optional[str]
     timeout: Optional[float]
@@ -146,6 +147,8 @@ def path_bytes(path: Union[str, "os.PathLike[str]"], name: str) -> bytes:
 
 def check_names(options: Mapping[str, Any], kind: Any) -> None:
     for name in options:
+        if kind is Options and name in ChatOptions.__annotations__ and name not in kind.__annotations__:
+            raise TypeError(f"{name!r} is an option of chats: Model.chat takes it")
         if name not in kind.__annotations__:
             raise TypeError(f"unknown option {name!r}; known are {', '.join(sorted(kind.__annotations__))}")
 
@@ -168,6 +171,18 @@ class Schema:
         else:
             self.checks_itself = False
             self.json = schema if isinstance(schema, str) else json.dumps(schema)
+
+
+def asked_schema(options: Mapping[str, Any]) -> Optional[Schema]:
+    """That of schema= or format=. Raises ValueError where both are given."""
+    schema, form = options.get("schema"), options.get("format")
+    if schema is not None and form is not None:
+        raise ValueError("schema and format are two names of one option: give one of them")
+    if form == "json":
+        schema = {"type": "object"}
+    elif form is not None:
+        schema = form
+    return None if schema is None else Schema(schema)
 
 
 def _array(kind: Any, values: Sequence[Any]) -> Any:

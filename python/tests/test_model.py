@@ -318,6 +318,18 @@ class Forms(ModelCase):
         self.assertIsInstance(person, Person)
         self.assertIn(person.name, ["Ada", "Alan"])
 
+    def test_a_format_is_a_schema(self):
+        for form, kind in [(Person.SCHEMA, dict), (Person, Person)]:
+            asked = self.model.chat("Who?", format=form, seed=3)
+            self.assertIsInstance(asked.parsed, kind)
+            self.assertEqual(asked.text, self.model.chat("Who?", schema=form, seed=3).text)
+        anything = self.model.chat("Who?", format="json", seed=2, max_tokens=300)
+        self.assertTrue(anything.text.lstrip().startswith("{"), anything.text)
+        if anything.finish_reason == "stop":
+            self.assertIsInstance(anything.parsed, dict)
+        with self.assertRaisesRegex(ValueError, "schema and format are two names of one option"):
+            self.model.chat("Who?", format="json", schema=Person)
+
     def test_what_is_cut_is_not_parsed(self):
         answer = self.model.chat("Who?", schema=Person, max_tokens=2)
         self.assertEqual((answer.parsed, answer.finish_reason), (None, "length"))

@@ -51,6 +51,11 @@ class Classes(unittest.TestCase):
             self.assertTrue(1 <= answer.parsed.mayor.age <= 99)
         self.assertGreater(n_whole, 0)
 
+    def test_a_format_is_a_class_too(self):
+        answer = self.model.chat("Name a person.", format=Person, seed=1)
+        self.assertIsInstance(answer.parsed, Person)
+        self.assertEqual(answer.parsed, self.model.chat("Name a person.", schema=Person, seed=1).parsed)
+
     def test_clients_of_openais_kind_parse_them(self):
         client = realizar.OpenAI(self.model)
         messages = [{"role": "user", "content": "Name a person."}]
