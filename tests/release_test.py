@@ -122,7 +122,7 @@ class Files(unittest.TestCase):
 
     def test_every_kind_is_there_and_has_its_checksum(self):
         names = {path.name for path in self.out.iterdir()}
-        for kind in [rf"realizar-{VERSION}-linux-\w+\.tar\.gz", rf"realizar_{VERSION}_\w+\.deb", rf"realizar-{VERSION}-py3-none-linux_\w+\.whl",
+        for kind in [rf"realizar-{VERSION}-linux-\w+\.tar\.gz", rf"realizar_{VERSION}_\w+\.deb", rf"realizar-{VERSION}-py3-none-manylinux_\w+\.whl",
                      rf"realizar-{VERSION}-deploy\.tar\.gz", rf"realizar-{VERSION}\.spdx\.json", r"notes\.md", "SHA256SUMS"]:
             self.assertTrue([name for name in names if re.fullmatch(kind, name)], f"{kind} is not among {names}")
         sums = dict(reversed(line.split("  ")) for line in (self.out / "SHA256SUMS").read_text().splitlines())

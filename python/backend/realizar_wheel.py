@@ -26,6 +26,16 @@ TINY = ROOT / "models/realizar-tiny"
 SYSTEM_LIBRARIES = r"^(libstdc\+\+|libgcc_s)\.so"
 # e_machine of the ELF header.
 MACHINES = {62: "x86_64", 183: "aarch64"}
+# Libraries that PEP 600 lets a wheel need: glibc's, and those of GCC.
+MANYLINUX_LIBRARIES = r"^(ld-linux-(x86-64|aarch64)|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libstdc\+\+|libgcc_s)\.so\."
+# The newest versions of GCC's libraries that systems with a glibc have, by auditwheel's policies: glibc, GLIBCXX, CXXABI, GCC.
+GCC_VERSIONS = [
+    ((2, 28), (3, 4, 24), (1, 3, 11), (7, 0, 0)),
+    ((2, 31), (3, 4, 28), (1, 3, 12), (7, 0, 0)),
+    ((2, 34), (3, 4, 29), (1, 3, 13), (11, 0)),
+    ((2, 35), (3, 4, 30), (1, 3, 13), (12, 0, 0)),
+    ((2, 39), (3, 4, 33), (1, 3, 15), (14, 0, 0)),
+]
 
 
 def project() -> dict:
@@ -36,15 +46,52 @@ def version() -> str:
     return re.search(r"project\(realizar VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 
 
-def platform_of(library: pathlib.Path) -> str:
+def machine_of(library: pathlib.Path) -> str:
     with open(library, "rb") as file:
-        machine = struct.unpack_from("<H", file.read(20), 18)[0]
-    return f"linux_{MACHINES[machine]}"
+        return MACHINES[struct.unpack_from("<H", file.read(20), 18)[0]]
+
+
+def read_elf(*arguments: object) -> str:
+    command = ["readelf", "--wide", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+
+
+def glibc_for(name: str) -> tuple[int, ...]:
+    """The glibc that a system with this version of symbols has at least: of "GLIBC_2.34" 2.34."""
+    kind, _, number = name.partition("_")
+    if name == "GLIBC_ABI_DT_RELR":
+        return 2, 36
+    if kind not in ("GLIBC", "GLIBCXX", "CXXABI", "GCC") or not re.fullmatch(r"[0-9.]+", number):
+        raise RuntimeError(f"the version {name} of symbols is of no manylinux")
+    version = tuple(map(int, number.split(".")))
+    if kind == "GLIBC":
+        return version[:2]
+    column = ("GLIBCXX", "CXXABI", "GCC").index(kind) + 1
+    fitting = [row[0] for row in GCC_VERSIONS if version <= row[column]]
+    if not fitting:
+        raise RuntimeError(f"the version {name} of symbols is newer than those of GCC 14, which the newest manylinux has")
+    return fitting[0]
+
+
+def platform_of(libraries: list[pathlib.Path]) -> str:
+    """The manylinux whose systems have all that the libraries need besides each other."""
+    carried = {library.name for library in libraries}
+    glibc = (2, 17)
+    for library in libraries:
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", read_elf("--dynamic", library))) - carried
+        others = sorted(name for name in needed if not re.match(MANYLINUX_LIBRARIES, name))
+        if others:
+            raise RuntimeError(f"{library.name} needs {', '.join(others)}, which no manylinux has: the wheel must carry it")
+        _, _, versions = read_elf("--version-info", library).partition("Version needs section")
+        for file, names in re.findall(r"File: (\S+)((?:.*\n.*Name: \S+)*)", versions):
+            if file not in carried:
+                glibc = max([glibc, *map(glibc_for, re.findall(r"Name: (\S+)", names))])
+    return f"manylinux_{glibc[0]}_{glibc[1]}_{machine_of(libraries[0])}"
 
 
 def strip(library: pathlib.Path, stripped: pathlib.Path) -> None:
-    tools = {"linux_aarch64": "aarch64-linux-gnu-strip"} if os.uname().machine == "x86_64" else {}
-    tool = tools.get(platform_of(library), "strip")
+    tools = {"aarch64": "aarch64-linux-gnu-strip"} if os.uname().machine == "x86_64" else {}
+    tool = tools.get(machine_of(library), "strip")
     subprocess.run([tool, "--strip-unneeded", "-o", stripped, library], check=True)
 
 
@@ -65,8 +112,8 @@ def metadata() -> str:
     return "\n".join(lines)
 
 
-def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> dict[str, bytes]:
-    """Every file of the wheel but its RECORD, by its name there."""
+def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> tuple[str, dict[str, bytes]]:
+    """The wheel's tag, and every file but its RECORD, by its name there."""
     stripped, needed, licences = work / "library.so", work / "needed", work / "licences"
     strip(library, stripped)
     carry = [ROOT / "scripts/carry-libraries", "--without", SYSTEM_LIBRARIES, needed, licences, stripped]
@@ -84,9 +131,9 @@ def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> dict[str, by
     files |= {f"{info}/licenses/third-party/{path.name}": path.read_bytes() for path in licences.iterdir()}
     files[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     files[f"{info}/METADATA"] = metadata().encode()
-    tag = f"py3-none-{platform_of(library)}"
+    tag = f"py3-none-{platform_of([stripped, *sorted(needed.iterdir())])}"
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: realizar\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
-    return files
+    return tag, dict(sorted(files.items()))
 
 
 def record(files: dict[str, bytes], info: str) -> str:
@@ -112,10 +159,10 @@ def write(path: pathlib.Path, files: dict[str, bytes]) -> None:
 def make_wheel(library: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
     info = f"realizar-{version()}.dist-info"
     with tempfile.TemporaryDirectory() as work:
-        files = dict(sorted(gather(library, pathlib.Path(work), info).items()))
+        tag, files = gather(library, pathlib.Path(work), info)
     files[f"{info}/RECORD"] = record(files, info).encode()
     out.mkdir(parents=True, exist_ok=True)
-    path = out / f"realizar-{version()}-py3-none-{platform_of(library)}.whl"
+    path = out / f"realizar-{version()}-{tag}.whl"
     write(path, files)
     return path
 
