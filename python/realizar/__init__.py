@@ -23,6 +23,7 @@ from ._loading import LoadOptions
 from ._model import Model
 from ._openai import AsyncOpenAI, OpenAI
 from ._options import ChatOptions, Options, SamplerOptions
+from ._pulling import pull
 from ._results import (
     Device,
     Generation,
@@ -71,4 +72,5 @@ __all__ = [
     "TracePhase",
     "TraceRow",
     "UnsupportedError",
+    "pull",
 ]

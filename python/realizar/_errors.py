@@ -1,6 +1,7 @@
 """What calls raise: one class for each code of the C interface, each with the library's message."""
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Callable, Dict, Optional
 
 from . import _library as c
@@ -77,7 +78,17 @@ _CLASSES: Dict[int, Callable[[str], RealizarError]] = {
 }
 
 
+# What messages advise on a command line, and what that is here.
+_ADVICE = [
+    (re.compile(r"realizar pull (\S+)"), r'realizar.pull("\1")'),
+    (re.compile(r"--mirror URL"), "mirror=URL"),
+    (re.compile(r"--raw uses"), "Model.generate uses"),
+]
+
+
 def error_of(code: int, message: str) -> RealizarError:
+    for pattern, here in _ADVICE:
+        message = pattern.sub(here, message)
     return _CLASSES.get(code, InternalError)(message)
 
 

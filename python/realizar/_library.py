@@ -36,6 +36,7 @@ CALL_SOME, CALL_ONE = 1, 2
 POOL_MODEL, POOL_RANK = 3, 4
 
 ProgressCallback = CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
+PullCallback = CFUNCTYPE(c_int, c_char_p, c_uint64, c_uint64, c_void_p)
 
 
 class rz_load_options(Structure):
@@ -85,6 +86,20 @@ class rz_load_options(Structure):
     ]
 
 
+class rz_pull_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("models_store", c_char_p),
+        ("file", c_char_p),
+        ("only_if_missing", c_int),
+        ("mirror", c_char_p),
+        ("token", c_char_p),
+        ("ca_file", c_char_p),
+        ("on_progress", PullCallback),
+        ("on_progress_user", c_void_p),
+    ]
+
+
 class rz_model_info(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -114,6 +129,7 @@ class rz_model_info(Structure):
         ("rope_base", c_double),
         ("n_rope_dims", c_uint32),
         ("rope_scale", c_float),
+        ("quantization", c_char_p),
     ]
 
 
@@ -325,6 +341,7 @@ _FUNCTIONS = {
     "rz_last_error_n_prompt": (c_uint32, []),
     "rz_last_error_n_ctx": (c_uint32, []),
     "rz_load": (c_void_p, [c_char_p, POINTER(rz_load_options)]),
+    "rz_pull": (c_int64, [c_char_p, POINTER(rz_pull_options), c_void_p, c_size_t]),
     "rz_free": (None, [c_void_p]),
     "rz_get_info": (c_int, [c_void_p, POINTER(rz_model_info)]),
     "rz_tokenize": (c_int64, [c_void_p, c_char_p, c_int, c_int, POINTER(c_int32), c_size_t]),

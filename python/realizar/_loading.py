@@ -9,7 +9,7 @@ from typing import Any, List, Mapping, Optional, Sequence, TypedDict, Union
 from . import _library as c
 from ._errors import InvalidArgumentError, last_error
 from ._options import check_names, path_bytes, text_bytes
-from ._progress import Progress, ProgressBar, progress_of
+from ._progress import Progress, shown
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -29,8 +29,9 @@ class LoadOptions(TypedDict, total=False):
     backend: "auto", "cpu", "cuda" or "reference". n_ctx: positions of the context; the model's own, at most 8192, where
     left out. n_threads: all cores where left out. max_seqs: requests that run together, 16 where left out; max_queue:
     that may wait besides, 256. loras: adapters that requests may choose with the option lora, each
-    "[NAME=]PATH[:SCALE]", a GGUF file or a folder of PEFT. progress: True draws a bar on standard error; a function is
-    called with bytes done and bytes in all, and ends the loading with CancelledError where it gives False.
+    "[NAME=]PATH[:SCALE]", a GGUF file or a folder of PEFT. progress: a bar is drawn on standard error where that is a
+    terminal or a notebook's; True: always; False: never; a function is called with bytes done and bytes in all, and ends
+    the loading with CancelledError where it gives False.
     models_store: the folder of the models that were pulled; the user's own where left out. rope_scaling: "none",
     "linear", "dynamic" or "yarn" in place of what the file says; the last three need rope_factor, by which the context
     grows. ends, no_ends: tokens, by their names in the vocabulary, that end an answer besides those that the model's
@@ -69,20 +70,15 @@ class LoadOptions(TypedDict, total=False):
     rope_scaling: Optional[str]
     rope_factor: Optional[float]
     rope_original_context: Optional[int]
-    progress: Union[bool, Progress]
+    progress: Union[bool, Progress, None]
 
 
 def load_model(path: Path, options: Mapping[str, Any]) -> int:
     """An rz_model. Raises TypeError for an unknown option, and what derives from RealizarError."""
     check_names(options, LoadOptions)
-    teller = progress_of(options.get("progress", False), pathlib.Path(path).name)
-    model = 0
-    try:
-        model = _load(path, _c_options(options), teller)
-    finally:
-        if isinstance(teller, ProgressBar):
-            teller.end(is_loaded=model != 0)
-    return model
+    label = pathlib.Path(path).name if os.path.exists(path) else str(path)
+    with shown(options.get("progress"), label) as progress:
+        return _load(path, _c_options(options), progress)
 
 
 def _load(path: Path, options: c.rz_load_options, progress: Optional[Progress]) -> int:

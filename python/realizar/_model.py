@@ -5,6 +5,7 @@ import array
 import asyncio
 import functools
 import json
+import os
 import queue
 import weakref
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast, overload
@@ -25,6 +26,7 @@ from ._options import (
     pooled_request,
     text_request,
 )
+from ._pulling import pull
 from ._requests import OnEnd, OnPiece, Outcome, Request, require_no_callback_of
 from ._results import Generation, ModelInfo, Piece, Trace
 from ._streams import AsyncStream, Begin, Finish, Stream, gather, wait, wait_async
@@ -63,7 +65,8 @@ class Model:
 
     def __init__(self, path: Path, **options: Unpack[LoadOptions]) -> None:
         """Loads a .gguf file, a Hugging Face folder, a .safetensors file beside its config, or a model of this machine
-        by its name, as `realizar list` shows it; nothing is downloaded. Options are those of LoadOptions.
+        by its name, as `realizar list` shows it; nothing is downloaded, which pull and from_pretrained do. Options are
+        those of LoadOptions.
 
         Raises NotFoundError, which says what may be meant and how a model is downloaded, FormatError, UnsupportedError
         and others that derive from RealizarError.
@@ -76,6 +79,31 @@ class Model:
     def load(cls, path: Path, **options: Unpack[LoadOptions]) -> Model:
         """The same as Model(path)."""
         return cls(path, **options)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        repo_id: str,
+        filename: Optional[str] = None,
+        *,
+        revision: Optional[str] = None,
+        token: Optional[str] = None,
+        **options: Unpack[LoadOptions],
+    ) -> Model:
+        """Loads a model of Hugging Face's repository "OWNER/REPO", which is downloaded first where this machine lacks
+        it. filename: the GGUF file, or a pattern that only one matches, such as "*q8_0*", where upper and lower case are
+        the same; where left out, the usual choice of the repository. revision: a branch, tag or commit. token: as of
+        pull. options: of LoadOptions.
+        """
+        name = pull(
+            f"hf:{repo_id}@{revision}" if revision else f"hf:{repo_id}",
+            file=filename,
+            only_if_missing=True,
+            progress=options.get("progress"),
+            token=token,
+            models_store=options.get("models_store"),
+        )
+        return cls(name, **options)
 
     def close(self) -> None:
         """Ends what runs with CancelledError, and frees the model. It may be called again. Raises InvalidArgumentError
@@ -92,7 +120,8 @@ class Model:
 
     def __repr__(self) -> str:
         state = " (closed)" if self._engine.is_closed else ""
-        return f"<realizar.Model {self.info.name or self.info.path!r}, {self.info.arch}, {self.info.backend}{state}>"
+        name = self.info.name or os.path.basename(self.info.path)
+        return f"<realizar.Model {name!r}, {self.info.arch}, {self.info.quantization}, n_ctx={self.info.n_ctx}{state}>"
 
     # Text and ids.
 

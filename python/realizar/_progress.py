@@ -1,11 +1,12 @@
-"""How far loading is."""
+"""How far loading and downloading are."""
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from typing import Callable, Optional, TextIO, Union
+from typing import Callable, Iterator, Optional, TextIO, Union
 
-# Bytes done and in all; False ends the loading with CancelledError.
+# Bytes done and in all, which are 0 while servers are asked; False ends it with CancelledError.
 Progress = Callable[[int, int], Optional[bool]]
 
 _WIDTH = 30
@@ -13,41 +14,72 @@ _SHORTEST_S = 0.1  # between two drawings
 
 
 class ProgressBar:
-    """Draws a bar with plain characters, for terminals and notebooks. Loading that is short shows none."""
+    """Draws a bar with plain characters, for terminals and notebooks. What is done at once shows none."""
 
     def __init__(self, label: str, to: Optional[TextIO] = None) -> None:
         self._label = label
         self._to = sys.stderr if to is None else to
-        self._drawn_at = time.monotonic()
-        self._is_shown = False
+        self._drawn_at = self._began_at = time.monotonic()
+        self._n_drawn = 0  # characters of the line
+        self._n_before = -1  # bytes that were there before, such as those of a download that is resumed
         self._total_bytes = 0
 
     def __call__(self, done_bytes: int, total_bytes: int) -> None:
-        self._total_bytes = total_bytes
         now = time.monotonic()
+        if total_bytes > 0 and self._n_before < 0:
+            self._n_before, self._began_at = done_bytes, now
+        self._total_bytes = total_bytes
         if now - self._drawn_at < _SHORTEST_S:
             return
-        self._drawn_at, self._is_shown = now, True
-        self._draw(done_bytes, total_bytes)
+        self._drawn_at = now
+        seconds = now - self._began_at
+        rate = f"  {(done_bytes - self._n_before) / 1e6 / seconds:.0f} MB/s" if seconds >= 1 else ""
+        self._draw(done_bytes, rate)
 
-    def end(self, is_loaded: bool) -> None:
+    def end(self, is_done: bool) -> None:
         """Leaves the line. A file has more bytes than its weights, so that the full bar is drawn here."""
-        if not self._is_shown:
+        if self._n_drawn == 0:
             return
-        if is_loaded:
-            self._draw(self._total_bytes, self._total_bytes)
+        if is_done and self._total_bytes > 0:
+            self._draw(self._total_bytes)
         self._to.write("\n")
         self._to.flush()
 
-    def _draw(self, done_bytes: int, total_bytes: int) -> None:
-        share = min(1.0, done_bytes / max(1, total_bytes))
-        bar = "#" * round(share * _WIDTH)
-        size = f"{done_bytes / 1e6:.0f} of {total_bytes / 1e6:.0f} MB"
-        self._to.write(f"\r{self._label} [{bar:{_WIDTH}}] {share:4.0%}  {size}")
+    def _draw(self, done_bytes: int, rate: str = "") -> None:
+        if self._total_bytes == 0:
+            line = f"{self._label}: asking the server"
+        else:
+            share = min(1.0, done_bytes / self._total_bytes)
+            bar = "#" * round(share * _WIDTH)
+            size = f"{done_bytes / 1e6:.0f} of {self._total_bytes / 1e6:.0f} MB"
+            line = f"{self._label} [{bar:{_WIDTH}}] {share:4.0%}  {size}{rate}"
+        # A shorter line covers what the one before has left.
+        self._to.write("\r" + line.ljust(self._n_drawn))
         self._to.flush()
+        self._n_drawn = len(line)
 
 
-def progress_of(asked: Union[bool, Progress], label: str) -> Optional[Progress]:
-    if asked is True:
-        return ProgressBar(label)
-    return asked or None
+def _is_watched() -> bool:
+    """Whether standard error is a terminal or a notebook's, whose kernel has imported IPython."""
+    if sys.stderr is None:
+        return False
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return sys.stderr.isatty() or getattr(shell, "kernel", None) is not None
+
+
+@contextlib.contextmanager
+def shown(asked: Union[bool, Progress, None], label: str) -> Iterator[Optional[Progress]]:
+    """What is to be told, if anything: what was asked for, and where nothing was, a bar where somebody watches."""
+    if callable(asked):
+        yield asked
+        return
+    if not (_is_watched() if asked is None else asked):
+        yield None
+        return
+    bar = ProgressBar(label)
+    try:
+        yield bar
+    except BaseException:
+        bar.end(is_done=False)
+        raise
+    bar.end(is_done=True)

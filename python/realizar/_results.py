@@ -97,7 +97,8 @@ class Generation:
         if len(text) > _SHOWN_CHARACTERS:
             text = text[: _SHOWN_CHARACTERS - 3] + "..."
         calls = f", calls of {', '.join(call.name for call in self.calls)}" if self.calls else ""
-        return f"<realizar.Generation {text!r}{calls}, {self.finish_reason}, {self.n_generated} tokens>"
+        counts = f"n_prompt={self.n_prompt}, n_generated={self.n_generated}"
+        return f"<realizar.Generation {text!r}{calls}, {self.finish_reason}, {counts}>"
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ class Trace:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a loaded model is. backend: device, kernels and threads, for people. scratch_bytes: activations, and what
+    """What a loaded model is. backend: device, kernels and threads, for people. quantization: "Q4_K_M" where the file
+    names its mixture of types, else the type that most of its bytes have. scratch_bytes: activations, and what
     else steps compute in. rope_base, n_rope_dims, rope_scale: how positions rotate queries and keys in the layers that
     see the whole context."""
 
@@ -194,4 +196,5 @@ class ModelInfo:
     rope_base: float
     n_rope_dims: int
     rope_scale: float
+    quantization: str
     devices: Tuple[Device, ...]

@@ -23,7 +23,9 @@ class Loading(unittest.TestCase):
             self.assertEqual((info.arch, info.n_ctx, info.n_layers, info.n_vocab), ("llama", 128, 5, 2048))
             self.assertEqual(info.path, str(MODEL))
             self.assertIs(info.has_chat_template, True)
-            self.assertIn("realizar-tiny", repr(model))
+            self.assertEqual(info.quantization, "Q8_0")
+            self.assertEqual(repr(model), "<realizar.Model 'realizar-tiny', llama, Q8_0, n_ctx=128>")
+        self.assertTrue(repr(model).endswith(" (closed)>"))
 
     def test_a_path_is_enough(self):
         with realizar.Model(MODEL, backend="cpu", n_ctx=64, n_threads=2) as model:
@@ -66,22 +68,29 @@ class Loading(unittest.TestCase):
 
     def test_the_bar(self):
         to = io.StringIO()
-        with unittest.mock.patch.object(_progress.time, "monotonic", side_effect=[0, 0.01, 0.2, 0.21]):
+        with unittest.mock.patch.object(_progress.time, "monotonic", side_effect=[0, 0.05, 0.2, 0.25, 2.25]):
             bar = _progress.ProgressBar("model", to)
-            for done in (1, 50, 60):
+            bar(0, 0)
+            for done in (10, 20, 50):
                 bar(done * 10**6, 10**8)
-        bar.end(is_loaded=True)
-        first, last = to.getvalue().strip().split("\r")
-        self.assertEqual(first, f"model [{'#' * 15}{' ' * 15}]  50%  50 of 100 MB")
-        self.assertEqual(last, f"model [{'#' * 30}] 100%  100 of 100 MB")
+        bar.end(is_done=True)
+        lines = to.getvalue().rstrip("\n").split("\r")
+        self.assertEqual(lines.pop(0), "")
+        self.assertEqual([line.rstrip() for line in lines], [
+            f"model [{'#' * 3}{' ' * 27}]  10%  10 of 100 MB",
+            f"model [{'#' * 15}{' ' * 15}]  50%  50 of 100 MB  20 MB/s",
+            f"model [{'#' * 30}] 100%  100 of 100 MB",
+        ])
+        self.assertGreaterEqual(len(lines[2]), len(lines[1]))  # it covers the line before
         self.assertTrue(to.getvalue().endswith("\n"))
 
-    def test_a_bar_is_drawn_where_it_is_asked_for(self):
-        with unittest.mock.patch.object(_progress, "_SHORTEST_S", 0), unittest.mock.patch(
-            "sys.stderr", io.StringIO()
-        ) as to:
-            load(progress=True).close()
-        self.assertIn("100%", to.getvalue())
+    def test_a_bar_is_drawn_where_somebody_watches(self):
+        for is_terminal, asked in ((True, {}), (False, {}), (True, {"progress": False}), (False, {"progress": True})):
+            to = io.StringIO()
+            to.isatty = lambda: is_terminal
+            with unittest.mock.patch.object(_progress, "_SHORTEST_S", 0), unittest.mock.patch("sys.stderr", to):
+                load(**asked).close()
+            self.assertEqual("100%" in to.getvalue(), asked.get("progress", is_terminal), (is_terminal, asked))
 
 
 class Refusals(unittest.TestCase):

@@ -96,7 +96,7 @@ class Names(unittest.TestCase):
     def test_what_is_not_here_says_how_to_get_it(self):
         self.put_into_ollama("tinychat")
         for name, message in [
-            ("qwen3:1.7b", "to download it: realizar pull qwen3:1.7b"),
+            ("qwen3:1.7b", r'to download it: realizar.pull\("qwen3:1.7b"\)$'),
             ("tinycht", "did you mean .*tinychat"),
             ("no/such/file.gguf", "^there is no file or folder no/such/file.gguf"),
         ]:
