@@ -18,6 +18,7 @@ from ._errors import (
     ResourceExhaustedError,
     UnsupportedError,
 )
+from ._http import HttpTransport
 from ._library import lib as _lib
 from ._loading import LoadOptions
 from ._model import Model
@@ -51,6 +52,7 @@ __all__ = [
     "Device",
     "FormatError",
     "Generation",
+    "HttpTransport",
     "InternalError",
     "InvalidArgumentError",
     "LoadOptions",

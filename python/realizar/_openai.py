@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import inspect
 import os
 import pathlib
 import struct
 import time
-from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, Generic, Literal, Optional, Sequence, TypeVar, Union, overload
 
 from ._errors import NotFoundError
 from ._messages import Messages
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 ResponseInput = Union[str, Sequence[Any]]
+_Answer = TypeVar("_Answer")
 
 
 def _name_of(model: Union[Model, str, "os.PathLike[str]"]) -> str:
@@ -84,9 +86,43 @@ class _Client:
         return self._models().data[0]
 
 
+class RawResponse(Generic[_Answer]):
+    """What with_raw_response gives: parse() is the answer. There is no HTTP, so that no header is there."""
+
+    def __init__(self, answer: _Answer) -> None:
+        self._answer = answer
+        self.headers: Dict[str, str] = {}
+        self.status_code = 200
+
+    def parse(self) -> _Answer:
+        return self._answer
+
+
+class _Raw:
+    """The methods of another object, whose answers come as RawResponse."""
+
+    def __init__(self, methods: Any) -> None:
+        self._methods = methods
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._methods, name)
+
+        def call(**fields: Any) -> Any:
+            return RawResponse(method(**fields))
+
+        async def call_async(**fields: Any) -> Any:
+            return RawResponse(await method(**fields))
+
+        return call_async if inspect.iscoroutinefunction(method) else call
+
+
 class _Of:
     def __init__(self, client: _Client) -> None:
         self._client = client
+
+    @property
+    def with_raw_response(self) -> Any:
+        return _Raw(self)
 
 
 class _ChatCompletions(_Of):

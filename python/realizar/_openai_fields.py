@@ -21,13 +21,16 @@ class _CommonFields(TypedDict, total=False):
     stream_options: Optional[Mapping[str, Any]]
     user: Optional[str]
     timeout: Optional[float]
+    extra_headers: Optional[Mapping[str, str]]
+    extra_query: Optional[Mapping[str, object]]
     extra_body: Optional[Mapping[str, Any]]
 
 
 class ChatFields(_CommonFields, total=False):
     """What chat.completions.create takes beside messages, model and stream, with the meaning of OpenAI's API.
 
-    response_format may be a class with pydantic's methods too, and a tool a function of Python. user has no effect.
+    response_format may be a class with pydantic's methods too, and a tool a function of Python. Some that frameworks
+    send have no effect: user, metadata, modalities, service_tier, store, verbosity, extra_headers and extra_query.
     extra_body: further options of Model.chat, such as top_k and grammar, and chat_template_kwargs.
     """
 
@@ -39,6 +42,11 @@ class ChatFields(_CommonFields, total=False):
     parallel_tool_calls: bool
     response_format: Any
     reasoning_effort: Optional[str]
+    metadata: Optional[Mapping[str, str]]
+    modalities: Optional[Sequence[str]]
+    service_tier: Optional[str]
+    store: Optional[bool]
+    verbosity: Optional[str]
 
 
 class CompletionFields(_CommonFields, total=False):

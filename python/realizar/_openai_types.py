@@ -21,12 +21,13 @@ def _plain(value: Any, exclude_none: bool) -> Any:
 
 @dataclass
 class Object:
-    def model_dump(self, *, exclude_none: bool = False) -> Dict[str, Any]:
-        """Its attributes as dicts and lists."""
+    def model_dump(self, *, exclude_none: bool = False, **_: Any) -> Dict[str, Any]:
+        """Its attributes as dicts and lists. Of the options that pydantic's method has, exclude_none alone has an
+        effect."""
         values = ((own.name, getattr(self, own.name)) for own in dataclasses.fields(self))
         return {name: _plain(value, exclude_none) for name, value in values if value is not None or not exclude_none}
 
-    def model_dump_json(self, *, indent: Optional[int] = None, exclude_none: bool = False) -> str:
+    def model_dump_json(self, *, indent: Optional[int] = None, exclude_none: bool = False, **_: Any) -> str:
         return json.dumps(self.model_dump(exclude_none=exclude_none), indent=indent, ensure_ascii=False)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -96,7 +97,7 @@ class ChatCompletionMessage(Object):
     reasoning_content: Optional[str] = None
     parsed: Any = None
 
-    def model_dump(self, *, exclude_none: bool = False) -> Dict[str, Any]:
+    def model_dump(self, *, exclude_none: bool = False, **_: Any) -> Dict[str, Any]:
         """As a message of the next request; without what OpenAI's package has under other conditions alone."""
         dump = super().model_dump(exclude_none=exclude_none)
         dump.pop("parsed", None)

@@ -23,7 +23,7 @@ from ._results import Generation, Piece, Token, ToolCall
 # The end of a request: a Generation, a vector or an answer's JSON, or what is to be raised.
 Outcome = Union[Generation, List[float], bytes, BaseException]
 OnPiece = Callable[[Piece], object]
-OnBytes = Callable[[bytes], object]
+OnBytes = Callable[[Any], object]
 OnEnd = Callable[[Outcome], None]
 
 # Fields of Generation that rz_result has too.
@@ -158,7 +158,7 @@ class BodyRequest(Request):
         callbacks = (_ON_BYTES, _ON_RESULT, _ON_END)
         self._begin(lambda key: int(self._engine.respond(path, body, options, callbacks, key)))
 
-    def take_bytes(self, status: int, text: bytes) -> None:
+    def take_bytes(self, status: int, _content_type: str, text: bytes) -> None:
         _callback.engine = id(self._engine)
         if self._on_bytes is None or status != 200:
             self._text += text
@@ -186,6 +186,23 @@ class BodyRequest(Request):
             return ContextLengthError(message, told.get("n_prompt_tokens", 0), told.get("n_ctx", 0))
         # A reference in the body to what is not kept.
         return error_of(c.INVALID_ARGUMENT if code == c.NOT_FOUND else code, message)
+
+
+class HttpRequest(BodyRequest):
+    """A body whose answer is told as HTTP has it, refusals too: on_bytes is called with status, content type and bytes,
+    and the outcome is empty."""
+
+    def take_bytes(self, status: int, content_type: str, text: bytes) -> None:
+        _callback.engine = id(self._engine)
+        assert self._on_bytes is not None
+        self._on_bytes((status, content_type, text))
+
+    def end(self, text: str, result: c.rz_result) -> None:
+        if c.FINISH_REASONS[result.finish_reason] == "cancelled":
+            super().end(text, result)
+        else:
+            _callback.engine = id(self._engine)
+            self._on_end(b"")
 
 
 def _cut(answer: Generation) -> RealizarError:
@@ -218,7 +235,8 @@ def _on_bytes(response: Any, text: Optional[int], n_bytes: int, key: int) -> int
     request = _open.get(key)
     if not isinstance(request, BodyRequest):
         return 0
-    request.take_bytes(response.contents.status, c.bytes_at(text, n_bytes))
+    head = response.contents
+    request.take_bytes(head.status, head.content_type.decode(), c.bytes_at(text, n_bytes))
     return 1
 
 
