@@ -21,9 +21,14 @@ export REALIZAR_PROGRAM
 if [[ $# -eq 0 ]]; then set -- discover -s "$root/python/tests" -t "$root/python/tests"; fi
 export PYTHONDONTWRITEBYTECODE=1
 PYTHONPATH=$root/python/tests "$work/venv/bin/python" -W error -m unittest "$@"
-# Classes of pydantic are tried with every Python here that has it.
+# Other packages that work with this one are tried with the Pythons here that have them.
 site=$(echo "$work"/venv/lib/python*/site-packages)
-for python in $(type -ap python3 | sort -u); do
-  "$python" -c 'import pydantic' 2> /dev/null || continue
-  PYTHONPATH=$site:$root/python/tests "$python" -m unittest test_pydantic
+for tests in pydantic:test_pydantic "httpx:test_http test_docs" nbclient:test_notebook; do
+  package=${tests%%:*} has_run=
+  for python in $(type -ap python3 | xargs -n 1 readlink -f | sort -u); do
+    "$python" -c "import $package" 2> /dev/null || continue
+    PYTHONPATH=$site:$root/python/tests "$python" -m unittest ${tests#*:}
+    has_run=1
+  done
+  [[ -n $has_run ]] || echo "skipped: ${tests#*:}, since no Python here has $package"
 done

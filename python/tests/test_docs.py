@@ -4,10 +4,22 @@ import importlib.util
 import io
 import os
 import re
+import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from support import MODEL, ROOT
+
+sys.path.append(str(ROOT / "tests"))
+from hub_server import Hub  # noqa: E402
+
+
+def is_there(package):
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # of a package that it is a part of
+        return False
 
 
 def blocks(page):
@@ -23,13 +35,21 @@ class Docs(unittest.TestCase):
             stack.callback(os.chdir, os.getcwd())
             os.chdir(folder)
             os.symlink(MODEL, "model.gguf")
+            stack.enter_context(unittest.mock.patch.dict(os.environ, self.environment(folder, stack)))
             for options, code in blocks(page):
-                needed = re.search(r"needs=(\w+)", options)
-                if needed is None or importlib.util.find_spec(needed[1]):
+                needed = re.search(r"needs=([\w.]+)", options)
+                if needed is None or is_there(needed[1]):
                     with self.subTest(page=page, code=code):
                         self.run_block(page, code, names)
             if "model" in names:
                 names["model"].close()
+
+    def environment(self, folder, stack):
+        """A home without models, and a hub on this machine that has those which the pages name."""
+        hub = stack.enter_context(contextlib.closing(Hub()))
+        hub.add_repo("Qwen/Qwen3-1.7B-GGUF", {"Qwen3-1.7B-Q8_0.gguf": MODEL.read_bytes()})
+        folders = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HF_HOME", "OLLAMA_MODELS", "LLAMA_CACHE")
+        return {**dict.fromkeys(folders, folder), "HF_ENDPOINT": hub.url, "no_proxy": "127.0.0.1,localhost"}
 
     def run_block(self, page, code, names):
         printed = io.StringIO()
