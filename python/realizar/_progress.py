@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import time
 from typing import Callable, Iterator, Optional, TextIO, Union
@@ -53,6 +54,8 @@ class ProgressBar:
             bar = "#" * round(share * _WIDTH)
             size = f"{done_bytes / 1e6:.0f} of {self._total_bytes / 1e6:.0f} MB"
             line = f"{self._label} [{bar:{_WIDTH}}] {share:4.0%}  {size}{rate}"
+        if self._to.isatty():  # where a line that wraps could not be drawn again
+            line = line[: shutil.get_terminal_size().columns - 1]
         # A shorter line covers what the one before has left.
         self._to.write("\r" + line.ljust(self._n_drawn))
         self._to.flush()

@@ -84,6 +84,13 @@ class Loading(unittest.TestCase):
         self.assertGreaterEqual(len(lines[2]), len(lines[1]))  # it covers the line before
         self.assertTrue(to.getvalue().endswith("\n"))
 
+    def test_a_bar_is_no_wider_than_the_terminal(self):
+        to = io.StringIO()
+        to.isatty = lambda: True
+        with unittest.mock.patch.object(_progress, "_SHORTEST_S", 0), unittest.mock.patch.dict(os.environ, COLUMNS="40"):
+            _progress.ProgressBar("a-model-with-a-long-name" * 3, to)(1, 2)
+        self.assertEqual(len(to.getvalue()), len("\r") + 39)
+
     def test_a_bar_is_drawn_where_somebody_watches(self):
         for is_terminal, asked in ((True, {}), (False, {}), (True, {"progress": False}), (False, {"progress": True})):
             to = io.StringIO()
