@@ -130,10 +130,10 @@ class Pulling(unittest.TestCase):
             self.stopped(lambda: 1 / 0)
         with self.assertRaises(realizar.NotFoundError):
             realizar.Model("hf:maker/model:Q4_0", **OPTIONS)
-        first = []
-        realizar.pull("hf:maker/model:Q4_0", progress=lambda done, total: first.append(done) if done else None)
-        self.assertGreater(first[0], 0)
-        self.assertEqual(first[-1], len(BIG))
+        told = []
+        realizar.pull("hf:maker/model:Q4_0", progress=lambda done, total: told.append(done) if total else None)
+        self.assertGreater(told[0], 0)
+        self.assertEqual(told[-1], len(BIG))
 
     def test_a_search_is_stopped(self):
         with self.assertRaises(realizar.CancelledError):
