@@ -64,13 +64,18 @@ def _message(message: Any, place: str) -> Dict[str, Any]:
     return read
 
 
-def read_messages(messages: Messages, system: Optional[str] = None) -> List[Dict[str, Any]]:
-    """A text is one message of a user; `system` goes before all. Raises ValueError naming what is wrong."""
-    if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
-    read = [_message(message, f"messages[{i}]") for i, message in enumerate(messages)]
+def with_system(messages: Messages, system: Optional[str]) -> List[Any]:
+    """A text is one message of a user; `system` goes before all. Raises ValueError where that is there already."""
+    given: List[Any] = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
     if system is None:
-        return read
-    if any(message["role"] == "system" for message in read):
+        return given
+    roles = [one.get("role") if isinstance(one, Mapping) else getattr(one, "role", None) for one in given]
+    if "system" in roles or "developer" in roles:
         raise ValueError("system: the messages have a system message already")
-    return [_message({"role": "system", "content": system}, "system"), *read]
+    return [{"role": "system", "content": system}, *given]
+
+
+def read_messages(messages: Messages, system: Optional[str] = None) -> List[Dict[str, Any]]:
+    """Raises ValueError naming what is wrong."""
+    given = enumerate(with_system(messages, system), 0 if system is None else -1)
+    return [_message(message, "system" if i < 0 else f"messages[{i}]") for i, message in given]

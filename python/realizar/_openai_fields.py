@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
+from ._messages import with_system
 from ._options import ChatOptions, Schema, asked_schema, check_names
 from ._tools import Tool, read_tools
 
@@ -146,12 +147,9 @@ def _check_names(fields: Mapping[str, Any], known: Any) -> None:
 
 def chat_body(messages: Any, fields: Mapping[str, Any], stream: bool) -> Body:
     _check_names(fields, ChatFields)
-    if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
-    body = Body("/v1/chat/completions", {"messages": messages, "stream": stream}, fields)
+    body = Body("/v1/chat/completions", {"stream": stream}, fields)
     given = body.json
-    if body.beside.get("system") is not None:
-        given["messages"] = [{"role": "system", "content": body.beside["system"]}, *messages]
+    given["messages"] = with_system(messages, body.beside.get("system"))
     if given.get("max_completion_tokens") is not None:
         given.pop("max_tokens", None)
     if not isinstance(given.get("logprobs") or False, bool):  # a number, as options of Model.chat have it

@@ -131,6 +131,8 @@ class Generates(ModelCase):
         self.assertEqual(self.model.chat(PARIS, system="Be brief.", temperature=0).token_ids, expected.token_ids)
         for asked in (PARIS, turns[1:]):
             self.assertEqual(self.model.chat_prompt(asked, system="Be brief."), self.model.chat_prompt(turns))
+        with self.assertRaisesRegex(ValueError, "^system.content: expected a string"):
+            self.model.chat(PARIS, system=5)
         for role in ("system", "developer"):
             with self.assertRaisesRegex(ValueError, "system: .*already"):
                 self.model.chat([{"role": role, "content": "x"}, *turns[1:]], system="Be brief.")

@@ -172,9 +172,15 @@ class Chats(OpenAICase):
             (ValueError, "n: ", {"n": 0}),
             (ValueError, "top_logprobs", {"top_logprobs": 2}),
             (realizar.NotFoundError, "no model 'x'", {"model": "x"}),
+            (ValueError, "system: .*already", {"messages": [{"role": "developer", "content": "a"}], "extra_body": {"system": "b"}}),
         ]:
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 create(**{"messages": QUESTION, **fields})
+
+    def test_a_system_message_beside_the_others(self):
+        asked = self.client.chat.completions.create(messages=PARIS, temperature=0, extra_body={"system": "Be brief."})
+        turns = [{"role": "system", "content": "Be brief."}, *QUESTION]
+        self.assertEqual(asked.usage.prompt_tokens, len(self.client._model.chat_prompt(turns)))
 
     def test_further_options(self):
         answer = self.client.chat.completions.create(
