@@ -137,7 +137,7 @@ Status for_each_piece(const std::filesystem::path& path, const std::function<Sta
 
 Result<std::string> add_file(const Store& store, const std::filesystem::path& path) {
   uint64_t n_bytes = 0;
-  Hasher hasher(Digest::Kind::kSha256, 0);
+  RZ_TRY(Hasher hasher, Hasher::create(Digest::Kind::kSha256, 0));
   RZ_CHECK_OK(for_each_piece(path, [&](std::span<std::byte> piece) -> Status {
     hasher.add(piece);
     n_bytes += piece.size();
