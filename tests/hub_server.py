@@ -23,10 +23,11 @@ def git_sha1(data):
 
 class Hub:
     """Everything that the servers know and have seen. A fault is a function of (handler, stage, data) that answers in the
-    place of the server and says so by True; stages: info, tree, resolve, manifest, blob."""
+    place of the server and says so by True; stages: search, info, tree, resolve, manifest, blob."""
 
     def __init__(self, certificate=None):
         self.repos, self.blobs, self.manifests, self.links = {}, {}, {}, {}
+        self.downloads, self.parameters = {}, {}  # of repositories that a search finds
         self.token = None  # what gated repositories ask for
         self.fault = None
         self.requests = []  # (stage, path, headers)
@@ -123,12 +124,14 @@ class Answers(http.server.BaseHTTPRequestHandler):
         if stage == "resolve" and data is not None and parts[-1] not in self.state.small:
             return self.reply(302, Location=f"{self.state.cdn}/cdn/{sha256(data)}?sig=secret", X_Repo_Commit=COMMIT,
                               X_Linked_Etag=f'"{sha256(data)}"', X_Linked_Size=len(data))
-        if stage in ("info", "tree", "manifest"):
+        if stage in ("search", "info", "tree", "manifest"):
             return self.reply(200, data, Content_Type="application/json")
         return self.send_file(data)
 
     def find(self, parts):
         state = self.state
+        if parts == ["api", "models"]:
+            return "search", json.dumps(self.found()).encode()
         if parts[:2] == ["api", "models"] and len(parts) >= 5:
             files = state.repos.get("/".join(parts[2:4]))
             if files is None:
@@ -149,6 +152,19 @@ class Answers(http.server.BaseHTTPRequestHandler):
         if parts[-1] in state.links:
             return "blob", state.links[parts[-1]]
         return "none", None
+
+    def found(self):
+        """The repositories that the query asks for."""
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        words = query["search"][0].lower().split()
+        names = [name for name in self.state.repos if all(word in name.lower() for word in words)]
+        names.sort(key=lambda name: -self.state.downloads.get(name, 0))
+        more = set(query.get("expand", []))
+        return [{"id": name, "modelId": name,
+                 **({"downloads": self.state.downloads[name]} if "downloads" in more and name in self.state.downloads else {}),
+                 **({"gguf": {"total": self.state.parameters[name], "architecture": "llama"}}
+                    if "gguf" in more and name in self.state.parameters else {})}
+                for name in names[:int(query["limit"][0])]]
 
     def entry(self, name, data):
         entry = {"type": "file", "oid": git_sha1(data), "size": len(data), "path": name}

@@ -523,6 +523,83 @@ class Network(Case):
                 self.assertRegex(lines[3], "connect.*offline.*https_proxy.*--mirror URL")
 
 
+class Search(Case):
+    ROWS = ["gemma3:1b", "gemma3:4b", "gemma3:12b", "gemma3:27b"]
+
+    def search(self, *words, **options):
+        return self.run_it("search", "--mirror", self.hub.url, *words, **options)
+
+    def found(self, *words):
+        code, stdout, stderr = self.search("--json", *words)
+        self.assertEqual((code, stderr), (0, ""))
+        return [json.loads(line) for line in stdout.splitlines()]
+
+    def test_what_is_printed_can_be_pulled(self):
+        for name, n_downloads, n_parameters in (("maker/tiny-chat-GGUF", 1234567, 4_500_000), ("other/tiny-gguf", 9, None),
+                                                ("maker/else-GGUF", 7, None)):
+            self.hub.add_repo(name, {"m-Q8_0.gguf": TINY})
+            self.hub.downloads[name] = n_downloads
+            if n_parameters:
+                self.hub.parameters[name] = n_parameters
+        code, stdout, stderr = self.search("tiny")
+        self.assertEqual((code, stderr), (0, ""))
+        self.assertEqual([line.split() for line in stdout.splitlines()],
+                         [["NAME", "PARAMETERS", "DOWNLOADS", "STANDS", "FOR"], ["hf:maker/tiny-chat-GGUF", "4.5M", "1,234,567"],
+                          ["hf:other/tiny-gguf", "9"]])
+        self.assertEqual([hit["name"] for hit in self.found("TINY", "chat")], ["hf:maker/tiny-chat-GGUF"])
+        self.assertEqual([hit["name"] for hit in self.found("tiny", "--limit", "1")], ["hf:maker/tiny-chat-GGUF"])
+        self.pulls(self.found("tiny", "chat")[0]["name"])
+        self.assertEqual(self.names(), ["hf:maker/tiny-chat-GGUF"])
+
+    def test_a_short_name_has_what_the_hub_knows_of_it(self):
+        self.hub.add_repo("ggml-org/gemma-3-1b-it-GGUF", {"m-Q4_K_M.gguf": TINY})
+        self.hub.downloads["ggml-org/gemma-3-1b-it-GGUF"] = 5
+        self.hub.parameters["ggml-org/gemma-3-1b-it-GGUF"] = 999_885_952
+        hits = self.found("gemma")
+        self.assertEqual([hit["name"] for hit in hits], self.ROWS)
+        self.assertEqual(hits[0], {"name": "gemma3:1b", "stands_for": "hf:ggml-org/gemma-3-1b-it-GGUF:Q4_K_M", "parameters": 999_885_952,
+                                   "downloads": 5})
+
+    def test_without_a_server_the_short_names_are_there(self):
+        with socket.socket() as closed:  # nobody listens there
+            closed.bind(("127.0.0.1", 0))
+            self.hub.url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+            code, stdout, stderr = self.search("gemma")
+            self.assertEqual((code, [line.split()[0] for line in stdout.splitlines()[1:]]), (0, self.ROWS))
+            self.assertRegex(stderr, r"\Arealizar: .*connect.*offline.*--mirror URL asks another server\n\Z")
+            code, stdout, stderr = self.search("no-such-model")
+            self.assertEqual((code, stdout, len(stderr.splitlines())), (1, "", 2))
+        self.assertEqual(self.search("gemma", "--offline")[::2], (0, ""))
+
+    def test_nothing_found_is_a_failure(self):
+        self.assertEqual(self.search("no", "such"), (1, "", "realizar: no model was found for 'no such'\n"))
+        self.assertEqual(self.search()[0], 2)
+
+    def test_an_answer_that_is_none_costs_no_short_name(self):
+        def answers(body):
+            def fault(handler, stage, data):
+                handler.reply(200, body)
+                return True
+            self.hub.fault = fault
+        for body in (b"no JSON", b"{}", b"[7]", b'[{"id": 7}]', b"[" * 100_000, b'[{"id": "%s"}]' % (b"x" * (33 << 20))):
+            answers(body)
+            code, stdout, stderr = self.search("gemma")
+            self.assertEqual((code, [line.split()[0] for line in stdout.splitlines()[1:]]), (0, self.ROWS))
+            self.assertEqual((stderr.count("\n"), self.hub.url in stderr), (1, True), stderr)
+        answers(b'[{"id": "a/../../b"}, {"id": "a/\\u001b[2J"}, {"id": "-a/b"}]')
+        self.assertEqual([hit["name"] for hit in self.found("gemma")], self.ROWS)
+
+    def test_a_token_goes_to_the_hub_that_it_is_for(self):
+        token = self.folder / "token"
+        token.write_text("mine\n")
+        environment = {"HF_TOKEN": "secret"}
+        self.search("gemma", environment=environment)
+        self.search("gemma", "--token-file", token, environment=environment)
+        self.run_it("search", "gemma", environment={**environment, "HF_ENDPOINT": self.hub.url})
+        self.assertEqual([headers.get("Authorization") for headers in self.hub.headers_of("search")],
+                         [None, "Bearer mine", "Bearer secret"])
+
+
 class Disks(Case):
     def test_a_disk_without_room_is_seen_first(self):
         self.hub.add_repo("maker/model", {"m-Q8_0.gguf": TINY})

@@ -14,6 +14,7 @@ void add_serve(CommandLine& line);
 void add_inspect(CommandLine& line);
 void add_pull(CommandLine& line);
 void add_list(CommandLine& line);
+void add_search(CommandLine& line);
 void add_show(CommandLine& line);
 void add_create(CommandLine& line);
 void add_ps(CommandLine& line);

@@ -29,10 +29,10 @@ int run_main(int argc, char** argv) {
   }
   CommandLine line;
   for (const auto add :
-       {add_run,        add_chat,     add_serve, add_pull,    add_list,         add_show,       add_create,
-        add_ps,         add_stop,     add_rm,    add_cp,      add_prune,        add_inspect,    add_tokenize,
-        add_detokenize, add_template, add_embed, add_rerank,  add_logits,       add_perplexity, add_quantize,
-        add_imatrix,    add_convert,  add_bench, add_devices, add_introspection}) {
+       {add_run,      add_chat,       add_serve,    add_search, add_pull,    add_list,         add_show,
+        add_create,   add_ps,         add_stop,     add_rm,     add_cp,      add_prune,        add_inspect,
+        add_tokenize, add_detokenize, add_template, add_embed,  add_rerank,  add_logits,       add_perplexity,
+        add_quantize, add_imatrix,    add_convert,  add_bench,  add_devices, add_introspection}) {
     add(line);
   }
   // `realizar MODEL ...` is the shortest way to `realizar run MODEL ...`.

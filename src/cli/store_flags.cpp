@@ -7,13 +7,26 @@
 #include "hub/user_settings.h"
 
 namespace realizar::cli {
+namespace {
+
+constexpr const char* kHubGroup = "Names and downloads";
+
+}  // namespace
 
 void StoreFlags::add_to(Flags flags, Network network) {
-  flags = flags.group("Names and downloads").advanced();
+  flags = flags.group(kHubGroup).advanced();
   flags.option("--models-store", folder, "Folder of the models that were pulled; created when the first one is")
       .with_default("~/.local/share/realizar/models")
       .folder();
   if (network == Network::kNone) return;
+  add_hub_to(flags);
+  flags.option("--connections", choices.n_connections, "Fetch N parts of a file at the same time")
+      .in_range(1, 64)
+      .with_default();
+}
+
+void StoreFlags::add_hub_to(Flags flags) {
+  flags = flags.group(kHubGroup).advanced();
   flags.flag("--offline", choices.offline, "Ask no server: use only what is on this machine");
   flags
       .option("--mirror", choices.mirror,
@@ -28,9 +41,6 @@ void StoreFlags::add_to(Flags flags, Network network) {
       .option("--ca-file", choices.ca_file,
               "Certificates (PEM) that are trusted, in place of the system's (default: SSL_CERT_FILE)")
       .file();
-  flags.option("--connections", choices.n_connections, "Fetch N parts of a file at the same time")
-      .in_range(1, 64)
-      .with_default();
   flags
       .option("--timeout", choices.timeout_s,
               "Give a connection up that has brought nothing for N seconds, and try again")

@@ -17,6 +17,8 @@ struct StoreFlags {
   // --models-store; `network`: and those of downloads.
   enum class Network : uint8_t { kNone, kYes };
   void add_to(Flags flags, Network network);
+  // Only those that say which hub is asked, and how.
+  void add_hub_to(Flags flags);
 
   hub::Library library() const;
   // Errors: InvalidArgument for a token's file that cannot be read, and for a mirror that is no URL.

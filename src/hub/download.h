@@ -63,6 +63,8 @@ uint64_t missing_bytes(const Store& store, const RemoteFile& file);
 
 // What a status that is no success means to whoever asked for `what`.
 Error refusal(const HttpHead& head, const std::string& what);
+// Adds where to look if no server could be reached.
+Error with_hint(Error error);
 // The same may go well a little later: connections, 408, 429 and 5xx.
 bool is_passing(int status);
 // How long the server wants to be left alone; nullopt where it does not say.

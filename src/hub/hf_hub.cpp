@@ -117,6 +117,13 @@ Result<Listing> list_commit(HttpClient& client, const HubAccess& access, const M
   return listing;
 }
 
+// Nullopt: there is no such number.
+std::optional<uint64_t> count_of(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number_unsigned()) return std::nullopt;
+  return found->get<uint64_t>();
+}
+
 }  // namespace
 
 Result<std::vector<RepoFile>> parse_hf_tree(std::string_view text, const std::string& where) {
@@ -138,6 +145,21 @@ Result<std::string> parse_hf_revision(std::string_view text, const std::string& 
   return commit;
 }
 
+Result<std::vector<FoundRepo>> parse_hf_search(std::string_view text, const std::string& where) {
+  RZ_TRY(const Json entries, parse_json_list(text, where));
+  std::vector<FoundRepo> repos;
+  for (const Json& entry : entries) {
+    RZ_TRY(const std::string id, text_member(entry, "id", where));
+    auto name = parse_name("hf:" + id);
+    if (!name.ok() || !name->tag.empty()) continue;
+    FoundRepo repo{std::move(*name), std::nullopt, count_of(entry, "downloads")};
+    const auto gguf = entry.find("gguf");
+    if (gguf != entry.end() && gguf->is_object()) repo.n_parameters = count_of(*gguf, "total");
+    repos.push_back(std::move(repo));
+  }
+  return repos;
+}
+
 std::string next_page(std::string_view link) {
   while (!link.empty()) {
     const size_t open = link.find('<'), close = link.find('>');
@@ -149,6 +171,22 @@ std::string next_page(std::string_view link) {
     link = rest.substr(end);
   }
   return {};
+}
+
+Status check_encrypted(const Url& endpoint, const std::string& token) {
+  if (token.empty() || endpoint.scheme != "http" || endpoint.is_loopback()) return {};
+  return invalid_argument(fmt::format("{} is not encrypted: no token goes there", endpoint.origin()), "token");
+}
+
+Result<std::vector<FoundRepo>> find_hf_repos(const std::string& text, uint32_t n_most, const HubAccess& access) {
+  RZ_TRY(HttpClient client, HttpClient::create(access.settings.http));
+  RZ_TRY(const Url url, url_below(access.endpoint, fmt::format("/api/models?search={}&filter=gguf&sort=downloads"
+                                                               "&direction=-1&limit={}&expand=downloads&expand=gguf",
+                                                               percent_encoded(text), n_most)));
+  RZ_TRY(const HttpReply reply, ask_hub(client, access, url, url.shown()));
+  RZ_TRY(std::vector<FoundRepo> repos, parse_hf_search(reply.body, url.shown()));
+  if (repos.size() > n_most) repos.resize(n_most);
+  return repos;
 }
 
 Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access) {

@@ -1,6 +1,8 @@
 // Hugging Face's hub: what a repository holds, and where its files are (https://huggingface.co/docs/hub/api).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +40,21 @@ Result<std::string> parse_hf_revision(std::string_view text, const std::string& 
 // The target of a header `Link` with rel="next"; "": there is none.
 std::string next_page(std::string_view link);
 
+// A repository that a search has found.
+struct FoundRepo {
+  ModelName name;                                     // without a quantization
+  std::optional<uint64_t> n_parameters, n_downloads;  // where the hub knows them
+};
+// The answer to a search. Errors: FormatError. What has no name here is left out.
+Result<std::vector<FoundRepo>> parse_hf_search(std::string_view text, const std::string& where);
+
+// Errors: InvalidArgument where the token would go over a connection that is not encrypted.
+Status check_encrypted(const Url& endpoint, const std::string& token);
+
 Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access);
 // The repository's files, whatever the name means of them.
 Result<std::vector<RepoFile>> list_hf_files(const ModelName& name, const HubAccess& access);
+// Repositories with GGUF files that fit the text, the most downloaded first.
+Result<std::vector<FoundRepo>> find_hf_repos(const std::string& text, uint32_t n_most, const HubAccess& access);
 
 }  // namespace realizar::hub

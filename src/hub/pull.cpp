@@ -80,15 +80,6 @@ Result<Url> endpoint_of(const ModelName& source, const HubSettings& settings) {
   return parse_url(source.kind == NameKind::kOllama ? settings.ollama : settings.hugging_face);
 }
 
-// Adds where to look if no server could be reached.
-Error with_hint(Error error) {
-  if (error.subject != kNoConnection) return error;
-  error.message +=
-      "; is this machine offline? A proxy is taken from https_proxy and http_proxy, and --mirror URL asks another "
-      "server";
-  return error;
-}
-
 DownloadSettings first_settings(DownloadSettings settings) {
   settings.n_reconnects = std::min(settings.n_reconnects, kMaxFirstReconnects);
   return settings;
@@ -98,9 +89,7 @@ DownloadSettings first_settings(DownloadSettings settings) {
 Result<HubAccess> access_to(const ModelName& source, const HubSettings& settings, const std::atomic<bool>& cancelled) {
   RZ_TRY(const Url endpoint, endpoint_of(source, settings));
   const std::string token = source.kind == NameKind::kOllama ? "" : settings.token;
-  if (!token.empty() && endpoint.scheme == "http" && !endpoint.is_loopback()) {
-    return invalid_argument(fmt::format("{} is not encrypted: no token goes there", endpoint.origin()), "token");
-  }
+  RZ_CHECK_OK(check_encrypted(endpoint, token));
   return HubAccess{endpoint, token, first_settings(settings.download), cancelled};
 }
 

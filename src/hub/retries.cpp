@@ -58,6 +58,14 @@ Error refusal(const HttpHead& head, const std::string& what) {
   return invalid_argument(message, "status");
 }
 
+Error with_hint(Error error) {
+  if (error.subject != kNoConnection) return error;
+  error.message +=
+      "; is this machine offline? A proxy is taken from https_proxy and http_proxy, and --mirror URL asks another "
+      "server";
+  return error;
+}
+
 Status wait_for(std::chrono::milliseconds time, const std::atomic<bool>* cancelled) {
   constexpr auto kStep = std::chrono::milliseconds(50);
   const auto end = std::chrono::steady_clock::now() + time;

@@ -1,5 +1,5 @@
 // Any bytes as the list of a repository's files: an error, or files that lie below a folder, of which some make a model
-// or none does.
+// or none does. The same bytes as a commit, a header Link and the answer to a search, whose names can be typed.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -12,6 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static_cast<void>(parse_hf_revision(text, "fuzz"));
   static_cast<void>(next_page(text));
+  if (const auto repos = parse_hf_search(text, "fuzz"); repos.ok()) {
+    for (const FoundRepo& repo : *repos) {
+      const auto again = parse_name(to_string(repo.name));
+      if (!again.ok() || *again != repo.name || !repo.name.tag.empty()) std::abort();
+    }
+  }
   const auto files = parse_hf_tree(text, "fuzz");
   if (!files.ok()) return 0;
   for (const RepoFile& file : *files) {

@@ -1,0 +1,34 @@
+// Models by words of their names: rows of the table of short names, and repositories of Hugging Face with GGUF files.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hub/name.h"
+#include "hub/pull.h"
+#include "realizar/result.h"
+
+namespace realizar::hub {
+
+struct SearchHit {
+  ModelName name;                                     // as pull takes it
+  std::optional<ModelName> stands_for;                // of a short name
+  std::optional<uint64_t> n_parameters, n_downloads;  // where they are known
+};
+
+// Rows in whose name, or in what it stands for, every word stands, in any case. A name without a tag is left out where
+// another of the same model has one.
+std::vector<SearchHit> search_table(std::span<const std::string> words);
+
+// What Hugging Face, or its mirror, finds: the most downloaded first. It is asked once. Errors: those of the server.
+Result<std::vector<SearchHit>> search_hub(std::span<const std::string> words, uint32_t n_most,
+                                          const HubSettings& settings, const std::atomic<bool>& cancelled);
+
+// The table's hits, with what the hub knows of their repositories, and after them the hub's other hits.
+std::vector<SearchHit> merged(std::vector<SearchHit> table, std::vector<SearchHit> hub);
+
+}  // namespace realizar::hub
