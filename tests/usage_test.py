@@ -225,6 +225,29 @@ MODELS = "models/realizar-tiny/realizar-tiny-Q8"
 class Shells(cli_test.Case):
     """What a press of TAB makes of a line, in the shells themselves with the files that are installed."""
 
+    def test_a_variable_names_the_file_where_no_option_does(self):
+        self.write("top-k = 7\nmax-tokens = 3\n")
+
+        def run(*args, file=self.file):
+            return realizar(*args, env={**os.environ, "REALIZAR_CONFIG": file})
+        config = run("run", "--max-tokens", "5", "--print-config").stdout.decode()
+        self.assertIn("top-k = 7\n", config)
+        self.assertIn("max-tokens = 5\n", config)
+        other = os.path.join(os.path.dirname(self.file), "other.conf")
+        pathlib.Path(other).write_text("top-k = 9\n")
+        config = run("run", "--config", other, "--print-config").stdout.decode()
+        self.assertIn("top-k = 9\n", config)
+        self.assertNotIn("max-tokens = 3\n", config)
+        self.assertEqual(run("run", "--print-config", file="").stdout, realizar("run", "--print-config").stdout)
+        for args, file, naming in ((["run", PROMPT], "/no/such", "REALIZAR_CONFIG: no such file: /no/such"),
+                                   (["devices"], self.file, f"REALIZAR_CONFIG: {self.file}:1: devices has no option 'top-k'")):
+            result = run(*args, file=file)
+            self.assertEqual((result.returncode, result.stdout), (2, b""))
+            self.assertIn(naming, result.stderr.decode())
+        # A shell's completion, help and an explicit file want none of it.
+        for args in (["complete", "--", "de"], ["run", "--help"], ["run", "--config", other, "--print-config"]):
+            self.assertEqual((run(*args, file="/no/such").returncode, run(*args, file="/no/such").stderr), (0, b""), args)
+
     # A line, and what stands there after TAB.
     COMPLETED = {
         "realizar det": "realizar detokenize ",

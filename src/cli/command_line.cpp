@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backend/cuda/device/device_list.h"
 #include "base/files.h"
@@ -22,6 +23,8 @@
 
 namespace realizar::cli {
 namespace {
+
+constexpr const char* kConfigVariable = "REALIZAR_CONFIG";
 
 HelpStyle help_style(bool all) {
   constexpr size_t kMin = 40, kMax = 110;
@@ -56,6 +59,12 @@ std::vector<std::string>::const_iterator command_word(const std::vector<std::str
   return words.end();
 }
 
+Status read_config_file(CommandRow& command, const std::string& file) {
+  constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
+  RZ_TRY(const std::string text, read_file_or_pipe(file, kMaxConfigBytes));
+  return read_config(command, text, file);
+}
+
 std::string no_such_command(const CommandTable& table, const std::string& name) {
   std::vector<std::string> known;
   for (const CommandRow& command : table.commands) {
@@ -74,8 +83,8 @@ CommandLine::CommandLine() {
   flags.flag("--print-config", print_config_, "Print every option of the command with its value, and exit");
   flags
       .option("--config", config_file_,
-              "Read options of the command from what --print-config printed; those given "
-              "on the command line go before them")
+              "File with options of the command, one \"name = value\" a line, as --print-config prints them; options "
+              "on the command line take precedence (default: the file that REALIZAR_CONFIG names)")
       .file();
   flags.examples({"realizar run \"What is the capital of France?\"", "realizar serve model.gguf"});
 }
@@ -142,13 +151,19 @@ int CommandLine::run_in_job(CommandRow& command) {
 }
 
 Status CommandLine::read_values(CommandRow& command) {
-  const OptionRow& config = *table_.common.find("--config");
-  if (!config.given.empty()) {
-    constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
-    RZ_TRY(const std::string text, read_file_or_pipe(config.given.front(), kMaxConfigBytes));
-    RZ_CHECK_OK(read_config(command, text, config.given.front()));
-  }
+  RZ_CHECK_OK(read_config_files(command));
   return apply_values(command, table_.common);
+}
+
+// The variable is for containers, whose command line is fixed. A shell asks hidden commands in everybody's name.
+Status CommandLine::read_config_files(CommandRow& command) {
+  const OptionRow& config = *table_.common.find("--config");
+  if (!config.given.empty()) return read_config_file(command, config.given.front());
+  const char* file = std::getenv(kConfigVariable);
+  if (file == nullptr || *file == '\0' || command.is_hidden) return {};
+  Status read = read_config_file(command, file);
+  if (read.ok()) return read;
+  return invalid_argument(fmt::format("{}: {}", kConfigVariable, read.error().message));
 }
 
 }  // namespace realizar::cli

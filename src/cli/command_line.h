@@ -28,6 +28,7 @@ class CommandLine {
   int run_command(CommandRow& command, const std::vector<std::string>& words);
   int run_in_job(CommandRow& command);
   Status read_values(CommandRow& command);
+  Status read_config_files(CommandRow& command);
 
   bool help_all_ = false, help_ = false, version_ = false, print_config_ = false;
   std::string config_file_;

@@ -120,6 +120,11 @@ prints them; # begins a comment.
 One key, or sha256:HEX, a line. SIGHUP is no order to read it again.
 .SH ENVIRONMENT
 .TP
+.B REALIZAR_CONFIG
+The file of
+.B \-\-config
+where that is not given.
+.TP
 .B LANG, LC_ALL, LC_CTYPE
 The character set of the terminal in which a chat runs.
 .SH SIGNALS
