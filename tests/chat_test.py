@@ -484,10 +484,10 @@ class Thinking(Case):
 
 
 class Interrupts(Case):
-    def endless_story(self):
+    def endless_story(self, *args):
         """A chat in the middle of an answer that does not end by itself."""
         chat = Terminal(self, REALIZAR, "run", *ONE_THREAD, "--temperature", "1", "--seed", "2", "--ctx", "100000", "--logit-bias",
-                        "2041=-100", "--logit-bias", "2039=-100", env=self.env)
+                        "2041=-100", "--logit-bias", "2039=-100", *args, env=self.env)
         chat.read_until("\n> ")
         chat.send("Tell me a story.\n")
         chat.read_until("story.\r\n")
@@ -501,6 +501,15 @@ class Interrupts(Case):
         chat.send("\x03")
         chat.read_until("leaves")
         chat.read_until("\n> ")
+        chat.send("\x04")
+        self.assertEqual(chat.exit_code(), 0)
+
+    def test_nothing_more_of_an_answer_is_shown_after_an_interrupt(self):
+        # A slow backend is in the middle of a token's step.
+        chat = self.endless_story("--backend", "reference")
+        chat.send("\x03")
+        chat.read_until("^C")
+        self.assertEqual(chat.read_until("\n> "), "\r\n> ")
         chat.send("\x04")
         self.assertEqual(chat.exit_code(), 0)
 

@@ -93,16 +93,17 @@ Result<Answer> stream_answer(Writer& writer, const Prompt& prompt, const AnswerO
   Spinner spinner(fmt::format("reading {} tokens", prompt.n_tokens), has_spinner);
   const auto on_text = [&](const TextEvent& event) {
     spinner.stop();
+    if (interrupt.interrupted()) return false;
     if (event.token != nullptr) answer.token_times.push_back({event.token->ms, event.token->device_ms});
     const bool is_reasoning = event.kind == TextKind::kReasoning;
     const bool is_call = !is_reasoning && event.kind != TextKind::kContent;
     const bool is_hidden = options.hide_reasoning && is_reasoning;
-    if (is_call) return !interrupt.interrupted();
+    if (is_call) return true;
     has_text = has_text || !event.text.empty();
     const bool written = options.json ? is_hidden || print_model_text(dump(token_event(event)) + '\n')
                                       : print(view.show(event.text, is_reasoning));
     answer.output_failed = !written;
-    return written && !interrupt.interrupted();
+    return written;
   };
   RZ_TRY(answer.generation, writer.write(prompt, options, on_text));
   spinner.stop();

@@ -55,8 +55,8 @@ Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::o
 // Holds a request, whose prompt is there, to the options' form and to the budget that they give its reasoning.
 Status constrain(const LanguageModel& model, const AnswerOptions& options, Request& request);
 
-// Streams the answer to `prompt`; Ctrl-C stops it. As text it ends with a line break, as JSON with a "done" event.
-// Calls of tools are no text; as JSON each is an event when it is whole.
+// Streams the answer to `prompt`; after a Ctrl-C no more of it is written. As text it ends with a line break, as JSON
+// with a "done" event. Calls of tools are no text; as JSON each is an event when it is whole.
 Result<Answer> stream_answer(Writer& writer, const Prompt& prompt, const AnswerOptions& options);
 
 // How an answer ended and its statistics, as JSON events tell them.
