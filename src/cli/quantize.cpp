@@ -190,8 +190,8 @@ void add_quantize(CommandLine& line) {
   Flags flags = line.command(
       "quantize",
       "Make a smaller file of a model. Scales and codes of each block are searched for the least error, weighed by "
-      "what "
-      "--imatrix says of each column. Norms, vectors and routers stay as they are, and a mixture gives some matrices "
+      "what --imatrix says of each column. Norms, vectors and routers stay as they are, and a mixture gives some "
+      "matrices "
       "more bits than others. Types, with the bits a weight of what most matrices become: " +
           mix_list());
   flags
@@ -226,10 +226,10 @@ void add_quantize(CommandLine& line) {
   flags.flag("--dry-run", args->dry_run, "Print types and sizes of all tensors, and write nothing");
   flags.option("-t,--threads", args->n_threads, "Threads; 0: one a core").with_default();
   args->store.add_to(flags, StoreFlags::Network::kNone);
-  flags.examples({"realizar quantize model-F16.gguf model-Q4_K_M.gguf --type Q4_K_M",
-                  "realizar quantize Qwen3-0.6B qwen3-0.6b-Q4_K_M.gguf --type Q4_K_M",
-                  "realizar quantize model-F16.gguf small.gguf --type IQ3_M --imatrix model.imatrix",
-                  "realizar quantize model-F16.gguf mixed.gguf --type Q5_K_M --tensor-type ffn_down=Q8_0"});
+  flags.examples({"realizar quantize model-F16.gguf model-Q4_K_M.gguf Q4_K_M",
+                  "realizar quantize Qwen3-0.6B qwen3-0.6b-Q4_K_M.gguf Q4_K_M",
+                  "realizar quantize model-F16.gguf small.gguf IQ3_M --imatrix model.imatrix",
+                  "realizar quantize model-F16.gguf mixed.gguf Q5_K_M --tensor-type ffn_down=Q8_0"});
   flags.runs([args] { return quantize(*args); },
              [args] { return args->n_threads > 1024 ? "--threads: at most 1024" : ""; });
 }
