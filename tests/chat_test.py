@@ -199,7 +199,7 @@ class Commands(Case):
         turns = self.saved(chat)
         self.leave(chat)
         chat = self.chat()
-        self.say(chat, f"/load {self.folder}/chat.json", "1 questions")
+        self.say(chat, f"/load {self.folder}/chat.json", "(1 question from")
         self.assertEqual(self.saved(chat), turns)
         self.assertEqual(turns[0], ("s", "Be brief."))
         self.say(chat, "/load /no/such/file", "/no/such/file")
@@ -274,7 +274,7 @@ class Input(Case):
         kept = self.folder / "realizar/conversation.json"
         self.assertEqual(stat.S_IMODE(kept.stat().st_mode), 0o600)
         chat = self.chat("--continue", "--system", "Be brief.")
-        chat.read_until("1 questions from the last chat")
+        chat.read_until("(1 question from the last chat")
         self.assertEqual(self.saved(chat), [("s", "Be brief."), ("u", PROMPT), ("a", ANSWER)])
         self.leave(chat)
 
@@ -391,7 +391,7 @@ class Output(Case):
     def test_a_full_context_leaves_the_oldest_turns_out(self):
         chat = self.chat("--ctx", "64", "--system", "Be brief.")
         self.say(chat, PROMPT, "Paris.")
-        self.say(chat, "What is the capital of Spain?", "context of 64 tokens is full", "Madrid.")
+        self.say(chat, "What is the capital of Spain?", "context of 64 tokens is full: the oldest question and its answer are left out)", "Madrid.")
         self.assertEqual([role for role, _ in self.saved(chat)], list("suaua"))
         self.say(chat, "Hello there. " * 40, "ctx")
         self.assertEqual(len(self.saved(chat)), 5)

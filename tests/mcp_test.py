@@ -524,7 +524,7 @@ class Chat(Case):
         self.assertEqual([message["role"] for message in messages], ["user", "assistant", "tool", "assistant"])
         self.assertEqual(messages[2]["content"], "It was: " + WORD)
         chat = self.chat()
-        self.say(chat, f"/load {path}", "1 questions from")
+        self.say(chat, f"/load {path}", "(1 question from")
         self.say(chat, "/tools", "There are no tools")
         self.say(chat, "/quit")
 

@@ -36,6 +36,15 @@ namespace {
 
 constexpr uint64_t kMaxAttachedBytes = uint64_t{64} << 20;
 
+std::string questions_text(size_t n) {
+  return fmt::format("{} question{}", n, n == 1 ? "" : "s");
+}
+
+std::string left_out_text(size_t n) {
+  return n == 1 ? "the oldest question and its answer are left out"
+                : fmt::format("the {} oldest questions and their answers are left out", n);
+}
+
 std::string name_of(const ModelInfo& info) {
   return printable(info.name.empty() ? info.path : info.name);
 }
@@ -267,7 +276,7 @@ class Chat {
   void take_over(Conversation loaded, const std::string& from) {
     loaded.set_beginning_of(conversation_);
     conversation_ = std::move(loaded);
-    note(fmt::format("{} questions from {}", conversation_.n_questions(), from));
+    note(fmt::format("{} from {}", questions_text(conversation_.n_questions()), from));
   }
 
   // For --continue. Where messages cannot be kept a person has been told, and this lies beside them.
@@ -302,7 +311,8 @@ class Chat {
   std::string context_text() const {
     const uint32_t n_used = last_stats_->n_prompt + last_stats_->n_generated;
     std::string text = fmt::format("context         {:8} of {} tokens", n_used, writer_->info().n_ctx);
-    if (conversation_.n_left_out() > 0) text += fmt::format("; {} questions left out", conversation_.n_left_out());
+    if (conversation_.n_left_out() > 0)
+      text += fmt::format("; {} left out", questions_text(conversation_.n_left_out()));
     return text + '\n';
   }
 
@@ -411,8 +421,8 @@ class Chat {
       prompt = rendered();
     }
     if (prompt.ok() && conversation_.n_left_out() > n_left_out_before) {
-      note(fmt::format("the context of {} tokens is full: the {} oldest questions and their answers are left out",
-                       writer_->info().n_ctx, conversation_.n_left_out()));
+      note(fmt::format("the context of {} tokens is full: {}", writer_->info().n_ctx,
+                       left_out_text(conversation_.n_left_out())));
     }
     return prompt;
   }
