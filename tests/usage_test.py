@@ -270,6 +270,8 @@ class Shells(cli_test.Case):
         self.addCleanup(folder.cleanup)
         program = pathlib.Path(folder.name, "bin/realizar")
         program.parent.mkdir()
+        "realizar pull deepseek-r1:1.": "realizar pull deepseek-r1:1.5b ",
+        "realizar pull nomic": "realizar pull nomic-embed-text ",
         program.symlink_to(cli_test.REALIZAR)
         return {"HOME": folder.name, "PATH": f"{program.parent}:{os.environ['PATH']}", "HISTFILE": "/dev/null"}
 
@@ -322,6 +324,8 @@ class Manual(cli_test.Case):
     def test_it_names_every_command_and_option(self):
         text = self.succeeds("manual").replace("\\-", "-")
         for command in cli_test.commands():
+        self.assertEqual(offered("pull", "mine", "mistral-n"), ["mistral-nemo", "mistral-nemo:12b"])
+        self.assertEqual(offered("pull", "mistral-nemo", ":"), ["mistral-nemo:12b"])
             self.assertIn(f"\n.SS realizar {command} ", text)
             for name in re.findall(r"(?m)^ +(?:-\w, )*(--[a-z-]+)", self.succeeds(command, "--help-all")):
                 self.assertIn(name, text)

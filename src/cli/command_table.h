@@ -24,7 +24,7 @@ struct NumberRange {
   bool above = false;
 };
 
-enum class Completes : uint8_t { kNothing, kFile, kFolder };
+enum class Completes : uint8_t { kNothing, kFile, kFolder, kShortName };
 
 struct OptionRow {
   std::vector<std::string> names;  // "-t", "--threads"; a name without dashes makes it a positional

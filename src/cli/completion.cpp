@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/help.h"
+#include "hub/name_table.h"
 
 namespace realizar::cli {
 namespace {
@@ -10,14 +11,17 @@ namespace {
 constexpr std::string_view kBash =
     R"(# Completion of realizar for bash: put this into /etc/bash_completion.d, or source it.
 _realizar() {
-  local line word=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]/#\~\//"$HOME"/}
+  local line word=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]/#\~\//"$HOME"/} before=
   [[ $word == = ]] && word=
+  # bash completes what stands after a colon alone.
+  line=${COMP_LINE:0:COMP_POINT} line=${line##* }
+  [[ $line == *:* && $COMP_WORDBREAKS == *:* ]] && before=${line%:*}:
   COMPREPLY=()
   while IFS= read -r line; do
     case $line in
       :file) compopt -o filenames; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$word") ;;
       :folder) compopt -o filenames; while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$word") ;;
-      *) COMPREPLY+=("${line%%$'\t'*}") ;;
+      *) line=${line%%$'\t'*} COMPREPLY+=("${line#"$before"}") ;;
     esac
   done < <("$program" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
@@ -27,7 +31,7 @@ complete -F _realizar realizar
 constexpr std::string_view kZsh = R"(#compdef realizar
 # Completion of realizar for zsh: put this into a folder of $fpath as _realizar, or source it.
 _realizar() {
-  local line program=${(Q)words[1]/#\~\//$HOME/}
+  local line word program=${(Q)words[1]/#\~\//$HOME/}
   local -a candidates
   local -i status_here=1
   [[ $PREFIX == --*=* ]] && compset -P 1 '*='
@@ -36,7 +40,7 @@ _realizar() {
       '') ;;
       :file) _files && status_here=0 ;;
       :folder) _path_files -/ && status_here=0 ;;
-      *) candidates+=("${line/$'\t'/:}") ;;
+      *) word=${line%%$'\t'*}; candidates+=("${word//:/\\:}${${line#$word}/$'\t'/:}") ;;
     esac
   done
   (( $#candidates )) && _describe realizar candidates && status_here=0
@@ -91,10 +95,18 @@ std::vector<Candidate> options(const CommandRow& command, std::string_view begin
   return found;
 }
 
+void add_short_names(std::vector<Candidate>& to, std::string_view beginning) {
+  for (const hub::ShortName& row : hub::short_names()) {
+    const std::string model(row.model), tag(row.tag);
+    add(to, beginning, tag == "latest" ? model : model + ':' + tag, std::string(row.stands_for));
+  }
+}
+
 std::vector<Candidate> values(const OptionRow& row, std::string_view beginning) {
   if (row.completes == Completes::kFile) return {{std::string(kCompleteFile), ""}};
   if (row.completes == Completes::kFolder) return {{std::string(kCompleteFolder), ""}};
   std::vector<Candidate> found;
+  if (row.completes == Completes::kShortName) add_short_names(found, beginning);
   for (const std::string& word : row.words) add(found, beginning, word, "");
   return found;
 }
@@ -109,13 +121,13 @@ std::vector<Candidate> positionals(const CommandRow& command, size_t n_words, st
   return {};
 }
 
-// bash makes words of their own of "=" between an option and its value.
+// bash makes words of their own of "=" between an option and its value, and of ":" in a model's name.
 std::vector<std::string> joined_by_sign(std::span<const std::string> words) {
   std::vector<std::string> joined;
   for (const std::string& word : words) {
-    const bool belongs =
-        !joined.empty() && joined.back().starts_with("--") && (word == "=" || joined.back().ends_with('='));
-    if (belongs) {
+    const bool is_option = !joined.empty() && joined.back().starts_with("--");
+    const char sign = is_option ? '=' : ':';
+    if (!joined.empty() && (word == std::string(1, sign) || joined.back().ends_with(sign))) {
       joined.back() += word;
     } else {
       joined.push_back(word);

@@ -90,6 +90,11 @@ Option& Option::folder() {
   return *this;
 }
 
+Option& Option::short_name() {
+  row_->completes = Completes::kShortName;
+  return *this;
+}
+
 Option& Option::common() {
   row_->is_common = true;
   return *this;

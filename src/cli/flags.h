@@ -30,11 +30,12 @@ class Option {
   Option& one_of(const std::vector<std::string>& words);
   Option& separated_by(char comma);  // a list in one word; else it grows by a value each time the option is given
   Option& shown_as(const std::string& text);
-  Option& file();     // its value is the name of a file,
-  Option& folder();   // of a folder
-  Option& reads();    // its value names files that the command reads, among other words
-  Option& written();  // its value is the name of a file that the command writes
-  Option& common();   // shown by --help, though its group is advanced
+  Option& file();        // its value is the name of a file,
+  Option& folder();      // of a folder
+  Option& short_name();  // a model of the table of short names, among others,
+  Option& reads();       // its value names files that the command reads, among other words
+  Option& written();     // its value is the name of a file that the command writes
+  Option& common();      // shown by --help, though its group is advanced
 
   bool is_given() const { return !row_->given.empty(); }  // once parsed
 
