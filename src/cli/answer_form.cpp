@@ -84,13 +84,15 @@ Result<std::shared_ptr<TokenConstraint>> constraint_of(const LanguageModel& mode
 }
 
 void FormFlags::add_to(Flags flags) {
-  flags.option("--format", format_, "Answer in this form: json, which is any JSON object")
+  flags.advanced()
+      .option("--format", format_, "Answer in this form: json, which is any JSON object")
       .one_of({"json"})
       .shown_as("FORM");
   flags.option("--schema", schema_, "Answer with JSON of this JSON Schema: a file, or the schema itself")
       .shown_as("FILE|TEXT")
       .file();
-  flags.option("--grammar", grammar_, "Answer with a sentence of this grammar in GBNF: a file, or the grammar itself")
+  flags.advanced()
+      .option("--grammar", grammar_, "Answer with a sentence of this grammar in GBNF: a file, or the grammar itself")
       .shown_as("FILE|TEXT")
       .file();
 }

@@ -138,12 +138,44 @@ TEST(Help, ShowsDefaultsAndHidesWhatIsRareOrForGpus) {
   EXPECT_NE(common.find("Count (default: 3)"), std::string::npos) << common;
   EXPECT_NE(common.find("Kind: fast, slow"), std::string::npos) << common;
   EXPECT_EQ(common.find("--rare"), std::string::npos) << common;
-  EXPECT_NE(common.find("More options: realizar do --help-all"), std::string::npos) << common;
+  EXPECT_TRUE(common.ends_with("\nrealizar do --help-all lists all 8 options.\n")) << common;
+  EXPECT_EQ(common.find("Every command"), std::string::npos) << common;
   const std::string all = command_help(rig.row, rig.common, {80, true, false});
   EXPECT_NE(all.find("--rare"), std::string::npos) << all;
   EXPECT_NE(all.find("--on-gpu"), std::string::npos) << all;
   EXPECT_EQ(common.find("--on-gpu"), std::string::npos);
   EXPECT_NE(command_help(rig.row, rig.common, {80, false, true}).find("--on-gpu"), std::string::npos);
+}
+
+TEST(Help, GroupsAndFurtherSentencesAreForThePageOfAll) {
+  Rig rig;
+  Flags flags = Flags(&rig.row).group("Special");
+  std::string value;
+  flags.option("--special", value, "First, e.g. 1.5. Second").one_of({"a", "b"}).with_default("a");
+  const std::string common = command_help(rig.row, rig.common, {80, false, false});
+  EXPECT_NE(common.find("--special TEXT        First, e.g. 1.5: a, b (default: a)\n"), std::string::npos) << common;
+  EXPECT_EQ(common.find("Special:"), std::string::npos) << common;
+  const std::string all = command_help(rig.row, rig.common, {80, true, false});
+  EXPECT_NE(all.find("\nSpecial:\n      --special TEXT        First, e.g. 1.5. Second: a, b (default: a)\n"),
+            std::string::npos)
+      << all;
+}
+
+TEST(Completion, OffersShortNamesAndJoinsWhatBashTakesApart) {
+  CommandTable table;
+  CommandRow& row = table.commands.emplace_back();
+  row.name = "get";
+  Words names;
+  Flags(&row).option("names", names, "Names").short_name();
+  const auto offered = [&](const Words& words) {
+    Words found;
+    for (const Candidate& candidate : complete(table, words, false)) found.push_back(candidate.word);
+    return found;
+  };
+  EXPECT_EQ(offered({"get", "phi"}), (Words{"phi4", "phi4:14b"}));
+  EXPECT_EQ(offered({"get", "x", "phi4", ":"}), Words{"phi4:14b"});
+  EXPECT_EQ(offered({"get", "phi4", ":", "1"}), Words{"phi4:14b"});
+  EXPECT_EQ(offered({"get", "no-such"}), Words{});
 }
 
 TEST(Config, WhatIsPrintedIsReadBack) {

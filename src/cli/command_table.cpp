@@ -21,15 +21,17 @@ std::string OptionRow::positional_name() const {
   return name.starts_with('-') ? "" : name;
 }
 
+std::string first_sentence(const std::string& text) {
+  size_t end = text.find(". ");
+  while (end != std::string::npos && text.substr(0, end).ends_with("e.g")) end = text.find(". ", end + 1);
+  return text.substr(0, end);
+}
+
 OptionRow* CommandRow::find(std::string_view option_name) {
   const auto found = std::find_if(options.begin(), options.end(), [&](const OptionRow& row) {
     return option_name.starts_with('-') && row.has_name(option_name);
   });
   return found == options.end() ? nullptr : &*found;
-}
-
-std::string CommandRow::summary() const {
-  return help.substr(0, help.find(". "));
 }
 
 CommandRow* CommandTable::find(std::string_view command_name) {

@@ -53,6 +53,9 @@ struct OptionRow {
   std::string positional_name() const;
 };
 
+// What stands before the first ". " but that of "e.g. ".
+std::string first_sentence(const std::string& text);
+
 struct CommandRow {
   std::string name, help;  // help: its first sentence is what lists of commands show
   bool is_hidden = false;
@@ -62,7 +65,7 @@ struct CommandRow {
   std::function<std::string()> complaint;  // what is wrong with the options together; empty: nothing
 
   OptionRow* find(std::string_view option_name);
-  std::string summary() const;
+  std::string summary() const { return first_sentence(help); }
 };
 
 // The commands, and the options that each of them has.

@@ -27,33 +27,53 @@ std::string entry(const std::string& left, const std::string& right, const HelpS
   return text + wrapped(right, style.n_columns, column, column) + '\n';
 }
 
+bool mentions_all(const std::string& text, const std::vector<std::string>& words) {
+  return std::all_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return text.find(word) != std::string::npos; });
+}
+
+std::string described(const OptionRow& row, std::string text) {
+  std::vector<std::string> dashed;
+  std::ranges::copy_if(row.names, std::back_inserter(dashed), [](const auto& name) { return name.starts_with('-'); });
+  if (!row.positional_name().empty() && !dashed.empty()) text += fmt::format(" (also: {})", fmt::join(dashed, ", "));
+  if (!row.words.empty() && !mentions_all(text, row.words)) text += fmt::format(": {}", fmt::join(row.words, ", "));
+  if (!row.shown_default.empty()) text += fmt::format(" (default: {})", row.shown_default);
+  return text;
+}
+
+std::string description_in(const OptionRow& row, const HelpStyle& style) {
+  return style.all ? description(row) : described(row, first_sentence(row.help));
+}
+
 std::string arguments_text(const CommandRow& command, const HelpStyle& style) {
   std::string text;
   for (const OptionRow& row : command.options) {
-    if (!row.positional_name().empty()) text += entry(row.value, description(row), style);
+    if (!row.positional_name().empty()) text += entry(row.value, description_in(row, style), style);
   }
   return text.empty() ? "" : "\nArguments:\n" + text;
 }
 
-std::string options_text(const CommandRow& command, const std::string& group, const HelpStyle& style,
+// `groups`: those whose options are listed under the title.
+std::string options_text(const CommandRow& command, const std::vector<std::string>& groups, const HelpStyle& style,
                          const std::string& title) {
   std::string text;
   for (const OptionRow& row : command.options) {
-    const bool is_here = row.group == group && row.positional_name().empty() && is_shown(row, style);
-    if (is_here) text += entry(signature(row), description(row), style);
+    const bool is_in_group = std::ranges::find(groups, row.group) != groups.end();
+    const bool is_here = is_in_group && row.positional_name().empty() && is_shown(row, style);
+    if (is_here) text += entry(signature(row), description_in(row, style), style);
   }
   return text.empty() ? "" : '\n' + title + ":\n" + text;
+}
+
+size_t n_options(const CommandRow& command) {
+  return static_cast<size_t>(
+      std::ranges::count_if(command.options, [](const OptionRow& row) { return row.positional_name().empty(); }));
 }
 
 std::string examples_text(const CommandRow& command) {
   std::string text;
   for (const std::string& line : command.examples) text += "  " + line + '\n';
   return text.empty() ? "" : "\nExamples:\n" + text;
-}
-
-bool mentions_all(const std::string& text, const std::vector<std::string>& words) {
-  return std::all_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return text.find(word) != std::string::npos; });
 }
 
 }  // namespace
@@ -98,13 +118,7 @@ std::string signature(const OptionRow& row) {
 }
 
 std::string description(const OptionRow& row) {
-  std::string text = row.help;
-  std::vector<std::string> dashed;
-  std::ranges::copy_if(row.names, std::back_inserter(dashed), [](const auto& name) { return name.starts_with('-'); });
-  if (!row.positional_name().empty() && !dashed.empty()) text += fmt::format(" (also: {})", fmt::join(dashed, ", "));
-  if (!row.words.empty() && !mentions_all(text, row.words)) text += fmt::format(": {}", fmt::join(row.words, ", "));
-  if (!row.shown_default.empty()) text += fmt::format(" (default: {})", row.shown_default);
-  return text;
+  return described(row, row.help);
 }
 
 std::vector<std::string> groups_of(const CommandRow& command) {
@@ -119,15 +133,16 @@ std::string command_help(const CommandRow& command, const CommandRow& common, co
   std::string text = "Usage: " + wrapped(usage(command), style.n_columns, 9, 7) + "\n\n";
   text += wrapped(command.help + '.', style.n_columns, 0) + '\n';
   text += arguments_text(command, style);
-  for (const std::string& group : groups_of(command)) {
-    text += options_text(command, group, style, group.empty() ? "Options" : group);
+  const std::vector<std::string> groups = groups_of(command);
+  if (!style.all) {
+    const size_t n_all = n_options(command) + n_options(common);
+    return text + options_text(command, groups, style, "Options") + examples_text(command) +
+           fmt::format("\nrealizar {} --help-all lists all {} options.\n", command.name, n_all);
   }
-  text += options_text(common, "", style, "Every command");
-  text += examples_text(command);
-  const bool has_more = std::any_of(command.options.begin(), command.options.end(),
-                                    [&](const OptionRow& row) { return !is_shown(row, style); });
-  if (has_more) text += "\nMore options: realizar " + command.name + " --help-all\n";
-  return text;
+  for (const std::string& group : groups) {
+    text += options_text(command, {group}, style, group.empty() ? "Options" : group);
+  }
+  return text + options_text(common, {""}, style, "Every command") + examples_text(command);
 }
 
 std::string program_help(const CommandTable& table, const HelpStyle& style) {
@@ -136,7 +151,7 @@ std::string program_help(const CommandTable& table, const HelpStyle& style) {
   for (const CommandRow& command : table.commands) {
     if (!command.is_hidden) text += entry(command.name, command.summary(), style);
   }
-  text += options_text(table.common, "", style, "Options");
+  text += options_text(table.common, {""}, style, "Options");
   text += examples_text(table.common);
   text += "\nrealizar COMMAND --help tells more of a command.\n" + wrapped(kExitCodes, style.n_columns, 0) + '\n';
   if (!style.all) return text;

@@ -11,7 +11,7 @@ namespace realizar::cli {
 
 struct HelpStyle {
   size_t n_columns = 80;
-  bool all = false;      // also what is not common
+  bool all = false;      // everything, in groups; else the common options, each with its first sentence
   bool has_gpu = false;  // whether the program can use GPUs at all; else their options are shown by `all` alone
 };
 
@@ -23,12 +23,12 @@ std::string wrapped(std::string_view text, size_t n_columns, size_t indent, size
 std::string usage(const CommandRow& command);
 // "-t, --threads N"
 std::string signature(const OptionRow& row);
-// The help with the words that it takes, its range and its default. Ends in a full stop.
+// The help with the words that it takes and its default.
 std::string description(const OptionRow& row);
 // Headings in the order in which they first come; the first one is empty.
 std::vector<std::string> groups_of(const CommandRow& command);
 
-// `common`: the options that every command has.
+// `common`: the options that every command has, which only a style with `all` shows.
 std::string command_help(const CommandRow& command, const CommandRow& common, const HelpStyle& style);
 std::string program_help(const CommandTable& table, const HelpStyle& style);
 

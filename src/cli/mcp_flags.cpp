@@ -41,11 +41,12 @@ void McpFlags::add_to(Flags flags) {
       .shown_as("NAME=URL");
   flags
       .option("--mcp-config", config_,
-              "File with such servers, and with programs that are started as servers, as other clients have it: "
-              "{\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}, NAME: {\"command\": ..., \"args\": [...], "
-              "\"env\": {...}}}}")
+              "File with such servers, and with programs that are started as servers. Its form is that of other "
+              "clients: {\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}, "
+              "NAME: {\"command\": ..., \"args\": [...], \"env\": {...}}}}")
       .file();
-  flags.option("--mcp-timeout-s", timeout_s_, "Seconds that an MCP server has for a request")
+  flags.advanced()
+      .option("--mcp-timeout-s", timeout_s_, "Seconds that an MCP server has for a request")
       .in_range(1, 3600)
       .with_default();
 }
@@ -76,12 +77,12 @@ mcp::ClientOptions McpFlags::client_options() const {
 
 void ToolFlags::add_to(Flags flags) {
   mcp.add_to(flags);
-  flags
+  flags.advanced()
       .option("--mcp-allow", allowed,
               "Let the model call this tool, or all tools of this server, without asking; may be repeated. Without a "
               "terminal every other call is refused")
       .shown_as("NAME");
-  flags
+  flags.advanced()
       .option(
           "--tool-choice", choice,
           "Whether the model must call a tool before it answers: auto, required, none, or the tool that it must call")

@@ -113,14 +113,12 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
       .option("--rope-original-context", options.rope.n_ctx_original,
               "That context has N tokens; 0: as many as the file says that the model was trained for")
       .with_default();
-  flags.option("--kv-type", options.cache.type, "Element type of the KV cache")
-      .shown_as("TYPE")
-      .with_default()
-      .common();
+  flags.option("--kv-type", options.cache.type, "Element type of the KV cache").shown_as("TYPE").with_default();
   flags
-      .option("--backend", options.backend,
-              "Device: auto (a GPU that can run the model, else the CPU), cpu, cuda, or reference (slow and exact, for "
-              "checking)")
+      .option(
+          "--backend", options.backend,
+          "Device: auto, cpu, cuda or reference. auto takes a GPU that can run the model, else the CPU; reference is "
+          "slow and exact, for checking")
       .shown_as("NAME")
       .with_default()
       .common();
@@ -142,10 +140,9 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
                  "Guess no tokens from the text so far where --draft-tokens is 0 and there is no --draft");
   flags
       .option("--lora", options.adapters.sources,
-              "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT, and a factor on what it adds; may be "
+              "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT. SCALE multiplies what it adds; may be "
               "repeated where requests choose")
-      .reads()
-      .common();
+      .reads();
   flags
       .option("--choose", options.gpu.chooser,
               "Where tokens are drawn: device (on the GPU, where it can) or host (on the processor, from all logits); "
@@ -209,7 +206,7 @@ void LoadFlags::add_gpu_options(Flags flags) {
   flags
       .option(
           "--device", options.gpu.devices,
-          "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1; several share the model's layers, or "
+          "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1. Several share the model's layers, or "
           "are for a process of an MPI job each (default: the first, and as many others as the model needs; one for "
           "each process of a host)")
       .separated_by(',')
@@ -335,12 +332,12 @@ std::optional<std::vector<std::string>> SamplingFlags::breakers() const {
 }
 
 void ReasoningFlags::add_to(Flags flags) {
-  flags
+  flags.advanced()
       .option("--reasoning-effort", effort_,
               "How much a model that reasons does so before it answers: none, minimal, low, medium, high, xhigh or max "
               "(default: as the model does)")
       .shown_as("LEVEL");
-  flags
+  flags.advanced()
       .option("--reasoning-budget", budget_,
               "End the reasoning after N tokens, and let the answer begin; 0: none, -1: no bound")
       .in_range(-1, INT32_MAX);

@@ -323,24 +323,26 @@ Result<int> run_chat(RunArgs& args) {
 void add_answer_flags(Flags flags, RunArgs& args) {
   flags
       .option("-m,--model", args.model,
-              "Model: a name, a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
+              "Model: a name, a file or a folder. Files are .gguf and .safetensors; a folder holds a .gguf file, or is "
+              "one of Hugging Face")
       .file();
+  Flags rare = flags.advanced();
   flags.flag("--pull", args.pull, "Download the model without asking where it is not on this machine");
   flags.option("--system", args.system, "System message");
   flags.option("-n,--max-tokens", args.max_tokens,
                "Generate at most N tokens (default: until the model ends, or the context)");
   flags.option("--stop", args.stop, "Stop before this text; may be repeated");
-  flags.flag("--ignore-eos", args.ignore_eos,
-             "Write on where the model ends: until --max-tokens, --stop or the end of the context");
-  flags.flag("--hide-reasoning", args.hide_reasoning, "Leave a model's reasoning out of what is shown");
+  rare.flag("--ignore-eos", args.ignore_eos,
+            "Write on where the model ends: until --max-tokens, --stop or the end of the context");
+  rare.flag("--hide-reasoning", args.hide_reasoning, "Leave a model's reasoning out of what is shown");
   flags.flag("--json", args.json, "Print one JSON event a line");
-  flags.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
+  rare.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
   flags.flag("--stats", args.stats, "Print the device, times, tokens/s and peak memory on standard error");
-  flags.flag("--no-shift,--no-context-shift", args.no_shift,
-             "In a chat whose context is full: give an error instead of leaving the oldest turns out");
+  rare.flag("--no-shift,--no-context-shift", args.no_shift,
+            "In a chat whose context is full: give an error instead of leaving the oldest turns out");
   flags.flag("--continue", args.continues, "In a chat: go on with the last conversation on this machine");
-  flags.flag("--no-history", args.no_history,
-             "In a chat: keep neither what is typed for later chats nor the conversation for --continue");
+  rare.flag("--no-history", args.no_history,
+            "In a chat: keep neither what is typed for later chats nor the conversation for --continue");
   args.form.add_to(flags);
   args.reasoning.add_to(flags);
   flags.flag("--standalone", args.standalone, kStandaloneHelp);
@@ -387,7 +389,7 @@ void add_run(CommandLine& line) {
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");
   flags
       .option("-f,--file", args->prompt_file,
-              "Read the prompt from this file; if there is a prompt too, the file is the text that it is about")
+              "Read the prompt from this file. If there is a prompt too, the file is the text that it is about")
       .file();
   flags
       .option("--prompts", args->prompts.file,
@@ -395,19 +397,18 @@ void add_run(CommandLine& line) {
               "is one line of JSON with the prompt's index. A line may be a JSON object: prompt, system, "
               "max_tokens, temperature, seed")
       .file();
-  flags
-      .option("--order", args->prompts.order,
+  Flags rare = flags.advanced();
+  rare.option("--order", args->prompts.order,
               "With --prompts: print the answers in the order of the prompts, or each as soon as it is finished")
       .one_of({"input", "finished"})
       .with_default();
-  flags
-      .option("--resume", args->prompts.resume,
+  rare.option("--resume", args->prompts.resume,
               "With --prompts: go on from the answers that this file has already, which '>> FILE' appends to")
       .file();
-  flags.option("--max-seqs", args->max_seqs, "With --prompts: answer N prompts at a time")
+  rare.option("--max-seqs", args->max_seqs, "With --prompts: answer N prompts at a time")
       .in_range(1, 256)
       .with_default();
-  flags.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
+  rare.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
   add_answer_flags(flags, *args);
   flags.examples({"realizar run \"What is the capital of France?\"", "realizar run qwen3:1.7b \"Why is the sky blue?\"",
                   "realizar run model.gguf --system \"Answer briefly.\" --stats",

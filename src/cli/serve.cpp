@@ -374,7 +374,7 @@ void add_serve(CommandLine& line) {
   Flags flags = line.command("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
   flags
       .option("models,-m,--model", args->models.models,
-              "Models: PATH or NAME, or ID=PATH or ID=NAME; the first is loaded at the start, the others when they are "
+              "Models: PATH or NAME, or ID=PATH or ID=NAME. The first is loaded at the start, the others when they are "
               "asked for. Without any, all models that realizar list shows are served: the one that was pulled last is "
               "loaded at the start. Where there are none, the bundled one is served")
       .shown_as("[[ID=]MODEL...]")
@@ -388,8 +388,8 @@ void add_serve(CommandLine& line) {
               "Further names of the model, with commas between them; ID=NAME where several are served")
       .shown_as("[ID=]NAME[,NAME]");
   add_model_flags(flags, *args);
-  flags.flag("--strict-model-names", args->options.strict_model_names,
-             "404 for names that no model has; otherwise a model that is served alone answers to any name");
+  flags.advanced().flag("--strict-model-names", args->options.strict_model_names,
+                        "404 for names that no model has; otherwise a model that is served alone answers to any name");
   flags.flag("--pull", args->models.pull, "Download models that are named and not on this machine first");
   flags.flag("--background", args->in_background,
              "Go on without this terminal; run, chat, embed, ps and stop find the server");
