@@ -256,7 +256,7 @@ class Pages(Case):
 
     def test_pages_of_others_are_refused(self):
         data = post(CHAT, "/v1/chat/completions", "Content-Type: text/plain")
-        for origin in ["http://evil.example", "null", "http://localhost:81"]:
+        for origin in ["http://evil.example", "null", "http://a.localhost"]:
             head, body = data.split(b"\r\n\r\n", 1)
             reply = self.exchange(head + f"\r\nOrigin: {origin}\r\n\r\n".encode() + body)
             self.assertEqual(reply.status, 403, origin)
@@ -344,6 +344,79 @@ class Rebinding(Case):
                 self.assertNotEqual(self.status(host, path, method), 403, (host, path))
         self.assertEqual(self.status("gpu-1.lan", "/livez", "GET"), 200)
         self.assertEqual(self.status("gpu-1.lan", "/v1/models", "GET"), 200)
+
+
+def routes_for_local_pages():
+    """SECURITY.md's list of what pages of other servers on the user's machine may call."""
+    listed = (server_rig.ROOT / "SECURITY.md").read_text().split("They may call")[1].split("nothing else")[0]
+    return re.findall(r"`([A-Z]+) (\S+)`", listed)
+
+
+class LocalPages(Temporary):
+    """Pages of other servers on the user's machine, such as Open WebUI's direct connections."""
+    ORIGIN = "http://localhost:3000"
+    HEADERS = (f"Origin: {ORIGIN}", "Sec-Fetch-Site: same-site")
+    ACAO = "access-control-allow-origin"
+    MODEL = pathlib.Path(MODEL).stem
+
+    def start(self, *args):
+        server = Server(*args)
+        self.addCleanup(lambda: self.assertEqual(server.stop()[0], 0))
+        return server
+
+    @staticmethod
+    def ask(server, method, path, *headers):
+        path = re.sub(r"{\w+}", "x", path)
+        with server.connect() as client:
+            client.send("\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", "Content-Length: 0", *headers, "", ""]))
+            status, headers = client.head()[:2]
+            return status, headers
+
+    def reply(self, server, body, path, *headers):
+        with server.connect() as client:
+            client.send(post(body, path, *headers))
+            return client.reply()
+
+    def check(self, server, is_open):
+        """Every route of SECURITY.md's table; is_open(route): whether these pages may call it."""
+        for route in [route for routes in routes_of_rights().values() for route in routes]:
+            method, path = route
+            status, headers = self.ask(server, method, path, *self.HEADERS)
+            self.assertEqual(headers.get(self.ACAO), self.ORIGIN if is_open(route) else None, route)
+            if method != "GET":
+                self.assertEqual(status == 403, not is_open(route), (route, status))
+            status, headers = self.ask(server, "OPTIONS", path, *self.HEADERS, f"Access-Control-Request-Method: {method}",
+                                       "Access-Control-Request-Headers: authorization,content-type")
+            self.assertEqual(status, 200, route)
+            self.assertEqual(headers.get(self.ACAO), self.ORIGIN if is_open(route) else None, route)
+            self.assertEqual(headers.get("access-control-allow-headers"), "authorization,content-type" if is_open(route) else None, route)
+
+    def test_they_may_ask_and_change_nothing(self):
+        server = self.start("--lora-dir", self.folder.name, "--manage-models", "--models-store", self.path("store"))
+        listed = routes_for_local_pages()
+        self.assertGreater(len(listed), 20)
+        self.check(server, lambda route: route in listed)
+        own = {"model": self.MODEL, "messages": CHAT["messages"], "options": {"temperature": 0}, "stream": False}
+        for body, path in ((CHAT, "/v1/chat/completions"), (own, "/api/chat")):
+            for origin in (self.ORIGIN, "https://127.0.0.1:8443", "http://[::1]"):
+                reply = self.reply(server, body, path, f"Origin: {origin}", "Sec-Fetch-Site: cross-site")
+                self.assertEqual((reply.status, reply.headers[self.ACAO]), (200, origin))
+                self.assertIn("Paris", reply.body.decode())
+
+    def test_they_do_not_say_how_long_a_model_stays(self):
+        server = self.start()
+
+        def unload(*headers):
+            body = {"model": self.MODEL, "keep_alive": 0, "stream": False}
+            self.assertEqual(self.reply(server, body, "/api/generate", *headers).status, 200)
+            return server.get("/api/ps").json()["models"]
+        self.assertEqual(len(unload(*self.HEADERS)), 1)
+        unload()
+        server.until(lambda: server.get("/api/ps").json()["models"] == [], "the model to be unloaded")
+
+    def test_where_others_reach_the_server_they_may_do_nothing(self):
+        server = self.start("--host", "0.0.0.0")
+        self.check(server, lambda route: False)
 
 
 class Names(Case):

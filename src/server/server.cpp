@@ -160,7 +160,7 @@ class Server {
   void take_or_refuse(Call& call);
   Headers common_headers(const Call& call) const;
   HttpResponse options_of(const HttpRequest& request) const;
-  bool allows_origin(std::string_view origin) const;
+  bool allows_page(const HttpRequest& request) const;
   std::optional<ApiError> identify(Call& call) const;
   std::optional<ApiError> admit(Call& call) const;
   void tell_listeners();
@@ -329,17 +329,25 @@ void Server::publish_blocks_of(ServedModel& model) {
 Headers Server::common_headers(const Call& call) const {
   Headers headers{{"X-Request-Id", call.id}};
   if (std::string parent = call.traceparent(); !parent.empty()) headers.emplace_back("traceparent", std::move(parent));
-  const auto origin = call.request.header("origin");
-  if (!origin.empty() && allows_origin(origin)) {
-    headers.emplace_back("Access-Control-Allow-Origin", origin);
+  if (allows_page(call.request)) {
+    headers.emplace_back("Access-Control-Allow-Origin", call.request.header("origin"));
     headers.emplace_back("Access-Control-Expose-Headers", std::string(kExposedHeaders));
     headers.emplace_back("Vary", "Origin");
   }
   return headers;
 }
 
-bool Server::allows_origin(std::string_view origin) const {
-  return is_plain_header(origin) && origins_.is_cors_origin(origin);
+// Whether the page of another origin that the request comes from may read the answer.
+bool Server::allows_page(const HttpRequest& request) const {
+  const auto origin = request.header("origin");
+  if (!is_plain_header(origin)) return false;
+  if (origins_.is_cors_origin(origin)) return true;
+  if (!origins_.is_local_page(request)) return false;
+  // Before such a request a browser asks whether its page may send it.
+  const std::string_view method =
+      request.method == "OPTIONS" ? request.header("access-control-request-method") : request.method;
+  const Route* route = find_route(method, request.path, options_.llama_answers).route;
+  return route != nullptr && effect_of(*route) == Effect::kAnswer;
 }
 
 // What a path takes, and to pages of allowed origins what they may send: any header that they ask for, since clients
@@ -348,7 +356,7 @@ HttpResponse Server::options_of(const HttpRequest& request) const {
   HttpResponse response{200, "", "", {}};
   const std::string allowed = find_route(request.method, request.path, options_.llama_answers).allowed;
   if (!allowed.empty()) response.headers.emplace_back("Allow", allowed);
-  if (allows_origin(request.header("origin"))) {
+  if (allows_page(request)) {
     const auto asked = request.header("access-control-request-headers");
     response.headers.emplace_back("Access-Control-Allow-Methods", kAllMethods);
     response.headers.emplace_back("Access-Control-Allow-Headers", is_header_list(asked) ? asked : kUsualHeaders);
@@ -412,6 +420,7 @@ void Server::take_or_refuse(Call& call) {
   // A route that is asked again and again, by probes and scrapers, is no work to look into.
   if (traces_ != nullptr && request.method == "POST") call.span = begin_span_of(request);
   call.headers = common_headers(call);
+  call.is_of_local_page = origins_.is_local_page(request);
   RouteMatch match = find_route(request.method, request.path, options_.llama_answers);
   if (request.path.starts_with("/api/")) call.protocol = &kOllama;  // also where it leads nowhere
   if (is_under_messages(request.path)) call.protocol = &kMessages;
@@ -448,7 +457,7 @@ std::optional<ApiError> Server::identify(Call& call) const {
   const bool is_open = options_.open_metrics && std::string_view(call.route->path) == "/metrics";
   if (right == Right::kNone || is_open) return std::nullopt;
   if (keys_.is_empty()) {
-    call.may_manage = options_.clients_manage && call.request.is_local;
+    call.may_manage = options_.clients_manage && call.request.is_local && !call.is_of_local_page;
     if (right == Right::kOwner) return owners_alone();
     return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
   }

@@ -278,8 +278,8 @@ RequestContext request_context(const Call& call) {
   context.key = call.key;
   context.tenant = call.tenant;
   // How long a model stays loaded is everybody's: who may manage the server says it, and without keys whoever is on
-  // its machine.
-  context.may_set_keep_alive = call.may_manage || (has_no_key && call.request.is_local);
+  // its machine, but for pages of other servers there.
+  context.may_set_keep_alive = call.may_manage || (has_no_key && call.request.is_local && !call.is_of_local_page);
   context.adapter = call.adapter;
   context.start = call.start;
   context.load_ms = call.record.load_ms;

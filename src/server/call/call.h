@@ -73,14 +73,15 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   Headers headers;                                 // of every reply
   const Protocol* protocol;                        // which it speaks; never null
   const Route* route = nullptr;                    // once it is taken
-  std::string path_id;       // what stands in the request's path for the name in braces of its route's
-  KeyDigest key{};           // of the API key; zeros where none is asked for
-  bool may_manage = false;   // it may change the server for others
-  std::string adapter;       // that the model's name asks for; "": none
-  uint64_t tenant = 0;       // whose share of the engine it uses
-  std::string client;        // whose turn its work takes: its key's, or its connection's where no key is asked for
-  bool is_detached = false;  // it was started by another call, with which it is counted
-  bool is_logged = true;     // when it is over; of calls that serve one request one is
+  std::string path_id;            // what stands in the request's path for the name in braces of its route's
+  KeyDigest key{};                // of the API key; zeros where none is asked for
+  bool may_manage = false;        // it may change the server for others
+  bool is_of_local_page = false;  // OriginPolicy::is_local_page
+  std::string adapter;            // that the model's name asks for; "": none
+  uint64_t tenant = 0;            // whose share of the engine it uses
+  std::string client;             // whose turn its work takes: its key's, or its connection's where no key is asked for
+  bool is_detached = false;       // it was started by another call, with which it is counted
+  bool is_logged = true;          // when it is over; of calls that serve one request one is
   CallRecord record;
   std::optional<ServerSpan> span;       // in a trace; nullopt: the request has none
   std::unique_ptr<Speller> speller;     // of the answer, once it is known

@@ -33,6 +33,16 @@ bool is_port(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+// Of "localhost:3000": a server on its user's machine, with any port or none.
+bool is_local_authority(std::string_view authority) {
+  constexpr std::string_view kHosts[] = {"localhost", "127.0.0.1", "[::1]"};
+  return std::ranges::any_of(kHosts, [&](std::string_view host) {
+    if (!authority.starts_with(host)) return false;
+    const std::string_view rest = authority.substr(host.size());
+    return rest.empty() || (rest[0] == ':' && is_port(rest.substr(1)));
+  });
+}
+
 // Programs whose windows are pages: desktop programs and editors. No page of the web has such an origin.
 constexpr std::string_view kProgramSchemes[] = {"app://", "file://", "tauri://", "vscode-file://", "vscode-webview://"};
 
@@ -102,10 +112,18 @@ bool OriginPolicy::is_cors_origin(std::string_view origin) const {
          std::ranges::any_of(options_.cors_origins, [&](const std::string& allowed) { return fits(origin, allowed); });
 }
 
+bool OriginPolicy::is_local_page(const HttpRequest& request) const {
+  const std::string_view host = request.header("host"), origin = request.header("origin");
+  const bool is_private = !options_.asks_for_keys && is_loopback(options_.listen_host) && is_loopback(host);
+  const auto authority = authority_of(origin);
+  return is_private && authority && is_local_authority(*authority) && !equals_ignoring_case(*authority, host) &&
+         !is_cors_origin(origin);
+}
+
 std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect effect) const {
   if (options_.asks_for_keys) return std::nullopt;
   const std::string_view host = request.header("host");
-  const bool has_effect = effect != Effect::kNone;
+  const bool has_effect = effect == Effect::kFarReaching;
   // HTTP/1.0 has no Host, and no browser speaks it.
   const bool is_named = request.count("host") > 0 && !is_own_host(host);
   if (is_named && checks_every_host()) {
@@ -125,6 +143,7 @@ std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect
     const auto authority = authority_of(origin);
     if (authority && !host.empty() && equals_ignoring_case(*authority, host)) return std::nullopt;
     if (is_cors_origin(origin)) return std::nullopt;
+    if (effect == Effect::kAnswer && is_local_page(request)) return std::nullopt;
   }
   if (has_origin && !is_harmless(request.method)) {
     return forbidden(

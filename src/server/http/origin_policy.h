@@ -28,6 +28,7 @@ struct OriginOptions {
 
 // What a request does to others than the client that sends it.
 enum class Effect : uint8_t {
+  kAnswer,  // none: a model answers it, or it is told which there are
   kNone,
   kFarReaching,  // it uses the operator's rights, or changes what others get
 };
@@ -40,8 +41,12 @@ class OriginPolicy {
   // Host: a server on loopback, or with allowed_hosts, wants one of its names, with any port; without allowed_hosts
   // these are all names that no page can have, such as host.docker.internal. Elsewhere a request with
   // an effect wants a name that no page can have. Origin and Sec-Fetch-Site: a request that does anything (it has an
-  // effect, or is neither GET, HEAD nor OPTIONS) comes from no page, from one of this server, or from cors_origins.
+  // effect, or is neither GET, HEAD nor OPTIONS) comes from no page, from one of this server, or from cors_origins; for
+  // an answer also from a local page.
   std::optional<ApiError> refusal(const HttpRequest& request, Effect effect = Effect::kNone) const;
+  // Whether it comes from a page of another server on its user's machine, such as Open WebUI, and this one listens on
+  // loopback too and asks for no key. Such a page may ask for answers, and change nothing. cors_origins are no such.
+  bool is_local_page(const HttpRequest& request) const;
   // Whether the origin is one of cors_origins, or that of a program on its user's machine (app://, file://, tauri://,
   // vscode-file://, vscode-webview://).
   bool is_cors_origin(std::string_view origin) const;

@@ -123,6 +123,43 @@ TEST(OriginPolicy, OnlyItsOwnPagesAndThoseOfCorsOriginsMayDoAnything) {
   EXPECT_EQ(status_of(open, {{"Host", "localhost"}, {"Origin", "null"}}), 200);
 }
 
+TEST(OriginPolicy, PagesOfTheUsersMachineMayAskForAnswersAlone) {
+  const auto status = [](const OriginOptions& options, const char* origin, Effect effect,
+                         const char* host = "localhost:8080") {
+    return status_of(OriginPolicy(options), {{"Host", host}, {"Origin", origin}, {"Sec-Fetch-Site", "cross-site"}},
+                     "POST", effect);
+  };
+  const OriginOptions here{"127.0.0.1", {"llm.example"}, {}, false, {}};
+  for (const char* origin : {"http://localhost", "http://localhost:3000", "https://localhost:8443",
+                             "http://127.0.0.1:8081", "http://[::1]:1", "https://[::1]"}) {
+    EXPECT_EQ(status(here, origin, Effect::kAnswer), 200) << origin;
+    EXPECT_EQ(status(here, origin, Effect::kNone), 403) << origin;
+    EXPECT_EQ(status(here, origin, Effect::kFarReaching), 403) << origin;
+  }
+  for (const char* origin : {"http://localhost:3000.evil.example", "http://localhost.evil.example", "http://localhost:",
+                             "http://localhost:1/x", "ftp://localhost:1", "http://127.0.0.2:1", "http://a.localhost:1",
+                             "http://localhost@evil.example", "http://evil.example", "http://::1", "null", ""}) {
+    EXPECT_EQ(status(here, origin, Effect::kAnswer), 403) << origin;
+  }
+  // Neither of a server that others reach too, nor under a name that others have for it.
+  EXPECT_EQ(status({"0.0.0.0", {}, {}, false, {}}, "http://localhost:3000", Effect::kAnswer), 403);
+  EXPECT_EQ(status(here, "http://localhost:3000", Effect::kAnswer, "llm.example"), 403);
+  EXPECT_EQ(status({"127.0.0.1", {}, {}, true, {}}, "http://evil.example", Effect::kAnswer), 200);  // has a key
+}
+
+TEST(OriginPolicy, ALocalPageIsOfAnotherServer) {
+  const auto is_local_page = [](bool asks_for_keys, const char* origin) {
+    HttpRequest request;
+    request.headers = {{"Host", "localhost:8080"}, {"Origin", origin}};
+    return OriginPolicy({"::1", {}, {"http://localhost:5000"}, asks_for_keys, {}}).is_local_page(request);
+  };
+  EXPECT_TRUE(is_local_page(false, "http://localhost:3000"));
+  EXPECT_FALSE(is_local_page(false, "http://localhost:8080"));
+  EXPECT_FALSE(is_local_page(false, "http://localhost:5000"));
+  EXPECT_FALSE(is_local_page(false, ""));
+  EXPECT_FALSE(is_local_page(true, "http://localhost:3000"));
+}
+
 TEST(OriginPolicy, ProgramsWhoseWindowsArePagesMayCall) {
   const OriginPolicy policy({"127.0.0.1", {}, {}, false, {}});
   for (const char* origin : {"app://obsidian.md", "app://-", "tauri://localhost", "file://", "vscode-webview://1a2b",

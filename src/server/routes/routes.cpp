@@ -1,6 +1,7 @@
 #include "server/routes/routes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>
@@ -110,6 +111,14 @@ bool is_far_reaching(const Route& route) {
   return route.right >= Right::kOwn || std::ranges::any_of(kPaths, is_below);
 }
 
+// A model's answers, in every dialect, and the lists of models.
+bool gives_answers(const Route& route) {
+  constexpr std::string_view kLists[] = {"/v1/models", "/v1/models/{model}", "/api/tags",
+                                         "/api/ps",    "/api/show",          "/api/version"};
+  return route.serve == with_model || route.serve == with_ollama_model ||
+         std::ranges::find(kLists, std::string_view(route.path)) != std::end(kLists);
+}
+
 std::string_view without_version(std::string_view path) {
   constexpr std::string_view kVersion = "/v1";
   const bool has_version = path.starts_with("/v1/") && path.size() > kVersion.size() + 1;
@@ -161,7 +170,8 @@ std::span<const Route> all_routes() {
 // A GET changes nothing; but a list of tools is asked for with the operator's credentials.
 Effect effect_of(const Route& route) {
   const bool may_have = route.method != std::string_view("GET") || std::string_view(route.path).starts_with("/mcp");
-  return may_have && is_far_reaching(route) ? Effect::kFarReaching : Effect::kNone;
+  if (may_have && is_far_reaching(route)) return Effect::kFarReaching;
+  return gives_answers(route) ? Effect::kAnswer : Effect::kNone;
 }
 
 // Without a version /completions is llama-server's own route, and for everybody else OpenAI's.

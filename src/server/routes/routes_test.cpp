@@ -160,12 +160,16 @@ TEST(EffectOf, IsFarReachingWhereOthersAreConcerned) {
   for (const char* path : {"/models", "/cache", "/api/delete"})
     EXPECT_EQ(effect("DELETE", path), Effect::kFarReaching) << path;
   for (const char* path : {"/mcp", "/mcp/x/tools"}) EXPECT_EQ(effect("GET", path), Effect::kFarReaching) << path;
-  for (const char* path :
-       {"/", "/models", "/models/x", "/models/sse", "/lora-adapters", "/slots", "/metrics", "/api/tags"}) {
+  for (const char* path : {"/", "/models/sse", "/lora-adapters", "/slots", "/metrics", "/props", "/responses/x"}) {
     EXPECT_EQ(effect("GET", path), Effect::kNone) << path;
   }
-  for (const char* path : {"/chat/completions", "/messages", "/tokenize", "/api/chat", "/api/show"}) {
-    EXPECT_EQ(effect("POST", path), Effect::kNone) << path;
+  EXPECT_EQ(effect("POST", "/responses/x/cancel"), Effect::kNone);
+  EXPECT_EQ(effect("DELETE", "/responses/x"), Effect::kNone);
+  for (const char* path : {"/models", "/models/x", "/api/tags", "/api/ps", "/api/version"}) {
+    EXPECT_EQ(effect("GET", path), Effect::kAnswer) << path;
+  }
+  for (const char* path : {"/chat/completions", "/messages", "/tokenize", "/api/chat", "/api/embed", "/api/show"}) {
+    EXPECT_EQ(effect("POST", path), Effect::kAnswer) << path;
   }
 }
 
