@@ -183,6 +183,11 @@ class OtherPrograms(cli_test.Case):
                      "-b has no effect: --batch-tokens"]:
             self.assertIn(note, result.stderr.decode())
         self.assertEqual(realizar("run", "-n", "1", "-fa", PROMPT).returncode, 0)
+        for words in (["--think"], ["--think=false"], ["--think", "low"]):
+            result = realizar("run", "-n", "1", *words, PROMPT)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("unless --no-reasoning or --reasoning-effort", result.stderr.decode())
+        self.assertIn("hide-reasoning = true\n", self.config("run", "--hidethinking", PROMPT))
 
     def test_what_is_done_differently_is_told(self):
         self.fails(2, "run", "-hf", "org/model", naming="name the model as")

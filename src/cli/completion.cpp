@@ -97,8 +97,9 @@ std::vector<Candidate> options(const CommandRow& command, std::string_view begin
 
 void add_short_names(std::vector<Candidate>& to, std::string_view beginning) {
   for (const hub::ShortName& row : hub::short_names()) {
-    const std::string model(row.model), tag(row.tag);
-    add(to, beginning, tag == "latest" ? model : model + ':' + tag, std::string(row.stands_for));
+    std::string name(row.model);
+    if (row.tag != "latest") name.append(":").append(row.tag);
+    add(to, beginning, name, std::string(row.stands_for));
   }
 }
 

@@ -52,6 +52,11 @@ std::span<const Row> rows() {
       {kRenamed, kRealizar, "--raw", "-no-cnv --no-conversation"},
       {kRenamed, kRealizar, "--stats", "--verbose"},
       {kRenamed, kRealizar, "--no-reasoning", "--no-think"},
+      {kRenamed, kRealizar, "--hide-reasoning", "--hidethinking"},
+      {kNoted, kRealizar,
+       "has no effect: a model thinks as its template has it, unless --no-reasoning or --reasoning-effort says "
+       "otherwise",
+       "--think", "true|false|low|medium|high"},
       {kRenamed, kRealizar, "inspect", "info"},
       {kRenamed, kRealizar, "serve", "server start"},
       {kRenamed, kRealizar, "run", "generate cli"},
