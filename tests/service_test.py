@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import socketserver
 import stat
@@ -124,6 +125,9 @@ class Answers(Case):
         self.answered_by_server("run", "poet", PROMPT)
         self.answered_by_server("chat", "poet", text=f"{PROMPT}\nAnd of Italy?\n")
         self.answered_by_server("run", "poet", PROMPT, "--system", "You are a pirate.")
+        self.assertIn("poet", self.succeeds("ps"))
+        self.succeeds("rm", "poet")
+        until(lambda: "poet" not in self.succeeds("ps"), "what was removed is unloaded")
 
 
 class Service(Case):
@@ -206,6 +210,14 @@ class Service(Case):
         self.assertIn("Paris", done.stdout)
         self.assertRegex(done.stderr, r"\Arealizar: the running server has the version 0\.0\.1, and not .*: it is not used\n\Z")
         self.assertEqual(asked, ["/version"])
+
+    def test_one_that_says_nothing_is_left(self):
+        server = self.serve(MODEL)
+        server.process.send_signal(signal.SIGSTOP)
+        done = run("run", MODEL, PROMPT, "--temperature", "0")
+        server.process.send_signal(signal.SIGCONT)
+        self.assertIn("Paris", done.stdout)
+        self.assertRegex(done.stderr, r"\Arealizar: the running server does not answer: .*; it is not used\n\Z")
 
     def test_without_one_ps_and_stop_say_so(self):
         for args in (["ps"], ["stop", "x"], ["stop", "--server"]):

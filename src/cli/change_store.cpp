@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/service.h"
 #include "cli/store_flags.h"
 
 namespace realizar::cli {
@@ -31,6 +32,14 @@ Error not_ours(const hub::LocalModel& model) {
                           "model");
 }
 
+// A server that holds it would keep it in memory, though nobody can ask for it any more.
+void unload_in_service(const std::string& name) {
+  const auto service = Service::find();
+  if (service == nullptr) return;
+  // One that it does not have is no matter.
+  static_cast<void>(service->ask("/v1/models/unload", {{"model", name}}));
+}
+
 Status remove_one(const std::string& given, const StoreFlags& flags) {
   const hub::Library library = flags.library();
   RZ_TRY(const hub::ModelName name, hub::parse_name(given));
@@ -42,6 +51,7 @@ Status remove_one(const std::string& given, const StoreFlags& flags) {
   RZ_TRY(const hub::Store::Removed removed, library.store().remove(name));
   const std::string busy = removed.are_busy ? "; its files stay until realizar prune, since the store is in use" : "";
   for (const std::string& note : removed.notes) warn(note);
+  unload_in_service(given);
   print_line(fmt::format("removed {}: freed {}{}", printable(hub::to_string(name)), bytes_text(removed.n_bytes), busy));
   return {};
 }

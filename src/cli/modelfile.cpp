@@ -81,17 +81,26 @@ class Parser {
       return unsupported(fmt::format("line {}: ADAPTER is not built; realizar run --lora FILE has it", n_lines_),
                          "ADAPTER");
     }
-    const bool is_known = name == "from" || name == "template" || name == "system" || name == "license";
-    if (!is_known && name != "requires") {
+    if (name == "requires") return {};  // a version of Ollama
+    std::optional<std::string>* text = text_of(name);
+    if (text == nullptr && name != "from") {
       return wrong(fmt::format("expected FROM, PARAMETER, TEMPLATE, SYSTEM, MESSAGE or LICENSE, actual {}",
                                shown(instruction, 40)));
     }
     RZ_TRY(std::string value, value_of(line));
-    if (name == "from") file_.from = std::move(value);
-    if (name == "template") file_.chat_template = std::move(value);
-    if (name == "system") file_.system = std::move(value);
-    if (name == "license") file_.license = std::move(value);
+    if (text != nullptr) {
+      *text = std::move(value);
+    } else {
+      file_.from = std::move(value);
+    }
     return {};
+  }
+
+  // Null: the instruction gives no text of the model.
+  std::optional<std::string>* text_of(std::string_view name) {
+    if (name == "template") return &file_.chat_template;
+    if (name == "system") return &file_.system;
+    return name == "license" ? &file_.license : nullptr;
   }
 
   // What is repeated is a list: `stop`.

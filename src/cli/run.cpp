@@ -345,7 +345,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
             "In a chat: keep neither what is typed for later chats nor the conversation for --continue");
   args.form.add_to(flags);
   args.reasoning.add_to(flags);
-  flags.flag("--standalone", args.standalone, kStandaloneHelp);
+  flags.advanced().flag("--standalone", args.standalone, kStandaloneHelp);
   args.load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   add_end_flags(flags.group("End token").advanced(), args.load.options.ends);
   args.loading_option = [&args, flags] { return args.load.changing_option(flags); };

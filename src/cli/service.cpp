@@ -1,6 +1,7 @@
 #include "cli/service.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/io_context.hpp>
@@ -28,6 +29,7 @@ using Local = asio::local::stream_protocol;
 using ResponseParser = http::response_parser<http::string_body>;
 
 constexpr size_t kMaxEventBytes = 64u << 20;
+constexpr int kVersionTimeoutMs = 5000;  // a server says its version whatever else it does
 
 Error has_gone(const error_code& error) {
   return {ErrorCode::kInternal, "the running server does not answer: " + error.message(), "service"};
@@ -61,8 +63,8 @@ class Service::Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Sends the request, and reads the answer's head.
-  Status begin(const std::string& path, const Json& body) {
+  // Sends the request, and reads the answer's head, which has to come in time_ms; -1: at some time.
+  Status begin(const std::string& path, const Json& body, int time_ms = -1) {
     error_code error;
     socket_.connect(Local::endpoint(service_.socket_), error);
     if (error) return has_gone(error);
@@ -75,6 +77,7 @@ class Service::Exchange {
     request.prepare_payload();
     if (!service_.is_cancelled_) http::write(socket_, request, error);
     parser_.body_limit(boost::none);
+    if (!error) error = wait(time_ms);
     if (!error && !service_.is_cancelled_) http::read_header(socket_, buffer_, parser_, error);
     return outcome(error);
   }
@@ -104,6 +107,12 @@ class Service::Exchange {
   }
 
  private:
+  error_code wait(int time_ms) {
+    pollfd readable{socket_.native_handle(), POLLIN, 0};
+    const bool is_late = time_ms >= 0 && ::poll(&readable, 1, time_ms) == 0;
+    return is_late ? asio::error::timed_out : error_code();
+  }
+
   Status outcome(const error_code& error) const {
     if (service_.is_cancelled_) return Error{ErrorCode::kCancelled, "interrupted", ""};
     return error ? Status(has_gone(error)) : Status();
@@ -121,8 +130,12 @@ std::unique_ptr<Service> Service::find() {
   std::error_code missing;
   if (!path || !std::filesystem::exists(*path, missing)) return nullptr;
   auto service = std::make_unique<Service>(path->string());
-  const auto answer = service->ask("/version", Json());
-  if (!answer.ok()) return nullptr;
+  if (service->pid() == 0) return nullptr;  // the socket of one that was killed
+  const auto answer = service->ask("/version", Json(), kVersionTimeoutMs);
+  if (!answer.ok()) {
+    warn(answer.error().message + "; it is not used");
+    return nullptr;
+  }
   const std::string actual = answer->value("version", "");
   if (actual == version()) return service;
   warn(fmt::format("the running server has the version {}, and not {}: it is not used", printable(actual), version()));
@@ -142,10 +155,10 @@ Result<Json> Service::open_model(const std::string& given) {
   return ask("/service/models", {{"model", error ? given : whole.string()}});
 }
 
-Result<Json> Service::ask(const std::string& path, const Json& body) {
+Result<Json> Service::ask(const std::string& path, const Json& body, int time_ms) {
   is_cancelled_ = false;
   Exchange exchange(*this);
-  RZ_CHECK_OK(exchange.begin(path, body));
+  RZ_CHECK_OK(exchange.begin(path, body, time_ms));
   return exchange.rest();
 }
 

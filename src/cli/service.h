@@ -27,8 +27,9 @@ class Service final : public Interruptible {
 
   explicit Service(std::string socket) : socket_(std::move(socket)) {}
 
-  // The JSON that the server answers to `body`, or to GET where that is null.
-  Result<nlohmann::ordered_json> ask(const std::string& path, const nlohmann::ordered_json& body);
+  // The JSON that the server answers to `body`, or to GET where that is null. It has to begin within time_ms; -1: at
+  // some time.
+  Result<nlohmann::ordered_json> ask(const std::string& path, const nlohmann::ordered_json& body, int time_ms = -1);
   // A stream of events: calls `on_event` with the data of each, until that gives false.
   Status stream(const std::string& path, const nlohmann::ordered_json& body,
                 const std::function<bool(std::string_view data)>& on_event);
