@@ -242,6 +242,29 @@ class Service(Case):
         self.answered_by_server("run", MODEL, PROMPT, "--temperature", "0")
 
 
+class OwnersSocket(Case):
+    def ask(self, body):
+        """Status and JSON of the answer to POST /service/models."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.connect(str(self.socket))
+            client.sendall(b"POST /service/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: "
+                           b"%d\r\n\r\n%s" % (len(body), body))
+            head, _, answer = b"".join(iter(lambda: client.recv(1 << 16), b"")).partition(b"\r\n\r\n")
+        return int(head.split()[1]), json.loads(answer)
+
+    def test_what_is_no_model_is_an_error(self):
+        self.serve(MODEL)
+        folder = self.folder / "folder"
+        folder.mkdir()
+        for value in (None, True, -1, 1e308, "", "x", [], {}, {"a": [1]}, "/", "/dev/zero", "/none", str(folder), "hf:", "a" * 100_000, "\0"):
+            for body in ({"model": value}, value):
+                status, answer = self.ask(json.dumps(body).encode())
+                self.assertIn(status, (400, 404), (body, answer))
+                self.assertTrue(answer["error"]["message"])
+        self.assertEqual(self.ask(b"{")[0], 400)
+        self.assertEqual(self.ask(json.dumps({"model": MODEL}).encode())[1]["id"], "realizar-tiny-Q8_0")
+
+
 class Background(Case):
     def test_a_server_goes_on_and_is_stopped(self):
         said = self.succeeds("serve", MODEL, "--background", "--port", "0", *ONE_THREAD)

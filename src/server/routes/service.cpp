@@ -5,6 +5,7 @@
 
 #include "sampling/parameters.h"
 #include "server/call/context.h"
+#include "server/models/model_card.h"
 #include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 
@@ -69,7 +70,13 @@ Task<Status> post_service_models(Call& call, const Json& body) {
   ModelRegistry& models = call.context.models;
   const ModelEntry* served = find_same(models, *source);
   const std::string id = served == nullptr ? source->id : served->source.id;
-  if (served == nullptr) models.put(std::move(*source));
+  if (served == nullptr) {
+    // What is no model would stay in the list.
+    OnWorker reading(call, 0, [&] { return read_model_card(source->path); });
+    const Result<ModelCard> card = co_await reading;
+    if (!card.ok()) co_return invalid_argument(card.error().message, "model");
+    models.put(std::move(*source));
+  }
   ModelWait wait(call, id);
   const Result<ServedModelPtr> model = co_await wait;
   if (!model.ok()) co_return model.error();
