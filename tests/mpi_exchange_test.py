@@ -40,7 +40,7 @@ class Job:
         self.mpirun = subprocess.Popen(["mpirun", *root, "--oversubscribe", "--bind-to", "none", "-n", str(n), *options,
                                         MPI_RANKS, mode, self.folder], stdin=subprocess.DEVNULL, stdout=self.output,
                                        stderr=subprocess.STDOUT,
-                                       # What Open MPI keeps until the end is no leak of ours.
+                                       # Memory that Open MPI keeps until the end is no leak of ours.
                                        env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
         test.addCleanup(self.kill)
 

@@ -9,13 +9,13 @@
 
 namespace realizar {
 
-// What a download has done: the file that comes, "" while servers are asked, and bytes of all files. False ends it with
+// The state of a download: the file that comes, "" while servers are asked, and bytes of all files. False ends it with
 // Cancelled.
 using PullCallback = std::function<bool(const std::string& file, uint64_t done_bytes, uint64_t total_bytes)>;
 
 struct PullOptions {
   std::string models_store = {};  // the folder of models that were pulled; "": the user's own
-  // Of a repository of Hugging Face the one GGUF file that this matches: `*` stands for any characters, `?` and `[...]`
+  // The one GGUF file of a Hugging Face repository that this matches: `*` stands for any characters, `?` and `[...]`
   // for one, and upper and lower case are the same. "": what the name says.
   std::string file = {};
   bool only_if_missing = false;  // a model that is on this machine is taken as it is, and no server is asked

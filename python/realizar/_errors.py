@@ -78,7 +78,7 @@ _CLASSES: Dict[int, Callable[[str], RealizarError]] = {
 }
 
 
-# What messages advise on a command line, and what that is here.
+# Advice of messages for the command line, and the same for Python.
 _ADVICE = [
     (re.compile(r"realizar pull (\S+)"), r'realizar.pull("\1")'),
     (re.compile(r"--mirror URL"), "mirror=URL"),

@@ -43,7 +43,7 @@ class HttpTransport:
         that of its file. load_options: of Model."""
         self._client = _Client(model, model_name=model_name, **load_options)
 
-    # What httpx calls. Requests and answers are objects of its own.
+    # httpx calls these. Requests and answers are objects of its own.
 
     def handle_request(self, request: Any) -> Any:
         body, package = request.read(), _package_of(request)

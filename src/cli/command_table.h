@@ -53,7 +53,7 @@ struct OptionRow {
   std::string positional_name() const;
 };
 
-// What stands before the first ". " but that of "e.g. ".
+// The text before the first ". ", other than that of "e.g. ".
 std::string first_sentence(const std::string& text);
 
 struct CommandRow {

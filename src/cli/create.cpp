@@ -46,7 +46,7 @@ std::vector<fs::path> files_of(const fs::path& model) {
   return files;
 }
 
-// What lies beside a model of another program comes along.
+// The texts beside a model of another program come along.
 Status take_texts(const hub::LocalModel& parent, server::CreateWish& wish) {
   RZ_TRY(const hub::ModelTexts texts, hub::read_texts(parent));
   const auto take = [](const std::string& text, std::optional<std::string>& into) {

@@ -44,7 +44,7 @@ class InterruptedWriter final : public Writer {
   int n_left_;
 };
 
-// What `work` writes to standard output.
+// The text that `work` writes to standard output.
 template <class Work>
 std::string written_by(Work work) {
   std::FILE* file = std::tmpfile();

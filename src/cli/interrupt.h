@@ -10,7 +10,7 @@
 
 namespace realizar::cli {
 
-// What Ctrl-C ends.
+// Work that Ctrl-C ends.
 class Interruptible {
  public:
   virtual ~Interruptible() = default;

@@ -1,4 +1,4 @@
-// What a model's name stands for, as text: all that is known of it, or one part.
+// The model that a name stands for, as text: all that is known of it, or one part.
 #pragma once
 
 #include <optional>

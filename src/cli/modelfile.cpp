@@ -103,7 +103,7 @@ class Parser {
     return name == "license" ? &file_.license : nullptr;
   }
 
-  // What is repeated is a list: `stop`.
+  // A parameter that may be repeated is a list: `stop`.
   Status take_parameter(std::string_view line) {
     const std::string name = lower_case(std::string(take_word(line)));
     RZ_TRY(const std::string text, value_of(line));

@@ -29,7 +29,7 @@ struct LoadFlags {
               StoreFlags::Network network = StoreFlags::Network::kNone);
   // How requests share the model, for a server: --max-seqs, --kv-tokens, --prefill-tokens and others.
   void add_serving_to(Flags flags);
-  // Of the options that `flags` was given, the first that loads a model in another way than a server has; "": none.
+  // The first option given to `flags` that loads a model in another way than a server has; "": none.
   std::string changing_option(const Flags& flags) const;
 
  private:

@@ -56,7 +56,7 @@ std::string table_of(const std::vector<hub::SearchHit>& hits) {
   return text;
 }
 
-// What the table has is there without a server, too.
+// The rows of the table are found without a server, too.
 Result<std::vector<hub::SearchHit>> hits_of(const SearchArgs& args) {
   std::vector<hub::SearchHit> hits = hub::search_table(args.words);
   if (args.store.choices.offline) return hits;

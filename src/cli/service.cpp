@@ -35,7 +35,7 @@ Error has_gone(const error_code& error) {
   return {ErrorCode::kInternal, "the running server does not answer: " + error.message(), "service"};
 }
 
-// What an answer says of its error: {"error": {"message", "code", "param"}}.
+// The error that an answer holds: {"error": {"message", "code", "param"}}.
 Error error_of(const Json& json, int status) {
   const Json error = json.is_object() ? json.value("error", Json()) : Json();
   const auto text = [&](const char* name) {
@@ -84,7 +84,7 @@ class Service::Exchange {
 
   int status() { return parser_.get().result_int(); }
 
-  // What of the body has arrived since; empty: it is whole.
+  // The part of the body that has arrived since the last call; empty: the body is whole.
   Result<std::string> more() {
     std::string& arrived = parser_.get().body();
     error_code error;
@@ -189,7 +189,7 @@ Status Service::stream(const std::string& path, const Json& body,
   return told;
 }
 
-// Of what a signal's handler may call, shutdown(2) alone wakes a thread that reads.
+// shutdown(2) is the one call that a signal's handler may make and that wakes a reading thread.
 void Service::cancel() noexcept {
   is_cancelled_ = true;
   if (const int fd = fd_; fd >= 0) ::shutdown(fd, SHUT_RDWR);

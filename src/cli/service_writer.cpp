@@ -55,7 +55,7 @@ void put_form(const AnswerForm& form, Json& body) {
     body["grammar"] = form.source;
     return;
   }
-  // What no grammar can hold is an error, as without a server.
+  // A schema that no grammar can hold is an error, as without a server.
   const Json named{{"name", "answer"}, {"strict", true}, {"schema", Json::parse(form.source)}};
   body["response_format"] = {{"type", "json_schema"}, {"json_schema", named}};
 }

@@ -14,7 +14,7 @@
 
 namespace realizar::cli {
 
-// What a writer is asked: a conversation, or a text without the chat template.
+// The question to a writer: a conversation, or a text without the chat template.
 struct Prompt {
   nlohmann::ordered_json variables;  // of the chat template; null: it is `text`
   std::string text;
@@ -26,7 +26,7 @@ struct Prompt {
 class Writer : public Interruptible {
  public:
   virtual const ModelInfo& info() const = 0;
-  // What the model recommends, with the flags over it.
+  // The model's recommendation, with the flags over it.
   virtual Result<SamplingParams> sampling(const SamplingFlags& flags) = 0;
   virtual const std::vector<std::string>& default_stop() const = 0;
   // Whether the model has a use for these.

@@ -24,7 +24,7 @@ struct SearchHit {
 // another of the same model has one.
 std::vector<SearchHit> search_table(std::span<const std::string> words);
 
-// What Hugging Face, or its mirror, finds: the most downloaded first. It is asked once. Errors: those of the server.
+// The hits of Hugging Face, or its mirror, the most downloaded first. It is asked once. Errors: those of the server.
 Result<std::vector<SearchHit>> search_hub(std::span<const std::string> words, uint32_t n_most,
                                           const HubSettings& settings, const std::atomic<bool>& cancelled);
 

@@ -13,8 +13,8 @@ namespace realizar::hub {
 namespace {
 
 constexpr uint64_t kMaxTokenBytes = 4096;
-// What each connection must bring, measured over twice the time in which one byte must come. A slow mobile network
-// brings ten times as much.
+// The bytes that each connection must bring, measured over twice the time in which one byte must come. A slow mobile
+// network brings ten times as much.
 constexpr uint32_t kLeastBytesASecond = 256, kRateWindows = 2;
 
 // A token is one word, which goes into a header.
@@ -39,7 +39,7 @@ std::string users_token(bool is_elsewhere) {
   return token.ok() ? *token : "";
 }
 
-// What the environment holds is for huggingface.co; a mirror gets what is given with it.
+// The environment's token is for huggingface.co; a mirror gets what is given with it.
 Result<std::string> token_of(const HubChoices& choices, bool is_elsewhere) {
   if (!choices.token.empty()) return checked_token(choices.token, "token");
   if (!choices.token_file.empty()) return read_token(choices.token_file);

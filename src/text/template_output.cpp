@@ -336,7 +336,7 @@ class CallAnalysis {
     return unit;
   }
 
-  // What stands before the next unit, or after the last one up to the turn's end, told apart by comparing.
+  // The text before the next unit, or after the last one up to the turn's end, told apart by comparing.
   CallForm joined(const std::vector<PrintedCall>& units, size_t head_begin) {
     CallForm form = units.front().form;
     const std::string head = between(head_begin, units.front().span.begin);

@@ -33,7 +33,7 @@ bool is_port(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Of "localhost:3000": a server on its user's machine, with any port or none.
+// "localhost:3000": a server on its user's machine, with any port or none.
 bool is_local_authority(std::string_view authority) {
   constexpr std::string_view kHosts[] = {"localhost", "127.0.0.1", "[::1]"};
   return std::ranges::any_of(kHosts, [&](std::string_view host) {

@@ -71,7 +71,7 @@ Task<Status> post_service_models(Call& call, const Json& body) {
   const ModelEntry* served = find_same(models, *source);
   const std::string id = served == nullptr ? source->id : served->source.id;
   if (served == nullptr) {
-    // What is no model would stay in the list.
+    // A file that is no model would stay in the list.
     OnWorker reading(call, 0, [&] { return read_model_card(source->path); });
     const Result<ModelCard> card = co_await reading;
     if (!card.ok()) co_return invalid_argument(card.error().message, "model");

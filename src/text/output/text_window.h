@@ -37,7 +37,7 @@ class TextWindow {
   // What was taken so far is understood and will not be given back.
   void commit() { taken_.clear(); }
   std::string give_back();
-  // What would be given back.
+  // The text that would be given back.
   std::string_view taken() const { return taken_; }
 
  private:

@@ -27,7 +27,7 @@ class StreamingDetokenizer {
     bool stopped = false;  // a stop string is complete; text ends just before it, and no more comes
   };
   Output push(TokenId id);
-  // What was held back, at the end of the generation. Incomplete UTF-8 becomes U+FFFD; where a limit cut the text
+  // The text held back, at the end of the generation. Incomplete UTF-8 becomes U+FFFD; where a limit cut the text
   // (`is_cut`), it is left out.
   Output finish(bool is_cut = false);
 
