@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from served import Served
-from waiting import until
+from waiting import until, whole_lines
 
 REALIZAR = ""
 TEMPLATES = sorted((pathlib.Path(__file__).parent / "data" / "chat_templates" / "templates").iterdir())
@@ -139,8 +139,7 @@ class TemplateServer(Served):
     def logged_prompt(self):
         """The prompt of the last request, once it is logged."""
         def lines():
-            all_lines = [json.loads(line) for line in self.access_log.read_text().splitlines()] if self.access_log.exists() else []
-            with_prompts = [line["prompt"] for line in all_lines if "prompt" in line]
+            with_prompts = [line["prompt"] for line in map(json.loads, whole_lines(self.access_log)) if "prompt" in line]
             return with_prompts if len(with_prompts) > self.n_lines else None
         prompts = until(lines, "the request's line in the log")
         self.n_lines = len(prompts)

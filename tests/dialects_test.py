@@ -11,7 +11,7 @@ import unittest
 
 from model_copies import write_thinker
 from served import Served
-from waiting import until
+from waiting import until, whole_lines
 
 REALIZAR = ""
 SYSTEM = "Be brief."
@@ -362,8 +362,7 @@ class OnePrompt(unittest.TestCase):
 
     def logged_prompt(self, identifier):
         """None as long as the line is not written, which comes after the answer."""
-        whole = [line for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        for entry in map(json.loads, whole):
+        for entry in map(json.loads, whole_lines(self.log)):
             if entry.get("request_id", entry.get("id")) == identifier:
                 return entry["prompt"]
         return None

@@ -14,7 +14,7 @@ import threading
 import unittest
 
 from proxy_rig import ADDRESS, HaProxy, Nginx, Server, connect, free_port, get, make_certificate, post, send
-from waiting import DEADLINE_S, until
+from waiting import DEADLINE_S, until, whole_lines
 
 REALIZAR = ""
 SKIPPED = 77
@@ -199,8 +199,8 @@ class Behind:
         self.addCleanup(connection.close)
         send(connection, "/tokenize", {"prompt": "Hello"}, {"X-Forwarded-For": "6.6.6.6"})  # which nobody believes
         self.assertEqual(connection.getresponse().status, 200)
-        until(lambda: "/tokenize" in log.read_text(), "the request's line")
-        line = next(json.loads(line) for line in log.read_text().splitlines() if "/tokenize" in line)
+        lines = until(lambda: [line for line in whole_lines(log) if "/tokenize" in line], "the request's line")
+        line = json.loads(lines[0])
         self.assertEqual((line["peer"], line["proxy"]), ("127.0.0.9", "127.0.0.1"))
 
     def complete(self, n):

@@ -18,6 +18,7 @@ import zlib
 
 import server_rig
 from server_rig import ANSWER, CHAT, Case, Closed, DEADLINE_S, ENDLESS, LONG_CONTEXT, MODEL, Server, is_sanitized, post
+from waiting import whole_lines
 
 KEY = "Authorization: Bearer right"
 
@@ -817,7 +818,7 @@ class TrustedProxy(Temporary):
             self.assertEqual(self.status(server, source, forwarded), 200)
 
         def lines():
-            return [line for line in map(json.loads, log.read_text().splitlines()) if line["method"] == "POST"]
+            return [line for line in map(json.loads, whole_lines(log)) if line["method"] == "POST"]
         server.until(lambda: len(lines()) == len(asked), "a line for each")
         self.assertEqual([line["peer"] for line in lines()], [client for _, _, client in asked])
         self.assertEqual([line.get("proxy") for line in lines()], [self.PROXY, self.PROXY, None, None, None])
@@ -958,7 +959,7 @@ class Logs(Temporary):
         self.assertEqual((stdout + stderr).count(b"No space left on device"), 1)
 
     def lines_of(self, path):
-        return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+        return [json.loads(line) for line in whole_lines(path)]
 
     def test_a_signal_opens_it_anew(self):
         path, moved = self.path("log"), self.path("log.1")

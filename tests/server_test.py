@@ -13,6 +13,7 @@ import unittest
 
 import server_rig
 from server_rig import ANSWER, CHAT, Case, Closed, ENDLESS, LONG_CONTEXT, MODEL, PAGE, Server, is_sanitized, post, text_of, main
+from waiting import whole_lines
 
 
 class Requests(Case):
@@ -272,8 +273,7 @@ class GlobalPriority(Case):
 
     def answered(self):
         """The ids of requests for the model, in the order in which they were answered."""
-        whole = [line for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        ids = [json.loads(line)["request_id"] for line in whole]
+        ids = [json.loads(line)["request_id"] for line in whole_lines(self.log)]
         return [name for name in ids if name in ("urgent", "other")]
 
     def test_the_priority_of_a_request_counts_against_all_others(self):

@@ -19,6 +19,13 @@ def until(probe, what):
     return answer
 
 
+def whole_lines(path):
+    """The lines of a file that somebody may be writing: one that has no end yet is none. A file that is not there has none."""
+    path = pathlib.Path(path)
+    text = path.read_text() if path.exists() else ""
+    return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
 def writes_into(process, folder):
     """Whether a process has a file of a folder open to write it: such a file may have no name before it is whole."""
     for link in pathlib.Path(f"/proc/{process.pid}/fd").glob("*"):
