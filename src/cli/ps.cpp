@@ -17,6 +17,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
+#include "cli/generation.h"
 #include "cli/output.h"
 #include "cli/service.h"
 
