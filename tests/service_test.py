@@ -277,6 +277,14 @@ class Background(Case):
         self.assertEqual(self.succeeds("stop", "--server"), "the server has ended\n")
         self.assertFalse(self.socket.exists())
 
+    def test_a_file_of_options_may_say_it(self):
+        options = self.folder / "serve.conf"
+        options.write_text(f"background = true\nport = 0\nthreads = 1\nmodels = {MODEL}\n")
+        self.succeeds("serve", "--config", options)
+        self.addCleanup(run, "stop", "--server")
+        self.answered_by_server("run", MODEL, PROMPT, "--temperature", "0")
+        self.assertEqual(self.succeeds("stop", "--server"), "the server has ended\n")
+
     def test_one_that_cannot_begin_is_told(self):
         done = run("serve", self.folder / "none.gguf", "--background")
         self.assertEqual(done.returncode, 1)

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -14,7 +15,9 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -31,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFlag = "--background";
+constexpr std::string_view kCommand = "serve", kFlag = "--background";
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 
 // The words of this process, each ended by a zero byte.
@@ -44,10 +47,21 @@ std::vector<std::string> own_words() {
       word += static_cast<char>(c);
       continue;
     }
-    if (word != kFlag) words.push_back(word);
-    word.clear();
+    words.push_back(std::exchange(word, {}));
   }
   if (file != nullptr) std::fclose(file);
+  return words;
+}
+
+// A file of options may say --background too, and the command line takes precedence over it: a server that was started
+// in the background must not start another one there.
+std::vector<std::string> words_of_server() {
+  std::vector<std::string> words = own_words();
+  std::erase_if(words, [](const std::string& word) {
+    return word == kFlag || (word.starts_with(kFlag) && word[kFlag.size()] == '=');
+  });
+  const auto command = std::ranges::find(words, kCommand);
+  words.insert(command == words.end() ? command : command + 1, std::string(kFlag) + "=false");
   return words;
 }
 
@@ -134,7 +148,7 @@ Result<int> start_in_background() {
   RZ_CHECK_OK(check_socket(socket->string()));
   FileDescriptor log;
   RZ_TRY(const fs::path path, open_log(log));
-  RZ_TRY(const pid_t pid, spawn(own_words(), log.get()));
+  RZ_TRY(const pid_t pid, spawn(words_of_server(), log.get()));
   if (!wait_for(pid, socket->string())) {
     return Error{ErrorCode::kInternal, fmt::format("the server has ended; {} says why", path.string()), "background"};
   }

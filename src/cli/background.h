@@ -5,7 +5,7 @@
 
 namespace realizar::cli {
 
-// Starts this program again with its own words, but for --background, in a session of its own whose output goes to
+// Starts this program again with its own words, without --background, in a session of its own whose output goes to
 // serve.log in the user's state folder; and waits until that server answers other commands, or has ended. Gives the
 // exit code. Errors: InvalidArgument where the session has no runtime folder or a server runs already; Internal where
 // the server ends.
