@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -86,10 +85,8 @@ Result<int> stop(const StopArgs& args) {
     RZ_CHECK_OK(end_process(service->pid()));
     return print_line("the server has ended") ? kOk : kFailure;
   }
-  std::error_code error;
-  const std::filesystem::path whole = std::filesystem::canonical(args.model, error);
-  const std::string name = error ? args.model : whole.string();
-  RZ_TRY([[maybe_unused]] const Json answer, service->ask("/v1/models/unload", {{"model", name}}));
+  const Json body{{"model", Service::name_of_model(args.model)}};
+  RZ_TRY([[maybe_unused]] const Json answer, service->ask("/v1/models/unload", body));
   return print_line(fmt::format("{} leaves memory once nobody uses it", printable(args.model))) ? kOk : kFailure;
 }
 

@@ -149,10 +149,14 @@ std::unique_ptr<Service> Service::find_for(const std::string& option) {
   return nullptr;
 }
 
-Result<Json> Service::open_model(const std::string& given) {
+std::string Service::name_of_model(const std::string& given) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(given, error);
-  return ask("/service/models", {{"model", error ? given : whole.string()}});
+  return error ? given : whole.string();
+}
+
+Result<Json> Service::open_model(const std::string& given) {
+  return ask("/service/models", {{"model", name_of_model(given)}});
 }
 
 Result<Json> Service::ask(const std::string& path, const Json& body, int time_ms) {

@@ -36,6 +36,8 @@ class Service final : public Interruptible {
   // Has the server load a model: a file or folder, or a name. Gives what POST /service/models answers; its "id" names
   // the model in requests.
   Result<nlohmann::ordered_json> open_model(const std::string& given);
+  // The name by which the server knows a model: the whole path of a file or folder, or a name as it is.
+  static std::string name_of_model(const std::string& given);
   // Ends the request that is under way.
   void cancel() noexcept override;
 

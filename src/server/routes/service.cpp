@@ -51,7 +51,6 @@ Json model_json(const ServedModel& model) {
           {"scratch_bytes", info.scratch_bytes},
           {"gives_text", info.gives_text},
           {"has_chat_template", info.has_chat_template},
-          {"takes_tools", model.loaded->output_format.calls.has_value()},
           {"sampling", all_sampling(config.sampling)},
           {"stop", config.stop}};
 }
