@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the chat page asks of the server beside OpenAI's routes. Usage: page_routes_test.py REALIZAR."""
+import gzip
 import json
 import pathlib
 import re
@@ -69,27 +70,48 @@ class Access(unittest.TestCase):
             server = self.serve("--api-keys", str(keys))
             self.assertEqual(server.get("/metrics/history").status, 401)
             manifest = server.get("/manifest.webmanifest")
+            self.assertEqual(server.get("/page/temml.js").status, 200)
         self.assertEqual((manifest.status, manifest.headers["content-type"]), (200, "application/manifest+json"))
         self.assertEqual(manifest.json()["start_url"], "./")
 
     def test_what_is_switched_off_is_not_there(self):
         server = self.serve("--no-metrics", "--no-page")
-        for path in ("/metrics/history", "/manifest.webmanifest"):
+        for path in ("/metrics/history", "/manifest.webmanifest", "/page/temml.js"):
             self.assertEqual(server.get(path).status, 404, path)
 
 
-class Licences(Case):
-    def test_the_page_carries_those_of_the_packages_in_it(self):
+class Files(Case):
+    """The page, and the parts that it loads when it needs them."""
+
+    def test_parts_are_those_of_the_repository(self):
+        self.assertGreater(len(server_rig.PAGE_PARTS), 2)
+        for part in server_rig.PAGE_PARTS:
+            plain = self.server.get(f"/page/{part.name}?v=1")
+            self.assertEqual((plain.status, plain.body), (200, part.read_bytes()), part.name)
+            self.assertTrue(plain.headers["content-type"].startswith("text/javascript"))
+            self.assertEqual(plain.headers["content-security-policy"], "default-src 'none'")
+            packed = self.server.get(f"/page/{part.name}", "Accept-Encoding: gzip")
+            self.assertEqual(gzip.decompress(packed.body), part.read_bytes(), part.name)
+            known = self.server.get(f"/page/{part.name}", f"If-None-Match: {plain.headers['etag']}")
+            self.assertEqual((known.status, known.body), (304, b""))
+
+    def test_nothing_else_is_a_part(self):
+        for name in ("none.js", "index.html", "licenses.txt", "..%2findex.html", "", "temml.js/x", "temml.js%00"):
+            self.assertEqual(self.server.get(f"/page/{name}").status, 404, name)
+
+    def test_all_of_them_carry_the_licences_of_their_packages(self):
         web = server_rig.PAGE.parent.parent
         licences = (web / "page/licenses.txt").read_text()
-        self.assertTrue(self.server.get("/", "Accept: text/html").body.decode().endswith(f"<!--\n{licences}-->\n"))
+        copies = [server_rig.PAGE.read_text()] + [part.read_text() for part in server_rig.PAGE_PARTS]
         versions = json.loads((web / "package.json").read_text())["devDependencies"]
         sources = [path.read_text() for path in (web / "src").rglob("*.ts*")]
-        imported = {name for text in sources for name in re.findall(r"from '([a-z@][\w.-]*)", text)}
-        self.assertGreater(len(imported), 3)
+        imported = {name for text in sources for name in re.findall(r"(?:from|import) '([a-z@][\w.-]*)", text)}
+        self.assertGreater(len(imported), 4)
         for name in imported:
             text = re.search(rf"(?ms)^{re.escape(name)} {re.escape(versions[name])}: .*?(?=^-{{80}}|\Z)", licences)
-            self.assertRegex(text.group(0) if text else "", r"(?is)copyright.*warrant", name)
+            self.assertRegex(text.group(0) if text else "", r"(?is)(copyright.*warrant|Apache License)", name)
+            first_line = f"{name} {versions[name]}: "
+            self.assertTrue(any(first_line in copy for copy in copies), name)
 
 
 class Models(Case):

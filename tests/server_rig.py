@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 REALIZAR = ""
 PAGE = ROOT / "web/page/index.html"
+PAGE_PARTS = sorted(PAGE.parent.glob("*.js"))
 CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
 ANSWER = "The capital of France is Paris."
 LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}

@@ -28,7 +28,6 @@
 #include "server/http/origin_policy.h"
 #include "server/http/process.h"
 #include "server/models/prefix_folders.h"
-#include "server/routes/page.h"
 #include "server/routes/routes.h"
 #include "server/shared/shared_prefixes.h"
 #include "server/watch/access_log.h"
@@ -252,7 +251,6 @@ Status Server::run(ServerLog& server_log) {
     end_if_idle(now);
   });
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
-  if (options_.page && !page_html().empty()) static_cast<void>(page_files());
   server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
   if (kv_events_ != nullptr) {
     spdlog::info("KV events of {} are published at {}{}{}", options_.models.front().id, kv_events_->address(),

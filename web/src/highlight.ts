@@ -1,29 +1,13 @@
-// Highlighting for a handful of languages, and only for code that names its language: guessing is slow and often wrong.
-import hljs from 'highlight.js/lib/core';
-import bash from 'highlight.js/lib/languages/bash';
-import c from 'highlight.js/lib/languages/c';
-import cpp from 'highlight.js/lib/languages/cpp';
-import css from 'highlight.js/lib/languages/css';
-import diff from 'highlight.js/lib/languages/diff';
-import go from 'highlight.js/lib/languages/go';
-import ini from 'highlight.js/lib/languages/ini';
-import java from 'highlight.js/lib/languages/java';
-import javascript from 'highlight.js/lib/languages/javascript';
-import json from 'highlight.js/lib/languages/json';
-import python from 'highlight.js/lib/languages/python';
-import rust from 'highlight.js/lib/languages/rust';
-import sql from 'highlight.js/lib/languages/sql';
-import typescript from 'highlight.js/lib/languages/typescript';
-import xml from 'highlight.js/lib/languages/xml';
-import yaml from 'highlight.js/lib/languages/yaml';
-
-const kLanguages = { bash, c, cpp, css, diff, go, ini, java, javascript, json, python, rust, sql, typescript, xml, yaml };
-for (const [name, language] of Object.entries(kLanguages)) hljs.registerLanguage(name, language);
+// Highlighting, only for code that names its language: guessing is slow and often wrong.
+import { Part } from './part.ts';
 
 const kMaxChars = 30_000; // beyond, highlighting while the text streams takes too long
 
-// HTML of highlighted code, or undefined when it stays plain.
+export const highlighter = new Part(() => import('./parts/highlighter.ts'));
+
+// HTML of highlighted code; undefined where it stays plain, and until the highlighter has been loaded.
 export function highlight(code: string, language: string): string | undefined {
-  if (code.length > kMaxChars || !hljs.getLanguage(language)) return undefined;
-  return hljs.highlight(code, { language, ignoreIllegals: true }).value;
+  if (!language || code.length > kMaxChars) return undefined;
+  const part = highlighter.get();
+  return part?.knows(language) ? part.highlighted(code, language) : undefined;
 }

@@ -2,6 +2,7 @@ import { render } from 'preact';
 import { App } from './components/App.tsx';
 import { keepDraftsOf } from './drafts.ts';
 import { getState, loadConversations, loadModels, loadTools, saveAllPending, setState, setTheme } from './store.ts';
+import { loadWords } from './words.ts';
 
 // Addresses: "#" is a new chat, "#/c/ID" a chat, "#/metrics" the metrics view.
 function readAddress(): void {
@@ -16,7 +17,7 @@ readAddress();
 setTheme(getState().theme);
 void loadModels();
 void loadTools();
-void loadConversations().then((isComplete) => {
+void Promise.all([loadConversations(), loadWords()]).then(([isComplete]) => {
   if (isComplete) keepDraftsOf(getState().conversations.map((each) => each.id));
   render(<App />, document.body);
 });

@@ -1,7 +1,7 @@
 // Markdown to HTML, block by block: while an answer streams only its last block changes.
 import { Marked, type Token } from 'marked';
 import { escape } from './escape.ts';
-import { highlight } from './highlight.ts';
+import { highlight, highlighter } from './highlight.ts';
 import { formula, kMathExtensions, openFormula } from './math.ts';
 
 export interface Block {
@@ -45,14 +45,15 @@ export function renderBlocks(text: string): Block[] {
 }
 
 // Rendered blocks by source. The references of a text ("[1]: http://...") can change a block, so one that may use
-// them is not kept.
+// them is not kept; nor is code before its highlighter has been loaded.
 const cache = new Map<string, string>();
 const kMaxCached = 2_000;
 
 function renderBlock(token: Token): Block {
   const source = token.raw;
   const html = cache.get(source) ?? marked.parser([token]);
-  if (token.type === 'code' || !source.includes('[')) {
+  const isFinal = token.type === 'code' ? highlighter.get() !== undefined : !/\[|```|~~~/.test(source);
+  if (isFinal) {
     if (cache.size >= kMaxCached) cache.clear();
     cache.set(source, html);
   }

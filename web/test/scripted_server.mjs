@@ -244,6 +244,11 @@ async function handle(request, response, { key, log, models, idle, mcp }) {
     response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
     return response.end(await readFile(kPage));
   }
+  const part = /^\/page\/(\w+\.js)\?v=\w+$/.exec(request.url)?.[1];
+  if (part) {
+    response.writeHead(200, { 'Content-Type': 'text/javascript; charset=utf-8', 'Content-Security-Policy': "default-src 'none'" });
+    return response.end(await readFile(new URL(part, kPage)));
+  }
   if (key && request.headers.authorization !== `Bearer ${key}`) return fail(response, 401, 'A key is needed.');
   const since = /^\/metrics\/history\?since=([\d.]+)$/.exec(request.url)?.[1];
   if (since !== undefined) return response.end(JSON.stringify(history(Number(since), idle)));

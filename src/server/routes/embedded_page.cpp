@@ -1,23 +1,32 @@
-// The chat page as the assembler puts it into the program: no tool but the compiler is needed to build it.
+// The chat page's files as the assembler puts them into the program. cmake/page.cmake writes the list.
 #include "server/routes/page.h"
 
-#ifdef RZ_PAGE_FILE
+#ifdef RZ_PAGE_FILES
 
-asm(".pushsection .rodata\n"
-    "rz_page_begin: .incbin \"" RZ_PAGE_FILE
-    "\"\n"
-    "rz_page_end: .byte 0\n"
-    ".popsection\n");
-extern "C" [[gnu::visibility("hidden")]] const char rz_page_begin[];
-extern "C" [[gnu::visibility("hidden")]] const char rz_page_end[];
+#define RZ_PAGE_FILE(index, name, path)                                          \
+  asm(".pushsection .rodata\n"                                                   \
+      "rz_page_" #index "_begin: .incbin \"" path                                \
+      "\"\n"                                                                     \
+      "rz_page_" #index                                                          \
+      "_end: .byte 0\n"                                                          \
+      ".popsection\n");                                                          \
+  extern "C" [[gnu::visibility("hidden")]] const char rz_page_##index##_begin[]; \
+  extern "C" [[gnu::visibility("hidden")]] const char rz_page_##index##_end[];
+#include RZ_PAGE_FILES
+#undef RZ_PAGE_FILE
 
-std::string_view realizar::server::page_html() {
-  return {rz_page_begin, rz_page_end};
+#define RZ_PAGE_FILE(index, name, path) {name, {rz_page_##index##_begin, rz_page_##index##_end}},
+
+std::span<const realizar::server::PageFile> realizar::server::page_files() {
+  static const PageFile kFiles[] = {
+#include RZ_PAGE_FILES
+  };
+  return kFiles;
 }
 
 #else
 
-std::string_view realizar::server::page_html() {
+std::span<const realizar::server::PageFile> realizar::server::page_files() {
   return {};
 }
 

@@ -1,9 +1,11 @@
-// GET /: to browsers the chat page, compressed for those that take it so, and not at all for those that have it.
+// GET /: to browsers the chat page, compressed where they take it so, and not at all where they have it.
+// GET /page/NAME: a file that the page loads when it needs it.
 // GET /manifest.webmanifest: lets a browser install the page as an app (W3C Web Application Manifest).
 #include "server/routes/page.h"
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <new>
 #include <span>
 
@@ -36,22 +38,25 @@ constexpr std::string_view kManifest = R"({
   }]
 })";
 
-std::string gzip_of(std::string_view bytes) {
-  constexpr int kGzipFormat = 16, kMaxMemory = 9;
+// The last four bytes of a gzip file are the length of what it holds (RFC 1952, section 2.3.1).
+size_t content_bytes(std::string_view gzip) {
+  size_t bytes = 0;
+  for (size_t idx = 0; idx < 4; ++idx) bytes |= size_t{static_cast<uint8_t>(gzip[gzip.size() - 4 + idx])} << (8 * idx);
+  return bytes;
+}
+
+std::string content_of(std::string_view gzip) {
+  constexpr int kGzipFormat = 16;
+  std::string content(content_bytes(gzip), 0);
   z_stream stream{};
-  const int bits = MAX_WBITS + kGzipFormat;
-  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, bits, kMaxMemory, Z_DEFAULT_STRATEGY) != Z_OK) {
-    throw std::bad_alloc();
-  }
-  std::string packed(deflateBound(&stream, bytes.size()), 0);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  static_cast<void>(deflate(&stream, Z_FINISH));  // whole at once: the bound is its size at most
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
+  if (inflateInit2(&stream, MAX_WBITS + kGzipFormat) != Z_OK) throw std::bad_alloc();
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzip.data()));
+  stream.avail_in = static_cast<uInt>(gzip.size());
+  stream.next_out = reinterpret_cast<Bytef*>(content.data());
+  stream.avail_out = static_cast<uInt>(content.size());
+  static_cast<void>(inflate(&stream, Z_FINISH));  // whole at once: the program's own file
+  inflateEnd(&stream);
+  return content;
 }
 
 std::string etag_of(std::string_view bytes) {
@@ -60,11 +65,28 @@ std::string etag_of(std::string_view bytes) {
   return "W/\"" + hex_of(std::span(digest).first(kTagBytes)) + "\"";
 }
 
+// To clients that have the file its tag alone.
+HttpResponse file_response(const Call& call, const PageFile& file, const char* content_type) {
+  HttpResponse response{200, content_type, "", {}};
+  const std::string etag = etag_of(file.gzip);
+  response.headers = {{"Cache-Control", "no-cache"}, {"ETag", etag}, {"Referrer-Policy", "no-referrer"}};
+  if (names_tag(call.request.header("if-none-match"), etag)) {
+    response.status = 304;
+    response.content_type.clear();
+  } else if (accepts_gzip(call.request.header("accept-encoding"))) {
+    response.headers.emplace_back("Content-Encoding", "gzip");
+    response.body = file.gzip;
+  } else {
+    response.body = content_of(file.gzip);
+  }
+  return response;
+}
+
 }  // namespace
 
-const PageFiles& page_files() {
-  static const PageFiles files{page_html(), gzip_of(page_html()), etag_of(page_html())};
-  return files;
+const PageFile* page_file(std::string_view name) {
+  const auto file = std::ranges::find(page_files(), name, &PageFile::name);
+  return file == page_files().end() ? nullptr : &*file;
 }
 
 HttpResponse get_page(const Call& call) {
@@ -72,31 +94,31 @@ HttpResponse get_page(const Call& call) {
     return {200, "text/plain; charset=utf-8", kOllamaIsRunning, {{"Vary", "Accept"}}};
   }
   if (!call.context.options.page) return error_response({404, "the page is switched off", "", ""});
-  if (page_html().empty()) {
+  const PageFile* page = page_file("index.html");
+  if (page == nullptr) {
     return error_response(
         {404, "this program was built without its chat page (REALIZAR_PAGE=OFF); the API is at /v1", "", "no_page"});
   }
-  const PageFiles& page = page_files();
-  HttpResponse response{200, "text/html; charset=utf-8", "", {}};
-  response.headers = {{"Cache-Control", "no-cache"},
-                      {"ETag", page.etag},
-                      {"Vary", "Accept, Accept-Encoding"},
-                      {"X-Frame-Options", "DENY"},
-                      {"Referrer-Policy", "no-referrer"}};
-  if (names_tag(call.request.header("if-none-match"), page.etag)) {
-    response.status = 304;
-    response.content_type.clear();
-  } else if (accepts_gzip(call.request.header("accept-encoding"))) {
-    response.headers.emplace_back("Content-Encoding", "gzip");
-    response.body = page.gzip;
-  } else {
-    response.body = page.html;
+  HttpResponse response = file_response(call, *page, "text/html; charset=utf-8");
+  response.headers.emplace_back("Vary", "Accept, Accept-Encoding");
+  response.headers.emplace_back("X-Frame-Options", "DENY");
+  return response;
+}
+
+// A part of the page. Its own policy is a worker's: it asks for nothing.
+HttpResponse get_page_part(const Call& call) {
+  const PageFile* part = call.context.options.page ? page_file(call.path_id) : nullptr;
+  if (part == nullptr || !part->name.ends_with(".js")) {
+    return error_response({404, "the page has no such file", "", "not_found"});
   }
+  HttpResponse response = file_response(call, *part, "text/javascript; charset=utf-8");
+  response.headers.emplace_back("Vary", "Accept-Encoding");
+  response.headers.emplace_back("Content-Security-Policy", "default-src 'none'");
   return response;
 }
 
 HttpResponse get_manifest(const Call& call) {
-  if (!call.context.options.page || page_html().empty()) {
+  if (!call.context.options.page || page_files().empty()) {
     return error_response({404, "there is no page to install here", "", "not_found"});
   }
   return {200, "application/manifest+json", std::string(kManifest), {{"Cache-Control", "no-cache"}}};

@@ -1,20 +1,18 @@
-// The chat page, embedded when the program is built; empty where it was built with REALIZAR_PAGE=OFF.
+// The chat page's files, embedded when the program is built; none if it was built with REALIZAR_PAGE=OFF.
 #pragma once
 
-#include <string>
+#include <span>
 #include <string_view>
 
 namespace realizar::server {
 
-std::string_view page_html();
-
-// The page as it is sent.
-struct PageFiles {
-  std::string_view html;
-  std::string gzip;  // the same, compressed
-  std::string etag;  // of both, weak
+struct PageFile {
+  std::string_view name;  // in web/page: "index.html", or a part that the page loads
+  std::string_view gzip;  // its content, compressed
 };
-// Made at the first call.
-const PageFiles& page_files();
+
+std::span<const PageFile> page_files();
+// Null: there is none of that name.
+const PageFile* page_file(std::string_view name);
 
 }  // namespace realizar::server

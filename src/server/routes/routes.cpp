@@ -100,6 +100,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/metrics", at_once<get_metrics>},
     {"GET", "/metrics/history", at_once<get_metrics_history>},
     {"GET", "/", at_once<get_page>, &kPlainProtocol, Right::kNone},
+    {"GET", "/page/{file}", at_once<get_page_part>, &kPlainProtocol, Right::kNone},
     {"GET", "/manifest.webmanifest", at_once<get_manifest>, &kPlainProtocol, Right::kNone},
 };
 

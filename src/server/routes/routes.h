@@ -44,6 +44,7 @@ HttpResponse get_lora_adapters(const Call& call);
 HttpResponse get_props(const Call& call);
 HttpResponse get_slots(const Call& call);
 HttpResponse get_page(const Call& call);
+HttpResponse get_page_part(const Call& call);
 HttpResponse get_manifest(const Call& call);
 HttpResponse get_mcp(const Call& call);
 HttpResponse get_ollama_version(const Call& call);

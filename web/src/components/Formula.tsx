@@ -2,7 +2,7 @@
 // addresses or of the page's own classes is not among them.
 import { h, type ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
-import temml from 'temml';
+import { Part } from '../part.ts';
 
 interface Piece {
   type?: string;
@@ -28,8 +28,11 @@ const kAttributes = new Set([
 ]);
 const kClass = /^(?:tml-|chr-|wbk-|ff-)[\w-]+$|^(?:menclose|upstrike|downstrike|sout)$/;
 
+const temml = new Part(() => import('../parts/temml.ts'));
+
 export function Formula({ tex, display }: { tex: string; display: boolean }) {
-  const drawn = useMemo(() => draw(tex, display), [tex, display]);
+  const library = temml.use(true);
+  const drawn = useMemo(() => library && draw(library.treeOf, tex, display), [library, tex, display]);
   if (!drawn) return <code>{tex}</code>;
   const isScrollable = display || tex.length > kLongChars;
   if (!isScrollable) return drawn;
@@ -41,10 +44,10 @@ export function Formula({ tex, display }: { tex: string; display: boolean }) {
 }
 
 // undefined where the text is not TeX that Temml knows.
-function draw(tex: string, displayMode: boolean): ComponentChild {
+function draw(treeOf: (tex: string, options: object) => object, tex: string, displayMode: boolean): ComponentChild {
   if (tex.length > kMaxChars) return undefined;
   try {
-    return toNode(temml.__renderToMathMLTree(tex, { displayMode, throwOnError: true, maxSize: kMaxSize }));
+    return toNode(treeOf(tex, { displayMode, throwOnError: true, maxSize: kMaxSize }));
   } catch {
     return undefined;
   }

@@ -1,10 +1,12 @@
 import { Component } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { highlighter } from '../highlight.ts';
 import { renderBlocks, settled } from '../markdown.ts';
 import { sanitise, toNodes } from '../sanitise.ts';
 
 export function Markdown({ text, streaming }: { text: string; streaming: boolean }) {
-  const blocks = useMemo(() => renderBlocks(streaming ? settled(text) : text), [text, streaming]);
+  const part = highlighter.use(/```|~~~/.test(text));
+  const blocks = useMemo(() => renderBlocks(streaming ? settled(text) : text), [text, streaming, part]);
   return (
     <div class="markdown">
       {blocks.map((block, idx) => (

@@ -1,0 +1,1 @@
+var c=(e,o,t)=>`${e.toLocaleString("de-DE")} ${e===1?o:t}`,n={language:"de",locale:"de-DE",common:{cancel:"Abbrechen",close:"Schließen",retry:"Noch einmal",undo:"Rückgängig",chats:e=>c(e,"Chat","Chats")}},r=n;export{r as default};
