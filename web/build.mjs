@@ -108,7 +108,10 @@ for (const partFolder of kPartFolders) {
   }
 }
 
-const js = await bundle('src/main.tsx', { format: 'esm', jsx: 'automatic', jsxImportSource: 'preact', plugins: [partAddress] });
+const js = await bundle('src/main.tsx', {
+  format: 'esm', jsx: 'automatic', jsxImportSource: 'preact', plugins: [partAddress],
+  define: { PDF_WORKER_ADDRESS: JSON.stringify(addressOf('pdf_worker.js')) },
+});
 js.text = safe(js.text);
 for (const name of js.packages) packages.add(name);
 const css = (await bundle('src/style.css')).text;

@@ -1,9 +1,12 @@
 // An answer while it arrives. It goes to the page at most every kRenderEveryMs.
-import type { CallPiece, Delta, Usage } from './api.ts';
-import { change, newId, type Message, type Stats, type ToolCall } from './conversation.ts';
+import { change, type Message, type ServerAnswer, type Stats, type ToolCall } from './conversation.ts';
+import type { Delta, NewCall, Usage } from './responses.ts';
 import { conversation, putConversation } from './store.ts';
 
 const kRenderEveryMs = 50;
+const kMaxCalls = 64; // in one answer
+
+const asked = (call: NewCall): ToolCall => ({ ...call, state: 'asked' });
 
 export class AnswerDraft {
   private readonly startedAt = performance.now();
@@ -13,23 +16,29 @@ export class AnswerDraft {
   private nChunks = 0;
   private content: string;
   private reasoning: string;
-  private readonly calls: ToolCall[] = [];
+  private calls: ToolCall[] = [];
+  private server: ServerAnswer | undefined;
   private finish: string | undefined;
   private usage: Usage | undefined;
   private decodeMs: number | undefined;
   private timer = 0;
+  private readonly before: { content: string; reasoning: string };
 
-  // What the message holds already stays; the answer is written after it.
+  // The answer is written after what the message holds, or in place of what an earlier page has seen of it.
   constructor(private readonly conversationId: string, private readonly message: Message) {
-    this.content = message.content;
-    this.reasoning = message.reasoning ?? '';
+    this.server = message.server;
+    this.content = message.content.slice(0, this.server?.contentBefore);
+    this.reasoning = (message.reasoning ?? '').slice(0, this.server?.reasoningBefore);
+    this.before = { content: this.content, reasoning: this.reasoning };
   }
 
   add(delta: Delta): void {
-    if (delta.text || delta.reasoning || delta.calls) this.count(delta);
-    for (const piece of delta.calls ?? []) this.addCall(piece);
+    if (delta.text || delta.reasoning || delta.call) this.count(delta);
+    if (delta.id) this.server = { id: delta.id, contentBefore: this.before.content.length, reasoningBefore: this.before.reasoning.length };
     this.content += delta.text ?? '';
     this.reasoning += delta.reasoning ?? '';
+    if (delta.call && this.calls.length < kMaxCalls) this.calls.push(asked(delta.call));
+    if (delta.whole) this.replace(delta.whole);
     this.finish = delta.finish ?? this.finish;
     this.usage = delta.usage ?? this.usage;
     this.decodeMs = delta.decodeMs ?? this.decodeMs;
@@ -38,19 +47,18 @@ export class AnswerDraft {
 
   close(end: Partial<Message>): void {
     clearTimeout(this.timer);
-    this.put(end, 'now');
+    this.put({ ...end, server: undefined }, 'now');
   }
 
-  // Calls that are whole, once the answer has ended. Of one that was cut nobody knows what it would have been.
+  // Calls to make, once the answer has ended. Nobody knows what one that was cut would have been.
   wholeCalls(): ToolCall[] {
-    return this.finish === 'length' ? [] : this.calls.filter((call) => call?.name);
+    return this.finish === 'length' ? [] : this.calls;
   }
 
-  private addCall(piece: CallPiece): void {
-    const call = (this.calls[piece.index] ??= { id: newId(), name: '', arguments: '', state: 'asked' });
-    call.id = piece.id ?? call.id;
-    call.name += piece.name ?? '';
-    call.arguments += piece.arguments ?? '';
+  private replace({ text, reasoning, calls }: NonNullable<Delta['whole']>): void {
+    this.content = this.before.content + text;
+    this.reasoning = this.before.reasoning + reasoning;
+    this.calls = calls.map(asked);
   }
 
   private count(delta: Delta): void {
@@ -64,15 +72,15 @@ export class AnswerDraft {
     this.timer = 0;
     const active = conversation(this.conversationId);
     if (!active) return;
-    const { content, finish } = this;
+    const { content, finish, server } = this;
     const reasoning = this.reasoning || undefined;
-    putConversation(change(active, this.message.id, { content, reasoning, finish, stats: this.stats(), ...patch }), when);
+    putConversation(change(active, this.message.id, { content, reasoning, finish, server, stats: this.stats(), ...patch }), when);
   }
 
   private stats(): Stats | undefined {
     if (!this.firstAt) return this.message.stats;
     return {
-      firstTokenMs: this.firstAt - this.startedAt,
+      firstTokenMs: this.message.server ? (this.message.stats?.firstTokenMs ?? 0) : this.firstAt - this.startedAt,
       // Chunks that come together say nothing about speed; the server's own time does.
       generationMs: this.decodeMs ?? this.lastAt - this.firstAt,
       reasoningMs: this.reasonedAt ? this.reasonedAt - this.firstAt : this.message.stats?.reasoningMs,

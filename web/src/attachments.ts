@@ -2,32 +2,51 @@
 import type { Attachment } from './conversation.ts';
 import { draftOf, setDraft } from './drafts.ts';
 import { bytes } from './format.ts';
-import { getState, notify } from './store.ts';
+import { pdfText } from './pdf.ts';
+import { getState, notify, setState } from './store.ts';
+import { words } from './words.ts';
 
 const kMaxBytes = 1 << 20; // some 300,000 tokens: more than nearly every model's context
+const kMaxPdfBytes = 64 << 20; // mostly pictures
 const kMaxFiles = 20;
 
 // Adds files to what is being written in the chat on show.
 export async function attach(files: Iterable<File>): Promise<void> {
   const chat = getState().activeId;
+  setState({ notice: null });
   const read = await Promise.allSettled(Array.from(files, readText));
   const added = read.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   const problems = read.flatMap((each) => (each.status === 'rejected' ? [String(each.reason?.message ?? each.reason)] : []));
   const all = [...draftOf(chat).files, ...added];
-  if (all.length > kMaxFiles) problems.push(`A message takes at most ${kMaxFiles} files.`);
+  if (all.length > kMaxFiles) problems.push(words.files.tooMany(kMaxFiles));
   setDraft(chat, { files: all.slice(0, kMaxFiles) });
   if (problems.length > 0) notify(problems.join(' '));
 }
 
 async function readText(file: File): Promise<Attachment> {
-  if (file.size > kMaxBytes) throw new Error(`${file.name} has ${bytes(file.size)}; a file may have at most ${bytes(kMaxBytes)}.`);
+  const mostBytes = isPdf(file) ? kMaxPdfBytes : kMaxBytes;
+  if (file.size > mostBytes) throw new Error(words.files.tooLarge(file.name, bytes(file.size), bytes(mostBytes)));
   const raw = await file.arrayBuffer().catch(() => {
-    throw new Error(`${file.name} cannot be read.`);
+    throw new Error(words.files.unreadable(file.name));
   });
+  if (isPdf(file)) return { name: file.name, text: await textOfPdf(file.name, raw) };
   const text = decode(raw);
-  if (text === undefined) throw new Error(`${file.name} is not text in UTF-8 or UTF-16; only text can be attached.`);
-  if (text.trim() === '') throw new Error(`${file.name} is empty.`);
+  if (text === undefined) throw new Error(words.files.notText(file.name));
+  if (text.trim() === '') throw new Error(words.files.empty(file.name));
   return { name: file.name, text };
+}
+
+const isPdf = ({ name, type }: File): boolean => type === 'application/pdf' || /\.pdf$/i.test(name);
+
+async function textOfPdf(name: string, raw: ArrayBuffer): Promise<string> {
+  notify(words.composer.reading(name));
+  const text = await pdfText(raw, kMaxBytes).catch((error) => {
+    throw new Error(words.files.badPdf(name, error instanceof Error ? error.message : String(error)));
+  });
+  setState({ notice: null });
+  if (text.trim() === '') throw new Error(words.files.noPdfText(name));
+  if (text.length > kMaxBytes) throw new Error(words.files.tooLarge(name, bytes(text.length), bytes(kMaxBytes)));
+  return text;
 }
 
 // UTF-16 only with its byte order mark: without one nearly any bytes would be taken for it.

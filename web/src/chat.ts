@@ -1,5 +1,7 @@
-// Asking the model: sending, editing, answering again, continuing, stopping. One answer at a time in a conversation.
-import { ApiError, streamChat, type ChatRequest } from './api.ts';
+// Asking the model: sending, editing, answering again, continuing, stopping, and going on after the page was loaded again.
+// One answer at a time in a conversation.
+import { formFields } from './answer_form.ts';
+import { ApiError } from './api.ts';
 import {
   append, branch, change, dropLeaf, newConversation, newId, showBranch, titleFrom, without,
   type Attachment, type Conversation, type Message,
@@ -7,13 +9,20 @@ import {
 import { AnswerDraft } from './answer_draft.ts';
 import { setDraft } from './drafts.ts';
 import { leaveOut, promptMessages } from './prompt.ts';
+import { resumeAnswer, streamAnswer, type AnswerRequest, type Delta } from './responses.ts';
+import { alone } from './tabs.ts';
+import { giveUpTitle, suggestTitle } from './titles.ts';
 import { chosenTools, runCalls } from './tools.ts';
-import { activeSettings, askForKey, conversation, getState, modelOf, notify, putConversation, setState } from './store.ts';
+import {
+  activeSettings, askForKey, closeInterrupted, conversation, getState, modelOf, notify, putConversation, reread, setState,
+} from './store.ts';
+import { words } from './words.ts';
 
 const controllers = new Map<string, AbortController>();
 
 // Adds a user turn at the end of the active chat, or of a new one, and gets an answer.
 export function send(text: string, files: Attachment[]): void {
+  giveUpTitle();
   const state = getState();
   const title = titleFrom(text || (files[0]?.name ?? ''));
   const active = conversation(state.activeId) ?? newConversation(title, activeSettings(state));
@@ -33,6 +42,16 @@ function sendBelow(active: Conversation, parent: string | null, text: string, fi
   answerBelow(append(active, message), message.id);
 }
 
+// The edited answer becomes a version of its own, which the model writes on where that is asked for.
+export function editAnswer(active: Conversation, message: Message, content: string, goesOn: boolean): void {
+  if (controllers.has(active.id)) return;
+  const { parent, role, reasoning, model } = message;
+  const edited: Message = { id: newId(), parent, role, content, createdAt: Date.now(), status: 'done', ...(reasoning && { reasoning }), model };
+  const changed = append(active, edited);
+  if (goesOn) void write(changed, edited);
+  else putConversation(changed);
+}
+
 // Another answer to the same turn. A failed one that holds nothing is replaced.
 export function regenerate(active: Conversation, message: Message): void {
   if (controllers.has(active.id) || message.parent === null) return;
@@ -40,7 +59,7 @@ export function regenerate(active: Conversation, message: Message): void {
   answerBelow(empty ? dropLeaf(active, message.id) : active, message.parent);
 }
 
-// Writes on at an answer that ended at its limit of tokens.
+// Writes on at an answer that was stopped or ended at its limit of tokens.
 export function continueAnswer(active: Conversation, message: Message): void {
   if (controllers.has(active.id) || message.parent === null) return;
   const contextLength = modelOf(getState(), active.settings)?.context_length;
@@ -73,7 +92,7 @@ export function show(active: Conversation, message: Message): void {
 export function removeMessage(active: Conversation, message: Message): void {
   if (controllers.has(active.id)) return;
   putConversation(without(active, message));
-  notify('Message deleted.', { label: 'Undo', run: () => putConversation(active) });
+  notify(words.turns.deleted, { label: words.common.undo, run: () => putConversation(active) });
 }
 
 function answerBelow(active: Conversation, parent: string): void {
@@ -92,8 +111,41 @@ async function write(active: Conversation, message: Message): Promise<void> {
   const controller = new AbortController();
   setRunning(active.id, controller);
   try {
-    let next: Message | undefined = message;
-    for (let round = 1; next; round += 1) next = await writeOne(conversationWith(active, next), next, controller.signal, round);
+    await alone(active.id, () => writeAll(active, message, controller.signal));
+  } finally {
+    setRunning(active.id, null);
+  }
+  suggestTitle(active.id);
+}
+
+async function writeAll(active: Conversation, message: Message, signal: AbortSignal): Promise<void> {
+  let next: Message | undefined = message;
+  for (let round = 1; next; round += 1) next = await writeOne(conversationWith(active, next), next, signal, round);
+}
+
+// Goes on with the answers that were being written when the page was closed. One that another tab writes is left to it,
+// until that tab has closed.
+export function resumeAnswers(): void {
+  for (const { id, messages } of getState().conversations) {
+    if (messages.some(({ status }) => status === 'streaming')) void alone(id, () => resume(id));
+  }
+}
+
+async function resume(id: string): Promise<void> {
+  await reread(id);
+  const active = conversation(id);
+  const message = active?.messages.find(({ status }) => status === 'streaming');
+  if (!active || !message || controllers.has(id)) return;
+  if (message.server) await resumeOne(active, message);
+  const left = conversation(id);
+  if (left) putConversation(closeInterrupted(left));
+}
+
+async function resumeOne(active: Conversation, message: Message): Promise<void> {
+  const controller = new AbortController();
+  setRunning(active.id, controller);
+  try {
+    await writeAll(active, message, controller.signal);
   } finally {
     setRunning(active.id, null);
   }
@@ -113,16 +165,17 @@ async function writeOne(active: Conversation, message: Message, signal: AbortSig
   putConversation(change(active, message.id, { status: 'streaming', error: undefined, failure: undefined, finish: undefined }));
   const draft = new AnswerDraft(active.id, message);
   try {
-    await stream(draft, active, message, signal);
+    if (message.server) await take(draft, resumeAnswer(message.server.id, getState().key, signal));
+    else await stream(draft, active, message, signal);
   } catch (error) {
-    draft.close(signal.aborted ? { status: 'stopped' } : failed(error));
+    draft.close(signal.aborted ? { status: 'stopped' } : failed(error, message));
     return undefined;
   }
   const calls = draft.wholeCalls();
   draft.close({ status: 'done', ...(calls.length > 0 && { calls }) });
   if (calls.length === 0) return undefined;
   await runCalls(active.id, message.id, calls, signal);
-  if (round === kMaxRounds) notify(`The model was still calling tools after ${kMaxRounds} rounds; its answer ends here.`);
+  if (round === kMaxRounds) notify(words.turns.stillCalling(kMaxRounds));
   const isOver = signal.aborted || round === kMaxRounds || !conversation(active.id);
   return isOver ? undefined : emptyAnswer(active, message.id);
 }
@@ -130,7 +183,7 @@ async function writeOne(active: Conversation, message: Message, signal: AbortSig
 // A conversation that slides is asked again with fewer turns until they fit, which ends when only the last is left.
 async function stream(draft: AnswerDraft, active: Conversation, message: Message, signal: AbortSignal): Promise<void> {
   try {
-    for await (const delta of streamChat(chatRequest(active, message), getState().key, signal)) draft.add(delta);
+    await take(draft, streamAnswer(answerRequest(active, message), getState().key, signal));
   } catch (error) {
     const isTooLong = error instanceof ApiError && error.failure === 'too long';
     const shorter = isTooLong && active.slides ? slide(active, message.parent!, error.nPrompt, error.nCtx) : active;
@@ -139,6 +192,10 @@ async function stream(draft: AnswerDraft, active: Conversation, message: Message
     if (shown) putConversation({ ...shown, slides: true, nLeftOut: shorter.nLeftOut });
     await stream(draft, shorter, message, signal);
   }
+}
+
+async function take(draft: AnswerDraft, deltas: AsyncGenerator<Delta>): Promise<void> {
+  for await (const delta of deltas) draft.add(delta);
 }
 
 function slide(active: Conversation, parent: string, nPrompt?: number, nCtx?: number): Conversation {
@@ -151,25 +208,30 @@ function setRunning(id: string, controller: AbortController | null): void {
   setState({ running: new Set(controllers.keys()) });
 }
 
-function chatRequest(active: Conversation, message: Message): ChatRequest {
-  const { model: _model, system: _system, thinking, stop: stops, ...sampling } = active.settings;
+function answerRequest(active: Conversation, message: Message): AnswerRequest {
+  const { temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty, seed } = active.settings;
+  const { max_tokens, thinking, effort, stop: stops } = active.settings;
   const messages = promptMessages(active, message.parent!);
-  const tools = chosenTools().map(({ function: tool }) => ({ type: 'function' as const, function: tool }));
+  const tools = chosenTools().map(({ function: tool }) => tool);
   const isBegun = message.content !== '' || !!message.reasoning;
   if (isBegun) messages.push({ role: 'assistant', content: message.content, reasoning_content: message.reasoning });
   return {
     model: modelOf(getState(), active.settings)?.id ?? '',
     messages,
-    ...sampling,
+    temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty, seed,
+    max_output_tokens: max_tokens,
+    ...formFields(active.settings),
     ...(stops && stops.length > 0 && { stop: stops }),
     ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
+    ...(effort && { reasoning: { effort } }),
     ...(tools.length > 0 && { tools }),
     ...(isBegun && { continue_final_message: true }),
   };
 }
 
-function failed(error: unknown): Partial<Message> {
+function failed(error: unknown, message: Message): Partial<Message> {
   askForKey(error);
+  if (message.server && error instanceof ApiError && error.status === 404) return { status: 'failed', error: words.turns.closed };
   const failure = error instanceof ApiError ? error.failure : undefined;
   return { status: 'failed', error: error instanceof Error ? error.message : String(error), failure };
 }

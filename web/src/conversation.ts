@@ -2,6 +2,7 @@
 // `leaf` is the last message of the branch on show. All functions are pure.
 
 import type { Failure } from './api.ts';
+import { words } from './words.ts';
 
 export interface Stats {
   firstTokenMs: number;
@@ -27,6 +28,13 @@ export interface ToolCall {
   result?: string;
 }
 
+// An answer that the server is making: its name there, and how much the message held before it, in characters.
+export interface ServerAnswer {
+  id: string;
+  contentBefore: number;
+  reasoningBefore: number;
+}
+
 export type Status = 'streaming' | 'done' | 'stopped' | 'failed';
 
 export interface Message {
@@ -44,6 +52,7 @@ export interface Message {
   failure?: Failure; // what kind of error
   finish?: string;
   stats?: Stats;
+  server?: ServerAnswer; // while it streams
 }
 
 export interface Settings {
@@ -60,11 +69,22 @@ export interface Settings {
   max_tokens?: number;
   stop?: string[];
   thinking?: boolean;
+  effort?: Effort; // of reasoning
+  form?: 'json' | 'schema' | 'grammar'; // of answers; absent: free text
+  schema?: string; // JSON
+  grammar?: string; // GBNF
+  samplers?: string[]; // in the order of their use; absent: the server's
 }
+
+export const kEfforts = ['low', 'medium', 'high'] as const;
+export type Effort = (typeof kEfforts)[number];
+
+export const kSamplers = ['penalties', 'dry', 'top_n_sigma', 'temperature', 'top_k', 'typ_p', 'top_p', 'min_p', 'xtc'];
 
 export interface Conversation {
   id: string;
   title: string;
+  firstTitle?: string; // that the chat began with: one that is still the same was not chosen by anybody
   createdAt: number;
   updatedAt: number;
   messages: Message[]; // a parent comes before its children
@@ -82,12 +102,12 @@ export function newId(): string {
 
 export function newConversation(title: string, settings: Settings): Conversation {
   const now = Date.now();
-  return { id: newId(), title, createdAt: now, updatedAt: now, messages: [], leaf: null, settings };
+  return { id: newId(), title, firstTitle: title, createdAt: now, updatedAt: now, messages: [], leaf: null, settings };
 }
 
 export function titleFrom(text: string): string {
   const line = text.trim().replace(/\s+/g, ' ');
-  return line.length > 60 ? line.slice(0, 59).trimEnd() + '…' : line || 'New chat';
+  return line.length > 60 ? line.slice(0, 59).trimEnd() + '…' : line || words.sidebar.untitled;
 }
 
 // Messages from the first to the leaf.

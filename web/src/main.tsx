@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import { resumeAnswers } from './chat.ts';
 import { App } from './components/App.tsx';
 import { keepDraftsOf } from './drafts.ts';
 import { getState, loadConversations, loadModels, loadTools, saveAllPending, setState, setTheme } from './store.ts';
@@ -20,4 +21,5 @@ void loadTools();
 void Promise.all([loadConversations(), loadWords()]).then(([isComplete]) => {
   if (isComplete) keepDraftsOf(getState().conversations.map((each) => each.id));
   render(<App />, document.body);
+  resumeAnswers();
 });

@@ -1,8 +1,13 @@
 // What the model is sent for an answer.
-import type { ChatRequest } from './api.ts';
 import { branch, type Attachment, type Conversation, type Message, type ToolCall } from './conversation.ts';
 
-export type PromptMessage = ChatRequest['messages'][number];
+export interface PromptMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool';
+  content: string;
+  reasoning_content?: string;
+  tool_calls?: { id: string; name: string; arguments: string }[];
+  tool_call_id?: string;
+}
 
 // The messages for an answer below `parent`. Messages without text are left out, and neighbours of one role become one:
 // many chat templates refuse two turns of the user in a row.
@@ -20,7 +25,7 @@ export function promptMessages(conversation: Conversation, parent: string): Prom
   return messages;
 }
 
-const spelled = (call: ToolCall) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } });
+const spelled = ({ id, name, arguments: args }: ToolCall) => ({ id, name, arguments: args });
 
 // Every call has an answer, or many templates refuse the prompt.
 function resultMessage(call: ToolCall): PromptMessage {

@@ -6,9 +6,10 @@ import * as database from './database.ts';
 import { forgetDraft } from './drafts.ts';
 import { readLocal, writeLocal } from './local.ts';
 import { readSettings } from './transfer.ts';
+import { words } from './words.ts';
 
 export type Theme = 'auto' | 'light' | 'dark';
-export type Panel = 'sidebar' | 'settings';
+export type Panel = 'sidebar' | 'settings' | 'shortcuts';
 
 export interface Notice {
   text: string;
@@ -31,6 +32,7 @@ export interface State {
   notice: Notice | null;
   open: Panel | null;
   sidebarHidden: boolean; // where there is room for it
+  titlesByModel: boolean; // chats get titles that the model writes
 }
 
 export interface ToolServer {
@@ -58,6 +60,7 @@ let state: State = {
   notice: null,
   open: null,
   sidebarHidden: readLocal('sidebarHidden') === true,
+  titlesByModel: readLocal('titlesByModel') !== false,
 };
 const listeners = new Set<() => void>();
 
@@ -95,7 +98,7 @@ function readTheme(value: unknown): Theme {
 }
 
 function keep(name: string, value: unknown): void {
-  if (!writeLocal(name, value)) notify('This browser does not keep settings for this page.');
+  if (!writeLocal(name, value)) notify(words.storage.noSettings);
 }
 
 export function notify(text: string, action?: Notice['action']): void {
@@ -139,6 +142,11 @@ export async function loadToolsOf(name: string): Promise<void> {
     ({ tools, notes }) => put({ tools, notes, error: undefined }),
     (error) => put({ error: error instanceof Error ? error.message : String(error) }),
   );
+}
+
+export function setTitlesByModel(titlesByModel: boolean): void {
+  keep('titlesByModel', titlesByModel);
+  setState({ titlesByModel });
 }
 
 export function setToolOn(name: string, on: boolean): void {
@@ -187,7 +195,7 @@ export function removeConversation(removed: Conversation): void {
   if (state.activeId === removed.id) location.hash = '';
   forgetDraft(removed.id);
   database.deleteConversation(removed.id).then(() => tabs?.postMessage(removed.id), storageFailed);
-  notify('Chat deleted.', { label: 'Undo', run: () => putConversation(closeInterrupted(removed)) });
+  notify(words.sidebar.deleted, { label: words.common.undo, run: () => putConversation(closeInterrupted(removed)) });
 }
 
 const kSaveDelayMs = 1_000;
@@ -211,15 +219,14 @@ export function saveAllPending(): void {
 
 function storageFailed(error: unknown): void {
   const full = error instanceof DOMException && error.name === 'QuotaExceededError';
-  const reason = full ? 'The storage of this browser is full' : 'This browser keeps nothing for this page';
-  notify(`${reason}: new messages are lost when the page closes. Export what you need, or delete old chats.`);
+  notify(words.storage.lost(full ? words.storage.full : words.storage.none));
 }
 
 // Another tab of this page changed a conversation: show what it saved.
 const tabs = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('realizar');
 if (tabs) tabs.onmessage = ({ data }) => void reread(String(data)).catch(() => {});
 
-async function reread(id: string): Promise<void> {
+export async function reread(id: string): Promise<void> {
   if (state.running.has(id)) return;
   const saved = await database.loadConversation(id);
   const others = state.conversations.filter((each) => each.id !== id);
@@ -229,7 +236,7 @@ async function reread(id: string): Promise<void> {
 // Returns whether they could be read.
 export async function loadConversations(): Promise<boolean> {
   try {
-    setState({ conversations: newestFirst((await database.loadConversations()).map(closeInterrupted)) });
+    setState({ conversations: newestFirst((await database.loadConversations()).map((each) => (goesOn(each) ? each : closeInterrupted(each)))) });
     return true;
   } catch (error) {
     storageFailed(error);
@@ -237,15 +244,19 @@ export async function loadConversations(): Promise<boolean> {
   }
 }
 
-function closeInterrupted(conversation: Conversation): Conversation {
-  const error = 'The page was closed while this answer was being written.';
+// Ends what can no longer go on.
+export function closeInterrupted(conversation: Conversation): Conversation {
+  const error = words.turns.closed;
   const messages = conversation.messages.map((message) => {
-    if (message.status === 'streaming') return { ...message, status: 'failed' as const, error };
+    if (message.status === 'streaming') return { ...message, status: 'failed' as const, error, server: undefined };
     const isOpen = message.calls?.some(({ state }) => state === 'asked' || state === 'running');
     return isOpen ? { ...message, calls: message.calls!.map(closeCall) } : message;
   });
   return { ...conversation, messages };
 }
+
+// The server still makes an answer of it, perhaps.
+const goesOn = ({ messages }: Conversation): boolean => messages.some(({ status, server }) => status === 'streaming' && server);
 
 const closeCall = (call: ToolCall): ToolCall => (call.state === 'asked' || call.state === 'running' ? { ...call, state: 'cancelled' } : call);
 

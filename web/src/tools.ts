@@ -3,6 +3,7 @@ import { callTool, type Tool } from './api.ts';
 import { changeCall, type ToolCall } from './conversation.ts';
 import { printable } from './printable.ts';
 import { conversation, getState, notify, putConversation } from './store.ts';
+import { words } from './words.ts';
 
 export type Decision = 'once' | 'always' | 'never';
 
@@ -53,7 +54,7 @@ async function runCall(call: ToolCall, put: (patch: Partial<ToolCall>) => void, 
   const tool = meant(chosenTools(), call.name);
   const args = objectOf(call.arguments);
   if (!tool) {
-    notify(`The model called ${printable(call.name)}, a tool that is not there. It is told so.`);
+    notify(words.tools.unknown(printable(call.name)));
     const names = chosenTools().map((each) => each.function.name);
     return put({ state: 'failed', result: `The call failed: there is no tool called ${call.name}; the tools are ${names.join(', ')}` });
   }

@@ -1,6 +1,11 @@
 // Conversations as files: JSON to keep and to bring back, Markdown to read.
-import { branch, newId, type Attachment, type Conversation, type Message, type Settings, type ToolCall } from './conversation.ts';
+import { isObject } from './answer_form.ts';
+import {
+  branch, kEfforts, kSamplers, newId,
+  type Attachment, type Conversation, type Message, type Settings, type ToolCall,
+} from './conversation.ts';
 import { promptText } from './prompt.ts';
+import { words } from './words.ts';
 
 const kFormat = 'realizar-chats';
 const kVersion = 1;
@@ -24,21 +29,27 @@ export function toMarkdown(conversation: Conversation): string {
 // is something else; unknown fields are dropped.
 export function fromJson(text: string): Conversation[] {
   const file = parse(text);
-  if (file?.format !== kFormat || !Array.isArray(file.conversations)) throw new Error('This file holds no realizar chats.');
-  if (file.version !== kVersion) throw new Error(`This file has version ${file.version}; this page reads ${kVersion}.`);
+  if (file?.format !== kFormat || !Array.isArray(file.conversations)) throw new Error(words.storage.noChats);
+  if (file.version !== kVersion) throw new Error(words.storage.version(String(file.version), kVersion));
   return file.conversations.map(readConversation);
+}
+
+// Those that are not here yet: an import gives a chat a new id, its messages keep theirs.
+export function withoutKnown(added: Conversation[], known: Conversation[]): Conversation[] {
+  const ids = known.map(({ messages }) => new Set(messages.map(({ id }) => id)));
+  return added.filter(({ messages }) => !ids.some((here) => messages.every(({ id }) => here.has(id))));
 }
 
 function parse(text: string): any {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('This file is not JSON.');
+    throw new Error(words.storage.notJson);
   }
 }
 
 function readConversation(value: any): Conversation {
-  if (!Array.isArray(value?.messages)) throw new Error('A chat in this file has no messages.');
+  if (!Array.isArray(value?.messages)) throw new Error(words.storage.damaged);
   const known = new Set<string>();
   const messages: Message[] = [];
   for (const message of value.messages) {
@@ -48,14 +59,14 @@ function readConversation(value: any): Conversation {
   const leaf = known.has(value.leaf) ? value.leaf : (messages.at(-1)?.id ?? null);
   const createdAt = time(value.createdAt);
   const updatedAt = time(value.updatedAt);
-  return { id: newId(), title: text(value.title) || 'Imported chat', createdAt, updatedAt, messages, leaf, settings: readSettings(value.settings) };
+  return { id: newId(), title: text(value.title) || words.sidebar.imported, createdAt, updatedAt, messages, leaf, settings: readSettings(value.settings) };
 }
 
 // A parent has to come before its children, which also rules out circles.
 function readMessage(value: any, known: Set<string>): Message {
-  if (!text(value?.id) || known.has(value.id)) throw new Error('A message in this file has no id of its own.');
-  if (value.parent !== null && !known.has(value.parent)) throw new Error('A message in this file has no parent.');
-  if (value.role !== 'user' && value.role !== 'assistant') throw new Error('A message in this file has an unknown role.');
+  if (!text(value?.id) || known.has(value.id)) throw new Error(words.storage.damaged);
+  if (value.parent !== null && !known.has(value.parent)) throw new Error(words.storage.damaged);
+  if (value.role !== 'user' && value.role !== 'assistant') throw new Error(words.storage.damaged);
   const message: Message = { id: value.id, parent: value.parent, role: value.role, content: text(value.content), createdAt: time(value.createdAt) };
   for (const name of ['reasoning', 'model', 'error', 'finish'] as const) {
     if (text(value[name])) message[name] = value[name];
@@ -88,6 +99,11 @@ export function readSettings(value: any): Settings {
   for (const name of ['model', 'system'] as const) if (text(value?.[name])) settings[name] = value[name];
   for (const name of kNumbers) if (Number.isFinite(value?.[name])) settings[name] = value[name];
   if (typeof value?.thinking === 'boolean') settings.thinking = value.thinking;
+  if (kEfforts.includes(value?.effort)) settings.effort = value.effort;
+  if (['json', 'schema', 'grammar'].includes(value?.form)) settings.form = value.form;
+  if (isObject(text(value?.schema))) settings.schema = value.schema;
+  if (text(value?.grammar)) settings.grammar = value.grammar;
+  if (Array.isArray(value?.samplers)) settings.samplers = value.samplers.filter((each: unknown) => kSamplers.includes(text(each)));
   if (Array.isArray(value?.stop)) settings.stop = value.stop.filter((each: unknown) => text(each) !== '');
   return settings;
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { ask, openPage, send } from './browser.mjs';
+import { ask, openPage, send, showView } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
@@ -45,7 +45,7 @@ for (const [look, options] of Object.entries(kLooks)) {
     await check(page, 'key');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Close settings' }).click();
-    await page.getByRole('link', { name: 'Metrics' }).click();
+    await showView(page, 'Metrics');
     await page.locator('.plot path').first().waitFor();
     await check(page, 'metrics');
   });

@@ -3,15 +3,17 @@ import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 
 const kChromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const kTimeoutMs = 300_000; // ends what hangs; nothing else depends on it
+const kTimeoutMs = Number(process.env.PAGE_TIMEOUT_MS ?? 300_000); // ends what hangs; nothing else depends on it
 
 export const launch = () => chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] });
 
-// A page in a context of its own. `problems` collects console errors, exceptions, dialogs and requests to elsewhere.
-export async function openPage(t, browser, url, options = {}) {
+// A page in a context of its own. `problems` collects console errors, exceptions, dialogs and requests to elsewhere. Chats
+// keep their first titles unless `titles` is set: the model's come when the page has been idle for a while.
+export async function openPage(t, browser, url, { titles = false, ...options } = {}) {
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true, ...options });
   context.setDefaultTimeout(kTimeoutMs);
   t.after(() => context.close());
+  if (!titles) await context.addInitScript(() => localStorage.setItem('realizar.titlesByModel', 'false'));
   const page = await context.newPage();
   const problems = [];
   page.on('console', (message) => message.type() === 'error' && problems.push(`console: ${message.text()}`));
@@ -23,6 +25,13 @@ export async function openPage(t, browser, url, options = {}) {
   await page.goto(url);
   await page.getByLabel('Message', { exact: true }).waitFor();
   return { page, problems };
+}
+
+// A view of the sidebar, which lies over the page where that is narrow.
+export async function showView(page, name) {
+  const chats = page.getByRole('button', { name: 'Show chats' });
+  if (await chats.isVisible()) await chats.click();
+  await page.getByRole('link', { name, exact: true }).click();
 }
 
 export async function send(page, text) {

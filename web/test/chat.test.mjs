@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { answered, ask, eventually, lastAnswer, openPage, send } from './browser.mjs';
+import { answered, ask, eventually, lastAnswer, openPage, send, showView } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
@@ -106,10 +106,10 @@ test('files that are no text are refused by name, and no drop leaves the page', 
   const { page } = await open(t);
   const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 1]);
   await page.locator('.composer input[type=file]').setInputFiles(await files(t, { 'cat.png': png, 'big.txt': 'x'.repeat(1_100_000) }));
-  await page.getByText(/cat\.png is not text/).waitFor();
+  await page.getByText(/cat\.png is neither text/).waitFor();
   await page.getByText(/big\.txt has 1\.1 MB/).waitFor();
   assert.equal(await page.locator('.composer .files').count(), 0);
-  await page.getByRole('link', { name: 'Metrics' }).click();
+  await showView(page, 'Metrics');
   assert.ok(await drop(page, 'body', 'a.txt', 'text'));
 });
 
@@ -324,7 +324,7 @@ test('a key that is refused is asked for once, not with each reading of the metr
   await page.clock.install();
   let asked = 0;
   page.on('request', (request) => { asked += request.url().includes('/metrics/history') ? 1 : 0; });
-  await page.getByRole('link', { name: 'Metrics' }).click();
+  await showView(page, 'Metrics');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
   await page.clock.runFor(30_000);
@@ -358,7 +358,8 @@ test('the notice stands in the middle of the chat, and titles take the whole wid
   const share = await page.locator('.sidebar li a').evaluate((link) => link.clientWidth / link.closest('li').clientWidth);
   assert.ok(share > 0.95, `${share}`);
   await page.locator('.sidebar li').hover();
-  await page.locator('.sidebar li').getByRole('button').click();
+  await page.locator('.sidebar li').getByRole('button', { name: /^Menu of/ }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
   const off = await page.locator('.notice').evaluate((notice) => {
     const middle = (element) => element.getBoundingClientRect().left + element.getBoundingClientRect().width / 2;
     return middle(notice) - middle(document.querySelector('.composer'));

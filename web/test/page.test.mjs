@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { build } from 'esbuild';
-import { answered, ask, eventually, lastAnswer, openPage, send } from './browser.mjs';
+import { answered, ask, eventually, lastAnswer, openPage, send, showView } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 import { kXss, startScriptedServer } from './scripted_server.mjs';
 
@@ -147,11 +147,11 @@ test('sends the system prompt and only the parameters that are set', async (t) =
   await page.getByRole('button', { name: /^scripted/ }).click();
   await page.getByRole('menuitemradio', { name: 'scripted-two' }).click();
   await ask(page, 'hello');
-  const { messages, ...rest } = shared.server.log.bodies.at(-1);
+  const { messages, input: _, ...rest } = shared.server.log.bodies.at(-1);
   assert.deepEqual(messages[0], { role: 'system', content: 'Be brief.' });
   assert.deepEqual(rest, {
     model: 'scripted-two', temperature: 0.7, seed: 42, stop: ['END', '###'], chat_template_kwargs: { enable_thinking: false },
-    stream: true, stream_options: { include_usage: true },
+    stream: true, background: true,
   });
 });
 
@@ -161,17 +161,44 @@ test('chats survive a reload; one can be deleted and brought back', async (t) =>
   await page.reload();
   assert.match(await (await answered(page)).innerText(), /How can I help/);
   await page.locator('.sidebar li').hover();
-  await page.getByRole('button', { name: 'Delete hello' }).click();
+  await page.getByRole('button', { name: 'Menu of hello' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
   await page.getByText('No chats yet.').waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
   await page.locator('.sidebar li').waitFor();
   assert.deepEqual(problems, []);
 });
 
-test('a reload in the middle of an answer keeps its beginning and offers a retry', async (t) => {
+test('an answer goes on after a reload', async (t) => {
+  const { page, problems } = await open(t);
+  await send(page, 'held');
+  await eventually(() => page.evaluate(keptText).then((text) => text.includes('Before the reload')), 'the beginning is not kept');
+  await page.reload();
+  await page.getByRole('button', { name: 'Stop' }).waitFor();
+  shared.server.log.onRelease();
+  const answer = await answered(page);
+  assert.match(await answer.innerText(), /Before the reload, and after it\./);
+  assert.match(await answer.locator('.stats').innerText(), /1,040 of 4,096/);
+  await eventually(() => shared.server.log.responses.size === 0, 'the server keeps the answer');
+  assert.deepEqual(problems, []);
+});
+
+test('an answer goes on after its connection was lost', async (t) => {
+  const { page } = await open(t);
+  assert.match(await (await ask(page, 'lost connection')).innerText(), /The first half, and the second\./);
+});
+
+test('a server without room to keep answers gives them all the same', async (t) => {
+  const { page } = await open(t);
+  assert.match(await (await ask(page, 'no room')).innerText(), /Answer \d+ to turn 1: no room/);
+});
+
+test('an answer that the server no longer has keeps its beginning and offers a retry', async (t) => {
   const { page } = await open(t);
   await send(page, 'slow');
   await eventually(() => page.evaluate(keptText).then((text) => text.includes('One word after')), 'the beginning is not kept');
+  for (const answer of shared.server.log.responses.values()) answer.close();
+  shared.server.log.responses.clear();
   await page.reload();
   const answer = await answered(page);
   assert.match(await answer.innerText(), /One word after[^]*The page was closed while/);
@@ -185,8 +212,15 @@ test('exports and imports chats', async (t) => {
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export all' }).click()]);
   const path = await file.path();
   await page.locator('.settings input[type=file]').setInputFiles(path);
+  await page.getByText('The chat of this file is here already.').waitFor();
+  assert.equal(await page.locator('.sidebar li').count(), 1);
+  await page.locator('.sidebar li').hover();
+  await page.getByRole('button', { name: 'Menu of hello' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByText('No chats yet.').waitFor();
+  await page.locator('.settings input[type=file]').setInputFiles(path);
   await page.getByText('Imported 1 chat.').waitFor();
-  assert.equal(await page.locator('.sidebar li').count(), 2);
+  await page.locator('.sidebar li a').click();
   await page.getByLabel('This chat').click();
   const [markdown] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Export as Markdown' }).click()]);
   assert.equal(markdown.suggestedFilename(), 'hello.md');
@@ -318,30 +352,37 @@ test('follows the system to dark, and its own switch', async (t) => {
   const { page } = await open(t, { colorScheme: 'dark' });
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const dark = await background();
-  await page.getByRole('button', { name: 'Theme: auto' }).click();
+  await page.getByRole('button', { name: 'Theme: as the system' }).click();
   const light = await background();
   assert.notEqual(light, dark);
   await page.reload();
   assert.equal(await background(), light);
 });
 
-test('fits a phone', async (t) => {
-  const { page } = await open(t, { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true });
-  const overflows = () => page.evaluate(() => document.documentElement.scrollWidth > 360 || [...document.querySelectorAll('.scroll, .metrics')].some((each) => each.scrollWidth > each.clientWidth));
+for (const width of [320, 360, 390]) test(`fits a phone of ${width} px`, async (t) => {
+  const { page } = await open(t, { viewport: { width, height: 740 }, isMobile: true, hasTouch: true });
+  const overflows = () => page.evaluate((width) => document.documentElement.scrollWidth > width || [...document.querySelectorAll('.scroll, .metrics')].some((each) => each.scrollWidth > each.clientWidth), width);
   assert.ok(!(await overflows()));
+  await page.evaluate(() => location.hash = '');
+  const header = await page.locator('header').evaluate((bar) => {
+    const boxes = [...bar.querySelectorAll('button, a, .model')].filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect());
+    const overlap = boxes.some((one, idx) => boxes.slice(idx + 1).some((other) => one.right > other.left + 0.5 && other.right > one.left + 0.5 && !(one.left <= other.left && one.right >= other.right)));
+    return { overlap, height: bar.offsetHeight };
+  });
+  assert.ok(!header.overlap && header.height <= 64, JSON.stringify(header));
   await ask(page, 'wide');
   assert.ok(!(await overflows()));
   await page.getByRole('button', { name: 'Show chats' }).click();
   await page.getByRole('link', { name: 'New chat' }).waitFor();
   await page.getByRole('button', { name: 'Hide chats' }).click();
-  await page.getByRole('link', { name: 'Metrics' }).click();
+  await showView(page, 'Metrics');
   await page.locator('.plot path').first().waitFor();
   assert.ok(!(await overflows()));
 });
 
 test('draws the last hour as the server kept it', async (t) => {
   const { page, problems } = await open(t);
-  await page.getByRole('link', { name: 'Metrics' }).click();
+  await showView(page, 'Metrics');
   await page.locator('.plot path').first().waitFor();
   assert.equal(await page.locator('.chart').count(), 6);
   const tokens = page.locator('.chart', { hasText: 'Tokens per second' });
@@ -355,7 +396,7 @@ test('draws the last hour as the server kept it', async (t) => {
 test('says that the metrics are not shown, where they are not', async (t) => {
   const { page } = await open(t);
   await page.route('**/metrics/history*', (route) => route.fulfill({ status: 404, body: 'Not Found' }));
-  await page.getByRole('link', { name: 'Metrics' }).click();
+  await showView(page, 'Metrics');
   await page.getByText('This server shows no metrics here').waitFor();
 });
 
@@ -363,8 +404,8 @@ test('says in words that there is nothing to draw yet', async (t) => {
   const own = await startScriptedServer({ idle: true });
   t.after(own.close);
   const { page } = await openPage(t, shared.browser, own.url);
-  await page.getByRole('link', { name: 'Metrics' }).click();
-  await page.getByText('No requests yet').first().waitFor();
+  await showView(page, 'Metrics');
+  await page.getByText('No requests in this time').first().waitFor();
   const scale = await page.locator('.chart', { hasText: 'Requests' }).first().locator('text').allTextContents();
   assert.equal(new Set(scale).size, scale.length, `${scale}`);
 });

@@ -2,7 +2,7 @@
 // are the program's own, after a minute of requests; the answer with mathematics and code comes from a script, since the
 // bundled model writes none.
 import { mkdir } from 'node:fs/promises';
-import { ask, launch } from './browser.mjs';
+import { ask, launch, showView } from './browser.mjs';
 import { serve } from './program.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
@@ -56,7 +56,7 @@ async function shootProgram(look) {
   await page.getByLabel('Temperature').waitFor();
   await shot('settings');
   await page.keyboard.press('Escape');
-  await page.getByRole('link', { name: 'Metrics' }).click();
+  await showView(page, 'Metrics');
   await page.locator('.plot path').first().waitFor();
   await shot('metrics');
   await close();

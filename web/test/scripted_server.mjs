@@ -86,53 +86,121 @@ $$not a formula$$
 const kMaxPromptChars = 400; // of a conversation whose last question has the word "long"
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const chunk = (delta, finish = null) => ({ object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] });
 
+// A response of the Responses API: its events are kept, and sent to whoever follows it. One in the background goes on
+// without followers until it is deleted.
 class Answer {
-  constructor(response) {
-    this.response = response;
+  events = [];
+  followers = new Set();
+  isOver = false;
+
+  constructor(id, isInBackground, log) {
+    Object.assign(this, { id, isInBackground, log });
+    this.event('response.created', { response: { id, status: isInBackground ? 'queued' : 'in_progress' } });
+  }
+
+  follow(response, first = 0) {
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
     response.write(': ping\r\n\r\n');
+    for (const event of this.events.slice(first)) response.write(event);
+    if (this.isOver) return response.end();
+    this.followers.add(response);
+    response.on('close', () => {
+      this.followers.delete(response);
+      if (!this.isInBackground && !this.isOver) this.cancel();
+    });
+  }
+
+  event(type, fields) {
+    const event = `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.events.length, ...fields })}\n\n`;
+    this.events.push(event);
+    return Buffer.from(event);
   }
 
   // Two writes an event, cut in the middle.
-  async send(value) {
-    const bytes = Buffer.from(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`);
-    this.response.write(bytes.subarray(0, bytes.length >> 1));
+  async send(type, fields) {
+    const bytes = this.event(type, fields);
+    for (const follower of this.followers) follower.write(bytes.subarray(0, bytes.length >> 1));
     await pause(0);
-    this.response.write(bytes.subarray(bytes.length >> 1));
+    for (const follower of this.followers) follower.write(bytes.subarray(bytes.length >> 1));
   }
 
-  async text(text, delayMs, field = 'content') {
+  async text(text, delayMs, type = 'response.output_text.delta') {
     for (const piece of text.match(/[^]{1,6}/gu) ?? []) {
-      if (this.response.destroyed) return;
-      await this.send(chunk({ [field]: piece }));
+      if (this.isOver) return;
+      await this.send(type, { delta: piece });
       if (delayMs) await pause(delayMs);
     }
   }
 
-  // Until its reader leaves.
+  // Until it is deleted.
   async endless(text, delayMs) {
-    while (!this.response.destroyed) await this.text(text, delayMs);
+    while (!this.isOver) await this.text(text, delayMs);
   }
 
   // The whole answer in one write, as a fast model's may come.
   burst(text, nTokens, decodeMs) {
-    const chunks = [
-      chunk({ content: text }, 'stop'),
-      { choices: [], usage: { prompt_tokens: 10, completion_tokens: nTokens, total_tokens: 10 + nTokens }, trace: { decode_ms: decodeMs } },
-    ];
-    this.response.end([...chunks.map((value) => JSON.stringify(value)), '[DONE]'].map((data) => `data: ${data}\n\n`).join(''));
+    const first = this.event('response.output_text.delta', { delta: text });
+    const last = this.event('response.completed', this.final('completed', 10, nTokens, decodeMs));
+    for (const follower of this.followers) follower.write(Buffer.concat([first, last]));
+    this.close();
   }
 
-  async end(nTokens = 40, finish = 'stop') {
-    await this.send(chunk({}, finish));
-    const usage = { prompt_tokens: 1000, completion_tokens: nTokens, total_tokens: 1000 + nTokens, prompt_tokens_details: { cached_tokens: 900 } };
-    // The server's own time, as the real one tells it: to a browser that is busy all chunks may come at once.
-    await this.send({ choices: [], usage, trace: { decode_ms: 100 } });
-    await this.send('[DONE]');
-    this.response.end();
+  async call(id, name, args) {
+    const item = { type: 'function_call', call_id: id, name, arguments: args };
+    await this.send('response.function_call_arguments.delta', { delta: args });
+    await this.send('response.output_item.done', { item });
   }
+
+  final(status, nPrompt, nTokens, decodeMs) {
+    const usage = { input_tokens: nPrompt, output_tokens: nTokens, input_tokens_details: { cached_tokens: 0.9 * nPrompt } };
+    // The server's own time, as the real one tells it: to a browser that is busy all events may come at once.
+    return { response: { id: this.id, status, usage, trace: { decode_ms: decodeMs } } };
+  }
+
+  async end(nTokens = 40, status = 'completed') {
+    if (this.isOver) return;
+    await this.send(`response.${status}`, this.final(status, 1000, nTokens, 100));
+    this.close();
+  }
+
+  async fail(message) {
+    await this.send('response.failed', { response: { id: this.id, status: 'failed', error: { code: 'server_error', message } } });
+    this.close();
+  }
+
+  close() {
+    this.isOver = true;
+    for (const follower of this.followers) follower.end();
+  }
+
+  drop() {
+    for (const follower of this.followers) follower.destroy();
+  }
+
+  cancel() {
+    if (this.isOver) return;
+    this.log.aborted += 1;
+    this.close();
+  }
+}
+
+// Items of the Responses API as the messages that they stand for.
+function messagesOf(items) {
+  const messages = [];
+  let thoughts;
+  for (const item of items) {
+    if (item.type === 'reasoning') thoughts = item.content.map(({ text }) => text).join('');
+    else if (item.type === 'function_call_output') messages.push({ role: 'tool', tool_call_id: item.call_id, content: item.output });
+    else if (item.type === 'function_call') {
+      const call = { id: item.call_id, type: 'function', function: { name: item.name, arguments: item.arguments } };
+      const last = messages.at(-1);
+      if (last?.role !== 'assistant') messages.push({ role: 'assistant', content: '', tool_calls: [call] });
+      else last.tool_calls = [...(last.tool_calls ?? []), call];
+    } else messages.push({ role: item.role, content: item.content, ...(thoughts !== undefined && { reasoning_content: thoughts }) });
+    if (item.type !== 'reasoning') thoughts = undefined;
+  }
+  return messages;
 }
 
 // The tools of one MCP server, as the real one lists them; the other server fails.
@@ -147,50 +215,85 @@ async function callTools(answer, body, asked) {
   if (results.length > 0 && !asked.includes('for ever')) return answer.text(`The tool said: ${results.map(({ content }) => content).join(', ')}`, 2);
   const names = asked.includes('two tools') ? ['files__read', 'files__write'] : asked.includes('no such tool') ? ['files__none'] : asked.includes('bare tool') ? ['read'] : ['files__read'];
   await answer.text('I look.', 0);
-  for (const [index, name] of names.entries()) {
-    await answer.send(chunk({ tool_calls: [{ index, id: `call_${++callIds}`, type: 'function', function: { name, arguments: '' } }] }));
-    for (const piece of ['{"path": "a', '.txt\u202e\u{e006b}"}']) await answer.send(chunk({ tool_calls: [{ index, function: { arguments: piece } }] }));
-  }
-  return 'tool_calls';
+  for (const name of names) await answer.call(`call_${++callIds}`, name, '{"path": "a.txt\u202e\u{e006b}"}');
 }
 let callIds = 0;
 
 async function complete(body, response, log) {
-  const asked = body.messages.findLast(({ role }) => role === 'user').content.toLowerCase();
-  const nPrompt = body.messages.reduce((sum, { content }) => sum + content.length, 0);
+  const messages = messagesOf(body.input);
+  if (body.stream) log.bodies.push({ ...body, messages });
+  const asked = messages.findLast(({ role }) => role === 'user').content.toLowerCase();
+  const nPrompt = messages.reduce((sum, { content }) => sum + content.length, 0);
   if (asked.includes('long') && nPrompt > kMaxPromptChars) {
     return fail(response, 400, `the prompt has ${nPrompt} tokens, the model's context ${kMaxPromptChars}`, {
       code: 'context_length_exceeded', n_prompt_tokens: nPrompt, n_ctx: kMaxPromptChars,
     });
   }
   if (asked.includes('http error')) return fail(response, 500, 'The scripted server fails.');
-  response.on('close', () => { if (!response.writableFinished) log.aborted += 1; });
-  const answer = new Answer(response);
+  if (body.background && asked.includes('no room')) return fail(response, 400, 'there is no room to store the response', { param: 'background' });
+  if (!body.stream) {
+    const text = 'Scripted title';
+    return response.end(JSON.stringify({ status: 'completed', output: [{ type: 'message', content: [{ type: 'output_text', text }] }] }));
+  }
+  const answer = new Answer(`resp_${++responseIds}`, body.background === true, log);
+  if (body.background) log.responses.set(answer.id, answer);
+  answer.follow(response);
+  await script(answer, asked, messages, body, log);
+}
+let responseIds = 0;
+
+async function script(answer, asked, messages, body, log) {
   if (asked.includes('stream error')) {
     await answer.text('Half of an ans', 0);
-    await answer.send({ error: { message: 'The model ran out of scripted memory.', type: 'server_error', param: null, code: null } });
-    return response.end();
+    return answer.fail('The model ran out of scripted memory.');
   }
   if (asked.includes('drop')) {
     await answer.text('Half of an ans', 0);
-    return response.destroy();
+    log.responses.delete(answer.id);
+    return answer.drop();
+  }
+  if (asked.includes('lost connection')) {
+    await answer.text('The first half, ', 2);
+    answer.drop();
+    await answer.text('and the second.', 2);
+    return answer.end();
   }
   if (asked.includes('burst')) return answer.burst('All at once.', 41, 50);
   if (asked.includes('slow')) return answer.endless('One word after the other. ', 15);
+  if (asked.includes('held')) {
+    await answer.text('Before the reload, ', 2);
+    await new Promise((resolve) => log.onRelease = resolve);
+    await answer.text('and after it.', 2);
+    return answer.end();
+  }
   if (body.continue_final_message) {
     await answer.text(' and the end.', 2);
     return answer.end();
   }
   if (asked.includes('cut')) {
     await answer.text('The beginning', 2);
-    return answer.end(2, 'length');
+    return answer.end(2, 'incomplete');
   }
-  if (asked.includes('tool') && body.tools) return answer.end(10, (await callTools(answer, body, asked)) ?? 'stop');
-  if (asked.includes('think')) await answer.text('First I consider the question. '.repeat(4), 2, 'reasoning_content');
+  if (asked.includes('tool') && body.tools) {
+    await callTools(answer, { messages }, asked);
+    return answer.end(10);
+  }
+  if (asked.includes('think')) await answer.text('First I consider the question. '.repeat(4), 2, 'response.reasoning_text.delta');
   const name = Object.keys(kAnswers).find((key) => asked.includes(key));
-  const turn = body.messages.filter(({ role }) => role === 'user').length;
+  const turn = messages.filter(({ role }) => role === 'user').length;
   await answer.text(name ? kAnswers[name] : `Answer ${++log.answers} to turn ${turn}: ${asked}`, 2);
   await answer.end();
+}
+
+// What becomes of a response in the background: it is followed from an event on, or deleted.
+function ofResponse(request, response, log) {
+  const [, id, after] = /^\/v1\/responses\/(\w+)(?:\?stream=true(?:&starting_after=(\d+))?)?$/.exec(request.url) ?? [];
+  const answer = log.responses.get(id);
+  if (!answer) return fail(response, 404, 'There is no such response.');
+  if (request.method === 'GET') return answer.follow(response, after === undefined ? 0 : Number(after) + 1);
+  answer.cancel();
+  log.responses.delete(id);
+  response.end('{"deleted": true}');
 }
 
 function fail(response, status, message, more = {}) {
@@ -263,16 +366,19 @@ async function handle(request, response, { key, log, models, idle, mcp }) {
     if (log.holdCalls) return;
     return response.end(JSON.stringify({ text: `<b>text</b> of ${call.arguments.path}`, is_error: call.tool === 'write' }));
   }
-  if (request.url !== '/v1/chat/completions') return fail(response, 404, 'There is nothing here.');
-  const body = await readBody(request);
-  log.bodies.push(body);
-  return complete(body, response, log);
+  if (request.url.startsWith('/v1/responses/') && request.method !== 'POST') return ofResponse(request, response, log);
+  if (request.url === '/v1/responses/input_tokens') {
+    const length = (await readBody(request)).input.reduce((sum, { content }) => sum + content.length, 0);
+    return response.end(JSON.stringify({ input_tokens: length >> 2 }));
+  }
+  if (request.url !== '/v1/responses') return fail(response, 404, 'There is nothing here.');
+  return complete(await readBody(request), response, log);
 }
 
-// log: bodies of chat requests, calls of tools, answers given, answers and calls that the client gave up. holdCalls: these
-// get no answer. mcp: there are tools.
+// log: bodies of requests, with the messages that their input stands for; calls of tools, answers given, answers and calls
+// that the client gave up. holdCalls: calls get no answer; onRelease() lets a held answer go on. mcp: there are tools.
 export async function startScriptedServer({ port = 0, key = '', models = kModels, idle = false, mcp = false } = {}) {
-  const log = { bodies: [], calls: [], answers: 0, aborted: 0, holdCalls: false };
+  const log = { bodies: [], calls: [], responses: new Map(), answers: 0, aborted: 0, holdCalls: false };
   const server = createServer((request, response) => void handle(request, response, { key, log, models, idle, mcp }).catch(() => response.destroy()));
   await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { ask, eventually, launch, openPage, send } from './browser.mjs';
+import { ask, eventually, launch, openPage, send, showView } from './browser.mjs';
 import { serve } from './program.mjs';
 
 let browser;
@@ -45,7 +45,7 @@ test('stops an answer, and the server with it', async (t) => {
 test('draws what the server did before the view was opened', async (t) => {
   const { page, problems } = await openPage(t, browser, server.url);
   await ask(page, 'What is the capital of France?');
-  await page.getByRole('link', { name: 'Metrics' }).click();
+  await showView(page, 'Metrics');
   // A level line has no height, which counts as hidden.
   await page.locator('.plot path').first().waitFor({ state: 'attached' });
   assert.equal(await page.locator('.chart').count(), 6);

@@ -1,6 +1,7 @@
 // Lines over time, as SVG.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { hasAny, path, ticks } from '../metrics.ts';
+import { words } from '../words.ts';
 
 export interface Series {
   label: string;
@@ -43,7 +44,7 @@ export function Chart(props: Props) {
           </span>
         ))}
       </figcaption>
-      <div ref={box} class="plot" role="img" aria-label={isEmpty ? `${title}: ${empty}` : `${title} over time, at the end: ${shown.join(', ')}`}>
+      <div ref={box} class="plot" role="img" aria-label={isEmpty ? words.metrics.empty(title, empty) : words.metrics.overTime(title, shown.join(', '))}>
         {width > 0 && times.length > 0 && (
           <svg width={width} height={kHeight} onPointerMove={hover} onPointerLeave={() => setHovered(null)}>
             <Lines {...props} width={width} hovered={hovered} />
@@ -107,7 +108,7 @@ const formatted = (value: number | null | undefined, format: (value: number) => 
 
 // With seconds where the span is short.
 const clock = (time: number, span: number) =>
-  new Date(time * 1_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second: span < 600 ? '2-digit' : undefined });
+  new Date(time * 1_000).toLocaleTimeString(words.locale, { hourCycle: 'h23', hour: '2-digit', minute: '2-digit', second: span < 600 ? '2-digit' : undefined });
 
 function useWidth(box: { current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0);

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { words } from '../words.ts';
 
 interface Props {
   title: string;
@@ -23,7 +24,7 @@ export function Dialog({ title, submitLabel, onSubmit, onClose, children }: Prop
         <h2 id="dialog-title">{title}</h2>
         {children}
         <div class="buttons">
-          <button type="button" onClick={() => dialog.current!.close()}>Cancel</button>
+          <button type="button" onClick={() => dialog.current!.close()}>{words.common.cancel}</button>
           <button type="submit" class="primary">{submitLabel}</button>
         </div>
       </form>

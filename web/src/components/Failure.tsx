@@ -1,6 +1,7 @@
 import type { Failure as Kind } from '../api.ts';
 import { printable } from '../printable.ts';
 import { setState } from '../store.ts';
+import { words } from '../words.ts';
 
 interface Props {
   error: string;
@@ -11,7 +12,7 @@ interface Props {
 
 // What went wrong, with what can be done about it.
 export function Failure({ error, kind, disabled, actions }: Props) {
-  const all = kind === 'unauthorized' ? [{ label: 'Enter key', run: () => setState({ askKey: 'asked' }) }, ...actions] : actions;
+  const all = kind === 'unauthorized' ? [{ label: words.key.enter, run: () => setState({ askKey: 'asked' }) }, ...actions] : actions;
   return (
     <div class="failure" role="alert">
       <p>{printable(error)}</p>

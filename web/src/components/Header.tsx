@@ -1,24 +1,19 @@
-import { setState, setTheme, toggleSidebar, useStore, type Theme } from '../store.ts';
+import { setState, toggleSidebar, useStore } from '../store.ts';
+import { words } from '../words.ts';
 import { ChatMenu } from './ChatMenu.tsx';
-import { IconButton, IconLink, type IconName } from './Icon.tsx';
+import { IconButton, IconLink } from './Icon.tsx';
 import { ModelPicker } from './ModelPicker.tsx';
 
-const kNextTheme: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' };
-const kThemeIcon: Record<Theme, IconName> = { auto: 'auto', light: 'sun', dark: 'moon' };
-
 export function Header() {
-  const theme = useStore((state) => state.theme);
   const view = useStore((state) => state.view);
   const settingsOpen = useStore((state) => state.open === 'settings');
   return (
     <header class="bar">
-      <IconButton icon="menu" label="Show chats" class="show-sidebar" onClick={toggleSidebar} />
-      {view === 'chat' ? <ModelPicker /> : <h1>Metrics</h1>}
+      <IconButton icon="menu" label={words.header.showChats} class="show-sidebar" onClick={toggleSidebar} />
+      {view === 'chat' ? <ModelPicker /> : <h1>{words.header.metrics}</h1>}
       <span class="spacer" />
-      {view === 'chat' && <ChatMenu />}
-      {view === 'chat' ? <IconLink icon="chart" label="Metrics" href="#/metrics" /> : <IconLink icon="chat" label="Chat" href="#" />}
-      <IconButton icon={kThemeIcon[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(kNextTheme[theme])} />
-      <IconButton icon="sliders" label="Settings" pressed={settingsOpen} onClick={() => setState({ open: settingsOpen ? null : 'settings' })} />
+      {view === 'chat' ? <ChatMenu /> : <IconLink icon="chat" label={words.header.chat} href="#" />}
+      <IconButton icon="sliders" label={words.header.settings} pressed={settingsOpen} onClick={() => setState({ open: settingsOpen ? null : 'settings' })} />
     </header>
   );
 }

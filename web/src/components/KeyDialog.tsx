@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks';
 import { getState, setKey, setState, useStore } from '../store.ts';
+import { words } from '../words.ts';
 import { Dialog } from './Dialog.tsx';
 import { useTyped } from './typed.ts';
 
@@ -9,10 +10,10 @@ export function KeyDialog() {
   const typed = useTyped(getState().key);
   const close = () => setState({ askKey: false });
   return (
-    <Dialog title="API key" submitLabel="Use key" onSubmit={() => setKey(input.current!.value.trim())} onClose={close}>
-      <p class="muted">This server asks for a key. It is kept in this browser and sent to this server only.</p>
-      <input ref={input} type="password" aria-label="API key" aria-invalid={isWrong} aria-describedby="key-problem" autocomplete="off" required {...typed} />
-      <p id="key-problem" class="problem" role="alert">{isWrong && 'The server does not accept this API key.'}</p>
+    <Dialog title={words.settings.key} submitLabel={words.key.use} onSubmit={() => setKey(input.current!.value.trim())} onClose={close}>
+      <p class="muted">{words.key.about}</p>
+      <input ref={input} type="password" aria-label={words.settings.key} aria-invalid={isWrong} aria-describedby="key-problem" autocomplete="off" required {...typed} />
+      <p id="key-problem" class="problem" role="alert">{isWrong && words.key.wrong}</p>
     </Dialog>
   );
 }

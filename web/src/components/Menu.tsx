@@ -10,6 +10,8 @@ export interface MenuItem {
   run: () => void;
 }
 
+const kEdgePx = 8;
+
 interface Props {
   label: string;
   class: string; // of the button; "icon-button": it shows no text, so the label is its name
@@ -28,6 +30,7 @@ export function Menu({ label, class: name, items, children }: Props) {
   useClickOutside(box, open, () => setOpen(false));
   useLayoutEffect(() => {
     if (!open) return;
+    keepInView(box.current!.querySelector<HTMLElement>('.popup')!);
     const all = itemsIn(box.current!);
     (all.find((item) => item.getAttribute('aria-checked') === 'true') ?? all[0])?.focus();
   }, [open]);
@@ -65,6 +68,12 @@ function Item({ item: { label, detail, checked }, choose }: { item: MenuItem; ch
       {detail && <small>{detail}</small>}
     </button>
   );
+}
+
+// A popup begins at its button, and is moved where it would end beyond the window.
+function keepInView(popup: HTMLElement): void {
+  const { right, bottom } = popup.getBoundingClientRect();
+  popup.style.translate = `${Math.min(0, innerWidth - kEdgePx - right)}px ${Math.min(0, innerHeight - kEdgePx - bottom)}px`;
 }
 
 const itemsIn = (box: HTMLElement) => [...box.querySelectorAll<HTMLElement>('[role^=menuitem]')];

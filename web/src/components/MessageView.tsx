@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
-import { edit, regenerate, removeMessage, show } from '../chat.ts';
+import { edit, editAnswer, regenerate, removeMessage, show } from '../chat.ts';
 import { siblings, type Conversation, type Message } from '../conversation.ts';
 import { duration } from '../format.ts';
 import { printableProse } from '../printable.ts';
+import { words } from '../words.ts';
 import { CopyButton } from './CopyButton.tsx';
 import { FileList } from './FileList.tsx';
 import { Icon, IconButton } from './Icon.tsx';
@@ -31,7 +32,7 @@ function UserTurn({ conversation, message, running }: Props) {
       setEditing(false);
       if (text) edit(conversation, message, text);
     };
-    return <TurnEditor text={message.content} done={done} />;
+    return <TurnEditor text={message.content} label={words.common.send} done={done} />;
   }
   return (
     <article class="turn user" aria-label="You">
@@ -49,6 +50,15 @@ function UserTurn({ conversation, message, running }: Props) {
 
 function Answer({ conversation, message, running, isLast, contextLength }: Props) {
   const streaming = message.status === 'streaming';
+  const [editing, setEditing] = useState(false);
+  if (editing) {
+    const save = (text: string | null, goesOn = false) => {
+      setEditing(false);
+      if (text !== null) editAnswer(conversation, message, text, goesOn);
+    };
+    const more = isLast ? { label: words.turns.saveAndContinue, run: (text: string) => save(text, true) } : undefined;
+    return <TurnEditor text={message.content} label={words.turns.save} done={save} more={more} />;
+  }
   return (
     <article class="turn answer" aria-label={message.model || 'Assistant'} aria-busy={streaming}>
       {message.reasoning && <Reasoning message={message} />}
@@ -61,6 +71,7 @@ function Answer({ conversation, message, running, isLast, contextLength }: Props
         <div class="actions">
           <Branches conversation={conversation} message={message} disabled={running} />
           {message.content && <CopyButton label="Copy message" text={printableProse(message.content)} />}
+          {!message.calls && <IconButton icon="edit" label={words.turns.editAnswer} onClick={() => setEditing(true)} disabled={running} />}
           <IconButton icon="again" label="Answer again" onClick={() => regenerate(conversation, message)} disabled={running} />
           <IconButton icon="trash" label="Delete message" onClick={() => removeMessage(conversation, message)} disabled={running} />
         </div>

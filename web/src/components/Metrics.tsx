@@ -3,6 +3,7 @@ import { ApiError, fetchHistory, type History } from '../api.ts';
 import { bytes, count, duration, percent } from '../format.ts';
 import { merge, type Columns } from '../metrics.ts';
 import { askForKey, getState, loadModels, useStore } from '../store.ts';
+import { words } from '../words.ts';
 import { Chart } from './Chart.tsx';
 import { Failure } from './Failure.tsx';
 import { ModelTable } from './ModelTable.tsx';
@@ -12,8 +13,8 @@ const kEveryMs = 5_000; // as often as the server takes a sample
 export function Metrics() {
   const { history, samples, error, poll } = useHistory();
   return (
-    <main class="metrics" tabIndex={0} aria-label="Metrics">
-      {error && <Failure error={error.message} kind={error.failure} actions={[{ label: 'Retry', run: () => void poll() }]} />}
+    <main class="metrics" tabIndex={0} aria-label={words.metrics.title}>
+      {error && <Failure error={error.message} kind={error.failure} actions={[{ label: words.common.retry, run: () => void poll() }]} />}
       {history && <Totals history={history} />}
       <ModelTable />
       {samples['time'] && <Charts samples={samples} />}
@@ -61,12 +62,12 @@ function Totals({ history: { uptime_s, totals } }: { history: History }) {
   const n = (name: string) => totals[name] ?? 0;
   const looked = n('prefix_queried_tokens');
   const facts: [string, string][] = [
-    ['Running for', duration(uptime_s * 1_000)],
-    ['Answered', count(n('requests'))],
-    ['Refused', count(n('refused'))],
-    ['Failed', count(n('failed'))],
-    ['Prompt from cache', looked > 0 ? percent(n('prefix_hit_tokens') / looked) : '–'],
-    ['Preempted', count(n('preemptions'))],
+    [words.metrics.running, duration(uptime_s * 1_000)],
+    [words.metrics.answered, count(n('requests'))],
+    [words.metrics.refused, count(n('refused'))],
+    [words.metrics.failed, count(n('failed'))],
+    [words.metrics.cached, looked > 0 ? percent(n('prefix_hit_tokens') / looked) : '–'],
+    [words.metrics.preempted, count(n('preemptions'))],
   ];
   return (
     <dl class="facts">
@@ -86,12 +87,12 @@ function Charts({ samples }: { samples: Columns }) {
   const seconds = (s: number) => duration(s * 1_000);
   return (
     <div class="charts">
-      <Chart times={times} title="Requests" whole format={count} empty="No requests yet" series={[column('running', 'running'), column('waiting', 'waiting')]} />
-      <Chart times={times} title="Tokens per second" format={count} empty="No tokens yet" series={[column('generated', 'generated_tokens_per_s'), column('prompt', 'prompt_tokens_per_s')]} />
-      <Chart times={times} title="Time to first token" format={seconds} empty="No requests yet" series={[column('p50', 'first_token_p50_s'), column('p95', 'first_token_p95_s')]} />
-      <Chart times={times} title="Time between tokens" format={seconds} empty="No tokens yet" series={[column('p50', 'inter_token_p50_s'), column('p95', 'inter_token_p95_s')]} />
-      <Chart times={times} title="Caches" max={1} format={percent} empty="Nothing in the KV cache yet" series={[column('KV cache in use', 'kv_use'), column('prompt tokens found', 'prefix_hit_share')]} />
-      <Chart times={times} title="Memory" format={bytes} empty="The server does not tell its memory" series={[column('process', 'resident_bytes'), column('KV cache', 'kv_bytes')]} />
+      <Chart times={times} title={words.metrics.requests} whole format={count} empty={words.metrics.noRequests} series={[column(words.metrics.requestsRunning, 'running'), column(words.metrics.requestsWaiting, 'waiting')]} />
+      <Chart times={times} title={words.metrics.tokens} format={count} empty={words.metrics.noTokens} series={[column(words.metrics.generated, 'generated_tokens_per_s'), column(words.metrics.prompt, 'prompt_tokens_per_s')]} />
+      <Chart times={times} title={words.metrics.firstToken} format={seconds} empty={words.metrics.noRequests} series={[column('p50', 'first_token_p50_s'), column('p95', 'first_token_p95_s')]} />
+      <Chart times={times} title={words.metrics.betweenTokens} format={seconds} empty={words.metrics.noTokens} series={[column('p50', 'inter_token_p50_s'), column('p95', 'inter_token_p95_s')]} />
+      <Chart times={times} title={words.metrics.caches} max={1} format={percent} empty={words.metrics.emptyCaches} series={[column(words.metrics.kvInUse, 'kv_use'), column(words.metrics.promptFound, 'prefix_hit_share')]} />
+      <Chart times={times} title={words.metrics.memory} format={bytes} empty={words.metrics.noMemory} series={[column(words.metrics.process, 'resident_bytes'), column(words.metrics.kvCache, 'kv_bytes')]} />
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import type { Model } from '../api.ts';
 import { bytes, count, short } from '../format.ts';
 import { activeSettings, getState, loadModels, modelOf, setSettings, useStore } from '../store.ts';
+import { words } from '../words.ts';
 import { Icon } from './Icon.tsx';
 import { Menu } from './Menu.tsx';
 
@@ -24,7 +25,7 @@ export function ModelPicker() {
     run: () => choose(each.id),
   }));
   return (
-    <Menu label="Choose the model" class="model" items={items}>
+    <Menu label={words.header.chooseModel} class="model" items={items}>
       <span>
         <strong>{model.id}</strong>
         {detail && <small>{detail}</small>}
@@ -42,12 +43,10 @@ function choose(id: string): void {
 // "1.2B parameters, 1.3 GB, context 8,192": what tells models apart and is known before one is loaded.
 function describe({ n_params, weight_bytes, context_length, state }: Model): string {
   const parts = [
-    n_params ? `${short(n_params)} parameters` : '',
+    n_params ? words.header.parameters(short(n_params)) : '',
     weight_bytes ? bytes(weight_bytes) : '',
-    context_length ? `context ${count(context_length)}` : '',
-    state && state !== 'ready' ? kStates[state] ?? state : '',
+    context_length ? words.header.context(count(context_length)) : '',
+    state && state !== 'ready' ? words.header.states[state] ?? state : '',
   ];
   return parts.filter(Boolean).join(', ');
 }
-
-const kStates: Record<string, string> = { unloaded: 'not loaded', loading: 'loading', failed: 'could not be loaded' };

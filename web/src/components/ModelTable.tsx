@@ -1,5 +1,6 @@
 import { bytes, count, short } from '../format.ts';
 import { useStore } from '../store.ts';
+import { words } from '../words.ts';
 
 // The server's models and what they take.
 export function ModelTable() {
@@ -7,11 +8,11 @@ export function ModelTable() {
   if (models.length === 0) return null;
   const orDash = (value: number | undefined, format: (value: number) => string) => (value === undefined ? '–' : format(value));
   return (
-    <div class="models" tabIndex={0} role="region" aria-label="Models">
+    <div class="models" tabIndex={0} role="region" aria-label={words.metrics.models}>
       <table>
         <thead>
           <tr>
-            {['Model', 'State', 'Parameters', 'Context', 'Weights', 'KV cache'].map((name) => (
+            {words.metrics.columns.map((name) => (
               <th key={name} scope="col">{name}</th>
             ))}
           </tr>

@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { printable } from '../printable.ts';
 import { setState, useStore } from '../store.ts';
+import { words } from '../words.ts';
 import { IconButton } from './Icon.tsx';
 
 const kShownMs = 8_000;
@@ -22,7 +23,7 @@ export function NoticeBar() {
         <div class="notice">
           <span>{printable(notice.text)}</span>
           {notice.action && <button type="button" onClick={act}>{notice.action.label}</button>}
-          <IconButton icon="close" label="Dismiss" onClick={close} />
+          <IconButton icon="close" label={words.header.dismiss} onClick={close} />
         </div>
       )}
     </div>

@@ -1,5 +1,6 @@
 import { continueAnswer, moveToNewChat, regenerate, retryWithoutOldest } from '../chat.ts';
 import type { Conversation, Message } from '../conversation.ts';
+import { words } from '../words.ts';
 import { Failure } from './Failure.tsx';
 
 interface Props {
@@ -11,28 +12,29 @@ interface Props {
 
 // How an answer ended, where it did not end by itself, and what can be done then.
 export function Outcome({ conversation, message, running, isLast }: Props) {
-  if (message.status === 'stopped') return <p class="outcome">Stopped.</p>;
   if (message.status === 'failed') return <Failed conversation={conversation} message={message} running={running} />;
-  if (message.status !== 'done') return null;
-  if (message.finish === 'length' && isLast) {
+  if (message.status !== 'done' && message.status !== 'stopped') return null;
+  const isStopped = message.status === 'stopped';
+  if (isStopped && (!isLast || !(message.content || message.reasoning))) return <p class="outcome">{words.turns.stopped}</p>;
+  if (isStopped || (message.finish === 'length' && isLast)) {
     return (
       <p class="outcome">
-        The answer was cut at its limit.{' '}
+        {isStopped ? words.turns.stopped : words.turns.cut}{' '}
         <button type="button" onClick={() => continueAnswer(conversation, message)} disabled={running}>
-          Continue
+          {words.turns.continue}
         </button>
       </p>
     );
   }
-  return message.content || message.calls ? null : <p class="outcome">The model ended its answer without any text.</p>;
+  return message.content || message.calls ? null : <p class="outcome">{words.turns.empty}</p>;
 }
 
 function Failed({ conversation, message, running }: Omit<Props, 'isLast'>) {
-  const retry = { label: 'Retry', run: () => regenerate(conversation, message) };
+  const retry = { label: words.common.retry, run: () => regenerate(conversation, message) };
   const shorten = [
-    { label: 'Leave out the oldest turns', run: () => retryWithoutOldest(conversation, message) },
-    { label: 'New chat with this question', run: () => moveToNewChat(conversation) },
+    { label: words.turns.leaveOut, run: () => retryWithoutOldest(conversation, message) },
+    { label: words.turns.newChat, run: () => moveToNewChat(conversation) },
   ];
   const actions = message.failure === 'too long' ? shorten : [retry];
-  return <Failure error={message.error ?? 'The answer failed.'} kind={message.failure} disabled={running} actions={actions} />;
+  return <Failure error={message.error ?? words.turns.failed} kind={message.failure} disabled={running} actions={actions} />;
 }

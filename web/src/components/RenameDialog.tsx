@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Conversation } from '../conversation.ts';
 import { putConversation } from '../store.ts';
+import { words } from '../words.ts';
 import { Dialog } from './Dialog.tsx';
 import { useTyped } from './typed.ts';
 
@@ -14,8 +15,8 @@ export function RenameDialog({ active, close }: { active: Conversation; close: (
     close();
   };
   return (
-    <Dialog title="Rename this chat" submitLabel="Rename" onSubmit={rename} onClose={close}>
-      <input ref={input} type="text" aria-label="Title" required maxLength={200} {...typed} />
+    <Dialog title={words.chatMenu.renameTitle} submitLabel={words.chatMenu.rename} onSubmit={rename} onClose={close}>
+      <input ref={input} type="text" aria-label={words.chatMenu.title} required maxLength={200} {...typed} />
     </Dialog>
   );
 }

@@ -1,8 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Settings } from '../conversation.ts';
+import { kEfforts, type Settings } from '../conversation.ts';
 import { download } from '../download.ts';
-import { activeSettings, getState, modelOf, notify, putConversation, setKey, setSettings, setState, useStore } from '../store.ts';
-import { fromJson, toJson } from '../transfer.ts';
+import { activeSettings, getState, modelOf, notify, putConversation, setKey, setSettings, setState, setTitlesByModel, useStore } from '../store.ts';
+import { fromJson, toJson, withoutKnown } from '../transfer.ts';
+import { chooseLanguage, chosenLanguage, kLanguageNames, words } from '../words.ts';
+import { AnswerForm, SamplerOrder } from './AnswerForm.tsx';
 import { FileButton } from './FileButton.tsx';
 import { IconButton } from './Icon.tsx';
 import { kNumberFields, NumberField } from './NumberField.tsx';
@@ -22,24 +24,28 @@ export function SettingsPanel() {
   }, []);
   const set = (patch: Partial<Settings>) => setSettings({ ...activeSettings(getState()), ...patch });
   return (
-    <aside class="settings" aria-label="Settings" ref={panel} tabIndex={-1}>
+    <aside class="settings" aria-label={words.settings.title} ref={panel} tabIndex={-1}>
       <div class="bar">
-        <h2>Settings</h2>
+        <h2>{words.settings.title}</h2>
         <span class="spacer" />
-        <IconButton icon="close" label="Close settings" onClick={() => setState({ open: null })} />
+        <IconButton icon="close" label={words.settings.close} onClick={() => setState({ open: null })} />
       </div>
-      <p class="muted">{inChat ? 'For this chat and for new ones.' : 'For new chats.'} An empty field has the value that it shows in grey.</p>
+      <p class="muted">{inChat ? words.settings.forChat : words.settings.forNew} {words.settings.grey}</p>
       <SystemPrompt value={settings.system} set={(system) => set({ system })} />
       {model?.has_thinking_switch && <Thinking value={settings.thinking} set={(thinking) => set({ thinking })} />}
+      {(model?.reasons ?? model?.has_thinking_switch) && <Effort value={settings.effort} set={(effort) => set({ effort })} />}
       {kNumberFields.map((field) => (
         <NumberField key={field.name} field={field} settings={settings} usual={model?.sampling?.[field.name]} />
       ))}
       <StopSequences value={settings.stop} set={(stop) => set({ stop })} />
+      <AnswerForm settings={settings} set={set} />
+      <SamplerOrder settings={settings} set={set} />
       <button type="button" onClick={() => setSettings({ model: settings.model })}>
-        Use the server's defaults
+        {words.settings.defaults}
       </button>
       <ToolSwitches />
       <Chats />
+      <Language />
       <ApiKey />
     </aside>
   );
@@ -49,8 +55,8 @@ function SystemPrompt({ value, set }: { value?: string; set: (value?: string) =>
   const typed = useTyped(value ?? '');
   return (
     <label class="field wide">
-      System prompt
-      <textarea rows={4} placeholder="None" {...typed} onChange={(event) => set(event.currentTarget.value || undefined)} />
+      {words.settings.systemPrompt}
+      <textarea rows={4} placeholder={words.common.none} {...typed} onChange={(event) => set(event.currentTarget.value || undefined)} />
     </label>
   );
 }
@@ -59,13 +65,26 @@ function Thinking({ value, set }: { value?: boolean; set: (value?: boolean) => v
   const shown = value === undefined ? '' : String(value);
   return (
     <label class="field">
-      Thinking
+      {words.settings.thinking}
       <select value={shown} onChange={({ currentTarget }) => set(currentTarget.value === '' ? undefined : currentTarget.value === 'true')}>
-        <option value="">As the model has it</option>
-        <option value="true">On</option>
-        <option value="false">Off</option>
+        <option value="">{words.settings.asModel}</option>
+        <option value="true">{words.settings.on}</option>
+        <option value="false">{words.settings.off}</option>
       </select>
     </label>
+  );
+}
+
+function Effort({ value, set }: { value?: Settings['effort']; set: (value?: Settings['effort']) => void }) {
+  return (
+    <div class="field">
+      <label for="set-effort">{words.settings.effort}</label>
+      <select id="set-effort" aria-describedby="help-effort" value={value ?? ''} onChange={({ currentTarget }) => set((currentTarget.value || undefined) as Settings['effort'])}>
+        <option value="">{words.settings.asModel}</option>
+        {kEfforts.map((effort) => <option key={effort} value={effort}>{words.settings.efforts[effort]}</option>)}
+      </select>
+      <small id="help-effort">{words.settings.effortHelp}</small>
+    </div>
   );
 }
 
@@ -77,40 +96,57 @@ function StopSequences({ value, set }: { value?: string[]; set: (value?: string[
   const typed = useTyped(value?.join('\n') ?? '');
   return (
     <label class="field wide">
-      Stop sequences
-      <textarea rows={2} {...typed} placeholder="None" aria-describedby="stop-help" onChange={(event) => read(event.currentTarget.value)} />
-      <small id="stop-help">One a line. The answer ends before any of them.</small>
+      {words.settings.stop}
+      <textarea rows={2} {...typed} placeholder={words.common.none} aria-describedby="stop-help" onChange={(event) => read(event.currentTarget.value)} />
+      <small id="stop-help">{words.settings.stopHelp}</small>
     </label>
   );
 }
 
 function Chats() {
+  const byModel = useStore((state) => state.titlesByModel);
   const exportAll = () => {
     const { conversations } = getState();
-    if (conversations.length === 0) notify('There are no chats to export.');
+    if (conversations.length === 0) notify(words.settings.nothingToExport);
     else download('realizar-chats.json', 'application/json', toJson(conversations));
   };
   return (
-    <section aria-label="Chats in this browser">
-      <h3>Chats in this browser</h3>
+    <section aria-label={words.settings.chats}>
+      <h3>{words.settings.chats}</h3>
       <div class="buttons">
-        <button type="button" onClick={exportAll}>Export all</button>
-        <FileButton label="Import" class="" accept=".json,application/json" choose={([file]) => void importFile(file)}>
-          Import
+        <button type="button" onClick={exportAll}>{words.settings.exportAll}</button>
+        <FileButton label={words.settings.import} class="" accept=".json,application/json" choose={([file]) => void importFile(file)}>
+          {words.settings.import}
         </FileButton>
       </div>
+      <label class="check">
+        <input type="checkbox" checked={byModel} onChange={(event) => setTitlesByModel(event.currentTarget.checked)} />
+        {words.settings.titles}
+      </label>
     </section>
+  );
+}
+
+function Language() {
+  return (
+    <label class="field">
+      {words.settings.language}
+      <select value={chosenLanguage()} onChange={({ currentTarget }) => chooseLanguage(currentTarget.value)}>
+        <option value="">{words.settings.asBrowser}</option>
+        {Object.entries(kLanguageNames).map(([language, name]) => <option key={language} value={language} lang={language}>{name}</option>)}
+      </select>
+    </label>
   );
 }
 
 function ApiKey() {
   const key = useStore((state) => state.key);
   return (
-    <section aria-label="API key">
-      <h3>API key</h3>
+    <section aria-label={words.settings.key}>
+      <h3>{words.settings.key}</h3>
       <div class="buttons">
-        <button type="button" onClick={() => setState({ askKey: 'asked' })}>{key ? 'Change key' : 'Set key'}</button>
-        {key && <button type="button" onClick={() => setKey('')}>Forget key</button>}
+        <button type="button" onClick={() => setState({ askKey: 'asked' })}>{key ? words.settings.changeKey : words.settings.setKey}</button>
+        {key && <button type="button" onClick={() => setKey('')}>{words.settings.forgetKey}</button>}
       </div>
     </section>
   );
@@ -119,9 +155,10 @@ function ApiKey() {
 async function importFile(file: File | undefined): Promise<void> {
   if (!file) return;
   try {
-    const conversations = fromJson(await file.text());
-    conversations.forEach((each) => putConversation(each));
-    notify(`Imported ${conversations.length} ${conversations.length === 1 ? 'chat' : 'chats'}.`);
+    const all = fromJson(await file.text());
+    const added = withoutKnown(all, getState().conversations);
+    added.forEach((each) => putConversation(each));
+    notify(words.settings.imported(added.length, all.length - added.length));
   } catch (error) {
     notify(error instanceof Error ? error.message : String(error));
   }

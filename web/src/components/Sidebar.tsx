@@ -2,9 +2,12 @@ import { useState } from 'preact/hooks';
 import type { Conversation } from '../conversation.ts';
 import { age } from '../format.ts';
 import { printableProse } from '../printable.ts';
-import { setState, toggleSidebar, useStore } from '../store.ts';
-import { remove } from './ChatMenu.tsx';
-import { Icon, IconButton } from './Icon.tsx';
+import { setState, setTheme, toggleSidebar, useStore, type Theme } from '../store.ts';
+import { words } from '../words.ts';
+import { chatActions } from './ChatMenu.tsx';
+import { Icon, IconButton, type IconName } from './Icon.tsx';
+import { Menu } from './Menu.tsx';
+import { RenameDialog } from './RenameDialog.tsx';
 
 const kSearchFrom = 6; // fewer chats are found by looking
 
@@ -15,18 +18,18 @@ export function Sidebar() {
   const found = conversations.filter((each) => contains(each, search.trim().toLowerCase()));
   const groups = [...new Set(found.map((each) => age(each.updatedAt)))];
   return (
-    <nav class={`sidebar ${open ? 'open' : ''}`} aria-label="Chats">
+    <nav class={`sidebar ${open ? 'open' : ''}`} aria-label={words.sidebar.label}>
       <div class="bar">
         <strong class="brand">realizar</strong>
         <span class="spacer" />
-        <IconButton icon="menu" label="Hide chats" onClick={toggleSidebar} />
+        <IconButton icon="menu" label={words.header.hideChats} onClick={toggleSidebar} />
       </div>
-      <a class="new" href="#" title="New chat (Ctrl+K)" onClick={() => setState({ open: null })}>
+      <a class="new" href="#" title={words.sidebar.newChatTitle} onClick={() => setState({ open: null })}>
         <Icon name="plus" />
-        New chat
+        {words.sidebar.newChat}
       </a>
       {conversations.length >= kSearchFrom && (
-        <input type="search" placeholder="Search chats" aria-label="Search chats" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        <input type="search" placeholder={words.sidebar.search} aria-label={words.sidebar.search} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       )}
       <div class="list">
         {groups.map((group) => (
@@ -39,23 +42,47 @@ export function Sidebar() {
             </ul>
           </section>
         ))}
-        {found.length === 0 && <p class="muted">{search ? 'No chat matches.' : 'No chats yet.'}</p>}
+        {found.length === 0 && <p class="muted">{search ? words.sidebar.noMatch : words.sidebar.empty}</p>}
       </div>
+      <Foot />
     </nav>
+  );
+}
+
+const kNextTheme: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' };
+const kThemeIcon: Record<Theme, IconName> = { auto: 'auto', light: 'sun', dark: 'moon' };
+
+function Foot() {
+  const theme = useStore((state) => state.theme);
+  const view = useStore((state) => state.view);
+  const close = () => setState({ open: null });
+  return (
+    <div class="foot">
+      <a class="view" href="#/metrics" aria-current={view === 'metrics' ? 'page' : undefined} onClick={close}>
+        <Icon name="chart" />
+        {words.header.metrics}
+      </a>
+      <span class="spacer" />
+      <IconButton icon={kThemeIcon[theme]} label={words.header.theme[theme]} onClick={() => setTheme(kNextTheme[theme])} />
+    </div>
   );
 }
 
 function Row({ conversation }: { conversation: Conversation }) {
   const current = useStore((state) => state.view === 'chat' && state.activeId === conversation.id);
   const running = useStore((state) => state.running.has(conversation.id));
+  const [renaming, setRenaming] = useState(false);
   const title = printableProse(conversation.title);
   return (
     <li class={current ? 'current' : ''}>
       <a href={`#/c/${conversation.id}`} title={title} aria-current={current ? 'page' : undefined} onClick={() => setState({ open: null })}>
-        {running && <span class="pulse" title="Answering" />}
+        {running && <span class="pulse" title={words.sidebar.answering} />}
         {title}
       </a>
-      <IconButton icon="trash" label={`Delete ${title}`} onClick={() => remove(conversation)} />
+      <Menu label={words.sidebar.menuOf(title)} class="icon-button" items={chatActions(conversation, () => setRenaming(true))}>
+        <Icon name="more" />
+      </Menu>
+      {renaming && <RenameDialog active={conversation} close={() => setRenaming(false)} />}
     </li>
   );
 }

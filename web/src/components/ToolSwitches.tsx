@@ -1,5 +1,6 @@
 import { printable } from '../printable.ts';
 import { activeSettings, loadToolsOf, modelOf, setToolOn, useStore, type ToolServer } from '../store.ts';
+import { words } from '../words.ts';
 import { Failure } from './Failure.tsx';
 
 // Which tools of MCP servers models are told of.
@@ -8,13 +9,9 @@ export function ToolSwitches() {
   const takesTools = useStore((state) => modelOf(state, activeSettings(state))?.takes_tools !== false);
   if (servers.length === 0) return null;
   return (
-    <section aria-label="Tools">
-      <h3>Tools</h3>
-      <p class="muted">
-        {takesTools
-          ? 'The model may ask for those that are on. You are asked before any of them runs.'
-          : "This model's chat template tells it of no tools, so it calls none."}
-      </p>
+    <section aria-label={words.settings.tools}>
+      <h3>{words.settings.tools}</h3>
+      <p class="muted">{takesTools ? words.settings.toolsAsk : words.settings.noTools}</p>
       {servers.map((server) => <Server key={server.name} server={server} />)}
     </section>
   );
@@ -25,7 +22,7 @@ function Server({ server }: { server: ToolServer }) {
   return (
     <fieldset class="tools">
       <legend>{printable(server.name)}</legend>
-      {server.error && <Failure error={server.error} actions={[{ label: 'Retry', run: () => void loadToolsOf(server.name) }]} />}
+      {server.error && <Failure error={server.error} actions={[{ label: words.common.retry, run: () => void loadToolsOf(server.name) }]} />}
       {server.tools.map(({ name, function: { name: id, description } }) => (
         <div key={id}>
           <label>

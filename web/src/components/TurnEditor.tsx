@@ -1,8 +1,15 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { words } from '../words.ts';
 import { enterSends, fit } from './textarea.ts';
 
-// `done` gets the new text, or null when the edit was given up.
-export function TurnEditor({ text, done }: { text: string; done: (text: string | null) => void }) {
+interface Props {
+  text: string;
+  label: string; // of the button, and of the key Enter
+  done: (text: string | null) => void; // null: the edit was given up
+  more?: { label: string; run: (text: string) => void };
+}
+
+export function TurnEditor({ text, label, done, more }: Props) {
   const [draft, setDraft] = useState(text);
   const area = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => {
@@ -19,13 +26,18 @@ export function TurnEditor({ text, done }: { text: string; done: (text: string |
   };
   return (
     <div class="turn editor">
-      <textarea ref={area} aria-label="Edit message" value={draft} onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} />
+      <textarea ref={area} aria-label={words.turns.edit} value={draft} onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} />
       <div class="buttons">
         <button type="button" onClick={() => done(null)}>
-          Cancel
+          {words.common.cancel}
         </button>
+        {more && (
+          <button type="button" onClick={() => more.run(draft)} disabled={!draft.trim()}>
+            {more.label}
+          </button>
+        )}
         <button type="button" class="primary" onClick={send} disabled={!draft.trim()}>
-          Send
+          {label}
         </button>
       </div>
     </div>

@@ -1,0 +1,23 @@
+// What settings ask of the form of an answer and of its samplers, as the server's API has it.
+import type { Settings } from './conversation.ts';
+
+export function formFields({ form, schema, grammar, samplers }: Settings): Record<string, unknown> {
+  return {
+    ...(form === 'json' && { json_schema: { type: 'object' } }),
+    ...(form === 'schema' && schema && { json_schema: JSON.parse(schema) }),
+    ...(form === 'grammar' && grammar && { grammar }),
+    ...(samplers && samplers.length > 0 && { samplers }),
+  };
+}
+
+export function isObject(text: string): boolean {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+// "top_k, temperature" or one a line.
+export const samplerNames = (text: string): string[] => text.split(/[\s,;]+/).filter((name) => name !== '');
