@@ -34,7 +34,7 @@ export class AnswerDraft {
 
   add(delta: Delta): void {
     if (delta.text || delta.reasoning || delta.call) this.count(delta);
-    if (delta.id) this.server = { id: delta.id, contentBefore: this.before.content.length, reasoningBefore: this.before.reasoning.length };
+    if (delta.id && delta.id !== this.server?.id) this.keepId(delta.id);
     this.content += delta.text ?? '';
     this.reasoning += delta.reasoning ?? '';
     if (delta.call && this.calls.length < kMaxCalls) this.calls.push(asked(delta.call));
@@ -53,6 +53,12 @@ export class AnswerDraft {
   // Calls to make, once the answer has ended. Nobody knows what one that was cut would have been.
   wholeCalls(): ToolCall[] {
     return this.finish === 'length' ? [] : this.calls;
+  }
+
+  // At once: a page that is loaded again before the name is kept has lost the answer.
+  private keepId(id: string): void {
+    this.server = { id, contentBefore: this.before.content.length, reasoningBefore: this.before.reasoning.length };
+    this.put({}, 'now');
   }
 
   private replace({ text, reasoning, calls }: NonNullable<Delta['whole']>): void {

@@ -16,6 +16,8 @@ const kLooks = {
   light: { colorScheme: 'light' },
   dark: { colorScheme: 'dark' },
   phone: { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
+  'smallest, dark': { viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true, colorScheme: 'dark' },
+  'wide, dark': { viewport: { width: 1920, height: 1080 }, colorScheme: 'dark' },
 };
 
 async function check(page, view) {
@@ -40,11 +42,21 @@ for (const [look, options] of Object.entries(kLooks)) {
     await check(page, 'rename');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Settings', exact: true }).click();
+    await page.getByLabel('Temperature').fill('-3');
+    await page.getByLabel('Temperature').press('Tab');
+    await page.getByLabel('Form of the answers').selectOption('A JSON Schema');
     await check(page, 'settings');
     await page.getByRole('button', { name: 'Set key' }).click();
     await check(page, 'key');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Close settings' }).click();
+    await page.locator('.composer input[type=file]').setInputFiles({ name: 'large.txt', mimeType: 'text/plain', buffer: Buffer.from('word '.repeat(10_000)) });
+    await page.locator('.composer .length.problem').waitFor();
+    await check(page, 'composer');
+    await page.locator('.scroll').focus();
+    await page.keyboard.press('?');
+    await check(page, 'shortcuts');
+    await page.keyboard.press('Escape');
     await showView(page, 'Metrics');
     await page.locator('.plot path').first().waitFor();
     await check(page, 'metrics');

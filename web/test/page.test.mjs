@@ -405,7 +405,7 @@ test('says in words that there is nothing to draw yet', async (t) => {
   t.after(own.close);
   const { page } = await openPage(t, shared.browser, own.url);
   await showView(page, 'Metrics');
-  await page.getByText('No requests in this time').first().waitFor();
+  await page.getByText('No request ran when a sample was taken').first().waitFor();
   const scale = await page.locator('.chart', { hasText: 'Requests' }).first().locator('text').allTextContents();
   assert.equal(new Set(scale).size, scale.length, `${scale}`);
 });

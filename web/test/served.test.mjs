@@ -28,7 +28,7 @@ test('asks the model and shows its answer', async (t) => {
 
 test('stops an answer, and the server with it', async (t) => {
   const { page, problems } = await openPage(t, browser, server.url);
-  await page.route('**/v1/chat/completions', (route) => {
+  await page.route('**/v1/responses', (route) => {
     // The tiny model ends soon; it is told not to.
     const body = { ...route.request().postDataJSON(), ignore_eos: true };
     return route.continue({ postData: JSON.stringify(body) });
@@ -40,6 +40,21 @@ test('stops an answer, and the server with it', async (t) => {
   const running = async () => /vllm:num_requests_running\{[^}]*\} (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())[1];
   await eventually(async () => (await running()) === '0', 'the server goes on');
   assert.deepEqual(problems, []);
+});
+
+test('goes on with an answer after a reload', async (t) => {
+  const { page } = await openPage(t, browser, server.url);
+  await page.route('**/v1/responses', (route) => {
+    const body = { ...route.request().postDataJSON(), ignore_eos: true };
+    return route.continue({ postData: JSON.stringify(body) });
+  });
+  await send(page, 'Tell me a story');
+  await page.waitForFunction(() => document.querySelector('.answer .markdown')?.textContent.length > 20);
+  await page.reload();
+  await page.getByText('The answer was cut at its limit.').waitFor(); // the end of the context
+  const { data } = await (await fetch(`${server.url}/v1/models`)).json();
+  const [, used, of] = /([\d,]+) of ([\d,]+)/.exec(await page.locator('.stats').innerText()).map((text) => Number(text.replace(',', '')));
+  assert.deepEqual([used, of], [data[0].context_length, data[0].context_length]);
 });
 
 test('draws what the server did before the view was opened', async (t) => {

@@ -23,6 +23,7 @@ const kLeft = 58;
 const kRight = 10;
 const kTop = 8;
 const kBottom = 22;
+const kNarrowPx = 420; // five times of day have no room
 const kLeastSpan = 60; // s on show at least
 
 export function Chart(props: Props) {
@@ -62,7 +63,8 @@ function Lines({ times, series, format, max, whole, width, hovered }: Props & { 
   const { from, to } = range(times);
   const x = (time: number) => kLeft + ((time - from) / (to - from)) * (width - kLeft - kRight);
   const y = (value: number) => kHeight - kBottom - (top > 0 ? value / (scale.at(-1) ?? top) : 0) * (kHeight - kTop - kBottom);
-  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => from + share * (to - from));
+  const nMarks = width < kNarrowPx ? 3 : 5;
+  const marks = Array.from({ length: nMarks }, (_, nth) => from + (nth / (nMarks - 1)) * (to - from));
   return (
     <>
       {scale.map((value) => (
@@ -72,7 +74,7 @@ function Lines({ times, series, format, max, whole, width, hovered }: Props & { 
         </g>
       ))}
       {marks.map((time, nth) => (
-        <text key={nth} x={x(time)} y={kHeight - 5} text-anchor={nth === 0 ? 'start' : nth === 4 ? 'end' : 'middle'}>{clock(time, to - from)}</text>
+        <text key={nth} x={x(time)} y={kHeight - 5} text-anchor={nth === 0 ? 'start' : nth === nMarks - 1 ? 'end' : 'middle'}>{clock(time, to - from)}</text>
       ))}
       {series.map(({ label, values }, nth) => (
         <path key={label} class={`line-${nth + 1}`} d={path(values, (idx) => x(times[idx]!), y)} />

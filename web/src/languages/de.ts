@@ -236,7 +236,7 @@ const words: Words = {
     requests: 'Anfragen',
     requestsRunning: 'laufend',
     requestsWaiting: 'wartend',
-    noRequests: 'Keine Anfragen in dieser Zeit',
+    noRequests: 'Bei keiner Messung lief eine Anfrage',
     tokens: 'Token je Sekunde',
     generated: 'erzeugt',
     prompt: 'Prompt',

@@ -234,7 +234,7 @@ export default {
     requests: 'Requests',
     requestsRunning: 'running',
     requestsWaiting: 'waiting',
-    noRequests: 'No requests in this time',
+    noRequests: 'No request ran when a sample was taken',
     tokens: 'Tokens per second',
     generated: 'generated',
     prompt: 'prompt',
