@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Downloads from servers that misbehave: what each fault leads to (docs/models.md has the table), and who gets a token.
+"""Downloads from servers that misbehave: what each fault leads to (docs/conformance.md has the table), and who gets a token.
 Usage: hub_faults_test.py REALIZAR."""
 import contextlib
 import itertools
@@ -19,7 +19,7 @@ from waiting import until
 
 
 class Faults(hub_test.Case):
-    """What each fault leads to; docs/models.md has the table."""
+    """What each fault leads to; docs/conformance.md has the table."""
 
     def test_connections_that_drop_at_each_stage_are_made_again(self):
         self.add_big()
