@@ -32,7 +32,7 @@ class ScoreSpeller final : public Speller {
             {"usage",
              {{"prompt_tokens", usage.n_prompt},
               {"total_tokens", usage.n_prompt},
-              {"completiousage.n_prompt", 0},
+              {"completion_tokens", 0},
               {"prompt_tokens_details", nullptr}}}};
   }
 
