@@ -6,6 +6,7 @@ A fenced block says what it is in its first line:
   ```console            commands after "$ " (continued after "> ") and what they print, where "..." stands for any text
   ```console exit=1     the same, and the last command ends with that exit code
   ```LANGUAGE file=X    is written to the file X, for the commands below it
+  ```console server=X   talks to another server (docs_servers.py) than the bundled model's
   ```LANGUAGE needs=X   needs something that is not here (network, root, docker ...): skipped, and listed as such
   ```python needs=openai    is run where that package is installed
   ```LANGUAGE           is shown, and not run
@@ -22,7 +23,7 @@ import tempfile
 import unittest
 
 import cli_test
-from served import Served
+from docs_servers import Servers
 from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -82,7 +83,7 @@ def shows(expected, actual):
 
 class Page(unittest.TestCase):
     """The blocks of one page; each is a test, in the page's order, and all share a folder."""
-    server = folder = None
+    servers = folder = None
 
     @classmethod
     def setUpClass(cls):
@@ -91,30 +92,30 @@ class Page(unittest.TestCase):
         (cls.folder / "bin").mkdir()
         (cls.folder / "bin/realizar").symlink_to(pathlib.Path(REALIZAR).resolve())
         (cls.folder / "model.gguf").symlink_to(MODEL)
-        cls.server = Served(REALIZAR, "realizar-tiny", "--slot-save-path", str(cls.folder / "slots"))
+        cls.servers = Servers(REALIZAR, cls.folder)
 
     @classmethod
     def tearDownClass(cls):
-        code = cls.server.stop()
+        codes = cls.servers.stop()
         cls.temporary.cleanup()
-        assert code == 0, f"the server ended with {code}"
+        assert not any(codes.values()), f"servers ended with {codes}"
 
     def run_in_folder(self, *command):
         environment = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "HOME": str(self.folder), "LANG": "C.UTF-8"}
         return subprocess.run(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S)
 
-    def here(self, text):
-        return re.sub(r"(http://)?(localhost|127\.0\.0\.1):8080", self.server.url, text)
+    def here(self, text, server="bundled"):
+        return re.sub(r"(http://)?(localhost|127\.0\.0\.1):8080", lambda _: self.servers.url(server), text)
 
-    def check_commands(self, text, exit_code):
+    def check_commands(self, text, exit_code, server):
         commands = commands_of(text)
         for command, expected in commands:
             if command.split()[0] == "curl" and shutil.which("curl") is None:
                 self.skipTest("curl is not installed")
-            result = self.run_in_folder("bash", "-o", "pipefail", "-c", self.here(command))
+            result = self.run_in_folder("bash", "-o", "pipefail", "-c", self.here(command, server))
             self.assertEqual(result.returncode, exit_code if command == commands[-1][0] else 0, f"{command}\n{result.stdout}")
-            self.assertTrue(shows(self.here(expected), result.stdout),
+            self.assertTrue(shows(self.here(expected, server), result.stdout),
                             f"\n$ {command}\nexpected:\n{expected}\nactual:\n{result.stdout}")
 
     def check_program(self, text, package):
@@ -131,7 +132,7 @@ class Page(unittest.TestCase):
         if "file" in options:
             (self.folder / options["file"]).write_text(text)
         elif language == "console":
-            self.check_commands(text, int(options.get("exit", 0)))
+            self.check_commands(text, int(options.get("exit", 0)), options.get("server", "bundled"))
         self.assertTrue(language, "the block does not say what it is")
 
 

@@ -48,3 +48,14 @@ def copy_with_words(name, folder):
     path = pathlib.Path(folder) / f"{name}.gguf"
     path.write_bytes(with_metadata((TESTS / f"data/conformance/{name}.gguf").read_bytes(), edit, wordpiece(64)))
     return str(path)
+
+
+def write_infill(path):
+    """The bundled model with marks around a gap among its tokens; it was not trained for them."""
+    marks = {2044: b"<|fim_prefix|>", 2045: b"<|fim_suffix|>", 2046: b"<|fim_middle|>"}
+
+    def edited(key, value):
+        return [marks.get(i, token) for i, token in enumerate(value)] if key == "tokenizer.ggml.tokens" else value
+
+    pathlib.Path(path).write_bytes(with_metadata(TINY.read_bytes(), edited))
+    return str(path)
