@@ -86,7 +86,7 @@ export class AnswerDraft {
   private stats(): Stats | undefined {
     if (!this.firstAt) return this.message.stats;
     return {
-      firstTokenMs: this.message.server ? (this.message.stats?.firstTokenMs ?? 0) : this.firstAt - this.startedAt,
+      firstTokenMs: this.message.server ? this.message.stats?.firstTokenMs : this.firstAt - this.startedAt,
       // Chunks that come together say nothing about speed; the server's own time does.
       generationMs: this.decodeMs ?? this.lastAt - this.firstAt,
       reasoningMs: this.reasonedAt ? this.reasonedAt - this.firstAt : this.message.stats?.reasoningMs,

@@ -5,7 +5,7 @@ import type { Failure } from './api.ts';
 import { words } from './words.ts';
 
 export interface Stats {
-  firstTokenMs: number;
+  firstTokenMs?: number; // unknown to a page that was loaded after it
   generationMs: number; // from the first to the last token
   reasoningMs?: number;
   promptTokens?: number; // known only when the server has reported usage

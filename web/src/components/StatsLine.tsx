@@ -13,7 +13,7 @@ export function StatsLine({ message, contextLength }: Props) {
   return (
     <p class="stats">
       {stats.completionTokens > 1 && stats.generationMs > 0 && <span title="Tokens per second after the first">{speed(stats)}</span>}
-      <span title="Time to the first token">{duration(stats.firstTokenMs)} to first token</span>
+      {stats.firstTokenMs !== undefined && <span title="Time to the first token">{duration(stats.firstTokenMs)} to first token</span>}
       {stats.promptTokens === undefined ? <span>≈ {count(stats.completionTokens)} tokens</span> : <ContextUse stats={stats} contextLength={contextLength} />}
     </p>
   );
