@@ -9,7 +9,7 @@ import {
 import { AnswerDraft } from './answer_draft.ts';
 import { setDraft } from './drafts.ts';
 import { leaveOut, promptMessages } from './prompt.ts';
-import { resumeAnswer, streamAnswer, type AnswerRequest, type Delta } from './responses.ts';
+import { resumeAnswer, streamAnswer, type AnswerRequest, type Client, type Delta } from './responses.ts';
 import { alone } from './tabs.ts';
 import { giveUpTitle, suggestTitle } from './titles.ts';
 import { chosenTools, runCalls } from './tools.ts';
@@ -165,7 +165,7 @@ async function writeOne(active: Conversation, message: Message, signal: AbortSig
   putConversation(change(active, message.id, { status: 'streaming', error: undefined, failure: undefined, finish: undefined }));
   const draft = new AnswerDraft(active.id, message);
   try {
-    if (message.server) await take(draft, resumeAnswer(message.server.id, getState().key, signal));
+    if (message.server) await take(draft, resumeAnswer(message.server.id, clientOf(active), signal));
     else await stream(draft, active, message, signal);
   } catch (error) {
     draft.close(signal.aborted ? { status: 'stopped' } : failed(error, message));
@@ -183,7 +183,7 @@ async function writeOne(active: Conversation, message: Message, signal: AbortSig
 // A conversation that slides is asked again with fewer turns until they fit, which ends when only the last is left.
 async function stream(draft: AnswerDraft, active: Conversation, message: Message, signal: AbortSignal): Promise<void> {
   try {
-    await take(draft, streamAnswer(answerRequest(active, message), getState().key, signal));
+    await take(draft, streamAnswer(answerRequest(active, message), clientOf(active), signal));
   } catch (error) {
     const isTooLong = error instanceof ApiError && error.failure === 'too long';
     const shorter = isTooLong && active.slides ? slide(active, message.parent!, error.nPrompt, error.nCtx) : active;
@@ -207,6 +207,8 @@ function setRunning(id: string, controller: AbortController | null): void {
   else controllers.delete(id);
   setState({ running: new Set(controllers.keys()) });
 }
+
+const clientOf = ({ id }: Conversation): Client => ({ key: getState().key, session: id });
 
 function answerRequest(active: Conversation, message: Message): AnswerRequest {
   const { temperature, top_p, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty, seed } = active.settings;

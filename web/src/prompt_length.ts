@@ -42,7 +42,7 @@ async function lengthOf(chat: string | null, draft: Draft, signal: AbortSignal):
   const nCtx = model?.context_length;
   // To be counted, a text has to be short enough for the context, and the model loaded.
   const isCountable = model?.state === 'ready' && nCtx !== undefined && guess < 2 * nCtx;
-  const nTokens = isCountable ? await countTokens(model.id, messages, state.key, signal).catch(() => undefined) : undefined;
+  const nTokens = isCountable ? await countTokens(model.id, messages, { key: state.key, session: chat ?? '' }, signal).catch(() => undefined) : undefined;
   signal.throwIfAborted();
   return { nTokens: nTokens ?? guess, isGuess: nTokens === undefined, nCtx };
 }

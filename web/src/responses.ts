@@ -35,6 +35,12 @@ export interface Delta {
 
 export type NewCall = Omit<ToolCall, 'state'>;
 
+// Who asks, and for which conversation: proxies before several servers send all of one to the same server.
+export interface Client {
+  key: string;
+  session: string;
+}
+
 const kMaxCalls = 64; // in a list of them
 const kPollMs = 2_000;
 
@@ -45,25 +51,28 @@ interface Place {
 }
 
 // Streams a new answer. Throws ApiError, or the AbortError of `signal`, which also ends the answer on the server.
-export async function* streamAnswer(body: AnswerRequest, key: string, signal: AbortSignal): AsyncGenerator<Delta> {
-  yield* untilItsEnd(await begin(requestBody(body), key, signal), undefined, key, signal);
+export async function* streamAnswer(body: AnswerRequest, client: Client, signal: AbortSignal): AsyncGenerator<Delta> {
+  yield* untilItsEnd(await begin(requestBody(body), client, signal), undefined, client, signal);
 }
 
 // Streams an answer that an earlier page began, from its first step on.
-export async function* resumeAnswer(id: string, key: string, signal: AbortSignal): AsyncGenerator<Delta> {
-  yield* untilItsEnd(await reopen({ id }, key, signal), { id }, key, signal);
+export async function* resumeAnswer(id: string, client: Client, signal: AbortSignal): AsyncGenerator<Delta> {
+  yield* untilItsEnd(await reopen({ id }, client, signal), { id }, client, signal);
 }
 
 // A short text, without a stream. The server keeps nothing of it.
-export async function shortAnswer(body: AnswerRequest, key: string, signal: AbortSignal): Promise<string> {
-  const response = await request('v1/responses', key, posted({ ...requestBody(body), store: false }, signal));
+export async function shortAnswer(body: AnswerRequest, client: Client, signal: AbortSignal): Promise<string> {
+  const response = await ask('v1/responses', client, posted({ ...requestBody(body), store: false }, signal));
   const { output } = (await json(response)) as { output?: unknown };
   return textIn(output).trim();
 }
 
+const ask = (path: string, { key, session }: Client, init: RequestInit): Promise<Response> =>
+  request(path, key, { ...init, headers: { ...init.headers, 'X-Session-Id': session } });
+
 // The length of a prompt, in tokens.
-export async function countTokens(model: string, messages: PromptMessage[], key: string, signal: AbortSignal): Promise<number | undefined> {
-  const response = await request('v1/responses/input_tokens', key, posted(requestBody({ model, messages }), signal));
+export async function countTokens(model: string, messages: PromptMessage[], client: Client, signal: AbortSignal): Promise<number | undefined> {
+  const response = await ask('v1/responses/input_tokens', client, posted(requestBody({ model, messages }), signal));
   return readCount(((await json(response)) as { input_tokens?: unknown }).input_tokens);
 }
 
@@ -88,22 +97,22 @@ const posted = (body: object, signal: AbortSignal): RequestInit => ({
 });
 
 // A server that has no room to keep an answer streams it all the same, and it ends with this page.
-async function begin(body: object, key: string, signal: AbortSignal): Promise<Response> {
+async function begin(body: object, client: Client, signal: AbortSignal): Promise<Response> {
   const streamed = { ...body, stream: true };
   try {
-    return await request('v1/responses', key, posted({ ...streamed, background: true }, signal));
+    return await ask('v1/responses', client, posted({ ...streamed, background: true }, signal));
   } catch (error) {
     if (!(error instanceof ApiError) || error.param !== 'background') throw error;
-    return request('v1/responses', key, posted({ ...streamed, store: false }, signal));
+    return ask('v1/responses', client, posted({ ...streamed, store: false }, signal));
   }
 }
 
 const address = ({ id }: Place): string => `v1/responses/${encodeURIComponent(id)}`;
 
 // undefined where the server keeps the answer without its steps: a long one has more of them than it keeps.
-async function reopen(place: Place, key: string, signal: AbortSignal): Promise<Response | undefined> {
+async function reopen(place: Place, client: Client, signal: AbortSignal): Promise<Response | undefined> {
   try {
-    return await request(`${address(place)}?stream=true${place.last === undefined ? '' : `&starting_after=${place.last}`}`, key, { signal });
+    return await ask(`${address(place)}?stream=true${place.last === undefined ? '' : `&starting_after=${place.last}`}`, client, { signal });
   } catch (error) {
     if (error instanceof ApiError && error.param === 'stream') return undefined;
     throw error;
@@ -111,7 +120,7 @@ async function reopen(place: Place, key: string, signal: AbortSignal): Promise<R
 }
 
 // Follows the answer over lost connections. It is deleted at its end, which also ends it where it still goes on.
-async function* untilItsEnd(response: Response | undefined, place: Place | undefined, key: string, signal: AbortSignal): AsyncGenerator<Delta> {
+async function* untilItsEnd(response: Response | undefined, place: Place | undefined, client: Client, signal: AbortSignal): AsyncGenerator<Delta> {
   try {
     while (response) {
       let hasNews = false;
@@ -127,21 +136,21 @@ async function* untilItsEnd(response: Response | undefined, place: Place | undef
       } catch (error) {
         const isLost = error instanceof ApiError && error.failure === 'dropped';
         if (!isLost || !place || !hasNews) throw error;
-        response = await reopen(place, key, signal).catch(() => {
+        response = await reopen(place, client, signal).catch(() => {
           throw error;
         });
       }
     }
-    if (place) yield await wholeAnswer(place, key, signal);
+    if (place) yield await wholeAnswer(place, client, signal);
   } finally {
-    if (place) void request(address(place), key, { method: 'DELETE', keepalive: true }).catch(() => {});
+    if (place) void ask(address(place), client, { method: 'DELETE', keepalive: true }).catch(() => {});
   }
 }
 
 // Waits for the end of an answer whose steps are not kept.
-async function wholeAnswer(place: Place, key: string, signal: AbortSignal): Promise<Delta> {
+async function wholeAnswer(place: Place, client: Client, signal: AbortSignal): Promise<Delta> {
   for (;;) {
-    const response = (await json(await request(address(place), key, { signal }))) as any;
+    const response = (await json(await ask(address(place), client, { signal }))) as any;
     if (response.status !== 'queued' && response.status !== 'in_progress') {
       const { output } = response;
       return { ...readEnd(response), whole: { text: textIn(output), reasoning: textIn(output, 'reasoning'), calls: callsIn(output) } };

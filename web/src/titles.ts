@@ -42,7 +42,7 @@ async function ask(id: string): Promise<void> {
   const messages = [...promptMessages(active, active.leaf!), { role: 'user' as const, content: kQuestion }];
   const thinking = model.has_thinking_switch && { chat_template_kwargs: { enable_thinking: false } };
   const body = { model: model.id, messages, max_output_tokens: kMaxTokens, temperature: 0, priority: 1, ...thinking };
-  const title = titleIn(await shortAnswer(body, state.key, asking.signal).catch(() => ''));
+  const title = titleIn(await shortAnswer(body, { key: state.key, session: id }, asking.signal).catch(() => ''));
   const now = conversation(id);
   if (title && now?.title === now?.firstTitle) putConversation({ ...now!, title });
 }

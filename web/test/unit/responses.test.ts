@@ -11,13 +11,15 @@ const refusal = (status: number, param: string) => new Response(JSON.stringify({
 async function run(...answers: Response[]): Promise<{ deltas: Delta[]; asked: string[]; bodies: any[] }> {
   const asked: string[] = [], bodies: any[] = [];
   globalThis.fetch = async (url, init) => {
+    const headers = new Headers(init?.headers);
+    assert.deepEqual([headers.get('authorization'), headers.get('x-session-id')], ['Bearer k', 's']);
     asked.push(`${init?.method ?? 'GET'} ${url}`);
     if (init?.body) bodies.push(JSON.parse(String(init.body)));
     return init?.method === 'DELETE' ? new Response('{}') : answers.shift()!;
   };
   const deltas: Delta[] = [];
   const body = { model: 'm', messages: [{ role: 'user' as const, content: 'hi' }] };
-  for await (const delta of streamAnswer(body, '', new AbortController().signal)) deltas.push(delta);
+  for await (const delta of streamAnswer(body, { key: 'k', session: 's' }, new AbortController().signal)) deltas.push(delta);
   return { deltas, asked, bodies };
 }
 
