@@ -43,6 +43,7 @@ export interface Client {
 
 const kMaxCalls = 64; // in a list of them
 const kPollMs = 2_000;
+const kStepsGone = 'stream'; // the field that is refused where the steps of an answer are no longer kept
 
 // Where the stream of an answer is: its id, and the number of the last event that was seen.
 interface Place {
@@ -52,7 +53,9 @@ interface Place {
 
 // Streams a new answer. Throws ApiError, or the AbortError of `signal`, which also ends the answer on the server.
 export async function* streamAnswer(body: AnswerRequest, client: Client, signal: AbortSignal): AsyncGenerator<Delta> {
-  yield* untilItsEnd(await begin(requestBody(body), client, signal), undefined, client, signal);
+  const { response, isKept } = await begin(requestBody(body), client, signal);
+  if (isKept) yield* untilItsEnd(response, undefined, client, signal);
+  else yield* whileItLasts(response, signal);
 }
 
 // Streams an answer that an earlier page began, from its first step on.
@@ -97,13 +100,13 @@ const posted = (body: object, signal: AbortSignal): RequestInit => ({
 });
 
 // A server that has no room to keep an answer streams it all the same, and it ends with this page.
-async function begin(body: object, client: Client, signal: AbortSignal): Promise<Response> {
+async function begin(body: object, client: Client, signal: AbortSignal): Promise<{ response: Response; isKept: boolean }> {
   const streamed = { ...body, stream: true };
   try {
-    return await ask('v1/responses', client, posted({ ...streamed, background: true }, signal));
+    return { response: await ask('v1/responses', client, posted({ ...streamed, background: true }, signal)), isKept: true };
   } catch (error) {
     if (!(error instanceof ApiError) || error.param !== 'background') throw error;
-    return ask('v1/responses', client, posted({ ...streamed, store: false }, signal));
+    return { response: await ask('v1/responses', client, posted({ ...streamed, store: false }, signal)), isKept: false };
   }
 }
 
@@ -114,7 +117,7 @@ async function reopen(place: Place, client: Client, signal: AbortSignal): Promis
   try {
     return await ask(`${address(place)}?stream=true${place.last === undefined ? '' : `&starting_after=${place.last}`}`, client, { signal });
   } catch (error) {
-    if (error instanceof ApiError && error.param === 'stream') return undefined;
+    if (error instanceof ApiError && error.param === kStepsGone) return undefined;
     throw error;
   }
 }
@@ -134,17 +137,24 @@ async function* untilItsEnd(response: Response | undefined, place: Place | undef
         }
         throw new ApiError('dropped', words.server.incomplete);
       } catch (error) {
-        const isLost = error instanceof ApiError && error.failure === 'dropped';
-        if (!isLost || !place || !hasNews) throw error;
-        response = await reopen(place, client, signal).catch(() => {
-          throw error;
-        });
+        const { failure, param } = error instanceof ApiError ? error : { failure: undefined, param: undefined };
+        if (failure !== 'dropped' || !place) throw error;
+        if (param !== kStepsGone && !hasNews) throw error;
+        response = param === kStepsGone ? undefined : await reopen(place, client, signal).catch(() => Promise.reject(error));
       }
     }
     if (place) yield await wholeAnswer(place, client, signal);
   } finally {
     if (place) void ask(address(place), client, { method: 'DELETE', keepalive: true }).catch(() => {});
   }
+}
+
+async function* whileItLasts(response: Response, signal: AbortSignal): AsyncGenerator<Delta> {
+  for await (const { delta } of deltasOf(response, signal)) {
+    yield { ...delta, id: undefined };
+    if (delta.finish) return;
+  }
+  throw new ApiError('dropped', words.server.incomplete);
 }
 
 // Waits for the end of an answer whose steps are not kept.
@@ -208,8 +218,8 @@ function readEnd(response: any): Delta {
 }
 
 function failureOf(error: any, body: any): ApiError {
-  const areStepsGone = error?.param === 'stream';
-  return new ApiError(areStepsGone ? 'dropped' : 'refused', sentence(errorText(body, words.server.reported)));
+  const param = nonEmpty(error?.param);
+  return Object.assign(new ApiError(param === kStepsGone ? 'dropped' : 'refused', sentence(errorText(body, words.server.reported))), { param });
 }
 
 function readUsage(usage: any): Usage | undefined {

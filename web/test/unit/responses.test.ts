@@ -43,12 +43,16 @@ test('a lost connection is opened again after the last event', async () => {
 test('one whose events are not kept is taken whole', async () => {
   const output = [{ type: 'message', content: [{ type: 'output_text', text: 'all of it' }] }, { type: 'function_call', call_id: 'c', name: 'f' }];
   const whole = new Response(JSON.stringify({ id: 'resp_1', status: 'completed', output }));
-  const { deltas } = await run(events(created, text(1, 'a')), refusal(400, 'stream'), whole);
-  assert.deepEqual(deltas.at(-1)?.whole, { text: 'all of it', reasoning: '', calls: [{ id: 'c', name: 'f', arguments: '' }] });
+  const gone = '{"type": "error", "error": {"message": "gone", "param": "stream"}}';
+  for (const answers of [[events(created, text(1, 'a')), refusal(400, 'stream')], [events(created, text(1, 'a'), gone)], [events(created, text(1, 'a')), events(gone)]]) {
+    const { deltas } = await run(...answers, whole.clone());
+    assert.deepEqual(deltas.at(-1)?.whole, { text: 'all of it', reasoning: '', calls: [{ id: 'c', name: 'f', arguments: '' }] });
+  }
 });
 
 test('a server without room to keep answers streams them', async () => {
-  const { deltas, bodies } = await run(refusal(400, 'background'), events(text(1, 'a'), kEnd));
+  const { deltas, bodies, asked } = await run(refusal(400, 'background'), events(created, text(1, 'a'), kEnd));
+  assert.equal(asked.length, 2, 'nothing is deleted that is not there');
   assert.equal(textOf(deltas), 'a');
   assert.deepEqual([bodies[1].background, bodies[1].store], [undefined, false]);
 });
