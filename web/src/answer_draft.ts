@@ -10,6 +10,7 @@ const asked = (call: NewCall): ToolCall => ({ ...call, state: 'asked' });
 
 export class AnswerDraft {
   private readonly startedAt = performance.now();
+  private hasText = false;
   private firstAt = 0;
   private lastAt = 0;
   private reasonedAt = 0;
@@ -39,6 +40,7 @@ export class AnswerDraft {
     this.reasoning += delta.reasoning ?? '';
     if (delta.call && this.calls.length < kMaxCalls) this.calls.push(asked(delta.call));
     if (delta.whole) this.replace(delta.whole);
+    this.hasText ||= !!(delta.text || delta.reasoning || delta.whole);
     this.finish = delta.finish ?? this.finish;
     this.usage = delta.usage ?? this.usage;
     this.decodeMs = delta.decodeMs ?? this.decodeMs;
@@ -78,9 +80,10 @@ export class AnswerDraft {
     this.timer = 0;
     const active = conversation(this.conversationId);
     if (!active) return;
-    const { content, finish, server } = this;
-    const reasoning = this.reasoning || undefined;
-    putConversation(change(active, this.message.id, { content, reasoning, finish, server, stats: this.stats(), ...patch }), when);
+    const { finish, server } = this;
+    // What an earlier page has seen stays until it comes again.
+    const text = this.hasText ? { content: this.content, reasoning: this.reasoning || undefined } : {};
+    putConversation(change(active, this.message.id, { ...text, finish, server, stats: this.stats(), ...patch }), when);
   }
 
   private stats(): Stats | undefined {

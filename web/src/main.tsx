@@ -2,6 +2,7 @@ import { render } from 'preact';
 import { resumeAnswers } from './chat.ts';
 import { App } from './components/App.tsx';
 import { keepDraftsOf } from './drafts.ts';
+import { noteLeaving } from './leaving.ts';
 import { getState, loadConversations, loadModels, loadTools, saveAllPending, setState, setTheme } from './store.ts';
 import { loadWords } from './words.ts';
 
@@ -12,6 +13,7 @@ function readAddress(): void {
 }
 
 addEventListener('hashchange', readAddress);
+addEventListener('beforeunload', noteLeaving);
 addEventListener('pagehide', saveAllPending);
 document.addEventListener('visibilitychange', saveAllPending);
 readAddress();

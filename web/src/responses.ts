@@ -2,6 +2,7 @@
 // connection is lost, and is read from the event after the last one that was seen. The server forgets it at its end.
 import { ApiError, errorText, json, nonEmpty, parse, readCount, request, sentence, type ToolFunction } from './api.ts';
 import type { ToolCall } from './conversation.ts';
+import { whileItStays } from './leaving.ts';
 import type { PromptMessage } from './prompt.ts';
 import { readEvents } from './sse.ts';
 import { words } from './words.ts';
@@ -135,6 +136,7 @@ async function* untilItsEnd(response: Response | undefined, place: Place | undef
           yield delta;
           if (delta.finish) return;
         }
+        await whileItStays();
         throw new ApiError('dropped', words.server.incomplete);
       } catch (error) {
         const { failure, param } = error instanceof ApiError ? error : { failure: undefined, param: undefined };
@@ -186,6 +188,7 @@ async function* connected(events: AsyncGenerator<string>, signal: AbortSignal): 
     yield* events;
   } catch (error) {
     if (signal.aborted) throw error;
+    await whileItStays();
     throw new ApiError('dropped', words.server.lost);
   }
 }

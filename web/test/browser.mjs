@@ -1,11 +1,26 @@
-// Debian's Chromium, and a page that records what it must not do.
+// Debian's Chromium and Firefox, and a page that records what it must not do.
 import assert from 'node:assert/strict';
-import { chromium } from 'playwright-core';
+import { chromium, firefox } from 'playwright-core';
 
 const kChromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const kTimeoutMs = Number(process.env.PAGE_TIMEOUT_MS ?? 300_000); // ends what hangs; nothing else depends on it
 
-export const launch = () => chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] });
+// PAGE_BROWSER=firefox runs the tests in Firefox, which cannot emulate phones and colour schemes.
+export const isFirefox = process.env.PAGE_BROWSER === 'firefox';
+const kFirefox = process.env.FIREFOX ?? '/usr/bin/firefox-esr';
+
+export const launch = () => (isFirefox ? launchFirefox() : chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] }));
+
+// Debian's Firefox does not know one command that Playwright sends for every context.
+async function launchFirefox() {
+  const browser = await firefox.launch({ channel: 'moz-firefox', executablePath: kFirefox });
+  const session = Object.getPrototypeOf(browser._connection.toImpl(browser)._browserSession);
+  const { send } = session;
+  session.send = function (method, params) {
+    return method === 'emulation.setMediaFeaturesOverride' ? Promise.resolve({}) : send.call(this, method, params);
+  };
+  return browser;
+}
 
 // A page in a context of its own. `problems` collects console errors, exceptions, dialogs and requests to elsewhere. Chats
 // keep their first titles unless `titles` is set: the model's come when the page has been idle for a while.
@@ -13,7 +28,7 @@ export async function openPage(t, browser, url, { titles = false, ...options } =
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true, ...options });
   context.setDefaultTimeout(kTimeoutMs);
   t.after(() => context.close());
-  if (!titles) await context.addInitScript(() => localStorage.setItem('realizar.titlesByModel', 'false'));
+  if (!titles) await context.addInitScript(() => location.protocol === 'http:' && localStorage.setItem('realizar.titlesByModel', 'false'));
   const page = await context.newPage();
   const problems = [];
   page.on('console', (message) => message.type() === 'error' && problems.push(`console: ${message.text()}`));
@@ -32,6 +47,13 @@ export async function showView(page, name) {
   const chats = page.getByRole('button', { name: 'Show chats' });
   if (await chats.isVisible()) await chats.click();
   await page.getByRole('link', { name, exact: true }).click();
+}
+
+// Types into a field as a person does, and leaves it.
+export async function enter(field, text) {
+  await field.fill('');
+  await field.pressSequentially(text);
+  await field.press('Tab');
 }
 
 export async function send(page, text) {

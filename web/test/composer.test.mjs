@@ -1,7 +1,7 @@
 // The message box, settings, versions of answers, titles, languages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answered, ask, eventually, lastAnswer, openPage, send } from './browser.mjs';
+import { answered, ask, enter, lastAnswer, send } from './browser.mjs';
 import { pdfOf } from './pdf.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 
@@ -22,16 +22,14 @@ test('a number out of range stays marked with its reason, and the one before it 
     ['Top k', '2.5', /Not a whole number\./, '7'],
   ]) {
     const field = page.getByLabel(label, { exact: true });
-    await field.fill(wrong);
-    await field.press('Tab');
+    await enter(field, wrong);
     await page.locator('.field', { has: field }).getByText(reason).waitFor();
     assert.deepEqual([await field.inputValue(), await field.getAttribute('aria-invalid')], [wrong, 'true'], label);
     if (label === 'Temperature') {
       await ask(page, 'hello');
       assert.equal(lastBody().temperature, undefined);
     }
-    await field.fill(right);
-    await field.press('Tab');
+    await enter(field, right);
     assert.equal(await field.getAttribute('aria-invalid'), 'false', label);
   }
   await ask(page, 'hello');
@@ -44,22 +42,18 @@ test('the form of answers, the effort of reasoning and the order of samplers are
   await page.getByRole('button', { name: 'Settings' }).click();
   await page.getByLabel('Reasoning effort').selectOption('Low');
   const samplers = page.getByLabel('Order of samplers');
-  await samplers.fill('top_k, nonsense');
-  await samplers.press('Tab');
+  await enter(samplers, 'top_k, nonsense');
   await page.getByText('There is no sampler nonsense.').waitFor();
-  await samplers.fill('top_k temperature');
+  await enter(samplers, 'top_k temperature');
   await page.getByLabel('Form of the answers').selectOption('A JSON Schema');
   const schema = page.getByLabel('JSON Schema', { exact: true });
-  await schema.fill('{"type": "object"');
-  await schema.press('Tab');
+  await enter(schema, '{"type": "object"');
   await page.getByText('This is not a JSON object.').waitFor();
-  await schema.fill('{"type": "object", "required": ["a"]}');
-  await schema.press('Tab');
+  await enter(schema, '{"type": "object", "required": ["a"]}');
   await ask(page, 'hello');
   assert.deepEqual([lastBody().json_schema, lastBody().reasoning, lastBody().samplers], [{ type: 'object', required: ['a'] }, { effort: 'low' }, ['top_k', 'temperature']]);
   await page.getByLabel('Form of the answers').selectOption('A grammar');
-  await page.getByLabel('Grammar (GBNF)').fill('root ::= "yes" | "no"');
-  await page.getByLabel('Grammar (GBNF)').press('Tab');
+  await enter(page.getByLabel('Grammar (GBNF)'), 'root ::= "yes" | "no"');
   await ask(page, 'hello');
   assert.deepEqual([lastBody().json_schema, lastBody().grammar], [undefined, 'root ::= "yes" | "no"']);
 });
