@@ -33,14 +33,6 @@ std::string parameters_text(const std::optional<uint64_t>& n) {
   return number >= 1e9 ? fmt::format("{:.3g}B", number / 1e9) : fmt::format("{:.3g}M", number / 1e6);
 }
 
-std::string json_line(const hub::SearchHit& hit) {
-  nlohmann::ordered_json json{{"name", hub::to_string(hit.name)}};
-  if (hit.stands_for) json["stands_for"] = hub::to_string(*hit.stands_for);
-  if (hit.n_parameters) json["parameters"] = *hit.n_parameters;
-  if (hit.n_downloads) json["downloads"] = *hit.n_downloads;
-  return json.dump();
-}
-
 std::string table_of(const std::vector<hub::SearchHit>& hits) {
   size_t width = 4;
   for (const hub::SearchHit& hit : hits) width = std::max(width, hub::to_string(hit.name).size());
@@ -56,27 +48,18 @@ std::string table_of(const std::vector<hub::SearchHit>& hits) {
   return text;
 }
 
-// The rows of the table are found without a server, too.
-Result<std::vector<hub::SearchHit>> hits_of(const SearchArgs& args) {
-  std::vector<hub::SearchHit> hits = hub::search_table(args.words);
-  if (args.store.choices.offline) return hits;
+Result<int> search(const SearchArgs& args) {
   RZ_TRY(const hub::HubSettings settings, args.store.hub_settings());
   const std::atomic<bool> cancelled{false};
-  auto found = hub::search_hub(args.words, args.n_most, settings, cancelled);
-  if (found.ok()) return hub::merged(std::move(hits), *std::move(found));
-  warn(found.error().message);
-  return hits;
-}
-
-Result<int> search(const SearchArgs& args) {
-  RZ_TRY(const std::vector<hub::SearchHit> hits, hits_of(args));
+  const auto [hits, of_hub] = hub::search(args.words, args.n_most, settings, cancelled);
+  if (!of_hub.ok()) warn(of_hub.error().message);
   if (hits.empty()) {
     return not_found(fmt::format("no model was found for '{}'", shown(fmt::format("{}", fmt::join(args.words, " ")))),
                      "words");
   }
   if (!args.json) return print(table_of(hits)) ? kOk : kFailure;
   for (const hub::SearchHit& hit : hits) {
-    if (!print(json_line(hit) + '\n')) return kFailure;
+    if (!print(json_of(hit).dump() + '\n')) return kFailure;
   }
   return kOk;
 }

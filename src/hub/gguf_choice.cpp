@@ -118,6 +118,27 @@ Result<const RepoFile*> choose_model(std::vector<const RepoFile*> ggufs, const s
   return choose_gguf(ggufs, what, name);
 }
 
+// "q4_k_m", "iq2_xxs", "tq1_0", "bf16".
+bool is_quantization(const std::string& lower) {
+  for (const char* whole : {"f16", "f32", "bf16", "mxfp4"}) {
+    if (lower == whole) return true;
+  }
+  const size_t q = lower.find('q');
+  const bool begins = q == 0 || (q == 1 && (lower[0] == 'i' || lower[0] == 't'));
+  return begins && lower.size() > q + 1 && lower[q + 1] >= '0' && lower[q + 1] <= '9';
+}
+
+// "Q4_K_M" of "q/model-Q4_K_M-00001-of-00002.gguf"; "": none of its words is one.
+std::string_view quantization_of(std::string_view path) {
+  while (!path.empty()) {
+    const size_t before = path.find_last_of("-./");
+    const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    if (is_quantization(lower_case(path.substr(begin)))) return path.substr(begin);
+    path = path.substr(0, begin == 0 ? 0 : before);
+  }
+  return {};
+}
+
 // A numbered folder, as those of sentence-transformers' modules are: "1_Pooling".
 bool is_numbered(std::string_view folder) {
   const size_t underscore = folder.find('_');
@@ -302,6 +323,27 @@ Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files,
   }
   if (what.empty()) return FolderChoice(files, name).choose(reader);
   return not_found(fmt::format("{}: there is no .gguf file, of which '{}' could be one", name, shown(what)), "model");
+}
+
+std::vector<GgufModel> gguf_models(const std::vector<RepoFile>& files) {
+  std::vector<const RepoFile*> ggufs;
+  for (const RepoFile& file : files) {
+    if (begins_model(file.path)) ggufs.push_back(&file);
+  }
+  if (ggufs.empty()) return {};
+  const auto usual = choose_gguf(ggufs, "", "");
+  std::vector<GgufModel> models;
+  for (const RepoFile* file : ggufs) {
+    const auto parts = with_parts(files, *file);
+    if (!parts.ok()) continue;
+    GgufModel model{file->path, file->path, 0, usual.ok() && *usual == file};
+    const std::string_view word = quantization_of(file->path);
+    const auto named = choose_gguf(ggufs, std::string(word), "");
+    if (!word.empty() && named.ok() && *named == file) model.what = word;
+    for (const ChosenFile& part : *parts) model.n_bytes += part.file.n_bytes;
+    models.push_back(std::move(model));
+  }
+  return models;
 }
 
 Result<std::string> matching_model(const std::vector<RepoFile>& files, const std::string& pattern,

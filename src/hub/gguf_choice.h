@@ -49,6 +49,16 @@ bool is_model(const RepoFile& file, const FileReader& reader);
 Result<std::vector<ChosenFile>> choose_files(const std::vector<RepoFile>& files, const std::string& what,
                                              const std::string& name, const FileReader& reader = {});
 
+// A GGUF model of a repository, with all its parts.
+struct GgufModel {
+  std::string what;  // as choose_files takes it: its quantization where that means this model, else its file
+  std::string path;  // of its file, or of the first part
+  uint64_t n_bytes = 0;
+  bool is_usual = false;  // the one that choose_files takes where none is named
+};
+// All of them by their names, in the list's order, but for those that lack a part.
+std::vector<GgufModel> gguf_models(const std::vector<RepoFile>& files);
+
 // The one GGUF model among the files that `pattern` matches, by its path or its name: `*` stands for any characters,
 // `?` and `[...]` for one, and upper and lower case are the same. Errors: NotFound where it matches none, or several,
 // with what there is.

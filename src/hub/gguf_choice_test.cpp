@@ -95,6 +95,20 @@ TEST(GgufChoice, TakesTheModelThatAPatternMatches) {
   EXPECT_EQ(matching(files_of({"README.md"}), "*"), "error: hf:o/r: there is no .gguf file");
 }
 
+TEST(GgufChoice, ListsEachModelByWhatNamesItAlone) {
+  std::string list;
+  for (const GgufModel& model : gguf_models(kQuants)) {
+    list += model.what + (model.is_usual ? "*" : "") + " " + std::to_string(model.n_bytes) + "\n";
+    EXPECT_EQ(chosen(kQuants, model.what).substr(0, model.path.size()), model.path);
+  }
+  EXPECT_EQ(list, "Q4_K_M* 1\nQ4_K_S 1\nM-UD-Q4_K_M.gguf 1\nQ8_0 1\nF16 1\nq6_k 2\n");
+  const auto models = gguf_models(files_of({"t_Q4_K_M.gguf", "m-IQ2_XXS-00001-of-00002.gguf", "Q8/chat.gguf"}));
+  ASSERT_EQ(models.size(), 2u) << "one lacks a part";
+  EXPECT_EQ(models[0].what, "t_Q4_K_M.gguf");
+  EXPECT_EQ(models[1].what, "Q8");
+  EXPECT_TRUE(gguf_models(files_of({"config.json"})).empty());
+}
+
 TEST(GgufChoice, TakesAFolderOfSafeTensorsWithoutDoubles) {
   const auto files =
       files_of({"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",

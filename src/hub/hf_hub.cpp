@@ -26,6 +26,7 @@ Result<HttpReply> ask_hub(HttpClient& client, const HubAccess& access, const Url
   call.headers = {"Accept: application/json"};
   call.credentials = credentials_of(access);
   call.max_bytes = kMaxAnswerBytes;
+  call.total_timeout = access.answer_timeout;
   call.cancelled = &access.cancelled;
   return send_patiently(client, call, what, access.settings);
 }

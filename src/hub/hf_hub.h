@@ -1,6 +1,8 @@
 // Hugging Face's hub: what a repository holds, and where its files are (https://huggingface.co/docs/hub/api).
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,11 +28,15 @@ struct RemoteModel {
   std::vector<File> files;
 };
 
+// For answers of the API that somebody waits for.
+inline constexpr std::chrono::seconds kAnswerTimeout(20);
+
 struct HubAccess {
   Url endpoint;
   std::string token;  // for this endpoint; "": none
   DownloadSettings settings;
   const std::atomic<bool>& cancelled;
+  std::chrono::milliseconds answer_timeout{0};  // for each answer of the API; 0: none
 };
 
 // The answers of the hub's API. Errors: FormatError. Files that no disk takes, and folders, are left out.

@@ -129,6 +129,27 @@ Result<ModelName> look_up_match(const ModelName& repository, const std::string& 
   return name;
 }
 
+Result<std::vector<RepoModel>> look_up_models(const ModelName& name, const HubSettings& settings,
+                                              const std::atomic<bool>& cancelled) {
+  ModelName source = source_of(name);
+  std::vector<RepoModel> models;
+  if (source.kind == NameKind::kHuggingFace && !settings.offline) {
+    RZ_TRY(HubAccess access, access_to(source, settings, cancelled));
+    access.answer_timeout = kAnswerTimeout;
+    const auto files = list_hf_files(source, access);
+    if (!files.ok()) return with_hint(files.error());
+    for (GgufModel& model : gguf_models(*files)) {
+      if (models.size() == kMaxRepoModels) break;
+      source.tag = std::move(model.what);
+      models.push_back({source, model.n_bytes, model.is_usual});
+    }
+  }
+  if (!models.empty()) return models;
+  RZ_TRY(const RemoteModel remote, look_up(name, settings, cancelled));
+  models.push_back({name, total_bytes(remote), true});
+  return models;
+}
+
 Result<std::string> server_of(const ModelName& name, const HubSettings& settings) {
   const ModelName source = source_of(name);
   RZ_TRY(const Url url, source.kind == NameKind::kUrl ? parse_url(source.url) : endpoint_of(source, settings));

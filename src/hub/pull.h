@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "hub/download.h"
 #include "hub/hf_hub.h"
@@ -45,6 +46,18 @@ uint64_t total_bytes(const RemoteModel& model);
 // InvalidArgument where `repository` is none of Hugging Face's.
 Result<ModelName> look_up_match(const ModelName& repository, const std::string& pattern, const HubSettings& settings,
                                 const std::atomic<bool>& cancelled);
+
+// One of the models that a repository holds.
+struct RepoModel {
+  ModelName name;
+  uint64_t n_bytes = 0;   // of all its files
+  bool is_usual = false;  // the one that is meant where only the repository is named
+};
+// The GGUF models of the repository that the name leads to, at most kMaxRepoModels; where there are none, and for other
+// sources, what the name itself means. Errors: as look_up.
+inline constexpr size_t kMaxRepoModels = 100;
+Result<std::vector<RepoModel>> look_up_models(const ModelName& name, const HubSettings& settings,
+                                              const std::atomic<bool>& cancelled);
 
 // Downloads what the store lacks of it and gives it its name. Errors: those of download(); ResourceExhausted where the
 // disk has no room for all; InvalidArgument where the store may not be written to.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -74,7 +75,7 @@ Result<std::vector<SearchHit>> search_hub(std::span<const std::string> words, ui
   RZ_CHECK_OK(check_encrypted(endpoint, settings.token));
   DownloadSettings once = settings.download;
   once.n_retries = once.n_reconnects = 0;
-  auto repos = find_hf_repos(text, n_most, {endpoint, settings.token, once, cancelled});
+  auto repos = find_hf_repos(text, n_most, {endpoint, settings.token, once, cancelled, kAnswerTimeout});
   if (!repos.ok()) return with_hint(std::move(repos).error());
   std::vector<SearchHit> hits;
   for (FoundRepo& repo : *repos) {
@@ -96,6 +97,27 @@ std::vector<SearchHit> merged(std::vector<SearchHit> table, std::vector<SearchHi
   });
   std::ranges::move(hub, std::back_inserter(table));
   return table;
+}
+
+Found search(std::span<const std::string> words, uint32_t n_most, const HubSettings& settings,
+             const std::atomic<bool>& cancelled) {
+  Found found{search_table(words), {}};
+  if (settings.offline) return found;
+  auto hits = search_hub(words, n_most, settings, cancelled);
+  if (hits.ok()) {
+    found.hits = merged(std::move(found.hits), *std::move(hits));
+  } else {
+    found.of_hub = hits.error();
+  }
+  return found;
+}
+
+nlohmann::ordered_json json_of(const SearchHit& hit) {
+  nlohmann::ordered_json json{{"name", to_string(hit.name)}};
+  if (hit.stands_for) json["stands_for"] = to_string(*hit.stands_for);
+  if (hit.n_parameters) json["parameters"] = *hit.n_parameters;
+  if (hit.n_downloads) json["downloads"] = *hit.n_downloads;
+  return json;
 }
 
 }  // namespace realizar::hub

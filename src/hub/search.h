@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,11 +25,23 @@ struct SearchHit {
 // another of the same model has one.
 std::vector<SearchHit> search_table(std::span<const std::string> words);
 
-// The hits of Hugging Face, or its mirror, the most downloaded first. It is asked once. Errors: those of the server.
+// The hits of Hugging Face, or its mirror, the most downloaded first. It is asked once, and given up after 20 s.
+// Errors: those of the server.
 Result<std::vector<SearchHit>> search_hub(std::span<const std::string> words, uint32_t n_most,
                                           const HubSettings& settings, const std::atomic<bool>& cancelled);
 
 // The table's hits, with what the hub knows of their repositories, and after them the hub's other hits.
 std::vector<SearchHit> merged(std::vector<SearchHit> table, std::vector<SearchHit> hub);
+
+struct Found {
+  std::vector<SearchHit> hits;
+  Status of_hub;  // why the hub's are not among them
+};
+// Both merged. The rows of the table are found without a server, too, and by themselves where `offline`.
+Found search(std::span<const std::string> words, uint32_t n_most, const HubSettings& settings,
+             const std::atomic<bool>& cancelled);
+
+// {name, stands_for, parameters, downloads}; what is not known is left out.
+nlohmann::ordered_json json_of(const SearchHit& hit);
 
 }  // namespace realizar::hub
