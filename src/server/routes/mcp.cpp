@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "server/call/context.h"
+#include "server/call/foreign_work.h"
 #include "server/call/mcp_proxy.h"
 #include "server/routes/routes.h"
 
@@ -21,7 +22,7 @@ ApiError no_server(const std::string& name) {
 
 // What a server did wrong is no fault of the client's.
 ApiError mcp_error(const Error& error) {
-  if (error.subject == kMcpPlaces) return to_api_error(error);
+  if (error.subject == kForeignPlaces) return to_api_error(error);
   const bool is_late = error.subject == mcp::kTimeout;
   return {is_late ? 504 : 502, error.message, "", is_late ? "mcp_timeout" : "mcp_error"};
 }
@@ -31,23 +32,6 @@ McpProxy::ClientPtr find_server(Call& call) {
   McpProxy::ClientPtr server = call.context.mcp == nullptr ? nullptr : call.context.mcp->find(call.path_id);
   if (server == nullptr) call.fail(no_server(call.path_id));
   return server;
-}
-
-// Asks the server on a thread of its own, and sends what that gives.
-Task<Status> answer_by(Call& call, McpWork::Work work) {
-  McpWork asking(call, std::move(work), call.context.mcp->places());
-  while (!asking.is_done()) {
-    NewsWait news(call);
-    const Status told = co_await news;
-    if (!told.ok()) co_return told;
-  }
-  const Result<mcp::Json> result = asking.take();
-  if (result.ok()) {
-    call.send({200, "application/json", dump(*result), {{"Cache-Control", "no-store"}}});
-  } else {
-    call.fail(mcp_error(result.error()));
-  }
-  co_return Status();
 }
 
 // Each is a function as /v1/chat/completions takes it, and has its server's own name, by which it is called here.
@@ -87,11 +71,11 @@ HttpResponse get_mcp(const Call& call) {
 Task<Status> get_mcp_tools(Call& call) {
   const McpProxy::ClientPtr server = find_server(call);
   if (server == nullptr) co_return Status();
-  McpWork::Work work = [server](const std::atomic<bool>& cancelled) -> Result<mcp::Json> {
+  ForeignWork::Work work = [server](const std::atomic<bool>& cancelled) -> Result<Json> {
     RZ_TRY(const mcp::ToolList list, server->list_tools(&cancelled));
     return tools_body(list);
   };
-  Task<Status> answering = answer_by(call, std::move(work));
+  Task<Status> answering = answer_by(call, std::move(work), call.context.mcp->places(), mcp_error);
   co_return co_await answering;
 }
 
@@ -107,11 +91,11 @@ Task<Status> post_mcp_call(Call& call) {
   OnWorker reading(call, call.body.bytes.size(), [&] { return read_call(call.body.bytes); });
   const Result<ToolCallBody> asked = co_await reading;
   if (!asked.ok()) co_return asked.error();
-  McpWork::Work work = [server, asked = *asked](const std::atomic<bool>& cancelled) -> Result<mcp::Json> {
+  ForeignWork::Work work = [server, asked = *asked](const std::atomic<bool>& cancelled) -> Result<Json> {
     RZ_TRY(const mcp::ToolResult result, server->call_tool(asked.tool, asked.arguments, &cancelled));
-    return mcp::Json{{"text", result.text}, {"is_error", result.is_error}};
+    return Json{{"text", result.text}, {"is_error", result.is_error}};
   };
-  Task<Status> answering = answer_by(call, std::move(work));
+  Task<Status> answering = answer_by(call, std::move(work), call.context.mcp->places(), mcp_error);
   co_return co_await answering;
 }
 

@@ -1,0 +1,61 @@
+#include "server/call/foreign_work.h"
+
+#include <utility>
+
+#include "server/call/context.h"
+
+namespace realizar::server {
+
+ForeignWork::ForeignWork(Call& call, Work work, SharedPlaces& places) : state_(std::make_shared<State>()) {
+  state_->call = &call;
+  const auto give_way = [state = state_, &http = call.context.http] {
+    state->cancelled = true;
+    http.post([state] {
+      end(*state, Error{ErrorCode::kResourceExhausted, "the call gave way to another client's", kForeignPlaces});
+    });
+  };
+  std::shared_ptr<SharedPlaces::Place> place = places.take(call.tenant, give_way);
+  if (place == nullptr) {
+    state_->result.emplace(
+        Error{ErrorCode::kResourceExhausted, "too many questions to other servers are under way", kForeignPlaces});
+    return;
+  }
+  thread_ = std::make_unique<TaskThread>([state = state_, work = std::move(work), place = std::move(place),
+                                          &http = call.context.http](TaskThread::Listener& listener) mutable {
+    const auto result = std::make_shared<Result<Json>>(caught([&] { return work(state->cancelled); }));
+    place.reset();
+    static_cast<void>(
+        caught([&] { listener.tell([&] { http.post([state, result] { end(*state, std::move(*result)); }); }); }));
+  });
+}
+
+// On the I/O thread. Whichever end comes first is the one.
+void ForeignWork::end(State& state, Result<Json> result) {
+  if (state.result) return;
+  state.result.emplace(std::move(result));
+  if (state.call != nullptr) state.call->tell_news();
+}
+
+ForeignWork::~ForeignWork() {
+  state_->call = nullptr;
+  state_->cancelled = true;
+  if (thread_ != nullptr) thread_->end_until(Clock::now());
+}
+
+Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedPlaces& places, ApiError (*spell)(const Error&)) {
+  ForeignWork asking(call, std::move(work), places);
+  while (!asking.is_done()) {
+    NewsWait news(call);
+    const Status told = co_await news;
+    if (!told.ok()) co_return told;
+  }
+  const Result<Json> result = asking.take();
+  if (result.ok()) {
+    call.send({200, "application/json", dump(*result), {{"Cache-Control", "no-store"}}});
+  } else {
+    call.fail(spell(result.error()));
+  }
+  co_return Status();
+}
+
+}  // namespace realizar::server

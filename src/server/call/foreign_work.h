@@ -1,0 +1,52 @@
+// Questions to servers elsewhere, such as MCP servers and hubs of models, on threads of their own: an answer may take a
+// minute. I/O thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "realizar/result.h"
+#include "server/call/call.h"
+#include "server/http/json.h"
+#include "server/http/shared_places.h"
+#include "server/http/task_thread.h"
+
+namespace realizar::server {
+
+inline constexpr const char* kForeignPlaces = "foreign places";  // the subject of errors for want of them
+
+// It tells the call's news when it has ended. Where the call ends before, what is asked is cancelled, and nobody waits
+// for it. So it is where it gives way to another tenant; the result is an error kResourceExhausted then, subject
+// kForeignPlaces, as it is at once where there is no place.
+class ForeignWork {
+ public:
+  using Work = std::function<Result<Json>(const std::atomic<bool>& cancelled)>;
+  // Throws std::system_error where the system gives no thread.
+  ForeignWork(Call& call, Work work, SharedPlaces& places);
+  ~ForeignWork();
+  ForeignWork(const ForeignWork&) = delete;
+  ForeignWork& operator=(const ForeignWork&) = delete;
+
+  bool is_done() const { return state_->result.has_value(); }
+  Result<Json> take() { return std::move(*state_->result); }  // once it is done
+
+ private:
+  struct State {
+    std::atomic<bool> cancelled{false};
+    // Of the I/O thread alone.
+    std::optional<Result<Json>> result;
+    Call* call;  // null: it is gone
+  };
+  static void end(State& state, Result<Json> result);
+
+  std::shared_ptr<State> state_;
+  std::unique_ptr<TaskThread> thread_;
+};
+
+// Sends what the work gives, or the error as `spell` has it.
+Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedPlaces& places, ApiError (*spell)(const Error&));
+
+}  // namespace realizar::server
