@@ -22,7 +22,12 @@ TEMPLATE = "{{ if .System }}<|im_start|>system\n{{ .System }}<|im_end|>\n{{ end 
 
 def is_gone(connection):
     """Its client has closed it; one that waits sends nothing."""
-    return bool(select.select([connection], [], [], 0)[0]) and not connection.recv(1, socket.MSG_PEEK)
+    return is_gone_within(connection, 0)
+
+
+def is_gone_within(connection, seconds):
+    """Its client closes it in that time, and sends nothing before."""
+    return bool(select.select([connection], [], [], seconds)[0]) and not connection.recv(1, socket.MSG_PEEK)
 
 
 class ServerCase(hub_test.Case):
@@ -44,6 +49,11 @@ class ServerCase(hub_test.Case):
 
     def served(self):
         return [model["id"] for model in json.loads(self.ask("GET", "/v1/models")[1])["data"]]
+
+    def listed_model(self, name, query=""):
+        """What GET /v1/models has of it; None: nothing."""
+        models = json.loads(self.ask("GET", "/v1/models" + query)[1])["data"]
+        return next((model for model in models if model["id"] == name), None)
 
     def tags(self):
         return [model["name"] for model in json.loads(self.ask("GET", "/api/tags")[1])["models"]]
@@ -103,9 +113,7 @@ class Serving(ServerCase):
 
 
 
-class Changes(ServerCase):
-    """What clients do with the store while the server runs."""
-
+class Managed(ServerCase):
     def serve_managed(self, *args, **options):
         return self.serve("--manage-models", "--strict-model-names", *args, **options)
 
@@ -138,6 +146,10 @@ class Changes(ServerCase):
     def show(self, model):
         return json.loads(self.succeeds("POST", "/api/show", {"model": model}))
 
+
+class Changes(Managed):
+    """What clients do with the store while the server runs."""
+
     def test_clients_change_the_store_only_where_they_may(self):
         self.add_tiny()
         self.pulls(NAME)
@@ -146,6 +158,7 @@ class Changes(ServerCase):
         digest = f"sha256:{sha256(b'x')}"
         for method, path, body in (("POST", "/api/pull", {"model": "hf:maker/other"}), ("DELETE", "/api/delete", {"model": NAME}),
                                    ("POST", f"/api/blobs/{digest}", b"x"), ("POST", "/v1/models", {"model": "maker/other"}),
+                                   ("POST", "/v1/models/search", {"query": "x"}), ("POST", "/v1/models/choices", {"model": NAME}),
                                    ("POST", "/api/create", {"model": "m", "files": {"m.gguf": digest}}),
                                    ("DELETE", f"/v1/models?model={NAME}", None)):
             status, text = self.ask(method, path, body)
@@ -511,7 +524,8 @@ class Changes(ServerCase):
         self.assertEqual(told[-1], {"model": name, "event": "download_finished"})
         progress = [event for event in told if event["event"] == "download_progress"]
         self.assertEqual(progress[-1], {"model": name, "event": "download_progress",
-                                        "data": {"m-Q8_0.gguf": {"done": len(TINY), "total": len(TINY)}}})
+                                        "data": {"m-Q8_0.gguf": {"done": len(TINY), "total": len(TINY)}},
+                                        "done_bytes": len(TINY), "total_bytes": len(TINY)})
         self.assertIn(name, self.served())
         self.assertEqual(self.answer(name), ANSWER)
         self.assertEqual(self.names(), [name])
@@ -526,16 +540,128 @@ class Changes(ServerCase):
         self.serve_managed()
 
         def state(name):
-            listed = json.loads(self.ask("GET", "/v1/models")[1])["data"]
-            return next((model["status"]["value"] for model in listed if model["id"] == name), None)
+            model = self.listed_model(name)
+            return model and model["status"]["value"]
         self.succeeds("POST", "/v1/models", {"model": NAME})
         self.assertEqual(state(NAME), "downloading")
+        until(lambda: self.listed_model(NAME)["status"]["total_bytes"] == len(BIG), "its size")
         self.assertEqual(self.ask("POST", "/v1/models", {"model": NAME})[0], 400)
         until(lambda: "blob" in self.hub.stages(), "the download")
         self.succeeds("POST", "/v1/models/unload", {"model": NAME})
         until(lambda: state(NAME) is None, "its end")
         self.assertTrue(self.stopped.wait(DEADLINE_S))
         self.assertEqual(self.names(), [])
+
+
+class View(Managed):
+    """What the page's view of models is told."""
+
+    def search(self, query):
+        return json.loads(self.succeeds("POST", "/v1/models/search", {"query": query}))
+
+    def choices(self, model):
+        return json.loads(self.succeeds("POST", "/v1/models/choices", {"model": model}))["models"]
+
+    def test_models_are_found_by_words_and_can_be_downloaded(self):
+        self.hub.add_repo("maker/tiny-chat-GGUF", {"m-Q8_0.gguf": TINY})
+        self.hub.downloads["maker/tiny-chat-GGUF"] = 7
+        self.serve_managed()
+        self.assertEqual(self.search(" TINY\tchat "), {"models": [{"name": "hf:maker/tiny-chat-GGUF", "downloads": 7}]})
+        self.assertEqual(self.search("no such"), {"models": []})
+        for body in ({}, {"query": " "}, {"query": "x" * 201}, {"query": 7}):
+            self.assertEqual(self.ask("POST", "/v1/models/search", body)[0], 400, body)
+        name = self.search("tiny chat")["models"][0]["name"]
+        self.succeeds("POST", "/v1/models", {"model": name})
+        until(lambda: (self.listed_model(name) or {}).get("state") == "unloaded", "the model")
+        self.assertEqual(self.answer(name), ANSWER)
+
+    def test_short_names_are_found_without_a_hub_and_a_note_says_why(self):
+        self.hub.fault = lambda handler, stage, data: handler.reply(500) or True
+        self.serve_managed()
+        found = self.search("gemma3 27b")
+        self.assertEqual([model["name"] for model in found["models"]], ["gemma3:27b"])
+        self.assertIn("500", found["note"])
+        self.serve_managed("--offline")
+        asked = len(self.hub.requests)
+        self.assertEqual([model["name"] for model in self.search("gemma3 27b")["models"]], ["gemma3:27b"])
+        self.assertIn("--offline", self.search("gemma3")["note"])
+        self.assertEqual(self.ask("POST", "/v1/models/choices", {"model": "gemma3:27b"})[0], 400)
+        self.assertEqual(len(self.hub.requests), asked)
+
+    def test_a_repository_has_choices(self):
+        self.hub.add_repo("maker/model", {"README.md": b"a model", "m-Q8_0.gguf": TINY, "m-F16.gguf": TINY * 2,
+                                          "m-Q4_K_M-00001-of-00002.gguf": TINY[:9], "m-Q4_K_M-00002-of-00002.gguf": TINY[:5]})
+        self.add_ollama_tiny()
+        self.serve_managed()
+        every = [{"name": "hf:maker/model:Q8_0", "bytes": len(TINY), "is_usual": False},
+                 {"name": "hf:maker/model:F16", "bytes": 2 * len(TINY), "is_usual": False},
+                 {"name": "hf:maker/model:Q4_K_M", "bytes": 14, "is_usual": True}]
+        for name in ("hf:maker/model", "maker/model", NAME):
+            self.assertEqual(self.choices(name), every, name)
+        self.assertEqual(self.choices("tiny:1b"), [{"name": "tiny:1b", "bytes": len(TINY) + 4, "is_usual": True}])
+        self.assertEqual(self.ask("POST", "/v1/models/choices", {"model": "hf:maker/none"})[0], 404)
+        self.assertEqual(self.ask("POST", "/v1/models/choices", {"model": "http://127.0.0.1:1/m.gguf"})[0], 400)
+
+    def test_a_hub_that_cannot_be_reached_is_502(self):
+        with socket.socket() as closed:  # nobody listens there
+            closed.bind(("127.0.0.1", 0))
+            self.hub.url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+            self.serve_managed()
+            status, text = self.ask("POST", "/v1/models/choices", {"model": NAME})
+            self.assertEqual((status, json.loads(text)["error"]["code"]), (502, 502))
+            self.assertIn("connect", self.search("gemma3")["note"])
+
+    def test_a_client_that_goes_away_ends_its_search(self):
+        asked = threading.Event()
+
+        def hold(handler, stage, data):
+            asked.set()
+            self.gone.append(is_gone_within(handler.connection, DEADLINE_S))
+            self.ended.set()
+            return True
+        self.gone, self.ended = [], threading.Event()
+        self.hub.fault = hold
+        self.serve_managed()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
+        connection.request("POST", "/v1/models/search", json.dumps({"query": "gemma3"}))
+        self.assertTrue(asked.wait(DEADLINE_S))
+        connection.close()
+        self.assertTrue(self.ended.wait(DEADLINE_S))
+        self.assertEqual(self.gone, [True])
+
+    def test_details_tell_of_files_memory_and_rights(self):
+        self.add_tiny()
+        self.pulls(NAME)
+        self.serve_managed(f"first={NAME}", "realizar-tiny=" + str(hub_test.ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"))
+        told = json.loads(self.ask("GET", "/v1/models?details=1")[1])
+        first = next(model for model in told["data"] if model["id"] == "first")
+        details = first["details"]
+        self.assertEqual((details["file_bytes"], details["quantization"], details["capabilities"]), (len(TINY), "Q8_0", ["completion", "tools"]))
+        self.assertEqual(details["n_params"], first["n_params"])
+        self.assertGreaterEqual(details["needed_bytes"], first["weight_bytes"] + first["kv_bytes"])
+        self.assertLess(details["needed_bytes"], 2 * (first["weight_bytes"] + first["kv_bytes"]))
+        server = told["server"]
+        self.assertEqual((server["may_load"], server["may_download"], server["lacks"]), (True, True, ""))
+        self.assertEqual(server["memory"][0]["name"], "cpu")
+        self.assertTrue(0 < server["memory"][0]["free_bytes"] < server["memory"][0]["total_bytes"])
+        self.assertGreater(server["disk_free_bytes"], 0)
+        self.assertEqual([model["id"] for model in told["data"] if model["details"]["may_delete"]], ["first"])
+        self.assertNotIn("server", json.loads(self.ask("GET", "/v1/models")[1]))
+
+    def test_details_say_what_a_caller_lacks(self):
+        def lacks(*args, **headers):
+            self.serve("realizar-tiny", *args)
+            told = json.loads(self.ask("GET", "/v1/models?details=1", headers=headers)[1])["server"]
+            return told["may_load"], told["may_download"], told["lacks"]
+        self.assertEqual(lacks(), (False, False, "manage_models"))
+        self.assertEqual(lacks("--no-models-autoload", "--no-preload"), (True, False, "manage_models"))
+        self.assertEqual(lacks("--manage-models", "--api-key", "plain", Authorization="Bearer plain"), (False, False, "admin_key"))
+        self.assertEqual(lacks("--manage-models", "--api-key", "admin boss", Authorization="Bearer boss"), (True, True, ""))
+        self.assertEqual(lacks("--manage-models", Origin="http://localhost:3000"), (False, False, "own_machine"))
+        self.assertEqual(lacks("--manage-models", "--memory-mb", "2000"), (True, True, ""))
+        place = json.loads(self.ask("GET", "/v1/models?details=1")[1])["server"]["memory"][0]
+        self.assertEqual((place["name"], place["total_bytes"]), ("--memory-mb", 2000 << 20))
+        self.assertTrue(0 < place["free_bytes"] < place["total_bytes"])
 
 
 

@@ -404,6 +404,16 @@ class LocalPages(Temporary):
                 self.assertEqual((reply.status, reply.headers[self.ACAO]), (200, origin))
                 self.assertIn("Paris", reply.body.decode())
 
+    def test_pages_of_the_web_change_nothing(self):
+        server = self.start("--lora-dir", self.folder.name, "--manage-models", "--models-store", self.path("store"))
+        routes = [route for routes in routes_of_rights().values() for route in routes]
+        self.assertIn(("POST", "/v1/models/search"), routes)
+        for method, path in routes:
+            for site in ("cross-site", "same-site"):
+                status, headers = self.ask(server, method, path, "Origin: http://evil.example", f"Sec-Fetch-Site: {site}")
+                self.assertNotIn(self.ACAO, headers, (method, path))
+                self.assertTrue(method == "GET" or status == 403, (method, path, status))
+
     def test_they_do_not_say_how_long_a_model_stays(self):
         server = self.start()
 

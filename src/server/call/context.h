@@ -33,11 +33,17 @@ class TraceExporter;
 // The part of a call that the reader of its body sees, as long as the call lives.
 RequestContext request_context(const Call& call);
 
-// Models that clients of Ollama's API have made, and cards that were read for them.
+// Models that clients of Ollama's API have made, cards that were read for clients, and places for what they have the
+// server do.
 struct ClientModels {
+  static constexpr uint32_t kMaxSearches = 4;  // at hubs
+
+  explicit ClientModels(const LoadOptions& load) : cards(load) {}
+
   MadeModels made;
   ModelCards cards;
   std::shared_ptr<SharedPlaces> uploads = SharedPlaces::create(BlobUpload::kMost);
+  std::shared_ptr<SharedPlaces> searches = SharedPlaces::create(kMaxSearches);
 };
 
 struct ServerContext {
@@ -50,7 +56,7 @@ struct ServerContext {
   AccessLog* access_log = nullptr;  // null: none
   TraceExporter* traces = nullptr;  // null: requests are not traced
   bool draining = false;
-  std::unique_ptr<ClientModels> client_models = std::make_unique<ClientModels>();
+  std::unique_ptr<ClientModels> client_models = std::make_unique<ClientModels>(options.load);
   std::unique_ptr<McpProxy> mcp = {};       // null: no servers are listed
   const SlotFolder* slot_folder = nullptr;  // null: no slots are kept
   SharedPrefixes* shared = nullptr;         // with other servers; null: none are

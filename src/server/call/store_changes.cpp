@@ -11,14 +11,22 @@
 
 namespace realizar::server {
 
+Lack what_lacks(const Call& call) {
+  if (may_change_store(call)) return Lack::kNothing;
+  if (call.may_manage) return Lack::kFlag;
+  if (call.key != KeyDigest{}) return Lack::kAdminKey;
+  return call.context.options.clients_manage ? Lack::kOwnMachine : Lack::kFlag;
+}
+
 ApiError may_not_manage(const Call& call) {
   const char* message =
       "this changes the server for others: an admin's key may, or with --manage-models, where no keys "
       "are asked for, clients on its own machine";
-  if (call.context.options.clients_manage) {
+  const Lack lack = what_lacks(call);
+  if (lack == Lack::kOwnMachine) {
     message = "this changes the server for others: without API keys, clients on its own machine may";
   }
-  if (call.key != KeyDigest{}) message = "this changes the server for others: an admin's key may";
+  if (lack == Lack::kAdminKey) message = "this changes the server for others: an admin's key may";
   return {403, message, "", "not_allowed"};
 }
 
@@ -43,6 +51,11 @@ Result<hub::ModelName> name_to_pull(const std::string& given) {
   RZ_TRY(hub::ModelName name, hub::parse_name(given));
   if (name.kind != hub::NameKind::kUrl) return name;
   return invalid_argument("model: expected a name, and no URL", "model");
+}
+
+hub::ModelName source_for_llama(const hub::ModelName& name) {
+  if (name.kind != hub::NameKind::kLocal || name.owner.empty()) return name;
+  return {hub::NameKind::kHuggingFace, name.owner, name.model, "main", name.tag == "latest" ? "" : name.tag, ""};
 }
 
 Status check_name_is_free(const Call& call, const std::string& name) {

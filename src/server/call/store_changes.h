@@ -1,6 +1,7 @@
 // What the routes share that change the store of models: whether they may, and under which names. I/O thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "hub/name.h"
@@ -9,6 +10,14 @@
 
 namespace realizar::server {
 
+// Why a call may not change the store of models.
+enum class Lack : uint8_t {
+  kNothing,     // it may
+  kFlag,        // the server was started without --manage-models
+  kAdminKey,    // its key is no admin's
+  kOwnMachine,  // without keys clients on the server's machine may, and no pages of others
+};
+Lack what_lacks(const Call& call);
 // 403: the call may not change the server for others. Says who may.
 ApiError may_not_manage(const Call& call);
 bool may_change_store(const Call& call);
@@ -18,6 +27,8 @@ bool refuse_store_change(Call& call);
 // The name of what is to be downloaded. A server asks the hubs that it was told of, and no address that a client makes
 // up. Errors: InvalidArgument.
 Result<hub::ModelName> name_to_pull(const std::string& given);
+// llama.cpp's users name a repository of Hugging Face as OWNER/REPO[:QUANTIZATION].
+hub::ModelName source_for_llama(const hub::ModelName& name);
 
 // A name that a copied or created model may have: one of the client's own, which no model has that is not of the store.
 // Errors: InvalidArgument.

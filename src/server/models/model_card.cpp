@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "api/generation_config.h"
+#include "api/loaded_model.h"
 #include "api/quantization_name.h"
 #include "api/text_assets.h"
 #include "base/try.h"
@@ -120,6 +121,7 @@ ModelCardPtr ModelCards::of(const std::string& path) {
   }
   auto card = read_model_card(path);
   if (!card.ok()) return std::make_shared<const ModelCard>();
+  if (const auto needed = LoadedModel::needed_bytes(path, load_); needed.ok()) card->n_needed_bytes = *needed;
   auto kept = std::make_shared<const ModelCard>(std::move(*card));
   const std::lock_guard lock(mutex_);
   return cards_[path] = std::move(kept);

@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "realizar/options.h"
 #include "realizar/result.h"
 #include "server/http/json.h"
 
@@ -18,6 +20,7 @@ struct ModelCard {
   std::string arch, quantization, license;
   bool is_gguf = true;
   uint64_t n_params = 0, n_bytes = 0;  // of the file
+  uint64_t n_needed_bytes = 0;         // with its cache, once it is loaded; 0: cannot be told
   uint32_t n_ctx = 0, d_model = 0;     // as it was trained
   std::string template_source;         // Jinja; "": it has none
   std::string parameters;              // what its makers recommend: lines of a name and a value
@@ -26,7 +29,7 @@ struct ModelCard {
 };
 using ModelCardPtr = std::shared_ptr<const ModelCard>;
 
-// Errors: those of the file, its config and its tokenizer.
+// Without n_needed_bytes. Errors: those of the file, its config and its tokenizer.
 Result<ModelCard> read_model_card(const std::string& path);
 
 // The metadata of a file under GGUF's names, as /api/show has them; arrays are null unless `verbose`. A model of
@@ -41,11 +44,15 @@ std::string parameter_size(uint64_t n_params);
 // Cards that were read before. Any thread.
 class ModelCards {
  public:
+  // `load`: how the server loads models.
+  explicit ModelCards(LoadOptions load) : load_(std::move(load)) {}
+
   // An empty card where the file cannot be read, which is tried again then.
   ModelCardPtr of(const std::string& path);
   void forget(const std::string& path);
 
  private:
+  const LoadOptions load_;
   std::mutex mutex_;
   std::map<std::string, ModelCardPtr> cards_;
 };

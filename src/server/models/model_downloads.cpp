@@ -113,7 +113,7 @@ Status ModelDownloads::start(uint64_t tenant, const std::string& given, const hu
     return invalid_argument(fmt::format("the model '{}' is being downloaded already", shown(given)), "model");
   }
   RZ_TRY(ModelPullPtr pull, pulls_.start(tenant, name, source, std::move(on_stored)));
-  downloads_.push_back({given, pull, {}});
+  downloads_.push_back({given, pull, {}, {}});
   pull->on_news = [this, download = std::prev(downloads_.end())] { on_news(download); };
   return {};
 }
@@ -128,9 +128,12 @@ bool ModelDownloads::cancel(const std::string& given) {
 
 void ModelDownloads::on_news(std::list<Download>::iterator download) {
   const auto steps = download->pull->take_steps();
-  for (const hub::PullProgress& step : steps) download->files[step.file] = {step.file_done, step.file_bytes};
+  for (const hub::PullProgress& step : steps) {
+    download->files[step.file] = {step.file_done, step.file_bytes};
+    download->whole = {step.total_done, step.total_bytes};
+  }
   if (!steps.empty()) {
-    events_.add_download(download->name, download->files);
+    events_.add_download(download->name, download->files, download->whole);
     on_event_();
   }
   if (!download->pull->result()) return;

@@ -86,6 +86,7 @@ class ModelDownloads {
     std::string name;  // as the client gave it
     ModelPullPtr pull;
     FileShares files;
+    FileShare whole = {0, 0};  // of all its files; 0 bytes: not known yet
   };
 
   // `on_event`: there is one more among `events`.

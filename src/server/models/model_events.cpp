@@ -28,8 +28,12 @@ void ModelEvents::add_reload() {
   keep(sse({{"model", "*"}, {"event", "models_reload"}}));
 }
 
-void ModelEvents::add_download(const std::string& model, const FileShares& files) {
-  keep(sse({{"model", model}, {"event", "download_progress"}, {"data", shares_json(files)}}));
+void ModelEvents::add_download(const std::string& model, const FileShares& files, const FileShare& whole) {
+  keep(sse({{"model", model},
+            {"event", "download_progress"},
+            {"data", shares_json(files)},
+            {"done_bytes", whole.n_done},
+            {"total_bytes", whole.n_bytes}}));
 }
 
 void ModelEvents::add_download_end(const std::string& model, const Status& result) {

@@ -26,7 +26,7 @@ class ModelEvents {
   void add(const ModelChange& change);
   // A change that is no model's: the list was read anew.
   void add_reload();
-  void add_download(const std::string& model, const FileShares& files);
+  void add_download(const std::string& model, const FileShares& files, const FileShare& whole);
   void add_download_end(const std::string& model, const Status& result);
   uint64_t end() const { return end_; }
   // As server-sent events all from `next` on that are still there; `next` is at their end then.

@@ -39,12 +39,6 @@ Result<std::string> named_model(const Json& body) {
   return name;
 }
 
-// llama.cpp's users name a repository of Hugging Face as OWNER/REPO[:QUANTIZATION].
-hub::ModelName source_for_llama(const hub::ModelName& name) {
-  if (name.kind != hub::NameKind::kLocal || name.owner.empty()) return name;
-  return {hub::NameKind::kHuggingFace, name.owner, name.model, "main", name.tag == "latest" ? "" : name.tag, ""};
-}
-
 // The first part of a split file stands for all; a folder is the model's own, since it lies in the folder of models.
 Status delete_files(const std::filesystem::path& path) {
   namespace fs = std::filesystem;

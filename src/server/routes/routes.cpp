@@ -40,6 +40,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/models", with_object<post_models, true>, &kLlama, Right::kManage},
     {"POST", "/v1/models/load", with_object<post_models_load, true>, &kLlama, Right::kManage},
     {"POST", "/v1/models/unload", with_object<post_models_unload, true>, &kLlama, Right::kManage},
+    {"POST", "/v1/models/search", with_object<post_models_search, true>, &kLlama, Right::kManage},
+    {"POST", "/v1/models/choices", with_object<post_models_choices, true>, &kLlama, Right::kManage},
     {"DELETE", "/v1/models", delete_models, &kLlama, Right::kManage},
     {"GET", "/v1/models/{model}", at_once<get_model>},
     {"POST", "/v1/chat/completions", with_model, &kChatCompletions},

@@ -60,6 +60,8 @@ Status post_models(Call& call, const Json& body);
 Task<Status> get_models(Call& call);
 Status post_models_load(Call& call, const Json& body);
 Status post_models_unload(Call& call, const Json& body);
+Task<Status> post_models_search(Call& call, const Json& body);
+Task<Status> post_models_choices(Call& call, const Json& body);
 Task<Status> delete_models(Call& call);
 Task<Status> get_models_sse(Call& call);
 Task<Status> post_slot(Call& call);

@@ -7,6 +7,7 @@
 #include "sampling/parameters.h"
 #include "server/call/context.h"
 #include "server/call/request_fields.h"
+#include "server/routes/model_details.h"
 #include "server/routes/routes.h"
 #include "server/shared/shared_prefixes.h"
 #include "server/watch/access_log.h"
@@ -111,7 +112,11 @@ Json download_json(const ModelDownloads::Download& download) {
           {"object", "model"},
           {"created", 0},
           {"owned_by", "realizar"},
-          {"status", {{"value", "downloading"}, {"progress", shares_json(download.files)}}},
+          {"status",
+           {{"value", "downloading"},
+            {"progress", shares_json(download.files)},
+            {"done_bytes", download.whole.n_done},
+            {"total_bytes", download.whole.n_bytes}}},
           {"state", "downloading"},
           {"loaded", false}};
 }
@@ -152,7 +157,7 @@ Json totals_json(const MetricsTotals& totals) {
 
 }  // namespace
 
-// With ?reload=1 the folder of models is read anew first.
+// With ?reload=1 the folder of models is read anew first, with ?details=1 files are looked into.
 Task<Status> get_models(Call& call) {
   ServerContext& context = call.context;
   if (!query_value(call.request.query, "reload").empty() && context.options.find_models) {
@@ -166,15 +171,31 @@ Task<Status> get_models(Call& call) {
     call.send(get_message_models(call));
     co_return Status();
   }
+  const bool has_details = !query_value(call.request.query, "details").empty();
+  ModelDetails details;
+  if (has_details) {
+    std::vector<std::string> paths;
+    for (const auto& entry : context.models.entries()) paths.push_back(entry.source.path);
+    OnWorker reading(call, WorkPool::kSmallBytes + 1,
+                     [&]() -> Result<ModelDetails> { return read_details(context, paths); });
+    Result<ModelDetails> read = co_await reading;
+    if (!read.ok()) co_return read.error();
+    details = std::move(*read);
+  }
   Json list = Json::array();
-  for (const auto& entry : context.models.entries()) list.push_back(model_json(entry));
+  for (const auto& entry : context.models.entries()) {
+    list.push_back(model_json(entry));
+    if (has_details) list.back()["details"] = details.of(call, entry);
+  }
   for (const auto& entry : context.models.entries()) {
     for (const std::string& adapter : context.models.adapters_of(entry)) list.push_back(adapter_json(entry, adapter));
   }
   if (context.downloads != nullptr) {
     for (const auto& download : context.downloads->list()) list.push_back(download_json(download));
   }
-  call.send(json_response({{"object", "list"}, {"data", std::move(list)}}));
+  Json json{{"object", "list"}, {"data", std::move(list)}};
+  if (has_details) json["server"] = details.of_server(call);
+  call.send(json_response(json));
   co_return Status();
 }
 
