@@ -34,7 +34,7 @@ export async function listModels(key: string): Promise<Model[]> {
   const response = await request('v1/models', key);
   const list = (await json(response)) as { data?: unknown };
   if (!Array.isArray(list.data)) throw new ApiError('refused', words.server.wrongAnswer('"data"'));
-  return list.data.filter((model) => typeof model?.id === 'string').map(readModel);
+  return list.data.filter((model) => typeof model?.id === 'string' && model.state !== 'downloading').map(readModel);
 }
 
 function readModel(model: any): Model {

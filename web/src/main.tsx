@@ -6,10 +6,11 @@ import { noteLeaving } from './leaving.ts';
 import { getState, loadConversations, loadModels, loadTools, saveAllPending, setState, setTheme } from './store.ts';
 import { loadWords } from './words.ts';
 
-// Addresses: "#" is a new chat, "#/c/ID" a chat, "#/metrics" the metrics view.
+// Addresses: "#" is a new chat, "#/c/ID" a chat, "#/metrics" and "#/models" the views of that name.
 function readAddress(): void {
   const id = /^#\/c\/(\w+)$/.exec(location.hash)?.[1] ?? null;
-  setState({ view: location.hash === '#/metrics' ? 'metrics' : 'chat', activeId: id });
+  const view = /^#\/(metrics|models)$/.exec(location.hash)?.[1] as 'metrics' | 'models' | undefined;
+  setState({ view: view ?? 'chat', activeId: id });
 }
 
 addEventListener('hashchange', readAddress);

@@ -18,7 +18,7 @@ export interface Notice {
 
 export interface State {
   conversations: Conversation[];
-  view: 'chat' | 'metrics';
+  view: 'chat' | 'metrics' | 'models';
   activeId: string | null; // null: a new chat
   running: ReadonlySet<string>; // conversations that this tab is getting an answer for
   defaults: Settings; // of a new chat: what was used last

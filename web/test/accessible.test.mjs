@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { ask, openPage, send, showView } from './browser.mjs';
+import { kLibrary, ScriptedModels } from './scripted_models.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
@@ -79,4 +80,28 @@ for (const [look, options] of Object.entries(kLooks)) {
     await page.locator('.call summary').click();
     await check(page, 'result');
   });
+}
+
+for (const width of [320, 1280, 1920]) {
+  for (const colorScheme of ['light', 'dark']) {
+    test(`axe finds nothing in the view of models (${width} pixels, ${colorScheme})`, async (t) => {
+      const coming = { id: 'hf:maker/coming', state: 'downloading', loaded: false, status: { value: 'downloading', progress: {}, done_bytes: 2e9, total_bytes: 5e9 } };
+      const failed = { id: 'broken', state: 'failed', loaded: false, error: 'The file is damaged.' };
+      const library = new ScriptedModels({ models: [...kLibrary, coming, failed], rights: { may_load: true, may_download: true, lacks: 'manage_models' } });
+      const server = await startScriptedServer({ library });
+      t.after(server.close);
+      const { page } = await openPage(t, shared.browser, server.url, { viewport: { width, height: 800 }, colorScheme, bypassCSP: true, reducedMotion: 'reduce' });
+      await page.evaluate(axe);
+      await showView(page, 'Models');
+      await page.getByRole('table').waitFor();
+      await check(page, 'models');
+      await page.getByRole('searchbox', { name: 'Search models' }).fill('qwen3');
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Sizes of qwen3:8b' }).click();
+      await page.locator('.choices').waitFor();
+      await check(page, 'choices');
+      await page.getByRole('button', { name: 'Delete nomic-embed-text' }).click();
+      await check(page, 'question');
+    });
+  }
 }

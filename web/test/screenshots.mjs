@@ -1,9 +1,10 @@
 // Writes the pictures of docs/images: REALIZAR_BIN=PROGRAM node test/screenshots.mjs FOLDER. Welcome, settings and metrics
-// are the program's own, after a minute of requests; the answer with mathematics and code comes from a script, since the
-// bundled model writes none.
+// are the program's own, after a minute of requests; the answer with mathematics and code and the view of models come
+// from scripts.
 import { mkdir } from 'node:fs/promises';
 import { ask, launch, showView } from './browser.mjs';
 import { serve } from './program.mjs';
+import { kLibrary, ScriptedModels } from './scripted_models.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
 const kLoadMs = Number(process.env.LOAD_MS ?? 60_000);
@@ -69,7 +70,30 @@ async function shootAnswer(look) {
   await close();
 }
 
+// A library as one may have it, which no machine of tests has.
+async function shootModels() {
+  const name = 'hf:maker/Qwen3-8B-GGUF:Q4_K_M';
+  const status = { value: 'downloading', progress: {}, done_bytes: 2e9, total_bytes: 5.03e9 };
+  const library = new ScriptedModels({ models: [...kLibrary, { id: name, state: 'downloading', loaded: false, status }] });
+  const server = await startScriptedServer({ library });
+  const { page, close } = await open('light', server.url);
+  await showView(page, 'Models');
+  await page.getByRole('searchbox').fill('qwen3 8b');
+  await page.keyboard.press('Enter');
+  await page.locator('.hits').waitFor();
+  // A rate is known half a second after the first bytes.
+  for (let n = 2e9; !/ left/.test(await page.locator('td.coming').innerText()); n += 4e6) {
+    library.arrive(name, n, 5.03e9);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  await page.locator('main').evaluate((main) => main.scrollTo({ top: 0 }));
+  await page.screenshot({ path: `${folder}/models.png` });
+  await close();
+  await server.close();
+}
+
 try {
+  await shootModels();
   await load(kLoadMs);
   for (const look of Object.keys(kLooks)) {
     await shootProgram(look);

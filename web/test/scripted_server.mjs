@@ -341,7 +341,7 @@ async function readBody(request) {
   return JSON.parse(text);
 }
 
-async function handle(request, response, { key, log, models, idle, mcp }) {
+async function handle(request, response, { key, log, models, idle, mcp, library }) {
   if (request.url === '/manifest.webmanifest') return response.end('{"name": "realizar"}');
   if (request.url === '/') {
     response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
@@ -355,6 +355,7 @@ async function handle(request, response, { key, log, models, idle, mcp }) {
   if (key && request.headers.authorization !== `Bearer ${key}`) return fail(response, 401, 'A key is needed.');
   const since = /^\/metrics\/history\?since=([\d.]+)$/.exec(request.url)?.[1];
   if (since !== undefined) return response.end(JSON.stringify(history(Number(since), idle)));
+  if (library && (await library.handle(request, response, readBody))) return;
   if (request.url === '/v1/models') return response.end(JSON.stringify({ object: 'list', data: models }));
   if (request.url === '/mcp') return response.end(JSON.stringify({ servers: mcp ? [{ name: 'files' }, { name: 'broken' }] : [] }));
   if (mcp && request.url === '/mcp/files/tools') return response.end(JSON.stringify({ tools: kTools, notes: ["files: a tool is left out, 'x y'"] }));
@@ -377,9 +378,10 @@ async function handle(request, response, { key, log, models, idle, mcp }) {
 
 // log: bodies of requests, with the messages that their input stands for; calls of tools, answers given, answers and calls
 // that the client gave up. holdCalls: calls get no answer; onRelease() lets a held answer go on. mcp: there are tools.
-export async function startScriptedServer({ port = 0, key = '', models = kModels, idle = false, mcp = false } = {}) {
+// library: a ScriptedModels in the place of `models`.
+export async function startScriptedServer({ port = 0, key = '', models = kModels, idle = false, mcp = false, library = null } = {}) {
   const log = { bodies: [], calls: [], responses: new Map(), answers: 0, aborted: 0, holdCalls: false };
-  const server = createServer((request, response) => void handle(request, response, { key, log, models, idle, mcp }).catch(() => response.destroy()));
+  const server = createServer((request, response) => void handle(request, response, { key, log, models, idle, mcp, library }).catch(() => response.destroy()));
   await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
   return { url: `http://127.0.0.1:${server.address().port}`, log, close };

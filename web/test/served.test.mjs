@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ask, eventually, launch, openPage, send, showView } from './browser.mjs';
+import { startHub } from './hub.mjs';
 import { serve } from './program.mjs';
 
 let browser;
@@ -83,6 +84,49 @@ test('knows the toy, what it takes by default, and continues its answer', async 
   await page.getByLabel('Max tokens').press('Tab');
   await answer.getByRole('button', { name: 'Continue' }).click();
   await page.locator('.answer').getByText('The capital of France is Paris.').waitFor();
+  assert.deepEqual(problems, []);
+});
+
+test('finds, downloads, loads, uses, unloads and deletes a model', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'realizar-page-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const hub = await startHub('maker/tiny-chat-GGUF', 1234);
+  t.after(hub.close);
+  const managed = await serve('--manage-models', '--models-store', join(folder, 'store'), '--mirror', hub.url, '--ctx', '512');
+  t.after(managed.stop);
+  const { page, problems } = await openPage(t, browser, managed.url);
+  await showView(page, 'Models');
+  const row = (name) => page.getByRole('row').filter({ has: page.getByRole('rowheader', { name }) });
+  await row('realizar-tiny').getByText('in use').waitFor();
+  assert.match(await row('realizar-tiny').innerText(), /Q8_0[^]*chat[^]*loaded/);
+  assert.match(await page.locator('.places').innerText(), /Memory: [\d.]+ GB of [\d.]+ GB free/);
+  await page.getByRole('searchbox').fill('tiny chat');
+  await page.keyboard.press('Enter');
+  await page.getByText('1,234 downloads').waitFor();
+  await page.getByRole('button', { name: 'Sizes of hf:maker/tiny-chat-GGUF' }).click();
+  const name = 'hf:maker/tiny-chat-GGUF:Q8_0';
+  await page.getByRole('button', { name: `Download ${name}` }).click();
+  await page.getByRole('button', { name: `Load: ${name}` }).click();
+  await row(name).getByText('in use').waitFor();
+  await page.getByRole('button', { name: `Unload: ${name}` }).click();
+  await row(name).getByText('not loaded').waitFor();
+  await page.getByRole('button', { name: `Chat: ${name}` }).click();
+  const answer = await ask(page, 'What is the capital of France?');
+  assert.match(await answer.innerText(), /[A-Z].*\./);
+  await showView(page, 'Models');
+  await page.getByRole('button', { name: `Delete ${name}` }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await row(name).waitFor({ state: 'detached' });
+  const told = await (await fetch(`${managed.url}/v1/models`)).json();
+  assert.deepEqual(told.data.map(({ id }) => id), ['realizar-tiny']);
+  assert.deepEqual(problems, []);
+});
+
+test('without --manage-models the page says what is missing', async (t) => {
+  const { page, problems } = await openPage(t, browser, server.url);
+  await showView(page, 'Models');
+  await page.getByText('Start the server with --manage-models').waitFor();
+  assert.equal(await page.getByRole('main').getByRole('button').count(), 1);
   assert.deepEqual(problems, []);
 });
 

@@ -6,6 +6,7 @@ import { Chat } from './Chat.tsx';
 import { Header } from './Header.tsx';
 import { KeyDialog } from './KeyDialog.tsx';
 import { Metrics } from './Metrics.tsx';
+import { Models } from './Models.tsx';
 import { NoticeBar } from './NoticeBar.tsx';
 import { SettingsPanel } from './SettingsPanel.tsx';
 import { Shortcuts } from './Shortcuts.tsx';
@@ -29,7 +30,7 @@ export function App() {
       {open && open !== 'shortcuts' && <div class={`scrim ${open}-scrim`} onClick={() => setState({ open: null })} />}
       <div class="main">
         <Header />
-        {view === 'chat' ? <Chat /> : <Metrics />}
+        {view === 'chat' ? <Chat /> : view === 'models' ? <Models /> : <Metrics />}
         <NoticeBar />
       </div>
       {open === 'settings' && <SettingsPanel />}

@@ -10,7 +10,7 @@ export function Header() {
   return (
     <header class="bar">
       <IconButton icon="menu" label={words.header.showChats} class="show-sidebar" onClick={toggleSidebar} />
-      {view === 'chat' ? <ModelPicker /> : <h1>{words.header.metrics}</h1>}
+      {view === 'chat' ? <ModelPicker /> : <h1>{view === 'models' ? words.models.title : words.header.metrics}</h1>}
       <span class="spacer" />
       {view === 'chat' ? <ChatMenu /> : <IconLink icon="chat" label={words.header.chat} href="#" />}
       <IconButton icon="sliders" label={words.header.settings} pressed={settingsOpen} onClick={() => setState({ open: settingsOpen ? null : 'settings' })} />

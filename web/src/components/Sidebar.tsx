@@ -58,6 +58,10 @@ function Foot() {
   const close = () => setState({ open: null });
   return (
     <div class="foot">
+      <a class="view" href="#/models" aria-current={view === 'models' ? 'page' : undefined} onClick={close}>
+        <Icon name="box" />
+        {words.models.title}
+      </a>
       <a class="view" href="#/metrics" aria-current={view === 'metrics' ? 'page' : undefined} onClick={close}>
         <Icon name="chart" />
         {words.header.metrics}
