@@ -11,7 +11,7 @@ export interface Model {
   weight_bytes?: number;
   kv_bytes?: number;
   has_thinking_switch?: boolean;
-  reasons?: boolean; // it marks reasoning in its answers
+  marks_reasoning?: boolean; // its answers tell reasoning from the rest
   takes_tools?: boolean; // false: the model's chat template tells it of none
   sampling?: Record<string, number>; // what a request gets that names no value
 }

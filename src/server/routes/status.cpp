@@ -14,6 +14,7 @@
 #include "server/watch/metrics.h"
 #include "server/watch/metrics_history.h"
 #include "server/watch/trace_exporter.h"
+#include "text/output/output_format.h"
 
 namespace realizar::server {
 namespace {
@@ -101,6 +102,7 @@ Json model_json(const ModelRegistry::Entry& entry) {
   json["has_chat_template"] = info.has_chat_template;
   const std::string& chat_template = entry.model->loaded->output_source;
   json["has_thinking_switch"] = chat_template.find("enable_thinking") != std::string::npos;
+  json["marks_reasoning"] = text::marks_reasoning(entry.model->loaded->output_format);
   json["takes_tools"] = entry.model->loaded->output_format.calls.has_value();
   json["sampling"] = sampling_json(entry.model->loaded->generation_config.sampling);
   return json;

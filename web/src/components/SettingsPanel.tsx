@@ -33,7 +33,7 @@ export function SettingsPanel() {
       <p class="muted">{inChat ? words.settings.forChat : words.settings.forNew} {words.settings.grey}</p>
       <SystemPrompt value={settings.system} set={(system) => set({ system })} />
       {model?.has_thinking_switch && <Thinking value={settings.thinking} set={(thinking) => set({ thinking })} />}
-      {(model?.reasons ?? model?.has_thinking_switch) && <Effort value={settings.effort} set={(effort) => set({ effort })} />}
+      {(model?.marks_reasoning ?? model?.has_thinking_switch) && <Effort value={settings.effort} set={(effort) => set({ effort })} />}
       {kNumberFields.map((field) => (
         <NumberField key={field.name} field={field} settings={settings} usual={model?.sampling?.[field.name]} />
       ))}
