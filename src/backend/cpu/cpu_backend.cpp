@@ -1,7 +1,7 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include "backend/cpu/kernel_choice.h"
-#include "backend/cpu/walker.h"
+#include "backend/cpu/executor.h"
 #include "base/cpu_features.h"
 #include "base/try.h"
 
@@ -14,11 +14,11 @@ class CpuBackend final : public Backend {
       : reason_(choice.reason),
         kernels_(*choice.kernels),
         team_(n_threads),
-        walker_(kernels_, team_, weights_, cache_, states_, exchange) {}
+        executor_(kernels_, team_, weights_, cache_, states_, exchange) {}
 
   Status configure(const BackendLimits& limits) override {
     limits_ = limits;
-    walker_.configure(limits);
+    executor_.configure(limits);
     return {};
   }
   Status check(const Program& program) const override { return check_bounds(program); }
@@ -35,15 +35,15 @@ class CpuBackend final : public Backend {
   Result<ProgramId> compile(const Program& program) override {
     RZ_CHECK_OK(check_bounds(program));
     auto plan = std::make_unique<Plan>(make_plan(program, kernels_, weights_, limits_));
-    RZ_CHECK_OK(walker_.fit(*plan));
+    RZ_CHECK_OK(executor_.fit(*plan));
     plans_.push_back(std::move(plan));
     return ProgramId{static_cast<uint32_t>(plans_.size() - 1)};
   }
   // All is done when it returns.
-  void run(ProgramId id, const StepBatch& batch) override { walker_.run(*plans_[static_cast<uint32_t>(id)], batch); }
-  Status wait() override { return walker_.take_status(); }
-  bool is_lost() const override { return walker_.is_lost(); }
-  std::span<const float> read(ActId act) const override { return walker_.read(act); }
+  void run(ProgramId id, const StepBatch& batch) override { executor_.run(*plans_[static_cast<uint32_t>(id)], batch); }
+  Status wait() override { return executor_.take_status(); }
+  bool is_lost() const override { return executor_.is_lost(); }
+  std::span<const float> read(ActId act) const override { return executor_.read(act); }
 
   size_t block_bytes() const override { return cache_.block_bytes(); }
   void read_block(BlockId id, std::span<std::byte> bytes) const override { cache_.read_block(id, bytes); }
@@ -67,12 +67,12 @@ class CpuBackend final : public Backend {
             .phases_agree = !kernels_.has_bf16(),
             .weight_bytes = weights_.n_bytes(),
             .kv_bytes = cache_.bytes() + states_.bytes(),
-            .scratch_bytes = walker_.scratch_bytes()};
+            .scratch_bytes = executor_.scratch_bytes()};
   }
-  void set_trace(bool on) override { walker_.set_trace(on); }
-  std::span<const OpTiming> last_trace() const override { return walker_.trace(); }
+  void set_trace(bool on) override { executor_.set_trace(on); }
+  std::span<const OpTiming> last_trace() const override { return executor_.trace(); }
   Status watch_inputs(MatrixInputCallback callback) override {
-    walker_.watch_inputs(std::move(callback));
+    executor_.watch_inputs(std::move(callback));
     return {};
   }
 
@@ -84,7 +84,7 @@ class CpuBackend final : public Backend {
   WeightStore weights_;
   KvStore cache_;
   StateStore states_;
-  Walker walker_;
+  Executor executor_;
   std::vector<std::unique_ptr<Plan>> plans_;
 };
 

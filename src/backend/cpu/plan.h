@@ -1,4 +1,4 @@
-// A program as the team walks it: where its activations lie, what each operation saves its neighbours, and how much
+// A program as the team executes it: where its activations lie, what each operation saves its neighbours, and how much
 // memory its steps compute in. Decided once, when the program is compiled.
 #pragma once
 

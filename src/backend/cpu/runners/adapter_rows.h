@@ -20,7 +20,7 @@ struct AdapterBlock {
 class AdapterRows {
  public:
   void reserve(uint32_t max_rows);
-  // Those of the step, or of its logits. Allocates nothing.
+  // Takes the rows of the step, or of its logits. Allocates nothing.
   void plan(const StepBatch& batch, bool of_logits);
 
   const std::vector<AdapterBlock>& blocks() const { return blocks_; }

@@ -1,4 +1,4 @@
-#include "backend/cpu/adapter_rows.h"
+#include "backend/cpu/runners/adapter_rows.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/attention_units.h"
+#include "backend/cpu/runners/attention_units.h"
 
 #include "backend/cpu/attention.h"
 

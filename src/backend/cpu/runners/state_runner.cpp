@@ -1,10 +1,10 @@
-// The operations of recurrent layers. A sequence's rows are taken one after the other, by columns or by heads that know
-// nothing of each other: so the bits of a state are a function of the rows before it, whatever steps and members had
-// them.
+#include "backend/cpu/runners/state_runner.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "backend/cpu/walker.h"
+#include "backend/cpu/runners/activations.h"
+#include "backend/cpu/runners/begun_state.h"
 
 namespace realizar::cpu {
 namespace {
@@ -26,49 +26,41 @@ void gate_by_silu(const KernelTable& kernels, const float* gate, uint32_t n, flo
 
 }  // namespace
 
-float* Walker::begun_state(const BatchSequence& seq, uint32_t layer, uint32_t part, size_t first, size_t n) const {
-  float* state = states_.part<float>(seq.state_to, layer, part) + first;
-  if (seq.first_pos == 0) {
-    std::fill_n(state, n, 0.0f);
-  } else if (seq.state_from != seq.state_to) {
-    std::copy_n(states_.part<float>(seq.state_from, layer, part) + first, n, state);
-  }
-  return state;
-}
-
-void Walker::run(const ShortConvOp& op, const Hints&, uint32_t member) {
-  const uint32_t n = n_cols(op.in), n_items = (n + kConvCols - 1) / kConvCols;
-  share(static_cast<uint32_t>(batch_->seqs.size()) * n_items, member, [&](uint32_t item) {
+void StateRunner::run(const ShortConvOp& op, const Hints&, uint32_t member) {
+  const uint32_t n = step_.n_cols(op.in), n_items = (n + kConvCols - 1) / kConvCols;
+  step_.share(static_cast<uint32_t>(step_.batch().seqs.size()) * n_items, member, [&](uint32_t item) {
     const uint32_t first = item % n_items * kConvCols;
-    convolve(op, batch_->seqs[item / n_items], first, std::min(first + kConvCols, n));
+    convolve(op, step_.batch().seqs[item / n_items], first, std::min(first + kConvCols, n));
   });
 }
 
 // A row's sum begins with the bias and goes on from the oldest tap. The rows before the sequence's first are written
 // last, since they may lie where they were read.
-void Walker::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col, uint32_t end_col) const {
-  const uint32_t n = n_cols(op.in), n_before = op.n_taps - 1, n_here = end_col - first_col;
+void StateRunner::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col,
+                           uint32_t end_col) const {
+  const uint32_t n = step_.n_cols(op.in), n_before = op.n_taps - 1, n_here = end_col - first_col;
   const float* before = states_.part<float>(seq.state_from, op.layer, op.part);
-  const float* bias = op.bias == kNoWeight ? nullptr : vector(op.bias) + first_col;
+  const float* bias = op.bias == kNoWeight ? nullptr : step_.vector(op.bias) + first_col;
   // Columns of the row that lies n_before rows before row `row`; null: it is before position 0.
   const auto columns = [&](uint32_t row) -> const float* {
-    if (row >= n_before) return act(op.in, seq.first_row + row - n_before) + first_col;
+    if (row >= n_before) return step_.act(op.in, seq.first_row + row - n_before) + first_col;
     return seq.first_pos > 0 ? before + size_t{row} * n + first_col : nullptr;
   };
   float tap[kConvCols];
   for (uint32_t r = 0; r < seq.n_rows; ++r) {
-    float* out = act(op.out, seq.first_row + r) + first_col;
+    float* out = step_.act(op.out, seq.first_row + r) + first_col;
     for (uint32_t col = 0; col < n_here; ++col) out[col] = bias == nullptr ? 0.0f : bias[col];
   }
   for (uint32_t i = 0; i < op.n_taps; ++i) {
-    for (uint32_t col = 0; col < n_here; ++col) tap[col] = vector(op.weight)[size_t{first_col + col} * op.n_taps + i];
+    for (uint32_t col = 0; col < n_here; ++col)
+      tap[col] = step_.vector(op.weight)[size_t{first_col + col} * op.n_taps + i];
     for (uint32_t r = 0; r < seq.n_rows; ++r) {
       const float* in = columns(r + i);
-      if (in != nullptr) kernels_.mul_add(tap, in, act(op.out, seq.first_row + r) + first_col, n_here);
+      if (in != nullptr) kernels_.mul_add(tap, in, step_.act(op.out, seq.first_row + r) + first_col, n_here);
     }
   }
   for (uint32_t r = 0; op.activation != Activation::kNone && r < seq.n_rows; ++r) {
-    kernels_.map(map_kind(op.activation), act(op.out, seq.first_row + r) + first_col, n_here);
+    kernels_.map(map_kind(op.activation), step_.act(op.out, seq.first_row + r) + first_col, n_here);
   }
   if (!op.keeps_rows) return;
   float* after = states_.part<float>(seq.state_to, op.layer, op.part);
@@ -84,48 +76,48 @@ void Walker::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t 
 }
 
 // Mamba's heads are a dimension each, and too small for an item of their own.
-void Walker::run(const StateScanOp& op, const Hints&, uint32_t member) {
+void StateRunner::run(const StateScanOp& op, const Hints&, uint32_t member) {
   const uint32_t n_each = (kScanDims + op.head_dim - 1) / op.head_dim, n_items = (op.n_heads + n_each - 1) / n_each;
-  share(static_cast<uint32_t>(batch_->seqs.size()) * n_items, member, [&](uint32_t item) {
+  step_.share(static_cast<uint32_t>(step_.batch().seqs.size()) * n_items, member, [&](uint32_t item) {
     const uint32_t first = item % n_items * n_each;
-    scan_heads(op, batch_->seqs[item / n_items], first, std::min(first + n_each, op.n_heads));
+    scan_heads(op, step_.batch().seqs[item / n_items], first, std::min(first + n_each, op.n_heads));
   });
 }
 
-void Walker::scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const {
+void StateRunner::scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const {
   const size_t n_each = size_t{op.head_dim} * op.d_state;
-  float* state = begun_state(seq, op.layer, op.part, first * n_each, (end - first) * n_each);
+  float* state = begun_state(states_, seq, op.layer, op.part, first * n_each, (end - first) * n_each);
   for (uint32_t r = 0; r < seq.n_rows; r += kScanRows) {
     const uint32_t row = seq.first_row + r, n_rows = std::min(kScanRows, seq.n_rows - r);
     for (uint32_t h = first; h < end; ++h) scan_head(op, row, n_rows, h, state + (h - first) * n_each);
     if (op.gate == kNoAct) continue;
     const uint32_t at = first * op.head_dim, n = (end - first) * op.head_dim;
     for (uint32_t i = row; i < row + n_rows; ++i) {
-      gate_by_silu(kernels_, act(op.gate, i) + at, n, act(op.out, i) + at);
+      gate_by_silu(kernels_, step_.act(op.gate, i) + at, n, step_.act(op.out, i) + at);
     }
   }
 }
 
-void Walker::scan_head(const StateScanOp& op, uint32_t row, uint32_t n_rows, uint32_t head, float* state) const {
-  const float* a = vector(op.a) + size_t{head} * op.a_cols;
+void StateRunner::scan_head(const StateScanOp& op, uint32_t row, uint32_t n_rows, uint32_t head, float* state) const {
+  const float* a = step_.vector(op.a) + size_t{head} * op.a_cols;
   float times[kScanRows], decays[kScanRows];
-  for (uint32_t r = 0; r < n_rows; ++r) times[r] = act(op.dt, row + r)[head] + vector(op.dt_bias)[head];
+  for (uint32_t r = 0; r < n_rows; ++r) times[r] = step_.act(op.dt, row + r)[head] + step_.vector(op.dt_bias)[head];
   kernels_.map(MapKind::kSoftplus, times, n_rows);
   for (uint32_t r = 0; op.a_cols == 1 && r < n_rows; ++r) decays[r] = std::exp(times[r] * a[0]);
   const size_t at = size_t{head} * op.head_dim, group_at = size_t{head / (op.n_heads / op.n_groups)} * op.d_state;
   const ScanRows rows{.n_rows = n_rows,
-                      .x = act(op.x, row) + op.x_col + at,
-                      .b = act(op.b, row) + op.b_col + group_at,
-                      .c = act(op.c, row) + op.c_col + group_at,
-                      .out = act(op.out, row) + at,
-                      .x_stride = n_cols(op.x),
-                      .b_stride = n_cols(op.b),
-                      .c_stride = n_cols(op.c),
-                      .out_stride = n_cols(op.out),
+                      .x = step_.act(op.x, row) + op.x_col + at,
+                      .b = step_.act(op.b, row) + op.b_col + group_at,
+                      .c = step_.act(op.c, row) + op.c_col + group_at,
+                      .out = step_.act(op.out, row) + at,
+                      .x_stride = step_.n_cols(op.x),
+                      .b_stride = step_.n_cols(op.b),
+                      .c_stride = step_.n_cols(op.c),
+                      .out_stride = step_.n_cols(op.out),
                       .t = times,
                       .decay = decays,
                       .a = op.a_cols == 1 ? nullptr : a,
-                      .d = vector(op.d)[head]};
+                      .d = step_.vector(op.d)[head]};
   kernels_.scan_rows(rows, op.head_dim, op.d_state, state);
 }
 

@@ -1,0 +1,92 @@
+#include "backend/cpu/executor.h"
+
+namespace realizar::cpu {
+namespace {
+
+template <class Runner, class OneOp>
+concept Runs = requires(Runner& runner, const OneOp& op) {
+  runner.run(op, Hints{}, uint32_t{});
+};
+
+// By the one of the runners that runs such operations.
+template <class OneOp, class... Runners>
+void run_by_one_of(const OneOp& op, const Hints& hints, uint32_t member, Runners&... runners) {
+  static_assert((0 + ... + int{Runs<Runners, OneOp>}) == 1, "an operation has one runner");
+  const auto offer = [&](auto& runner) {
+    if constexpr (Runs<decltype(runner), OneOp>) runner.run(op, hints, member);
+  };
+  (offer(runners), ...);
+}
+
+}  // namespace
+
+Executor::Executor(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache,
+                   const StateStore& states, Exchange* exchange)
+    : step_(kernels, team, weights),
+      cache_(cache),
+      rows_(step_),
+      altup_(step_),
+      rope_(step_, cache),
+      linear_(step_),
+      head_linear_(step_),
+      adapters_(step_),
+      attention_(step_, cache),
+      route_(step_),
+      experts_(step_),
+      states_(step_, states),
+      delta_(step_, states),
+      wkv_(step_, states),
+      exchange_(step_, exchange),
+      inputs_(step_, experts_) {}
+
+Status Executor::fit(const Plan& plan) {
+  attention_.reserve(plan);
+  experts_.reserve(plan);
+  head_linear_.reserve(plan);
+  adapters_.reserve(plan);
+  trace_.reserve(plan.ops.size());
+  return step_.fit(plan, exchange_.join_floats(plan));
+}
+
+void Executor::run(const Plan& plan, const StepBatch& batch) {
+  step_.begin(plan, batch);
+  attention_.begin_step();
+  adapters_.begin_step();
+  trace_.clear();
+  step_.run_team([this](uint32_t member) { execute(member); });
+  if (trace_on_) trace_.finish(plan, batch, step_.weights(), cache_.type());
+}
+
+// Whoever watches sees an operation's inputs when all have finished it, before the next one changes them.
+// A traced operation lasts from the barrier before it to the one after it: what the team waits for is its own time, and
+// the first one does not pay for the team's waking up.
+void Executor::execute(uint32_t member) {
+  const KernelTable& kernels = step_.kernels();
+  if (kernels.configure_tiles != nullptr) kernels.configure_tiles(kBf16TileRowBytes);
+  if (trace_on_) step_.barrier(member);
+  if (trace_on_ && member == 0) trace_.start();
+  const std::vector<PlannedOp>& ops = step_.plan().ops;
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    const PlannedOp& planned = ops[i];
+    step_.begin_op(i, member);
+    std::visit([&](const auto& op) { dispatch(op, planned.hints, member); }, planned.op);
+    if (planned.hints.barrier || trace_on_ || inputs_.is_on()) step_.barrier(member);
+    if (trace_on_ && member == 0) trace_.end(i, experts_.groups().size());
+    if (!inputs_.is_on()) continue;
+    if (member == 0) std::visit([&](const auto& op) { inputs_.show(op); }, planned.op);
+    step_.barrier(member);
+  }
+}
+
+template <class OneOp>
+void Executor::dispatch(const OneOp& op, const Hints& hints, uint32_t member) {
+  run_by_one_of(op, hints, member, rows_, altup_, rope_, linear_, head_linear_, adapters_, attention_, route_, experts_,
+                states_, delta_, wkv_, exchange_);
+}
+
+std::span<const float> Executor::read(ActId id) const {
+  const Rows rows = step_.plan().acts[id].rows;
+  return {step_.act(id), size_t{step_.row_list(rows).n_rows} * step_.n_cols(id)};
+}
+
+}  // namespace realizar::cpu
