@@ -1,6 +1,6 @@
 #include "grammar/json_schema.h"
 
-#include "grammar/schema_keywords.h"
+#include "grammar/schema/keywords.h"
 #include "grammar/test_support.h"
 
 namespace realizar::grammar {

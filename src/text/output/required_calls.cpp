@@ -12,7 +12,7 @@
 #include "grammar/regular.h"
 #include "grammar/rule_book.h"
 #include "grammar/rule_copy.h"
-#include "grammar/schema_keywords.h"
+#include "grammar/schema/keywords.h"
 #include "text/json_text.h"
 #include "text/output/argument_types.h"
 

@@ -1,0 +1,151 @@
+#include "grammar/schema/multiples.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace realizar::grammar {
+namespace {
+
+constexpr uint64_t kMaxDivisor = uint64_t{1} << 31;
+constexpr size_t kMaxPlaces = 32;
+constexpr size_t kMaxRemainders = 5'000;
+
+// value / 10^places
+struct Scaled {
+  uint64_t value = 0;
+  size_t places = 0;
+};
+
+std::optional<Scaled> scaled(const Decimal& number) {
+  const std::string digits = number.whole + number.fraction;
+  Scaled out{0, number.fraction.size()};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.value);
+  if (error != std::errc() || out.value > kMaxDivisor || out.places > kMaxPlaces) return std::nullopt;
+  return out;
+}
+
+// With p and k such that the divisor is p / 10^k, a number is a multiple if the first k digits of its fraction, behind
+// those of its whole part, make a multiple of p, and zeros follow. A state is the remainder of the digits so far and
+// how many of them are of the fraction. Remainders that the same digits complete are one state (Myhill and Nerode), so
+// that a divisor of 1,000,000 takes a few states.
+class Multiples {
+ public:
+  Multiples(uint64_t p, size_t k, bool is_integer) : p_(p), k_(k), is_integer_(is_integer) {
+    for (uint64_t power = 1; power < p_; power *= 10) ++n_digits_;
+  }
+
+  std::optional<TextMachine> run() {
+    out_.states.resize(1);
+    places_ = {{Phase::kStart, 0, 0}};
+    for (uint32_t id = 0; id < places_.size(); ++id) {
+      add_edges(id);
+      if (places_.size() > kMaxRemainders) return std::nullopt;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  enum class Phase : uint8_t { kStart, kSign, kWhole, kPoint, kFraction };
+  struct Place {
+    Phase phase;
+    size_t n_fraction;
+    uint64_t remainder;
+  };
+  using Key = std::pair<std::pair<Phase, size_t>, std::vector<uint64_t>>;
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  // The number of n digits that completes a multiple; kNever where there is none.
+  uint64_t completion(uint64_t remainder, size_t n) const {
+    uint64_t power = 1;
+    for (size_t i = 0; i < n; ++i) {
+      remainder = remainder * 10 % p_;
+      power = std::min(power * 10, 10 * kMaxDivisor);
+    }
+    const uint64_t missing = (p_ - remainder) % p_;
+    return missing < power ? missing : kNever;
+  }
+
+  Key key_of(const Place& place) const {
+    Key key{{place.phase, place.n_fraction}, {}};
+    if (place.phase == Phase::kWhole) {
+      for (size_t n = k_; n <= std::max(k_, n_digits_); ++n) key.second.push_back(completion(place.remainder, n));
+    } else {
+      key.second.push_back(completion(place.remainder, k_ - place.n_fraction));
+    }
+    return key;
+  }
+
+  bool is_dead(const Place& place) const {
+    return place.phase >= Phase::kPoint && completion(place.remainder, k_ - place.n_fraction) == kNever;
+  }
+
+  uint32_t state_of(const Place& place) {
+    const auto [found, is_new] = ids_.try_emplace(key_of(place), static_cast<uint32_t>(places_.size()));
+    if (is_new) {
+      places_.push_back(place);
+      const bool has_digit = place.phase == Phase::kWhole || place.phase == Phase::kFraction;
+      const bool accepting = has_digit && completion(place.remainder, k_ - place.n_fraction) == 0;
+      out_.states.push_back({accepting, {}});
+    }
+    return found->second;
+  }
+
+  void add_edges(uint32_t id) {
+    const Place place = places_[id];
+    std::map<uint32_t, CodeRanges> digits_by_state;
+    for (uint32_t digit = 0; digit < 10; ++digit) {
+      const auto next = after(place, digit);
+      if (next && !is_dead(*next)) digits_by_state[state_of(*next)].push_back({'0' + digit, '0' + digit});
+    }
+    std::vector<TextMachine::Edge> edges;
+    for (const auto& [to, digits] : digits_by_state) edges.push_back({digits, to});
+    if (place.phase == Phase::kStart) edges.push_back({{{'-', '-'}}, state_of({Phase::kSign, 0, 0})});
+    const Place point{Phase::kPoint, 0, place.remainder};
+    if (place.phase == Phase::kWhole && !is_integer_ && !is_dead(point)) {
+      edges.push_back({{{'.', '.'}}, state_of(point)});
+    }
+    out_.states[id].edges = std::move(edges);
+  }
+
+  std::optional<Place> after(const Place& place, uint64_t digit) const {
+    const uint64_t remainder = (place.remainder * 10 + digit) % p_;
+    if (place.phase < Phase::kPoint) return Place{Phase::kWhole, 0, remainder};
+    if (place.n_fraction < k_) return Place{Phase::kFraction, place.n_fraction + 1, remainder};
+    return digit == 0 ? std::optional(Place{Phase::kFraction, k_, place.remainder}) : std::nullopt;
+  }
+
+  uint64_t p_;
+  size_t k_;
+  bool is_integer_;
+  size_t n_digits_ = 0;        // 10^n_digits is at least p
+  std::vector<Place> places_;  // by state
+  std::map<Key, uint32_t> ids_;
+  TextMachine out_;
+};
+
+}  // namespace
+
+std::optional<TextMachine> multiples_of(const Decimal& divisor, bool is_integer) {
+  auto number = scaled(divisor);
+  if (!number) return std::nullopt;
+  for (; is_integer && number->places > 0; --number->places) number->value /= std::gcd(number->value, uint64_t{10});
+  return Multiples(number->value, number->places, is_integer).run();
+}
+
+std::optional<Decimal> common_multiple(const Decimal& a, const Decimal& b) {
+  auto x = scaled(a), y = scaled(b);
+  if (!x || !y) return std::nullopt;
+  for (; x->places < y->places && x->value <= kMaxDivisor; ++x->places) x->value *= 10;
+  for (; y->places < x->places && y->value <= kMaxDivisor; ++y->places) y->value *= 10;
+  if (x->places != y->places) return std::nullopt;
+  const uint64_t factor = y->value / std::gcd(x->value, y->value);
+  if (x->value > kMaxDivisor || factor > kMaxDivisor || x->value * factor > kMaxDivisor) return std::nullopt;
+  return decimal_of(std::to_string(x->value * factor) + "e-" + std::to_string(x->places));
+}
+
+}  // namespace realizar::grammar

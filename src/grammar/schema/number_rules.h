@@ -1,0 +1,35 @@
+// Numbers: as rules where there are bounds alone, as automata where multiples or exclusions have to hold too.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "grammar/schema/context.h"
+#include "grammar/schema/number_ranges.h"
+
+namespace realizar::grammar {
+
+// The bounds that minimum and its kin set; a schema can have both an inclusive and an exclusive one.
+struct Bounds {
+  std::optional<Bound> low, high;
+};
+
+class NumberRules {
+ public:
+  explicit NumberRules(SchemaContext& context) : context_(context), book_(context.book()) {}
+
+  Result<ValueExpr> number(const Json& schema, bool is_integer, const std::string& path);
+
+ private:
+  Result<ValueExpr> number_range_of(const Bounds& bounds, bool is_integer, const std::string& path);
+  Result<ValueExpr> machine_of_numbers(const Json& schema, const Bounds& bounds, bool is_integer,
+                                       const std::string& path);
+
+  SchemaContext& context_;
+  RuleBook& book_;
+};
+
+// Whether a listed number is a multiple of another one; see ValueChecker::is_allowed.
+Result<bool> is_multiple(const Json& value, const Json& divisor, const std::string& path);
+
+}  // namespace realizar::grammar
