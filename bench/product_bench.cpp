@@ -134,7 +134,6 @@ cuda::LinearArgs ProductBench::args_of(const Product& product, uint64_t copy, ui
   args.quants = {words(in_.at), first, reinterpret_cast<int32_t*>(in_.at + in.second_scale)};
   args.splits = {words(in_.at), words(in_.at + in.n_values * sizeof(uint16_t)), first};
   args.out = reinterpret_cast<float*>(out_.at);
-  args.scale = 1;
   return args;
 }
 

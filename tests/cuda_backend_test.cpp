@@ -146,7 +146,7 @@ TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
   cuda::SplitArgs split{};
   split.rows_each = 8;
   cuda::ExpertsHiddenArgs hidden{};
-  hidden.n_used = 8;
+  hidden.op.n_used = 8;
   cuda::ExpertsDownArgs down{};
   for (const TypeId type : {TypeId::kQ8_0, TypeId::kF16}) {
     matrix.type = split.type = type;
@@ -167,7 +167,7 @@ TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
   cuda::SumPartsArgs parts{};
   cuda::ChooseArgs choose{};
   norm.n_cols = quantize.n_cols = sum.n_cols = parts.n_cols = choose.n_vocab = 256;
-  norm.n_groups = 2;
+  norm.op.n_groups = 2;
   kernels.norm(norm, kMany, stream);
   kernels.quantize(quantize, kMany, stream);
   kernels.route({}, kMany, stream);
@@ -176,7 +176,7 @@ TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
   kernels.sum_parts(parts, kMany, stream);
   kernels.choose(choose, kMany, stream);
   cuda::AttentionArgs attention{};
-  attention.n_heads = attention.cache.n_kv_heads = 4;
+  attention.op.n_heads = attention.cache.n_kv_heads = 4;
   attention.cache.head_dim = 64;
   attention.cache.type = KvType::kF16;
   attention.n_row_cuts = attention.pass_row_cuts = kMany;
@@ -187,7 +187,7 @@ TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
   kernels.attention_prefill(attention, stream);
   kernels.attention_plain(attention, {}, kMany, stream);
   cuda::RopeStoreArgs rope{};
-  rope.n_heads = 4;
+  rope.op.n_heads = 4;
   rope.cache = attention.cache;
   kernels.rope_store(rope, kMany, stream);
   device->drop(*device->end_capture());

@@ -8,11 +8,14 @@ struct RowAdapter {
   uint32_t place, rank;
   float factor;
 };
-RZ_DEVICE RowAdapter adapter_of(const StepView& step, bool of_logits, const float* ranks, uint32_t row) {
-  const uint32_t step_row = of_logits ? step.logit_rows[row] : row;
+RZ_DEVICE RowAdapter adapter_of(const StepView& step, Rows rows, const float* ranks, uint32_t row) {
+  const uint32_t step_row = rows == Rows::kLogits ? step.logit_rows[row] : row;
   const BatchAdapter adapter = step.seqs[step.seq_of_row[step_row]].adapter;
   const bool is_there = adapter.place != BatchAdapter::kNone;
   return {adapter.place, is_there ? static_cast<uint32_t>(ranks[adapter.place]) : 0, adapter.factor};
+}
+RZ_DEVICE uint32_t n_rows_of(const StepView& step, Rows rows) {
+  return rows == Rows::kLogits ? *step.n_logit_rows : *step.n_rows;
 }
 RZ_DEVICE const float* adapter_row(const Matrix& stack, uint32_t place, uint32_t row) {
   const uint32_t stride = (stack.n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
@@ -22,8 +25,8 @@ RZ_DEVICE const float* adapter_row(const Matrix& stack, uint32_t place, uint32_t
 // A block a piece of a row, a warp a row of the matrix at a time. A lane sums every 32nd column.
 RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
   const uint32_t row = block_x(), piece = block_y(), lane = thread_idx() % 32;
-  if (row >= (a.of_logits ? *a.step.n_logit_rows : *a.step.n_rows)) return;
-  const RowAdapter adapter = adapter_of(a.step, a.of_logits, a.ranks, row);
+  if (row >= n_rows_of(a.step, a.op.rows)) return;
+  const RowAdapter adapter = adapter_of(a.step, a.op.rows, a.ranks, row);
   const uint32_t first = piece * kAdapterPiece;
   const uint32_t n = a.down.n_cols - first < kAdapterPiece ? a.down.n_cols - first : kAdapterPiece;
   const float* in = a.in + uint64_t{row} * a.down.n_cols + first;
@@ -33,7 +36,7 @@ RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
     for (uint32_t c = lane; c < n; c += 32) sum = fmaf(weights[c], in[c], sum);
     sum = warp_sum(sum);
     if (lane == 0) {
-      a.low[uint64_t{row} * a.n_low_cols + piece * a.down.n_rows + i] = a.factor * adapter.factor * sum;
+      a.low[uint64_t{row} * a.n_low_cols + piece * a.down.n_rows + i] = a.op.factor * adapter.factor * sum;
     }
   }
 }
@@ -42,17 +45,17 @@ RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
 RZ_KERNEL void adapter_up_kernel(AdapterUpArgs a) {
   RZ_SHARED(float, low, kMaxAdapterRank);
   const uint32_t row = block_x(), col = block_y() * kAdapterThreads + thread_idx();
-  if (row >= (a.of_logits ? *a.step.n_logit_rows : *a.step.n_rows)) return;
-  const RowAdapter adapter = adapter_of(a.step, a.of_logits, a.ranks, row);
+  if (row >= n_rows_of(a.step, a.op.rows)) return;
+  const RowAdapter adapter = adapter_of(a.step, a.op.rows, a.ranks, row);
   const uint32_t n_low = (adapter.rank + 3) / 4 * 4;  // zeros beyond the rank, as in the matrix
   for (uint32_t k = thread_idx(); k < n_low; k += kAdapterThreads) {
     const float* pieces = a.low + uint64_t{row} * a.n_low_cols + k;
     float sum = 0;
-    for (uint32_t p = 0; k < adapter.rank && p < a.n_pieces; ++p) sum += pieces[p * a.up.n_cols];
+    for (uint32_t p = 0; k < adapter.rank && p < a.op.n_pieces; ++p) sum += pieces[p * a.up.n_cols];
     low[k] = sum;
   }
   barrier();
-  if (col >= a.up.n_rows || (adapter.rank == 0 && !a.changes_all)) return;
+  if (col >= a.up.n_rows || (adapter.rank == 0 && !a.op.changes_all())) return;
   float& out = a.out[uint64_t{row} * a.up.n_rows + col];
   float y = out;
   if (adapter.rank > 0) {
@@ -64,9 +67,9 @@ RZ_KERNEL void adapter_up_kernel(AdapterUpArgs a) {
     }
     y += sum;
   }
-  if (a.activation == Activation::kXielu) y = xielu(a.xielu, y);
-  y = activated(a.activation, y) * a.scale;
-  if (a.softcap > 0) y = a.softcap * tanhf(y / a.softcap);
+  if (a.op.activation == Activation::kXielu) y = xielu(a.op.xielu, y);
+  y = activated(a.op.activation, y) * a.op.scale;
+  if (a.op.softcap > 0) y = a.op.softcap * tanhf(y / a.op.softcap);
   out = y;
 }
 

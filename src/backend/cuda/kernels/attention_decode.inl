@@ -25,12 +25,12 @@ struct DecodePlace {
   // each other.
   template <uint32_t kWidth>
   RZ_DEVICE float* partial(const AttentionArgs& a, uint32_t of_cut) const {
-    return a.partials + (uint64_t{block_x() - cut + of_cut} * a.n_heads + first_head) * kWidth;
+    return a.partials + (uint64_t{block_x() - cut + of_cut} * a.op.n_heads + first_head) * kWidth;
   }
 };
 
 RZ_DEVICE DecodePlace decode_place(const AttentionArgs& a, const RowCut& own) {
-  const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
+  const uint32_t n_rep = a.op.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
   const uint32_t of_row = block_y(), part = of_row % n_parts;
   const auto pos = static_cast<uint32_t>(a.step.positions[own.row]);
   const uint32_t first_seen = first_visible(pos, a.window);
@@ -56,7 +56,7 @@ RZ_DEVICE DecodePlace decode_place(const AttentionArgs& a, const RowCut& own) {
 template <class Keys, uint32_t kDim>
 RZ_DEVICE void load_queries(const AttentionArgs& a, const DecodePlace& p, Words4* fragments, PowerOfTwo* scales) {
   const uint32_t head_dim = a.cache.head_dim, n_warps = n_block_threads() / 32;
-  const float* from = a.q + (uint64_t{p.row} * a.n_heads + p.first_head) * head_dim;
+  const float* from = a.q + (uint64_t{p.row} * a.op.n_heads + p.first_head) * head_dim;
   for (uint32_t h = thread_idx() / 32; h < kPartHeads; h += n_warps) {
     float max = 0;
     for (uint32_t i = thread_idx() % 32; h < p.n_heads && i < head_dim; i += 32)
@@ -137,7 +137,7 @@ RZ_DEVICE void weigh_step(const AttentionArgs& a, const DecodePlace& p, uint32_t
   for (uint32_t i = 0; i < 4; ++i) {
     const uint32_t pos = first_pos + 2 * t + i % 2 + i / 2 * 8;
     const bool is_seen = pos >= p.first_pos && pos < p.end_pos;
-    scores[i] = is_seen ? capped(slope.added(scores[i] * scale, pos), a.softcap) : -INFINITY;
+    scores[i] = is_seen ? capped(slope.added(scores[i] * scale, pos), a.op.softcap) : -INFINITY;
     max = fmaxf(max, scores[i]);
   }
   max = quad_max(max);
@@ -341,7 +341,7 @@ RZ_DEVICE void merge_cuts(const AttentionArgs& a, const DecodePlace& p, float* w
 
 template <uint32_t kDim>
 RZ_DEVICE void store_heads(const AttentionArgs& a, const DecodePlace& p, const HeadSums<kDim>& heads) {
-  float* out = a.out + (uint64_t{p.row} * a.n_heads + p.first_head) * a.cache.head_dim;
+  float* out = a.out + (uint64_t{p.row} * a.op.n_heads + p.first_head) * a.cache.head_dim;
   for (uint32_t i = thread_idx(); i < p.n_heads * kDim; i += n_block_threads()) {
     const uint32_t h = i / kDim, d = i % kDim;
     if (d >= a.cache.head_dim) continue;
@@ -378,7 +378,7 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
 
   DecodeSums<kDim> sums{};
   sums.max = -INFINITY;
-  attend_cut<Kv, kDim>(a, p, queries, scales[thread_idx() % 32 / 4].down * a.scale, places, sums);
+  attend_cut<Kv, kDim>(a, p, queries, scales[thread_idx() % 32 / 4].down * a.op.scale, places, sums);
   const HeadSums<kDim> heads{warps, maxima, totals};
   merge_warps<Kv, kDim>(sums, warps, heads);
   if (p.n_cuts > 1) {
@@ -391,7 +391,7 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
 
 template <class Kv, uint32_t kDim>
 void launch_decode(const AttentionArgs& a, Stream stream) {
-  const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
+  const uint32_t n_rep = a.op.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPartHeads - 1) / kPartHeads;
   AttentionArgs pass = a;
   for (uint64_t first = 0; first < a.n_row_cuts; first += a.pass_row_cuts, pass.row_cuts += a.pass_row_cuts) {
     const uint64_t n_left = a.n_row_cuts - first;

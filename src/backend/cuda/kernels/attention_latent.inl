@@ -52,7 +52,7 @@ RZ_DEVICE LatentPlace latent_place(const AttentionArgs& a) {
 
 // The partial results of a head in the cut of that place: [values | maximum, sum].
 RZ_DEVICE float* latent_partial(const AttentionArgs& a, uint32_t place, uint32_t head) {
-  return a.partials + (uint64_t{place} * a.n_heads + head) * (dim_class(a.value_dim) + 2);
+  return a.partials + (uint64_t{place} * a.op.n_heads + head) * (dim_class(a.op.value_dim()) + 2);
 }
 
 using LatentQueries = QueryFragments<2 * kKeyBlocks>;
@@ -62,7 +62,7 @@ struct LatentHeads {
   uint32_t kv_head, first, end;
 
   RZ_DEVICE LatentHeads(const AttentionArgs& a, uint32_t lane) {
-    const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kLatentHeads - 1) / kLatentHeads;
+    const uint32_t n_rep = a.op.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kLatentHeads - 1) / kLatentHeads;
     kv_head = block_y() / n_parts;
     first = kv_head * n_rep + block_y() % n_parts * kLatentHeads + lane / 4;
     end = (kv_head + 1) * n_rep;
@@ -77,11 +77,11 @@ RZ_DEVICE void load_latent_queries(const AttentionArgs& a, const LatentPlace& p,
   const uint32_t key_dim = a.cache.head_dim;
   RZ_UNROLL for (uint32_t i = 0; i < 2; ++i) {
     const bool has_head = heads.has(i);
-    const float* q = a.q + (uint64_t{p.row} * a.n_heads + heads.first + 8 * i) * key_dim;
+    const float* q = a.q + (uint64_t{p.row} * a.op.n_heads + heads.first + 8 * i) * key_dim;
     float max = 0;
     for (uint32_t d = t; has_head && d < key_dim; d += 4) max = fmaxf(max, fabsf(q[d]));
     const PowerOfTwo scale = query_scale(quad_max(max));
-    lines[i] = {p.first_pos, p.end_pos, scale.down * a.scale, -INFINITY, 0, {}};
+    lines[i] = {p.first_pos, p.end_pos, scale.down * a.op.scale, -INFINITY, 0, {}};
     RZ_UNROLL for (uint32_t step = 0; step < 2 * kKeyBlocks; ++step) {
       const uint32_t dim = 32 * (slice + kLatentSlices * (step / 2)) + 8 * t + step % 2 * 4;
       float x[4];
@@ -188,19 +188,20 @@ template <class Kv>
 RZ_DEVICE void store_latent_heads(const AttentionArgs& a, const LatentPlace& p, const LatentHeads& heads,
                                   uint32_t slice, uint32_t t, const AttentionLine (&lines)[2],
                                   const float (&out)[8 * kValuePanels][4]) {
-  const uint32_t dims = dim_class(a.value_dim);
+  const uint32_t dims = dim_class(a.op.value_dim());
   RZ_UNROLL for (uint32_t line = 0; line < 2; ++line) {
     const uint32_t h = heads.first + 8 * line;
     const bool is_partial = p.n_cuts > 1;
     float total = quad_sum(lines[line].total);
     if (!heads.has(line)) continue;
     if (!is_partial) total += kWeightScale * sink_weight(a, h, lines[line].max);
-    float* to = is_partial ? latent_partial(a, block_x(), h) : a.out + (uint64_t{p.row} * a.n_heads + h) * a.value_dim;
+    float* to =
+        is_partial ? latent_partial(a, block_x(), h) : a.out + (uint64_t{p.row} * a.op.n_heads + h) * a.op.value_dim();
     RZ_UNROLL for (uint32_t n = 0; n < 8 * kValuePanels; ++n) {
       for (uint32_t i = 0; i < 2; ++i) {
         const uint32_t c = 8 * (slice + kLatentSlices * (n / 8)) + 2 * t + i, dim = ChunksOf<Kv>::value_dim(c, n % 8);
         const float value = out[n][2 * line + i];
-        if (dim < a.value_dim) to[dim] = is_partial ? value : value / total;
+        if (dim < a.op.value_dim()) to[dim] = is_partial ? value : value / total;
       }
     }
     if (!is_partial || slice > 0 || t > 0) continue;
@@ -244,7 +245,7 @@ void latent_attention_kernel(AttentionArgs a) {
     multiply_latent_keys<Kv>(a.cache, places_of(n), queries, slice, lane, sums);
     add_slices(exchanged + n % 2 * kSums, slice, lane, sums);
     weigh_tile(a, n * kLatentPositions, t, lines, sums, out);
-    add_latent_values<Kv>(a.cache, places_of(n), sums, a.value_dim, slice, lane, out);
+    add_latent_values<Kv>(a.cache, places_of(n), sums, a.op.value_dim(), slice, lane, out);
   }
   store_latent_heads<Kv>(a, p, heads, slice, t, lines, out);
 }
@@ -252,13 +253,13 @@ void latent_attention_kernel(AttentionArgs a) {
 // A warp a head of a row: the block at the row's first cut merges all of them, which have places next to each other.
 RZ_KERNEL void latent_merge_kernel(AttentionArgs a) {
   const LatentPlace p = latent_place(a);
-  const uint32_t head = block_y() * kLatentMergeWarps + thread_idx() / 32, dims = dim_class(a.value_dim);
-  if (p.n_cuts < 2 || p.cut > 0 || head >= a.n_heads) return;
+  const uint32_t head = block_y() * kLatentMergeWarps + thread_idx() / 32, dims = dim_class(a.op.value_dim());
+  if (p.n_cuts < 2 || p.cut > 0 || head >= a.op.n_heads) return;
   const auto of_cut = [&](uint32_t cut) { return latent_partial(a, block_x() + cut, head); };
   float max = -INFINITY;
   for (uint32_t cut = 0; cut < p.n_cuts; ++cut) max = fmaxf(max, of_cut(cut)[dims]);
-  float* out = a.out + (uint64_t{p.row} * a.n_heads + head) * a.value_dim;
-  for (uint32_t d = thread_idx() % 32; d < a.value_dim; d += 32) {
+  float* out = a.out + (uint64_t{p.row} * a.op.n_heads + head) * a.op.value_dim();
+  for (uint32_t d = thread_idx() % 32; d < a.op.value_dim(); d += 32) {
     float value = 0, total = 0;
     for (uint32_t cut = 0; cut < p.n_cuts; ++cut) {
       const float weight = weight_of(of_cut(cut)[dims], max);
@@ -271,10 +272,10 @@ RZ_KERNEL void latent_merge_kernel(AttentionArgs a) {
 
 template <class Kv>
 void launch_latent(const AttentionArgs& a, uint32_t n_places, bool has_cuts, Stream stream) {
-  const uint32_t n_parts = (a.n_heads / a.cache.n_kv_heads + kLatentHeads - 1) / kLatentHeads;
+  const uint32_t n_parts = (a.op.n_heads / a.cache.n_kv_heads + kLatentHeads - 1) / kLatentHeads;
   launch(latent_attention_kernel<Kv>, {n_places, a.cache.n_kv_heads * n_parts}, kLatentThreads, a, stream);
   if (!has_cuts) return;
-  launch(latent_merge_kernel, {n_places, (a.n_heads + kLatentMergeWarps - 1) / kLatentMergeWarps},
+  launch(latent_merge_kernel, {n_places, (a.op.n_heads + kLatentMergeWarps - 1) / kLatentMergeWarps},
          32 * kLatentMergeWarps, a, stream);
 }
 

@@ -28,7 +28,7 @@ RZ_DEVICE void weigh_tile(const AttentionArgs& a, uint32_t first_pos, uint32_t t
         const uint32_t pos = first_pos + 8 * n + 2 * t + i;
         float& score = sums[n][2 * line + i];
         const bool is_seen = pos >= own.first_pos && pos < own.end_pos;
-        score = is_seen ? capped(own.slope.added(score * own.scale, pos), a.softcap) : -INFINITY;
+        score = is_seen ? capped(own.slope.added(score * own.scale, pos), a.op.softcap) : -INFINITY;
         max = fmaxf(max, score);
       }
     }

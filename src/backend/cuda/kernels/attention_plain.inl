@@ -20,7 +20,7 @@ struct AttentionPlace {
 
 RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
   AttentionPlace p{};
-  const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
+  const uint32_t n_rep = a.op.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
   p.row = row;
   p.kv_head = block_y() / n_parts;
   const uint32_t part = block_y() % n_parts;
@@ -48,8 +48,8 @@ RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, c
     }
   }
   for (uint32_t h = 0; h < kPlainHeads; ++h) {
-    const float score = h < p.n_heads ? slope_of(a, p.row, p.first_head + h).added(sums[h] * a.scale, pos) : 0.0f;
-    scores[h * kPiecePositions + thread_idx()] = is_seen ? capped(score, a.softcap) : -INFINITY;
+    const float score = h < p.n_heads ? slope_of(a, p.row, p.first_head + h).added(sums[h] * a.op.scale, pos) : 0.0f;
+    scores[h * kPiecePositions + thread_idx()] = is_seen ? capped(score, a.op.softcap) : -INFINITY;
   }
 }
 
@@ -81,7 +81,7 @@ RZ_DEVICE void add_piece(const AttentionArgs& a, const AttentionPlace& p, uint32
                          const float* factors, float (&sums)[kEach][kPlainHeads]) {
   for (uint32_t j = 0; j < kEach; ++j) {
     const uint32_t d = thread_idx() + j * kAttentionThreads;
-    if (d >= a.value_dim) continue;
+    if (d >= a.op.value_dim()) continue;
     for (uint32_t h = 0; h < kPlainHeads; ++h) sums[j][h] *= factors[h];
     const uint32_t begin = first > p.first_pos ? first : p.first_pos;
     const uint32_t end = first + kPiecePositions < p.end_pos ? first + kPiecePositions : p.end_pos;
@@ -106,7 +106,7 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   const uint32_t row = *args.rows.first + block_x(), thread = thread_idx(), head_dim = a.cache.head_dim;
   if (row >= *args.rows.end) return;
   const AttentionPlace p = attention_place(a, row);
-  const float* from = a.q + (uint64_t{row} * a.n_heads + p.first_head) * head_dim;
+  const float* from = a.q + (uint64_t{row} * a.op.n_heads + p.first_head) * head_dim;
   for (uint32_t i = thread; i < kPlainHeads * kDim; i += kAttentionThreads) {
     const uint32_t h = i / kDim, d = i % kDim;
     q[i] = h < p.n_heads && d < head_dim ? from[h * head_dim + d] : 0.0f;
@@ -129,20 +129,20 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
     add_piece(a, p, first, scores, factors, sums);
     barrier();
   }
-  float* out = a.out + (uint64_t{row} * a.n_heads + p.first_head) * a.value_dim;
+  float* out = a.out + (uint64_t{row} * a.op.n_heads + p.first_head) * a.op.value_dim();
   for (uint32_t j = 0; j < kEach; ++j) {
     const uint32_t d = thread + j * kAttentionThreads;
-    if (d >= a.value_dim) continue;
+    if (d >= a.op.value_dim()) continue;
     for (uint32_t h = 0; h < p.n_heads; ++h) {
-      out[h * a.value_dim + d] = sums[j][h] / (totals[h] + sink_weight(a, p.first_head + h, maxima[h]));
+      out[h * a.op.value_dim() + d] = sums[j][h] / (totals[h] + sink_weight(a, p.first_head + h, maxima[h]));
     }
   }
 }
 
 void attention_plain(const AttentionArgs& a, const RowRange& rows, uint32_t max_rows, Stream stream) {
-  const uint32_t n_rep = a.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
+  const uint32_t n_rep = a.op.n_heads / a.cache.n_kv_heads, n_parts = (n_rep + kPlainHeads - 1) / kPlainHeads;
   const Grid grid{max_rows, a.cache.n_kv_heads * n_parts};
-  const bool is_wide = a.cache.head_dim > kMaxHeadDim || a.value_dim > kMaxHeadDim;
+  const bool is_wide = a.cache.head_dim > kMaxHeadDim || a.op.value_dim() > kMaxHeadDim;
   launch(is_wide ? plain_attention_kernel<kMaxLatentKeyDim, kMaxLatentDim>
                  : plain_attention_kernel<kMaxHeadDim, kMaxHeadDim>,
          grid, kAttentionThreads, PlainAttentionArgs{a, rows}, stream);

@@ -33,7 +33,7 @@ struct PrefillPlace {
 // n_lines is 0 where the block has none, and end_pos at most first_pos where the context has no such cut.
 RZ_DEVICE PrefillPlace prefill_place(const AttentionArgs& a, uint32_t block_lines) {
   PrefillPlace p{};
-  p.n_rep = a.n_heads / a.cache.n_kv_heads;
+  p.n_rep = a.op.n_heads / a.cache.n_kv_heads;
   const uint32_t n_parts = (kPromptTileRows * p.n_rep + block_lines - 1) / block_lines;
   const PromptTile tile = a.step.tiles[a.first_tile + block_x() / a.n_cuts];
   p.kv_head = block_y() / n_parts;
@@ -113,7 +113,7 @@ struct LinePlace {
 };
 
 RZ_DEVICE uint64_t partial_at(const AttentionArgs& a, uint32_t row, uint32_t head, uint32_t cut) {
-  return ((uint64_t{row - a.first_row} * a.n_heads + head) * a.n_cuts + cut) * (dim_class(a.value_dim) + 2);
+  return ((uint64_t{row - a.first_row} * a.op.n_heads + head) * a.n_cuts + cut) * (dim_class(a.op.value_dim()) + 2);
 }
 
 RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, uint32_t line) {
@@ -126,7 +126,7 @@ RZ_DEVICE LinePlace line_place(const AttentionArgs& a, const PrefillPlace& p, ui
   result.end_pos = p.end_pos < end_seen ? p.end_pos : end_seen;
   if (result.first_pos >= result.end_pos) return result;
   result.slope = slope_of(a, row, head);
-  const uint64_t at = (uint64_t{row} * a.n_heads + head) * a.cache.head_dim;
+  const uint64_t at = (uint64_t{row} * a.op.n_heads + head) * a.cache.head_dim;
   result.q = a.q + at;
   result.out.is_partial = n_cuts_between<PromptCuts>(first_seen, end_seen - 1) > 1;
   result.out.to =
@@ -144,7 +144,7 @@ RZ_DEVICE void load_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_
     float max = 0;
     for (uint32_t d = t; q != nullptr && d < head_dim; d += 4) max = fmaxf(max, fabsf(q[d]));
     const PowerOfTwo scale = query_scale(quad_max(max));
-    lines[i] = {place.first_pos, place.end_pos, scale.down * a.scale, -INFINITY, 0, place.slope};
+    lines[i] = {place.first_pos, place.end_pos, scale.down * a.op.scale, -INFINITY, 0, place.slope};
     RZ_UNROLL for (uint32_t step = 0; step < kSteps; ++step) {
       const uint32_t dim = first_dim + step / 2 * 32 + 8 * t + step % 2 * 4;
       float x[4];
@@ -316,7 +316,7 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
 
 // Merges the cuts of a row and head in their order.
 RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
-  const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.value_dim);
+  const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.op.value_dim());
   const uint32_t first_seen = first_visible(static_cast<uint32_t>(a.step.positions[row]), a.window);
   const uint32_t n_cuts = n_cuts_between<PromptCuts>(first_seen, last_seen(a, row));
   if (n_cuts == 1) return;
@@ -324,7 +324,7 @@ RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
   const auto of_cut = [&](uint32_t cut) { return partials + cut * (dims + 2); };
   float max = -INFINITY;
   for (uint32_t cut = 0; cut < n_cuts; ++cut) max = fmaxf(max, of_cut(cut)[dims]);
-  float* out = a.out + (uint64_t{row} * a.n_heads + head) * a.cache.head_dim;
+  float* out = a.out + (uint64_t{row} * a.op.n_heads + head) * a.cache.head_dim;
   for (uint32_t d = thread_idx(); d < a.cache.head_dim; d += kMergeThreads) {
     float value = 0, total = 0;
     for (uint32_t cut = 0; cut < n_cuts; ++cut) {
@@ -338,12 +338,12 @@ RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
 
 template <class Kv, uint32_t kDim>
 void launch_prefill(const AttentionArgs& a, Stream stream) {
-  const uint32_t n_lines = kPromptTileRows * (a.n_heads / a.cache.n_kv_heads);
+  const uint32_t n_lines = kPromptTileRows * (a.op.n_heads / a.cache.n_kv_heads);
   const uint32_t n_parts = (n_lines + kBlockLines<kDim> - 1) / kBlockLines<kDim>;
   launch(attention_prefill_kernel<Kv, kDim>, {a.n_tiles * a.n_cuts, a.cache.n_kv_heads * n_parts}, kPrefillThreads, a,
          stream);
   if (a.n_cuts > 1) {
-    launch(attention_merge_kernel, {a.end_row - a.first_row, a.n_heads}, kMergeThreads, a, stream);
+    launch(attention_merge_kernel, {a.end_row - a.first_row, a.op.n_heads}, kMergeThreads, a, stream);
   }
 }
 

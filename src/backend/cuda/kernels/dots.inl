@@ -254,11 +254,11 @@ RZ_DEVICE void store(Store how, Activation activation, float y, float* out) {
 // What a LinearArgs makes of the product of weight row `col` and row `row`. `bias`: of the weight.
 RZ_DEVICE void finish_linear(const LinearArgs& a, const float* bias, uint32_t row, uint32_t col, float y) {
   if (bias != nullptr) y += bias[col];
-  if (a.activation == Activation::kXielu) y = xielu(a.xielu, y);
-  if (a.store != Store::kGate) y = activated(a.activation, y) * a.scale;
-  if (a.softcap > 0) y = a.softcap * tanhf(y / a.softcap);
+  if (a.op.activation == Activation::kXielu) y = xielu(a.op.xielu, y);
+  if (a.store != Store::kGate) y = activated(a.op.activation, y) * a.op.scale;
+  if (a.op.softcap > 0) y = a.op.softcap * tanhf(y / a.op.softcap);
   const uint32_t width = a.out_width > 0 ? a.out_width : a.weight.n_rows;
-  store(a.store, a.activation, y, a.out + uint64_t{row} * width + col);
+  store(a.store, a.op.activation, y, a.out + uint64_t{row} * width + col);
 }
 
 // Blocks that share their columns follow each other, so that the later find them in the cache.

@@ -8,9 +8,9 @@ constexpr uint32_t kGroupHeadThreads = 256;
 RZ_KERNEL void head_parts_kernel(HeadPartsArgs a) {
   const uint32_t row = block_x(), head = block_y();
   if (row >= *a.n_rows) return;
-  const uint64_t pair = uint64_t{row} * a.n_heads + head;
+  const uint64_t pair = uint64_t{row} * a.op.n_heads + head;
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) {
-    a.out[pair * a.n_cols + c] = a.in[pair * a.in_width + c];
+    a.out[pair * a.n_cols + c] = a.in[pair * a.op.in_width + c];
   }
 }
 
@@ -28,7 +28,7 @@ RZ_KERNEL void head_linear_kernel(HeadLinearArgs a) {
   const uint64_t pair = uint64_t{row} * a.weight.n_mats + head;
   const float y = dot<Format>(a.weight, cols, a.in, a.quants, {pair});
   const uint32_t lane = thread_idx() % 32, col = first_col + lane;
-  if (lane < kDotCols && col < a.weight.n_rows) a.out[pair * a.out_width + col] = y;
+  if (lane < kDotCols && col < a.weight.n_rows) a.out[pair * a.op.out_width + col] = y;
 }
 
 // A block a head. As experts do, each has a tile at least.
@@ -36,18 +36,18 @@ RZ_KERNEL void group_heads_kernel(GroupHeadsArgs a) {
   const uint32_t head = block_x(), first = *a.rows.first, n = *a.rows.end - first;
   const uint32_t start = head * n, end = start + n;
   for (uint32_t i = thread_idx(); i < n; i += kGroupHeadThreads)
-    a.out.pairs[start + i] = (first + i) * a.n_heads + head;
+    a.out.pairs[start + i] = (first + i) * a.op.n_heads + head;
   const uint32_t end_tile = end / kTileRows + head + 1;
   for (uint32_t tile = start / kTileRows + head + thread_idx(); tile < end_tile; tile += kGroupHeadThreads) {
     a.out.tile_experts[tile] = head;
   }
   if (thread_idx() > 0) return;
   a.out.starts[head] = start;
-  if (head + 1 == a.n_heads) a.out.starts[a.n_heads] = end;
+  if (head + 1 == a.op.n_heads) a.out.starts[a.op.n_heads] = end;
 }
 
 void head_parts(const HeadPartsArgs& a, uint32_t max_rows, Stream stream) {
-  launch(head_parts_kernel, {max_rows, a.n_heads}, 64, a, stream);
+  launch(head_parts_kernel, {max_rows, a.op.n_heads}, 64, a, stream);
 }
 
 void head_linear(const HeadLinearArgs& a, uint32_t max_rows, Stream stream) {
@@ -57,5 +57,5 @@ void head_linear(const HeadLinearArgs& a, uint32_t max_rows, Stream stream) {
 }
 
 void group_heads(const GroupHeadsArgs& a, Stream stream) {
-  launch(group_heads_kernel, {a.n_heads, 1}, kGroupHeadThreads, a, stream);
+  launch(group_heads_kernel, {a.op.n_heads, 1}, kGroupHeadThreads, a, stream);
 }

@@ -1,6 +1,8 @@
-// What a CUDA device computes: the arguments of each kernel and the table of their launches. All pointers are to the
-// device's memory. A launch is asynchronous, in the order of its stream, and takes the most rows that it may find; how
-// many there are it reads from the device, so that a recorded launch outlives the step that it was made for.
+// What a CUDA device computes: the arguments of each kernel and the table of their launches (launches.inl lists them).
+// Arguments hold the operation that they are of, `op`, for its numbers and kinds, and pointers in place of its handles.
+// All pointers are to the device's memory. A launch is asynchronous, in the order of its stream, and takes the most
+// rows that it may find; how many there are it reads from the device, so that a recorded launch outlives the step that
+// it was made for.
 #pragma once
 
 #include <cstdint>
@@ -98,14 +100,11 @@ struct EmbedArgs {
   bool is_quotient = false;
 };
 struct NormArgs {
+  NormOp op;
   const uint32_t* n_rows;
   float* out;
   const float *in, *weight, *bias;
-  uint32_t n_cols, n_groups;  // columns of a group, and groups of a row
-  NormKind kind;
-  float eps;
-  bool accumulate;
-  float scale;
+  uint32_t n_cols;   // of a group
   QuantRows quants;  // of `out`, where they are wanted too; a row is then one group, n_cols whole groups of those
   const float* like = nullptr;  // rows of n_like_cols; null: none
   uint32_t n_like_cols = 0;
@@ -142,11 +141,11 @@ struct PairGroups {
   uint32_t* tile_experts;  // [n_pairs / kTileRows + n_experts] whose tile it is
 };
 struct GroupPairsArgs {
+  ExpertsOp op;
   RowRange rows;
-  const float* ids;  // [row, n_used]
-  uint32_t n_used, n_experts;
+  const float* ids;    // [row, n_used]
+  uint32_t n_experts;  // that are held
   PairGroups out;
-  uint32_t first_expert = 0;  // the others' pairs are in no group
 };
 // Another matrix for the same rows, of the same type and as many columns.
 struct LinearPart {
@@ -156,6 +155,7 @@ struct LinearPart {
 };
 inline constexpr uint32_t kMaxMoreParts = 2;
 struct LinearArgs {
+  LinearOp op;  // of a product that is part of another operation: its activation, on Store::kGate, alone
   RowRange rows;
   Matrix weight;
   const float* in;   // plain and stored types read these
@@ -166,9 +166,6 @@ struct LinearArgs {
   // Of one expert's biases to the next one's; what pairs' products are multiplied by before their bias; null: 1.
   uint32_t bias_stride = 0;
   const float* pair_scales = nullptr;
-  Activation activation;
-  Xielu xielu;
-  float scale, softcap;
   Store store;
   // linear_many and linear_split alone may have pairs in the place of rows: out[pair] = what the pair's expert makes of
   // row pair / pairs_each. The pointers are null where there are none.
@@ -180,45 +177,32 @@ struct LinearArgs {
   uint32_t n_more;
 };
 struct RopeStoreArgs {
+  RopeStoreOp op;
   StepView step;
   KvView cache;
   float *q, *k;  // k and v: null, where the layer keeps none of them
   const float* v;
-  uint32_t n_heads;
   const float* inv_freq;
-  uint32_t n_rot;
-  float rope_scale;
   const float *q_norm, *k_norm;
-  float norm_eps;
-  bool norms_last;
-  float clip, temperature;
-  uint32_t temperature_step, temperature_offset;
 };
 // Latent attention's queries, and the key of each row that goes into the cache, as LatentStoreOp says.
 struct LatentStoreArgs {
+  LatentStoreOp op;
   StepView step;
   KvView cache;
   float* query;
   const float* q;
   float* latent;
-  uint32_t n_heads, query_dim, latent_dim;
   const float* inv_freq;
-  uint32_t n_rot;
-  float rope_scale;
   const float* norm;
-  float norm_eps;
-  float temperature;
-  uint32_t temperature_step, temperature_offset;
 };
 struct AttentionArgs {
+  AttentionOp op;
   StepView step;
   KvView cache;
   float* out;
   const float* q;
-  uint32_t n_heads;
-  uint32_t value_dim;  // of a head in `out`: as many as the cache has, or of latents fewer
-  float scale, softcap;
-  uint32_t window;
+  uint32_t window;      // window_of(op)
   const float* sinks;   // [n_heads]; null: none
   const float* slopes;  // the same
   // What the cuts of a row give, where there are several, in places of a pass: [n_heads, dims | maximum, sum] each.
@@ -235,24 +219,25 @@ struct AttentionArgs {
 
 // A product of its own for each head of a row. The rows of activations are pairs: row * n_heads + head.
 struct HeadPartsArgs {
+  HeadLinearOp op;
   const uint32_t* n_rows;
   const float* in;  // [n_rows, n_heads, in_width]
-  uint32_t n_heads, in_width, n_cols;
+  uint32_t n_cols;
   float* out;  // [n_rows, n_heads, n_cols]: the first of each head's
 };
 // out[pair, 0 .. weight.n_rows) = weight_head . in[pair], of a few rows.
 struct HeadLinearArgs {
+  HeadLinearOp op;
   RowRange rows;
   Matrix weight;    // a matrix a head
   const float* in;  // [pairs, weight.n_cols]
   QuantRows quants;
   float* out;  // [pairs, out_width]
-  uint32_t out_width;
 };
 // The pairs of many rows by their heads, as if these were experts.
 struct GroupHeadsArgs {
+  HeadLinearOp op;
   RowRange rows;
-  uint32_t n_heads;
   PairGroups out;
 };
 
@@ -263,15 +248,14 @@ struct StateView {
 };
 // As ShortConvOp says.
 struct ShortConvArgs {
+  ShortConvOp op;
   StepView step;
   StateView state;
   float* out;
   const float* in;
-  uint32_t n_cols, n_taps;
+  uint32_t n_cols;
   const float *weight, *bias;  // bias: null for none
-  Activation activation;
-  bool keeps_rows;
-  uint32_t n_parts = 0;  // of a sequence's rows; the launch sets it
+  uint32_t n_parts = 0;        // of a sequence's rows; the launch sets it
 };
 // Columns of activations from first_col on.
 struct Columns {
@@ -282,27 +266,27 @@ struct Columns {
 };
 // As StateScanOp says.
 struct StateScanArgs {
+  StateScanOp op;
   StepView step;
   StateView state;
   float* out;
   Columns x, b, c;
   const float *dt, *gate;  // gate: null for none
-  uint32_t n_heads, head_dim, n_groups, d_state, a_cols;
   const float *a, *d, *dt_bias;
 };
 // As DeltaRuleOp says; of a head's state the values vary slowest.
 struct DeltaRuleArgs {
+  DeltaRuleOp op;
   StepView step;
   StateView state;
   float* out;
   Columns q, k, v;
   float *decay, *beta;
-  uint32_t n_heads, n_key_heads, key_dim, value_dim, decay_cols;
-  bool key_heads_in_turn;
   const float *a, *decay_bias;
 };
 // As WkvOp says; of a head's state the values vary slowest.
 struct WkvArgs {
+  WkvOp op;
   StepView step;
   StateView state;
   float *out, *bonus;
@@ -310,111 +294,95 @@ struct WkvArgs {
   float *decay, *k, *v, *rate, *removal;
   const float* first_v;  // null: v stays as it is
   float* v_share;
-  uint32_t n_heads, head_dim;
   const float *removal_scale, *rate_scale, *bonus_scale;
 };
 
 struct RouteArgs {
+  RouteOp op;
   const uint32_t* n_rows;
   const float* logits;
   float *weights, *ids;
-  uint32_t n_experts, n_used;
-  bool renormalize;
-  float scale;
-  RouteScore score;
-  const float* bias;  // null: none
-  uint32_t n_groups, n_used_groups, n_group_best;
+  const float* bias;    // null: none
   const float* scales;  // of experts; null: none
-  float near_share;     // of SparseMixer's
 };
 // hidden[row * n_used + k] = weight_e . in[row] (* weights[row, k], where there are some) + bias_e for the k-th expert
 // e of the row, stored as kSet or kGate says.
 struct ExpertsHiddenArgs {
+  ExpertsOp op;
   RowRange rows;
   Matrix weight;
   const float* in;
   QuantRows quants;
   const float* ids;
-  uint32_t n_used;
-  Activation activation;
   Store store;
   float* hidden;
   const float *bias, *weights;  // null: none
-  uint32_t bias_stride;
-  uint32_t first_expert = 0;  // of the weight's; pairs of others are left as they are
 };
 // out += sum over k of weights[k] * (down_e . hidden[k] + bias_e), in the order of k; weights: null for 1. Experts that
 // `down` does not hold add nothing.
 struct ExpertsDownArgs {
+  ExpertsOp op;
   RowRange rows;
   Matrix down;
   const float* hidden;
   QuantRows quants;
   const float *weights, *ids;
-  uint32_t n_used;
   float* out;
   const float* bias;  // [n_experts, down.n_rows]; null: none
-  uint32_t first_expert = 0;
 };
 // out[row] += sum over k of weights[pair] * (results[pair] + bias_e) for pair = row * n_used + k, in the order of k,
 // and for the n_experts from first_expert on.
 struct ExpertsSumArgs {
+  ExpertsOp op;
   RowRange rows;
   const float *results, *weights;  // weights: null for 1
-  uint32_t n_used, n_cols;
+  uint32_t n_cols;
   float* out;
   const float *ids, *bias;  // of the experts: [row, n_used], and [n_experts, n_cols]; null: none
-  uint32_t first_expert, n_experts;
+  uint32_t n_experts;       // that are held
 };
 // out = (out +) in * sigmoid(gate), or in * gate where it is a factor
 struct GateArgs {
+  GateOp op;
   const uint32_t* n_rows;
   float* out;
   const float *in, *gate;
   uint32_t n_cols, n_gate_cols;  // 1 of these: a gate a row
-  uint32_t gate_col;             // the first
-  bool is_factor, accumulate;
 };
 // As CutOp says.
 struct CutArgs {
+  CutOp op;
   const uint32_t* n_rows;
   float* out;
   const float* in;
   uint32_t n_cols;
-  float n_stds;
-  Activation activation;
 };
 // As AltUpOp says.
 struct AltUpArgs {
+  AltUpOp op;
   const uint32_t* n_rows;
   float* x;
   float* streams[kMaxStreams];
-  uint32_t n_streams, n_cols;
+  uint32_t n_cols;
   const float *router, *coefs, *scale;  // scale: null for none
-  bool corrects;
 };
 // As AdapterDownOp says. Rows of the logits are those that select_rows made.
 struct AdapterDownArgs {
+  AdapterDownOp op;
   StepView step;
-  bool of_logits;
   Matrix down;
   const float* ranks;  // by the adapter's place
   const float* in;
   float* low;
   uint32_t n_low_cols;
-  float factor;
 };
 // As AdapterUpOp says.
 struct AdapterUpArgs {
+  AdapterUpOp op;
   StepView step;
-  bool of_logits;
   Matrix up;
   const float *ranks, *low;
-  uint32_t n_low_cols, n_pieces;
-  Activation activation;
-  Xielu xielu;
-  float scale, softcap;
-  bool changes_all;
+  uint32_t n_low_cols;
   float* out;
 };
 struct SelectRowsArgs {
@@ -473,55 +441,9 @@ struct MultiplyArgs {
   float* out;
 };
 
+#define RZ_LAUNCH(Result, name, ...) Result (*name)(__VA_ARGS__);
 struct KernelTable {
-  void (*embed)(const EmbedArgs&, uint32_t max_rows, Stream);
-  void (*norm)(const NormArgs&, uint32_t max_rows, Stream);
-  void (*quantize)(const QuantizeArgs&, uint32_t max_rows, Stream);
-  void (*linear)(const LinearArgs&, uint32_t max_rows, Stream);
-  // The same numbers for more than one row, of group types alone, by tensor cores.
-  void (*linear_few)(const LinearArgs&, uint32_t max_rows, Stream);
-  // The products of any number of decode rows, of F16, bf16 and F8 alone, by tensor cores.
-  void (*linear_few_split)(const LinearArgs&, uint32_t max_rows, Stream);
-  // The same for many rows, of group types alone: the integers by tensor cores, in another order of F32 sums.
-  void (*linear_many)(const LinearArgs&, uint32_t max_rows, Stream);
-  // The same for many rows, of F16, bf16 and F8 alone, by tensor cores.
-  void (*split)(const SplitArgs&, uint32_t max_rows, Stream);
-  void (*linear_split)(const LinearArgs&, uint32_t max_rows, Stream);
-  void (*rope_store)(const RopeStoreArgs&, uint32_t max_rows, Stream);
-  void (*latent_store)(const LatentStoreArgs&, uint32_t max_rows, Stream);
-  // Rows [0, n_decode_rows); and of the others the tiles of a pass.
-  void (*attention_decode)(const AttentionArgs&, Stream);
-  void (*attention_prefill)(const AttentionArgs&, Stream);
-  // Either of them, of latents: decode rows where there are row_cuts, else the rows of a pass.
-  void (*attention_latent)(const AttentionArgs&, Stream);
-  // Any of them, over a cache of F32.
-  void (*attention_plain)(const AttentionArgs&, const RowRange&, uint32_t max_rows, Stream);
-  // A head's product: its part of the rows; a few rows; and the order in which linear_many and linear_split make more.
-  void (*head_parts)(const HeadPartsArgs&, uint32_t max_rows, Stream);
-  void (*head_linear)(const HeadLinearArgs&, uint32_t max_rows, Stream);
-  void (*group_heads)(const GroupHeadsArgs&, Stream);
-  // Whole sequences, of at most max_rows rows together.
-  void (*short_conv)(const ShortConvArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
-  void (*state_scan)(const StateScanArgs&, uint32_t max_seqs, Stream);
-  void (*delta_rule)(const DeltaRuleArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
-  void (*wkv)(const WkvArgs&, uint32_t max_seqs, uint32_t max_rows, Stream);
-  void (*route)(const RouteArgs&, uint32_t max_rows, Stream);
-  void (*experts_hidden)(const ExpertsHiddenArgs&, uint32_t max_rows, Stream);
-  void (*experts_down)(const ExpertsDownArgs&, uint32_t max_rows, Stream);
-  // Pairs of many rows are grouped by expert; linear_many makes the groups' products, and experts_sum adds them.
-  void (*group_pairs)(const GroupPairsArgs&, Stream);
-  void (*experts_sum)(const ExpertsSumArgs&, uint32_t max_rows, Stream);
-  void (*gate)(const GateArgs&, uint32_t max_rows, Stream);
-  void (*cut)(const CutArgs&, uint32_t max_rows, Stream);
-  void (*altup)(const AltUpArgs&, uint32_t max_rows, Stream);
-  void (*adapter_down)(const AdapterDownArgs&, uint32_t max_rows, Stream);
-  void (*adapter_up)(const AdapterUpArgs&, uint32_t max_rows, Stream);
-  void (*select_rows)(const SelectRowsArgs&, uint32_t max_rows, Stream);
-  void (*sum_parts)(const SumPartsArgs&, uint32_t max_rows, Stream);
-  void (*choose)(const ChooseArgs&, uint32_t max_rows, Stream);
-  // To measure the device; `multiply` gives the number of tiles that it multiplies.
-  void (*copy)(const CopyArgs&, Stream);
-  uint64_t (*multiply)(const MultiplyArgs&, Stream);
+#include "backend/cuda/kernels/launches.inl"
 };
 
 }  // namespace realizar::cuda

@@ -41,30 +41,29 @@ void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
 
 // One of each size of a state.
 void load_states(const KernelTable& kernels, Stream stream) {
-  kernels.short_conv({}, 1, 1, stream);
   StateScanArgs scan{};
-  scan.n_heads = scan.head_dim = 1;
+  scan.op.n_heads = scan.op.head_dim = 1;
   for (const uint32_t d_state : {1u, 17u, kMaxStateDim}) {
-    scan.d_state = d_state;
+    scan.op.d_state = d_state;
     kernels.state_scan(scan, 1, stream);
   }
   DeltaRuleArgs delta{};
-  delta.n_heads = delta.value_dim = 1;
+  delta.op.n_heads = delta.op.value_dim = 1;
   for (const uint32_t key_dim : {64u, 128u, kMaxKeyDim}) {
-    delta.key_dim = key_dim;
+    delta.op.key_dim = key_dim;
     kernels.delta_rule(delta, 1, 1, stream);
   }
   WkvArgs wkv{};
-  wkv.n_heads = 1;
+  wkv.op.n_heads = 1;
   for (const uint32_t head_dim : {64u, 128u, kMaxKeyDim}) {
-    wkv.head_dim = head_dim;
+    wkv.op.head_dim = head_dim;
     kernels.wkv(wkv, 1, 1, stream);
   }
 }
 
 void load_attention(const KernelTable& kernels, KvType type, Stream stream) {
   AttentionArgs args{};
-  args.n_heads = args.cache.n_kv_heads = 1;
+  args.op.n_heads = args.cache.n_kv_heads = 1;
   args.n_row_cuts = args.pass_row_cuts = 1;
   args.n_tiles = args.end_row = 1;
   args.n_cuts = 2;
@@ -86,6 +85,19 @@ void load_attention(const KernelTable& kernels, KvType type, Stream stream) {
   kernels.attention_plain(args, {}, 1, stream);
 }
 
+// A launch that has the same kernels whatever it is for: with the most rows, and the most sequences, where it wants
+// them.
+template <class Args, class... Rest>
+void load(void (*launch)(const Args&, Rest...), Stream stream) {
+  if constexpr (sizeof...(Rest) == 1) {
+    launch({}, stream);
+  } else if constexpr (sizeof...(Rest) == 2) {
+    launch({}, 1, stream);
+  } else {
+    launch({}, 1, 1, stream);
+  }
+}
+
 }  // namespace
 
 void load_kernels(const KernelTable& kernels) {
@@ -93,22 +105,9 @@ void load_kernels(const KernelTable& kernels) {
   for (const TypeTraits& type : all_types()) load_products(kernels, type.id, stream);
   for (const KvType type : kKvTypes) load_attention(kernels, type, stream);
   load_states(kernels, stream);
-  kernels.norm({}, 1, stream);
-  kernels.quantize({}, 1, stream);
-  kernels.head_parts({}, 1, stream);
-  kernels.group_heads({}, stream);
-  kernels.route({}, 1, stream);
-  kernels.group_pairs({}, stream);
-  kernels.experts_sum({}, 1, stream);
-  kernels.gate({}, 1, stream);
-  kernels.cut({}, 1, stream);
-  kernels.altup({}, 1, stream);
-  kernels.adapter_down({}, 1, stream);
-  kernels.adapter_up({}, 1, stream);
-  kernels.select_rows({}, 1, stream);
-  kernels.sum_parts({}, 1, stream);
-  kernels.choose({}, 1, stream);
-  kernels.copy({}, stream);
+#define RZ_LAUNCH(Result, name, ...) load(kernels.name, stream);
+#define RZ_SHAPED_LAUNCH(Result, name, ...)
+#include "backend/cuda/kernels/launches.inl"
   for (const bool is_int8 : {false, true}) kernels.multiply({0, is_int8, nullptr}, stream);
 }
 

@@ -21,10 +21,10 @@ RZ_DEVICE float angle_of(float frequency, float pos) {
 // Args: of RopeStoreOp or LatentStoreOp.
 template <class Args>
 RZ_DEVICE void rotate_head(float* head, const Args& a, int32_t pos, uint32_t lane) {
-  const uint32_t half = a.n_rot / 2;
+  const uint32_t half = a.op.n_rot / 2;
   for (uint32_t i = lane; i < half; i += 32) {
     const float angle = angle_of(a.inv_freq[i], static_cast<float>(pos));
-    const float c = cosf(angle) * a.rope_scale, s = sinf(angle) * a.rope_scale;
+    const float c = cosf(angle) * a.op.rope_scale, s = sinf(angle) * a.op.rope_scale;
     const float x = head[i], y = head[i + half];
     head[i] = x * c - y * s;
     head[i + half] = x * s + y * c;
@@ -32,11 +32,11 @@ RZ_DEVICE void rotate_head(float* head, const Args& a, int32_t pos, uint32_t lan
 }
 
 // Multiplies a query by what its position's temperature is.
-template <class Args>
-RZ_DEVICE void warm_head(float* head, uint32_t head_dim, const Args& a, int32_t pos, uint32_t lane) {
-  const uint32_t n_steps = (static_cast<uint32_t>(pos) + a.temperature_offset) / a.temperature_step;
-  const float factor = 1.0f + a.temperature * logf(1.0f + static_cast<float>(n_steps));
-  for (uint32_t i = lane; a.temperature > 0 && i < head_dim; i += 32) head[i] *= factor;
+template <class Op>
+RZ_DEVICE void warm_head(float* head, uint32_t head_dim, const Op& op, int32_t pos, uint32_t lane) {
+  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
+  const float factor = 1.0f + op.temperature * logf(1.0f + static_cast<float>(n_steps));
+  for (uint32_t i = lane; op.temperature > 0 && i < head_dim; i += 32) head[i] *= factor;
 }
 
 // Into [-limit, limit]; 0: as it is.
@@ -47,12 +47,12 @@ RZ_DEVICE float clipped(float x, float limit) {
 // A lane clips, normalizes and warms the same dimensions; it rotates others' too.
 RZ_DEVICE void prepare_head(float* head, const RopeStoreArgs& a, const float* norm, int32_t pos, uint32_t lane) {
   const uint32_t head_dim = a.cache.head_dim;
-  for (uint32_t i = lane; a.clip > 0 && i < head_dim; i += 32) head[i] = clipped(head[i], a.clip);
-  if (norm != nullptr && !a.norms_last) normalize_head(head, head_dim, norm, a.norm_eps, lane);
+  for (uint32_t i = lane; a.op.clip > 0 && i < head_dim; i += 32) head[i] = clipped(head[i], a.op.clip);
+  if (norm != nullptr && !a.op.norms_last) normalize_head(head, head_dim, norm, a.op.norm_eps, lane);
   barrier();
   if (a.inv_freq != nullptr) rotate_head(head, a, pos, lane);
   barrier();
-  if (norm != nullptr && a.norms_last) normalize_head(head, head_dim, norm, a.norm_eps, lane);
+  if (norm != nullptr && a.op.norms_last) normalize_head(head, head_dim, norm, a.op.norm_eps, lane);
 }
 
 // A warp a head: the query heads, then the key heads, which also append their key and value.
@@ -60,15 +60,15 @@ template <class Kv>
 RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
   const uint32_t lane = thread_idx(), row = block_x(), head_dim = a.cache.head_dim;
   if (row >= *a.step.n_rows) return;
-  const bool is_key = block_y() >= a.n_heads;
-  const uint32_t h = is_key ? block_y() - a.n_heads : block_y();
+  const bool is_key = block_y() >= a.op.n_heads;
+  const uint32_t h = is_key ? block_y() - a.op.n_heads : block_y();
   float* head = is_key ? a.k + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim
-                       : a.q + (uint64_t{row} * a.n_heads + h) * head_dim;
+                       : a.q + (uint64_t{row} * a.op.n_heads + h) * head_dim;
   const float* norm = is_key ? a.k_norm : a.q_norm;
   const int32_t pos = a.step.positions[row];
   prepare_head(head, a, norm, pos, lane);
   if (!is_key) {
-    warm_head(head, head_dim, a, pos, lane);
+    warm_head(head, head_dim, a.op, pos, lane);
     return;
   }
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
@@ -79,30 +79,30 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
   if (a.v == nullptr) return;
   const float* value = a.v + (uint64_t{row} * a.cache.n_kv_heads + h) * head_dim;
   for (uint32_t i = lane; i < Kv::n_stored(a.cache); i += 32) {
-    Kv::store(a.cache, a.cache.values, place, i, i < head_dim ? clipped(value[i], a.clip) : 0.0f);
+    Kv::store(a.cache, a.cache.values, place, i, i < head_dim ? clipped(value[i], a.op.clip) : 0.0f);
   }
 }
 
 // A warp a head of the queries, whose last numbers are rotated on their way; and one for what the cache keeps.
 template <class Kv>
 RZ_KERNEL void latent_store_kernel(LatentStoreArgs a) {
-  const uint32_t lane = thread_idx(), row = block_x(), key_dim = a.latent_dim + a.n_rot, h = block_y();
+  const uint32_t lane = thread_idx(), row = block_x(), key_dim = a.op.latent_dim + a.op.n_rot, h = block_y();
   if (row >= *a.step.n_rows) return;
   const int32_t pos = a.step.positions[row];
-  if (h < a.n_heads) {
-    const uint64_t head = uint64_t{row} * a.n_heads + h;
-    const float* from = a.q + (head + 1) * a.query_dim - a.n_rot;
-    float* rotated = a.query + head * key_dim + a.latent_dim;
-    for (uint32_t i = lane; i < a.n_rot; i += 32) rotated[i] = from[i];
+  if (h < a.op.n_heads) {
+    const uint64_t head = uint64_t{row} * a.op.n_heads + h;
+    const float* from = a.q + (head + 1) * a.op.query_dim - a.op.n_rot;
+    float* rotated = a.query + head * key_dim + a.op.latent_dim;
+    for (uint32_t i = lane; i < a.op.n_rot; i += 32) rotated[i] = from[i];
     barrier();
     if (a.inv_freq != nullptr) rotate_head(rotated, a, pos, lane);
     barrier();
-    warm_head(a.query + head * key_dim, key_dim, a, pos, lane);
+    warm_head(a.query + head * key_dim, key_dim, a.op, pos, lane);
     return;
   }
   float* key = a.latent + uint64_t{row} * key_dim;
-  normalize_head(key, a.latent_dim, a.norm, a.norm_eps, lane);
-  if (a.inv_freq != nullptr) rotate_head(key + a.latent_dim, a, pos, lane);
+  normalize_head(key, a.op.latent_dim, a.norm, a.op.norm_eps, lane);
+  if (a.inv_freq != nullptr) rotate_head(key + a.op.latent_dim, a, pos, lane);
   barrier();
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
   const KvPlace place = kv_place(a.cache, blocks, 0, static_cast<uint32_t>(pos));
@@ -113,13 +113,13 @@ RZ_KERNEL void latent_store_kernel(LatentStoreArgs a) {
 
 void latent_store(const LatentStoreArgs& a, uint32_t max_rows, Stream stream) {
   with_kv_type(a.cache.type, [&](auto kv) {
-    launch(latent_store_kernel<decltype(kv)>, {max_rows, a.n_heads + 1}, 32, a, stream);
+    launch(latent_store_kernel<decltype(kv)>, {max_rows, a.op.n_heads + 1}, 32, a, stream);
   });
 }
 
 void rope_store(const RopeStoreArgs& a, uint32_t max_rows, Stream stream) {
   with_kv_type(a.cache.type, [&](auto kv) {
-    launch(rope_store_kernel<decltype(kv)>, {max_rows, a.n_heads + (a.k == nullptr ? 0 : a.cache.n_kv_heads)}, 32, a,
+    launch(rope_store_kernel<decltype(kv)>, {max_rows, a.op.n_heads + (a.k == nullptr ? 0 : a.cache.n_kv_heads)}, 32, a,
            stream);
   });
 }

@@ -55,12 +55,12 @@ RZ_KERNEL void norm_kernel(NormArgs a) {
   RZ_SHARED(float, warps, kMaxNormThreads / 32);
   const uint32_t row = block_x(), first = block_y() * a.n_cols;
   if (row >= *a.n_rows) return;
-  const uint64_t at = uint64_t{row} * a.n_groups * a.n_cols + first;
+  const uint64_t at = uint64_t{row} * a.op.n_groups * a.n_cols + first;
   const float* in = a.in + at;
   float* out = a.out + at;
   const auto n = static_cast<float>(a.n_cols);
   float mean = 0;
-  if (a.kind == NormKind::kLayer) {
+  if (a.op.kind == NormKind::kLayer) {
     float sum = 0;
     for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) sum += in[c];
     mean = block_sum(sum, warps) / n;
@@ -74,13 +74,13 @@ RZ_KERNEL void norm_kernel(NormArgs a) {
   }
   float power = 0;
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) power = fmaf(in[c] - mean, in[c] - mean, power);
-  const float scale = magnitude / sqrtf(block_sum(power, warps) / n + a.eps);
+  const float scale = magnitude / sqrtf(block_sum(power, warps) / n + a.op.eps);
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) {
     float y = (in[c] - mean) * scale;
     if (a.weight != nullptr) y *= a.weight[first + c];
     if (a.bias != nullptr) y += a.bias[first + c];
-    if (a.accumulate) y += out[c];
-    y *= a.scale;
+    if (a.op.accumulate) y += out[c];
+    y *= a.op.scale;
     out[c] = y;
     // A warp's columns are a group.
     if (a.quants.codes != nullptr) quantize_group(y, (uint64_t{row} * a.n_cols + c) / kGroupCols, a.quants);
@@ -100,10 +100,10 @@ RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
 RZ_KERNEL void gate_kernel(GateArgs a) {
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx();
   if (row >= *a.n_rows || c >= a.n_cols) return;
-  const float gate = a.gate[uint64_t{row} * a.n_gate_cols + (a.n_gate_cols == 1 ? 0 : a.gate_col + c)];
+  const float gate = a.gate[uint64_t{row} * a.n_gate_cols + (a.n_gate_cols == 1 ? 0 : a.op.gate_col + c)];
   const uint64_t at = uint64_t{row} * a.n_cols + c;
-  const float y = a.is_factor ? a.in[at] * gate : a.in[at] / (1.0f + expf(-gate));
-  a.out[at] = a.accumulate ? a.out[at] + y : y;
+  const float y = a.op.is_factor ? a.in[at] * gate : a.in[at] / (1.0f + expf(-gate));
+  a.out[at] = a.op.accumulate ? a.out[at] + y : y;
 }
 
 // A block a row. The order of its sums follows from the number of columns alone.
@@ -119,16 +119,16 @@ RZ_KERNEL void cut_kernel(CutArgs a) {
   const float mean = block_sum(sum, warps) / n;
   float power = 0;
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) power = fmaf(in[c] - mean, in[c] - mean, power);
-  const float least = mean + a.n_stds * sqrtf(block_sum(power, warps) / n);
+  const float least = mean + a.op.n_stds * sqrtf(block_sum(power, warps) / n);
   for (uint32_t c = thread_idx(); c < a.n_cols; c += n_block_threads()) {
-    out[c] = activated(a.activation, fmaxf(0.0f, in[c] - least));
+    out[c] = activated(a.op.activation, fmaxf(0.0f, in[c] - least));
   }
 }
 
 // A thread a column of a row. Its loops over streams have as many rounds as there may be at most, so that arrays of
 // them stay in registers.
 RZ_KERNEL void altup_kernel(AltUpArgs a) {
-  const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx(), n = a.n_streams;
+  const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx(), n = a.op.n_streams;
   if (row >= *a.n_rows || c >= a.n_cols) return;
   const uint64_t at = uint64_t{row} * a.n_cols + c;
   const float* router = a.router + uint64_t{row} * n;
@@ -137,7 +137,7 @@ RZ_KERNEL void altup_kernel(AltUpArgs a) {
     for (uint32_t j = 0; j < n; ++j) sum = fmaf(a.coefs[i * n + j], router[j], sum);
     return sum;
   };
-  if (a.corrects) {
+  if (a.op.corrects) {
     const float unpredicted = a.x[at] - a.streams[0][at];
     RZ_UNROLL
     for (uint32_t i = 0; i < kMaxStreams; ++i) {
@@ -190,7 +190,7 @@ uint32_t norm_threads(uint32_t n_cols) {
 }
 
 void norm(const NormArgs& a, uint32_t max_rows, Stream stream) {
-  launch(norm_kernel, {max_rows, a.n_groups}, norm_threads(a.n_cols), a, stream);
+  launch(norm_kernel, {max_rows, a.op.n_groups}, norm_threads(a.n_cols), a, stream);
 }
 
 void cut(const CutArgs& a, uint32_t max_rows, Stream stream) {

@@ -3,6 +3,8 @@
 namespace realizar::cuda {
 namespace runtime {
 
+// Each is in the .cu of its family.
+#define RZ_LAUNCH(Result, name, ...) Result name(__VA_ARGS__);
 #include "backend/cuda/kernels/launches.inl"
 #include "backend/cuda/kernels/table.inl"
 

@@ -25,7 +25,7 @@ RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
   if (seq_idx >= *a.step.n_seqs || col >= a.n_cols) return;
   const StepSequence seq = a.step.seqs[seq_idx];
   if (first >= seq.n_rows) return;
-  const uint32_t end = first + kConvRows < seq.n_rows ? first + kConvRows : seq.n_rows, n_before = a.n_taps - 1;
+  const uint32_t end = first + kConvRows < seq.n_rows ? first + kConvRows : seq.n_rows, n_before = a.op.n_taps - 1;
   const float* before = seq.state_from == kNoState ? nullptr : state_of(a.state, seq.state_from);
   // The row that lies n_before rows before the sequence's first is row 0 here.
   const auto value = [&](uint32_t row) {
@@ -34,10 +34,10 @@ RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
   };
   for (uint32_t r = first; r < end; ++r) {
     float y = a.bias == nullptr ? 0.0f : a.bias[col];
-    for (uint32_t i = 0; i < a.n_taps; ++i) y = fmaf(a.weight[uint64_t{col} * a.n_taps + i], value(r + i), y);
-    a.out[uint64_t{seq.first_row + r} * a.n_cols + col] = activated(a.activation, y);
+    for (uint32_t i = 0; i < a.op.n_taps; ++i) y = fmaf(a.weight[uint64_t{col} * a.op.n_taps + i], value(r + i), y);
+    a.out[uint64_t{seq.first_row + r} * a.n_cols + col] = activated(a.op.activation, y);
   }
-  if (first > 0 || !a.keeps_rows) return;
+  if (first > 0 || !a.op.keeps_rows) return;
   float* after = state_of(a.state, seq.state_to);
   for (uint32_t row = 0; row < n_before; ++row) after[uint64_t{row} * a.n_cols + col] = value(seq.n_rows + row);
 }
@@ -87,18 +87,18 @@ struct ScanRow {
 
 template <uint32_t kLanes, uint32_t kEach>
 RZ_DEVICE ScanRow<kEach> load_scan_row(const StateScanArgs& a, uint32_t row, uint32_t head) {
-  const uint32_t lane = thread_idx() % kLanes, group = head / (a.n_heads / a.n_groups);
-  const float dt = a.dt[uint64_t{row} * a.n_heads + head] + a.dt_bias[head];
+  const uint32_t lane = thread_idx() % kLanes, group = head / (a.op.n_heads / a.op.n_groups);
+  const float dt = a.dt[uint64_t{row} * a.op.n_heads + head] + a.dt_bias[head];
   ScanRow<kEach> facts;
   facts.t = softplus(dt);
-  const float* own = a.a + uint64_t{head} * a.a_cols;
-  const float* b = a.b.row(row) + group * a.d_state;
-  const float* c = a.c.row(row) + group * a.d_state;
+  const float* own = a.a + uint64_t{head} * a.op.a_cols;
+  const float* b = a.b.row(row) + group * a.op.d_state;
+  const float* c = a.c.row(row) + group * a.op.d_state;
   const float shared = expf(facts.t * own[0]);
   RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
     const uint32_t n = lane + kLanes * e;
-    const bool is_here = n < a.d_state;
-    facts.decay[e] = a.a_cols == 1 || !is_here ? shared : expf(facts.t * own[n]);
+    const bool is_here = n < a.op.d_state;
+    facts.decay[e] = a.op.a_cols == 1 || !is_here ? shared : expf(facts.t * own[n]);
     facts.b[e] = is_here ? b[n] : 0.0f;
     facts.c[e] = is_here ? c[n] : 0.0f;
   }
@@ -109,7 +109,7 @@ template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
   if (block_x() >= *a.step.n_seqs) return;
   const StepSequence seq = a.step.seqs[block_x()];
-  const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.head_dim, a.d_state);
+  const HeadLines<kLanes, kEach, kLines> lines(a.op.n_heads, a.op.head_dim, a.op.d_state);
   float state[kLines][kEach] = {};
   if (seq.state_from != kNoState) {
     const float* before = state_of(a.state, seq.state_from);
@@ -126,7 +126,7 @@ RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
       }
       y = lanes_sum<kLanes>(y);
       if (!lines.has(line) || thread_idx() % kLanes > 0) continue;
-      const uint64_t at = uint64_t{row} * a.n_heads * a.head_dim + lines.dim(line);
+      const uint64_t at = uint64_t{row} * a.op.n_heads * a.op.head_dim + lines.dim(line);
       y = fmaf(a.d[lines.head], x, y);
       a.out[at] = a.gate == nullptr ? y : y * activated(Activation::kSilu, a.gate[at]);
     }
@@ -139,13 +139,13 @@ RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
 RZ_KERNEL void delta_shares_kernel(DeltaRuleArgs a) {
   const uint32_t row = block_x();
   if (row >= *a.step.n_rows) return;
-  const uint32_t n = a.n_heads * a.decay_cols;
+  const uint32_t n = a.op.n_heads * a.op.decay_cols;
   float* decay = a.decay + uint64_t{row} * n;
   for (uint32_t i = thread_idx(); i < n; i += kShareThreads) {
-    decay[i] = expf(a.a[i / a.decay_cols] * softplus(decay[i] + a.decay_bias[i]));
+    decay[i] = expf(a.a[i / a.op.decay_cols] * softplus(decay[i] + a.decay_bias[i]));
   }
-  float* beta = a.beta + uint64_t{row} * a.n_heads;
-  for (uint32_t h = thread_idx(); h < a.n_heads; h += kShareThreads) beta[h] = 1.0f / (1.0f + expf(-beta[h]));
+  float* beta = a.beta + uint64_t{row} * a.op.n_heads;
+  for (uint32_t h = thread_idx(); h < a.op.n_heads; h += kShareThreads) beta[h] = 1.0f / (1.0f + expf(-beta[h]));
 }
 
 // A lane's part of a row's facts for one head and some of its values.
@@ -159,21 +159,21 @@ struct DeltaRow {
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_DEVICE DeltaRow<kEach, kLines> load_delta_row(const DeltaRuleArgs& a, uint32_t row,
                                                  const HeadLines<kLanes, kEach, kLines>& lines) {
-  const uint32_t head = lines.head, each_of_key = a.n_heads / a.n_key_heads;
-  const uint32_t key_head = a.key_heads_in_turn ? head % a.n_key_heads : head / each_of_key;
-  const float* k = a.k.row(row) + key_head * a.key_dim;
-  const float* q = a.q.row(row) + key_head * a.key_dim;
-  const float* decay = a.decay + (uint64_t{row} * a.n_heads + head) * a.decay_cols;
+  const uint32_t head = lines.head, each_of_key = a.op.n_heads / a.op.n_key_heads;
+  const uint32_t key_head = a.op.key_heads_in_turn ? head % a.op.n_key_heads : head / each_of_key;
+  const float* k = a.k.row(row) + key_head * a.op.key_dim;
+  const float* q = a.q.row(row) + key_head * a.op.key_dim;
+  const float* decay = a.decay + (uint64_t{row} * a.op.n_heads + head) * a.op.decay_cols;
   const float shared = decay[0];
   DeltaRow<kEach, kLines> facts;
-  facts.share = a.beta[uint64_t{row} * a.n_heads + head];
+  facts.share = a.beta[uint64_t{row} * a.op.n_heads + head];
   facts.key_query = 0;
   RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
     const uint32_t n = thread_idx() % kLanes + kLanes * e;
-    const bool is_here = n < a.key_dim;
+    const bool is_here = n < a.op.key_dim;
     facts.k[e] = is_here ? k[n] : 0.0f;
     facts.q[e] = is_here ? q[n] : 0.0f;
-    facts.decay[e] = a.decay_cols == 1 || !is_here ? shared : decay[n];
+    facts.decay[e] = a.op.decay_cols == 1 || !is_here ? shared : decay[n];
     facts.key_query = fmaf(facts.k[e], facts.q[e], facts.key_query);
   }
   facts.key_query = lanes_sum<kLanes>(facts.key_query);
@@ -190,7 +190,7 @@ template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
   if (block_x() >= *a.step.n_seqs) return;
   const StepSequence seq = a.step.seqs[block_x()];
-  const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.value_dim, a.key_dim);
+  const HeadLines<kLanes, kEach, kLines> lines(a.op.n_heads, a.op.value_dim, a.op.key_dim);
   float state[kLines][kEach] = {};
   if (seq.state_from != kNoState) {
     const float* before = state_of(a.state, seq.state_from);
@@ -213,7 +213,7 @@ RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
       const float change = facts.share * (facts.v[line] - learnt);
       RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) state[line][e] = fmaf(facts.k[e], change, state[line][e]);
       if (!lines.has(line) || thread_idx() % kLanes > 0) continue;
-      a.out[uint64_t{row} * a.n_heads * a.value_dim + lines.dim(line)] = fmaf(facts.key_query, change, y);
+      a.out[uint64_t{row} * a.op.n_heads * a.op.value_dim + lines.dim(line)] = fmaf(facts.key_query, change, y);
     }
   }
   float* after = state_of(a.state, seq.state_to);
@@ -226,17 +226,17 @@ RZ_KERNEL void wkv_inputs_kernel(WkvArgs a) {
   if (row >= *a.step.n_rows) return;
   constexpr uint32_t kLanes = 32;
   const uint32_t lane = thread_idx() % kLanes;
-  for (uint32_t head = thread_idx() / kLanes; head < a.n_heads; head += kShareThreads / kLanes) {
-    const uint32_t first = head * a.head_dim;
-    const uint64_t at = uint64_t{row} * a.n_heads * a.head_dim + first;
+  for (uint32_t head = thread_idx() / kLanes; head < a.op.n_heads; head += kShareThreads / kLanes) {
+    const uint32_t first = head * a.op.head_dim;
+    const uint64_t at = uint64_t{row} * a.op.n_heads * a.op.head_dim + first;
     float power = 0, factor = 0;
-    for (uint32_t j = lane; j < a.head_dim; j += kLanes) {
+    for (uint32_t j = lane; j < a.op.head_dim; j += kLanes) {
       const float removal = a.k[at + j] * a.removal_scale[first + j];
       power = fmaf(removal, removal, power);
       a.removal[at + j] = removal;
     }
     const float scale = 1.0f / fmaxf(sqrtf(lanes_sum<kLanes>(power)), kWkvLeastLength);
-    for (uint32_t j = lane; j < a.head_dim; j += kLanes) {
+    for (uint32_t j = lane; j < a.op.head_dim; j += kLanes) {
       const float share = activated(Activation::kSigmoid, a.rate[at + j]), removal = a.removal[at + j] * scale;
       const float k = a.k[at + j] * (1.0f + (share - 1.0f) * a.rate_scale[first + j]);
       a.decay[at + j] = expf(-kWkvDecay * activated(Activation::kSigmoid, a.decay[at + j]));
@@ -246,7 +246,7 @@ RZ_KERNEL void wkv_inputs_kernel(WkvArgs a) {
       factor = fmaf(a.r[at + j] * k, a.bonus_scale[first + j], factor);
     }
     factor = lanes_sum<kLanes>(factor);
-    for (uint32_t i = lane; i < a.head_dim; i += kLanes) {
+    for (uint32_t i = lane; i < a.op.head_dim; i += kLanes) {
       float v = a.v[at + i];
       if (a.first_v != nullptr) {
         const float share = activated(Activation::kSigmoid, a.v_share[at + i]);
@@ -269,12 +269,12 @@ struct WkvRow {
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_DEVICE WkvRow<kEach, kLines> load_wkv_row(const WkvArgs& a, uint32_t row,
                                              const HeadLines<kLanes, kEach, kLines>& lines) {
-  const uint64_t of_row = uint64_t{row} * a.n_heads * a.head_dim, at = of_row + lines.head * a.head_dim;
+  const uint64_t of_row = uint64_t{row} * a.op.n_heads * a.op.head_dim, at = of_row + lines.head * a.op.head_dim;
   WkvRow<kEach, kLines> facts;
   facts.key_r = facts.rate_r = 0;
   RZ_UNROLL for (uint32_t e = 0; e < kEach; ++e) {
     const uint32_t n = thread_idx() % kLanes + kLanes * e;
-    const bool is_here = n < a.head_dim;
+    const bool is_here = n < a.op.head_dim;
     facts.decay[e] = is_here ? a.decay[at + n] : 0.0f;
     facts.k[e] = is_here ? a.k[at + n] : 0.0f;
     facts.r[e] = is_here ? a.r[at + n] : 0.0f;
@@ -296,7 +296,7 @@ template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void wkv_kernel(WkvArgs a) {
   if (block_x() >= *a.step.n_seqs) return;
   const StepSequence seq = a.step.seqs[block_x()];
-  const HeadLines<kLanes, kEach, kLines> lines(a.n_heads, a.head_dim, a.head_dim);
+  const HeadLines<kLanes, kEach, kLines> lines(a.op.n_heads, a.op.head_dim, a.op.head_dim);
   float state[kLines][kEach] = {};
   if (seq.state_from != kNoState) {
     const float* before = state_of(a.state, seq.state_from);
@@ -320,7 +320,7 @@ RZ_KERNEL void wkv_kernel(WkvArgs a) {
         state[line][e] = fmaf(facts.k[e], facts.v[line], fmaf(-removed, facts.rate[e], state[line][e]));
       }
       if (!lines.has(line) || thread_idx() % kLanes > 0) continue;
-      a.out[uint64_t{row} * a.n_heads * a.head_dim + lines.dim(line)] =
+      a.out[uint64_t{row} * a.op.n_heads * a.op.head_dim + lines.dim(line)] =
           fmaf(facts.key_r, facts.v[line], fmaf(-removed, facts.rate_r, y));
     }
   }
@@ -343,20 +343,20 @@ Grid scan_grid(uint32_t max_seqs, uint32_t n_heads, uint32_t head_dim, uint32_t 
 
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 void launch_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
-  launch(state_scan_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.n_heads, a.head_dim, kLanes, kLines),
+  launch(state_scan_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.op.n_heads, a.op.head_dim, kLanes, kLines),
          kScanThreads, a, stream);
 }
 
 // Small states, of Mamba, have a head for each dimension; large ones, of Mamba 2, many dimensions a head.
 void state_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
-  if (a.d_state <= 16) return launch_scan<4, 4, 1>(a, max_seqs, stream);
-  if (a.d_state <= 128) return launch_scan<32, 4, 8>(a, max_seqs, stream);
+  if (a.op.d_state <= 16) return launch_scan<4, 4, 1>(a, max_seqs, stream);
+  if (a.op.d_state <= 128) return launch_scan<32, 4, 8>(a, max_seqs, stream);
   launch_scan<32, kMaxStateDim / 32, 8>(a, max_seqs, stream);
 }
 
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 void launch_delta(const DeltaRuleArgs& a, uint32_t max_seqs, Stream stream) {
-  launch(delta_rule_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.n_heads, a.value_dim, kLanes, kLines),
+  launch(delta_rule_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.op.n_heads, a.op.value_dim, kLanes, kLines),
          kScanThreads, a, stream);
 }
 
@@ -364,20 +364,20 @@ void launch_delta(const DeltaRuleArgs& a, uint32_t max_seqs, Stream stream) {
 void delta_rule(const DeltaRuleArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
   static_assert(kMaxKeyDim == 16 * 16);
   launch(delta_shares_kernel, {max_rows, 1}, kShareThreads, a, stream);
-  if (a.key_dim <= 64) return launch_delta<8, 8, 2>(a, max_seqs, stream);
-  if (a.key_dim <= 128) return launch_delta<8, 16, 2>(a, max_seqs, stream);
+  if (a.op.key_dim <= 64) return launch_delta<8, 8, 2>(a, max_seqs, stream);
+  if (a.op.key_dim <= 128) return launch_delta<8, 16, 2>(a, max_seqs, stream);
   launch_delta<16, 16, 2>(a, max_seqs, stream);
 }
 
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 void launch_wkv(const WkvArgs& a, uint32_t max_seqs, Stream stream) {
-  launch(wkv_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.n_heads, a.head_dim, kLanes, kLines), kScanThreads, a,
-         stream);
+  launch(wkv_kernel<kLanes, kEach, kLines>, scan_grid(max_seqs, a.op.n_heads, a.op.head_dim, kLanes, kLines),
+         kScanThreads, a, stream);
 }
 
 void wkv(const WkvArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
   launch(wkv_inputs_kernel, {max_rows, 1}, kShareThreads, a, stream);
-  if (a.head_dim <= 64) return launch_wkv<8, 8, 2>(a, max_seqs, stream);
-  if (a.head_dim <= 128) return launch_wkv<8, 16, 2>(a, max_seqs, stream);
+  if (a.op.head_dim <= 64) return launch_wkv<8, 8, 2>(a, max_seqs, stream);
+  if (a.op.head_dim <= 128) return launch_wkv<8, 16, 2>(a, max_seqs, stream);
   launch_wkv<16, 16, 2>(a, max_seqs, stream);
 }

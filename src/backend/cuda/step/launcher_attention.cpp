@@ -18,8 +18,7 @@ void Launcher::attend_decode_rows(AttentionArgs args, const Launch& launch) {
   args.n_row_cuts = memory_.n_row_cuts(args.window);
   args.pass_row_cuts = memory_.passes().n_places;
   args.arrivals = memory_.as<uint32_t>(Buffer::kArrivals);
-  (is_wide(std::get<AttentionOp>(launch.command)) ? kernels_.attention_latent : kernels_.attention_decode)(
-      args, device_.stream());
+  (is_wide(args.op) ? kernels_.attention_latent : kernels_.attention_decode)(args, device_.stream());
 }
 
 // A pass has tiles that follow each other, as many as find place with all their cuts.
@@ -58,14 +57,11 @@ void Launcher::attend_wide_rows(AttentionArgs args) {
 // Tensor cores do not multiply F32.
 void Launcher::run(const AttentionOp& op, const Launch& launch) {
   AttentionArgs args{};
+  args.op = op;
   args.step = memory_.input().view_of(cache_.group_of(op.layer));
   args.cache = cache_.view(op.layer);
   args.out = act(op.out).values;
   args.q = act(op.q).values;
-  args.n_heads = op.n_heads;
-  args.value_dim = op.value_dim();
-  args.scale = op.scale;
-  args.softcap = op.softcap;
   args.window = window_of(op);
   args.sinks = weights_.vector(op.sinks);
   args.slopes = weights_.vector(op.slopes);

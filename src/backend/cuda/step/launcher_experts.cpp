@@ -10,9 +10,8 @@ PairGroups Launcher::pair_groups() const {
 }
 
 void Launcher::run(const RouteOp& op, const Launch&) {
-  kernels_.route({n_rows_at(Rows::kAll), act(op.logits).values, act(op.weights).values, act(op.ids).values,
-                  op.n_experts, op.n_used, op.renormalize, op.scale, op.score, weights_.vector(op.bias), op.n_groups,
-                  op.n_used_groups, op.n_group_best, weights_.vector(op.scales), op.near_share},
+  kernels_.route({op, n_rows_at(Rows::kAll), act(op.logits).values, act(op.weights).values, act(op.ids).values,
+                  weights_.vector(op.bias), weights_.vector(op.scales)},
                  shape_.n_rows, device_.stream());
 }
 
@@ -24,10 +23,9 @@ void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, WeightId b
   const Dots dots = dots_of(matrix, Rows::kAll);
   const float* in_weights = op.weighs_input ? act(op.weights).values : nullptr;
   if (dots.max_rows > 0) {
-    kernels_.experts_hidden(
-        {dots.rows, matrix, act(op.in).values, memory_.view(kQuants), act(op.ids).values, op.n_used, op.activation,
-         store, hidden(), weights_.bias(bias, weight), in_weights, op.d_ff, op.first_expert},
-        dots.max_rows, device_.stream());
+    kernels_.experts_hidden({op, dots.rows, matrix, act(op.in).values, memory_.view(kQuants), act(op.ids).values, store,
+                             hidden(), weights_.bias(bias, weight), in_weights},
+                            dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
   if (missing.split) split(op.in, matrix, Rows::kAll);
@@ -39,8 +37,7 @@ void Launcher::multiply_experts(const ExpertsOp& op, WeightId weight, WeightId b
   args.bias = weights_.bias(bias, weight);
   args.bias_stride = op.d_ff;
   args.pair_scales = in_weights;
-  args.activation = store == Store::kGate ? op.activation : Activation::kNone;
-  args.scale = 1;
+  args.op.activation = store == Store::kGate ? op.activation : Activation::kNone;
   args.store = store;
   args.groups = pair_groups();
   args.pairs_each = op.n_used;
@@ -64,8 +61,7 @@ void Launcher::run(const HeadLinearOp& op, const Launch&) {
   const Matrix& weight = weights_.matrix(op.weight);
   const float* in = act(op.in).values;
   if (op.in_width != weight.n_cols) {
-    kernels_.head_parts({step().n_rows, in, op.n_heads, op.in_width, weight.n_cols, hidden()}, shape_.n_rows,
-                        device_.stream());
+    kernels_.head_parts({op, step().n_rows, in, weight.n_cols, hidden()}, shape_.n_rows, device_.stream());
     in = hidden();
   }
   prepare_pairs(in, op.n_heads, weight);
@@ -73,17 +69,16 @@ void Launcher::run(const HeadLinearOp& op, const Launch&) {
   const QuantRows quants = memory_.view(kHiddenQuants);
   const Dots dots = dots_of(weight, Rows::kAll);
   if (dots.max_rows > 0) {
-    kernels_.head_linear({dots.rows, weight, in, quants, out, op.out_width}, dots.max_rows, device_.stream());
+    kernels_.head_linear({op, dots.rows, weight, in, quants, out}, dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
-  kernels_.group_heads({prompt_rows(), op.n_heads, pair_groups()}, device_.stream());
+  kernels_.group_heads({op, prompt_rows(), pair_groups()}, device_.stream());
   LinearArgs args{};
   args.weight = weight;
   args.quants = quants;
   args.splits = memory_.view(kHiddenSplits);
   args.out = out;
   args.out_width = op.out_width;
-  args.scale = 1;
   args.groups = pair_groups();
   args.pairs_each = 1;
   tile_kernel(weight)(args, n_prompt_rows() * op.n_heads, device_.stream());
@@ -97,8 +92,8 @@ void Launcher::add_downs(const ExpertsOp& op) {
   const Dots dots = dots_of(down, Rows::kAll);
   const float* out_weights = op.weighs_input ? nullptr : act(op.weights).values;
   if (dots.max_rows > 0) {
-    kernels_.experts_down({dots.rows, down, hidden(), quants, out_weights, act(op.ids).values, op.n_used,
-                           act(op.out).values, weights_.vector(op.down_bias), op.first_expert},
+    kernels_.experts_down({op, dots.rows, down, hidden(), quants, out_weights, act(op.ids).values, act(op.out).values,
+                           weights_.vector(op.down_bias)},
                           dots.max_rows, device_.stream());
   }
   if (dots.max_rows == shape_.n_rows) return;
@@ -108,20 +103,18 @@ void Launcher::add_downs(const ExpertsOp& op) {
   args.quants = quants;
   args.splits = memory_.view(kHiddenSplits);
   args.out = results;
-  args.scale = 1;
   args.groups = pair_groups();
   args.pairs_each = 1;
   tile_kernel(down)(args, n_prompt_rows() * op.n_used, device_.stream());
-  kernels_.experts_sum({prompt_rows(), results, out_weights, op.n_used, down.n_rows, act(op.out).values,
-                        act(op.ids).values, weights_.vector(op.down_bias), op.first_expert, down.n_mats},
+  kernels_.experts_sum({op, prompt_rows(), results, out_weights, down.n_rows, act(op.out).values, act(op.ids).values,
+                        weights_.vector(op.down_bias), down.n_mats},
                        n_prompt_rows(), device_.stream());
 }
 
 void Launcher::run(const ExpertsOp& op, const Launch& launch) {
   if (n_prompt_rows() > 0) {
-    kernels_.group_pairs(
-        {prompt_rows(), act(op.ids).values, op.n_used, weights_.matrix(op.gate).n_mats, pair_groups(), op.first_expert},
-        device_.stream());
+    kernels_.group_pairs({op, prompt_rows(), act(op.ids).values, weights_.matrix(op.gate).n_mats, pair_groups()},
+                         device_.stream());
   }
   multiply_experts(op, op.gate, op.gate_bias, launch.missing, Store::kSet);
   multiply_experts(op, op.up, op.up_bias, launch.second_missing, Store::kGate);

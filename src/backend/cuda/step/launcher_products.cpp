@@ -52,12 +52,9 @@ void Launcher::multiply(const LinearArgs& args, const Missing& missing, ActId in
 
 void Launcher::run(const LinearOp& op, const Launch& launch) {
   LinearArgs args{};
+  args.op = op;
   args.weight = weights_.matrix(op.weight);
   args.bias = weights_.bias(op.bias, op.weight);
-  args.activation = op.activation;
-  args.xielu = op.xielu;
-  args.scale = op.scale;
-  args.softcap = op.softcap;
   args.store = op.accumulate ? Store::kAdd : Store::kSet;
   for (const LinearOp& other : launch.more) {
     args.more[args.n_more++] = {weights_.matrix(other.weight), act(other.out).values,
@@ -69,7 +66,6 @@ void Launcher::run(const LinearOp& op, const Launch& launch) {
 void Launcher::run_paired(const GatedLinearOp& op, const Launch& launch) {
   float* ups = memory_.as<float>(Buffer::kUps);
   LinearArgs args{};
-  args.scale = 1;
   args.weight = weights_.matrix(op.gate);
   args.more[args.n_more++] = {weights_.matrix(op.up), ups, nullptr};
   multiply(args, launch.missing, op.in, Rows::kAll, op.out);
@@ -81,11 +77,10 @@ void Launcher::run_paired(const GatedLinearOp& op, const Launch& launch) {
 void Launcher::run(const GatedLinearOp& op, const Launch& launch) {
   if (launch.is_paired) return run_paired(op, launch);
   LinearArgs args{};
-  args.scale = 1;
   args.weight = weights_.matrix(op.gate);
   multiply(args, launch.missing, op.in, Rows::kAll, op.out);
   args.weight = weights_.matrix(op.up);
-  args.activation = op.activation;
+  args.op.activation = op.activation;
   args.store = Store::kGate;
   multiply(args, launch.second_missing, op.in, Rows::kAll, op.out);
 }

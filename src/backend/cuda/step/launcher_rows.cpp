@@ -24,16 +24,25 @@ void Launcher::run(const EmbedOp& op, const Launch&) {
 
 void Launcher::run(const NormOp& op, const Launch& launch) {
   if (max_rows(op.rows) == 0) return;
-  const bool has_like = op.like != kNoAct;
-  kernels_.norm({n_rows_at(op.rows), act(op.out).values, act(op.in).values, weights_.vector(op.weight),
-                 weights_.vector(op.bias), act(op.in).n_cols / op.n_groups, op.n_groups, op.kind, op.eps, op.accumulate,
-                 op.scale, launch.quantizes_out ? memory_.view(kQuants) : QuantRows{},
-                 has_like ? act(op.like).values : nullptr, has_like ? act(op.like).n_cols : 0},
-                max_rows(op.rows), device_.stream());
+  NormArgs args{};
+  args.op = op;
+  args.n_rows = n_rows_at(op.rows);
+  args.out = act(op.out).values;
+  args.in = act(op.in).values;
+  args.weight = weights_.vector(op.weight);
+  args.bias = weights_.vector(op.bias);
+  args.n_cols = act(op.in).n_cols / op.n_groups;
+  if (launch.quantizes_out) args.quants = memory_.view(kQuants);
+  if (op.like != kNoAct) {
+    args.like = act(op.like).values;
+    args.n_like_cols = act(op.like).n_cols;
+  }
+  kernels_.norm(args, max_rows(op.rows), device_.stream());
 }
 
 void Launcher::run(const RopeStoreOp& op, const Launch&) {
   RopeStoreArgs args{};
+  args.op = op;
   // The keys that queries alone are for may lie on another device.
   const bool stores = op.k != kNoAct;
   args.step = stores ? memory_.input().view_of(cache_.group_of(op.layer)) : step();
@@ -42,65 +51,46 @@ void Launcher::run(const RopeStoreOp& op, const Launch&) {
   args.q = act(op.q).values;
   args.k = op.k == kNoAct ? nullptr : act(op.k).values;
   args.v = !stores || !cache_.has_values(op.layer) ? nullptr : act(op.v).values;
-  args.n_heads = op.n_heads;
   args.inv_freq = weights_.vector(op.inv_freq);
-  args.n_rot = op.n_rot;
-  args.rope_scale = op.rope_scale;
   args.q_norm = weights_.vector(op.q_norm);
   args.k_norm = weights_.vector(op.k_norm);
-  args.norm_eps = op.norm_eps;
-  args.norms_last = op.norms_last;
-  args.clip = op.clip;
-  args.temperature = op.temperature;
-  args.temperature_step = op.temperature_step;
-  args.temperature_offset = op.temperature_offset;
   kernels_.rope_store(args, shape_.n_rows, device_.stream());
 }
 
 void Launcher::run(const LatentStoreOp& op, const Launch&) {
   LatentStoreArgs args{};
+  args.op = op;
   args.step = memory_.input().view_of(cache_.group_of(op.layer));
   args.cache = cache_.view(op.layer);
   args.query = act(op.query).values;
   args.q = act(op.q).values;
   args.latent = act(op.latent).values;
-  args.n_heads = op.n_heads;
-  args.query_dim = op.query_dim;
-  args.latent_dim = op.latent_dim;
   args.inv_freq = weights_.vector(op.inv_freq);
-  args.n_rot = op.n_rot;
-  args.rope_scale = op.rope_scale;
   args.norm = weights_.vector(op.norm);
-  args.norm_eps = op.norm_eps;
-  args.temperature = op.temperature;
-  args.temperature_step = op.temperature_step;
-  args.temperature_offset = op.temperature_offset;
   kernels_.latent_store(args, shape_.n_rows, device_.stream());
 }
 
 void Launcher::run(const GateOp& op, const Launch&) {
-  kernels_.gate({n_rows_at(Rows::kAll), act(op.out).values, act(op.in).values, act(op.gate).values, act(op.out).n_cols,
-                 act(op.gate).n_cols, op.gate_col, op.is_factor, op.accumulate},
+  kernels_.gate({op, n_rows_at(Rows::kAll), act(op.out).values, act(op.in).values, act(op.gate).values,
+                 act(op.out).n_cols, act(op.gate).n_cols},
                 shape_.n_rows, device_.stream());
 }
 
 void Launcher::run(const CutOp& op, const Launch&) {
-  kernels_.cut(
-      {n_rows_at(Rows::kAll), act(op.out).values, act(op.in).values, act(op.in).n_cols, op.n_stds, op.activation},
-      shape_.n_rows, device_.stream());
+  kernels_.cut({op, n_rows_at(Rows::kAll), act(op.out).values, act(op.in).values, act(op.in).n_cols}, shape_.n_rows,
+               device_.stream());
 }
 
 void Launcher::run(const AltUpOp& op, const Launch&) {
   AltUpArgs args{};
+  args.op = op;
   args.n_rows = n_rows_at(Rows::kAll);
   args.x = act(op.x).values;
   for (uint32_t i = 0; i < op.n_streams; ++i) args.streams[i] = act(op.streams[i]).values;
-  args.n_streams = op.n_streams;
   args.n_cols = act(op.x).n_cols;
   args.router = act(op.router).values;
   args.coefs = weights_.vector(op.coefs);
   args.scale = weights_.vector(op.scale);
-  args.corrects = op.corrects;
   kernels_.altup(args, shape_.n_rows, device_.stream());
 }
 

@@ -12,21 +12,20 @@ uint32_t Launcher::max_seqs() const {
 
 void Launcher::run(const ShortConvOp& op, const Launch&) {
   ShortConvArgs args{};
+  args.op = op;
   args.step = step();
   args.state = states_.view(op.layer, op.part);
   args.out = act(op.out).values;
   args.in = act(op.in).values;
   args.n_cols = act(op.in).n_cols;
-  args.n_taps = op.n_taps;
   args.weight = weights_.vector(op.weight);
   args.bias = weights_.vector(op.bias);
-  args.activation = op.activation;
-  args.keeps_rows = op.keeps_rows;
   kernels_.short_conv(args, max_seqs(), shape_.n_rows, device_.stream());
 }
 
 void Launcher::run(const StateScanOp& op, const Launch&) {
   StateScanArgs args{};
+  args.op = op;
   args.step = step();
   args.state = states_.view(op.layer, op.part);
   args.out = act(op.out).values;
@@ -35,11 +34,6 @@ void Launcher::run(const StateScanOp& op, const Launch&) {
   args.c = columns(op.c, op.c_col);
   args.dt = act(op.dt).values;
   args.gate = op.gate == kNoAct ? nullptr : act(op.gate).values;
-  args.n_heads = op.n_heads;
-  args.head_dim = op.head_dim;
-  args.n_groups = op.n_groups;
-  args.d_state = op.d_state;
-  args.a_cols = op.a_cols;
   args.a = weights_.vector(op.a);
   args.d = weights_.vector(op.d);
   args.dt_bias = weights_.vector(op.dt_bias);
@@ -48,6 +42,7 @@ void Launcher::run(const StateScanOp& op, const Launch&) {
 
 void Launcher::run(const DeltaRuleOp& op, const Launch&) {
   DeltaRuleArgs args{};
+  args.op = op;
   args.step = step();
   args.state = states_.view(op.layer, op.part);
   args.out = act(op.out).values;
@@ -56,12 +51,6 @@ void Launcher::run(const DeltaRuleOp& op, const Launch&) {
   args.v = columns(op.v, op.v_col);
   args.decay = act(op.decay).values;
   args.beta = act(op.beta).values;
-  args.n_heads = op.n_heads;
-  args.n_key_heads = op.n_key_heads;
-  args.key_dim = op.key_dim;
-  args.value_dim = op.value_dim;
-  args.decay_cols = op.decay_cols;
-  args.key_heads_in_turn = op.key_heads_in_turn;
   args.a = weights_.vector(op.a);
   args.decay_bias = weights_.vector(op.decay_bias);
   kernels_.delta_rule(args, max_seqs(), shape_.n_rows, device_.stream());
@@ -70,6 +59,7 @@ void Launcher::run(const DeltaRuleOp& op, const Launch&) {
 void Launcher::run(const WkvOp& op, const Launch&) {
   const auto values = [&](ActId id) { return id == kNoAct ? nullptr : act(id).values; };
   WkvArgs args{};
+  args.op = op;
   args.step = step();
   args.state = states_.view(op.layer, op.part);
   args.out = values(op.out);
@@ -82,8 +72,6 @@ void Launcher::run(const WkvOp& op, const Launch&) {
   args.removal = values(op.removal);
   args.first_v = values(op.first_v);
   args.v_share = values(op.v_share);
-  args.n_heads = op.n_heads;
-  args.head_dim = op.head_dim;
   args.removal_scale = weights_.vector(op.removal_scale);
   args.rate_scale = weights_.vector(op.rate_scale);
   args.bonus_scale = weights_.vector(op.bonus_scale);
