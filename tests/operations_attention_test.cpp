@@ -194,9 +194,7 @@ Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const Ro
                        .norm_eps = kRopeEps,
                        .norms_last = c.norms_last,
                        .clip = c.clip,
-                       .temperature = c.temperature,
-                       .temperature_step = 1001,
-                       .temperature_offset = 500};
+                       .temperature = {c.temperature, 1001, 500}};
   rig.step(batch, {q, k, v}, [&](Program& p) { p.add(op); });
   Rotated result{rig.read(q), rig.read(k), {}};
   for (uint32_t i = 0; i < 7; ++i) {

@@ -101,9 +101,7 @@ struct LatentRig {
                           .rope_scale = 1.2f,
                           .norm = norm,
                           .norm_eps = 1e-5f,
-                          .temperature = 0.3f,
-                          .temperature_step = 4,
-                          .temperature_offset = 1});
+                          .temperature = {0.3f, 4, 1}});
       if (!attends) return;
       p.add(AttentionOp{.out = attended,
                         .q = query,

@@ -73,6 +73,22 @@ struct Xielu {
   bool operator==(const Xielu&) const = default;
 };
 inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
+// A query's factor at a position: 1 + slope * ln(1 + n_steps(pos)); 1 where the slope is 0.
+struct Temperature {
+  float slope = 0.0f;
+  uint32_t step = 1, offset = 0;  // positions
+
+  constexpr bool is_on() const { return slope > 0; }
+  constexpr uint32_t n_steps(uint32_t pos) const { return (pos + offset) / step; }
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.trait("temperature", slope, 0.0f);
+    v.trait("temperature_step", step, 1u);
+    v.trait("temperature_offset", offset, 0u);
+  }
+  bool operator==(const Temperature&) const = default;
+};
 // What a router's logits become: their softmax over all experts, the sigmoid of each, or what SparseMixer makes of them
 // without its noise (Liu et al. 2024, arXiv:2409.12136): of the k-th choice with the logit m, its softmax among the
 // experts that were not chosen before it and whose logits x are near, m - x <= near_share * max(|x|, m).

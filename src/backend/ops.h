@@ -139,8 +139,8 @@ struct GatedLinearOp {
 // (where given) and rotary embedding of q and k in place, in this order unless norms_last; then k and v are appended to
 // the cache of `layer`, where there are any: without them the layer attends to what another has kept. Pairs (i, i +
 // n_rot/2) are rotated by positions[r] * inv_freq[i]; the results are multiplied by rope_scale (YaRN's and LongRoPE's
-// attention factor). inv_freq = kNoWeight: no rotation. Where temperature > 0, q is then multiplied by 1 + temperature
-// * ln(1 + floor((positions[r] + temperature_offset) / temperature_step)).
+// attention factor). inv_freq = kNoWeight: no rotation. q is then multiplied by its temperature at
+// positions[r].
 struct RopeStoreOp {
   static constexpr const char* kName = "rope_store";
 
@@ -155,8 +155,7 @@ struct RopeStoreOp {
   float norm_eps = 0;
   bool norms_last = false;
   float clip = 0.0f;
-  float temperature = 0.0f;
-  uint32_t temperature_step = 1, temperature_offset = 0;  // positions
+  Temperature temperature = {};
 
   template <class Visitor>
   void visit(Visitor&& to) const {
@@ -177,9 +176,7 @@ struct RopeStoreOp {
     to.trait("norm_eps", norm_eps, 0.0f);
     to.trait("norms_last", norms_last, false);
     to.trait("clip", clip, 0.0f);
-    to.trait("temperature", temperature, 0.0f);
-    to.trait("temperature_step", temperature_step, 1u);
-    to.trait("temperature_offset", temperature_offset, 0u);
+    temperature.visit(to);
   }
   bool operator==(const RopeStoreOp&) const = default;
 };
@@ -223,8 +220,7 @@ struct LatentStoreOp {
   float rope_scale = 1.0f;
   WeightId norm = kNoWeight;  // vector [latent_dim]
   float norm_eps = 0;
-  float temperature = 0.0f;
-  uint32_t temperature_step = 1, temperature_offset = 0;  // positions
+  Temperature temperature = {};
 
   template <class Visitor>
   void visit(Visitor&& v) const {
@@ -241,9 +237,7 @@ struct LatentStoreOp {
     v.trait("rope_scale", rope_scale, 1.0f);
     v.vector("norm", norm);
     v.trait("norm_eps", norm_eps, 0.0f);
-    v.trait("temperature", temperature, 0.0f);
-    v.trait("temperature_step", temperature_step, 1u);
-    v.trait("temperature_offset", temperature_offset, 0u);
+    temperature.visit(v);
   }
   bool operator==(const LatentStoreOp&) const = default;
 };

@@ -1,7 +1,7 @@
 #include "backend/cpu/cpu_backend.h"
 
-#include "backend/cpu/kernel_choice.h"
 #include "backend/cpu/executor.h"
+#include "backend/cpu/kernel_choice.h"
 #include "base/cpu_features.h"
 #include "base/try.h"
 

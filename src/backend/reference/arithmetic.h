@@ -31,11 +31,8 @@ void clip(float* values, uint32_t n, float limit);
 // Turns the pairs (i, i + n_rot / 2) of a head by pos * inv_freq[i], times `scale`.
 void rotate(float* head, uint32_t n_rot, const float* inv_freq, Pos pos, double scale);
 
-// Of RopeStoreOp or LatentStoreOp.
-template <class StoreOp>
-double temperature_at(const StoreOp& op, Pos pos) {
-  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
-  return 1 + op.temperature * std::log(1.0 + n_steps);
+inline double temperature_at(const Temperature& temperature, Pos pos) {
+  return 1 + temperature.slope * std::log(1.0 + temperature.n_steps(static_cast<uint32_t>(pos)));
 }
 
 }  // namespace realizar::reference

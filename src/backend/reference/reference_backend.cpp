@@ -237,7 +237,7 @@ class ReferenceBackend final : public Backend {
       const auto blocks = seq.block_tables.of(cache_.group_of(op.layer));
       for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
         norm_and_rotate(op, act(op.q).row(r), op.n_heads, op.q_norm, batch_->positions[r]);
-        const double temperature = op.temperature > 0 ? temperature_at(op, batch_->positions[r]) : 1;
+        const double temperature = op.temperature.is_on() ? temperature_at(op.temperature, batch_->positions[r]) : 1;
         for (uint32_t i = 0; i < op.n_heads * op.head_dim; ++i) {
           act(op.q).row(r)[i] = static_cast<float>(act(op.q).row(r)[i] * temperature);
         }
@@ -277,7 +277,7 @@ class ReferenceBackend final : public Backend {
           std::copy_n(from, op.n_rot, rotated);
           turn(rotated, r);
         }
-        const double temperature = op.temperature > 0 ? temperature_at(op, batch_->positions[r]) : 1;
+        const double temperature = op.temperature.is_on() ? temperature_at(op.temperature, batch_->positions[r]) : 1;
         for (uint32_t i = 0; i < op.n_heads * (op.latent_dim + op.n_rot); ++i) {
           act(op.query).row(r)[i] = static_cast<float>(act(op.query).row(r)[i] * temperature);
         }

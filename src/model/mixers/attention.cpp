@@ -256,9 +256,7 @@ void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w
                     .norm_eps = b.norm_eps(),
                     .norms_last = c.norms_last,
                     .clip = c.clip,
-                    .temperature = c.temperature,
-                    .temperature_step = c.temperature_step,
-                    .temperature_offset = c.temperature_offset});
+                    .temperature = {c.temperature, c.temperature_step, c.temperature_offset}});
   b.add(AttentionOp{.out = attended,
                     .q = q,
                     .layer = kv_layer,

@@ -133,9 +133,7 @@ void add_to(LayerBuilder& b, const LatentAttentionConfig& c, const LatentAttenti
                       .rope_scale = rotation.scale,
                       .norm = w.latent_norm,
                       .norm_eps = b.norm_eps(),
-                      .temperature = c.temperature,
-                      .temperature_step = c.temperature_step,
-                      .temperature_offset = c.temperature_offset});
+                      .temperature = {c.temperature, c.temperature_step, c.temperature_offset}});
   b.add(AttentionOp{.out = attended,
                     .q = query,
                     .layer = b.layer(),

@@ -13,11 +13,9 @@ void clip(float* values, uint32_t n, float limit) {
   for (uint32_t i = 0; limit > 0 && i < n; ++i) values[i] = std::clamp(values[i], -limit, limit);
 }
 
-// The factor on a row's query of RopeStoreOp or LatentStoreOp.
-template <class StoreOp>
-float temperature_at(const StoreOp& op, Pos pos) {
-  const uint32_t n_steps = (static_cast<uint32_t>(pos) + op.temperature_offset) / op.temperature_step;
-  return static_cast<float>(1 + op.temperature * std::log(1.0 + n_steps));
+float temperature_at(const Temperature& temperature, Pos pos) {
+  const uint32_t n_steps = temperature.n_steps(static_cast<uint32_t>(pos));
+  return static_cast<float>(1 + temperature.slope * std::log(1.0 + n_steps));
 }
 
 NormOp rms_norm(float eps) {
@@ -42,8 +40,9 @@ void RopeRunner::run(const RopeStoreOp& op, const Hints& hints, uint32_t member)
     const BatchSequence& seq = step_.seq_of(r);
     if (op.inv_freq != kNoWeight && hints.rotates) find_rotation(op.inv_freq, op.n_rot, op.rope_scale, r);
     prepare_heads(op, step_.act(op.q, r), op.n_heads, op.q_norm, r);
-    if (op.temperature > 0) {
-      kernels_.scale(temperature_at(op, step_.batch().positions[r]), step_.act(op.q, r), op.n_heads * op.head_dim);
+    if (op.temperature.is_on()) {
+      kernels_.scale(temperature_at(op.temperature, step_.batch().positions[r]), step_.act(op.q, r),
+                     op.n_heads * op.head_dim);
     }
     if (op.k == kNoAct) return;
     prepare_heads(op, step_.act(op.k, r), op.n_kv_heads, op.k_norm, r);
@@ -70,8 +69,9 @@ void RopeRunner::run(const LatentStoreOp& op, const Hints& hints, uint32_t membe
       std::copy_n(step_.act(op.q, r) + size_t{h + 1} * op.query_dim - op.n_rot, op.n_rot, rotated);
       turn(rotated);
     }
-    if (op.temperature > 0) {
-      kernels_.scale(temperature_at(op, step_.batch().positions[r]), step_.act(op.query, r), op.n_heads * key_dim);
+    if (op.temperature.is_on()) {
+      kernels_.scale(temperature_at(op.temperature, step_.batch().positions[r]), step_.act(op.query, r),
+                     op.n_heads * key_dim);
     }
     float* key = step_.act(op.latent, r);
     normalize(kernels_, norm, step_.vector(op.norm), nullptr, key, key, op.latent_dim);
