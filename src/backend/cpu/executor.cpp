@@ -1,24 +1,8 @@
 #include "backend/cpu/executor.h"
 
+#include "backend/dispatch.h"
+
 namespace realizar::cpu {
-namespace {
-
-template <class Runner, class OneOp>
-concept Runs = requires(Runner& runner, const OneOp& op) {
-  runner.run(op, Hints{}, uint32_t{});
-};
-
-// By the one of the runners that runs such operations.
-template <class OneOp, class... Runners>
-void run_by_one_of(const OneOp& op, const Hints& hints, uint32_t member, Runners&... runners) {
-  static_assert((0 + ... + int{Runs<Runners, OneOp>}) == 1, "an operation has one runner");
-  const auto offer = [&](auto& runner) {
-    if constexpr (Runs<decltype(runner), OneOp>) runner.run(op, hints, member);
-  };
-  (offer(runners), ...);
-}
-
-}  // namespace
 
 Executor::Executor(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache,
                    const StateStore& states, Exchange* exchange)
@@ -65,23 +49,19 @@ void Executor::execute(uint32_t member) {
   if (kernels.configure_tiles != nullptr) kernels.configure_tiles(kBf16TileRowBytes);
   if (trace_on_) step_.barrier(member);
   if (trace_on_ && member == 0) trace_.start();
+  const auto runners = std::tie(rows_, altup_, rope_, linear_, head_linear_, adapters_, attention_, route_, experts_,
+                                states_, delta_, wkv_, exchange_);
   const std::vector<PlannedOp>& ops = step_.plan().ops;
   for (uint32_t i = 0; i < ops.size(); ++i) {
     const PlannedOp& planned = ops[i];
     step_.begin_op(i, member);
-    std::visit([&](const auto& op) { dispatch(op, planned.hints, member); }, planned.op);
+    std::visit([&](const auto& op) { run_by_one_of(runners, op, planned.hints, member); }, planned.op);
     if (planned.hints.barrier || trace_on_ || inputs_.is_on()) step_.barrier(member);
     if (trace_on_ && member == 0) trace_.end(i, experts_.groups().size());
     if (!inputs_.is_on()) continue;
     if (member == 0) std::visit([&](const auto& op) { inputs_.show(op); }, planned.op);
     step_.barrier(member);
   }
-}
-
-template <class OneOp>
-void Executor::dispatch(const OneOp& op, const Hints& hints, uint32_t member) {
-  run_by_one_of(op, hints, member, rows_, altup_, rope_, linear_, head_linear_, adapters_, attention_, route_, experts_,
-                states_, delta_, wkv_, exchange_);
 }
 
 std::span<const float> Executor::read(ActId id) const {

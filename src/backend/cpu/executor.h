@@ -46,8 +46,6 @@ class Executor {
 
  private:
   void execute(uint32_t member);
-  template <class OneOp>
-  void dispatch(const OneOp& op, const Hints& hints, uint32_t member);
 
   StepContext step_;
   const KvStore& cache_;
