@@ -11,12 +11,12 @@ std::string bytes_text(uint64_t n_bytes) {
   if (n_bytes < 1000) return fmt::format("{} bytes", n_bytes);
   double amount = static_cast<double>(n_bytes) / 1000;
   size_t unit = 0;
-  // What would be rounded to 1000 of a unit is 1 of the next.
+  // An amount that would be rounded to 1000 is shown as 1 of the next unit.
   while (amount >= 999.5 && unit + 1 < std::size(kUnits)) {
     amount /= 1000;
     ++unit;
   }
-  const bool is_coarse = unit < 2;  // below gigabytes a decimal is enough
+  const bool is_coarse = unit < 2;  // no decimals below gigabytes
   const int n_decimals = amount >= 99.95 ? 0 : amount >= 9.995 || is_coarse ? 1 : 2;
   return fmt::format("{:.{}f} {}", amount, n_decimals, kUnits[unit]);
 }

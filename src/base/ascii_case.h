@@ -1,4 +1,4 @@
-// Texts of ASCII without regard to the case of letters, in any locale; other bytes stay as they are.
+// Comparison of ASCII text that ignores case in every locale; other bytes are compared as they are.
 #pragma once
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 namespace realizar {
 
 std::string encode_base64(std::string_view bytes);
-// As vocabularies have it: line breaks and missing padding are let pass. Nullopt where a character is none of the
-// alphabet's.
+// Tolerant like the files of vocabularies: line breaks and missing padding are accepted. Nullopt if a character is not
+// in the alphabet.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-// The mark that some editors put before a text in UTF-8. It is no part of the text.
+// The mark that some editors write before a text in UTF-8. It is not part of the text.
 #pragma once
 
 #include <string>

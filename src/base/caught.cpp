@@ -7,7 +7,7 @@
 namespace realizar {
 namespace {
 
-// Short enough for strings that need no memory.
+// The text is short enough to need no heap memory.
 Error out_of_memory() {
   return {ErrorCode::kResourceExhausted, "out of memory", kOutOfResources};
 }
@@ -33,7 +33,7 @@ Error translated() {
 Error error_in_flight() noexcept {
   try {
     return translated();
-  } catch (...) {  // there is no memory for the message
+  } catch (...) {  // not even enough memory for the message
     return out_of_memory();
   }
 }

@@ -1,5 +1,4 @@
-// Where exceptions end: at the doors of rooms, and on every thread before they would leave it. What was thrown becomes
-// an Error.
+// Exceptions end at the door of a room and at the end of every thread, where they become an Error.
 #pragma once
 
 #include <type_traits>
@@ -9,14 +8,14 @@
 
 namespace realizar {
 
-// The subject of errors that say that memory or threads ran out: the same may go well a little later.
+// Subject of errors for exhausted memory or threads: a retry a little later may succeed.
 inline constexpr const char* kOutOfResources = "resources";
 
-// Inside a catch block: what was thrown. ResourceExhausted (subject kOutOfResources) for want of memory or threads,
-// else Internal.
+// The exception in flight, inside a catch block. ResourceExhausted (subject kOutOfResources) if memory or threads ran
+// out, else Internal.
 Error error_in_flight() noexcept;
 
-// Calls `f`, which gives nothing, a Status or a Result; gives the same, or what `f` threw.
+// Calls `f`, which returns void, a Status or a Result. Returns its result, or the exception that it threw as an Error.
 template <class F>
 auto caught(F&& f) noexcept {
   using Returned = std::invoke_result_t<F>;

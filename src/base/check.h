@@ -1,5 +1,5 @@
-// REQUIRE: the programmer's errors at the door of a room, always on. DCHECK: inside loops, debug builds only.
-// Neither is for what comes from outside; that is a Result.
+// REQUIRE checks for programming errors at the door of a room and is always on. DCHECK is for inner loops, in debug
+// builds only. Neither is for input from outside, which gets a Result.
 #pragma once
 
 namespace realizar {

@@ -1,4 +1,4 @@
-// Counters that one thread writes and any may read.
+// Counters with one writing thread and any number of readers.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ void add_to(std::atomic<T>& counter, std::type_identity_t<T> n) {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
-// The counter becomes n where it is less.
+// Raises the counter to n if it is less.
 template <class T>
 void raise_to(std::atomic<T>& counter, std::type_identity_t<T> n) {
   if (counter.load(std::memory_order_relaxed) < n) counter.store(n, std::memory_order_relaxed);

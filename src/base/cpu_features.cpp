@@ -36,7 +36,7 @@ bool has_amx() {
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAll) == kAll;
 }
 
-// Fails on kernels before 5.16, which know no such request.
+// Fails on kernels before 5.16, which do not know this request.
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;               // XFEATURE_XTILEDATA

@@ -1,4 +1,4 @@
-// Which instruction sets this processor and its operating system let us use, and how many cores this process may use.
+// The instruction sets that this processor and its operating system offer, and the number of cores for this process.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct CpuFeatures {
   bool amx = false;       // tiles, their BF16 and int8 products, in addition to avx512 with BF16
 };
 
-// Linux lends AMX's tile registers on request only; this asks for the whole process.
+// Linux enables AMX's tile registers only on request; this call requests them for the whole process.
 CpuFeatures cpu_features();
 // Cores in this process's affinity mask; at least 1.
 uint32_t n_usable_cores();

@@ -26,7 +26,7 @@ struct Opened {
   struct stat info;
 };
 
-// O_NONBLOCK: to open a FIFO would wait for its writer otherwise, and some devices wait too.
+// Without O_NONBLOCK, opening a FIFO would wait for its writer, and some devices wait too.
 Result<Opened> open_for_reading(const std::string& name) {
   Opened opened{FileDescriptor(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)), {}};
   if (opened.fd.get() < 0 || ::fstat(opened.fd.get(), &opened.info) != 0) {
@@ -61,7 +61,7 @@ Error too_large(const std::string& name, uint64_t max_bytes) {
   return format_error(name + ": expected at most " + std::to_string(max_bytes) + " bytes", name);
 }
 
-// Waits where a pipe has nothing yet. 0 at the end.
+// Waits while a pipe is empty. 0 at the end.
 ssize_t read_some(int fd, char* to, size_t n_bytes) {
   while (true) {
     const ssize_t n = ::read(fd, to, n_bytes);
@@ -84,7 +84,7 @@ Result<std::string> read_all(const FileDescriptor& fd, const std::string& name, 
   std::string text;
   while (true) {
     const size_t n_read = text.size();
-    // One byte more than is expected, to see the end.
+    // One byte more than expected, to detect the end.
     const uint64_t left = expected_bytes > n_read ? expected_bytes - n_read + 1 : std::max(kMinPiece, n_read);
     text.resize(n_read + std::min<uint64_t>(left, max_bytes - n_read + 1));
     const ssize_t n = read_some(fd.get(), text.data() + n_read, text.size() - n_read);
@@ -99,22 +99,22 @@ std::string folder_name_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
-// A new name lasts through a power failure once its folder is on the disk. Some file systems cannot synchronize a
-// folder (EINVAL): they keep names in another way.
+// A new name survives a power failure once its folder is on the disk. Some file systems cannot synchronize a folder
+// (EINVAL) and make names durable in another way.
 bool sync_folder_of(const std::filesystem::path& path) {
   const FileDescriptor fd(::open(folder_name_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A folder that may be written to and not read cannot be opened either.
+  // A folder that is writable but not readable cannot be opened either.
   return fd.get() < 0 || ::fsync(fd.get()) == 0 || errno == EINVAL;
 }
 
-// Gives an open file a name. Errors: those of linkat(2), without /proc too.
+// Gives an open file a name. Errors: those of linkat(2), which also fails without /proc.
 bool give_name(const FileDescriptor& fd, const std::string& path) {
   const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
   return ::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 
-// The mode that a new file gets beside `path`, by umask and the folder's rules, where an open file can be given a name
-// there. Older kernels do not look at umask for a file without a name.
+// The mode of a new file in the folder of `path`, from umask and the folder's rules, if an open file can be given a
+// name there. Older kernels ignore umask for a file without a name.
 std::optional<mode_t> mode_of_nameable(const std::string& path, mode_t mode) {
   const std::string first = unfinished_path(path).string(), second = unfinished_path(path).string();
   const FileDescriptor fd(::open(first.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
@@ -126,7 +126,7 @@ std::optional<mode_t> mode_of_nameable(const std::string& path, mode_t mode) {
   return can_be_named ? std::optional<mode_t>(info.st_mode & 07777) : std::nullopt;
 }
 
-// Not open where the file system has no files without names, or cannot give them one later.
+// The result is not open if the file system does not support files without names, or cannot name them later.
 FileDescriptor open_nameless(const std::string& path, mode_t mode) {
   FileDescriptor fd(::open(folder_name_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
   if (fd.get() < 0) return fd;
@@ -189,7 +189,7 @@ bool read_exactly(const FileDescriptor& fd, std::span<std::byte> bytes) {
 
 Result<NewFile> NewFile::create(const std::filesystem::path& path, Readers readers) {
   std::string name = path.string();
-  // A link or file that somebody laid there is replaced, not followed or written to.
+  // An existing link or file is replaced, not followed or written to.
   if (readers == Readers::kOwnerAlone) return create_beside(std::move(name), 0600);
   struct stat info {};
   const bool is_there = ::stat(name.c_str(), &info) == 0;
@@ -200,7 +200,7 @@ Result<NewFile> NewFile::create(const std::filesystem::path& path, Readers reade
     ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
     return NewFile(std::move(name), "", std::move(fd), Stage::kDirect);
   }
-  // A link keeps pointing to what it points to.
+  // A link keeps its target.
   std::error_code error;
   if (is_there) name = std::filesystem::canonical(path, error).string();
   return create_beside(std::move(name), is_there ? info.st_mode & 07777 : 0666);
@@ -210,7 +210,7 @@ Result<NewFile> NewFile::create_beside(std::string path, mode_t mode) {
   remove_abandoned_of(path);
   FileDescriptor nameless = open_nameless(path, mode);
   if (nameless.get() >= 0) {
-    // For the moment in which it has a random name.
+    // Locked while it has a random name.
     static_cast<void>(hold_unfinished(nameless));
     return NewFile(std::move(path), "", std::move(nameless), Stage::kUnfinished);
   }
@@ -249,7 +249,7 @@ Status NewFile::reserve(uint64_t n_bytes) {
   struct statvfs disk {};
   if (::fstatvfs(fd_.get(), &disk) != 0) return {};
   const uint64_t n_free = uint64_t{disk.f_bavail} * disk.f_frsize;
-  // Some file systems tell no size, and some cannot reserve.
+  // Some file systems do not report sizes, and some cannot reserve space.
   const bool is_full = disk.f_blocks != 0 && n_bytes > n_free;
   if (!is_full && ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(n_bytes)) == 0) return {};
   if (!is_full && errno != ENOSPC && errno != EDQUOT) return {};
@@ -277,7 +277,7 @@ Status NewFile::rewrite(uint64_t at, std::span<const std::byte> bytes) {
   return {};
 }
 
-// A disk may tell only when the file is synchronized or closed that it was full.
+// A disk may report that it is full only when the file is synchronized or closed.
 Status NewFile::sync() {
   return stage_ != Stage::kUnfinished || ::fsync(fd_.get()) == 0 ? Status() : failed(errno);
 }
@@ -288,7 +288,7 @@ Status NewFile::remove_old() {
   return sync_folder_of(path_) ? Status() : failed(errno);
 }
 
-// linkat(2) takes no name that is there already, and rename(2) does.
+// linkat(2) refuses a name that exists, and rename(2) replaces it.
 Status NewFile::commit() {
   if (stage_ != Stage::kUnfinished) return {};
   RZ_CHECK_OK(sync());

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 40;
 
-// A folder of its own for each test; it goes with the test.
+// A folder for each test, removed after it.
 class Files : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
@@ -158,7 +158,7 @@ TEST_F(Files, BytesCanBeRewrittenAndTheOldFileTakenAwayBeforeTheCommit) {
   EXPECT_EQ(content(target), "some food");
 }
 
-// The way of file systems that have no files without names: in this process no open file can be given one.
+// Simulates a file system that does not support files without names: in this process no open file can be given one.
 bool forbid_giving_names() {
   std::array filter{
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -170,7 +170,7 @@ bool forbid_giving_names() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// Runs `body` in another process; gives how it ended.
+// Runs `body` in another process and returns how it ended.
 template <class Body>
 int status_of_child(const Body& body) {
   const pid_t child = ::fork();

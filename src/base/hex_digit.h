@@ -7,7 +7,7 @@
 
 namespace realizar {
 
-// The value of a digit in either case; -1 for a character that is none.
+// The value of a digit in either case; -1 for any other character.
 constexpr int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -15,7 +15,7 @@ constexpr int hex_digit(char c) {
   return -1;
 }
 
-// Two digits a byte, in lower case.
+// Two lower-case digits for each byte.
 inline std::string hex_of(std::span<const uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;

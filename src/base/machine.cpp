@@ -9,7 +9,7 @@
 namespace realizar {
 namespace {
 
-// The value on the first line of the form "name<blanks>: value"; empty where no line has it.
+// The value on the first line of the form "name<blanks>: value"; empty if there is none.
 std::string_view value_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -29,13 +29,13 @@ uint64_t kilobytes(std::string_view value) {
   return n * 1024;
 }
 
-// Files of /proc tell no size: they are read to their end.
+// Files in /proc report no size, so they are read to their end.
 std::string content_of(const std::filesystem::path& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Nothing where the file is not there, or has no number ("max").
+// Nullopt if the file does not exist, or holds no number ("max").
 std::optional<uint64_t> number_in(const std::filesystem::path& path) {
   const std::string text = content_of(path);
   uint64_t n = 0;
@@ -43,7 +43,7 @@ std::optional<uint64_t> number_in(const std::filesystem::path& path) {
   return error == std::errc() ? std::optional(n) : std::nullopt;
 }
 
-// The number after the name that begins a line, as in "anon 4096"; 0 where no line has it.
+// The number after the name at the beginning of a line, as in "anon 4096"; 0 if no line has it.
 uint64_t number_after(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -56,7 +56,7 @@ uint64_t number_after(std::string_view text, std::string_view name) {
   return 0;
 }
 
-// The names of the two versions' files and numbers.
+// File names and keys of one version of control groups.
 struct GroupFiles {
   const char *folder, *limit, *usage, *cache, *shared;
 };
@@ -65,19 +65,20 @@ constexpr GroupFiles kGroupFiles[] = {
     {"sys/fs/cgroup/unified", "memory.max", "memory.current", "file", "shmem"},
     {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem"},
 };
-constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // version 1 says a number near 2^63 for none
+constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // version 1 reports a number near 2^63 for "no limit"
 
 std::optional<GroupMemory> memory_in(const std::filesystem::path& group, const GroupFiles& files) {
   const auto limit = number_in(group / files.limit);
   if (!limit || *limit >= kNoLimit) return std::nullopt;
   const std::string stat = content_of(group / "memory.stat");
   const uint64_t cache = number_after(stat, files.cache), shared = number_after(stat, files.shared);
-  const uint64_t kept_back = cache - std::min(cache, shared);  // files' pages, which are dropped for others
+  const uint64_t kept_back = cache - std::min(cache, shared);  // pages of files, which the kernel drops when others
+                                                               // need memory
   const uint64_t used = number_in(group / files.usage).value_or(0);
   return GroupMemory{*limit, used - std::min(used, kept_back)};
 }
 
-// The paths of the process's groups: "0::/a/b" in version 2, "4:memory:/a/b" in version 1.
+// The paths of the process's groups, written "0::/a/b" in version 2 and "4:memory:/a/b" in version 1.
 std::vector<std::filesystem::path> own_groups(std::string_view text) {
   std::vector<std::filesystem::path> groups;
   while (!text.empty()) {
@@ -116,8 +117,8 @@ HostMemory host_memory() {
   return memory;
 }
 
-// A container may see its own group as the root, while the path names it as the host does: what is not there is passed
-// over, and the root is looked at in any case.
+// A container may see its own group as the root, while the path is the host's: paths that do not exist are skipped, and
+// the root is always tried.
 std::optional<GroupMemory> group_memory(const std::filesystem::path& root) {
   std::optional<GroupMemory> narrowest;
   for (std::filesystem::path group : own_groups(content_of(root / "proc/self/cgroup"))) {

@@ -31,7 +31,7 @@ class GroupMemoryTest : public ::testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  // Limit and use, or {0, 0}.
+  // Limit and use; {0, 0} if there is no limit.
   std::pair<uint64_t, uint64_t> read() const {
     const auto memory = group_memory(root_);
     return memory ? std::pair(memory->limit_bytes, memory->used_bytes) : std::pair<uint64_t, uint64_t>();

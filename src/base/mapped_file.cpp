@@ -18,18 +18,18 @@
 
 namespace realizar {
 
-// Survives reads of mapped files that cannot be served: a file that became shorter, an I/O error of a disk or network.
-// The kernel sends SIGBUS to the thread that reads; the handler puts a page of zeros where the file's is missing and
-// marks the map, so that the read completes and whoever owns the map finds out. Other SIGBUS go to the handler that was
-// installed before. Any thread may call anything here.
+// Survives reads of mapped files that fail because the file was cut, or a disk or network had an I/O error. The kernel
+// sends SIGBUS to the reading thread; the handler maps a page of zeros in place of the missing one and marks the map,
+// so that the read completes and the map's owner learns of it. Any other SIGBUS goes to the handler that was installed
+// before. All functions here are thread-safe.
 
-// The handler's knowledge of one map. It is never freed, only used again, since a handler may read it at any time.
+// The handler's record of one map. It is never freed, only reused, since a handler may read it at any time.
 struct GuardedMap {
   static constexpr uintptr_t kNowhere = UINTPTR_MAX;
-  std::atomic<uintptr_t> begin{kNowhere};  // kNowhere: guards nothing
+  std::atomic<uintptr_t> begin{kNowhere};  // kNowhere: the record is unused
   std::atomic<uintptr_t> end{0};
   std::atomic<bool> taken{false}, faulted{false};
-  GuardedMap* next = nullptr;  // fixed once it can be found
+  GuardedMap* next = nullptr;  // fixed once the record is in the list
 };
 
 namespace {
@@ -41,7 +41,7 @@ uintptr_t page_bytes = 0;
 
 static_assert(std::atomic<uintptr_t>::is_always_lock_free && std::atomic<GuardedMap*>::is_always_lock_free);
 
-// A guard that is released and taken again meanwhile shows another begin.
+// If the record was released and reused in the meantime, `begin` has changed.
 bool holds(const GuardedMap& guard, uintptr_t address) {
   const uintptr_t begin = guard.begin.load(std::memory_order_acquire);
   const uintptr_t end = guard.end.load(std::memory_order_acquire);
@@ -55,8 +55,8 @@ GuardedMap* guard_of(uintptr_t address) {
   return nullptr;
 }
 
-// Makes the system call itself, since ThreadSanitizer takes mmap for a write to the page, which other threads read
-// meanwhile.
+// Makes the system call directly, since ThreadSanitizer treats mmap as a write to the page, which other threads read at
+// the same time.
 bool put_zeros_at(uintptr_t address) {
   const uintptr_t page = address / page_bytes * page_bytes;
   return ::syscall(SYS_mmap, page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1;
@@ -67,7 +67,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN) {
     return action_before.sa_handler(signal);
   }
-  // The signal is blocked while its handler runs; it ends the process on return.
+  // The signal is blocked while its handler runs, so it ends the process on return.
   struct sigaction end_process {};
   end_process.sa_handler = SIG_DFL;
   ::sigaction(signal, &end_process, nullptr);
@@ -92,7 +92,7 @@ void install_handler() {
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  ::sigaction(SIGBUS, nullptr, &action_before);  // known before the new one can run
+  ::sigaction(SIGBUS, nullptr, &action_before);  // set before the new handler can run
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
@@ -170,7 +170,7 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-// A file may shrink after its bytes were read: then no read has faulted.
+// A file may shrink after its bytes were read, and then no read has faulted.
 Status MappedFile::check() const {
   if (guard_ == nullptr) return {};
   const auto version = version_at(path_);

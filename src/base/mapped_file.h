@@ -1,6 +1,6 @@
 // A file mapped read-only. Owns the map; spans into it die with it. Any thread may read.
-// The file may change or become shorter, or its disk may fail, while it is mapped. What cannot be read reads as zeros,
-// and check() tells; whoever copies from the map asks check() before it believes the copy.
+// The file may change or shrink, or its disk may fail, while it is mapped. Bytes that cannot be read are zeros, and
+// check() reports that; a caller who copies from the map calls check() before using the copy.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +28,18 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 
-  // FormatError where a read of bytes() could not be served, or the file was written to since it was opened. A file
-  // that was replaced or deleted is still there for the map.
+  // FormatError if a read of bytes() failed, or if the file was written to since it was opened. A file that was
+  // replaced or deleted stays readable through the map.
   Status check() const;
-  // What was made from bytes(), or check()'s error, which then is the reason of the other one too.
+  // The value made from bytes(), or check()'s error, which then explains any other error too.
   template <class T>
   Result<T> checked(Result<T> made) const {
     if (Status status = check(); !status.ok()) return std::move(status).error();
     return made;
   }
 
-  // Tells the kernel that the pages wholly inside `range` (a part of bytes()) are not needed any more, so that they
-  // stop counting as resident. Reading them again is correct, and reads the file again.
+  // Tells the kernel that the pages wholly inside `range` (a part of bytes()) are no longer needed, so that they stop
+  // counting as resident. They may be read again, which reads the file again.
   void release(std::span<const std::byte> range) const;
 
  private:

@@ -60,7 +60,7 @@ class AFileThatChanges : public testing::Test {
     path_ = write_file("rz_changes", std::string(n_pages * kPageBytes, 'x'));
     return std::move(MappedFile::open(path_)).value();
   }
-  // The process of a death test has files of its own, and its fixture is not destroyed.
+  // The process of a death test has its own files, and its fixture is not destroyed.
   void remove_files() const {
     std::filesystem::remove(path_);
     std::filesystem::remove(other_path_);

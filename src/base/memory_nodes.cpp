@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Linux's list of processors, e.g. "0-3,8".
+// Parses Linux's list of processors, e.g. "0-3,8".
 cpu_set_t parse_list(const std::string& text) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -23,7 +23,7 @@ cpu_set_t parse_list(const std::string& text) {
     at = number.ptr;
     if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
     for (int cpu = first; cpu <= last && cpu < CPU_SETSIZE; ++cpu) CPU_SET(static_cast<size_t>(cpu), &set);
-    if (at < end) ++at;  // the comma
+    if (at < end) ++at;  // skips the comma
   }
   return set;
 }
@@ -31,7 +31,7 @@ cpu_set_t parse_list(const std::string& text) {
 }  // namespace
 
 std::vector<cpu_set_t> memory_nodes(const cpu_set_t& usable, const std::string& folder) {
-  std::map<int, cpu_set_t> nodes;  // by number, since folders come in any order
+  std::map<int, cpu_set_t> nodes;  // sorted by number, since folders come in any order
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
@@ -52,7 +52,7 @@ std::vector<cpu_set_t> memory_nodes(const cpu_set_t& usable, const std::string& 
 
 std::vector<cpu_set_t> place_members(const std::vector<cpu_set_t>& nodes, uint32_t n_threads) {
   if (nodes.size() < 2) return {};
-  std::vector<const cpu_set_t*> node_of;  // of each processor
+  std::vector<const cpu_set_t*> node_of;  // for each processor
   for (const cpu_set_t& node : nodes) node_of.insert(node_of.end(), static_cast<size_t>(CPU_COUNT(&node)), &node);
   std::vector<cpu_set_t> places;
   for (uint32_t member = 0; member < n_threads; ++member) {

@@ -9,8 +9,8 @@
 namespace realizar {
 namespace {
 
-// Each is a mapping of its own, so that freeing it gives the addresses back. An allocation that fails asks again until
-// all are gone, so several of them serve a large one.
+// Each piece is a mapping of its own, so freeing it returns the addresses. A failing allocation frees pieces one by one
+// and retries, so several pieces serve a large one.
 constexpr size_t kPieceBytes = 8u << 20;
 std::array<std::atomic<void*>, 8> pieces{};
 

@@ -6,9 +6,9 @@
 
 namespace realizar {
 
-// %41 becomes A; a % that no two hexadecimal digits follow stays.
+// Decodes %41 to A; a % without two hexadecimal digits after it stays.
 std::string percent_decoded(std::string_view text);
-// Bytes that may not stand in a path become %XX; "/" stays.
+// Bytes that are not allowed in a path become %XX; "/" stays.
 std::string percent_encoded(std::string_view path);
 
 }  // namespace realizar

@@ -24,11 +24,11 @@ size_t skip_digits(std::string_view text, size_t at) {
   return at;
 }
 
-// A number as JSON writes it, by its parts.
+// The parts of a number as JSON writes it.
 struct Number {
   bool is_negative = false;
   std::string_view whole, fraction;
-  std::string_view exponent;  // with its sign
+  std::string_view exponent;  // with sign
   bool is_integer() const { return fraction.empty() && exponent.empty(); }
 };
 
@@ -55,7 +55,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return at == text.size() ? std::optional(number) : std::nullopt;
 }
 
-// Whether a number that no double holds is too large for one, and not too small.
+// Whether a number beyond the range of double is too large, rather than too small.
 bool is_above_doubles(const Number& number) {
   int32_t exponent = 0;
   const std::string_view digits = number.exponent.substr(number.exponent.starts_with('+') ? 1 : 0);
@@ -66,7 +66,7 @@ bool is_above_doubles(const Number& number) {
   return int64_t{exponent} - static_cast<int64_t>(number.fraction.find_first_not_of('0')) > 0;
 }
 
-// Nothing where the number may stay as it is.
+// Nullopt if the number can stay as it is.
 std::optional<std::string> plain_number(std::string_view text) {
   constexpr double kMostExact = 9007199254740992.0;  // 2^53
   const auto number = parse_number(text);
@@ -117,7 +117,7 @@ class PlainJson {
     copied_ = end;
   }
 
-  // Returns where the string's text has ended.
+  // Returns the index after the string's text.
   size_t pass_string(size_t at) {
     while (true) {
       while (at < text_.size() && text_[at] != '"' && text_[at] != '\\') ++at;
@@ -127,7 +127,7 @@ class PlainJson {
     }
   }
 
-  // A code unit of UTF-16 in hexadecimal digits after "\u"; nothing where there is none.
+  // A code unit of UTF-16 in hexadecimal digits after "\u"; nullopt if there is none.
   std::optional<uint32_t> code_unit(size_t at) const {
     constexpr size_t kDigits = 4;
     if (text_.substr(std::min(at, text_.size()), 2) != "\\u") return std::nullopt;
@@ -139,7 +139,7 @@ class PlainJson {
   }
 
   size_t pass_escape(size_t at) {
-    constexpr size_t kBytes = 6;  // of an escape
+    constexpr size_t kBytes = 6;  // length of an escape
     const auto unit = code_unit(at);
     if (!unit) return at + 2;
     if (*unit < 0xD800 || *unit > 0xDFFF) return at + kBytes;
@@ -168,7 +168,7 @@ class PlainJson {
   }
 
   std::string_view text_;
-  size_t copied_ = 0;  // what is before is in the result
+  size_t copied_ = 0;  // everything before it is in the result
   std::string result_;
 };
 

@@ -54,7 +54,7 @@ TEST(PlainJson, HalfASurrogatePairBecomesTheReplacementCharacter) {
             "[\"\\ufffd\", \"\\ufffdx\", \"\\ufffd\\u0041\", \"\\ufffd\\uD83D\\uDE00\"]");
 }
 
-// The parser is to refuse it, with its own words.
+// The parser refuses it with its own message.
 TEST(PlainJson, WhatIsNoJsonStaysAsItIs) {
   for (const char* text : {"[01.0]", "[1.]", "[.5]", "[1e]", "[+1]", "[--1.0]", "[1.0.0]", "Inf", "NaX", "\"abc",
                            "\"\\", "\"\\u", "\"\\ud83", "-", "I", "N", "{'a': 1}"}) {

@@ -13,7 +13,7 @@ namespace {
 
 struct Char {
   uint32_t code;
-  size_t n_bytes;  // 0: no UTF-8 begins here
+  size_t n_bytes;  // 0: not valid UTF-8
 };
 
 Char char_at(std::string_view text) {
@@ -34,7 +34,7 @@ Char char_at(std::string_view text) {
 
 struct Range {
   uint32_t first, last;
-  bool in_prose;  // prose needs it
+  bool in_prose;  // needed in prose
 };
 
 constexpr Range kUnseen[] = {

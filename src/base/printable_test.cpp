@@ -40,7 +40,7 @@ std::string utf8_of(uint32_t code) {
   return {byte(0xf0 | code >> 18), tail(12), tail(6), tail(0)};
 }
 
-// The chat page's test reads the same lines as text and asks the same of the page, over all characters too.
+// The chat page's test reads the same lines as text and checks the page for all characters in the same way.
 TEST(Printable, SpellsOutTheCharactersOfTheTableAndNoOthers) {
   std::vector<bool> is_unseen(0x110000), is_unseen_in_prose(0x110000);
 #define IN_PROSE(first, last) \
@@ -51,7 +51,7 @@ TEST(Printable, SpellsOutTheCharactersOfTheTableAndNoOthers) {
 #undef IN_PROSE
 #undef UNSEEN
   for (uint32_t code = 0; code < 0x110000; ++code) {
-    if (code >= 0xd800 && code < 0xe000) continue;  // surrogates have no UTF-8
+    if (code >= 0xd800 && code < 0xe000) continue;  // surrogates are not valid in UTF-8
     const std::string text = utf8_of(code);
     const bool is_line = code == '\n' || code == '\t';
     ASSERT_EQ(printable(text) != text, is_unseen[code]) << std::hex << code;

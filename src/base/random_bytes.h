@@ -1,4 +1,4 @@
-// Random bytes of the kernel, for keys and ids that nobody may guess.
+// Random bytes from the kernel, for keys and ids that nobody may guess.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace realizar {
 
-// Fills at most 256 bytes. So few come all at once, or not at all where a signal interrupts the wait for the first ones
-// (getrandom(2)), and then they are asked for again.
+// Fills at most 256 bytes. The kernel returns so few all at once, or none if a signal interrupts the first wait
+// (getrandom(2)); then the call is repeated.
 void fill_randomly(std::span<std::byte> bytes);
 
 }  // namespace realizar

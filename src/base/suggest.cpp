@@ -4,7 +4,7 @@
 
 namespace realizar {
 
-// Optimal string alignment: as Levenshtein's, with swaps of neighbours.
+// Optimal string alignment: Levenshtein's distance with swaps of neighbours.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -28,7 +28,7 @@ std::string closest(std::string_view word, const std::vector<std::string>& known
   size_t best_distance = std::max<size_t>(1, std::min<size_t>(3, word.size() / 3)) + 1;
   for (const std::string& candidate : known) {
     const size_t distance = edit_distance(word, candidate);
-    // A word of which every letter would change is no slip.
+    // If every letter would change, the word is not a typo.
     if (distance < best_distance && distance < candidate.size()) {
       best = candidate;
       best_distance = distance;

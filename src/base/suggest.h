@@ -1,4 +1,4 @@
-// "Did you mean": the nearest of some words.
+// "Did you mean": the nearest of a list of words.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace realizar {
 
-// Letters to insert, delete, change or swap with a neighbour until one word is the other.
+// The number of letters to insert, delete, change or swap with a neighbour to turn one word into the other.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The nearest of `known` that `word` may be a slip of, or else the only one that it begins; empty: none is near.
+// The word of `known` that `word` is likely a typo of, or the only one that begins with `word`; empty if there is none.
 std::string closest(std::string_view word, const std::vector<std::string>& known);
 
-// "; did you mean WORD?", or nothing.
+// "; did you mean WORD?", or an empty string.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace realizar

@@ -1,11 +1,11 @@
-// Functions and variables of a library that is opened while the program runs.
+// Functions and variables of a library that is opened at run time.
 #pragma once
 
 #include <dlfcn.h>
 
 namespace realizar {
 
-// Where the library has that name; its type is the caller's word. False: it is not there.
+// Sets the address of the library's symbol; the caller vouches for its type. False if the library does not have it.
 template <class Address>
 bool find_symbol(void* library, const char* name, Address& address) {
   address = reinterpret_cast<Address>(::dlsym(library, name));

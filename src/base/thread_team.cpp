@@ -20,9 +20,9 @@ void pause() {
 #endif
 }
 
-// While it lives, threads that are made take no signals: those are for the program's own threads, which wait for them.
-// A thread's own faults reach it all the same: while they are blocked they would end the process, where the guard of a
-// mapped file could mend them.
+// While it exists, new threads start with all signals blocked, so that signals go to the program's own threads, which
+// wait for them. A thread's own faults stay unblocked: if blocked they would end the process, although the guard of a
+// mapped file can handle them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -39,7 +39,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// Counts one who has come: whether all n now have. Then the next ones are counted from 0.
+// Counts one arrival and returns whether all n have arrived. Then the count restarts at 0.
 bool is_last_of(std::atomic<uint32_t>& arrived, uint32_t n) {
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < n) return false;
   arrived.store(0, std::memory_order_relaxed);
@@ -59,7 +59,7 @@ ThreadTeam::ThreadTeam(uint32_t n_threads)
     : n_threads_(std::max(1u, n_threads)), inside_(n_threads_), end_(n_threads_) {
   try {
     start();
-  } catch (...) {  // the system gives no more threads; those that there are must end
+  } catch (...) {  // the system refused a thread; the ones already started must end
     stop();
     throw;
   }
@@ -94,13 +94,13 @@ void ThreadTeam::run(Job job, void* context) {
   generation_.notify_all();
   perform(0);
   if (!failed_.load(std::memory_order_acquire)) return;
-  // All have left the job, some of them out of a barrier where the others never came.
+  // All members have left the job, some of them from a barrier that the others never reached.
   inside_.forget_arrivals();
   failed_.store(false, std::memory_order_relaxed);
   std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-// A member's part of a job, until all are done.
+// A member's part of a job, until all members are done.
 void ThreadTeam::perform(uint32_t member) {
   try {
     job_(context_, member);
@@ -115,7 +115,7 @@ void ThreadTeam::barrier(uint32_t member) {
   meet(inside_, member, true);
 }
 
-// Lets all members go on.
+// Releases all members.
 void ThreadTeam::Gate::open(uint32_t next_phase) {
   for (Group& group : groups) group.phase.store(next_phase, std::memory_order_release);
 }
@@ -125,7 +125,7 @@ void ThreadTeam::Gate::forget_arrivals() {
   n_complete.store(0, std::memory_order_relaxed);
 }
 
-// A member of the group has come: whether no other one is waited for, in any group.
+// Records the arrival of a member of the group. True if it is the last one in all groups.
 bool ThreadTeam::is_last(Gate& gate, uint32_t group) const {
   const uint32_t n_members = std::min(kGroup, n_threads_ - group * kGroup);
   const auto n_groups = static_cast<uint32_t>(gate.groups.size());

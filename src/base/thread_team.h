@@ -1,7 +1,7 @@
-// A resident team of threads that runs one job at a time: one wake-up a job, cheap barriers inside it. The calling
-// thread is member 0. Waiting spins briefly, then yields (so more threads than cores still progress), then, between
-// jobs only, sleeps on a futex. One thread at a time may call run. Where there are several memory nodes, each of the
-// team's own threads stays on one.
+// A resident team of threads that runs one job at a time, with one wake-up per job and cheap barriers inside it. The
+// calling thread is member 0. Waiting spins briefly, then yields (so more threads than cores still progress), then,
+// between jobs only, sleeps on a futex. One thread at a time may call run. On a machine with several memory nodes, each
+// of the team's own threads stays on one.
 #pragma once
 
 #include <atomic>
@@ -23,35 +23,35 @@ class ThreadTeam {
 
   uint32_t size() const { return n_threads_; }
 
-  // Runs job(context, member) on every member; returns when all are done. What a member throws ends the job: the others
-  // leave it at their next barrier, and run() throws the same.
+  // Runs job(context, member) on every member; returns when all are done. An exception in a member ends the job: the
+  // others leave it at their next barrier, and run() rethrows the exception.
   void run(Job job, void* context);
   template <class Body>
   void run(Body& body) {
     run([](void* context, uint32_t member) { (*static_cast<Body*>(context))(member); }, &body);
   }
 
-  // Inside a job, called by every member with its number: none goes on before all have come.
+  // Called inside a job by every member with its number; none continues before all have arrived.
   void barrier(uint32_t member);
 
  private:
-  // All members meet at it: the members of a group at the group's own lines, then the last of each group at one more.
-  // With one line for all, every processor would write it in turn, and then read it. What a group writes and what it
-  // waits for are two lines apart, since some processors fetch lines in pairs.
+  // All members meet at a gate: the members of a group at the group's own cache lines, then the last member of each
+  // group at a shared one. With a single line, every processor would write it in turn and then read it. The line that a
+  // group writes and the line that it waits for are two lines apart, since some processors fetch lines in pairs.
   static constexpr uint32_t kGroup = 8;  // neighbours
   struct Gate {
     struct Group {
       alignas(128) std::atomic<uint32_t> arrived{0};
-      alignas(128) std::atomic<uint32_t> phase{0};  // times that all have met
+      alignas(128) std::atomic<uint32_t> phase{0};  // number of times that all have met
     };
     explicit Gate(uint32_t n_threads) : groups((n_threads + kGroup - 1) / kGroup) {}
     void open(uint32_t next_phase);
     void forget_arrivals();
 
     std::vector<Group> groups;
-    alignas(64) std::atomic<uint32_t> n_complete{0};  // groups whose members have all come
+    alignas(64) std::atomic<uint32_t> n_complete{0};  // groups whose members have all arrived
   };
-  struct Abandoned {};  // thrown at a barrier where another member has failed
+  struct Abandoned {};  // thrown at a barrier after another member has failed
 
   void start();
   void stop();
@@ -66,7 +66,7 @@ class ThreadTeam {
   alignas(64) std::atomic<uint32_t> generation_{0};  // jobs started
   Gate inside_, end_;                                // barriers inside a job, and its end
   alignas(64) std::atomic<bool> failed_{false};
-  std::exception_ptr failure_;  // what the first member threw
+  std::exception_ptr failure_;  // the first member's exception
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };

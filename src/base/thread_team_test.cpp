@@ -64,8 +64,8 @@ TEST_P(ThreadTeamOf, WhatAMemberThrowsEndsTheJobAloneAndReachesTheCaller) {
   }
 }
 
-// Eight members and more are more than the cores of a small machine: waiting must let the others run. Nine are two
-// groups, one of a single member.
+// Eight or more members exceed the cores of a small machine: waiting must let the others run. Nine make two groups, one
+// with a single member.
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadTeamOf, testing::Values(1, 2, 3, 8, 9, 20));
 
 TEST(ThreadTeam, ATeamOfNoneIsTheCallerAlone) {

@@ -1,4 +1,4 @@
-// Passes an error on to the caller: what a function that returns a Result does with the Results of those that it calls.
+// Macros that pass the error of a called function on to the caller.
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@
   if (!tmp.ok()) return std::move(tmp).error(); \
   decl = std::move(tmp).value()
 
-// RZ_CHECK_OK(f()): returns f()'s error, if it has one.
+// RZ_CHECK_OK(f()): returns f()'s error, if there is one.
 #define RZ_CHECK_OK(expr)                                                              \
   do {                                                                                 \
     if (auto rz_status = (expr); !rz_status.ok()) return std::move(rz_status).error(); \

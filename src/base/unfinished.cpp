@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".part";
 constexpr size_t kRandomDigits = 16, kSuffixBytes = 1 + kRandomDigits + kEnding.size();
-// File systems take names of 255 bytes: longer names are cut, and then share their beginning.
+// File systems limit names to 255 bytes: longer names are cut, and may then share their beginning.
 constexpr size_t kMaxBeginning = 255 - kSuffixBytes;
 
 std::string beginning_of(const fs::path& path) {
@@ -47,7 +47,7 @@ bool lock_alone(const FileDescriptor& fd) {
   return result == 0;
 }
 
-// The lock of what a writer abandoned; else nothing is open. O_NONBLOCK: whatever lies under that name, nothing waits.
+// The lock of an abandoned file, or not open. O_NONBLOCK: never waits, whatever the path is.
 FileDescriptor lock_of_abandoned(const fs::path& path) {
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   FileDescriptor fd(::open(path.c_str(), O_RDWR | kFlags));
@@ -59,7 +59,7 @@ FileDescriptor lock_of_abandoned(const fs::path& path) {
   return FileDescriptor();
 }
 
-// A writer that gives its file the final name between the two calls has no file under this name any more.
+// A writer that renames its file between the two calls has no file under this name any more.
 Status remove_if_abandoned(const fs::path& path, const std::function<Status(const fs::path&)>& remove) {
   const FileDescriptor lock = lock_of_abandoned(path);
   return lock.get() < 0 ? Status() : remove(path);

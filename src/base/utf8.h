@@ -1,11 +1,11 @@
-// Where characters of UTF-8 begin.
+// Character boundaries in UTF-8.
 #pragma once
 
 #include <cstdint>
 
 namespace realizar {
 
-// Whether the byte is one after the first of a character.
+// Whether the byte continues a character rather than beginning one.
 constexpr bool continues_character(char byte) {
   return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
 }

@@ -1,5 +1,5 @@
-// Spreads n items over a team: each member has a range of neighbours of its own, the same in every loop over n items,
-// so that it reads memory on and on, and the memory that it touched first; who is done helps the others.
+// Spreads n items over a team: each member has a contiguous range, the same in every loop over n items, so that it
+// reads memory sequentially and memory that it touched first; members that finish early help the others.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace realizar {
 
-// The first item of a member's range; that of member n_members is n.
+// The first item of a member's range; n for member n_members.
 inline uint32_t first_of_share(uint32_t n, uint32_t member, uint32_t n_members) {
   return static_cast<uint32_t>(uint64_t{n} * member / n_members);
 }
 
-// Calls body(i) once for each i < n, on one of the members, all of which must call this with the same n. taken
-// [n_members]: zeros before the first call. Members take half of what is left of a range at a time.
+// Calls body(i) once for each i < n, on one of the members, all of which must call this with the same n. taken:
+// [n_members], all zero before the first call. Members take half of the remaining range at a time.
 template <class Body>
 void share_work(std::atomic<uint32_t>* taken, uint32_t n, uint32_t member, uint32_t n_members, const Body& body) {
   for (uint32_t k = 0; k < n_members; ++k) {
