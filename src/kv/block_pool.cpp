@@ -32,7 +32,8 @@ std::optional<BlockId> BlockPool::allocate() {
   return block == kNone ? std::nullopt : std::optional(BlockId{block});
 }
 
-// The first free block, with one holder; kNone where all are held. What it held goes to no `kept_place` of the store.
+// The first free block, with one holder; kNone if all are held. Its old content is never saved to the store's slot
+// `kept_place`.
 uint32_t BlockPool::take_first(uint32_t kept_place) {
   if (first_free_ == kNone) return kNone;
   const uint32_t block = first_free_;
@@ -43,7 +44,7 @@ uint32_t BlockPool::take_first(uint32_t kept_place) {
   return block;
 }
 
-// The name can be found before and after, so that nobody is told.
+// The name can be found before and after the move, so the observer is not called.
 void BlockPool::move_name(uint32_t from, uint32_t to) {
   Observer* const observer = std::exchange(observer_, nullptr);
   const Name moved = name_of(BlockId{from});
@@ -52,7 +53,7 @@ void BlockPool::move_name(uint32_t from, uint32_t to) {
   observer_ = observer;
 }
 
-// A block loses its name, to a place of the store where there is one other than `kept_place`.
+// A block loses its name, which moves to a slot of the store if one other than `kept_place` is available.
 void BlockPool::save_or_forget(uint32_t block, uint32_t kept_place) {
   const auto n_places = static_cast<uint32_t>(blocks_.size()) - n_blocks_;
   if (blocks_[block].hash == 0) return;
@@ -74,7 +75,7 @@ void BlockPool::drop_place(uint32_t place) {
   ++counts_.n_dropped;
 }
 
-// The bytes of a place in a block, with one holder; kNone where all are held.
+// Copies the bytes of a store slot into a block, with one holder; kNone if all are held.
 uint32_t BlockPool::bring_back(uint32_t place) {
   const uint32_t block = take_first(place);
   if (block == kNone) return kNone;
@@ -99,7 +100,7 @@ uint64_t BlockPool::root_hash(uint64_t cache_salt) const {
   return SipHash(key_).finish(std::as_bytes(std::span(&cache_salt, 1)));
 }
 
-// The leading word keeps salts apart from names of blocks, which begin with the hash of their parent.
+// The leading word separates salts from block names, which begin with the hash of their parent.
 uint64_t BlockPool::salt_of(std::string_view name) const {
   constexpr uint64_t kSalt = 0x746c6173;  // "salt"
   SipHash hash(key_);
@@ -147,7 +148,7 @@ std::optional<BlockPool::Tail> BlockPool::find_tail(std::span<const TokenId> tok
   return std::nullopt;
 }
 
-// Held meanwhile, so that the copy takes another block.
+// Held in the meantime, so that the copy takes another block.
 std::optional<BlockId> BlockPool::copy_tail(const Tail& tail) {
   REQUIRE(store_ != nullptr);
   const bool is_stored = tail.block >= n_blocks_;
@@ -208,7 +209,7 @@ void BlockPool::insert_name(uint32_t block, const Name& new_name) {
   if (name(block, new_name) && is_first) ++counts_.n_inserted;
 }
 
-// False where the name is taken, or the block has one that this one does not go on from.
+// False if the name is taken, or if the block has a name that this one does not extend.
 bool BlockPool::name(uint32_t block, const Name& name) {
   Block& named = blocks_[block];
   if (is_named(name.hash, name.tokens, name.group)) return false;
@@ -235,7 +236,7 @@ bool BlockPool::may_grow(uint32_t block, const Name& name) const {
          own.size() < name.tokens.size() && std::ranges::equal(own, name.tokens.first(own.size()));
 }
 
-// The name is the second one from now on, where there is none yet; else it is forgotten.
+// The name becomes the short name if the block has none yet; else it is forgotten.
 void BlockPool::shorten_name(uint32_t block) {
   Block& named = blocks_[block];
   erase({block, false});
@@ -247,7 +248,7 @@ void BlockPool::shorten_name(uint32_t block) {
 
 void BlockPool::forget_names(std::optional<uint64_t> owner) {
   Observer* const observer = observer_;
-  if (!owner) observer_ = nullptr;  // is told once
+  if (!owner) observer_ = nullptr;  // reported once
   for (uint32_t block = 0; block < blocks_.size(); ++block) {
     const bool is_tail = blocks_[block].n_tokens < block_tokens_;
     if (!owner || is_tail || blocks_[block].owner == *owner) erase_name(block);
@@ -301,7 +302,7 @@ bool BlockPool::is_consistent() const {
   return n_listed == n_free_ && n_unheld == n_free_ && n_names == n_in_table && are_counted;
 }
 
-// 0 stands for no name.
+// 0 means "no name".
 uint64_t BlockPool::hash_after(uint64_t parent_hash, std::span<const TokenId> tokens) const {
   SipHash hash(key_);
   hash.take(parent_hash);
@@ -344,7 +345,7 @@ std::span<const TokenId> BlockPool::tokens_at(const Entry& entry) const {
   return entry.is_short ? all.first(blocks_[entry.block].n_short_tokens) : all;
 }
 
-// Names of the same tokens in different groups lie apart.
+// Names of the same tokens in different groups hash differently.
 size_t BlockPool::home_of(uint64_t hash, uint32_t group) const {
   return (hash + group * 0x9E3779B97F4A7C15u) & (table_.size() - 1);
 }

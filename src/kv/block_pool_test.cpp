@@ -22,7 +22,7 @@ void name_from_root(BlockPool& pool, const std::vector<BlockId>& blocks, const s
   pool.name_blocks(blocks, std::span(tokens).first(blocks.size() * pool.block_tokens()), 0, hash);
 }
 
-// Goes on from the block that `hash` belongs to, as far as there are names.
+// Continues from the block that `hash` belongs to, as long as names are found.
 void find_next(BlockPool& pool, std::span<const TokenId> tokens, uint64_t& hash, std::vector<BlockId>& found) {
   for (; tokens.size() >= pool.block_tokens(); tokens = tokens.subspan(pool.block_tokens())) {
     const auto own = tokens.first(pool.block_tokens());
@@ -62,7 +62,7 @@ TEST(BlockPool, FindsTheLongestNamedPrefix) {
   EXPECT_EQ(pool.n_free(), 2u);
   EXPECT_EQ(find_from_root(pool, tokens_of({1, 2, 3})), (std::vector{a}));
   EXPECT_EQ(find_from_root(pool, tokens_of({1, 2, 9, 4})), (std::vector{a}));
-  // The same tokens as the second block, but not after the first.
+  // These tokens equal the second block's, but do not follow the first block.
   EXPECT_TRUE(find_from_root(pool, tokens_of({3, 4})).empty());
   EXPECT_TRUE(find_from_root(pool, text, 5).empty()) << "another salt";
 }
@@ -121,7 +121,7 @@ TEST(BlockPool, ReusesTheLeastRecentlyReleasedAndForgetsItsName) {
   EXPECT_EQ(find_from_root(pool, tokens_of({1})), (std::vector{a}));
 }
 
-// Remembers what was moved where.
+// Records all moves.
 class RecordingStore final : public BlockStore {
  public:
   bool save(BlockId id, uint32_t place) override {
@@ -327,7 +327,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
       for (uint32_t i = 0; i < n; ++i) key += static_cast<char>('0' + to_index(text[i]));
       return key;
     };
-    // Where the block with this number begins.
+    // The hash before the block with this number.
     const auto hash_before = [&](uint32_t block_idx) {
       return block_idx == 0 ? pool.root_hash(0) : hash_after(std::span(text).first(kBlockTokens));
     };
@@ -422,7 +422,7 @@ TEST(BlockPool, AgreesWithANaiveModelUnderRandomUse) {
   }
 }
 
-// An observer's knowledge of a pool.
+// An observer's view of a pool.
 class Watching final : public BlockPool::Observer {
  public:
   using Names = std::set<std::pair<uint64_t, uint32_t>>;  // hash and group
@@ -544,7 +544,7 @@ TEST(BlockPool, TheOldestPlaceOfTheStoreIsFilledAgain) {
     pool.release(block);
   }
   EXPECT_TRUE(find_from_root(pool, tokens_of({1})).empty());
-  // The only block takes the bytes of the only place: its own are lost.
+  // The only block is filled from the only slot, so its own content is lost.
   EXPECT_EQ(find_from_root(pool, tokens_of({2})).size(), 1u);
   EXPECT_TRUE(find_from_root(pool, tokens_of({3})).empty());
   EXPECT_TRUE(pool.is_consistent());
@@ -579,12 +579,12 @@ TEST(BlockPool, CountsWhatBecomesOfNames) {
   EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 0, 2, 0, 0, 0}));
   take_named(5);  // saves the first
   EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 1, 3, 1, 1, 0}));
-  take_named(7);  // saves the second in its place
+  take_named(7);  // saves the second in its slot
   EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 1, 4, 2, 2, 1}));
-  const BlockId block = *pool.allocate();  // one that has no name any more
+  const BlockId block = *pool.allocate();  // a block whose name was evicted
   EXPECT_EQ(counts(), (std::vector<uint64_t>{1, 1, 4, 3, 3, 2}));
   pool.name_tail(block, tokens_of({9}), 0, pool.root_hash(0));
-  name_from_root(pool, {block}, tokens_of({9, 9}));  // goes on from its name
+  name_from_root(pool, {block}, tokens_of({9, 9}));  // continues from its name
   EXPECT_EQ(counts(), (std::vector<uint64_t>{2, 1, 5, 3, 3, 2}));
   store.has_room = false;
   pool.release(block);

@@ -7,7 +7,7 @@
 
 namespace realizar::kv {
 
-// The rows of a step and what the first of them sees may begin and end anywhere in a block.
+// The rows of a step, and the window of the first one, may begin and end anywhere in a block.
 uint32_t max_blocks_held(uint32_t window, uint64_t n_positions, uint32_t n_rows, uint32_t block_tokens) {
   const uint64_t n_all = n_positions / block_tokens + 1;
   const uint64_t n_seen = uint64_t{window} + n_rows;
@@ -92,8 +92,8 @@ bool SequenceCache::has_windows() const {
   return false;
 }
 
-// The blocks that it goes on with may be fewer than were seen, where some come back from the store into places of
-// others: then it looks again, among fewer.
+// Fewer blocks may be usable than were found, if restoring some from the store evicts others: then the search repeats
+// with fewer.
 void SequenceCache::adopt_blocks(std::span<const TokenId> tokens, uint32_t limit) {
   const uint32_t block_tokens = pool_->block_tokens();
   REQUIRE(n_computed_ == n_named_ * block_tokens && n_blocks_ == n_named_);
@@ -105,10 +105,10 @@ void SequenceCache::adopt_blocks(std::span<const TokenId> tokens, uint32_t limit
   }
 }
 
-// How many of the first `end` blocks can be gone on from, the sequence's own among them: every group has all blocks
-// that its next row sees.
+// How many of the first `end` blocks can be reused, including the sequence's own: every group has all blocks that its
+// next row sees.
 uint32_t SequenceCache::longest_usable(std::span<const TokenId> tokens, uint32_t end) {
-  for (Group& group : groups_) group.first_found = 0;  // of its own it has what it needs
+  for (Group& group : groups_) group.first_found = 0;  // its own blocks are complete
   uint64_t hash = name_hash_;
   uint32_t longest = n_named_;
   for (uint32_t block = n_named_; block < end; ++block) {
@@ -129,8 +129,8 @@ uint32_t SequenceCache::longest_usable(std::span<const TokenId> tokens, uint32_t
   return longest;
 }
 
-// Takes the cached blocks up to `end`, of groups with windows those that are needed from there on, and the state after
-// them. Gives the number of blocks up to where one was missing; where there are windows or states it then took none.
+// Takes the cached blocks up to `end`, for groups with windows only those needed from there on, and the state after
+// them. Returns the number of blocks before the first missing one; with windows or states it then has taken none.
 uint32_t SequenceCache::take_blocks(std::span<const TokenId> tokens, uint32_t end) {
   const uint32_t begin = n_named_;
   uint64_t hash = name_hash_;
@@ -156,7 +156,7 @@ uint32_t SequenceCache::take_blocks(std::span<const TokenId> tokens, uint32_t en
   return reached;
 }
 
-// One block of every group that needs it when those up to `end` are there. False: one is missing, and none was taken.
+// Takes one block of every group that needs it to continue at `end`. False: one is missing, and none was taken.
 bool SequenceCache::take_column(uint32_t block, uint64_t hash, std::span<const TokenId> own, uint32_t end) {
   for (uint32_t group = 0; group < n_groups(); ++group) {
     if (block < first_needed(group, end * pool_->block_tokens())) continue;
@@ -176,15 +176,15 @@ bool SequenceCache::take_state(uint64_t hash, std::span<const TokenId> own, uint
   return slot.has_value();
 }
 
-// Gives back what take_column took for the groups before `end_group`.
+// Releases what take_column took for the groups before `end_group`.
 void SequenceCache::drop_column(uint32_t block, uint32_t end_group, uint32_t end) {
   for (uint32_t group = 0; group < end_group; ++group) {
     if (block >= first_needed(group, end * pool_->block_tokens())) pool_->release(entry(group, block));
   }
 }
 
-// Gives back blocks that no row from n_computed on sees; of the table's first n_taken it has all that it did not give
-// back before.
+// Releases blocks that no row from n_computed on sees. The sequence holds all of the table's first n_taken blocks that
+// it has not released before.
 void SequenceCache::leave_windows(uint32_t n_computed, uint32_t n_taken) {
   for (uint32_t group = 0; group < n_groups(); ++group) {
     uint32_t& first_held = groups_[group].first_held;
@@ -196,10 +196,10 @@ void SequenceCache::leave_windows(uint32_t n_computed, uint32_t n_taken) {
   }
 }
 
-// The rows that every group has of the cached block that goes on longest; it may hold more than a limit, and its first
-// rows serve all the same.
+// The rows that every group has of the cached block with the longest match. The block may hold more rows than a limit
+// allows; its first rows are still usable.
 std::optional<uint32_t> SequenceCache::find_tail(std::span<const TokenId> tokens) const {
-  if (has_states()) return std::nullopt;  // none comes after a part of a block
+  if (has_states()) return std::nullopt;  // no state follows a part of a block
   auto rest = tokens.subspan(n_computed_);
   for (uint32_t group = 0, n_agreed = 0; n_agreed < n_groups(); group = (group + 1) % n_groups()) {
     const auto tail = pool_->find_tail(rest, name_hash_, group);
@@ -215,7 +215,7 @@ uint32_t SequenceCache::n_with_tail(std::span<const TokenId> tokens, uint32_t li
   return n_tail ? std::min(n_computed_ + *n_tail, limit) : n_computed_;
 }
 
-// Each copy may take the block that another was to be made of.
+// Making a copy may take the very block that another copy was to be made of.
 bool SequenceCache::adopt_tail(std::span<const TokenId> tokens, uint32_t limit) {
   const auto n_tail = limit > n_computed_ ? find_tail(tokens) : std::nullopt;
   if (!n_tail) return false;
@@ -274,7 +274,7 @@ void SequenceCache::name_computed(std::span<const TokenId> tokens) {
   }
 }
 
-// Names the state that comes after the last whole block. One that does not stay is forgotten when the next has a name.
+// Names the state after the last whole block. A state that does not stay is forgotten when the next one is named.
 void SequenceCache::name_state(std::span<const TokenId> tokens, bool stays) {
   const bool is_at_end = n_computed_ == n_named_ * pool_->block_tokens() && states_.n_positions() == n_computed_;
   if (!has_states() || n_named_ == 0 || !is_at_end) return;
@@ -325,7 +325,7 @@ void SequenceCache::rollback(uint32_t n_computed) {
   n_as_prompt_ = std::min(n_as_prompt_, n_computed);
 }
 
-// The last blocks first, so that the beginning of a text can be found longest.
+// Releases the last blocks first, so that the beginning of a text stays cached longest.
 void SequenceCache::give_back() {
   for (uint32_t block = n_blocks_; block-- > 0;) {
     for (uint32_t group = 0; group < n_groups(); ++group) {

@@ -27,7 +27,7 @@ class CopyingStore final : public BlockStore {
 class SequenceCacheTest : public testing::Test {
  protected:
   SequenceCache make(uint64_t salt = 0) { return {pool_, salt, 0, 60}; }
-  // Computes `text` in chunks and ends.
+  // Computes `text` in chunks and releases the sequence.
   void leave(const std::vector<TokenId>& text, uint32_t n_prompt, bool decodes_as_prompt) {
     SequenceCache cache = make();
     ASSERT_TRUE(cache.reserve(static_cast<uint32_t>(text.size())));
@@ -125,7 +125,7 @@ TEST_F(SequenceCacheTest, MovesWithItsBlocks) {
   EXPECT_EQ(pool_.n_free(), pool_.n_blocks());
 }
 
-// One group sees everything, the other a window of two blocks.
+// One group sees everything, the other has a window of two blocks.
 class WindowedCacheTest : public testing::Test {
  protected:
   static constexpr uint32_t kWindow = 8, kMaxPositions = 64;
@@ -153,7 +153,7 @@ class WindowedCacheTest : public testing::Test {
     expect_usable(cache);
     return cache.n_computed();
   }
-  // What the next row sees is held, and every entry of a table is a block of the sequence's own.
+  // All blocks that the next row sees are held, and every entry of a table is one of the sequence's own blocks.
   static void expect_usable(const SequenceCache& cache) {
     const uint32_t pos = cache.n_computed(), first = pos < kWindow ? 0 : (pos + 1 - kWindow) / kBlockTokens;
     EXPECT_GE(cache.held(0).size() * kBlockTokens, pos);
@@ -176,7 +176,7 @@ TEST_F(WindowedCacheTest, ALongSequenceHoldsNoMoreThanItsWindowAndItsChunkNeed) 
   for (const uint32_t n_rows : {1u, 3u, 4u, 5u, 9u}) {
     SequenceCache cache = make();
     const auto text = text_of(kMaxPositions - 1);
-    const uint32_t most = (kWindow + n_rows - 2) / kBlockTokens + 2;  // positions that begin and end in any row
+    const uint32_t most = (kWindow + n_rows - 2) / kBlockTokens + 2;  // positions that begin and end at any row
     EXPECT_EQ(cache.n_missing(kMaxPositions - 1, n_rows),
               kMaxPositions / kBlockTokens + max_blocks_held(kWindow, kMaxPositions - 1, n_rows, kBlockTokens));
     while (cache.n_computed() < text.size()) {
@@ -207,7 +207,7 @@ TEST_F(WindowedCacheTest, APrefixIsFoundWhereverItsWindowIsStillThere) {
 }
 
 TEST_F(WindowedCacheTest, APrefixWhoseWindowIsGoneIsNotFoundButALongerOneIs) {
-  // Eight blocks of 32 positions, and four for the window, which go round.
+  // Eight blocks of 32 positions, and four that the window reuses in turn.
   make_pool(12);
   const auto text = text_of(32);
   leave(text, kBlockTokens);
@@ -258,7 +258,7 @@ TEST_F(WindowedCacheTest, WhereAGroupFindsNoBlockNoneIsTaken) {
   EXPECT_EQ(cache.table(1).size(), 2u);
 }
 
-// Blocks come back into the places of others, so that what was seen may be gone when it is its turn.
+// Restored blocks take the memory of others, so a block that was found may be gone when its turn comes.
 TEST_F(WindowedCacheTest, WhatComesBackFromTheStoreIsWholeOrNotTaken) {
   class SavingStore final : public BlockStore {
    public:

@@ -1,5 +1,5 @@
-// SipHash-2-4 (Aumasson and Bernstein 2012): a keyed hash. Who does not know the key can neither tell what it gives nor
-// find two inputs of one value.
+// SipHash-2-4 (Aumasson and Bernstein 2012): a keyed hash. Without the key, nobody can predict its values or find two
+// inputs with the same value.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@ namespace realizar::kv {
 
 using HashKey = std::array<uint64_t, 2>;
 
-// Makes a key of the kernel's random numbers.
+// A key of random numbers from the kernel.
 HashKey random_hash_key();
 
-// Takes whole words, then bytes: the hash is that of all of them in a row, words little-endian.
+// Takes whole words, then bytes: the hash covers all of them in order, words as little-endian.
 class SipHash {
  public:
   explicit SipHash(const HashKey& key);

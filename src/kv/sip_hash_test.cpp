@@ -8,7 +8,7 @@
 namespace realizar::kv {
 namespace {
 
-// Key bytes 00 to 0f, input bytes 00, 01, ...: the reference implementation's vectors.
+// Test vectors of the reference implementation: key bytes 00 to 0f, input bytes 00, 01, ....
 TEST(SipHash, GivesTheReferencesValues) {
   constexpr HashKey kKey{0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
   std::vector<std::byte> input(64);

@@ -10,7 +10,7 @@
 namespace realizar::kv {
 namespace {
 
-// Sequences of a model with recurrent layers. What a slot holds is told by the test: the positions after which it was
+// Sequences of a model with recurrent layers. The test records a slot's content as the positions after which it was
 // written.
 class StatesTest : public testing::Test {
  protected:
@@ -20,7 +20,7 @@ class StatesTest : public testing::Test {
     return text;
   }
   SequenceCache make() { return {{blocks_, &states_}, 0, 0, 200}; }
-  // Runs a step, which reads what the last one has written.
+  // Runs a step, which reads what the previous one wrote.
   void step(SequenceCache& cache, const std::vector<TokenId>& text, uint32_t n_new, bool as_prompt = true,
             bool keeps_state = false) {
     ASSERT_TRUE(cache.reserve(cache.n_computed() + n_new));
@@ -33,7 +33,7 @@ class StatesTest : public testing::Test {
     }
     written_[to_index(cache.states().to())] = n_positions;
   }
-  // A prompt, in chunks as a planner makes them.
+  // Computes a prompt in chunks like those of a planner.
   void prefill(SequenceCache& cache, const std::vector<TokenId>& text, uint32_t n_prompt, uint32_t max_rows = 64) {
     while (cache.n_computed() < n_prompt) {
       const uint32_t stop = cache.next_stop(n_prompt);
@@ -123,7 +123,7 @@ TEST_F(StatesTest, AStepWritesInPlaceWhereNobodyElseHasTheState) {
   EXPECT_EQ(states_.n_free(), states_.n_blocks() - 1);
 }
 
-// The one that another sequence has adopted loses its name while a step runs that reads it.
+// A state that another sequence has adopted loses its name while a step that reads it runs.
 TEST_F(StatesTest, WhereAStepWritesIsDecidedBeforeItRuns) {
   const auto text = text_of(60);
   SequenceCache first = make();
@@ -209,7 +209,8 @@ TEST_F(StatesTest, ASequenceHoldsNoMoreSlotsThanItSays) {
   SequenceCache cache = make();
   prefill(cache, text, 9);
   for (uint32_t i = 0; i < 60; ++i) {
-    const uint32_t n_rows = std::min(1 + i % 3, 4 - cache.n_computed() % 4);  // a step of guesses ends with its block
+    // a step with speculative tokens ends with its block
+    const uint32_t n_rows = std::min(1 + i % 3, 4 - cache.n_computed() % 4);
     n_rows == 1 ? cache.drop_mark() : cache.mark();
     step(cache, text, n_rows);
     EXPECT_LE(states_.n_blocks() - states_.n_free(), kMaxStatesHeld);
