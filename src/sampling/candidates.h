@@ -17,19 +17,19 @@ struct Candidate {
 
 using Candidates = std::vector<Candidate>;
 
-// The likelier first; of equals the lower id, so that every order is total.
+// The likelier candidate comes first, and of equal ones the lower id, so that every order is total.
 inline bool likelier(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
 
-// Brings the sum of p to 1, in the order of the candidates.
+// Scales p to a sum of 1, added up in the order of the candidates.
 inline void normalize(Candidates& candidates) {
   double sum = 0;
   for (const Candidate& c : candidates) sum += c.p;
   for (Candidate& c : candidates) c.p /= sum;
 }
 
-// Keeps the first n, never fewer than one, and normalizes them.
+// Keeps the first n, but at least one, and normalizes them.
 inline void keep(Candidates& candidates, size_t n) {
   if (n < candidates.size()) {
     candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(n < 1 ? 1 : n), candidates.end());

@@ -18,7 +18,7 @@
 namespace realizar {
 namespace {
 
-// What mirostat leaves to the chain.
+// Whether the sampler still applies with mirostat.
 bool comes_before_mirostat(SamplerKind kind) {
   return kind == SamplerKind::kPenalties || kind == SamplerKind::kDry || kind == SamplerKind::kTemperature;
 }
@@ -86,7 +86,8 @@ void Chain::apply(SamplerKind kind, const SequenceBreakers* breakers) {
   }
 }
 
-// Those that want the candidates sorted, with p, and leave them so. `least`: none below it stays in any case.
+// Samplers that need sorted candidates with probabilities, and keep them sorted. `least`: no candidate below it stays
+// in any case.
 template <class Keep>
 void Chain::filter(bool is_on, double least, const Keep& keep) {
   if (!is_on) return;
@@ -94,8 +95,7 @@ void Chain::filter(bool is_on, double least, const Keep& keep) {
   keep();
 }
 
-// Lets `change` have the candidates' logits where it finds them by their ids. No candidate is left where one has become
-// NaN or +infinity.
+// Passes the logits to `change`, indexed by id. No candidate is left if a logit has become NaN or +infinity.
 template <class Change>
 void Chain::change_logits(const Change& change) {
   constexpr double kMost = FLT_MAX / 4;
@@ -132,7 +132,8 @@ void Chain::take_temperature() {
   candidates_.erase(candidates_.begin() + 1, candidates_.end());
 }
 
-// Leaves out those below `least`, which take longest and have no part in what follows; rounding decides of none.
+// Drops candidates below `least`, which take longest to sort and have no effect afterwards; rounding does not decide
+// about any.
 void Chain::sort(double least) {
   constexpr double kRounding = 0.999;
   weigh();

@@ -1,4 +1,4 @@
-// The chain in any order and with every sampler. Sampler's usual path gives the same tokens where it can, in less time.
+// The chain in any order and with every sampler. Sampler's usual path gives the same tokens faster if it can.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,7 @@
 
 namespace realizar {
 
-// In the order of SamplerKind. What it lacks of a chain is off: no order of its own, no mirostat, and no sampler that
-// `temperature`, top-k, typical, top-p, min-p and the penalties are not.
+// True if the request keeps the default order and uses only temperature, top-k, typical, top-p, min-p and penalties.
 bool is_usual_chain(const SamplingParams& params);
 
 // The samplers that the request uses, in their order.
@@ -22,7 +21,7 @@ std::span<const SamplerKind> order_of(const SamplingParams& params);
 struct ChainScratch {
   std::span<float> logits;         // [n_vocab]
   std::span<uint32_t> counts;      // [n_vocab], all zero between uses
-  std::vector<uint32_t>& matches;  // of DRY
+  std::vector<uint32_t>& matches;  // for DRY
   Candidates& candidates;
 };
 
@@ -44,14 +43,14 @@ class Chain {
   void take_temperature();
   void sort(double least);
   double largest_p();
-  void weigh();  // gives the candidates their probabilities
+  void weigh();  // computes the candidates' probabilities
 
   const SamplingParams& params_;
   const std::span<const TokenId> history_;
   const ChainScratch scratch_;
   Candidates& candidates_;
-  double temperature_ = 1;  // that logits are to be divided by
-  // By their ids they are drawn too, unless a sampler has wanted them by their logits.
+  double temperature_ = 1;  // divisor of the logits
+  // Candidates are also drawn in the order of ids, unless a sampler has sorted them by logit.
   bool is_sorted_ = false, is_by_id_ = true, has_p_ = false;
 };
 

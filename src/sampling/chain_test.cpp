@@ -1,4 +1,4 @@
-// Chains with samplers of their own order, against what each sampler's definition gives by hand.
+// Chains in a custom order, compared with each sampler's definition worked out by hand.
 #include "sampling/chain.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ std::set<int> ids_drawn(const SamplingParams& params, std::span<const float> log
 
 const std::vector<float> kFour = logits_of({0.5, 0.05, 0.3, 0.15});
 
-// The same chain by the way that has every order, and by the usual one.
+// Compares the general path with the usual path for the same chain.
 TEST(Chain, GivesTheTokensOfTheUsualPathInItsOrder) {
   std::mt19937 engine(7);
   std::normal_distribution<float> normal(0, 3);
@@ -82,7 +82,7 @@ TEST(Chain, OrderDecides) {
   params.samplers = *samplers_of_letters("pt");
   EXPECT_EQ(ids_drawn(params, kFour), (std::set{0, 2}));  // 0.5 + 0.3 at the model's own temperature
   params.samplers = *samplers_of_letters("tp");
-  // At temperature 3 the shares are 0.333, 0.155, 0.281 and 0.223: three are wanted for 0.79.
+  // At temperature 3 the shares are 0.333, 0.155, 0.281 and 0.223: three of them are needed to reach 0.79.
   EXPECT_EQ(ids_drawn(params, kFour), (std::set{0, 2, 3}));
 }
 
@@ -102,7 +102,7 @@ TEST(Chain, PenaltiesAfterOthersChangeWhoIsLeft) {
   params.temperature = 0;
   params.presence_penalty = 2;
   params.samplers = *samplers_of_letters("ket");
-  // 0 and 2 are left, and 0, which was seen, falls behind 2; before top-k it would fall behind 3 and 1 too.
+  // 0 and 2 are left, and the penalty moves 0 below 2; before top-k it would move below 3 and 1 too.
   EXPECT_EQ(ids_drawn(params, kFour), std::set{2});
   params.samplers = *samplers_of_letters("tek");
   EXPECT_EQ(ids_drawn(params, kFour), std::set{0});  // temperature 0 leaves one
@@ -146,7 +146,7 @@ TEST(TopNSigma, KeepsLogitsNearTheLargest) {
   EXPECT_EQ(ids_drawn(params, logits), (std::set{0, 1, 2, 3}));
 }
 
-// What is scaled alike keeps the same tokens.
+// Scaling all logits alike keeps the same tokens.
 TEST(TopNSigma, DoesNotDependOnTheTemperature) {
   auto params = all_off();
   params.top_n_sigma = 1;
@@ -165,18 +165,18 @@ TEST(TopNSigma, LeavesOutWhatCannotCome) {
 TEST(Xtc, DropsAllButTheLeastLikelyOfTheTopChoices) {
   auto params = all_off();
   params.xtc_probability = 1;
-  params.xtc_threshold = 0.1f;  // 0.5, 0.3 and 0.15 are above it; 0.15 stays
+  params.xtc_threshold = 0.1f;  // 0.5, 0.3 and 0.15 are above it; 0.15, the least of them, stays
   const auto share = drawn(params, kFour);
   EXPECT_EQ(share.size(), 2u);
   EXPECT_NEAR(share.at(3), 0.15 / 0.2, 0.012);
   EXPECT_NEAR(share.at(1), 0.05 / 0.2, 0.012);
-  params.xtc_threshold = 0.4f;  // one alone is above it, and stays
+  params.xtc_threshold = 0.4f;  // only one is above it, and it stays
   EXPECT_EQ(ids_drawn(params, kFour).size(), 4u);
   params.xtc_threshold = 0.51f;
   EXPECT_EQ(drawn(params, kFour), drawn(all_off(), kFour));
 }
 
-// The draw that decides whether, and the one that chooses the token, have nothing to do with each other.
+// The draw that decides whether XTC applies is independent of the draw of the token.
 TEST(Xtc, ComesAsOftenAsIsWanted) {
   auto params = all_off();
   params.xtc_probability = 0.25f;
@@ -197,11 +197,11 @@ TEST(DynamicTemperature, FollowsTheEntropy) {
   };
   EXPECT_NEAR(at({0.25, 0.25, 0.25, 0.25}), 1.6, 1e-6);
   EXPECT_NEAR(at({1, 0, 0, 0}), 0.4, 1e-6);
-  // Half of the entropy of four: (0.5, 0.5, 0, 0).
+  // Half of the maximal entropy of four: (0.5, 0.5, 0, 0).
   EXPECT_NEAR(at({0.5, 0.5, 0, 0}), 1.0, 1e-6);
   params.dynatemp_exponent = 2;
   EXPECT_NEAR(at({0.5, 0.5, 0, 0}), 0.4 + 1.2 * 0.25, 1e-6);
-  params.dynatemp_range = 3;  // the least is 0
+  params.dynatemp_range = 3;  // clamped at 0
   EXPECT_NEAR(at({0.5, 0.5, 0, 0}), 4 * 0.25, 1e-6);
   EXPECT_NEAR(at({1}), 1, 1e-6);
 }

@@ -1,7 +1,8 @@
 // DRY, "don't repeat yourself" (p-e-w 2024, text-generation-webui's pull request 5677; llama.cpp's 9702): a token that
-// would make a repetition longer has its logit lowered by multiplier * base^(n - allowed_length), where n is the length
-// of the longest sequence of tokens that the text ends with and that the token has followed before. Shorter ones than
-// allowed_length cost nothing. No repetition goes beyond the last breaker, and a token that is one is never penalized.
+// would extend a repetition has its logit lowered by multiplier * base^(n - allowed_length), where n is the length of
+// the longest sequence of tokens that ends the text and that the token has followed before. Sequences shorter than
+// allowed_length cost nothing. No repetition reaches beyond the last breaker, and a token that is a breaker is never
+// penalized.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ inline bool uses_dry(const SamplingParams& params) {
   return params.dry_multiplier > 0.0f && params.dry_penalty_last_n != 0;
 }
 
-// Whether a breaker begins with the token `i` places before the end of `tokens`. `length`: of the longest such one.
+// Whether a breaker begins `i` tokens before the end of `tokens`. `length`: that of the longest such breaker.
 inline bool breaks_at(const SequenceBreakers& breakers, std::span<const TokenId> tokens, size_t i, size_t& length) {
   const TokenId token = tokens[tokens.size() - 1 - i];
   length = has_token(breakers.whole, token) ? 1 : 0;
@@ -34,7 +35,7 @@ inline bool breaks_at(const SequenceBreakers& breakers, std::span<const TokenId>
   return length > 0;
 }
 
-// Tokens after the last breaker; all where there is none.
+// Number of tokens after the last breaker; all if there is none.
 inline size_t n_after_breaker(const SequenceBreakers* breakers, std::span<const TokenId> tokens) {
   size_t length = 0;
   for (size_t i = 0; breakers != nullptr && i < tokens.size(); ++i) {
@@ -43,8 +44,9 @@ inline size_t n_after_breaker(const SequenceBreakers* breakers, std::span<const 
   return tokens.size();
 }
 
-// matches[i] = how many of the last tokens of `tokens`, read backwards, are also read backwards from the token i places
-// before the end (the Z-function of the reversed text): in linear time, since what an earlier match covers is known.
+// matches[i] = how many of the last tokens of `tokens`, read backwards, equal those read backwards from the token i
+// positions before the end (the Z-function of the reversed text). Linear time, since the part that an earlier match
+// covers is known.
 inline void find_suffix_matches(std::span<const TokenId> tokens, std::vector<uint32_t>& matches) {
   const size_t n = tokens.size();
   const auto backwards = [tokens, n](size_t i) { return tokens[n - 1 - i]; };
@@ -61,14 +63,14 @@ inline void find_suffix_matches(std::span<const TokenId> tokens, std::vector<uin
   }
 }
 
-// What a repetition of n tokens costs, finite whatever the parameters.
+// The penalty for a repetition of n tokens, finite for any parameters.
 inline float dry_penalty(const SamplingParams& params, size_t n) {
   const double power = static_cast<double>(n) - params.dry_allowed_length;
   return static_cast<float>(
       std::min(params.dry_multiplier * std::pow(double{params.dry_base}, power), double{FLT_MAX} / 4));
 }
 
-// `logits`: [n_vocab], `counts`: [n_vocab], all zero before and after. `matches`: scratch of the length of `history`.
+// `logits`: [n_vocab]. `counts`: [n_vocab], all zero before and after. `matches`: scratch of the length of `history`.
 inline void apply_dry(const SamplingParams& params, const SequenceBreakers* breakers, std::span<const TokenId> history,
                       std::span<float> logits, std::span<uint32_t> counts, std::vector<uint32_t>& matches) {
   if (!uses_dry(params)) return;

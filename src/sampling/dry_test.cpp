@@ -1,4 +1,4 @@
-// DRY against its definition, found by trying every earlier place of the text.
+// DRY compared with its definition, computed by trying every earlier position of the text.
 #include "sampling/dry.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ SequenceBreakers breakers_of(uint32_t n_vocab, const std::vector<int>& whole,
   return breakers;
 }
 
-// What is taken off each token's logit.
+// The penalty for each token.
 std::vector<float> penalties(const SamplingParams& params, const SequenceBreakers* breakers,
                              const std::vector<TokenId>& history, uint32_t n_vocab) {
   std::vector<float> logits(n_vocab);
@@ -38,7 +38,7 @@ std::vector<float> penalties(const SamplingParams& params, const SequenceBreaker
   return logits;
 }
 
-// Tokens after the last breaker, whose place is looked for from the end.
+// Number of tokens after the last breaker, searched from the end.
 size_t after_breaker_by_definition(const SequenceBreakers& breakers, const std::vector<TokenId>& seen) {
   for (size_t first = seen.size(); first-- > 0;) {
     size_t longest = breakers.whole[static_cast<size_t>(to_index(seen[first]))] ? 1 : 0;
@@ -114,12 +114,12 @@ TEST(Dry, NoRepetitionGoesBeyondABreaker) {
   const auto history = ids({1, 2, 3, 4, 5, 1, 2, 3});
   const auto taken = [&](const SequenceBreakers& breakers) { return penalties(with_dry(), &breakers, history, 6)[4]; };
   EXPECT_FLOAT_EQ(taken(breakers_of(6, {})), 0.8f * 1.75f);
-  EXPECT_FLOAT_EQ(taken(breakers_of(6, {1})), 0.8f);  // 2 and 3 come after it
+  EXPECT_FLOAT_EQ(taken(breakers_of(6, {1})), 0.8f);  // 2 and 3 come after the breaker
   EXPECT_FLOAT_EQ(taken(breakers_of(6, {2})), 0);
-  EXPECT_FLOAT_EQ(taken(breakers_of(6, {}, {{5, {1}}})), 0.8f);  // "5 1" is one
-  EXPECT_FLOAT_EQ(taken(breakers_of(6, {}, {{5, {1, 2}}})), 0);  // the whole of it counts
+  EXPECT_FLOAT_EQ(taken(breakers_of(6, {}, {{5, {1}}})), 0.8f);  // "5 1" is a breaker
+  EXPECT_FLOAT_EQ(taken(breakers_of(6, {}, {{5, {1, 2}}})), 0);  // its whole length counts
   EXPECT_FLOAT_EQ(taken(breakers_of(6, {}, {{5, {2}}})), 0.8f * 1.75f);
-  EXPECT_FLOAT_EQ(taken(breakers_of(6, {4})), 0);  // what is one is never penalized
+  EXPECT_FLOAT_EQ(taken(breakers_of(6, {4})), 0);  // a breaker is never penalized
 }
 
 TEST(Dry, CostsAreFinite) {
@@ -154,7 +154,7 @@ TEST(Dry, AgreesWithItsDefinitionOnRandomTexts) {
   }
 }
 
-// What a text of one token costs would be 10^10 comparisons if each place were compared by itself.
+// A text of a single repeated token would cost 10^10 comparisons if each position were compared by itself.
 TEST(Dry, LongRepetitionsTakeLinearTime) {
   const std::vector<TokenId> history(200000, TokenId{0});
   std::vector<uint32_t> matches;

@@ -1,6 +1,6 @@
-// Dynamic temperature (kalomaze 2023; llama.cpp's pull request 4972): low where the model is certain, high where it is
-// not. With h the candidates' entropy over that of as many equally likely ones, it is
-// min + (max - min) * h^exponent, where min and max lie dynatemp_range below and above the temperature.
+// Dynamic temperature (kalomaze 2023; llama.cpp's pull request 4972): low if the model is certain, high if it is not.
+// With h the candidates' entropy divided by that of a uniform distribution over them, it is
+// min + (max - min) * h^exponent, where min and max are dynatemp_range below and above the temperature.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Whether a model's logits are a prediction.
+// Whether a model's logits are a valid prediction.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace realizar {
 
-// No NaN, no +infinity, and one finite number at least. -infinity is the logit of a token that cannot come.
+// No NaN, no +infinity, and at least one finite number. -infinity is the logit of an impossible token.
 inline bool is_prediction(std::span<const float> logits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   uint32_t n_wrong = 0, n_finite = 0;

@@ -1,4 +1,4 @@
-// Adds what the request asks for to single tokens' logits.
+// Adds the request's biases to the logits of single tokens.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Takes the tokens out of the race that a grammar does not allow.
+// Excludes tokens that a grammar does not allow.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ TEST(Mirostat2, LearnsFromEachToken) {
   params.mirostat_eta = 0.5f;
   SamplerState state;
   Sampler sampler(4);
-  // Below 2.4 bits are the first two, whose shares become 2/3 and 1/3.
+  // The first two are below 2.4 bits, and their shares become 2/3 and 1/3.
   const TokenId id = sampler.sample(params, kEighths, {}, {}, &state);
   const double surprise = -std::log2(id == TokenId{0} ? 2.0 / 3 : 1.0 / 3);
   EXPECT_EQ(id, uniform(params.seed, 0) < 2.0 / 3 ? TokenId{0} : TokenId{1});
@@ -72,7 +72,7 @@ TEST(Mirostat, IgnoresTheOtherFiltersButNotTemperatureAndPenalties) {
   EXPECT_EQ(sampler.sample(params, kEighths, std::vector<TokenId>{TokenId{0}}), TokenId{1});
 }
 
-// p_i = i^-s has the exponent s, whatever it is multiplied by.
+// p_i = i^-s has the exponent s, whatever its factor.
 TEST(Mirostat1, FindsZipfsExponent) {
   for (const double s : {0.5, 1.0, 1.7}) {
     Candidates candidates;
@@ -107,7 +107,7 @@ TEST(Mirostat1, HoldsWhereTheFormulaHasNoValue) {
   }
 }
 
-// The aim of it all: the mean surprise comes near tau, where without it it would be another.
+// The purpose of mirostat: the mean surprise approaches tau, although the distribution's own would be different.
 TEST(Mirostat, HoldsTheSurpriseNearItsAim) {
   constexpr uint32_t kTokens = 2000;
   for (const int32_t version : {1, 2}) {

@@ -1,5 +1,5 @@
 // The parameters of the sampler chain: one row each, in the order of the chain. Checks, flags, /set, requests, the C
-// interface and the readers of models' recommendations walk this table, so that a row is all that they need.
+// interface and the readers of models' recommendations iterate over this table, so a new parameter only needs a row.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace realizar {
 
-// Where a number must lie. Both bounds belong to the range, unless `above` says that the lower one does not.
+// The range of a number. Both bounds are included, unless `above` excludes the lower one.
 struct SamplingRange {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool above = false;
 
-  // Infinity and NaN lie in no range.
+  // Infinity and NaN are outside of every range.
   constexpr bool has(double value) const {
     constexpr double kMost = std::numeric_limits<double>::max();
     return (above ? value > min : value >= min) && value <= max && value >= -kMost && value <= kMost;
@@ -30,27 +30,27 @@ struct SamplingRange {
   std::string text() const;  // e.g. "above 0, at most 1"
 };
 
-// Takes candidates out of the race, once there are probabilities.
+// Excludes candidates, once there are probabilities.
 struct CandidateFilter {
   void (*apply)(float value, Candidates& candidates) = nullptr;
   float off = 0;              // the value that keeps all of them
-  bool is_in_choice = false;  // TokenChoice has it, so that a backend can draw the token
-  bool drops_tail = false;    // it drops the least likely alone, whose number does not change what stays
+  bool is_in_choice = false;  // TokenChoice includes it, so that a backend can draw the token
+  bool drops_tail = false;    // it only drops the least likely, and how many it drops does not change the rest
 };
 
 struct SamplingParameter {
-  // The member's name. Requests and /set use it; with dashes it is the flag.
+  // The member's name. Requests and /set use it; the flag is the name with dashes.
   std::string_view name;
   std::variant<float SamplingParams::*, int32_t SamplingParams::*, uint64_t SamplingParams::*> member;
   SamplingRange range;
   std::string_view help;
-  bool is_common = false;  // shown by --help; others by --help-all alone
-  // Other names, where there are such.
+  bool is_common = false;  // shown by --help; others only by --help-all
+  // Alternative names, if any.
   std::string_view other_flag = {}, other_field = {};
-  std::string_view hf_key = {};    // in generation_config.json; empty: models recommend none there
-  std::string_view gguf_key = {};  // after "general.sampling."; empty: models recommend none there
+  std::string_view hf_key = {};    // in generation_config.json; empty: no recommendation there
+  std::string_view gguf_key = {};  // after "general.sampling."; empty: no recommendation there
   bool minus_one_is_zero = false;  // in requests
-  bool is_told = true;             // /v1/models tells the model's value
+  bool is_told = true;             // /v1/models reports the model's value
   CandidateFilter filter = {};
 
   bool is_recommended() const { return !hf_key.empty() || !gguf_key.empty(); }
@@ -191,13 +191,13 @@ inline constexpr SamplingParameter kSamplingParameters[] = {
 
 Error out_of_range(const SamplingParameter& parameter, double value);
 
-// Null where there is no such row.
+// Null if there is no such row.
 const SamplingParameter* find_sampling_parameter(std::string_view name);
 
-// Sets the parameter of that name. Errors: InvalidArgument where there is none, and where it cannot have the value.
+// Sets the parameter of that name. Errors: InvalidArgument for an unknown name or a value out of range.
 Status set_sampling_parameter(SamplingParams& params, std::string_view name, double value);
 
-// Calls `use` with the member's reference.
+// Calls `use` with a reference to the member.
 template <class Params, class Use>
 decltype(auto) visit_parameter(const SamplingParameter& parameter, Params& params, Use use) {
   return std::visit([&](auto member) -> decltype(auto) { return use(params.*member); }, parameter.member);

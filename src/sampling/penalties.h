@@ -1,5 +1,5 @@
-// Makes tokens that were seen in the last repeat_last_n tokens of prompt and output less likely, once for each distinct
-// token: the repetition penalty (Keskar et al. 2019, CTRL, section 4.1: positive logits are divided, negative
+// Lowers the logits of tokens seen in the last repeat_last_n tokens of prompt and output, once for each distinct token:
+// the repetition penalty (Keskar et al. 2019, CTRL, section 4.1: positive logits are divided, negative ones
 // multiplied), then frequency (times seen) and presence (seen at all), as OpenAI's API defines them.
 #pragma once
 
@@ -17,7 +17,8 @@ inline bool has_penalties(const SamplingParams& params) {
          (params.repeat_penalty != 1.0f || params.frequency_penalty != 0.0f || params.presence_penalty != 0.0f);
 }
 
-// Calls visit(id, n_seen) once for each token that penalties look at. `counts`: [n_vocab], all zero before and after.
+// Calls visit(id, n_seen) once for each token within the penalties' range. `counts`: [n_vocab], all zero before and
+// after.
 template <class Visit>
 void for_each_seen(const SamplingParams& params, std::span<const TokenId> history, std::span<uint32_t> counts,
                    const Visit& visit) {

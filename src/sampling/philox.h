@@ -1,5 +1,5 @@
 // Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): random bits as a function of a key
-// and a counter. A draw depends on (seed, position) and on nothing that ran before.
+// and a counter. A draw depends only on (seed, position), not on earlier draws.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, st
   return counter;
 }
 
-// What a draw decides: those of one position are independent of each other.
+// The purpose of a draw: draws with different purposes at one position are independent.
 enum class DrawFor : uint32_t { kToken, kXtc };
 
 // Uniform in [0, 1), 53 bits.

@@ -23,7 +23,7 @@ Error wrong_bias(std::string_view expected, double actual) {
   return invalid_argument(fmt::format("logit_bias: expected {}, actual {}", expected, actual), "logit_bias");
 }
 
-// The first of the largest.
+// The first of equal maxima.
 TokenId argmax(std::span<const float> logits) {
   size_t best = 0;
   for (size_t i = 1; i < logits.size(); ++i) {
@@ -32,7 +32,7 @@ TokenId argmax(std::span<const float> logits) {
   return TokenId{static_cast<int32_t>(best)};
 }
 
-// The token at which the running sum of weights passes `target`; the likeliest if rounding keeps it below.
+// The token at which the running sum of weights passes `target`; the likeliest one if rounding keeps the sum below.
 TokenId draw(std::span<const float> weights, double target) {
   double sum = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -93,7 +93,7 @@ TokenId Sampler::sample_and_keep(const SamplingParams& params, std::span<const f
   return sample(false, params, logits, history, allowed, state);
 }
 
-// The usual way is the chain's in less time.
+// The usual path gives the chain's result in less time.
 TokenId Sampler::sample(bool is_usual, const SamplingParams& params, std::span<const float> logits,
                         std::span<const TokenId> history, std::span<const uint64_t> allowed, SamplerState* state) {
   if (!is_prediction(logits)) return kNoToken;

@@ -15,7 +15,7 @@ namespace {
 struct SamplerName {
   std::string_view name;
   char letter;
-  std::optional<SamplerKind> kind;  // nothing: not here, and off where a client names it
+  std::optional<SamplerKind> kind;  // nullopt: not implemented here, and ignored if a client names it
 };
 
 constexpr SamplerName kNames[] = {{"penalties", 'e', SamplerKind::kPenalties},

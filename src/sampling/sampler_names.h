@@ -1,4 +1,4 @@
-// What samplers are called where a request names its own chain: the names and letters of llama.cpp's --samplers and
+// Names of samplers in requests that set their own chain: the names and letters of llama.cpp's --samplers and
 // --sampler-seq.
 #pragma once
 
@@ -13,16 +13,16 @@
 
 namespace realizar {
 
-inline constexpr size_t kMaxSamplers = 32;  // of one chain
+inline constexpr size_t kMaxSamplers = 32;  // in one chain
 
-// {"top_k", "temp"}. Names that llama.cpp's clients send for samplers which are not here are left out. Errors:
-// InvalidArgument for any other name, with those that there are.
+// {"top_k", "temp"}. Names that llama.cpp's clients send for samplers not implemented here are skipped. Errors:
+// InvalidArgument for any other name, with the list of known ones.
 Result<std::vector<SamplerKind>> samplers_of_names(const std::vector<std::string>& names);
-// "kt", as from the names.
+// "kt"; otherwise like samplers_of_names().
 Result<std::vector<SamplerKind>> samplers_of_letters(std::string_view letters);
-// What samplers_of_names() makes these of.
+// The inverse of samplers_of_names().
 std::vector<std::string> names_of(std::span<const SamplerKind> samplers);
-// "top_k;temperature", as --samplers has it.
+// "top_k;temperature", the form of --samplers.
 Result<std::vector<SamplerKind>> samplers_of_list(std::string_view names);
 
 }  // namespace realizar

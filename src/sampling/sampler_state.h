@@ -1,5 +1,5 @@
-// What the sampler keeps of one request between its tokens. It changes with each token that the request gets and with
-// nothing else, so that guesses which were wrong, and rows that are computed again, leave it as it was.
+// The sampler's state for one request between its tokens. Only a token that the request gets changes it, so wrong
+// speculative tokens and recomputed rows leave it as it was.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 namespace realizar {
 
 struct SamplerState {
-  // Mirostat's bound on a token's surprise, in bits; nothing before the first token.
+  // Mirostat's bound on a token's surprise, in bits; nullopt before the first token.
   std::optional<double> max_surprise;
-  // DRY's, of a request that names none; null: none.
+  // DRY's default, for a request that names none; null: none.
   std::shared_ptr<const SequenceBreakers> breakers;
 };
 

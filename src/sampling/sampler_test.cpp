@@ -115,7 +115,7 @@ TEST(Sampler, TopKTopPMinPAndTypicalKeepWhatTheyDefine) {
   params.top_p = 0;
   EXPECT_EQ(tokens_drawn(params, kLogits), std::set{0});
   params = neutral();
-  params.min_p = 0.31f;  // of 0.5: 0.155
+  params.min_p = 0.31f;  // relative to 0.5: 0.155
   EXPECT_EQ(tokens_drawn(params, kLogits), (std::set{0, 2}));
   params = neutral();
   // Entropy 1.14 nats; the surprise of 0.3 (1.20) is nearest, then that of 0.5 (0.69).

@@ -1,5 +1,5 @@
-// Tokens that end what DRY takes for a repetition: those that hold a breaker's text, and those that begin one where
-// the tokens of its rest follow.
+// Tokens that end what DRY considers a repetition: those that contain a breaker's text, and those that begin a breaker
+// if the tokens of the rest follow.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 namespace realizar {
 
 struct SequenceBreakers {
-  // A bit for each token of the tokenizer's vocabulary; a token beyond it is no breaker.
-  std::vector<bool> whole;                             // the token holds a breaker
-  std::vector<bool> begins;                            // it has rests
-  std::multimap<TokenId, std::vector<TokenId>> rests;  // of tokens that begin one; none empty
+  // A bit for each token of the tokenizer's vocabulary; tokens beyond it are not breakers.
+  std::vector<bool> whole;                             // the token contains a breaker
+  std::vector<bool> begins;                            // the token has rests
+  std::multimap<TokenId, std::vector<TokenId>> rests;  // tokens that complete a breaker; none is empty
 };
 
 inline bool has_token(const std::vector<bool>& tokens, TokenId id) {

@@ -8,7 +8,7 @@
 
 namespace realizar {
 
-// Fills `candidates`, k >= 1. There is no NaN.
+// Fills `candidates`, k >= 1. The logits contain no NaN.
 inline void select_top_k(std::span<const float> logits, float temperature, size_t k, Candidates& candidates) {
   candidates.clear();
   const size_t n_kept = std::min(k, logits.size());

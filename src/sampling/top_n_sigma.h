@@ -1,5 +1,6 @@
 // Top-n-sigma (Tang et al. 2024, "Top-nσ: Not All Logits Are You Need", arXiv:2411.07641): tokens whose logits are at
-// most n standard deviations below the largest. Mean and deviation are those of the candidates, whose number divides.
+// most n standard deviations below the largest. Mean and deviation are those of the candidates, with their number as
+// the divisor.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace realizar {
 
-// Sets no p. There is a candidate, and all logits are finite.
+// Does not set p. There is at least one candidate, and all logits are finite.
 inline void apply_top_n_sigma(float n, Candidates& candidates) {
   if (n <= 0.0f) return;
   const auto n_candidates = static_cast<double>(candidates.size());

@@ -1,5 +1,4 @@
-// Nucleus sampling (Holtzman et al. 2020): the likeliest tokens that together hold the probability top_p;
-// one at least.
+// Nucleus sampling (Holtzman et al. 2020): the likeliest tokens that together hold the probability top_p, at least one.
 #pragma once
 
 #include "sampling/candidates.h"

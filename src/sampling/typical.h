@@ -1,5 +1,5 @@
-// Locally typical sampling (Meister et al. 2022): tokens whose surprise is nearest to the entropy, until they hold the
-// probability typical_p.
+// Locally typical sampling (Meister et al. 2022): tokens whose surprise is nearest to the entropy, until together they
+// hold the probability typical_p.
 #pragma once
 
 #include <algorithm>

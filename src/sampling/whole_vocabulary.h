@@ -1,4 +1,4 @@
-// The race without top-k: every token takes part, yet only those that the other filters could keep are sorted.
+// Selection without top-k: all tokens take part, yet only those that the other filters might keep are sorted.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace realizar {
 
-// weights[i] = e^((logit - largest) / temperature). Gives their sum, in the order of the ids. One logit is finite.
+// weights[i] = e^((logit - largest) / temperature). Returns their sum, in the order of the ids. At least one logit is
+// finite.
 inline double weigh(std::span<const float> logits, float temperature, std::span<float> weights) {
   float largest = -INFINITY;
   for (const float logit : logits) largest = logit > largest ? logit : largest;
@@ -22,8 +23,8 @@ inline double weigh(std::span<const float> logits, float temperature, std::span<
   return sum;
 }
 
-// Tokens below (1 - top_p) / n_vocab hold less than 1 - top_p together, so the nucleus is full before their turn; those
-// below min_p are out in any case. A filter that does not drop the tail alone may keep any token.
+// Tokens below (1 - top_p) / n_vocab hold less than 1 - top_p together, so the nucleus is full before their turn;
+// tokens below min_p are excluded in any case. A filter that does not just drop the tail may keep any token.
 inline double least_weight(const SamplingParams& params, double sum, size_t n_vocab) {
   bool drops_tail = true;
   for_each_filter(params, [&](float, const CandidateFilter& filter) { drops_tail = drops_tail && filter.drops_tail; });
@@ -33,7 +34,7 @@ inline double least_weight(const SamplingParams& params, double sum, size_t n_vo
   return kRounding * std::max(nucleus, double{params.min_p});
 }
 
-// Fills `candidates` with the tokens that may be kept, sorted; their p is relative to the whole vocabulary.
+// Fills `candidates` with the tokens that may be kept, sorted; p is relative to the whole vocabulary.
 inline void select_from_all(std::span<const float> logits, std::span<const float> weights, double sum,
                             const SamplingParams& params, Candidates& candidates) {
   candidates.clear();

@@ -1,5 +1,5 @@
 // XTC, "exclude top choices" (p-e-w 2024, text-generation-webui's pull request 6335): with the probability
-// xtc_probability, all tokens that are at least as likely as xtc_threshold go, except the least likely of them.
+// xtc_probability, drops all tokens that are at least as likely as xtc_threshold, except the least likely of them.
 #pragma once
 
 #include "realizar/request.h"
@@ -8,12 +8,12 @@
 
 namespace realizar {
 
-// Of two tokens no more than one is likelier than a half, so no larger threshold takes any out.
+// At most one token is likelier than a half, so a larger threshold never excludes any.
 inline bool uses_xtc(const SamplingParams& params) {
   return params.xtc_probability > 0.0f && params.xtc_threshold <= 0.5f;
 }
 
-// `candidates`: sorted, with p. `position`: of the token that is chosen.
+// `candidates`: sorted, with p. `position`: that of the chosen token.
 inline void apply_xtc(const SamplingParams& params, uint64_t position, Candidates& candidates) {
   if (!uses_xtc(params) || uniform(params.seed, position, DrawFor::kXtc) >= params.xtc_probability) return;
   size_t n_above = 0;
