@@ -14,7 +14,7 @@
 namespace realizar::engine {
 namespace {
 
-// Parts are written for about as long as a request that comes may wait.
+// Writing one part takes about as long as a new request may wait.
 constexpr size_t kFloatsAtOnce = size_t{8} << 20;
 constexpr size_t kMaxNameBytes = 256;
 
@@ -65,7 +65,7 @@ const Adapters::Place* Adapters::find(std::string_view name) const {
   return found == places_.end() ? nullptr : &*found;
 }
 
-// Requests that ended are seen with all that they did to the place.
+// The acquire load makes everything visible that ended requests did to the slot.
 bool Adapters::has_users(const Place& place) const {
   return users_[static_cast<size_t>(&place - places_.data())].n.load(std::memory_order_acquire) > 0;
 }
@@ -178,7 +178,7 @@ void Adapters::abandon(uint32_t place) {
   places_[place].state = State::kFree;
 }
 
-// With the mutex held: those that are loaded, and those that leave.
+// Requires the mutex. Loaded adapters, and those being unloaded.
 std::vector<const Adapters::Place*> Adapters::places_in_order() const {
   std::vector<const Place*> taken;
   for (const Place& place : places_) {

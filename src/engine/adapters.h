@@ -1,6 +1,6 @@
-// The adapters that requests may name: which place of the backend's stacks each has, and how many sequences use it. A
-// place is given to another adapter only when nobody uses it any more. Any thread may call, save where a function says
-// more; a step never does.
+// The adapters that requests may name: the slot of each in the backend's stacks, and how many sequences use it. A slot
+// is reused for another adapter only when no sequence uses it any more. Any thread may call, unless a function says
+// otherwise; a step never does.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace realizar::engine {
 
 class Adapters;
 
-// A sequence's part in an adapter: its place stays as it is meanwhile.
+// A sequence's use of an adapter: while it exists, the adapter's slot stays as it is.
 class AdapterHold {
  public:
   AdapterHold() = default;
@@ -36,11 +36,11 @@ class AdapterHold {
   AdapterHold& operator=(AdapterHold&& other) noexcept;
   ~AdapterHold();
 
-  // Whether there is one.
+  // Whether it holds an adapter.
   explicit operator bool() const { return owner_ != nullptr; }
   const BatchAdapter& in_batch() const { return in_batch_; }
   uint64_t fingerprint() const { return fingerprint_; }
-  // Whether the sequence runs, for whoever asks Adapters::uses(): until then it waits. Locks nothing.
+  // Marks the sequence as running for Adapters::uses(); until then it counts as waiting. Takes no lock.
   void set_running(bool is_running);
 
  private:
@@ -51,26 +51,26 @@ class AdapterHold {
   bool is_running_ = false;
 };
 
-// The requests of one adapter.
+// The number of requests that use one adapter.
 struct AdapterUse {
   std::string name;
   uint32_t n_running = 0, n_waiting = 0;
 };
 
-// One that is being written into its place.
+// An adapter that is being written to its slot.
 class AdapterLoad {
  public:
   AdapterLoad(Adapters& owner, uint32_t place, std::unique_ptr<const Adapter> adapter);
   AdapterLoad(const AdapterLoad&) = delete;
   AdapterLoad& operator=(const AdapterLoad&) = delete;
-  ~AdapterLoad();  // gives the place back where it was not finished
+  ~AdapterLoad();  // frees the slot if loading did not finish
 
  private:
   friend class Adapters;
-  Adapters* owner_;  // null: it is finished
+  Adapters* owner_;  // null: finished
   uint32_t place_;
   std::unique_ptr<const Adapter> adapter_;
-  size_t n_written_ = 0;  // parts
+  size_t n_written_ = 0;  // number of parts
 };
 
 class Adapters {
@@ -78,41 +78,42 @@ class Adapters {
   // Both must outlive it.
   Adapters(const Model& model, Backend& backend);
 
-  // Takes a place for an adapter that was read, which requests find once it is written. Errors: InvalidArgument (the
-  // name is taken, or none), ResourceExhausted (every place is taken), Unsupported (the model was loaded without room).
+  // Takes a slot for an adapter that was read; requests can use it once it is written. Errors: InvalidArgument (the
+  // name is taken or empty), ResourceExhausted (all slots are taken), Unsupported (the model was loaded without room
+  // for adapters).
   Result<std::unique_ptr<AdapterLoad>> begin_load(const AdapterSource& source, std::unique_ptr<const Adapter> adapter);
-  // The same for the file of the source. Errors: read_adapter's too.
+  // Likewise for the source's file. Errors: also those of read_adapter.
   Result<std::unique_ptr<AdapterLoad>> read(const AdapterSource& source);
-  // Between steps, on the engine's thread: writes some of it. True: it is there. Errors: the backend's.
+  // Writes a part of it. Called between steps, on the engine's thread. True: it is complete. Errors: the backend's.
   Result<bool> write_some(AdapterLoad& load);
-  // Both, to the end. Errors: as these.
+  // Both of the above, to the end. Errors: as those.
   Status load(const AdapterSource& source);
 
-  // No request finds it from now on. Errors: NotFound.
+  // Hides the adapter from new requests. Errors: NotFound.
   Status remove(std::string_view name);
-  // What requests get that name no adapter; no name: none. Errors: NotFound.
+  // Sets the adapter for requests that name none; an empty name: none. Errors: NotFound.
   Status set_default(std::string_view name, std::optional<float> scale);
 
   // The adapter of a request, or none. Errors: NotFound, InvalidArgument (a scale that is not finite).
   Result<AdapterHold> hold(const Request& request);
   std::vector<AdapterInfo> list() const;
-  // The adapters that have a place, in the order of loading, those too that leave with their last request. The engine's
-  // thread waits for no one who asks.
+  // All adapters in the order of loading, including those that are unloaded with their last request. The engine's
+  // thread never waits for a caller.
   std::vector<AdapterUse> uses() const;
   uint32_t n_places() const { return static_cast<uint32_t>(places_.size()); }
 
  private:
   friend class AdapterHold;
   friend class AdapterLoad;
-  enum class State : uint8_t { kFree, kLoading, kReady, kLeaving };  // kLeaving: free when nobody uses it
+  enum class State : uint8_t { kFree, kLoading, kReady, kLeaving };  // kLeaving: free when no sequence uses it
   struct Place {
     State state = State::kFree;
     AdapterInfo info;
     uint64_t fingerprint = 0;
-    uint64_t order = 0;  // in which they were loaded
+    uint64_t order = 0;  // of loading
   };
-  // The sequences of a place. Beginning one takes the mutex; its run and its end are told by the engine's thread, which
-  // takes none.
+  // The sequences that use a slot. Starting to use it takes the mutex; the engine's thread reports running and ending
+  // without it.
   struct Users {
     std::atomic<uint32_t> n{0}, n_running{0};
   };
@@ -128,10 +129,10 @@ class Adapters {
   const Model& model_;
   const AdapterTargets& targets_;
   Backend& backend_;
-  std::vector<std::vector<float>> ranks_;  // of each target, by place; the engine's thread's alone
-  mutable std::mutex mutex_;               // of what follows
+  std::vector<std::vector<float>> ranks_;  // [n_targets][slots]; used only by the engine's thread
+  mutable std::mutex mutex_;               // guards the members below
   std::vector<Place> places_;
-  std::vector<Users> users_;  // by place
+  std::vector<Users> users_;  // by slot
   uint64_t n_loaded_ = 0;
   std::string default_name_;
   std::optional<float> default_scale_;

@@ -12,9 +12,9 @@
 namespace realizar::engine {
 namespace {
 
-// Those that wait hold nothing, so there is no hurry to see that one of thousands went away.
+// Waiting requests hold nothing, so it is not urgent to notice that one of thousands was cancelled.
 constexpr auto kSweepInterval = std::chrono::milliseconds(5);
-constexpr size_t kMinWaiting = 16;  // sequences that the list of those has room for at least
+constexpr size_t kMinWaiting = 16;  // minimum capacity of the list of waiting sequences
 
 std::optional<FinishReason> reason_to_end(const Sequence& sequence, Sequence::Clock::time_point now) {
   if (sequence.sink->is_cancelled()) return FinishReason::kCancelled;
@@ -103,7 +103,7 @@ void Admission::sweep(Sequence::Clock::time_point now) {
   if (any) remove_ended();
 }
 
-// Those that waited for another's prefix take it once it is there, or look for the next one that computes it.
+// Sequences that waited for another's prefix take it once it is computed, or find the next sequence that computes it.
 void Admission::look_up_prefixes() {
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
@@ -126,7 +126,7 @@ void Admission::admit(Sequence::Clock::time_point now) {
     const auto claimant = pick_claimant();
     const size_t next = claimant ? *claimant : pick_next(waiting_, shares_, priority_scope_);
     Sequence& sequence = *waiting_[next];
-    // A block is kept free for everyone who runs.
+    // One block is kept free for each running sequence.
     const uint32_t n_reserved = static_cast<uint32_t>(running_.size()) * pool_.n_groups();
     if (claimant) {
       make_room(sequence);
@@ -149,8 +149,8 @@ std::optional<size_t> Admission::pick_claimant() const {
   return engine::pick_claimant(waiting_, shares_, [this](const Sequence& sequence) { return can_have_room(sequence); });
 }
 
-// Whether a place and blocks are free, or are to be had from tenants that have more than their share, and its own
-// tenant stays within that.
+// Whether a slot and blocks are free, or can be taken from tenants above their share, while its own tenant stays within
+// its share.
 bool Admission::can_have_room(const Sequence& sequence) const {
   const uint64_t tenant = sequence.request->tenant;
   const bool has_place =
@@ -169,20 +169,19 @@ uint64_t Admission::block_share() const {
   return share_of(pool_.n_blocks(), shares_.n_active());
 }
 
-// Takes a claimant's place and blocks, from the tenants that have more than their share. Blocks that others will want
-// next are no reason for it to wait: they are taken from the same tenants when it is time.
+// Takes a slot and blocks for a claimant from the tenants above their share. It does not wait because others will want
+// blocks next: those are taken from the same tenants when needed.
 void Admission::make_room(Sequence& sequence) {
   if (running_.size() == max_seqs_) preempt(pick_victim(running_, shares_, priority_scope_));
   while (!try_admit(sequence, 0)) preempt(pick_block_victim(running_));
 }
 
-// Blocks for what is known of it.
+// Blocks for the tokens known so far.
 uint32_t Admission::n_missing(const Sequence& sequence) const {
   return sequence.cache.n_missing(sequence.n_known(), max_rows_);
 }
 
-// Takes a sequence's cached prefix. False, with nothing taken, where fewer blocks are free than the rest and
-// n_reserved.
+// Takes a sequence's cached prefix. False, with nothing taken, if fewer blocks are free than the rest and n_reserved.
 bool Admission::try_admit(Sequence& sequence, uint32_t n_reserved) {
   const auto start = Sequence::Clock::now();
   sequence.cache.adopt_blocks(sequence.tokens, n_cacheable(sequence));
@@ -201,15 +200,15 @@ bool Admission::try_admit(Sequence& sequence, uint32_t n_reserved) {
   return true;
 }
 
-// Counts the tokens that may come from the cache: those before the first row that is wanted.
+// Counts the tokens that may come from the cache: those before the first row whose result is wanted.
 uint32_t Admission::n_cacheable(const Sequence& sequence) const {
   if (sequence.wants_logits || whole_prompts_) return 0;
   const bool has_other_bits = sequence.n_generated() > 0 && !phases_agree_;
   return has_other_bits ? std::min(sequence.n_prompt, sequence.first_wanted) : sequence.first_wanted;
 }
 
-// Copies the cached block that begins with the tokens after the whole blocks, unless another sequence will bring more:
-// then that one is waited for.
+// Copies the cached block that begins with the tokens after the whole blocks, unless another sequence will provide
+// more: then it waits for that one.
 void Admission::take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier) {
   const auto tokens = phases_agree_ ? std::span(sequence.tokens) : std::span(sequence.tokens).first(sequence.n_prompt);
   const uint32_t limit = n_cacheable(sequence);
@@ -219,8 +218,8 @@ void Admission::take_tail_or_follow(Sequence& sequence, std::span<const Sequence
   if (wants_tail) sequence.cache.adopt_tail(tokens, limit);
 }
 
-// Waits for the earlier sequence, still in prefill, that will bring most beyond the n_found tokens that are there,
-// where that is a block's worth at least.
+// Waits for the earlier sequence, still in prefill, that will provide the most tokens beyond the n_found cached ones,
+// if that is at least a block.
 void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const SequencePtr> earlier) const {
   sequence.leader = SeqId{0};
   sequence.n_shared = sequence.n_computed();
@@ -229,13 +228,13 @@ void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const Seq
   for (const SequencePtr& other : earlier) {
     if (other->is_decoding() || other->cache_salt != sequence.cache_salt) continue;
     const uint32_t n_tokens = n_common(prompt, std::span(other->tokens).first(other->n_prompt));
-    // The tail of a prompt is named as far as it goes, other blocks only where they are whole.
+    // The tail of a prompt is named to its end, other blocks only if they are whole.
     const bool has_states = sequence.cache.has_states();
     const bool is_whole_prompt = n_tokens == other->n_prompt && !has_states;
     const uint32_t n_useful = has_states ? std::min(n_tokens, n_cacheable(sequence)) : n_tokens;
     const uint32_t n_shared = is_whole_prompt ? n_tokens : n_useful / pool_.block_tokens() * pool_.block_tokens();
     const uint32_t n_brought = std::min(n_shared, n_cacheable(sequence));
-    // The planner has its chunk end there, unless it is beyond already.
+    // The planner ends the other's chunk there, unless it is past that already.
     const bool is_beyond = has_states && other->n_computed() >= n_shared;
     if (n_brought < n_wanted || is_beyond) continue;
     n_wanted = n_brought + 1;
@@ -246,7 +245,7 @@ void Admission::follow(Sequence& sequence, uint32_t n_found, std::span<const Seq
 
 void Admission::preempt() {
   REQUIRE(running_.size() > 1);
-  // Who has claimed room keeps it: else both would begin anew in every step, and neither get on.
+  // A sequence that has claimed room keeps it: otherwise two would restart in every step, and neither make progress.
   const bool is_beyond = priority_scope_ == PriorityScope::kTenant && n_beyond_share(running_, block_share()) > 0;
   preempt(is_beyond ? pick_block_victim(running_) : pick_victim(running_, shares_, priority_scope_));
 }
@@ -298,7 +297,7 @@ void Admission::stop_running(Sequence& sequence) {
   if (drafter_ != nullptr) drafter_->forget(sequence.id);
 }
 
-// The sink hears of the end. After that the request may be gone.
+// Reports the end to the sink. After that the request may be destroyed.
 void Admission::close(Sequence& sequence) {
   Ending& ending = sequence.ending;
   ending.reason = *sequence.ended;

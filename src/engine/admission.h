@@ -1,5 +1,5 @@
-// Who waits and who runs. Requests wait here until a place and the blocks for them are free; they end here when they
-// are cancelled or late, and go back to waiting when blocks run out. Computes nothing. One thread, the engine's.
+// Decides which sequences wait and which run. Requests wait here until a slot and blocks are free; they end here when
+// they are cancelled or late, and wait again when blocks run out. Computes nothing. One thread, the engine's.
 #pragma once
 
 #include <optional>
@@ -20,28 +20,27 @@ class ModelDrafter;
 
 class Admission {
  public:
-  // All that is referred to must outlive it. `idle_prefill` gets the finished answers. phases_agree: the backend
-  // computes prompts and answers by one arithmetic.
+  // All references must outlive it. `idle_prefill` gets the finished answers. phases_agree: the backend computes
+  // prompts and answers by the same arithmetic.
   Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
             EngineCounters& counters);
 
-  // It is told of every sequence that runs no more. It must outlive the running ones; null: there is none.
+  // The drafter is notified when a sequence stops running. It must outlive the running ones; null: none.
   void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
 
-  // Requests that may be here at once. Beyond that the newest waiting ones of the tenant that has most end, told
-  // ResourceExhausted, where a tenant came that has less than its share.
+  // The most requests at once. If a tenant below its share submits one beyond that, the newest waiting request of the
+  // tenant with the most ends with ResourceExhausted.
   void set_max_open(uint32_t max_open) { max_open_ = max_open; }
   void submit(SequencePtr sequence);
-  // Ends what was cancelled or is too late, has followers take the prefixes that they waited for, and lets in what
-  // fits.
+  // Ends cancelled and late requests, gives followers the prefixes that they waited for, and admits those that fit.
   void update(Sequence::Clock::time_point now);
-  // Puts the running sequence back that is the least in rank. At least two run.
+  // Moves the running sequence with the lowest rank back to waiting. At least two must run.
   void preempt();
-  // Counts what the planned chunks compute for each tenant.
+  // Charges each tenant for its part of the planned chunks.
   void charge(std::span<const PlannedChunk> chunks);
-  // Takes ended sequences out and tells their sinks.
+  // Removes ended sequences and notifies their sinks.
   void remove_ended();
-  // End all those sequences; `error` is theirs for kError.
+  // Both end all sequences of that kind; `error` is reported for kError.
   void end_running(FinishReason reason, const Error* error);
   void end_waiting(FinishReason reason, const Error* error);
 
@@ -70,7 +69,7 @@ class Admission {
 
   kv::BlockPool& pool_;
   IdlePrefill& idle_prefill_;
-  const uint32_t max_seqs_, max_rows_;  // that run together, and of a step
+  const uint32_t max_seqs_, max_rows_;  // sequences that run together, and rows in a step
   const PriorityScope priority_scope_;
   const bool phases_agree_, whole_prompts_;
   EngineCounters& counters_;

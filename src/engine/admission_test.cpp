@@ -1,4 +1,4 @@
-// Who gets room where requests of several tenants want more than there is: random schedules on a simulated machine.
+// Admission when requests of several tenants exceed the capacity: random schedules on a simulated machine.
 #include "engine/admission.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace realizar::engine {
 namespace {
 
 constexpr uint32_t kMaxSeqs = 8, kMaxOpen = 24, kBlockTokens = 16, kMaxRows = 256, kPrefillTokens = 64;
-constexpr uint64_t kModest = 100;  // the tenant of small requests, one at a time
+constexpr uint64_t kModest = 100;  // the tenant with small requests, one at a time
 constexpr double kLongestWaitMs = 100;
 
 struct Sent final : RequestSink {
@@ -33,7 +33,7 @@ struct Sent final : RequestSink {
   }
 };
 
-// Blocks have no bytes here.
+// Blocks have no bytes in this test.
 struct NoBytes final : kv::BlockStore {
   bool save(BlockId, uint32_t) override { return false; }
   void restore(uint32_t, BlockId) override {}
@@ -48,7 +48,7 @@ EngineOptions options_of(PriorityScope scope) {
   return options;
 }
 
-// Steps as a GPU's: the weights, and the rows.
+// Step times like a GPU's: a part for the weights, and one for the rows.
 double step_ms(const StepWork& work) {
   return 8 + 0.06 * work.n_decode_rows + 0.03 * (work.n_prompt_tokens + work.n_replayed_tokens);
 }
@@ -65,7 +65,7 @@ class Simulation {
   double now_ms() const { return now_ms_; }
   const Admission& admission() const { return admission_; }
 
-  // Null where there is no room for it.
+  // Null if there is no room for it.
   Sent* send(uint64_t tenant, uint32_t n_prompt, uint32_t n_generated) {
     if (!open_.take(tenant)) return nullptr;
     auto sent = std::make_unique<Sent>();
@@ -90,7 +90,7 @@ class Simulation {
     admission_.remove_ended();
   }
 
-  // Gives back the places of those that have ended, and forgets them.
+  // Frees the slots of ended requests, and forgets them.
   void collect(const std::function<void(const Sent&)>& on_end) {
     std::erase_if(sent_, [&](const std::unique_ptr<Sent>& sent) {
       if (!sent->has_ended) return false;
@@ -131,7 +131,7 @@ class Simulation {
 
 class Schedules : public ::testing::TestWithParam<uint32_t> {};
 
-// Others give way, and get on all the same.
+// The others give way, but still make progress.
 void expect_no_small_request_waits(Simulation& simulation, uint32_t longest_prompt, uint32_t longest_answer) {
   const uint32_t n_greedy = simulation.between(1, 3);
   const Sent* modest = nullptr;
@@ -168,7 +168,7 @@ TEST_P(Schedules, ASmallRequestBelowItsTenantsShareNeverWaits) {
   expect_no_small_request_waits(simulation, longest_prompt, simulation.between(1, 400));
 }
 
-// What all who run want next is more than a tenant's share.
+// All running sequences together want more next than a tenant's share.
 TEST_P(Schedules, NorWhereBlocksAreFew) {
   Simulation simulation(GetParam(), 20 + GetParam() % 20);
   expect_no_small_request_waits(simulation, simulation.between(1, 40), simulation.between(1, 60));

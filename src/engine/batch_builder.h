@@ -1,4 +1,4 @@
-// A plan turned into the spans of a StepBatch. Owns the arrays, sized at construction; a call allocates nothing.
+// Converts a plan to the spans of a StepBatch. Owns the arrays, sized at construction; a call allocates nothing.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ class BatchBuilder {
 
   // Valid until the next call; the sequences' blocks must not change before then.
   const StepBatch& build(std::span<const SequencePtr> sequences, std::span<const PlannedChunk> plan);
-  // The same chunk by chunk, decode rows first; a chunk's seq_idx is not looked at.
+  // Builds a batch chunk by chunk, decode rows first; a chunk's seq_idx is ignored.
   void begin();
   void append(const Sequence& sequence, const PlannedChunk& chunk);
   const StepBatch& finish();

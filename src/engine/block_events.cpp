@@ -21,7 +21,7 @@ void BlockEvents::PoolObserver::on_forgotten(uint64_t hash, uint32_t group) {
   events_.write({BlockEvent::Kind::kForgotten, first_group_ + group, hash});
 }
 
-// Both pools are forgotten together: that of the blocks says so.
+// Both pools are forgotten together, and the pool of blocks reports it.
 void BlockEvents::PoolObserver::on_all_forgotten() {
   if (first_group_ == 0) events_.write({BlockEvent::Kind::kAllForgotten});
 }
@@ -84,7 +84,7 @@ void BlockEvents::list_names() {
   n_left_states_ = left_to_tell_.size() - n_blocks;
 }
 
-// Half of the ring stays for what changes meanwhile.
+// Half of the ring is kept free for changes in the meantime.
 void BlockEvents::tell_some() {
   if (must_begin_anew_.exchange(false, std::memory_order_relaxed)) is_lossy_ = true;
   if (is_lossy_ && n_room() > 0) {

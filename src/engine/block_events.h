@@ -1,7 +1,7 @@
-// News of what an engine's cache holds, for whoever tells others of it: names of whole blocks that come and go. The
-// engine's thread writes them into a bounded ring and never waits: in a step it neither allocates nor locks here. What
-// finds no room is lost; the reader learns of that, and has everything told anew. One writer (the engine's thread), one
-// reader thread.
+// Changes in an engine's cache, for a reader that reports them to others: names of whole blocks that appear and
+// disappear. The engine's thread writes them to a bounded ring and never waits: within a step it neither allocates nor
+// locks here. Events that do not fit are lost; the reader learns of that and gets a new snapshot. One writer (the
+// engine's thread), one reader thread.
 #pragma once
 
 #include <atomic>
@@ -19,18 +19,18 @@ struct BlockEvent {
     kNamed,
     kForgotten,
     kAllForgotten,
-    kToldAnew,  // as kAllForgotten, and what is named then follows, in any order, between newer events
+    kToldAnew,  // like kAllForgotten; the names that exist follow, in any order, between newer events
   };
   Kind kind = Kind::kNamed;
-  uint32_t group = 0;  // of layers; states of recurrent layers are the last one
+  uint32_t group = 0;  // of layers; states of recurrent layers are the last group
   uint64_t hash = 0, parent_hash = 0;
   std::span<const TokenId> tokens = {};  // of a named block; valid until pop()
 };
 
 class BlockEvents {
  public:
-  static constexpr uint32_t kCapacity = 8192;  // events: those of dozens of full steps
-  static constexpr uint32_t kPiece = 2048;     // names that are told anew between two steps
+  static constexpr uint32_t kCapacity = 8192;  // events: enough for dozens of full steps
+  static constexpr uint32_t kPiece = 2048;     // names of a snapshot reported between two steps
 
   explicit BlockEvents(kv::CachePools pools, uint32_t capacity = kCapacity);
   BlockEvents(const BlockEvents&) = delete;
@@ -41,21 +41,21 @@ class BlockEvents {
   std::span<const uint32_t> windows() const { return windows_; }
   bool has_states() const { return has_states_; }
 
-  // Whoever has the engine before its thread begins: observes the pools until end(), and tells some of what is named.
+  // For the engine's owner, before its thread begins: observes the pools until end(), and reports some of the names.
   void begin();
-  // The engine goes: nothing follows what was written.
+  // The engine ends: no more events follow.
   void end();
-  // The engine's thread, between steps: tells some of all that is named, from the beginning where anything was lost.
+  // Called on the engine's thread between steps: reports some of all names, from the beginning if anything was lost.
   void tell_some();
 
-  // The reader's side. Null: there is none now. An event is valid until pop().
+  // For the reader. Null: no event now. An event is valid until pop().
   const BlockEvent* front() const;
   void pop() { n_read_.store(n_read_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
-  // Whether tell_some() is to be called: events were lost, or not all is told yet. The wish counts as heard then.
+  // Whether tell_some() should be called: events were lost, or the snapshot is incomplete. Clears the request.
   bool take_wish() { return wishes_.exchange(false, std::memory_order_acquire); }
-  // It was not to be reached.
+  // For the reader, if the engine could not be reached.
   void wish_again() { wishes_.store(true, std::memory_order_release); }
-  // All that is named is told anew, beginning with kToldAnew.
+  // Requests a new snapshot of all names, which begins with kToldAnew.
   void tell_anew();
   bool has_ended() const { return has_ended_.load(std::memory_order_acquire) && is_empty(); }
 
@@ -89,10 +89,10 @@ class BlockEvents {
   alignas(64) std::atomic<uint64_t> n_written_{0};
   alignas(64) std::atomic<uint64_t> n_read_{0};
   std::atomic<bool> wishes_{false}, must_begin_anew_{false}, has_ended_{false};
-  // The writer's own.
-  bool is_lossy_ = true;                // nothing is written until all is told anew
-  std::vector<uint32_t> left_to_tell_;  // blocks, then slots of states; the next one is the last
-  size_t n_left_states_ = 0;            // of those
+  // For the writer only.
+  bool is_lossy_ = true;                // nothing is written until a new snapshot
+  std::vector<uint32_t> left_to_tell_;  // blocks, then slots of states; the next one is at the end
+  size_t n_left_states_ = 0;
 };
 
 }  // namespace realizar::engine

@@ -12,7 +12,7 @@ namespace {
 using Kind = BlockEvent::Kind;
 using Names = std::set<std::pair<uint64_t, uint32_t>>;  // hash and group
 
-// A reader's knowledge.
+// A reader's view of the cache.
 class Reading {
  public:
   explicit Reading(BlockEvents& events) : events_(events) {}
@@ -42,7 +42,7 @@ Names names_of(const kv::BlockPool& pool, uint32_t first_group = 0) {
   return names;
 }
 
-// Names the block after one token, which it holds alone.
+// Names a block that holds one token.
 uint64_t name_after(kv::BlockPool& pool, BlockId block, int token) {
   uint64_t hash = pool.root_hash(0);
   const TokenId id{token};
@@ -107,7 +107,7 @@ class AnyStore final : public kv::BlockStore {
   void copy(BlockId, BlockId) override {}
 };
 
-// Nothing is read for a while now and then, so that the ring overflows.
+// The reader pauses now and then, so that the ring overflows.
 TEST(BlockEvents, AfterALossAllIsToldAnew) {
   std::mt19937 random(5);
   AnyStore store;

@@ -9,10 +9,11 @@
 namespace realizar::engine {
 namespace {
 
-// Logit rows a step in addition to those of decoding sequences, for texts that are scored or pooled as a whole.
+// Rows of logits in a step in addition to those of decoding sequences, for texts that are scored or pooled as a whole.
 constexpr uint32_t kScoredRows = 64;
 
-// Every running sequence has its slots whatever else is kept: without an own number as many as kKeptStatesBytes hold.
+// Every running sequence has its slots, whatever else is kept: without a configured number, as many as fit in
+// kKeptStatesBytes.
 uint32_t n_states_for(const EngineOptions& options, size_t state_bytes) {
   constexpr uint64_t kKeptStatesBytes = uint64_t{1} << 30;
   const uint64_t n_holding = kKeptStatesBytes / std::max<size_t>(1, state_bytes);
@@ -24,7 +25,7 @@ uint32_t n_states_for(const EngineOptions& options, size_t state_bytes) {
 
 }  // namespace
 
-// One sequence of the whole context always fits, so that something can always run.
+// One sequence of the whole context always fits, so that at least one can always run.
 uint32_t n_blocks_for(std::span<const uint32_t> windows, const EngineOptions& options) {
   const auto blocks_of = [&](uint64_t n_tokens) {
     return (n_tokens + options.block_tokens - 1) / options.block_tokens;

@@ -8,7 +8,7 @@
 namespace realizar::engine {
 namespace {
 
-// Calls visit(block, parent_hash, hash, own) for each block of the tokens, the last of which may have fewer.
+// Calls visit(block, parent_hash, hash, own) for each block of the tokens; the last one may be shorter.
 template <class Visit>
 void for_each_block(const kv::BlockPool& pool, std::span<const TokenId> tokens, uint64_t cache_salt,
                     const Visit& visit) {
@@ -22,7 +22,7 @@ void for_each_block(const kv::BlockPool& pool, std::span<const TokenId> tokens, 
   }
 }
 
-// The name of the last token's block, which is a state's too.
+// The name of the last token's block, which also names the state.
 kv::BlockPool::Name last_name(const kv::BlockPool& pool, std::span<const TokenId> tokens, uint64_t cache_salt) {
   kv::BlockPool::Name name{};
   for_each_block(pool, tokens, cache_salt, [&](uint32_t, uint64_t parent, uint64_t hash, auto own) {
@@ -60,7 +60,7 @@ void HeldPrefix::read(uint64_t piece, std::span<std::byte> bytes) const {
   backend_->read_state(StateId{to_index(*cache_.states().slot())}, bytes);
 }
 
-// The last blocks first, so that the beginning of a text can be found longest.
+// Releases the last blocks first, so that the beginning of a text stays cached longest.
 NewPrefix::~NewPrefix() {
   if (state_) pools_.states->release(*state_);
   for (size_t i = taken_.size(); i-- > 0;) pools_.blocks->release(taken_[i].block);
@@ -82,7 +82,7 @@ bool NewPrefix::add_state(std::span<const std::byte> bytes) {
   return state_.has_value();
 }
 
-// A name that another sequence has given meanwhile stays, and the block that holds the same loses its place.
+// A name that another sequence has assigned in the meantime stays, and the copy here is released.
 void NewPrefix::name(uint64_t cache_salt, uint64_t owner) {
   const uint32_t block_tokens = pools_.blocks->block_tokens();
   const size_t n_blocks = (tokens_.size() + block_tokens - 1) / block_tokens;
@@ -104,7 +104,7 @@ void NewPrefix::name(uint64_t cache_salt, uint64_t owner) {
   pools_.states->restore_name(*state_, name);
 }
 
-// The tails go first, of which there may be several, each shorter than the one before.
+// Tails are forgotten first; there may be several, each shorter than the one before.
 uint32_t forget_prefix(kv::CachePools pools, std::span<const TokenId> tokens, uint64_t cache_salt) {
   kv::BlockPool& pool = *pools.blocks;
   uint32_t n_forgotten = 0;

@@ -10,10 +10,10 @@
 namespace realizar::engine {
 namespace {
 
-// Tokens seen, of all rows of a step; a row whose own do not fit is left to the engine.
+// Capacity for seen tokens, over all rows of a step; the engine chooses for rows that exceed it.
 constexpr size_t kSeenEachRow = 256;
 
-// Nothing but the token is wanted, and nothing but samplers that TokenChoice has decides it.
+// Only the token is wanted, and only samplers that TokenChoice supports decide it.
 bool wants_token_alone(const Sequence& sequence) {
   const Request& request = *sequence.request;
   bool is_in_choice = is_usual_chain(request.sampling);
@@ -48,8 +48,8 @@ void ChoiceBuilder::append(const Sequence& sequence, const PlannedChunk& chunk) 
   for (uint32_t pos = end - chunk.n_logit_rows; pos < end; ++pos) choices_.push_back(choice_after(sequence, pos + 1));
 }
 
-// The choice of the token after the first n_history. The last of these may be drafts that other tokens may yet replace;
-// the row then does not count.
+// The choice of the token after the first n_history. The last of these may be speculative tokens that are wrong; then
+// the row does not count.
 TokenChoice ChoiceBuilder::choice_after(const Sequence& sequence, uint32_t n_history) {
   const SamplingParams& params = sequence.request->sampling;
   if (!wants_token_alone(sequence)) return {};

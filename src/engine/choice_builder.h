@@ -1,4 +1,4 @@
-// What a backend needs to choose a step's tokens by itself, for the rows whose tokens it may choose. Owns the arrays,
+// The parameters with which a backend chooses a step's tokens by itself, for the rows where it may. Owns the arrays,
 // sized at construction; a call allocates nothing.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace realizar::engine {
 
-// What a request asks for, with its draw and nothing seen yet.
+// The request's parameters, with its draw and without seen tokens.
 inline TokenChoice choice_of(const SamplingParams& params, double u) {
   return {.is_wanted = true,
           .u = u,
@@ -27,11 +27,11 @@ inline TokenChoice choice_of(const SamplingParams& params, double u) {
 
 class ChoiceBuilder {
  public:
-  // max_logit_rows 0: none of the choices is the backend's.
+  // max_logit_rows 0: the backend makes no choices.
   ChoiceBuilder(const Backend& backend, uint32_t max_logit_rows, uint32_t n_vocab);
 
-  // A choice for each logit row of the plan, in their order; empty where the backend makes none of them. Valid until
-  // the next call.
+  // A choice for each logit row of the plan, in order; empty if the backend makes none of them. Valid until the next
+  // call.
   std::span<const TokenChoice> build(std::span<const SequencePtr> sequences, std::span<const PlannedChunk> plan);
 
  private:

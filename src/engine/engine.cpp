@@ -37,7 +37,7 @@ SequenceLimits sequence_limits(const ModelConfig& config, const EngineOptions& o
           .sees_later = config.sees_later};
 }
 
-// Prefixes of one adapter, with one factor, are no other's.
+// Prefixes computed with an adapter and a factor are never shared with others.
 uint64_t adapted_salt(const Prefixes& prefixes, const Request& request, const AdapterHold& adapter) {
   return prefixes.salt_of(
       fmt::format("adapter {} {} {}", request.cache_salt, adapter.fingerprint(), adapter.in_batch().factor));
@@ -216,7 +216,7 @@ void Engine::end_all(FinishReason reason, const Error* error) {
   publish_counters();
 }
 
-// What waits may fare better, unless the device is gone. What the cache holds is not known any more.
+// Waiting requests may succeed, unless the device is lost. The content of the cache is unknown now.
 void Engine::fail_step(const Error& error) {
   counters_.is_device_lost = backend_.is_lost();
   admission_->end_running(FinishReason::kError, &error);
@@ -242,7 +242,7 @@ std::span<const SequencePtr> Engine::idle_sequence() const {
 void Engine::publish_counters() {
   counters_.n_waiting.store(static_cast<uint32_t>(admission_->n_waiting()), std::memory_order_relaxed);
   prefixes_->publish_counters();
-  // The last one: who sees that nothing runs sees what has come of it.
+  // Stored last: a reader that sees that nothing runs also sees the results.
   counters_.n_running.store(static_cast<uint32_t>(admission_->running().size()), std::memory_order_release);
 }
 

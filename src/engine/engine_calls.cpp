@@ -1,4 +1,4 @@
-// The engine's calls that run requests to their end.
+// Calls of the engine that run requests to their end.
 #include <fmt/format.h>
 
 #include "backend/backend.h"
@@ -13,7 +13,7 @@
 namespace realizar::engine {
 namespace {
 
-// Copies what a request gives into a Generation.
+// Copies a request's tokens and end into a Generation.
 class GenerationSink final : public RequestSink {
  public:
   explicit GenerationSink(const TokenCallback& on_token) : on_token_(on_token) {}
@@ -41,7 +41,7 @@ class GenerationSink final : public RequestSink {
   Status status_;
 };
 
-// One of several requests, that tells its end at once.
+// The sink of one of several requests, which reports its end at once.
 class EachSink final : public RequestSink {
  public:
   using OnToken = std::function<bool(size_t, const TokenEvent&)>;
@@ -63,7 +63,7 @@ class EachSink final : public RequestSink {
   const OnEnd& on_end_;
 };
 
-// Keeps all logits that it is given.
+// Keeps all logits.
 class LogitsSink final : public RequestSink {
  public:
   using OnRows = std::function<void(const Sequence& sequence, uint32_t n_rows)>;
@@ -104,7 +104,7 @@ Error in_prompt(size_t idx, Error error) {
 
 }  // namespace
 
-// Nobody listens to what is left after an error.
+// After an error nobody needs the rest.
 Status Engine::run_until_idle() {
   Status status;
   while (status.ok() && !is_idle()) status = step();
@@ -142,7 +142,7 @@ Result<std::vector<Generation>> Engine::generate_all(std::span<const Request> re
   return generations;
 }
 
-// A failed step has ended those that ran, each with the error; the next ones may fare better.
+// A failed step has ended the running requests, each with the error; the next ones may succeed.
 void Engine::generate_each(std::span<const Request> requests, const EachSink::OnToken& on_token,
                            const EachSink::OnEnd& on_end) {
   cancelled_ = false;
@@ -162,7 +162,7 @@ void Engine::generate_each(std::span<const Request> requests, const EachSink::On
   }
 }
 
-// What the layers keep of each position fits one array of keys and one of values as large. Errors: Unsupported.
+// Each layer must store one array of keys for each position and one of values of the same size. Errors: Unsupported.
 Status check_kv_fits(const ModelConfig& config, uint32_t n_ctx) {
   const HeadSizes heads = heads_of(config);
   bool is_kept = false;
@@ -179,7 +179,7 @@ Status check_kv_fits(const ModelConfig& config, uint32_t n_ctx) {
   return is_kept ? Status() : unsupported("no layer of this model keeps keys and values");
 }
 
-// Adds what the cache holds of the next n_rows positions. A window may leave them as soon as they are committed.
+// Adds the cache's content for the next n_rows positions. A window may release them as soon as they are committed.
 void Engine::read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) const {
   const uint32_t bt = prefixes_->blocks().block_tokens(), end = sequence.n_computed() + n_rows;
   const HeadSizes heads = heads_of(config_);
@@ -189,7 +189,7 @@ void Engine::read_kv(const Sequence& sequence, uint32_t n_rows, KvNumbers& kv) c
   kv.values.resize(config_.n_layers * n_tokens * n_cols);
   std::vector<float> keys(bt * n_cols), values(bt * n_cols);
   for (uint32_t layer = 0; layer < config_.n_layers; ++layer) {
-    if (!std::holds_alternative<Paged>(layouts[layer])) continue;  // its zeros stay
+    if (!std::holds_alternative<Paged>(layouts[layer])) continue;  // its entries stay zero
     const auto blocks = sequence.cache.table(prefixes_->groups().places[layer].group);
     for (uint32_t pos = sequence.n_computed(); pos < end; pos = (pos / bt + 1) * bt) {
       backend_.read_kv(layer, blocks[pos / bt], keys, values);
@@ -223,7 +223,7 @@ Result<std::vector<float>> Engine::logits(std::span<const TokenId> tokens, uint3
     if (kv != nullptr) read_kv(own, n_rows, *kv);
   });
   submit(std::move(sequence));
-  // Other requests may run, and go on meanwhile.
+  // Other requests may run, and continue in the meantime.
   Status status;
   while (status.ok() && !sink.is_over()) status = step();
   if (!sink.is_over()) end_all(FinishReason::kError, &status.error());

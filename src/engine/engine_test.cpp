@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 
-// A model of its own with its engine, on the cpu backend.
+// A model and its engine, on the cpu backend.
 class Rig {
  public:
   Rig(uint32_t n_threads, EngineOptions options, std::vector<TokenId> end_tokens = {}) {
@@ -165,8 +165,7 @@ TEST(Engine, LogitsAreTheSameBytesHoweverThePromptIsCutAndComputed) {
   }
 }
 
-// The first layer's keys and values come from the tokens alone, so that a type shows in them by its rounding and
-// nothing else.
+// The first layer's keys and values depend only on the tokens, so they differ between types only by rounding.
 TEST(Engine, TheCacheHoldsKeysAndValuesAsItsTypeRoundsThem) {
   const auto tokens = some_tokens(70);
   const auto kv_as = [&](KvType type) {
@@ -205,7 +204,7 @@ TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   EXPECT_EQ(warm.stats.n_cached, 199u);  // all but the last token, whose row gives the first generated one
   EXPECT_EQ(warm.tokens, cold.tokens);
 
-  // What was decoded is computed anew as part of a prompt where decoding has an arithmetic of its own.
+  // Decoded tokens are recomputed as part of a prompt if decoding has its own arithmetic.
   const bool phases_agree = rig.backend().info().phases_agree;
   prompt.insert(prompt.end(), cold.tokens.begin(), cold.tokens.end());
   const auto more = some_tokens(30, 900);
@@ -232,7 +231,7 @@ TEST(Engine, APromptThatIsSentAgainLeavesOneRowToCompute) {
   }
 }
 
-// The first request's generated tokens follow its prompt in the block that the others begin with.
+// The first request's generated tokens follow its prompt in the block whose beginning the others share.
 TEST(Engine, APromptsTailServesAllThatGoOnFromIt) {
   Rig rig(1, {.n_ctx = 128, .max_seqs = 4});
   const auto beginning = some_tokens(40);
@@ -265,13 +264,13 @@ TEST(Engine, AnAnswerIsPartOfTheNextTurnsPrefix) {
   Rig rig(1, options);
   const bool phases_agree = rig.backend().info().phases_agree;
   std::vector<TokenId> text = some_tokens(70);
-  uint32_t n_known = 0;  // tokens of the text that the cache has
+  uint32_t n_known = 0;  // cached tokens of the text
   for (int turn = 0; turn < 3; ++turn) {
     const Request request = request_for(text, 40);
     const auto warm = rig->generate(request, {}).value();
     EXPECT_EQ(warm.stats.n_cached, n_known) << turn;
     EXPECT_EQ(warm.tokens, Rig(2, options)->generate(request, {}).value().tokens) << turn;
-    // The answer's last token has been chosen, and not computed.
+    // The answer's last token has been chosen, but not computed.
     n_known = static_cast<uint32_t>(text.size() + (phases_agree ? warm.tokens.size() - 1 : 0));
     text.insert(text.end(), warm.tokens.begin(), warm.tokens.end());
     text.push_back(TokenId{7});
@@ -322,7 +321,7 @@ TEST(Engine, PrefixesOutliveTheEngineInAFile) {
   EXPECT_EQ(warm.stats.n_cached, 199u);
   EXPECT_EQ(warm.tokens, expected.tokens);
 
-  // What is damaged, and what is chained to it, is computed anew.
+  // Damaged records, and those chained to them, are recomputed.
   std::FILE* file = std::fopen(path.c_str(), "r+b");
   ASSERT_NE(file, nullptr);
   std::fseek(file, -1, SEEK_END);
@@ -381,7 +380,7 @@ TEST(Engine, StopsWhereItIsTold) {
   EXPECT_EQ(cancelled.tokens.size(), 3u);
 }
 
-// Its position is the first one that is not there, and nothing is computed of it.
+// Its position is the first one beyond the context, and nothing is computed for it.
 TEST(Engine, APromptOfTheWholeContextGivesOneToken) {
   Request request = request_for(some_tokens(64), 1);
   request.sampling.temperature = 0;
@@ -414,7 +413,7 @@ TEST(Engine, EndTokensStopUnlessIgnored) {
   EXPECT_EQ(rig->generate(request, {}).value().tokens, all.tokens);
 }
 
-// Has `instead` follow in place of every end, for as long as there is some.
+// Replaces every end by a token of `instead`, as long as there are some.
 class Unending final : public TokenConstraint {
  public:
   explicit Unending(std::vector<TokenId> instead) : instead_(std::move(instead)) {}
@@ -445,7 +444,7 @@ TEST(Engine, AnEndThatAConstraintRefusesGivesWayToAnotherToken) {
   const auto begun = Rig(1, {.n_ctx = 64}, {end})->generate(request, {}).value();
   ASSERT_FALSE(begun.tokens.empty());
   EXPECT_EQ(begun.tokens[0], TokenId{1234});
-  // A token that is otherwise an end is one of the text where the constraint wants it.
+  // A token that is usually an end belongs to the text if the constraint wants it.
   request.max_tokens = 1;
   request.constraint = std::make_shared<Unending>(std::vector<TokenId>{end});
   const auto cut = Rig(1, {.n_ctx = 64}, {end})->generate(request, {}).value();

@@ -15,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-// A request, a visit, or work for between steps: each call of `work_some` does some of it, true when all is done.
-// on_done is called after it, or when the thread ends.
+// A request, a visit, or work for between steps: each call of `work_some` does some of it, and returns true when all is
+// done. on_done is called after it, or when the thread ends.
 struct EngineThread::Mail {
   std::shared_ptr<TokenStream> stream;
   SequencePtr sequence;
@@ -37,7 +37,7 @@ EngineThread::~EngineThread() {
   stopping_.store(true, std::memory_order_relaxed);
   wake();
   thread_.join();
-  // What came in after the thread's last look.
+  // Mail that arrived after the thread's last look.
   take_mail();
   end_work();
   engine_.cancel_all();
@@ -53,7 +53,7 @@ Status EngineThread::submit(const std::shared_ptr<TokenStream>& stream) {
   mail->sequence = std::move(sequence);
   const bool was_idle = n_open() == 0;
   if (!open_.take(stream->request().tenant)) return queue_is_full(max_open());
-  // Time without requests is no standstill.
+  // Time without requests is not a stall.
   if (was_idle) progress_at_.store(Clock::now(), std::memory_order_relaxed);
   stream->ready_ = &ready_;
   stream->self_ = stream;
@@ -126,7 +126,7 @@ bool EngineThread::is_stalled(std::chrono::milliseconds patience) const {
          std::max<Clock::duration>(patience, 4 * longest_step);
 }
 
-// A request may end when it is taken in, without any step.
+// A request may end during admission, without any step.
 void EngineThread::run() {
   engine_.set_max_open(max_open());
   while (true) {
@@ -137,7 +137,7 @@ void EngineThread::run() {
     if (stopping_.load(std::memory_order_relaxed)) break;
     if (engine_.is_idle() && work_ != nullptr) continue;
     if (engine_.has_idle_work()) {
-      static_cast<void>(engine_.idle_step().ok());  // after a failure there is none left
+      static_cast<void>(engine_.idle_step().ok());  // after a failure no idle work remains
       continue;
     }
     if (engine_.is_idle()) {
@@ -145,7 +145,7 @@ void EngineThread::run() {
       continue;
     }
     const auto start = Clock::now();
-    // A failed step has ended the running requests, each with the error; the next ones may fare better.
+    // A failed step has ended the running requests, each with the error; the next ones may succeed.
     static_cast<void>(engine_.step().ok());
     const auto longest = std::max(longest_step_.load(std::memory_order_relaxed), Clock::now() - start);
     longest_step_.store(longest, std::memory_order_relaxed);
@@ -185,7 +185,7 @@ void EngineThread::take_mail() {
   }
 }
 
-// Some of the first piece, between two steps.
+// Does a part of the first piece of work, between two steps.
 void EngineThread::work_between_steps() {
   if (work_ == nullptr || !work_->work_some()) return;
   const std::unique_ptr<Mail> done(std::exchange(work_, work_->next));

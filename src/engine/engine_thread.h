@@ -1,5 +1,5 @@
-// The thread that owns an Engine while a server runs. Requests come in through a lock-free mailbox, tokens go out
-// through their streams; nothing waits for a reader.
+// The thread that owns an Engine while a server runs. Requests arrive through a lock-free mailbox, tokens leave through
+// their streams; the thread never waits for a reader.
 #pragma once
 
 #include <atomic>
@@ -22,42 +22,41 @@ class Engine;
 class EngineThread {
  public:
   // `max_queue`: requests that may wait in addition to the running ones. `on_progress` is called on the engine's thread
-  // whenever some stream has news; it must neither wait nor throw.
+  // whenever a stream has new events; it must neither wait nor throw.
   EngineThread(Engine& engine, uint32_t max_queue, std::function<void()> on_progress);
-  // Ends what still runs with kCancelled.
+  // Ends running requests with kCancelled.
   ~EngineThread();
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
-  // Any thread. Errors: those of Engine::prepare; ResourceExhausted where the queue is full and the
-  // tenant has no claim to a place, or no new work is taken. A request that waits may end so too, for another tenant.
+  // Any thread. Errors: those of Engine::prepare; ResourceExhausted if the queue is full and the tenant has no claim to
+  // a slot, or if no new work is accepted. A waiting request may end in the same way, in favour of another tenant.
   Status submit(const std::shared_ptr<TokenStream>& stream);
-  // One reader thread: the next stream with news, or null. A stream whose end was seen here no longer counts.
+  // One reader thread: the next stream with new events, or null. A stream whose end was seen here no longer counts.
   std::shared_ptr<TokenStream> next_ready();
 
-  // Any thread. Between two steps the engine forgets the prefixes that `tenant` has left, or all, and zeroes what is
-  // left in memory of requests that have ended. `on_done` is called when that is done, or the thread ends; it must
-  // neither wait nor throw.
+  // Any thread. Between two steps the engine forgets `tenant`'s prefixes, or all, and zeroes the data of ended
+  // requests. `on_done` is called when that is done, or the thread ends; it must neither wait nor throw.
   void clear_cache(std::optional<uint64_t> tenant, std::function<void()> on_done);
-  // Any thread. Between steps the engine brings an adapter that Engine::read_adapter gave to its place, some of it at a
-  // time. `on_done` is called with the error that ended it, if one did; it must neither wait nor throw.
+  // Any thread. Between steps the engine writes an adapter from Engine::read_adapter to its slot, some of it at a time.
+  // `on_done` is called with the result; it must neither wait nor throw.
   void load_adapter(std::unique_ptr<AdapterLoad> load, std::function<void(Status)> on_done);
 
-  // Any thread. Calls `visit` on the engine's thread, between two steps, which wait for it; it must not throw. Where
-  // the thread has ended, that is done by its destructor.
+  // Any thread. Calls `visit` on the engine's thread, between two steps, which wait for it; it must not throw. If the
+  // thread has ended, its destructor calls it.
   void visit(std::function<void(Engine&)> visit);
 
   // Whether the calling thread is the engine's.
   bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
-  // No new work from now on; what runs and waits goes on.
+  // Accepts no new work from now on; running and waiting requests continue.
   void drain() { draining_.store(true, std::memory_order_relaxed); }
-  // How many requests it takes at once: those that run, and those that wait.
+  // The most requests at once, running and waiting.
   uint32_t max_open() const { return open_.max_open(); }
-  // Requests that were taken and whose end was not seen yet.
+  // Requests that were accepted and whose end was not seen yet.
   uint32_t n_open() const { return open_.n_open(); }
   const Engine& engine() const { return engine_; }
-  // There are requests, and for longer than `patience`, and than four times the longest step so far, neither a step nor
-  // the taking in of a request was finished.
+  // Whether there are requests, and no step or admission has finished for longer than `patience` and for longer than
+  // four times the longest step so far.
   bool is_stalled(std::chrono::milliseconds patience) const;
 
  private:
@@ -77,7 +76,7 @@ class EngineThread {
   std::function<void()> on_progress_;
   ReadyQueue ready_;
   std::atomic<Mail*> mailbox_{nullptr};  // newest first
-  Mail* work_ = nullptr;                 // a list, in order; the engine's thread owns it
+  Mail* work_ = nullptr;                 // a list, in order; owned by the engine's thread
   std::atomic<uint32_t> n_wake_ups_{0};
   std::atomic<bool> draining_{false}, stopping_{false};
   std::atomic<std::chrono::steady_clock::time_point> progress_at_{};

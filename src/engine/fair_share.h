@@ -1,7 +1,7 @@
-// Who has how much of what is scarce. Each tenant has a claim to its share: one that holds less gets room at once, from
-// whoever holds most. Beyond that the one served least comes next, by the tokens computed for it (virtual token
-// counters: Sheng et al. 2024, "Fairness in serving large language models"). A tenant that comes back starts level with
-// the least served of those that are there: rest earns no credit.
+// How much of each scarce resource a tenant gets. Each tenant has a claim to its share: one that holds less gets room
+// at once, from the tenant that holds most. Beyond that the tenant served least is next, by the number of tokens
+// computed for it (virtual token counters: Sheng et al. 2024, "Fairness in serving large language models"). A tenant
+// that returns starts level with the least served of the present ones: a pause earns no credit.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace realizar::engine {
 
-// Whose requests a request's priority is compared with.
+// The group within which priorities of requests are compared.
 enum class PriorityScope : uint8_t { kTenant, kAll };
 
-// The part of n_total things that each of n_tenants may have whatever the others want; one thing at least.
+// The part of n_total things that each of n_tenants may have regardless of the others; at least one.
 inline uint64_t share_of(uint64_t n_total, size_t n_tenants) {
   return std::max<uint64_t>(n_total / std::max<size_t>(n_tenants, 1), 1);
 }
@@ -29,9 +29,9 @@ struct Holding {
   uint64_t n_held;
 };
 
-// Which of those that hold something makes room for what `wanted` would hold more of n_total things: the newest of
-// whoever has most, where the tenant has a claim to its room; else holders.end(). `holders`: the oldest first; where
-// `holding_of` says that one holds nothing, it does not count.
+// Chooses which holder makes room when `wanted` asks for one more of n_total things: the newest one of the tenant that
+// has most, if the wanting tenant has a claim; else holders.end(). `holders`: the oldest first; a holder for which
+// `holding_of` says that it holds nothing is skipped.
 template <class Holders, class HoldingOf>
 auto newest_of_most(const Holders& holders, HoldingOf holding_of, const Holding& wanted, uint64_t n_total) {
   std::map<uint64_t, uint64_t> n_of{{wanted.tenant, 0}};
@@ -53,7 +53,7 @@ auto newest_of_most(const Holders& holders, HoldingOf holding_of, const Holding&
 
 class FairShare {
  public:
-  // `n_places`: requests that run together.
+  // `n_places`: requests that run at the same time.
   explicit FairShare(uint32_t n_places = UINT32_MAX) : n_places_(n_places) {}
 
   // A request of `tenant` arrives or ends.
@@ -69,8 +69,8 @@ class FairShare {
     --n_active_;
     forget_idle();
   }
-  // One of its requests gets a place among those that run, or gives it back. A place counts as a token, so that tenants
-  // who are level take turns.
+  // One of its requests gets a running slot, or releases it. A slot counts as a token, so that level tenants take
+  // turns.
   void start(uint64_t tenant) {
     Account& account = accounts_[tenant];
     ++account.n_running;
@@ -82,11 +82,11 @@ class FairShare {
   uint64_t n_tokens(uint64_t tenant) const { return account_of(tenant).n_tokens; }
   uint32_t n_running(uint64_t tenant) const { return account_of(tenant).n_running; }
   uint32_t n_requests(uint64_t tenant) const { return account_of(tenant).n_requests; }
-  // It runs fewer requests than its share of the places.
+  // Whether it runs fewer requests than its share of the slots.
   bool lacks_place(uint64_t tenant) const { return n_running(tenant) < place_share(); }
   uint64_t place_share() const { return share_of(n_places_, n_active_); }
-  size_t n_active() const { return n_active_; }  // tenants that have requests
-  // Orders tenants by when they last came without having a request here already.
+  size_t n_active() const { return n_active_; }  // tenants with requests
+  // Orders tenants by the time since when they have had requests without a break.
   uint64_t active_since(uint64_t tenant) const { return account_of(tenant).active_since; }
   size_t n_accounts() const { return accounts_.size(); }
 
@@ -111,7 +111,7 @@ class FairShare {
     return least == UINT64_MAX ? 0 : least;
   }
 
-  // What tenants were given counts as long as somebody competes with them, and as long as there are not too many.
+  // Service counts only while other tenants compete, and while there are not too many accounts.
   void forget_idle() {
     if (n_active_ > 0 && accounts_.size() <= kMaxAccounts) return;
     std::erase_if(accounts_, [](const auto& entry) { return entry.second.n_requests == 0; });

@@ -5,16 +5,17 @@
 namespace realizar::engine {
 namespace {
 
-constexpr size_t kShortest = 2, kLongest = 8;  // tokens of an ending
-constexpr size_t kWindow = 8192;               // tokens of the text that are searched, so that long texts cost no more
-constexpr double kNewestHit = 1.0 / 16;        // the weight of a hit or miss
-constexpr double kLeastSpeedup = 1.05;         // by how much guesses must speed a step up: times are noisy
+constexpr size_t kShortest = 2, kLongest = 8;  // length in tokens of the ending to look up
+constexpr size_t kWindow = 8192;               // tokens of the text that are searched, which bounds the cost for long
+                                               // texts
+constexpr double kNewestHit = 1.0 / 16;        // weight of one hit or miss
+constexpr double kLeastSpeedup = 1.05;         // minimum speed-up of a step by speculation: measured times are noisy
 
-// Of a draft model: the weight of a time, by how much it may exceed what is known, and the share that a step forgets.
-// Guesses that are not worth their time are tried once in some hundred steps, as trying may mean to read a prompt.
+// For a draft model: weight of one measurement, outlier limit, and decay per step. Speculation that does not pay off is
+// retried once in several hundred steps, as a retry may have to read a prompt.
 constexpr double kNewestTime = 0.2, kMaxTimeFactor = 2, kForgottenShare = 1.0 / 8192;
 
-// Tokens that the text's first `end` ones end with as all of it does.
+// Length of the common ending of the text's first `end` tokens and the whole text.
 size_t n_alike(std::span<const TokenId> text, size_t end) {
   size_t n = 0;
   while (n < kLongest && n < end && text[end - 1 - n] == text[text.size() - 1 - n]) ++n;
@@ -41,7 +42,7 @@ void Guess::look_up(std::span<const TokenId> text, uint32_t max_tokens) {
     next = end;
   }
   if (n_matched == 0) return;
-  // Beyond the text's end its repetition goes on with what was guessed.
+  // Beyond the text's end the repetition continues with the speculative tokens.
   for (size_t i = next; tokens.size() < max_tokens; ++i) {
     tokens.push_back(i < text.size() ? text[i] : tokens[i - text.size()]);
   }
@@ -80,8 +81,8 @@ void DraftRecord::forget_some() {
   token_ms_ -= token_ms_ * kForgottenShare;
 }
 
-// Rows go to the likeliest guesses first. A few more may be worth it where one more is not: kernels compute some
-// numbers of rows at once.
+// Rows go to the likeliest tokens first. Several more rows may pay off where a single one does not: kernels compute
+// rows in groups.
 void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms) {
   const double plain_ms = step_ms(n_rows, 0);
   if (offers.empty() || plain_ms <= 0) return;

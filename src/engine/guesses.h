@@ -1,6 +1,6 @@
-// Guesses what comes next from the text so far, to be verified in one step (speculative decoding: Leviathan et al.
-// 2023), and how many guesses, these or a draft model's, are worth their rows. A wrong guess costs time, never a token:
-// the verified tokens are those of plain decoding.
+// Speculative tokens from the text so far, to be verified in one step (speculative decoding: Leviathan et al. 2023),
+// and how many of them, or of a draft model's, are worth their rows. A wrong one costs time, never a token: the
+// verified tokens are those of plain decoding.
 #pragma once
 
 #include <array>
@@ -15,51 +15,51 @@
 namespace realizar::engine {
 
 inline constexpr uint32_t kMaxGuesses =
-    7;  // tokens at a time where their number is chosen: eight rows, with the newest
+    7;  // at a time if their number is chosen automatically: eight rows, with the newest token
 
-// What may come next in a text. Prompt lookup (Saxena 2023): what followed the latest earlier occurrence of the text's
-// longest ending that occurs there, of two tokens or more.
+// A likely continuation of a text. Prompt lookup (Saxena 2023): the tokens after the latest earlier occurrence of the
+// longest ending of the text that occurs before, of at least two tokens.
 struct Guess {
-  uint32_t n_matched = 0;  // tokens of that ending
+  uint32_t n_matched = 0;  // length of that ending
   std::vector<TokenId> tokens;
 
-  // Fills `tokens`, which has the capacity, with max_tokens; with none where nothing repeats.
+  // Fills `tokens`, which has the capacity, with max_tokens, or with none if nothing repeats.
   void look_up(std::span<const TokenId> text, uint32_t max_tokens);
   void clear() { tokens.clear(); }
 };
 
-// Of a guess's first token to be right, and of each later one where those before it are.
+// The probability that the first speculative token is right, and that of each later one if those before it are.
 struct GuessChances {
   double first = 0, later = 0;
 };
 
-// How often a text's guesses were right, which also those are asked that no row was spent on.
+// How often a text's speculative tokens were right; also asked when no row was spent on them.
 class HitRates {
  public:
   GuessChances of(const Guess& guess) const;
-  // `chosen` is what came: a token for each guess that was right, and one more.
+  // `chosen`: the actual tokens, one for each right speculative token, and one more.
   void learn(const Guess& guess, std::span<const TokenId> chosen);
 
  private:
-  // By the length of the ending: 2, 3, 4 to 7, 8 tokens. First values: what is usual in text and code.
+  // By the length of the ending: 2, 3, 4 to 7, 8 tokens. The initial values are typical of text and code.
   static constexpr size_t kClasses = 4;
   static size_t class_of(const Guess& guess);
 
   std::array<double, kClasses> first_{0.15, 0.25, 0.4, 0.6}, later_{0.4, 0.5, 0.7, 0.9};
 };
 
-// How often a draft model's guesses were right, and the time that they take. What was learned is forgotten slowly while
-// none are made, so that they are tried again: texts change.
+// How often a draft model's tokens were right, and how long they take. While none are made the record decays slowly, so
+// that they are tried again: texts change.
 class DraftRecord {
  public:
   GuessChances chances() const { return {hit_rate_, hit_rate_}; }
-  // For n_tokens guesses of each sequence; 0 until one was made.
+  // For n_tokens speculative tokens of each sequence; 0 until measured.
   double ms(uint32_t n_tokens) const { return token_ms_ * n_tokens; }
 
-  // n_right of n_guessed tokens came, the first ones.
+  // The first n_right of n_guessed tokens were right.
   void learn_hits(uint32_t n_guessed, uint32_t n_right);
   void learn_time(uint32_t n_tokens, double ms);
-  // A step had none.
+  // For a step without speculative tokens.
   void forget_some();
 
  private:
@@ -69,21 +69,22 @@ class DraftRecord {
   static constexpr double kFirstHitRate = 0.6;
 };
 
-// A sequence's guess that may be made or verified in the next step.
+// A sequence's speculative tokens that may be made or verified in the next step.
 struct GuessOffer {
   GuessChances chances;
   uint32_t n_most;         // tokens
   uint32_t n_granted = 0;  // result
 
-  uint32_t n_tried = 0;  // while grant_guesses looks for more
+  uint32_t n_tried = 0;  // while grant_guesses searches
   double chance = 1;     // that all of these are right
 };
 
-// What a step of n_rows decode rows takes with guesses of n_tokens tokens at most; 0: that is not known yet.
+// The time of a step with n_rows decode rows and at most n_tokens speculative tokens for each sequence; 0: not known
+// yet.
 using StepTime = std::function<double(uint32_t n_rows, uint32_t n_tokens)>;
 
-// Grants guesses the rows with which a step gives the most tokens in its time: n_rows rows are one for each decoding
-// sequence, n_spare more may be had. Where no time is known, no guess is granted.
+// Grants rows to speculative tokens such that the step gives the most tokens for its time: n_rows rows are one for each
+// decoding sequence, n_spare more are available. If the time is unknown, none is granted.
 void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms);
 
 }  // namespace realizar::engine

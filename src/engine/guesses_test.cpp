@@ -43,7 +43,8 @@ TEST(Guess, OfARepetitionGoesOnBeyondTheTextsEnd) {
   EXPECT_EQ(guess_after(ids({5, 5, 5}), 3).tokens, ids({5, 5, 5}));
 }
 
-// Guesses whose first token is right with the chance `first`, and later ones with `later`, as far as 16ths go.
+// Hit rates after a history in which the first token was right with probability `first`, and later ones with `later`,
+// in steps of 1/16.
 HitRates learned(const Guess& guess, bool is_first_right, bool are_later_right) {
   HitRates rates;
   std::vector<TokenId> chosen = guess.tokens;
@@ -69,7 +70,7 @@ TEST(HitRates, OfOneLengthOfEndingsSayNothingOfAnother) {
   EXPECT_EQ(learned(kGuess, false, false).of(longer).first, HitRates().of(longer).first);
 }
 
-// Rows are cheap up to eight and cost as much as a step each from there on.
+// Rows are cheap up to eight, and beyond that each costs as much as a step.
 double cheap_to_eight_ms(uint32_t n_rows, uint32_t /*n_tokens*/) {
   return n_rows <= 8 ? 20 + n_rows : 28 + 20 * (n_rows - 8.0);
 }
@@ -108,7 +109,7 @@ TEST(GrantGuesses, WaitsUntilATimeIsKnown) {
   EXPECT_EQ(offers[0].n_granted, 0u);
 }
 
-// What one of n_seqs sequences is granted of the guesses of a draft model with this record.
+// Tokens granted to one of n_seqs sequences for a draft model with this record.
 uint32_t granted(const DraftRecord& record, uint32_t n_seqs = 1) {
   std::vector<GuessOffer> offers(n_seqs, {record.chances(), 7});
   grant_guesses(offers, n_seqs, 64 - n_seqs,
@@ -128,7 +129,7 @@ DraftRecord record_of(uint32_t n_guessed, uint32_t n_right, double token_ms) {
 TEST(DraftRecord, AModelIsAskedForMoreTheMoreOftenAndTheFasterItIsRight) {
   EXPECT_EQ(granted(record_of(7, 7, 2)), 7u);
   EXPECT_EQ(granted(record_of(7, 0, 2)), 0u);
-  const uint32_t some = granted(record_of(2, 1, 4));  // of two guesses that were looked at, one was right
+  const uint32_t some = granted(record_of(2, 1, 4));  // one of two verified tokens was right
   EXPECT_GT(some, 0u);
   EXPECT_LT(some, 7u);
   EXPECT_LT(granted(record_of(2, 1, 8)), some);

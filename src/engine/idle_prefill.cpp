@@ -43,8 +43,7 @@ std::optional<PlannedChunk> IdlePrefill::plan() {
   return std::nullopt;
 }
 
-// Begins with an answer. Gives false where blocks of its prompt are gone from the cache: memory is wanted for other
-// things.
+// Begins an answer. False if blocks of its prompt were evicted from the cache: memory is needed for other things.
 bool IdlePrefill::open(Answer& answer) {
   sequence_ = std::make_unique<Sequence>();
   const auto n_tokens = static_cast<uint32_t>(answer.tokens.size());
@@ -74,7 +73,7 @@ void IdlePrefill::pause() {
   sequence_ = nullptr;
 }
 
-// The newest answer is done, or given up.
+// The newest answer is done, or abandoned.
 void IdlePrefill::close() {
   if (sequence_ != nullptr) pause();
   answers_.pop_back();

@@ -8,8 +8,8 @@
 namespace realizar::engine {
 namespace {
 
-// Rows of sequences that are all at one position. Several sequences have a block each, so that none writes where
-// another does; one has as many as there are, since a cache of layers with windows may not hold it whole.
+// Rows of sequences that are all at one position. Several sequences have a block each, so that none overwrites
+// another's; a single one has as many as there are, since the cache of layers with windows may not hold it whole.
 class IdleRows {
  public:
   IdleRows(uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each, const IdleBounds& bounds, bool wants_choices) {
@@ -44,7 +44,7 @@ class IdleRows {
 
 }  // namespace
 
-// The largest steps come first: where a backend keeps few recordings, those of small steps stay.
+// The largest steps come first: if a backend keeps few recordings, those of small steps stay.
 Status run_idle_steps(Backend& backend, ProgramId program, const IdleBounds& bounds) {
   const bool chooses = bounds.chooses && backend.can_choose({.is_wanted = true});
   const auto run = [&](uint32_t n_seqs, uint32_t first_pos, uint32_t n_rows_each) {

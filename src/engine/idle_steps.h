@@ -1,5 +1,5 @@
-// Steps that compute nothing of use: before the first request they let a backend prepare for the shapes that steps
-// have. They write into the cache, which must hold nothing that is wanted.
+// Steps without useful results: before the first request they let a backend prepare for the usual shapes of steps. They
+// overwrite the cache.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace realizar::engine {
 
-// What steps of a model may have.
+// Limits of a model's steps.
 struct IdleBounds {
   BackendLimits limits;
-  uint32_t n_positions = 1;  // of a sequence, which all find room in the cache
+  uint32_t n_positions = 1;  // of each sequence; all fit in the cache
   uint32_t block_tokens = 32;
   uint32_t n_blocks = 1;  // of the cache
-  bool chooses = false;   // the backend chooses tokens, where it can
+  bool chooses = false;   // the backend chooses tokens, if it can
 };
 
-// Runs the largest step of a prompt, and decode rows in every usual number and depth. Errors: as Backend::wait.
+// Runs the largest prompt step, and decode rows in every usual number and depth. Errors: as Backend::wait.
 Status run_idle_steps(Backend& backend, ProgramId program, const IdleBounds& bounds);
 
 }  // namespace realizar::engine

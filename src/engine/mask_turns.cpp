@@ -45,7 +45,7 @@ void MaskTurns::go_on(Sequence& sequence, int64_t max_work) {
   const int64_t n_given = std::min(n_left_, max_work);
   int64_t n_work = n_given;
   const Readiness readiness = sequence.request->constraint->prepare(n_work);
-  // A constraint that is not ready has done something, whatever it says.
+  // A constraint that is not ready has done some work, whatever it reports.
   const int64_t n_done = std::max<int64_t>(n_given - n_work, 1);
   n_left_ -= n_done;
   sequence.mask_work += static_cast<uint64_t>(n_done);

@@ -1,6 +1,6 @@
-// Masks of requests that are held to a form, computed between steps and a bounded part at a time: a sequence whose next
-// mask is not there yet sits out, and no step is held up by it. The same masks give the same tokens, however late. They
-// are not computed on threads of their own, which on a CPU would take the cores that every step waits for.
+// Masks of constrained requests, computed between steps and in bounded parts: a sequence whose next mask is not ready
+// sits out, and no step is delayed by it. A mask that is late gives the same tokens. Masks are not computed on separate
+// threads, which on a CPU would take the cores that every step needs.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace realizar::engine {
 
 class MaskTurns {
  public:
-  // Of all masks in a step, in the units of TokenConstraint::prepare: about half a millisecond.
+  // Work for all masks in a step, in the units of TokenConstraint::prepare: about half a millisecond.
   static constexpr int64_t kWorkOfStep = 100'000;
 
-  // Begins a step: goes on with the masks that are missing, those with the least work so far first, so that a small one
-  // never waits for a large one. A sequence whose mask costs too much ends with an error. Gives whether one did.
+  // Begins a step: continues the missing masks, those with the least work so far first, so that a small one never waits
+  // for a large one. A sequence whose mask costs too much ends with an error. Returns whether one did.
   bool prepare(std::span<const SequencePtr> running);
-  // Whether the mask after the newest token is there, where what is left of the step's work is enough for it.
+  // Whether the mask after the newest token is ready, computing it if the rest of the step's work allows that.
   bool is_ready(Sequence& sequence);
-  // The sequence has a further token.
+  // The sequence has a new token.
   static void forget(Sequence& sequence);
 
  private:

@@ -67,7 +67,7 @@ ModelDrafter::ModelDrafter(const Model& model, Backend& backend, const DrafterOp
   }
 }
 
-// Tokens are drawn from the logits here: each sequence has a way of its own to draw.
+// Tokens are drawn from the logits here, since each sequence has its own sampling.
 Status ModelDrafter::warm_up() {
   const uint32_t n_positions = std::clamp(pool_.n_blocks() * options_.block_tokens, 1u, std::max(1u, options_.n_ctx));
   return run_idle_steps(backend_, forward_,
@@ -103,14 +103,14 @@ void ModelDrafter::forget(SeqId id) {
   if (found != slots_.end()) release(*found);
 }
 
-// Brings the slot's tokens to those of the sequence, keeping what was computed of their common beginning. True where
-// one step of n_left rows computes the rest, which is then taken off.
+// Makes the slot's tokens equal the sequence's, keeping the computed part of their common beginning. True if one step
+// of n_left rows computes the rest, which is then subtracted.
 bool ModelDrafter::catch_up(Slot& slot, const Sequence& sequence, uint32_t& n_left) {
   Sequence& own = slot.own;
   const auto differs =
       std::mismatch(own.tokens.begin(), own.tokens.end(), sequence.tokens.begin(), sequence.tokens.end()).first;
   const auto n_common = static_cast<uint32_t>(differs - own.tokens.begin());
-  // The last token is computed anew at least: its logits give the first guess.
+  // At least the last token is recomputed: its logits give the first speculative token.
   own.cache.rollback(std::min({own.n_computed(), n_common, sequence.n_known() - 1}));
   own.tokens.assign(sequence.tokens.begin(), sequence.tokens.end());
   const uint32_t n_rows = std::min(sequence.n_known() - own.n_computed(), n_left);
@@ -128,7 +128,7 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
   for (uint32_t i = 0; i < running.size(); ++i) {
     running[i]->drafts.clear();
     if (max_drafts[i] == 0) continue;
-    // Every sequence may have its newest token read, in addition to what it catches up on.
+    // Every sequence may read its newest token, in addition to the rows for catching up.
     uint32_t n_rows = std::min(n_left + 1, options_.max_rows - static_cast<uint32_t>(round_.size()));
     const uint32_t n_before = n_rows;
     const size_t n_entries = round_.size();
@@ -140,7 +140,7 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
   }
   while (!round_.empty()) {
     RZ_CHECK_OK(run_round(running));
-    // Those that have their guess and want another go on with it.
+    // Sequences that have their token and want another continue with it.
     std::erase_if(round_, [&](Entry& entry) {
       const Sequence& sequence = *running[entry.running_idx];
       Sequence& own = entry.slot->own;
@@ -153,10 +153,10 @@ Status ModelDrafter::draft(std::span<const SequencePtr> running, std::span<const
   return {};
 }
 
-// Computes the round's rows; whoever has logits gets a guess, drawn as the sequence itself will draw.
+// Computes the round's rows; each sequence with logits gets a speculative token, drawn by the sequence's own sampling.
 Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
   const auto start = Sequence::Clock::now();
-  // Decode rows come first in a batch; a partition that kept their order would allocate.
+  // Decode rows come first in a batch; a partition that kept the order would allocate.
   std::partition(round_.begin(), round_.end(), [](const Entry& entry) { return !entry.chunk.is_prompt(); });
   batch_builder_.begin();
   for (const Entry& entry : round_) batch_builder_.append(entry.slot->own, entry.chunk);
@@ -166,18 +166,18 @@ Status ModelDrafter::run_round(std::span<const SequencePtr> running) {
   for (const Entry& entry : round_) {
     Sequence& own = entry.slot->own;
     own.cache.commit(own.tokens, entry.chunk.n_tokens, false);
-    // What comes after this are guesses, which are taken back.
+    // The tokens after this are speculative and may be rolled back.
     if (own.n_computed() == running[entry.running_idx]->n_known()) own.cache.mark();
     if (entry.chunk.n_logit_rows == 0) continue;
     const auto logits = backend_.read(logits_).subspan(n_vocab_ * logit_row++, n_vocab_);
     Sequence& sequence = *running[entry.running_idx];
     if (sequence.drafts.empty()) own.sampler = sequence.sampler;
     TokenId id = sampler_.sample(sequence.request->sampling, logits, own.tokens, {}, &own.sampler);
-    if (id == kNoToken) id = TokenId{0};  // a wrong guess costs time alone
+    if (id == kNoToken) id = TokenId{0};  // a wrong token costs only time
     sequence.drafts.push_back(id);
     own.tokens.push_back(id);
   }
-  // After a step whose guesses were all right two tokens are new: the last guess, and what came after it.
+  // If all speculative tokens of a step were right, two tokens are new: the last of them, and the one after it.
   if (std::ranges::any_of(round_, [](const Entry& entry) { return entry.chunk.n_tokens > 2; })) return {};
   ++rounds_.n;
   rounds_.ms += elapsed_ms(start, Sequence::Clock::now());

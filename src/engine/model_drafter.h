@@ -1,5 +1,5 @@
-// Guesses from a smaller model with the same vocabulary, for all sequences of a step together. It has a KV cache of its
-// own; where that is full, or a prompt has not been read yet, a sequence gets no guesses. One thread, the engine's.
+// Speculative tokens from a smaller model with the same vocabulary, for all sequences of a step together. It has its
+// own KV cache; while that is full, or a prompt has not been read yet, a sequence gets none. One thread, the engine's.
 #pragma once
 
 #include <cstdint>
@@ -26,43 +26,43 @@ namespace realizar::engine {
 inline constexpr uint32_t kMaxDraft = 64;  // tokens at a time
 
 struct DrafterOptions {
-  uint32_t n_ctx = 0;          // positions a sequence
-  uint32_t max_seqs = 1;       // of a step
-  uint32_t max_rows = 512;     // of a step; at least max_seqs
-  uint32_t max_catch_up = 64;  // tokens of the texts so far that are read for one step's guesses
-  uint32_t kv_tokens = 0;      // positions that the cache holds in all
+  uint32_t n_ctx = 0;          // positions for each sequence
+  uint32_t max_seqs = 1;       // in a step
+  uint32_t max_rows = 512;     // in a step; at least max_seqs
+  uint32_t max_catch_up = 64;  // tokens of the texts so far that are read in one step
+  uint32_t kv_tokens = 0;      // positions of the cache in total
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
 };
 
 class ModelDrafter {
  public:
-  // What the draft model's backend must be configured with before the model is loaded on it.
+  // Limits with which the draft model's backend must be configured before the model is loaded.
   static BackendLimits limits_for(const DrafterOptions& options);
   // `model` and `backend` must outlive it. Errors: ResourceExhausted, Unsupported (KV type).
   static Result<std::unique_ptr<ModelDrafter>> create(const Model& model, Backend& backend,
                                                       const DrafterOptions& options);
 
-  // While it holds no sequence: runs steps of every usual size, as Engine::warm_up. Errors: Internal.
+  // Call while it holds no sequence: runs steps of every usual size, like Engine::warm_up. Errors: Internal.
   Status warm_up();
-  // Fills the drafts of running sequences, at most max_drafts[i] for running[i]; 0: none are wanted. Errors: Internal.
+  // Fills the drafts of running sequences, at most max_drafts[i] for running[i]; 0: none. Errors: Internal.
   Status draft(std::span<const SequencePtr> running, std::span<const uint32_t> max_drafts);
-  // Steps of the model that gave the drafts, without those that read texts, and the time that they took.
+  // Steps of the model that gave speculative tokens, without those that read texts, and their total time.
   struct Rounds {
     uint32_t n = 0;
     double ms = 0;
   };
   const Rounds& rounds() const { return rounds_; }
-  // The sequence is over, or was preempted.
+  // The sequence has ended, or was preempted.
   void forget(SeqId id);
-  // Zeroes what is left of such sequences, max_blocks of the cache at most. True: there are no more.
+  // Zeroes the data of such sequences, at most max_blocks of the cache. True: all is done.
   bool wipe_some(uint32_t max_blocks);
 
  private:
-  // What the cache holds of one sequence.
+  // The cached state of one sequence.
   struct Slot {
     SeqId id{};    // 0: free
-    Sequence own;  // its tokens and cache, as this model has them
+    Sequence own;  // its tokens and cache in this model
   };
 
   ModelDrafter(const Model& model, Backend& backend, const DrafterOptions& options);
@@ -83,7 +83,7 @@ class ModelDrafter {
   Sampler sampler_;
   BatchBuilder batch_builder_;
   std::vector<Slot> slots_;
-  // The round that is being made: which slot, for which running sequence, which rows.
+  // An entry of the current round: the slot, the running sequence and the rows.
   struct Entry {
     Slot* slot;
     uint32_t running_idx;

@@ -1,4 +1,4 @@
-// Traced operations summed by name and phase. Has its full size at once: adding to it allocates nothing.
+// Traced operations summed by name and phase. Created at full size, so that adding allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct OpTiming;
 
 namespace realizar::engine {
 
-// Tokens of a step: all that it computed, and those that came of it, which are all but wrong guesses and tokens that
-// were computed once more after a preemption.
+// Tokens of a step: all that it computed, and those that are useful, which excludes wrong speculative tokens and
+// recomputation after a preemption.
 struct StepTokens {
   uint32_t n_computed = 0, n_came = 0;
 };
 
-// Is told the operations of a step and its tokens.
+// Receives the operations of a step and its tokens.
 using StepObserver = std::function<void(const StepTokens& tokens, std::span<const OpTiming> timings)>;
 
 class OpTable {

@@ -1,4 +1,5 @@
-// How many requests an engine has been given and not seen the end of, in all and of each tenant. Any thread.
+// Number of requests that an engine has accepted without having reported their end, in total and for each tenant. Any
+// thread.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace realizar::engine {
 
-// ResourceExhausted: n_total requests are here. Its subject is kQueueSubject.
+// ResourceExhausted: n_total requests are open. The error's subject is kQueueSubject.
 inline constexpr const char* kQueueSubject = "queue";
 inline Error queue_is_full(uint32_t n_total) {
   return {ErrorCode::kResourceExhausted, std::to_string(n_total) + " requests are running or waiting already",
@@ -24,8 +25,8 @@ class OpenRequests {
  public:
   explicit OpenRequests(uint32_t max_open) : max_open_(max_open) {}
 
-  // False: there is no room for a further one. Tenants with a claim find room beyond max_open, for as long as the
-  // engine needs to end others for them.
+  // False: no room for another one. Tenants with a claim get room beyond max_open, for as long as the engine needs to
+  // end others for them.
   bool take(uint64_t tenant) {
     const std::lock_guard lock(mutex_);
     const auto own = n_of_.try_emplace(tenant, 0).first;
@@ -47,7 +48,7 @@ class OpenRequests {
 
   uint32_t n_open() const { return n_open_.load(std::memory_order_acquire); }
   uint32_t max_open() const { return max_open_; }
-  // The most that there ever are at once.
+  // The most that can be open at once.
   uint32_t most() const { return 2 * max_open_; }
 
  private:

@@ -42,14 +42,14 @@ Error not_restored(std::string_view why) {
   return invalid_argument(fmt::format("the slot cannot be restored: {}", why), "filename");
 }
 
-// The most recently used, and `max` at most.
+// The most recently used, at most `max`.
 std::vector<BlockId> newest(const kv::BlockPool& pool, uint64_t max) {
   std::vector<BlockId> named = pool.named_blocks();
   named.resize(std::min<uint64_t>(named.size(), max));
   return named;
 }
 
-// Places in a record.
+// Offsets in a record.
 constexpr size_t kParentAt = 0, kHashAt = 8, kOwnerAt = 16, kTokensAt = 24, kGroupAt = 32, kHeadBytes = 40;
 constexpr size_t kSumBytes = 8;
 
@@ -183,7 +183,7 @@ Status PrefixFileReader::read_head() {
   return {};
 }
 
-// Every count is checked before the file's length is worked out from it.
+// Every count is checked before the file's length is computed from it.
 Status PrefixFileReader::check_is_of_text() const {
   if (text_.empty()) return not_restored("the file is none of this program's");
   const uint64_t max_states = shape_.state_bytes > 0 ? 1 : 0;
@@ -199,8 +199,8 @@ Status PrefixFileReader::read() {
   return is_right ? Status() : not_restored("the file is damaged");
 }
 
-// Without the states after its prefixes a block of a model with recurrent layers is of no use, so states have up to
-// half of the room.
+// In a model with recurrent layers a block is useless without the state after its prefix, so states get up to half of
+// the space.
 Result<uint32_t> save_prefixes(const std::string& path, const kv::BlockPool& pool, const kv::BlockPool* states,
                                const Backend& backend, const PrefixShape& shape, uint64_t max_bytes) {
   const uint64_t block_size = PrefixRecord::size_of(shape.block_tokens, shape.block_bytes);
@@ -244,7 +244,7 @@ uint32_t load_prefixes(const std::string& path, kv::CachePools pools, Backend& b
       pool->release(*id);
     }
   }
-  // The least recently used goes first into the free list, so that it is also the first to go.
+  // The least recently used is released first, so that it is also the first to be evicted.
   for (size_t i = blocks.size(); i-- > 0;) pools.blocks->release(blocks[i]);
   for (size_t i = states.size(); i-- > 0;) pools.states->release(states[i]);
   return static_cast<uint32_t>(blocks.size());

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kSlotModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 constexpr uint64_t kSource = 7, kMine = 1, kTheirs = 2;
 
-// An engine with a model of its own.
+// A model and its engine.
 class SlotRig {
  public:
   explicit SlotRig(uint32_t n_ctx = 256) {

@@ -17,16 +17,16 @@
 
 namespace realizar::engine {
 
-// Blocks of the KV cache that the device has no room for, in memory of the host.
+// Blocks of the KV cache that do not fit on the device, in host memory.
 class HostBlocks final : public kv::BlockStore {
  public:
-  // Takes memory when a place is first filled, never more than n_places blocks.
+  // Allocates memory when a slot is first filled, never more than n_places blocks.
   HostBlocks(Backend& backend, uint32_t n_places, EngineCounters& counters)
       : backend_(backend), places_(n_places), counters_(counters) {}
 
   bool save(BlockId id, uint32_t place) override {
     std::span<std::byte>& bytes = places_[place];
-    // Without memory for it a block loses its name, and nothing else happens.
+    // Without memory for it a block only loses its name.
     const bool has_place = caught([&] {
                              if (bytes.empty()) bytes = backend_.allocate_host(backend_.block_bytes());
                            }).ok() &&
@@ -40,7 +40,7 @@ class HostBlocks final : public kv::BlockStore {
     counters_.n_restored_blocks.fetch_add(1, std::memory_order_relaxed);
   }
   void copy(BlockId from, BlockId to) override { backend_.copy_block(from, to); }
-  // Once the copies into it are done.
+  // Call after pending copies into it are done.
   void wipe(uint32_t place) { std::ranges::fill(places_[place], std::byte{0}); }
 
  private:
@@ -51,7 +51,7 @@ class HostBlocks final : public kv::BlockStore {
 
 namespace {
 
-// Places in the host's memory for cached prefixes.
+// Slots in host memory for cached prefixes.
 uint32_t n_places_for(const EngineOptions& options, const Backend& backend) {
   if (options.host_kv_bytes == 0) return 0;
   return static_cast<uint32_t>(
@@ -105,7 +105,7 @@ bool Prefixes::wipe_some(uint32_t max_blocks) {
   return is_done && are_states_done;
 }
 
-// Everything that the bytes of a block depend on.
+// Covers everything that the bytes of a block depend on.
 uint64_t Prefixes::fingerprint(uint64_t source) const {
   const std::string text =
       fmt::format("{} {} {} {}", source, hash_of(config_), backend_.info().arithmetic, static_cast<int>(kv_type_));

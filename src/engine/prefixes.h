@@ -1,6 +1,6 @@
-// The engine's cache: its blocks and slots for states, and the prefixes that requests have left there for later ones
-// to find. They can be saved, loaded, forgotten and wiped, all of them or one at a time (cached_prefix.h). The engine's
-// thread calls, between steps, save where a function says more.
+// The engine's cache: its blocks and slots for states, and the prefixes of earlier requests that later ones can find.
+// They can be saved, loaded, forgotten and wiped, all of them or one at a time (cached_prefix.h). The engine's thread
+// calls, between steps, unless a function says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class HostBlocks;
 
 class Prefixes {
  public:
-  // `backend`, which has made its cache, and `config` and `counters` must outlive it.
+  // `backend`, which has created its cache, `config` and `counters` must outlive it.
   Prefixes(const ModelConfig& config, Backend& backend, const EngineOptions& options, EngineCounters& counters);
   ~Prefixes();
 
@@ -42,17 +42,17 @@ class Prefixes {
   kv::CachePools pools() { return {blocks_, states_.get()}; }
   const LayerGroups& groups() const { return groups_; }
 
-  // The cache_salt of whoever is called `name`. No client can compute another's. Any thread, after load.
+  // The cache_salt for `name`. No client can compute another's. Any thread, after load.
   uint64_t salt_of(std::string_view name) const { return blocks_.salt_of(name); }
-  // Forgets all of them, or those that `tenant`'s requests have left.
+  // Forgets all prefixes, or those of `tenant`'s requests.
   void forget(std::optional<uint64_t> tenant);
-  // Zeroes what ended requests have left in memory and no prefix can be found in, max_blocks of it at most: true when
-  // it is all done. What running requests hold is not touched.
+  // Zeroes data of ended requests that is not part of a prefix, at most max_blocks. True when all is done. Running
+  // requests keep theirs.
   bool wipe_some(uint32_t max_blocks);
 
-  // Keeps them in a file, or takes them from there, while nothing runs. `source` stands for the program and the bytes
-  // of the weights; what else decides a block's bytes is added to it. Both give the number of blocks. What was cached
-  // before is forgotten where a file is loaded. Errors: InvalidArgument where the file cannot be written.
+  // Saves the prefixes to a file, or loads them from it, while nothing runs. `source` identifies the program and the
+  // bytes of the weights; everything else that determines a block's bytes is added to it. Both return the number of
+  // blocks. Loading a file forgets everything cached before. Errors: InvalidArgument if the file cannot be written.
   Result<uint32_t> save(const std::string& path, uint64_t source, uint64_t max_bytes) const;
   uint32_t load(const std::string& path, uint64_t source);
 
@@ -61,16 +61,16 @@ class Prefixes {
   std::unique_ptr<NewPrefix> begin(std::vector<TokenId> tokens);
   void name(NewPrefix& added, uint64_t cache_salt, uint64_t owner);
   uint32_t forget_one(std::span<const TokenId> tokens, uint64_t cache_salt);
-  // The pieces of a text's whole blocks, `owner`'s where some are added. Any thread, after load; it hashes the text.
+  // The pieces of a text's whole blocks; added ones become `owner`'s. Any thread, after load; it hashes the text.
   TextPieces pieces_of(std::vector<TokenId> tokens, uint64_t cache_salt, uint64_t owner);
-  // What files of prefixes must fit. Any thread.
+  // The shape that files of prefixes must match. Any thread.
   PrefixShape shape(uint64_t source) const;
 
-  // Tells what becomes of the names of whole blocks from now on, and those that there are; before the engine's thread
-  // begins, once what is loaded is there. It ends with this.
+  // Reports changes of the names of whole blocks from now on, and the existing names. Call before the engine's thread
+  // begins and after loading. Ends with this object.
   std::shared_ptr<BlockEvents> watch_blocks();
 
-  // Tells the counters what is held and can be found now.
+  // Updates the counters of held and named blocks.
   void publish_counters() const;
 
  private:
@@ -85,7 +85,7 @@ class Prefixes {
   const LayerGroups groups_;
   kv::BlockPool blocks_;
   const std::unique_ptr<kv::BlockPool> states_;
-  std::shared_ptr<BlockEvents> events_;  // null: nobody watches
+  std::shared_ptr<BlockEvents> events_;  // null: no watcher
 };
 
 }  // namespace realizar::engine

@@ -40,7 +40,7 @@ void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t f
     sequence.sink->on_prompt(sequence.ending.stats.n_cached, sequence.n_computed(),
                              elapsed_ms(sequence.first_step, Sequence::Clock::now()));
   }
-  // Those who wait for this prompt go on from its end.
+  // Sequences that wait for this prompt continue from its end.
   if (chunk.is_prompt() && sequence.is_decoding() && !whole_prompts_) sequence.cache.offer_tail(sequence.tokens);
   raise_to(counters_.n_tokens_max, sequence.n_computed());
   const uint32_t first_pos = sequence.wants_first ? 0 : sequence.n_computed() - chunk.n_logit_rows;
@@ -49,8 +49,8 @@ void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t f
   }
 }
 
-// Takes the last token's row, and those of its drafts for as long as they say what was chosen. A state that has gone
-// on with the others goes back to what it was before them, and the right ones are replayed in the next step.
+// Takes the last token's row, and those of its speculative tokens as long as they match the chosen ones. A state that
+// has advanced past wrong ones is rolled back, and the right ones are replayed in the next step.
 void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
   const uint32_t n_drafted = chunk.n_tokens - 1, n_known = sequence.n_known();
   uint32_t n_right = 0;
@@ -75,7 +75,7 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   add_to(counters_.n_accepted, n_right);
 }
 
-// Uses the row of position `pos` for what the request wants.
+// Processes the row of position `pos` as the request wants.
 void Results::take_row(Sequence& sequence, uint32_t pos, size_t row) {
   sequence.first_wanted = pos + 1;
   if (sequence.request->pooling != Pooling::kNone) return pool_row(sequence, pos, row);
@@ -83,7 +83,7 @@ void Results::take_row(Sequence& sequence, uint32_t pos, size_t row) {
   is_next_wanted ? take_token(sequence, row) : report_row(sequence, pos, row);
 }
 
-// Rows are added in the order of their positions, so that no cutting of the prompt changes a sum.
+// Rows are added in the order of their positions, so that chunking the prompt does not change a sum.
 void Results::pool_row(Sequence& sequence, uint32_t pos, size_t row) {
   if (sequence.request->pooling == Pooling::kAll) return keep_row(sequence, pos, row);
   const bool ranks = sequence.request->pooling == Pooling::kRank;
@@ -113,7 +113,7 @@ void Results::finish_vector(Sequence& sequence) {
   sequence.finish(FinishReason::kStop);
 }
 
-// Hands out logits that are wanted themselves, or the score of a token that is known.
+// Delivers logits that are wanted themselves, or the score of a known token.
 void Results::report_row(Sequence& sequence, uint32_t pos, size_t row) {
   if (!is_prediction(logits_of(row))) return fail_nonfinite(sequence, pos);
   const uint32_t next = pos + 1;
@@ -151,14 +151,14 @@ void Results::take_token(Sequence& sequence, size_t row) {
   if (sequence.n_generated() == sequence.n_wanted) sequence.finish(sequence.reason_when_full());
 }
 
-// Where the logits are numbers, its own rules leave no token: the answer ends, as one that is whole does.
+// The logits are finite, but the request's own rules leave no token: the answer ends as if it were complete.
 void Results::end_without_token(Sequence& sequence, size_t row) {
   const bool has_rules = sequence.request->constraint != nullptr && is_prediction(logits_of(row));
   if (has_rules) return sequence.finish(FinishReason::kStop);
   fail_nonfinite(sequence, sequence.n_known() - 1);
 }
 
-// Takes the backend's choice where it has made one. Gives kNoToken where none can be made.
+// Takes the backend's choice if there is one. kNoToken if no token can be chosen.
 TokenId Results::choose_token(Sequence& sequence, size_t row) {
   const auto chosen = backend_.chosen();
   if (row < chosen.size() && chosen[row] != kNoToken) return chosen[row];
@@ -171,7 +171,7 @@ TokenId Results::choose_token(Sequence& sequence, size_t row) {
              : sampler_.sample(request.sampling, logits, sequence.tokens, allowed, &sequence.sampler);
 }
 
-// Notes that a token has been chosen. Gives the time since the one before it, or since the request came.
+// Records that a token has been chosen. Returns the time since the one before it, or since the request arrived.
 Results::TokenTimes Results::note_times(Sequence& sequence) {
   const auto now = Sequence::Clock::now();
   const bool is_first = sequence.n_generated() == 0;
@@ -191,7 +191,7 @@ void Results::note_prefill(Sequence& sequence) {
   add_to(counters_.n_prompt_tokens, sequence.n_prompt);
 }
 
-// Gives false where the caller wants no more.
+// False if the caller wants no more.
 bool Results::report(Sequence& sequence, TokenEvent event, size_t row) {
   const Request& request = *sequence.request;
   if (request.logprobs_after_chain && !event.is_prompt) {
@@ -211,7 +211,7 @@ bool Results::is_stop(const Request& request, TokenId id) const {
   return holds(request.stop_tokens) || (!request.ignore_eos && holds(end_tokens_));
 }
 
-// What the model gives after position `pos` is no prediction: that is this request's end, and no other's.
+// The model's output after position `pos` is not finite: this ends this request and no other.
 void Results::fail_nonfinite(Sequence& sequence, uint32_t pos) {
   add_to(counters_.n_nonfinite_logits, 1);
   sequence.fail(Error{

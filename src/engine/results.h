@@ -1,5 +1,5 @@
-// What becomes of a step's results: chosen tokens, scores of known ones, pooled vectors, and what of the computed
-// positions others may find. Ends sequences that have what they wanted. One thread, the engine's.
+// Processes a step's results: chosen tokens, scores of known ones, pooled vectors, and positions that other sequences
+// may find in the cache. Ends sequences that are complete. One thread, the engine's.
 #pragma once
 
 #include <span>
@@ -14,12 +14,12 @@
 
 namespace realizar::engine {
 
-// Where the forward pass leaves what is read of it.
+// The activations that hold the outputs of the forward pass.
 struct ForwardOutputs {
   ActId hidden = kNoAct;  // [n_logit_rows, d_model]
-  ActId logits = kNoAct;  // [n_logit_rows, n_vocab], or of scores as many as there are
+  ActId logits = kNoAct;  // [n_logit_rows, n_vocab], or the number of scores
   uint32_t n_vocab = 0;
-  bool whole_prompts = false;  // as EngineOptions have it
+  bool whole_prompts = false;  // as in EngineOptions
 };
 
 class Results {
@@ -28,7 +28,7 @@ class Results {
   Results(const Backend& backend, const ForwardOutputs& outputs, std::vector<TokenId> end_tokens, uint32_t n_ctx,
           MaskTurns& masks, EngineCounters& counters);
 
-  // Takes what the backend has computed of the chunks, whose logit rows come in the order of the chunks.
+  // Takes the backend's results for the chunks, whose logit rows are in the order of the chunks.
   void take(std::span<const SequencePtr> running, std::span<const PlannedChunk> chunks);
 
  private:
@@ -56,11 +56,11 @@ class Results {
   const Backend& backend_;
   const ForwardOutputs outputs_;
   const std::vector<TokenId> end_tokens_;
-  const bool phases_agree_;  // of the backend
+  const bool phases_agree_;  // the backend's
   const bool whole_prompts_;
   EngineCounters& counters_;
   Sampler sampler_;
-  std::vector<uint64_t> allowed_;  // a constraint's tokens
+  std::vector<uint64_t> allowed_;  // the tokens that a constraint allows
   MaskTurns& masks_;
 };
 

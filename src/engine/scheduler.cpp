@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kShortReplay = 32;
 
-// What is left of a step while its plan is made.
+// The remaining room in a step while it is planned.
 struct Room {
   uint32_t n_rows, n_logit_rows, n_prefill;
 };
@@ -17,7 +17,7 @@ uint32_t n_pending(const Sequence& seq) {
   return seq.n_known() - seq.n_computed();
 }
 
-// Counts how many of the next n_tokens there is room for, with the rows of them that are wanted.
+// The number of the next n_tokens that fit, along with their rows that need logits.
 uint32_t n_fitting(const Sequence& seq, uint32_t n_tokens, const Room& room) {
   const uint32_t n_unwanted = seq.first_wanted - std::min(seq.first_wanted, seq.n_computed());
   return std::min({n_tokens, room.n_prefill, n_unwanted + room.n_logit_rows});
@@ -54,8 +54,8 @@ void plan_decodes(std::span<const SequencePtr> running, Room& room, std::vector<
   }
 }
 
-// Guesses of which some were wrong leave a few tokens to compute again where layers are recurrent: that is a part of
-// decoding, and not of prefill.
+// With recurrent layers, wrong speculative tokens leave a few tokens to recompute: that counts as decoding, not as
+// prefill.
 void plan_after_guesses(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
@@ -73,7 +73,7 @@ bool is_planned(uint32_t i, const std::vector<PlannedChunk>& plan) {
   return std::any_of(plan.begin(), plan.end(), [i](const PlannedChunk& chunk) { return chunk.seq_idx == i; });
 }
 
-// Half of the room for prefill at most, where there are prompts too.
+// If there are prompts too, at most half of the room for prefill.
 void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
   const bool has_prompts = std::ranges::any_of(running, [](const SequencePtr& seq) { return wants_prompt_rows(*seq); });
   const uint32_t n_kept = has_prompts ? room.n_prefill / 2 : 0;
@@ -87,7 +87,7 @@ void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<
   room.n_prefill += n_kept;
 }
 
-// False where nothing of it fits.
+// False if none of it fits.
 bool plan_prompt(uint32_t i, std::span<const SequencePtr> running, uint32_t max_tokens, Room& room,
                  std::vector<PlannedChunk>& plan) {
   const Sequence& seq = *running[i];
@@ -99,7 +99,7 @@ bool plan_prompt(uint32_t i, std::span<const SequencePtr> running, uint32_t max_
   return true;
 }
 
-// The prompts after the oldest one, those with the fewest tokens left first.
+// The prompts other than the oldest, those with the fewest tokens left first.
 void plan_short_prompts(std::span<const SequencePtr> running, uint32_t oldest, Room& room,
                         std::vector<PlannedChunk>& plan) {
   const auto n_left = [&](uint32_t i) { return running[i]->n_prompt - running[i]->n_computed(); };
@@ -127,7 +127,7 @@ void plan_prompts(std::span<const SequencePtr> running, Room& room, std::vector<
   }
   if (n_prompts == 0 || room.n_prefill == 0) return;
   const uint32_t half = n_prompts == 1 ? room.n_prefill : (room.n_prefill + 1) / 2;
-  // Held back until the others had theirs: what they leave is the oldest's too.
+  // Held back until the others are planned: the oldest also gets what they leave.
   Room others = room;
   others.n_prefill -= std::min(half, running[oldest]->n_prompt - running[oldest]->n_computed());
   const uint32_t n_kept_rows = std::min(room.n_logit_rows, 1u);
@@ -139,7 +139,7 @@ void plan_prompts(std::span<const SequencePtr> running, Room& room, std::vector<
   plan_prompt(oldest, running, room.n_prefill, room, plan);
 }
 
-// Of those that do not fit the first ones come first in the next step.
+// The first of those that do not fit come first in the next step.
 void plan_whole_prompts(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
@@ -215,7 +215,7 @@ size_t pick_next(std::span<const SequencePtr> waiting, const FairShare& shares, 
 
 size_t pick_victim(std::span<const SequencePtr> running, const FairShare& shares, PriorityScope scope) {
   // The most important request of the tenant that came first is never the victim while anything else runs, so some
-  // request always comes to its end.
+  // request always finishes.
   const auto rank = [&](const SequencePtr& seq) {
     const uint64_t tenant = seq->request->tenant;
     const bool is_fair = scope == PriorityScope::kTenant;

@@ -7,7 +7,7 @@
 namespace realizar::engine {
 namespace {
 
-// Sequences that have requests of their own.
+// Sequences with their requests.
 class Sequences {
  public:
   Sequence& add(uint32_t n_prompt, uint32_t n_computed, uint32_t n_generated = 0) {
@@ -58,7 +58,8 @@ TEST(Scheduler, DecodesFirstAndThenTakesPromptsUpToTheBudget) {
   EXPECT_EQ(plan[2].n_logit_rows, 0u);
 }
 
-// Blocks of 4 tokens: a state is kept every 64, before the prompt's last token, and where another waits for it.
+// Blocks have 4 tokens: a state is kept every 64 tokens, before the prompt's last token, and where another sequence
+// waits for it.
 TEST(Scheduler, PromptsOfRecurrentModelsEndWhereStatesAreKept) {
   kv::BlockPool blocks(100, 4, {1, 2}), states(8, 4, {1, 2});
   Sequences sequences;
@@ -83,7 +84,7 @@ TEST(Scheduler, PromptsOfRecurrentModelsEndWhereStatesAreKept) {
   EXPECT_EQ(keeps, (std::vector<bool>{true, true, true, true, false}));
 }
 
-// They decode: a step's budget for prefill is not theirs, and they are not held up by it.
+// They count as decoding: the step's budget for prefill does not apply to them and does not delay them.
 TEST(Scheduler, WhatWrongGuessesLeaveIsComputedAgainAtOnce) {
   kv::BlockPool blocks(100, 4, {1, 2}), states(8, 4, {1, 2});
   Sequences sequences;
@@ -102,9 +103,9 @@ TEST(Scheduler, WhatWrongGuessesLeaveIsComputedAgainAtOnce) {
 TEST(Scheduler, DemandAndWorkTellDecodingFromPromptsAndReplays) {
   Sequences sequences;
   sequences.add(100, 40);                   // computes its prompt
-  sequences.add(5, 5, 1).drafts.resize(3);  // decodes, with guesses
+  sequences.add(5, 5, 1).drafts.resize(3);  // decodes, with speculative tokens
   sequences.add(4, 9, 6);                   // decodes
-  sequences.add(4, 6, 9);                   // was preempted, and computes its own tokens again
+  sequences.add(4, 6, 9);                   // was preempted, and recomputes its own tokens
   sequences.add(30, 0).leader = SeqId{1};   // waits for another's prefix
   const StepDemand demand = demand_of(sequences.list, 7);
   EXPECT_EQ(demand.n_decoding, 2u);
@@ -209,7 +210,7 @@ TEST(Scheduler, NothingToDoOrNoRoomIsAnEmptyPlan) {
   EXPECT_TRUE(plan_of(sequences, {0, 0, 0}).empty());
 }
 
-// Ids in the order of admission; each tenant is charged what its request costs.
+// Ids in the order of admission; each tenant is charged the cost of its request.
 std::vector<size_t> admission_order(Sequences& sequences, FairShare& shares, PriorityScope scope) {
   std::vector<size_t> order;
   while (!sequences.list.empty()) {
@@ -223,7 +224,7 @@ std::vector<size_t> admission_order(Sequences& sequences, FairShare& shares, Pri
 
 class TwoTenants : public ::testing::Test {
  protected:
-  // Ids 1, 2, 4, 5 are tenant 0's, which was served more; 3 and 6 are tenant 7's.
+  // Ids 1, 2, 4, 5 belong to tenant 0, which was served more; 3 and 6 to tenant 7.
   TwoTenants() {
     for (const uint64_t tenant : {0, 0, 7, 0, 0, 7}) {
       sequences_.add(1, 0);

@@ -27,7 +27,7 @@ Status check_prompt(std::span<const TokenId> prompt, const SequenceLimits& limit
   return {};
 }
 
-constexpr size_t kMaxNumbers = size_t{16} << 20;  // of all vectors of a text
+constexpr size_t kMaxNumbers = size_t{16} << 20;  // in all vectors of a text
 
 Status check_pooling(const Request& request, const SequenceLimits& limits) {
   if (limits.sees_later && request.pooling == Pooling::kNone) {

@@ -1,4 +1,4 @@
-// The step budget in service, on simulated machines: as many tokens a second as the best fixed chunk gives.
+// The step budget in service, on simulated machines: as many tokens per second as with the best fixed chunk.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace realizar::engine::testing {
 namespace {
 
-// Serving without a model or a clock: clients that send a request after another, the real plan_step, and a machine
+// Serving without a model or a clock: clients that send one request after another, the real plan_step, and a machine
 // that is a function from a step's rows to milliseconds.
 struct StepRows {
   uint32_t n_decode = 0, n_prompt = 0;
@@ -25,7 +25,7 @@ struct StepRows {
 };
 using Machine = std::function<double(const StepRows&, double now_ms)>;
 
-// Who says how many prompt tokens a step takes, and hears how long it took.
+// Decides how many prompt tokens a step takes, and is told how long it took.
 struct ChunkPolicy {
   std::function<uint32_t(const StepDemand&)> plan;
   std::function<void(const StepWork&, double ms)> observe;
@@ -43,9 +43,9 @@ struct ServingLoad {
   uint32_t n_clients = 8, n_requests = 16, n_prompt = 128, n_generated = 64, max_rows = 512;
 };
 
-// The clients' view of it.
+// The result as the clients see it.
 struct ServingResult {
-  double tokens_per_s = 0;    // generated, over all
+  double tokens_per_s = 0;    // generated, over all time
   double first_token_ms = 0;  // median
   double between_mean_ms = 0, between_p95_ms = 0, between_max_ms = 0;
 };
@@ -165,9 +165,9 @@ double decode_ms(uint32_t n_rows) {
   return ms0 + (ms1 - ms0) * (n_rows - n0) / (n1 - n0);
 }
 
-// There with AMX: prompt rows are multiplied 32 at a time, after all weights are unpacked. A prompt of 128 takes 0.34 s
-// alone, one of 512 takes 1.16 s, and chunks of 32 while seven streams decoded made the longest step 199 ms, chunks of
-// 128 404 ms, chunks of 384 874 ms: 60 ms, and 2.15 ms a row.
+// Measured on that machine with AMX: prompt rows are multiplied 32 at a time, after all weights are unpacked. A prompt
+// of 128 takes 0.34 s by itself, one of 512 takes 1.16 s; while seven streams decoded, chunks of 32 made the longest
+// step 199 ms, chunks of 128 404 ms, chunks of 384 874 ms. That fits 60 ms plus 2.15 ms a row.
 Machine with_fixed_part(double fixed_ms, double token_ms) {
   return [=](const StepRows& rows, double) {
     const uint32_t n_padded = (rows.n_prompt + 31) / 32 * 32;
@@ -178,7 +178,7 @@ Machine amx() {
   return with_fixed_part(60, 2.15);
 }
 
-// There without AMX: more than four rows are a second pass over the weights, a prompt's rows like others.
+// Without AMX: every four rows beyond the first four take another pass over the weights, prompt rows like others.
 double without_amx_ms(const StepRows& rows, double) {
   const double second_pass_ms = rows.n_prompt > 0 && rows.n_decode > 0 && rows.n_decode <= 4 ? 10 : 0;
   return decode_ms(rows.n_decode) + second_pass_ms + 3.7 * rows.n_prompt;
@@ -216,8 +216,8 @@ ServingResult serve_learned(const ServingLoad& load, const Machine& machine) {
   return serve(load, machine, learned(budget));
 }
 
-// The most tokens a second of those fixed chunks that delay decoding streams no more than `result` did, on average and
-// at most.
+// The most tokens per second among fixed chunks that delay decoding streams no more than `result`, on average and at
+// most.
 double best_fixed_tokens_per_s(const ServingLoad& load, const Machine& machine, const ServingResult& result) {
   double best = 0;
   for (const uint32_t n_tokens : {4, 16, 32, 64, 128, 256, 384, 512}) {
@@ -247,8 +247,8 @@ TEST_P(Serving, LearnedChunksGiveWhatTheBestFixedOneGives) {
   EXPECT_LT(result.between_p95_ms, longest_p95_ms);
 }
 
-// With a fixed part of 60 ms the chunk that is worth it takes 0.3 s, and a step with it 0.4 to 0.7 s. Where there is
-// none, steps stay within 3.5 times those that only decode.
+// With a fixed part of 60 ms a chunk that pays off takes 0.3 s, and a step with it 0.4 to 0.7 s. Without one, steps
+// stay within 3.5 times those that only decode.
 INSTANTIATE_TEST_SUITE_P(
     Machines, Serving,
     ::testing::Values(Case{"Amx1Client", {1, 4}, amx(), 40}, Case{"Amx4Clients", {4, 32}, amx(), 400},
@@ -264,8 +264,8 @@ INSTANTIATE_TEST_SUITE_P(
                           "FixedPartVanishes", {8, 96}, changing(with_fixed_part(120, 2), without_amx_ms, 15000), 700}),
     [](const auto& test) { return std::string(test.param.name); });
 
-// The load that was measured: 56 tok/s with chunks of 32, 68 with 128, 15 with a budget that charged the fixed part to
-// the tokens. The budget learns within its first seconds.
+// The measured load: 56 tok/s with chunks of 32, 68 with 128, 15 with a budget that charged the fixed part to the
+// tokens. The budget must learn within the first seconds.
 TEST(ServingOnAmx, TheFirstSixteenRequestsAreNotSlow) {
   const ServingLoad load{.n_clients = 8, .n_requests = 16};
   EXPECT_NEAR(serve(load, amx(), fixed(32)).tokens_per_s, 56, 2) << "the simulation is as it was measured";

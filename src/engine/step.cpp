@@ -19,7 +19,7 @@ void note_step(StepTimes& times, double s) {
   add_to(times.n, 1);
 }
 
-// The step computes its newest token.
+// Whether the step computes its newest token.
 bool is_decoding_next(const Sequence& sequence) {
   return sequence.is_decoding() && sequence.n_computed() + 1 == sequence.n_known() && !sequence.lacks_mask();
 }
@@ -82,7 +82,7 @@ Status Step::draft_by_model(std::span<const SequencePtr> running) {
   return {};
 }
 
-// Afterwards no sequence may have more drafts than its guess has tokens.
+// Afterwards no sequence may have more drafts than its lookup found.
 void Step::look_up(std::span<const SequencePtr> running) {
   for (size_t i = 0; i < running.size(); ++i) {
     Sequence& sequence = *running[i];
@@ -91,7 +91,7 @@ void Step::look_up(std::span<const SequencePtr> running) {
   }
 }
 
-// Limits the drafts of each to what the step's time makes worth it.
+// Limits each sequence's speculative tokens to as many as pay off in the step's time.
 template <typename ChancesOf>
 void Step::grant(std::span<const SequencePtr> running, const ChancesOf& chances_of, const StepTime& step_ms) {
   uint32_t n_rows = 0;
@@ -100,7 +100,7 @@ void Step::grant(std::span<const SequencePtr> running, const ChancesOf& chances_
     n_rows += is_decoding_next(*running[i]) ? 1 : 0;
     if (max_drafts_[i] > 0) offers_.push_back({chances_of(*running[i]), max_drafts_[i]});
   }
-  // A prompt that ends in the step wants a row of logits too.
+  // A prompt that ends in the step needs a row of logits too.
   const auto n_needed = std::min(static_cast<uint32_t>(running.size()), limits_.max_logit_rows);
   const uint32_t n_spare = limits_.max_logit_rows - n_needed;
   grant_guesses(offers_, n_rows, n_spare, step_ms);
@@ -109,13 +109,14 @@ void Step::grant(std::span<const SequencePtr> running, const ChancesOf& chances_
   }
 }
 
-// Where guesses may be taken back together with right ones, none of them may be in a block that has a name by then.
+// If right speculative tokens can be rolled back along with wrong ones, none of them may be in a block that gets a
+// name.
 uint32_t Step::n_until_block_ends(const Sequence& sequence) const {
   return sequence.cache.has_states() ? block_tokens_ - 1 - sequence.n_computed() % block_tokens_ : UINT32_MAX;
 }
 
-// Guesses are wanted for decoding sequences, as far as the sequence wants tokens, and, where their number is not chosen
-// later, as far as the step has rows for them.
+// Decoding sequences get speculative tokens, up to the number of tokens that they still want, and up to the step's rows
+// unless their number is chosen later.
 void Step::limit_drafts(std::span<const SequencePtr> running) {
   const uint32_t n_rows = limits_.max_logit_rows;
   uint32_t n_left = n_rows - std::min(static_cast<uint32_t>(running.size()), n_rows);
@@ -127,7 +128,7 @@ void Step::limit_drafts(std::span<const SequencePtr> running) {
   }
 }
 
-// Guesses must not cost another sequence its blocks.
+// Speculative tokens must not cost another sequence its blocks.
 bool Step::plan(std::span<const SequencePtr> running, size_t n_waiting) {
   if (try_plan(running, n_waiting)) return true;
   if (!chooses_drafts_ || std::ranges::all_of(running, [](const auto& s) { return s->drafts.empty(); })) return false;
@@ -176,7 +177,7 @@ uint32_t n_came(const PlannedChunk& chunk, const Sequence& sequence) {
 
 }  // namespace
 
-// A step's operations are those of all who have a part in it.
+// A step's operations are attributed to all sequences that take part in it.
 void Step::tell_operations(std::span<const SequencePtr> running) const {
   if (!is_traced_) return;
   StepTokens tokens{batch_.n_rows()};
@@ -188,7 +189,7 @@ void Step::tell_operations(std::span<const SequencePtr> running) const {
   }
 }
 
-// A draft model may make no guesses in the next step, so that its time is none of a step's.
+// The next step may have no speculative tokens, so the draft model's time is not part of a step's time.
 void Step::observe(std::span<const SequencePtr> running, double ms) {
   const StepWork work = work_of(chunks_);
   budget_.observe(work, ms - draft_ms_);
@@ -205,7 +206,7 @@ void Step::learn_drafts(std::span<const SequencePtr> running) {
   for (const PlannedChunk& chunk : chunks_) {
     if (chunk.kind != ChunkKind::kDecode || chunk.n_tokens < 2) continue;
     has_drafts = true;
-    // Of one that has ended, those after the end are neither right nor wrong.
+    // If the sequence has ended, tokens after its end count neither as right nor as wrong.
     const Sequence& sequence = *running[chunk.seq_idx];
     draft_record_.learn_hits(sequence.ended ? sequence.n_right : chunk.n_tokens - 1, sequence.n_right);
   }

@@ -1,5 +1,5 @@
-// What one step computes: guesses, a plan, a batch, and its run on the backend. Owns the arrays, sized at construction,
-// so that a step allocates nothing; knows nothing of what becomes of the results. One thread, the engine's.
+// One step's computation: speculative tokens, a plan, a batch, and its run on the backend. Owns the arrays, sized at
+// construction, so that a step allocates nothing; does not process the results. One thread, the engine's.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ namespace realizar::engine {
 
 class ModelDrafter;
 
-// The forward pass, and the one of steps in which some row has an adapter: the same program where there are none.
+// The forward pass, and the one for steps in which some row has an adapter; the same program if the model has none.
 struct ForwardPrograms {
   ProgramId plain, adapted;
 };
@@ -31,24 +31,24 @@ class Step {
   Step(Backend& backend, const ForwardPrograms& forward, const BackendLimits& limits, uint32_t n_vocab,
        const EngineOptions& options, EngineCounters& counters);
 
-  // Guesses by another model from now on; null: from the text so far.
+  // Speculative tokens come from another model from now on; null: from the text so far.
   void set_drafter(ModelDrafter* drafter) { drafter_ = drafter; }
   // Traces every step from now on. Without an observer, only steps of requests that want a trace have one.
   void set_observer(StepObserver observer) { observer_ = std::move(observer); }
 
-  // Guesses what comes next for those that decode. Errors: Internal, of a draft model.
+  // Drafts speculative tokens for decoding sequences. Errors: Internal, from a draft model.
   Status draft(std::span<const SequencePtr> running);
-  // Decides the step's chunks and takes the blocks for them. False: too few are free; another call is to follow when
-  // some sequence was preempted.
+  // Decides the step's chunks and reserves blocks for them. False: too few are free; call again after preempting a
+  // sequence.
   bool plan(std::span<const SequencePtr> running, size_t n_waiting);
-  // Computes the chunks; the backend has the results. Errors: Internal.
+  // Computes the chunks; the backend holds the results. Errors: Internal.
   Status run(std::span<const SequencePtr> running);
-  // The same for one chunk, whose blocks are there, of a sequence that does not run.
+  // Computes one chunk, whose blocks are reserved, of a sequence that is not running.
   Status run_alone(std::span<const SequencePtr> sequence, const PlannedChunk& chunk);
-  // Tells the operations of the step, where they are traced, to the observer and to the requests that want them. The
-  // results have been taken, so that it is known which guesses were right.
+  // Reports the operations of a traced step to the observer and to the requests that want them. Call after the results
+  // are taken, when it is known which speculative tokens were right.
   void tell_operations(std::span<const SequencePtr> running) const;
-  // Learns from the step's results, and from the time that it took in all.
+  // Learns from the step's results and its total time.
   void observe(std::span<const SequencePtr> running, double ms);
 
   std::span<const PlannedChunk> chunks() const { return chunks_; }  // in the order of their logit rows
@@ -70,18 +70,18 @@ class Step {
   const BackendLimits limits_;
   const uint32_t max_drafts_of_each_, max_prefill_tokens_, block_tokens_;
   const bool whole_prompts_;
-  const bool chooses_drafts_;  // how many are worth it
+  const bool chooses_drafts_;  // as many as pay off
   EngineCounters& counters_;
   BatchBuilder batch_builder_;
   ChoiceBuilder choice_builder_;
   StepBudget budget_;
-  StepBatch batch_;  // of the step whose results are read
+  StepBatch batch_;  // of the step whose results are being read
   std::vector<PlannedChunk> chunks_;
-  std::vector<uint32_t> max_drafts_;  // of each running sequence
-  std::vector<GuessOffer> offers_;    // of those
+  std::vector<uint32_t> max_drafts_;  // for each running sequence
+  std::vector<GuessOffer> offers_;    // made from those
   ModelDrafter* drafter_ = nullptr;
-  DraftRecord draft_record_;  // of its drafts
-  double draft_ms_ = 0;       // that those of the step took
+  DraftRecord draft_record_;  // of the draft model
+  double draft_ms_ = 0;       // time for those of the step
   StepObserver observer_;
   bool is_traced_ = false;
 };

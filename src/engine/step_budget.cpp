@@ -7,33 +7,33 @@
 namespace realizar::engine {
 namespace {
 
-// Below 2, so that the noise of single steps stays within twice the time.
+// Less than 2, so that the noise of single steps stays within twice the time.
 constexpr double kStretch = 1.8;
 constexpr double kMaxStretch = 3.5;
-constexpr double kBacklog = 4;  // how much further prompts stretch a step, shared by the decoding sequences
+constexpr double kBacklog = 4;  // how much further waiting prompts stretch a step, shared by the decoding sequences
 constexpr double kWorth = 7;
 
-constexpr uint32_t kStart = 16;  // tokens of a chunk where nothing is known
-constexpr double kLeast = 4;     // and at least
-// Between a chunk and the largest one of late: a wrong guess costs one step. The second where it is not known yet what
-// is fixed, so that an interruption alone does not make chunks large.
+constexpr uint32_t kStart = 16;  // tokens of a chunk while nothing is known
+constexpr double kLeast = 4;     // the least tokens of a chunk
+// The largest ratio between a chunk and the largest recent one: a wrong estimate costs one step. The second value
+// applies while the fixed part is unknown, so that a single interruption does not make chunks large.
 constexpr double kGrowth = 4, kFirstGrowth = 2;
 constexpr double kForgets = 0.98;
 
-constexpr uint32_t kFew = 32;     // tokens of a small chunk, at most
-constexpr double kFaster = 1.25;  // how much faster large chunks must be read than small ones
+constexpr uint32_t kFew = 32;     // most tokens of a small chunk
+constexpr double kFaster = 1.25;  // minimum speed of large chunks relative to small ones
 
-// Every eighth chunk is of another size, half as a rule: two sizes tell the fixed part from the tokens'. A small one
-// says little, and is doubled where its costs are not known well. Every second time a large one is a small one, which
-// may be read as fast by now.
+// Every eighth chunk has another size, usually half: two sizes separate the fixed part from the tokens' part. A small
+// chunk tells little, and is doubled if its costs are not well known. Every second time a large chunk is replaced by a
+// small one, which may have become as fast.
 constexpr uint32_t kTrials = 8;
 constexpr double kSmall = 64, kSmallTrial = 16;
 
-// The cost of decoding alone is the mean of the first steps, then a sliding one, and no step moves it far. It is
-// measured again after some mixed steps, the first times soon.
+// The cost of decoding without prompt tokens is the mean of the first steps, then a sliding mean, and no step moves it
+// far. It is measured again after some mixed steps, soon at first.
 constexpr double kNewest = 0.2, kMaxFactor = 2;
-constexpr double kAlike = 0.2;   // by how much the costs of neighbouring kinds differ, as a share
-constexpr double kUnsure = 0.1;  // what of it may be noise, and is not taken for a fixed part of the prompts
+constexpr double kAlike = 0.2;   // relative difference between the costs of neighbouring kinds
+constexpr double kUnsure = 0.1;  // share that may be noise, and is not attributed to the prompts' fixed part
 constexpr double kLeastMs = 1e-3;
 constexpr uint32_t kMixedSteps = 64;
 
@@ -51,7 +51,7 @@ size_t StepBudget::kind_of(uint32_t n_decode_rows) {
 
 StepBudget::RowRange StepBudget::rows_of(size_t kind) {
   const size_t width = kind / 2;
-  const uint64_t n_rows = width < 2 ? width : uint64_t{1} << (width - 2);  // in half a power of two
+  const uint64_t n_rows = width < 2 ? width : uint64_t{1} << (width - 2);  // half-powers of two
   const uint64_t first = width < 2 ? n_rows : n_rows * (2 + kind % 2);
   const uint64_t last = width < 2 ? n_rows : first + n_rows - 1;
   return {static_cast<uint32_t>(first), static_cast<uint32_t>(last)};
@@ -85,7 +85,7 @@ uint32_t StepBudget::plan(const StepDemand& demand) {
   return kind.mixed.is_known() ? chunk(kind, demand.n_prompt_tokens) : std::min(kStart, max_tokens_);
 }
 
-// From the nearest kind of which it is known, or from prompts that were computed alone.
+// Taken from the nearest known kind, or from prompts that were computed by themselves.
 void StepBudget::adopt_cost(Kind& kind) const {
   const auto distance = [&](const Kind& other) { return std::abs(&other - &kind); };
   const Kind* nearest = nullptr;
@@ -120,7 +120,7 @@ uint32_t StepBudget::chunk(const Kind& kind, uint32_t n_waiting) const {
   if (kind.n_mixed % kTrials == kTrials - 1) {
     return static_cast<uint32_t>(std::min(trial_chunk(kind, n_tokens), n_most));
   }
-  // The rest costs less than a step of its own would cost before its first token.
+  // The rest costs less than the fixed part of a separate step.
   const bool takes_rest = n_waiting > n_tokens && n_waiting <= std::min(n_tokens + n_fixed, n_most);
   return takes_rest ? n_waiting : static_cast<uint32_t>(n_tokens);
 }
@@ -131,12 +131,12 @@ void StepBudget::observe(const StepWork& work, double ms) {
   Kind& kind = kinds_[kind_of(work.n_decode_rows)];
   const bool has_replays = work.n_replayed_tokens > 0, is_mixed = has_replays || work.n_prompt_tokens > 0;
   if (!is_mixed) learn_decode(kind, ms);
-  // What was to be expected counts, so that an interruption is not held against the prompts.
+  // The expected time counts, so that an interruption is not attributed to the prompts.
   const bool is_foreseen = kind.mixed.is_known() && !has_replays;
   const double seen_ms = std::min(ms, kMixedSteps * kind.decode_ms);
   const double step_ms = !is_mixed ? kind.decode_ms : is_foreseen ? kind.mixed.ms(work.n_prompt_tokens) : seen_ms;
   lag_ms_ = std::max(lag_ms_ + step_ms - stretch_ * kind.decode_ms, 0.0);
-  // Replayed tokens are computed as decoding is, at other costs than a prompt's.
+  // Replayed tokens are computed like decoding, at other costs than a prompt's.
   if (is_mixed && !has_replays) learn_mixed(kind, work.n_prompt_tokens, ms);
 }
 
@@ -164,8 +164,8 @@ void StepBudget::learn_mixed(Kind& kind, uint32_t n_tokens, double ms) {
   kind.mixed.start(kind.decode_ms, std::max(ms - kind.decode_ms, 0.0) / n_tokens);
 }
 
-// With the steps that make up for what the chunk took beyond the pace. Interruptions only make steps longer, so what is
-// faster counts at once.
+// Includes the steps that make up for the chunk's time beyond the pace. Interruptions only make steps longer, so a
+// faster rate counts at once.
 void StepBudget::learn_rate(Kind& kind, uint32_t n_tokens, double ms) const {
   const double excess_ms = std::max(ms - stretch_ * kind.decode_ms, 0.0);
   const double seen = n_tokens / (ms + excess_ms / (stretch_ - 1));

@@ -17,7 +17,7 @@ namespace {
 constexpr double kDecodeMs = 20, kTokenMs = 2;
 constexpr StepDemand kOnePrompt{.n_decoding = 4, .n_decode_rows = 4, .n_prompts = 1, .n_prompt_tokens = 100000};
 
-// A machine on which a step takes kDecodeMs, and kTokenMs for each prompt token in it, after fixed_ms for any.
+// A machine on which a step takes kDecodeMs, kTokenMs for each prompt token, and fixed_ms if there are any.
 double step_ms(uint32_t n_prefill, double fixed_ms) {
   return kDecodeMs + (n_prefill > 0 ? fixed_ms + kTokenMs * n_prefill : 0);
 }
@@ -28,7 +28,7 @@ struct Settled {
   double tokens_per_ms = 0;
 };
 
-// What comes of many steps of one demand; the first half is not looked at.
+// The result of many steps with one demand; the first half is ignored.
 Settled settle(StepBudget& budget, const StepDemand& demand, double fixed_ms, uint32_t n_steps = 2000) {
   Settled settled;
   double n_tokens = 0, sum_ms = 0;
@@ -107,7 +107,7 @@ TEST(StepBudget, AFixedPartIsSharedByManyTokensAndThePaceIsKeptOnAverage) {
     StepBudget budget(4096);
     const Settled settled = settle(budget, kOnePrompt, fixed_ms, 16000);
     EXPECT_LT(settled.mean_ms, 1.85 * kDecodeMs) << fixed_ms;
-    // Seven eighths of the time that 1.8 times the pace leaves for prompts go to tokens, less what trials take.
+    // Seven eighths of the time that 1.8 times the pace leaves for prompts go to tokens, minus the cost of trials.
     EXPECT_GT(settled.tokens_per_ms, 0.7 * 0.8 / 1.8 / kTokenMs) << fixed_ms;
     EXPECT_LT(settled.longest_ms, kDecodeMs + 12 * fixed_ms) << fixed_ms;
   }
@@ -127,7 +127,7 @@ TEST(StepBudget, ChunksDoNotOscillate) {
   EXPECT_GE(chunks[8], chunks[50] * 0.45) << "half of the trials are small chunks";
 }
 
-// Costs that change are seen: what comes is what a budget gives that knows nothing else.
+// Changed costs are noticed: the result is that of a fresh budget.
 TEST(StepBudget, LearnsAgainWhenCostsChange) {
   for (const auto& [before_ms, after_ms] : {std::pair{0.0, 100.0}, std::pair{100.0, 0.0}, std::pair{20.0, 300.0}}) {
     StepBudget changed(512), fresh(512);
@@ -139,8 +139,8 @@ TEST(StepBudget, LearnsAgainWhenCostsChange) {
   }
 }
 
-// Steps of four decode rows and so many prompt tokens, as measured with Llama-3.2-1B's shape in Q4_K_M on two cores of
-// a Zen 4 server: each token of a large chunk costs less than one of a small chunk.
+// Measured times of steps with four decode rows and n_prefill prompt tokens, for Llama-3.2-1B's shape in Q4_K_M on two
+// cores of a Zen 4 server: each token of a large chunk costs less than one of a small chunk.
 double measured_ms(double n_prefill) {
   constexpr std::pair<double, double> kMeasured[] = {{0, 34},   {4, 42.5}, {5, 54},   {8, 62},    {12, 75},   {16, 91},
                                                      {28, 144}, {44, 239}, {60, 310}, {124, 588}, {252, 1090}};

@@ -1,6 +1,6 @@
-// What a step costs that computes prompt tokens: a fixed part and one for each token. Both are learned from durations
-// alone, by a Kalman filter (R. E. Kalman, 1960) whose state they are: a machine's speed drifts and contexts grow
-// deeper, so both may walk; single steps are interrupted, so no duration moves them far.
+// The cost of a step with prompt tokens: a fixed part and one for each token. Both are learned from durations by a
+// Kalman filter (R. E. Kalman, 1960) whose state they are: a machine's speed drifts and contexts grow deeper, so both
+// may drift; single steps are interrupted, so no duration moves them far.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@ class StepCost {
   double fixed_ms() const { return fixed_ms_; }
   double token_ms() const { return token_ms_; }
   double ms(uint32_t n_tokens) const { return fixed_ms_ + token_ms_ * n_tokens; }
-  // Steps of different sizes have told the parts apart.
+  // Steps of different sizes have separated the two parts.
   bool is_split_known() const { return var_token_ < square(kSure * token_ms_); }
 
-  // A first guess.
+  // An initial estimate.
   void start(double fixed_ms, double token_ms) {
     fixed_ms_ = fixed_ms;
     token_ms_ = std::max(token_ms, kLeastTokenMs);
     doubt();
   }
 
-  // As `other`, with a fixed part that is `more_ms` longer, give or take `deviation_ms`.
+  // Like `other`, with a fixed part that is longer by `more_ms`, plus or minus `deviation_ms`.
   void start_like(const StepCost& other, double more_ms, double deviation_ms) {
     *this = other;
     fixed_ms_ = std::max(fixed_ms_ + more_ms, 0.0);
@@ -40,7 +40,7 @@ class StepCost {
     const double variance = with_fixed + with_token * n + var_noise_ * square(expected_ms);
     const double most = kMaxSurprise * std::sqrt(variance), error_ms = measured_ms - expected_ms;
     const double surprise = std::clamp(error_ms, -most, most) / variance;
-    // One is an interruption; several alike mean that the costs are others.
+    // A single large error is an interruption; several in the same direction mean that the costs have changed.
     const bool is_alike = std::abs(error_ms) > most && std::signbit(error_ms) == std::signbit(last_error_ms_);
     n_alike_ = is_alike ? n_alike_ + 1 : 0;
     last_error_ms_ = error_ms;
@@ -56,14 +56,14 @@ class StepCost {
   }
 
  private:
-  // Standard deviations, as shares of what they belong to: of a duration, first and learned; of what the parts change
-  // from one step to the next; of a token's cost that is a guess, and of one that is known.
+  // Relative standard deviations: of a duration, initial and learned; of the change of the parts between steps; of an
+  // estimated token cost, and of a known one.
   static constexpr double kNoise = 0.15, kLeastNoise = 0.05, kMostNoise = 0.3;
   static constexpr double kWalk = 0.02, kUnsure = 0.5, kSure = 0.15;
-  static constexpr double kNewest = 0.05;    // the weight of a duration in the noise that is learned
-  static constexpr double kMaxSurprise = 2;  // standard deviations that a duration counts for at most
+  static constexpr double kNewest = 0.05;    // weight of one duration in the learned noise
+  static constexpr double kMaxSurprise = 2;  // standard deviations by which a duration counts at most
   static constexpr uint32_t kManyAlike = 3;
-  static constexpr double kFixedTokens = 64;  // a fixed part that is not known may cost as much as these
+  static constexpr double kFixedTokens = 64;  // an unknown fixed part may cost as much as this many tokens
   static constexpr double kLeastTokenMs = 1e-5;
 
   static double square(double x) { return x * x; }
@@ -75,7 +75,7 @@ class StepCost {
     n_alike_ = 0;
   }
 
-  // What one part may not give the other one does, as far as they go together.
+  // The amount by which one part would become negative is moved to the other, as far as they are correlated.
   void keep_positive() {
     if (fixed_ms_ < 0) {
       token_ms_ -= covariance_ / var_fixed_ * fixed_ms_;
@@ -94,7 +94,7 @@ class StepCost {
     grow(var_token_, kWalk * token_ms_, kUnsure * token_ms_);
   }
 
-  // Where no step tells the parts apart, their variances must not grow for ever.
+  // If no step separates the parts, their variances must not grow without limit.
   void grow(double& variance, double deviation, double most) {
     variance += square(deviation);
     if (variance <= square(most)) return;
@@ -105,7 +105,7 @@ class StepCost {
   double fixed_ms_ = 0, token_ms_ = 0;
   double var_fixed_ = 0, var_token_ = 0, covariance_ = 0;
   double last_error_ms_ = 0;
-  uint32_t n_alike_ = 0;  // surprises in a row, all too long or all too short
+  uint32_t n_alike_ = 0;  // consecutive errors in the same direction
   double var_noise_ = square(kNoise);
 };
 

@@ -14,7 +14,7 @@ bool PieceRules::needs(const PieceAt& piece, uint32_t n_blocks) const {
   return piece.block >= kv::first_block_seen(windows[piece.kind], n_blocks * block_tokens, block_tokens);
 }
 
-// For each kind that needs several blocks, where the run of those that are there begins.
+// For each kind that needs several blocks, the beginning of the run of existing ones.
 uint32_t longest_usable(const PieceRules& rules, uint32_t n_blocks, const PieceFlags& are_there) {
   const auto n_groups = static_cast<uint32_t>(rules.windows.size());
   std::vector<uint32_t> run_begins(n_groups, 0);
@@ -70,7 +70,7 @@ std::optional<BlockId> TextPieces::take(const PieceAt& piece) const {
   return pool_of(piece.kind).take_named(hashes_[piece.block], tokens_of(piece.block), group_of(piece.kind));
 }
 
-// The last blocks first, so that the text's beginning can be found longest.
+// Releases the last blocks first, so that the text's beginning stays cached longest.
 void TextPieces::touch(uint32_t n_blocks) const {
   for (uint32_t block = n_blocks; block-- > 0;) {
     for (uint32_t kind = 0; kind < rules_.n_kinds(); ++kind) {

@@ -1,6 +1,7 @@
-// The pieces of one text's whole blocks in an engine's cache, each by its place in the text, so that they can be read
-// or added one at a time, in any order: of each block one for each group of layers, and the state after it where layers
-// are recurrent. It is made on any thread, since it hashes the text; the rest is the engine's thread's, between steps.
+// The pieces of one text's whole blocks in an engine's cache, indexed by their position in the text, so that they can
+// be read or added one at a time, in any order: for each block one piece per group of layers, and the state after it if
+// layers are recurrent. Created on any thread, since it hashes the text; the rest belongs to the engine's thread,
+// between steps.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,13 @@ class Backend;
 
 namespace realizar::engine {
 
-// A piece's place. Kinds are the groups of layers, then, where there are states, one more for them.
+// The index of a piece. Kinds are the groups of layers, then, if there are states, one more for them.
 struct PieceAt {
   uint32_t block = 0, kind = 0;
   bool operator==(const PieceAt&) const = default;
 };
 
-// The shape of a cache that decides which pieces a prefix needs.
+// The properties of a cache that decide which pieces a prefix needs.
 struct PieceRules {
   uint32_t block_tokens = 0;
   std::vector<uint32_t> windows;  // of the groups; 0: all positions are seen
@@ -31,14 +32,14 @@ struct PieceRules {
 
   uint32_t n_kinds() const { return static_cast<uint32_t>(windows.size()) + (has_states ? 1 : 0); }
   bool is_state(uint32_t kind) const { return kind == windows.size(); }
-  // Whether whoever goes on after the first n_blocks reads the piece.
+  // Whether a sequence that continues after the first n_blocks reads the piece.
   bool needs(const PieceAt& piece, uint32_t n_blocks) const;
 };
 
-// Which pieces are there: [n_blocks, n_kinds].
+// Which pieces exist: [n_blocks, n_kinds].
 using PieceFlags = std::vector<bool>;
 
-// The most blocks, n_blocks at most, of which all needed pieces are there.
+// The largest number of leading blocks, at most n_blocks, whose needed pieces all exist.
 uint32_t longest_usable(const PieceRules& rules, uint32_t n_blocks, const PieceFlags& are_there);
 
 class TextPieces {
@@ -52,13 +53,13 @@ class TextPieces {
   // The name of the block in this engine's cache.
   uint64_t hash_of(uint32_t block) const { return hashes_[block]; }
 
-  // The engine's thread:
+  // For the engine's thread:
   PieceFlags find() const;
-  // Makes the pieces that the first n_blocks need the most recently used. Those in the host's memory come back.
+  // Makes the pieces that the first n_blocks need the most recently used ones, and restores those in host memory.
   void touch(uint32_t n_blocks) const;
-  // `bytes`: bytes_of(kind). False: it is not cached, or it lies in the host's memory and no block is free.
+  // `bytes`: bytes_of(kind). False: not cached, or in host memory while no block is free.
   bool read(const PieceAt& piece, std::span<std::byte> bytes) const;
-  // False: there is no free block for it. One that is cached already stays as it is.
+  // False: no block is free for it. A piece that is already cached stays as it is.
   bool add(const PieceAt& piece, std::span<const std::byte> bytes) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace realizar::engine {
 namespace {
 
-// The flags of one kind after the other, a character a block: "x" where the piece is there.
+// The flags of each kind, with one character per block: "x" if the piece exists.
 PieceFlags flags_of(const std::vector<std::string>& kinds) {
   PieceFlags flags;
   for (size_t block = 0; block < kinds.front().size(); ++block) {

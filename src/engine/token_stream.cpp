@@ -16,7 +16,7 @@ TokenStream::TokenStream(Request request, uint32_t capacity)
 
 std::optional<TokenEvent> TokenStream::pop() {
   const uint64_t n_read = n_read_.load(std::memory_order_relaxed);
-  // The slot read before this one is given back only now: its `top` was valid until this call.
+  // The slot of the previous event is released only now: its `top` was valid until this call.
   if (n_read == n_written_.load(std::memory_order_acquire)) return std::nullopt;
   const size_t at = n_read % n_slots_;
   const Slot& slot = slots_[at];
@@ -33,7 +33,7 @@ const TokenStream::End* TokenStream::end() const {
   return is_empty ? &end_ : nullptr;
 }
 
-// One slot stays unused: the reader may still look at the `top` of the one that it took last.
+// One slot stays unused: the reader may still use the `top` of its last event.
 bool TokenStream::on_token(const TokenEvent& event) {
   const uint64_t n_written = n_written_.load(std::memory_order_relaxed);
   const uint64_t n_unread = n_written - n_read_.load(std::memory_order_acquire);
@@ -87,7 +87,7 @@ void TokenStream::on_end(const Ending& ending) noexcept {
   end_.reader_was_slow = overflowed_;
   ended_.store(true, std::memory_order_release);
   announce();
-  // The last use of this object by the engine, unless the queue or the reader holds it.
+  // The engine's last use of this object, unless the queue or the reader holds it.
   const std::shared_ptr<TokenStream> released = std::move(self_);
 }
 
@@ -96,7 +96,7 @@ void TokenStream::announce() {
 }
 
 uint32_t capacity_for_all(const Request& request, uint32_t n_ctx) {
-  if (request.pooling != Pooling::kNone) return 1;  // a vector, and no tokens
+  if (request.pooling != Pooling::kNone) return 1;  // a vector, no tokens
   const auto n_prompt = static_cast<uint32_t>(std::min<size_t>(request.prompt.size(), n_ctx));
   const uint32_t n_room = n_answer_room(n_ctx, n_prompt);
   return std::min(request.max_tokens.value_or(n_room), n_room) + 1;
@@ -114,7 +114,8 @@ std::shared_ptr<TokenStream> ReadyQueue::pop() {
   const uint64_t n_popped = n_popped_.load(std::memory_order_relaxed);
   std::shared_ptr<TokenStream> stream = std::move(slots_[n_popped % slots_.size()]);
   n_popped_.store(n_popped + 1, std::memory_order_release);
-  // An exchange, so that either the writer sees it and announces again, or what it wrote before is seen after this.
+  // An exchange, so that either the writer sees it and announces the stream again, or its earlier writes are visible
+  // after this.
   stream->is_ready_.exchange(false, std::memory_order_acq_rel);
   return stream;
 }

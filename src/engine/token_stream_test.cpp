@@ -24,7 +24,7 @@ uint64_t resident_bytes() {
   return n_resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Writes tokens until the stream takes no more, and gives how many it took.
+// Writes tokens until the stream is full, and returns how many fit.
 uint32_t fill(TokenStream& stream, uint32_t n_most) {
   uint32_t n_taken = 0;
   while (n_taken < n_most && stream.on_token({TokenId{5}, n_taken, std::nullopt, {}, false, 0})) ++n_taken;
@@ -84,7 +84,7 @@ TEST(TokenStream, OnlyAClientThatTakesNoMoreCountsTheTokensThatWait) {
   EXPECT_EQ(fill(stream, 300), 127u);
 }
 
-// As many as a queue holds, in a long context.
+// A full queue of requests with a long context.
 TEST(TokenStream, UsesNoMemoryForTokensThatNeverCome) {
   constexpr uint32_t kContext = 1 << 17;
   const uint64_t n_before = resident_bytes();
