@@ -1,4 +1,4 @@
-// Adapters of low rank (LoRA): small files that change what a model answers, loaded beside it. Requests choose one by
+// Low-rank adapters (LoRA): small files that change a model's answers, loaded along with it. Requests choose one by
 // name.
 #pragma once
 
@@ -8,18 +8,18 @@
 namespace realizar {
 
 struct AdapterSource {
-  std::string name;    // that requests choose it by
-  std::string path;    // a GGUF file, or a folder of PEFT with adapter_config.json
-  float scale = 1.0f;  // on what it adds, where a request says no other
+  std::string name;    // the name by which requests choose it
+  std::string path;    // a GGUF file, or a PEFT folder with adapter_config.json
+  float scale = 1.0f;  // factor for requests that set none
 };
 
-// An adapter that is loaded.
+// A loaded adapter.
 struct AdapterInfo {
   std::string name, path;
   float scale = 1.0f;
-  uint32_t rank = 0;           // the largest of its matrices
-  bool is_default = false;     // of requests that name none
-  float default_scale = 0.0f;  // of those
+  uint32_t rank = 0;           // the largest rank of its matrices
+  bool is_default = false;     // used for requests that name no adapter
+  float default_scale = 0.0f;  // factor for those requests
 };
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-// Models by their names: downloads into the store of this machine, from which LanguageModel::load takes them.
+// Models by name: downloads to the store of this machine, from which LanguageModel::load reads them.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,29 @@
 
 namespace realizar {
 
-// The state of a download: the file that comes, "" while servers are asked, and bytes of all files. False ends it with
-// Cancelled.
+// The progress of a download: the current file, "" while servers are contacted, and the bytes of all files. Returning
+// false ends it with Cancelled.
 using PullCallback = std::function<bool(const std::string& file, uint64_t done_bytes, uint64_t total_bytes)>;
 
 struct PullOptions {
-  std::string models_store = {};  // the folder of models that were pulled; "": the user's own
-  // The one GGUF file of a Hugging Face repository that this matches: `*` stands for any characters, `?` and `[...]`
-  // for one, and upper and lower case are the same. "": what the name says.
+  std::string models_store = {};  // the folder of pulled models; "": the user's own
+  // A pattern for the one GGUF file of a Hugging Face repository: `*` matches any characters, `?` and `[...]` one,
+  // ignoring case. "": decided by the name.
   std::string file = {};
-  bool only_if_missing = false;  // a model that is on this machine is taken as it is, and no server is asked
-  std::string mirror = {};   // server that is asked in place of huggingface.co (or HF_ENDPOINT) or Ollama's registry
-  std::string token = {};    // for Hugging Face, or for the mirror; "": HF_TOKEN, or the one that Hugging Face's
-                             // programs keep, of which a mirror gets neither
-  std::string ca_file = {};  // certificates (PEM) that are trusted; "": SSL_CERT_FILE, or the system's
-  // Called on the caller's thread, ten times a second or more often.
+  bool only_if_missing = false;  // a model that exists on this machine is used as it is, without contacting a server
+  std::string mirror = {};       // a server to use instead of huggingface.co (or HF_ENDPOINT) or Ollama's registry
+  std::string token = {};    // for Hugging Face, or for the mirror; "": HF_TOKEN, or the one stored by Hugging Face's
+                             // tools; a mirror gets neither
+  std::string ca_file = {};  // trusted certificates (PEM); "": SSL_CERT_FILE, or the system's
+  // Called on the caller's thread, at least ten times a second.
   PullCallback progress = {};
 };
 
-// Downloads what the store lacks of a model, as `realizar pull` does: "qwen3:1.7b", "hf:OWNER/REPO[:QUANTIZATION or
-// FILE]", "ollama:NAME[:TAG]" or "https://HOST/FILE.gguf". What was interrupted is resumed. Gives the name that load()
-// takes for it. libcurl and libcrypto are opened when they are first needed. Any thread. Errors: Unsupported where this
-// machine has none of them; NotFound; InvalidArgument for what is no name and for what a server refuses; FormatError
-// for bytes that are not what was promised; ResourceExhausted for the disk, and for a server that cannot be reached;
+// Downloads the missing parts of a model to the store, like `realizar pull`: "qwen3:1.7b", "hf:OWNER/REPO[:QUANTIZATION
+// or FILE]", "ollama:NAME[:TAG]" or "https://HOST/FILE.gguf". An interrupted download is resumed. Returns the name by
+// which load() finds it. libcurl and libcrypto are opened on first use. Any thread. Errors: Unsupported if this machine
+// has no libcurl or libcrypto; NotFound; InvalidArgument for an invalid name, or if a server refuses; FormatError for
+// bytes that do not match their checksum; ResourceExhausted for a full disk, or a server that cannot be reached;
 // Cancelled, after which the next call resumes.
 Result<std::string> pull_model(const std::string& name, const PullOptions& options = {});
 

@@ -1,4 +1,4 @@
-// How a model is loaded, and what it runs on.
+// Options for loading a model, and the devices that run it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace realizar {
 
-// A value of an enum, by the name that flags, files and the C interface spell it with.
+// The name of an enum's value in flags, files and the C interface.
 template <class Enum>
 struct NamedValue {
   std::string_view name;
@@ -21,8 +21,8 @@ struct NamedValue {
 };
 
 enum class BackendChoice : uint8_t {
-  kAuto,  // the GPU where there is one that can run the model, else the CPU
-  kCpu,   // this or an error, as the others
+  kAuto,  // the GPU if there is one that can run the model, else the CPU
+  kCpu,   // this one or an error, like the others below
   kCuda,
   kReference,  // slow and exact, for checking
 };
@@ -31,7 +31,7 @@ inline constexpr NamedValue<BackendChoice> kBackendNames[] = {{"auto", BackendCh
                                                               {"cuda", BackendChoice::kCuda},
                                                               {"reference", BackendChoice::kReference}};
 
-// Instruction sets that the kernels of the CPU are written for.
+// Instruction sets for which the CPU has kernels.
 enum class Isa : uint8_t { kAuto, kPortable, kAvx2, kAvxVnni, kAvx512, kAmx, kNeon, kDotprod, kI8mm };
 inline constexpr NamedValue<Isa> kIsaNames[] = {
     {"auto", Isa::kAuto},        {"portable", Isa::kPortable}, {"avx2", Isa::kAvx2},
@@ -46,23 +46,23 @@ inline constexpr NamedValue<CacheType> kCacheTypeNames[] = {{"f32", CacheType::k
 // How several GPUs, or the processes of an MPI job, share a model.
 enum class Split : uint8_t {
   kLayer,   // each has some of the layers, and they take turns
-  kTensor,  // each has a part of every layer, and they compute together; GPUs by way of NVIDIA's NCCL
-  kExpert,  // the same, but with whole experts each: processes alone
+  kTensor,  // each has a part of every layer, and they compute together; GPUs use NVIDIA's NCCL
+  kExpert,  // like kTensor, but with whole experts each; only for processes
 };
 inline constexpr NamedValue<Split> kSplitNames[] = {
     {"layer", Split::kLayer}, {"tensor", Split::kTensor}, {"expert", Split::kExpert}};
 
-// Who draws tokens.
+// The device that draws tokens.
 enum class Chooser : uint8_t {
-  kDevice,  // the GPU, where it can
-  kHost,    // the processor, from all logits; the tokens are the same
+  kDevice,  // the GPU, if it can
+  kHost,    // the CPU, from all logits; the tokens are the same
 };
 inline constexpr NamedValue<Chooser> kChooserNames[] = {{"device", Chooser::kDevice}, {"host", Chooser::kHost}};
 
-// How positions are stretched beyond the context that a model was trained for.
+// How positions are scaled beyond the context that a model was trained with.
 enum class RopeStretch : uint8_t {
-  kModel,  // as its file says
-  kNone,   // the others replace what the file says
+  kModel,  // as in its file
+  kNone,   // this and the others override the file
   kLinear,
   kDynamic,
   kYarn,
@@ -100,7 +100,7 @@ constexpr std::string_view option_name(Enum value) {
   return "";
 }
 
-// Nullopt where no value has that name.
+// Nullopt if no value has that name.
 template <class Enum>
 constexpr std::optional<Enum> option_value(std::string_view name) {
   for (const auto& named : option_names(Enum())) {
@@ -109,85 +109,86 @@ constexpr std::optional<Enum> option_value(std::string_view name) {
   return std::nullopt;
 }
 
-class Ranks;  // of the program's own
+class Ranks;  // internal to the program
 
 struct CpuSettings {
-  uint32_t n_threads = 0;  // 0: all cores that the process may use
+  uint32_t n_threads = 0;  // 0: all cores available to the process
   Isa isa = Isa::kAuto;
 };
 
 struct GpuSettings {
-  // Empty: the first, and as many others as the model needs. Processes of an MPI job have one each, those of a host in
-  // order, or all of them the one that is named alone.
+  // Empty: the first one, and as many others as the model needs. Processes of an MPI job use one each, in order on each
+  // host, or all of them the same one if only one is named.
   std::vector<uint32_t> devices = {};
   Split split = Split::kLayer;            // kTensor: only for GPUs that `devices` names
-  std::optional<uint32_t> n_layers = {};  // that stay in the GPUs' memory; absent: as many as fit
-  uint64_t memory_mb = 0;                 // of each GPU's memory to use; 0: what is free
-  // Layers that do not fit on the GPUs are brought there in each step, from at most this much of the host's memory; 0:
-  // three quarters of what is available. Layers beyond that are read from a file without a name in the folder
-  // layer_dir, which is created if it is missing. With an empty layer_dir there is no such file, and 0 means no bound.
+  std::optional<uint32_t> n_layers = {};  // layers to keep in the GPUs' memory; absent: as many as fit
+  uint64_t memory_mb = 0;                 // memory to use on each GPU; 0: all that is free
+  // Layers that do not fit on the GPUs are transferred in each step, from at most this much host memory; 0: three
+  // quarters of the available memory. Layers beyond that are read from an unnamed file in the folder layer_dir, which
+  // is created if necessary. With an empty layer_dir there is no such file, and 0 means no limit.
   uint64_t host_memory_mb = 0;
   std::string layer_dir = {};
-  uint64_t host_cache_mb = 1024;  // of the host's memory, for cached prefixes that the GPU has no room for
+  uint64_t host_cache_mb = 1024;  // host memory for cached prefixes that do not fit on the GPU
   Chooser chooser = Chooser::kDevice;
 };
 
 struct CacheSettings {
   CacheType type = CacheType::kF16;
-  uint32_t n_tokens = 0;    // positions that the KV cache holds in all; 0: n_contexts whole contexts
-  uint32_t n_contexts = 0;  // 0: one for each request that may run
-  // Of models with recurrent layers: states that are kept for prompts that begin alike; 0: as many as a gigabyte holds,
-  // at least 2 and at most one for each request that may run and two more.
+  uint32_t n_tokens = 0;    // positions in the KV cache in total; 0: n_contexts whole contexts
+  uint32_t n_contexts = 0;  // 0: one for each concurrent request
+  // For models with recurrent layers: states kept for prompts with a common beginning; 0: as many as fit in a gigabyte,
+  // at least 2 and at most two more than concurrent requests.
   uint32_t n_states = 0;
 };
 
 struct BatchSettings {
-  uint32_t max_seqs = 1;            // requests that run together
-  uint32_t max_tokens = 512;        // tokens a step, of prompts for the most part; at least max_seqs
-  uint32_t max_prefill_tokens = 0;  // of prompts, in a step in which others decode; 0: what keeps their pace even
-  bool global_priority = false;     // a request's priority counts against all others, not against its tenant's alone
+  uint32_t max_seqs = 1;            // concurrent requests
+  uint32_t max_tokens = 512;        // tokens in a step, mostly of prompts; at least max_seqs
+  uint32_t max_prefill_tokens = 0;  // prompt tokens in a step while others decode; 0: chosen to keep their pace even
+  bool global_priority = false;     // compare a request's priority with all others, not only within its tenant
 };
 
 struct DraftSettings {
-  std::string path = {};  // of a smaller model with the same vocabulary that guesses, or its name; empty: the text so
-                          // far does
-  uint32_t n_tokens = 0;  // guessed and verified together; 0: as `guesses` says, or 4 with a path
-  // On a CPU, from the text so far: as many tokens as their hits and the times of steps make worth it. Not where layers
-  // keep states.
+  std::string path = {};  // path or name of a smaller model with the same vocabulary that drafts tokens; empty: they
+                          // come from the text so far
+  uint32_t n_tokens = 0;  // speculative tokens verified together; 0: as `guesses` says, or 4 with a path
+  // On a CPU, from the text so far: as many tokens as pay off, judged by their hits and the times of steps. Not for
+  // models with recurrent layers.
   bool guesses = true;
 };
 
-// The rotary embedding beyond the context that a model was trained for.
+// Rotary embedding beyond the context that a model was trained with.
 struct RopeSettings {
   RopeStretch scaling = RopeStretch::kModel;
-  std::optional<double> factor = {};  // by which the context grows; kLinear, kDynamic and kYarn need one above 0
-  uint32_t n_ctx_original = 0;        // the context that grows; 0: what the file says
+  std::optional<double> factor = {};  // factor by which the context grows; kLinear, kDynamic and kYarn need one above 0
+  uint32_t n_ctx_original = 0;        // the context before scaling; 0: the file's
 };
 
-// What lies beside a model's file, as Ollama keeps models; it goes before what the file says.
+// Settings that Ollama stores with a model's file; they override the file's own.
 struct BesideSettings {
   std::string chat_template =
-      {};  // in Go's spelling, or Jinja; one that cannot be read is told of in ModelInfo::notes, and not used
-  std::string params = {};  // a JSON object of Ollama's parameters: of sampling, stop and num_ctx; others are not used
+      {};  // a Go template or Jinja; one that cannot be parsed is ignored, with a note in ModelInfo::notes
+  std::string params = {};  // a JSON object of Ollama's parameters: sampling, stop and num_ctx; others are ignored
 };
 
-// Adapters of low rank that requests may choose (adapter.h).
+// Low-rank adapters for requests to choose from (adapter.h).
 struct AdapterSettings {
-  std::vector<AdapterSource> sources = {};  // loaded with the model
-  uint32_t n_places = 0;                    // of adapters that are loaded at a time; 0: one for each of `sources`
-  uint32_t max_rank = 0;                    // that there is room for; 0: the largest of `sources`, or 64 without any
-  std::string default_name = {};            // the adapter of requests that name none; "": they have none
+  std::vector<AdapterSource> sources = {};  // loaded along with the model
+  uint32_t n_places = 0;                    // adapters loaded at the same time; 0: one for each of `sources`
+  uint32_t max_rank = 0;                    // maximum rank; 0: the largest of `sources`, or 64 without any
+  std::string default_name = {};            // adapter for requests that name none; "": none
 };
 
-// Changes to where answers end, which the model's files say.
+// Changes to the end tokens defined by the model's files.
 struct EndSettings {
-  std::vector<std::string> ends = {};     // tokens of the vocabulary that end an answer too
-  std::vector<std::string> no_ends = {};  // tokens that end none
+  std::vector<std::string> ends = {};     // additional tokens that end an answer
+  std::vector<std::string> no_ends = {};  // tokens that do not end one
 };
 
 struct LoadOptions {
   BackendChoice backend = BackendChoice::kAuto;
-  uint32_t n_ctx = 0;  // positions; 0: what the model was trained for, or `rope` stretches that to, at most 8192
+  uint32_t n_ctx = 0;  // positions; 0: the context that the model was trained with, or as extended by `rope`, at most
+                       // 8192
   RopeSettings rope = {};
   CpuSettings cpu = {};
   GpuSettings gpu = {};
@@ -197,15 +198,15 @@ struct LoadOptions {
   BesideSettings beside = {};
   AdapterSettings adapters = {};
   EndSettings ends = {};
-  // Between requests, compute answers again as parts of prompts where that has an arithmetic of its own (AMX, GPUs), so
-  // that the next turn of a chat finds them cached: a server and a session by themselves, others by idle_step.
+  // Between requests, recompute answers as parts of prompts if those have their own arithmetic (AMX, GPUs), so that the
+  // next turn of a chat finds them cached: automatic in a server or session, otherwise by idle_step.
   bool idle_prefill = true;
-  bool warm_up = false;           // run steps of every usual size, so that the first requests take no longer
+  bool warm_up = false;           // run steps of every usual size, so that the first requests are not slower
   bool check = false;             // compare the logits of a short prompt with another backend's
-  bool hash_weights = false;      // while they are read, for cached prefixes that are kept in a file
-  Ranks* ranks = nullptr;         // the processes that share the model, if any do; they must outlive it
-  std::string models_store = {};  // folder of the models that were pulled, for names; empty: the user's own
-  // Bytes done and in all; false ends the loading with Cancelled.
+  bool hash_weights = false;      // hash the weights while reading them, for cached prefixes that are kept in a file
+  Ranks* ranks = nullptr;         // the processes that share the model, if any; they must outlive it
+  std::string models_store = {};  // folder of pulled models, to resolve names; empty: the user's own
+  // Bytes done and total bytes; returning false ends loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
 };
 

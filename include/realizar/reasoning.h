@@ -1,4 +1,4 @@
-// How long a model thinks before it answers, where its chat template marks what it thinks.
+// How long a model thinks before it answers, if its chat template marks reasoning.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ namespace realizar {
 
 class LanguageModel;
 
-// What is absent is as the model does it by itself.
+// For absent values the model's own default applies.
 struct ReasoningOptions {
-  std::optional<bool> enabled = {};        // false: it answers at once
-  std::optional<std::string> effort = {};  // none, minimal, low, medium, high, xhigh or max; others where a template
-                                           // reads them
-  std::optional<int64_t> budget = {};      // tokens, after which the mark that ends reasoning is forced; -1: no bound
+  std::optional<bool> enabled = {};        // false: answer immediately
+  std::optional<std::string> effort = {};  // none, minimal, low, medium, high, xhigh or max; other values if the
+                                           // template supports them
+  std::optional<int64_t> budget = {};      // tokens, after which the mark that ends reasoning is forced; -1: unlimited
 
   bool asks_nothing() const { return !enabled && !effort && !budget; }
 };
 
 struct ReasoningPlan {
-  std::string variables_json = "{}";    // an object that the chat template's variables get
-  std::optional<uint32_t> budget = {};  // for reasoning_constraint; absent: none is wanted
+  std::string variables_json = "{}";    // an object of additional variables for the chat template
+  std::optional<uint32_t> budget = {};  // for reasoning_constraint; absent: not needed
 };
 
-// What the options mean for this model's chat template. Errors: InvalidArgument, subject "reasoning_effort" or
+// Translates the options for this model's chat template. Errors: InvalidArgument, subject "reasoning_effort" or
 // "reasoning_budget".
 Result<ReasoningPlan> plan_reasoning(const LanguageModel& model, const ReasoningOptions& options);
 
-// What Request::constraint takes: after `budget` tokens of reasoning the mark that ends it is forced, and the answer
-// goes on. `prompt`: the request's. `inner`: to what the answer is held besides; null: nothing. Gives `inner` where the
-// template marks no reasoning. `model` must outlive what it gives. Errors: Unsupported where the model file has no
+// A value for Request::constraint: after `budget` tokens of reasoning the mark that ends it is forced, and the answer
+// continues. `prompt`: the request's. `inner`: a further constraint on the answer; null: none. Returns `inner` if the
+// template does not mark reasoning. `model` must outlive the result. Errors: Unsupported if the model file has no
 // tokenizer.
 Result<std::shared_ptr<TokenConstraint>> reasoning_constraint(const LanguageModel& model, uint32_t budget,
                                                               std::span<const TokenId> prompt,

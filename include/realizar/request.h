@@ -15,7 +15,7 @@
 
 namespace realizar {
 
-// The samplers that have a place in the chain, of which a request may name its own.
+// The samplers of the chain; a request may choose and order them.
 enum class SamplerKind : uint8_t {
   kPenalties,  // for repetition, frequency and presence
   kDry,
@@ -28,15 +28,16 @@ enum class SamplerKind : uint8_t {
   kXtc
 };
 
-// Where DRY's repetitions begin anew; LanguageModel::sequence_breakers makes them of texts.
+// Texts that end DRY's repetitions; LanguageModel::sequence_breakers makes them.
 struct SequenceBreakers;
 
 // The sampler chain, applied in this order: logit bias, a constraint's tokens, the samplers in the order of
-// SamplerKind, draw. Every default is neutral except those of temperature, top_k and top_p.
+// SamplerKind, draw. All defaults are neutral except temperature, top_k and top_p.
 struct SamplingParams {
   float temperature = 0.8f;  // 0: greedy, never draws
-  // Above 0: the temperature lies between temperature - dynatemp_range and temperature + dynatemp_range, the higher the
-  // less certain the model is; the share of the way is the entropy's, to the power of dynatemp_exponent.
+  // Above 0: the temperature varies between temperature - dynatemp_range and temperature + dynatemp_range, higher if
+  // the model is less certain; its position in that interval is the normalized entropy to the power of
+  // dynatemp_exponent.
   float dynatemp_range = 0.0f, dynatemp_exponent = 1.0f;
   int32_t top_k = 40;               // 0: off; 1: greedy, never draws
   float typical_p = 1.0f;           // (0, 1]; 1: off
@@ -54,35 +55,35 @@ struct SamplingParams {
   int32_t dry_allowed_length = 2;   // tokens that may be repeated without a penalty
   int32_t dry_penalty_last_n = -1;  // tokens of prompt and output that DRY sees; -1: all; 0: none
   std::shared_ptr<const SequenceBreakers> dry_breakers = {};  // null: the model's for "\n", ":", "\"" and "*"
-  // 1 and 2: that version of Mirostat draws the token, and of the samplers only penalties, DRY and temperature count.
+  // 1 or 2: that version of Mirostat draws the token, and of the samplers only penalties, DRY and temperature apply.
   int32_t mirostat = 0;
-  float mirostat_tau = 5.0f;  // the surprise that it aims at, in bits a token
-  float mirostat_eta = 0.1f;  // how fast it learns
-  // These alone, in this order; nothing: all, in the order of SamplerKind.
+  float mirostat_tau = 5.0f;  // target surprise, in bits per token
+  float mirostat_eta = 0.1f;  // learning rate
+  // Only these, in this order; nullopt: all, in the order of SamplerKind.
   std::optional<std::vector<SamplerKind>> samplers = {};
   std::vector<std::pair<TokenId, float>> logit_bias = {};
   uint64_t seed = 0;  // draws are a function of (seed, position)
 };
 
-// Which tokens may come next: a grammar, for one request. Called on the engine's thread, one call at a time.
+// Restricts the next token, such as by a grammar; for one request. Called on the engine's thread, one call at a time.
 class TokenConstraint {
  public:
   virtual ~TokenConstraint() = default;
-  // Sets bit t % 64 of word t / 64 for every token t that may come next, end tokens included, and clears all others; no
-  // bit ends the request. False: any token may come, and `allowed` was left as it was.
+  // Sets bit t % 64 of word t / 64 for every token t that is allowed next, end tokens included, and clears all others;
+  // no bit ends the request. False: any token is allowed, and `allowed` was left as it was.
   virtual bool allow(std::span<uint64_t> allowed) = 0;
-  // Does a part of what the next allow() has to compute, so that it takes no time of note, and says how far that is.
-  // n_work: what may be done, in units of about five nanoseconds; what was done is taken away, which may be somewhat
-  // more. kTooCostly ends the request.
+  // Does a part of the work of the next allow(), so that allow() itself is fast, and returns its progress. n_work: the
+  // work that may be done, in units of about five nanoseconds; the work done is subtracted, and may exceed it slightly.
+  // kTooCostly ends the request.
   enum class Readiness : uint8_t { kReady, kUnderWay, kTooCostly };
   virtual Readiness prepare(int64_t& /*n_work*/) { return Readiness::kReady; }
-  // The token that was chosen.
+  // Reports the chosen token.
   virtual void accept(TokenId id) = 0;
-  // The token that was chosen would end the text. True: the text goes on instead, with a token that allow() now says.
+  // The chosen token would end the text. True: the text continues instead, with a token that allow() permits now.
   virtual bool refuse_end(TokenId /*id*/) { return false; }
-  // One that stands where this one stands, for a request of its own.
+  // A copy in the same state, for another request.
   virtual std::shared_ptr<TokenConstraint> clone() const = 0;
-  // Places of the keywords of a relaxed schema that the answer is not held to: "#/properties/age/not".
+  // Locations of keywords in a relaxed schema that are not enforced: "#/properties/age/not".
   virtual std::vector<std::string> left_out() const { return {}; }
 };
 
@@ -91,23 +92,24 @@ struct Request {
   SamplingParams sampling;
   std::optional<uint32_t> max_tokens;  // absent: until a stop or the end of the context; 0: none
   std::vector<TokenId> stop_tokens;    // end the generation, never part of the output
-  bool ignore_eos = false;             // the model's own end tokens do not stop
-  uint32_t n_logprobs = 0;             // that many likeliest tokens are reported with each token
+  bool ignore_eos = false;             // the model's own end tokens do not stop the text
+  uint32_t n_logprobs = 0;             // number of likeliest tokens to report with each token
   bool logprobs = false;               // report the chosen token's log-probability
-  bool prompt_logprobs = false;        // report the prompt's tokens as well, from the second on
+  bool prompt_logprobs = false;        // log-probabilities are those after the sampler chain, from which tokens are
+                                       // drawn
   bool logprobs_after_chain = false;   // log-probabilities are those with which the sampler chain draws
   std::shared_ptr<TokenConstraint> constraint;
-  Pooling pooling = Pooling::kNone;  // other than kNone: no token is generated
-  bool trace = false;                // time every operation of its steps, which takes time too
-  // The adapter that it has, by name; "": none; nothing: the default one, where there is one. The scale on what it adds
-  // is the adapter's own where the request says none.
+  Pooling pooling = Pooling::kNone;  // except with kNone, no token is generated
+  bool trace = false;                // time every operation of its steps, which costs time itself
+  // The adapter, by name; "": none; nullopt: the default one, if there is one. Unless the request sets a scale, the
+  // adapter's own applies.
   std::optional<std::string> adapter = {};
   std::optional<float> adapter_scale = {};
-  // Where requests compete:
-  int32_t priority = 0;                // the smaller goes first, among those of its tenant
-  uint64_t tenant = 0;                 // requests of one tenant share one place in turn
+  // How requests compete:
+  int32_t priority = 0;                // smaller values go first, within the tenant
+  uint64_t tenant = 0;                 // the requests of one tenant get one tenant's share
   uint64_t cache_salt = 0;             // only requests with the same salt share cached prefixes
-  std::optional<uint32_t> timeout_ms;  // from arrival to the end; then kDeadline
+  std::optional<uint32_t> timeout_ms;  // from arrival to the end; on expiry it ends with kDeadline
 };
 
 }  // namespace realizar

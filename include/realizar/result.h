@@ -1,4 +1,4 @@
-// Errors as values: every call that can fail on a user's input or file returns Result<T>.
+// Errors as values: every call that can fail because of user input or files returns Result<T>.
 // No exception crosses a room, and nothing here aborts on user input.
 #pragma once
 
@@ -12,25 +12,25 @@ namespace realizar {
 
 enum class ErrorCode {
   kInvalidArgument,        // the request or the command line is wrong
-  kNotFound,               // a file, tensor, key or name is not there
-  kFormatError,            // bytes from outside break their format
-  kUnsupported,            // well-formed, but not built here
-  kContextLengthExceeded,  // prompt and answer do not fit the context
-  kResourceExhausted,      // queue, memory or blocks ran out
-  kCancelled,              // the caller went away
-  kInternal,               // our mistake, or the device's
+  kNotFound,               // a file, tensor, key or name does not exist
+  kFormatError,            // bytes from outside violate their format
+  kUnsupported,            // well-formed, but not implemented here
+  kContextLengthExceeded,  // prompt and answer exceed the context
+  kResourceExhausted,      // a queue, memory or blocks are exhausted
+  kCancelled,              // the caller cancelled
+  kInternal,               // a bug, or a device failure
 };
 
-// The code's name as it is shown, e.g. "FormatError".
+// The code's displayed name, e.g. "FormatError".
 const char* to_string(ErrorCode code);
 
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;  // one line: what, where, expected, actual
-  std::string subject;  // the file, tensor, key or parameter meant; may be empty
-  // These two are set for kContextLengthExceeded, in tokens; 0 where the number is not known.
-  uint32_t n_prompt = 0;  // the prompt's
-  uint32_t n_ctx = 0;     // the most that are taken
+  std::string subject;  // the file, tensor, key or parameter concerned; may be empty
+  // These two are set for kContextLengthExceeded, in tokens; 0 if unknown.
+  uint32_t n_prompt = 0;  // length of the prompt
+  uint32_t n_ctx = 0;     // the maximum
 };
 
 inline Error invalid_argument(std::string message, std::string subject = {}) {
@@ -50,7 +50,7 @@ inline Error context_length_exceeded(std::string message, std::string subject, u
   return {ErrorCode::kContextLengthExceeded, std::move(message), std::move(subject), n, n_ctx};
 }
 
-// A value or an Error. Reading the wrong one ends the process: it is the programmer's error.
+// A value or an Error. Accessing the wrong one ends the process: it is a programming error.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -1,5 +1,5 @@
-// Draws tokens from logits that the caller has: of LanguageModel::logits, of several models together, or of any other
-// source. The chain of samplers is the engine's, and so are the tokens.
+// Draws tokens from the caller's own logits: from LanguageModel::logits, from several models combined, or from any
+// other source. The sampler chain is the engine's, so the tokens are the same.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace realizar {
 
-// One text's sampler, used by one thread at a time. Greedy: temperature 0. Top-k: top_k. A draw is a function of
-// (params, logits, history), and with Mirostat of the draws before it.
+// A sampler for one text, used by one thread at a time. Greedy: temperature 0. Top-k: top_k. A draw is a function of
+// (params, logits, history), and with Mirostat also of the draws before it.
 class TokenSampler {
  public:
-  // `n_vocab`: numbers of a row of logits. SamplingParams::dry_breakers that are null: there are none. Errors:
+  // `n_vocab`: length of a row of logits. If SamplingParams::dry_breakers is null, there are no breakers. Errors:
   // InvalidArgument naming the parameter.
   static Result<TokenSampler> create(uint32_t n_vocab, const SamplingParams& params);
   TokenSampler(TokenSampler&&) noexcept;
   TokenSampler& operator=(TokenSampler&&) noexcept;
   ~TokenSampler();
 
-  // logits: [n_vocab]. `history`: prompt and output so far, which penalties and DRY see; its length is the position
-  // that the draw is keyed by beside the seed. `allowed`: a bit for each token that may come, 64 a word; empty: all
-  // may. Errors: InvalidArgument, for another number of logits or words, or ids outside the vocabulary; Internal where
-  // no token can be drawn, since a logit is NaN or +infinity, or all that are allowed are -infinity.
+  // logits: [n_vocab]. `history`: prompt and output so far, for penalties and DRY; its length is the position that keys
+  // the draw, along with the seed. `allowed`: a bit for each allowed token, 64 a word; empty: all are allowed. Errors:
+  // InvalidArgument for a wrong number of logits or words, or ids outside the vocabulary; Internal if no token can be
+  // drawn, since a logit is NaN or +infinity, or all allowed ones are -infinity.
   Result<TokenId> sample(std::span<const float> logits, std::span<const TokenId> history = {},
                          std::span<const uint64_t> allowed = {});
-  // Forgets the draws, for another text.
+  // Forgets the draws, to start another text.
   void reset();
 
  private:

@@ -1,4 +1,4 @@
-// Generated text: its parts, as they arrive and in the end.
+// Generated text: its parts, as they arrive and at the end.
 #pragma once
 
 #include <cstddef>
@@ -13,45 +13,45 @@
 
 namespace realizar {
 
-// One turn of a conversation. role: "system", "user", "assistant", or another that the model's template knows.
+// One turn of a conversation. role: "system", "user", "assistant", or another that the model's template supports.
 struct ChatMessage {
   std::string role, content;
 };
 
 struct TextOptions {
-  std::vector<std::string> stop = {};  // stop strings, cut exactly
-  bool skip_special = true;            // control tokens give no text
-  // Tells reasoning from the answer, where the model's chat template says how it is marked, and leaves the marks out.
+  std::vector<std::string> stop = {};  // stop strings, cut off exactly
+  bool skip_special = true;            // control tokens produce no text
+  // Separates reasoning from the answer if the model's chat template marks it, and removes the marks.
   bool split_reasoning = false;
-  // Tells calls of these tools from the answer, and reasoning with them: a JSON array of functions as OpenAI's API has
-  // them, which the prompt's template was given too. Empty: calls stay text. The model may call others as well.
+  // Separates calls of these tools, and reasoning, from the answer: a JSON array of functions in the form of OpenAI's
+  // API, which the prompt's template was given too. Empty: calls stay in the text. The model may also call other tools.
   std::string tools_json = {};
 };
 
 enum class TextKind : uint8_t { kReasoning, kContent, kToolCallBegin, kToolCallArguments, kToolCallEnd };
 
-// A piece of generated text with the token that completed it. A token may give no text yet.
+// A piece of generated text with the token that completed it. A token may produce no text yet.
 struct TextEvent {
-  std::string_view text;    // of reasoning or content; a call's name, or a piece of its arguments' JSON
-  const TokenEvent* token;  // null for further text of the same token, and for what was held back until the end
+  std::string_view text;    // reasoning or content; or a call's name, or a piece of its arguments' JSON
+  const TokenEvent* token;  // null for further text of the same token, and for text that was held back until the end
   TextKind kind = TextKind::kContent;
-  size_t call_idx = 0;  // of a call's pieces: 0, 1, 2 in order
+  size_t call_idx = 0;  // for a call's pieces: 0, 1, 2 in order
 };
 // False stops the generation.
 using TextCallback = std::function<bool(const TextEvent&)>;
 
 struct ToolCall {
   std::string name;
-  std::string arguments_json;  // an object; of a call that was cut, as far as it came
+  std::string arguments_json;  // an object; for an incomplete call, its beginning
 };
 
 struct TextGeneration : Generation {
   std::string text;       // the content
-  std::string reasoning;  // where TextOptions has it told
+  std::string reasoning;  // if TextOptions ask for it
   std::vector<ToolCall> calls = {};
 };
 
-// What the request of this index gave, or why it gave nothing.
+// The result for the request with this index, or its error.
 using TextEndCallback = std::function<void(size_t idx, Result<TextGeneration> result)>;
 
 }  // namespace realizar

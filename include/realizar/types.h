@@ -1,4 +1,4 @@
-// The identifiers that pass between rooms. Strong, because swapping two of them would go unnoticed.
+// The identifiers that pass between rooms. They are strong types, because swapping two of them would go unnoticed.
 #pragma once
 
 #include <cstdint>
