@@ -1,4 +1,4 @@
-// An adapter as flags and the C interface name it.
+// Parses adapters as flags and the C interface name them.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace realizar {
 
-// "[NAME=]PATH[:SCALE]"; without a name it is the file's or the folder's, without the ending .gguf. Errors:
+// "[NAME=]PATH[:SCALE]"; the default name is that of the file or folder, without the suffix .gguf. Errors:
 // InvalidArgument.
 Result<AdapterSource> parse_adapter(std::string_view text);
 

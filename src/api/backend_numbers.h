@@ -1,4 +1,4 @@
-// Numbers of a backend at one time, for metrics: the memory that a model has there, and the work done for it.
+// A snapshot of a backend's numbers, for metrics: a model's memory there, and the work done for it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace realizar {
 
 class Backend;
 
-// The same of one of the backend's devices; DeviceUse says more.
+// The numbers of one of the backend's devices; see DeviceUse.
 struct DeviceNumbers {
   std::string name;  // "cuda:0"
   uint64_t weight_bytes = 0, kv_bytes = 0, scratch_bytes = 0;
@@ -18,11 +18,11 @@ struct DeviceNumbers {
 };
 
 struct BackendNumbers {
-  std::string name, description;  // as BackendInfo has them
+  std::string name, description;  // as in BackendInfo
   uint64_t weight_bytes = 0, kv_bytes = 0, scratch_bytes = 0;
   std::vector<DeviceNumbers> devices;
 
-  // "cuda:0,cuda:1", or the backend's name where it has no devices of its own.
+  // "cuda:0,cuda:1", or the backend's name if it has no devices of its own.
   std::string device_names() const;
 };
 

@@ -15,7 +15,7 @@ Error wrong_breakers(const std::string& expected) {
   return invalid_argument("dry_sequence_breakers: expected " + expected, "dry_sequence_breakers");
 }
 
-// Adds tokens one after the other to what breaks.
+// Collects the tokens that contain or begin a breaker.
 class BreakerMaker {
  public:
   BreakerMaker(const text::Tokenizer& tokenizer, std::span<const std::string> texts)
@@ -23,7 +23,7 @@ class BreakerMaker {
     for (const std::string& text : texts) by_first_byte_[static_cast<uint8_t>(text[0])].push_back(text);
   }
 
-  // Looks at each byte of each token once, and at the breakers that begin with it.
+  // Scans each byte of each token once, with the breakers that begin with it.
   SequenceBreakers make(std::span<const std::string> token_bytes) {
     for (size_t id = 0; id < n_vocab_; ++id) {
       const std::string_view token = token_bytes[id];
@@ -37,7 +37,7 @@ class BreakerMaker {
   }
 
  private:
-  // `tail`: what the token ends with.
+  // `tail`: the end of the token.
   void add(size_t id, std::string_view tail, std::string_view breaker) {
     if (tail.starts_with(breaker)) {
       breakers_.whole[id] = true;
@@ -92,7 +92,7 @@ BreakerCache::Shared BreakerCache::find_or_make(std::span<const std::string> tex
   return kept_.front().second;
 }
 
-// Under the lock.
+// Requires the lock.
 SequenceBreakers BreakerCache::make(std::span<const std::string> texts) {
   for (int32_t id = static_cast<int32_t>(token_bytes_.size()); id < tokenizer_.n_vocab(); ++id) {
     token_bytes_.push_back(tokenizer_.token_bytes(TokenId{id}, {.skip_special = false}));

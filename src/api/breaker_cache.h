@@ -1,4 +1,4 @@
-// DRY's sequence breakers as a model's tokens: made once for a list of texts, and kept for the next request with it.
+// DRY's sequence breakers as a model's tokens: made once for a list of texts, and cached for later requests with it.
 #pragma once
 
 #include <list>
@@ -23,10 +23,9 @@ class BreakerCache {
   // `tokenizer` must outlive this.
   explicit BreakerCache(const text::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  // Errors: InvalidArgument for more than kMaxBreakers texts, and for one that is empty or longer than
-  // kMaxBreakerBytes.
+  // Errors: InvalidArgument for more than kMaxBreakers texts, and for an empty one or one longer than kMaxBreakerBytes.
   Result<std::shared_ptr<const SequenceBreakers>> of(std::span<const std::string> texts);
-  // Those of llama.cpp for requests that name none: line break, ':', '"' and '*'.
+  // llama.cpp's breakers for requests that name none: line break, ':', '"' and '*'.
   std::shared_ptr<const SequenceBreakers> usual();
 
  private:
@@ -38,7 +37,7 @@ class BreakerCache {
 
   const text::Tokenizer& tokenizer_;
   std::mutex mutex_;
-  std::vector<std::string> token_bytes_;                         // of each id; made when they are first wanted
+  std::vector<std::string> token_bytes_;                         // indexed by id; made on first use
   std::list<std::pair<std::vector<std::string>, Shared>> kept_;  // most recently used first
 };
 

@@ -22,7 +22,7 @@ class Breakers : public testing::Test {
   static std::vector<TokenId> encode(const std::string& text) {
     return tokenizer().encode(text, {.add_special = false, .parse_special = true});
   }
-  // What of the text comes after its last breaker.
+  // The text after its last breaker.
   std::string after(const std::vector<std::string>& texts, const std::string& text) {
     const auto tokens = encode(text);
     const auto breakers = cache_.of(texts);
@@ -49,7 +49,7 @@ TEST_F(Breakers, AreTokensThatHoldTheirText) {
   EXPECT_EQ(after({"\n", ":"}, "nothing here"), "nothing here");
 }
 
-// However the tokens cut it.
+// The tokens may split a breaker anywhere.
 TEST_F(Breakers, AreFoundWhereTheyAreSeveralTokens) {
   for (const std::string breaker : {"Paris", "of France is", "qqzzkkxx", "<|im_start|>"}) {
     for (const std::string before : {"The capital ", "x", " "}) {
@@ -78,7 +78,7 @@ TEST_F(Breakers, HaveBounds) {
   EXPECT_EQ(wrong(std::vector<std::string>(65, "x")), "dry_sequence_breakers");
 }
 
-// A request that names no breakers has the usual ones: without them the answer is another.
+// A request that names no breakers has the usual ones: without them the answer would differ.
 TEST_F(Breakers, AreTheUsualOnesWhereARequestNamesNone) {
   Request request;
   for (int i = 0; i < 6; ++i) {

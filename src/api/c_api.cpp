@@ -1,4 +1,4 @@
-// The C interface: models and their text. c_generate.cpp has what computes.
+// The C interface: models and their text. Functions that compute are in c_generate.cpp.
 #include "api/c_request.h"
 #include "base/try.h"
 #include "realizar/reasoning.h"

@@ -184,7 +184,7 @@ TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
   EXPECT_EQ(result.n_cached, 0u);
 }
 
-// Callers that were compiled before fields were added give a smaller struct_size.
+// Callers compiled before fields were added pass a smaller struct_size.
 TEST_F(CApi, StructsOfEarlierVersionsKeepWorking) {
   rz_load_options load{};
   load.struct_size = offsetof(rz_load_options, isa);
@@ -499,7 +499,7 @@ TEST_F(CApi, TokensAreBiasedById) {
   EXPECT_STREQ(rz_last_error(), "logit_bias is null");
 }
 
-// What is wrong is found before anything is computed.
+// The error is reported before anything is computed.
 TEST_F(CApi, ANullPointerWithACountIsAnError) {
   const auto ids = chat_ids();
   size_t n_pieces = 0;

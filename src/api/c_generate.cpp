@@ -1,4 +1,4 @@
-// The C interface: what a model computes.
+// The C interface: functions that compute.
 #include <span>
 
 #include "api/adapter_source.h"
@@ -10,8 +10,8 @@ using namespace realizar::c;
 
 namespace {
 
-// SamplingParams and rz_generate_options name these fields alike. The C struct gets no further ones: newer parameters
-// are given by name, in `parameters`.
+// SamplingParams and rz_generate_options use the same names for these fields. The C struct is not extended: newer
+// parameters are given by name, in `parameters`.
 template <class From, class To>
 void copy_sampling(const From& from, To& to) {
   to.temperature = from.temperature;
@@ -26,7 +26,7 @@ void copy_sampling(const From& from, To& to) {
   to.seed = from.seed;
 }
 
-// The same options as a session's requests have.
+// Converts the options to the form of a session's requests.
 rz_request request_of(const rz_generate_options& options) {
   rz_request request{};
   request.parameters = options.parameters;
@@ -57,7 +57,7 @@ Result<Asked> read_asked(const rz_model& model, const rz_generate_options* optio
   return read_request(request_of(given), model.model, sampling);
 }
 
-// Tells each piece of text, and each token, to whoever listens.
+// Passes each piece of text, and each token, to the caller's callbacks.
 class Teller {
  public:
   Teller(rz_text_callback on_text, void* user, const rz_generate_options& options)

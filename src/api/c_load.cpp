@@ -1,4 +1,4 @@
-// The C interface: options of loading.
+// The C interface: load options.
 #include <algorithm>
 
 #include "api/adapter_source.h"
@@ -30,7 +30,7 @@ void take_number(To& to, From from) {
   if (from != 0) to = static_cast<To>(from);
 }
 
-// Below zero stands for none, which 0 cannot say.
+// A number below zero means none, since 0 means the default.
 uint64_t none_below_zero(int64_t number) {
   return static_cast<uint64_t>(std::max<int64_t>(0, number));
 }

@@ -1,4 +1,4 @@
-// How options of loading, requests and what they give cross the C interface.
+// Conversion of load options, requests and results across the C interface.
 #pragma once
 
 #include <string_view>
@@ -8,30 +8,30 @@
 
 namespace realizar::c {
 
-// Zeroes and null pointers give the defaults. Errors: InvalidArgument naming the field.
+// Zeroes and null pointers mean the defaults. Errors: InvalidArgument naming the field.
 Result<LoadOptions> to_load_options(const rz_load_options& given);
 
-// What a struct asks for.
+// The contents of an rz_request.
 struct Asked {
   Request request;
   TextOptions text;
 };
-// `sampling`: what parameters keep that are not named. Schema and grammar are left to the caller. Errors:
+// `sampling`: the values of parameters that are not named. Schema and grammar are left to the caller. Errors:
 // InvalidArgument naming the field; those of LanguageModel::sequence_breakers.
 Result<Asked> read_request(const rz_request& given, const LanguageModel& model, const SamplingParams& sampling);
 
-// Its parameters and biases, and a chain. `model`: for breakers; may be null. Errors: as above.
+// Parameters, biases and a chain. `model`: for breakers; may be null. Errors: as above.
 Status read_sampling(const rz_request& given, const rz_sampler_chain* chain, const LanguageModel* model,
                      SamplingParams& sampling);
 
-// RZ_POOL_..., or 0. Errors: InvalidArgument; Unsupported where the model gives no vectors.
+// RZ_POOL_..., or 0. Errors: InvalidArgument; Unsupported if the model gives no vectors.
 Result<Pooling> read_pooling(int pooling, const LanguageModel& model);
 
 rz_result to_c_result(const TextGeneration& generation);
-// The end of a request that failed.
+// The result of a request that failed.
 rz_result to_c_result(const Error& error, size_t n_prompt);
 
-// A token as C sees it; what `of` gives is valid until its next call.
+// A token in its C form; the result of `of` is valid until the next call.
 class TokenView {
  public:
   rz_token of(const TokenEvent& event, std::string_view text);

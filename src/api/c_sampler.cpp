@@ -1,4 +1,4 @@
-// The C interface: draws from the caller's own logits.
+// The C interface: sampling from the caller's own logits.
 #include <span>
 
 #include "api/c_request.h"

@@ -45,7 +45,7 @@ TextCallback tell_parts(rz_part_callback on_part, void* user) {
   };
 }
 
-// A vector is told as it is, scores of a reranker as what they say.
+// A vector is reported as it is; a reranker's scores are reported as a relevance.
 Session::EndCallback tell_end(rz_end_callback on_end, void* user, const Request& request) {
   if (on_end == nullptr) return {};
   const size_t n_prompt = request.prompt.size();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kSessionModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 
-// What the callbacks of one request have told; they are called on the session's thread, which wait() joins.
+// Records the callbacks of one request; they run on the session's thread, which wait() joins.
 struct Told {
   std::string parts, text;
   int n_tokens = 0, n_ends = 0;
@@ -289,7 +289,7 @@ TEST_F(CSession, MakesVectorsBesideAnswers) {
   std::vector<float> alone(by_session.values.size());
   ASSERT_GT(rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_MEAN, alone.data(), alone.size()), 0) << rz_last_error();
   EXPECT_EQ(by_session.values, alone);
-  // What the file of a decoder says nothing of.
+  // A decoder's file does not state its pooling.
   std::vector<float> last(alone.size()), own(alone.size());
   rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_LAST, last.data(), last.size());
   rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_MODEL, own.data(), own.size());

@@ -8,7 +8,7 @@ namespace {
 thread_local std::string message_of_last;
 thread_local int code_of_last = RZ_OK;
 thread_local uint32_t n_prompt_of_last = 0, n_ctx_of_last = 0;
-thread_local bool is_handle_missing = false;  // the error says why a model or a session is null
+thread_local bool is_handle_missing = false;  // the error explains why a model or a session is null
 
 }  // namespace
 
@@ -21,7 +21,7 @@ int64_t fail(const Error& error) noexcept {
   code_of_last = code_of(error);
   n_prompt_of_last = error.n_prompt;
   n_ctx_of_last = error.n_ctx;
-  // Without memory for the message its code says enough. A NUL would cut it.
+  // Without memory for the message, its code is enough. A NUL would cut the message.
   static_cast<void>(caught([&] { message_of_last = printable(error.message); }));
   return -1;
 }

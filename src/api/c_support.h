@@ -1,4 +1,4 @@
-// What the functions of the C interface share: its model, its errors, its structs.
+// Shared by the functions of the C interface: the model, errors, conversion of structs.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +18,22 @@
 
 struct rz_model {
   realizar::LanguageModel model;
-  std::atomic<bool> is_busy{false};  // a call that changes it runs, or it has a session
+  std::atomic<bool> is_busy{false};  // a call that changes it is running, or it has a session
 };
 
 namespace realizar::c {
 
-// Remembers the error for the calling thread. Gives -1.
+// Remembers the error for the calling thread. Returns -1.
 int64_t fail(const Error& error) noexcept;
-// The same for a call that should have given a model or a session.
+// fail() for a call that should have returned a model or a session.
 std::nullptr_t fail_to_make(const Error& error) noexcept;
-// The same for a call with a null model or session. Where that is null because the call that should have given it has
-// failed, the error stays that call's: it says why.
+// fail() for a call with a null model or session. If that is null because an earlier call failed, the error of that
+// call is kept: it gives the reason.
 int64_t fail_without(const char* handle) noexcept;
 void forget_error() noexcept;
 int code_of(const Error& error) noexcept;
 
-// Runs a body that gives a Result of a number, or a Status or nothing, which count as 0; no exception leaves the
+// Runs a body that returns a Result of a number, or a Status or nothing, which count as 0; no exception leaves the
 // library.
 template <class Body>
 int64_t counted(const Body& body) {
@@ -45,12 +45,12 @@ int64_t counted(const Body& body) {
   else
     return *result;
 }
-// The same for what is done with a model or a session, which `name` calls so.
+// counted() for a call with a model or a session, which `name` describes.
 template <class Body>
 int64_t counted_with(const void* handle, const char* name, const Body& body) {
   return handle == nullptr ? fail_without(name) : counted(body);
 }
-// The same for a body that gives a Result of a new model or session.
+// counted() for a body that returns a Result of a new model or session.
 template <class Handle, class Body>
 Handle* made(const Body& body) {
   forget_error();
@@ -60,10 +60,10 @@ Handle* made(const Body& body) {
 
 Error null_argument(const char* name);
 Error busy_error();
-// For what a callback of a session cannot do, since the session would wait for itself.
+// For a function that a session's callback cannot call, since the session would wait for itself.
 Error callback_error();
 
-// The same for what changes the model: one call at a time, and none from a callback of another.
+// counted_with() for functions that change the model: one call at a time, and none from a callback of another call.
 template <class Body>
 int64_t exclusively(rz_model* model, const Body& body) {
   return counted_with(model, "model", [&]() -> decltype(caught(body)) {
@@ -82,7 +82,7 @@ Status check_struct(const Struct& given) {
   return {};
 }
 
-// The caller's struct, with zeroes for the fields that it does not know.
+// The caller's struct, with zeroes for fields that it does not have.
 template <class Struct>
 Result<Struct> read_struct(const Struct* given) {
   Struct own{};
@@ -91,7 +91,7 @@ Result<Struct> read_struct(const Struct* given) {
   std::memcpy(&own, given, std::min(given->struct_size, sizeof(Struct)));
   return own;
 }
-// Fills the fields that the caller knows.
+// Fills the fields that the caller's struct has.
 template <class Struct>
 Status write_struct(Struct filled, Struct* to) {
   RZ_CHECK_OK(check_struct(*to));
@@ -101,7 +101,7 @@ Status write_struct(Struct filled, Struct* to) {
 }
 
 int64_t copy_ids(const std::vector<TokenId>& tokens, int32_t* ids, size_t capacity);
-// Gives the number of all. Errors: InvalidArgument where there is no room for them.
+// Returns the number of all values. Errors: InvalidArgument if they exceed the capacity.
 Result<int64_t> copy_floats(std::span<const float> from, float* to, size_t capacity);
 int64_t copy_text(const std::string& from, char* to, size_t capacity);
 // Errors: InvalidArgument naming the field, for null pointers.

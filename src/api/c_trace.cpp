@@ -1,4 +1,4 @@
-// The C interface: what traced steps have recorded.
+// The C interface: the recordings of traced steps.
 #include "api/c_support.h"
 
 using namespace realizar;

@@ -7,7 +7,7 @@
 namespace realizar {
 namespace {
 
-// How many bytes of `text`, but not all, `written` ends with.
+// The length of the longest proper prefix of `text` that ends `written`.
 size_t n_begun(std::string_view written, std::string_view text) {
   size_t n_bytes = text.empty() ? 0 : std::min(written.size(), text.size() - 1);
   while (n_bytes > 0 && !written.ends_with(text.substr(0, n_bytes))) --n_bytes;

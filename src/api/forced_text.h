@@ -16,14 +16,14 @@ class Tokenizer;
 
 class ForcedText {
  public:
-  // `written`: what stands before it. A model that has no token for `text` may have begun to write it: then its rest is
-  // forced.
+  // `written`: the text before it. If no single token is `text`, the model may have begun to write it: then only the
+  // rest is forced.
   void begin(const text::Tokenizer& tokenizer, std::string_view written, std::string_view text);
 
   bool is_open() const { return n_accepted_ < tokens_.size(); }
-  // Leaves the next token only.
+  // Allows only the next token.
   void allow(std::span<uint64_t> allowed) const;
-  // The next token is there.
+  // Records that the next token was generated.
   void accept() { ++n_accepted_; }
 
  private:

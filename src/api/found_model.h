@@ -1,4 +1,4 @@
-// A model of this machine by its path or its name, as a loader takes it.
+// A model on this machine, found by its path or name, with everything that a loader needs.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,18 @@ namespace realizar {
 struct FoundModel {
   std::string path;
   BesideSettings beside = {};
-  std::string system = {};                    // a message that comes with it; "": none
-  std::string messages = {};                  // a conversation's beginning, a JSON list; "": none
-  std::optional<AdapterSource> adapter = {};  // that its answers have
-  std::string note = {};                      // of the place where it was found, a sentence; "": none
+  std::string system = {};                    // its system message; "": none
+  std::string messages = {};                  // the beginning of conversations, a JSON list; "": none
+  std::optional<AdapterSource> adapter = {};  // applied to its answers
+  std::string note = {};                      // a sentence about where it was found; "": none
 };
 
-// A file or folder as it is; else a model of that name. Errors: as hub::locate, read_texts and adapter_of.
+// Finds a file or folder by its path, or else a model by its name. Errors: as hub::locate, read_texts and adapter_of.
 Result<FoundModel> find_model(const hub::Library& library, const std::string& given);
 
-// The name of an adapter that the store has beside a model.
+// The name of the adapter that the store keeps with a model.
 inline constexpr const char* kStoredAdapter = "adapter";
-// The adapter that the answers of a model have. Errors: Unsupported (it has several).
+// The adapter for a model's answers. Errors: Unsupported (several adapters).
 Result<std::optional<AdapterSource>> adapter_of(const hub::LocalModel& model);
 
 }  // namespace realizar

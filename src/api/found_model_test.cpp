@@ -23,7 +23,7 @@ constexpr const char* kBundledModel = RZ_SOURCE_DIR "/models/realizar-tiny/reali
 constexpr const char* kTurnsOfMine =
     R"([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day."}])";
 
-// A store with "mine", the bundled model with texts beside it, and "odd", whose messages are none.
+// A store with "mine", the bundled model with texts of its own, and "odd", whose messages are invalid.
 class FoundModelTest : public testing::Test {
  protected:
   void SetUp() override {

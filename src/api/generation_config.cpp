@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Rounds towards what T can hold; whether the value makes sense is checked with the rest of the parameters.
+// Clamps to the range of T; the value itself is checked along with the other parameters.
 template <class T>
 T saturated(double value) {
   using Limits = std::numeric_limits<T>;
@@ -29,7 +29,7 @@ T saturated(double value) {
   return static_cast<T>(value);
 }
 
-// Takes a recommendation, or leaves it out with a note where no request could make it. `where`: file and key.
+// Adopts a recommendation, or skips it with a note if no request could set it. `where`: file and key.
 void recommend(const SamplingParameter& parameter, double value, const std::string& where, GenerationConfig& config) {
   SamplingParams params = config.sampling;
   if (value == -1 && parameter.minus_one_is_zero) value = 0;
@@ -44,7 +44,7 @@ void recommend(const SamplingParameter& parameter, double value, const std::stri
       fmt::format("{}: the recommended value {} is left out: expected {}", where, value, parameter.range.text()));
 }
 
-// transformers, GenerationConfig: without do_sample the likeliest token is taken.
+// Without do_sample the likeliest token is taken, as in transformers' GenerationConfig.
 void read_hf(const Json& json, GenerationConfig& config) {
   const auto do_sample = json.find("do_sample");
   if (do_sample != json.end() && do_sample->is_boolean() && !do_sample->get<bool>()) {
@@ -63,7 +63,7 @@ void read_hf(const Json& json, GenerationConfig& config) {
   }
 }
 
-// The samplers are named as llama.cpp's --samplers names them.
+// The samplers have the names of llama.cpp's --samplers.
 void read_samplers(const Metadata& metadata, const std::string& file, GenerationConfig& config) {
   constexpr const char* kKey = "general.sampling.sequence";
   const auto samplers = metadata.get_string(kKey);
@@ -101,7 +101,7 @@ Status read_ends(const ModelFile& file, const text::Tokenizer& tokenizer, const 
                  GenerationConfig& config) {
   RZ_TRY(const EndClaims claims, read_end_claims(file));
   text::EndTokens ends = text::EndTokens::united(tokenizer, claims.claims);
-  // In a folder the claim's source names the file.
+  // In a folder, the claim's source already names the file.
   const std::string where = file.format() == FileFormat::kGguf ? file.path().filename().string() + ": " : "";
   for (const auto* notes : {&claims.notes, &ends.notes()}) {
     for (const std::string& note : *notes) config.notes.push_back(where + note);

@@ -70,7 +70,7 @@ TEST_F(Recommended, SamplersAndTheirOrderAreRead) {
   EXPECT_FLOAT_EQ(sampling.xtc_threshold, 0.2f);
 }
 
-// Whether one of the notes has all the words.
+// Whether one of the notes contains all the words.
 bool tells(const GenerationConfig& config, std::initializer_list<std::string_view> words) {
   return std::ranges::any_of(config.notes, [&](const std::string& note) {
     return std::ranges::all_of(words, [&](std::string_view word) { return note.find(word) != std::string::npos; });

@@ -8,7 +8,7 @@ namespace realizar {
 GrammarCache::GrammarCache(const text::Tokenizer& tokenizer, std::vector<std::string> markers)
     : tokenizer_(tokenizer), markers_(std::move(markers)) {}
 
-// Under the lock.
+// Requires the lock.
 std::shared_ptr<const grammar::TokenTrie> GrammarCache::trie() {
   if (trie_ != nullptr) return trie_;
   std::vector<std::string> bytes(static_cast<size_t>(tokenizer_.n_vocab()));

@@ -1,4 +1,4 @@
-// Grammars that answers are held to: compiled once, kept for the next request that asks for the same.
+// Grammars for constrained answers: compiled once, and cached for later requests with the same grammar.
 #pragma once
 
 #include <functional>
@@ -18,16 +18,16 @@ namespace realizar {
 // The compiled grammars of one model. Any thread.
 class GrammarCache {
  public:
-  // `markers`: control tokens that grammars may ask for, by their text. `tokenizer` must outlive this.
+  // `markers`: control tokens that grammars may use, by their text. `tokenizer` must outlive this.
   GrammarCache(const text::Tokenizer& tokenizer, std::vector<std::string> markers);
 
   using Compiled = std::shared_ptr<grammar::MaskCache>;
   using Compile = std::function<Result<std::shared_ptr<const grammar::Grammar>>()>;
-  // The grammar that `compile` makes, or has made before under this key. Errors: those of `compile`.
+  // The result of `compile`, or the cached one under this key. Errors: those of `compile`.
   Result<Compiled> find_or_compile(const std::string& key, const Compile& compile);
   // Errors: those of the grammar, by keyword or by line and column.
   Result<Compiled> from_gbnf(const std::string& source);
-  // `relaxed`: what no grammar holds of the schema is left out, instead of refused.
+  // `relaxed`: parts of the schema that no grammar can enforce are dropped instead of refused.
   Result<Compiled> from_schema(const std::string& schema_json, bool relaxed = false);
 
  private:
@@ -38,7 +38,7 @@ class GrammarCache {
   const text::Tokenizer& tokenizer_;
   std::vector<std::string> markers_;
   std::mutex mutex_;
-  std::shared_ptr<const grammar::TokenTrie> trie_;        // made when it is first wanted
+  std::shared_ptr<const grammar::TokenTrie> trie_;        // made on first use
   std::list<std::pair<std::string, Compiled>> grammars_;  // most recently used first
 };
 

@@ -11,7 +11,7 @@
 namespace realizar {
 namespace {
 
-// Once bound, follows a grammar; before that, waits for the text that it starts after.
+// Follows a grammar once it is bound; before that, waits for the text after which it starts.
 class GrammarConstraint final : public TokenConstraint {
  public:
   GrammarConstraint(std::shared_ptr<grammar::MaskCache> grammar, const text::Tokenizer& tokenizer,
@@ -66,7 +66,7 @@ class GrammarConstraint final : public TokenConstraint {
     if (tail_.size() > 4 * n_kept) tail_.erase(0, tail_.size() - n_kept);
   }
 
-  // A grammar that the empty text fulfils asks for nothing more.
+  // A grammar that accepts the empty text requires nothing more.
   bool refuse_end(TokenId id) override {
     if (closing_.is_open()) return true;
     const bool is_end = std::ranges::find(end_tokens_, id) != end_tokens_.end();
@@ -90,9 +90,9 @@ class GrammarConstraint final : public TokenConstraint {
   const text::Tokenizer* tokenizer_;
   std::vector<TokenId> end_tokens_;
   text::GrammarStart start_;
-  std::string tail_;               // the text's end, where a mark may stand
-  ForcedText closing_;             // start_.close, in place of an end
-  std::optional<TokenId> opener_;  // may come first, and puts the grammar off
+  std::string tail_;               // the end of the text, which may contain a mark
+  ForcedText closing_;             // start_.close, in place of an end token
+  std::optional<TokenId> opener_;  // an optional first token that postpones the grammar
   bool is_bound_;
 };
 

@@ -1,5 +1,5 @@
-// Holds a sequence to a grammar, once the answer itself begins. A model that would end its turn before that, as within
-// its reasoning, is made to begin the answer instead.
+// Holds a sequence to a grammar, once the answer itself begins. If the model would end its turn before that, for
+// example in its reasoning, it is made to begin the answer instead.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace text {
 class Tokenizer;
 }
 
-// `end_tokens` may come where a sentence is complete. `tokenizer` must outlive the result.
+// `end_tokens` are allowed where a sentence is complete. `tokenizer` must outlive the result.
 std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
                                                  const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,
                                                  const text::GrammarStart& start);

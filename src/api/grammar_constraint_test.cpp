@@ -24,7 +24,7 @@ class GrammarConstraintTest : public ::testing::Test {
   std::shared_ptr<TokenConstraint> yes(const text::OutputFormat& format, bool in_reasoning) {
     return make("root ::= \"yes\"", text::grammar_start(format, in_reasoning));
   }
-  // The text of a model that ends its turn after `wanted`.
+  // The text of a model that wants to write `wanted` and then end its turn.
   std::string write(TokenConstraint& constraint, std::string_view wanted) const {
     return written(tokenizer_, constraint, wanted, ends_[0]);
   }
@@ -54,7 +54,7 @@ TEST_F(GrammarConstraintTest, AGrammarThatNothingFulfilsAsksForNoMore) {
   EXPECT_EQ(write(*make("root ::= [a-z]*", text::grammar_start(kThinkTags, true)), "hm"), "hm");
 }
 
-// A client's own stop token ends the text wherever it comes.
+// A client's own stop token ends the text anywhere.
 TEST_F(GrammarConstraintTest, OtherTokensThanTheModelsEndsEndTheText) {
   const auto constraint = yes(kThinkTags, true);
   EXPECT_FALSE(constraint->refuse_end(text::byte_token('x')));

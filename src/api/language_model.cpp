@@ -26,7 +26,7 @@ uint64_t now_ns() {
           .count());
 }
 
-// The files beside the model go with it, unless the caller has set its own.
+// Uses the files stored with the model, unless the caller has set its own.
 Result<LoadOptions> options_for(FoundModel& found, LoadOptions options, const hub::Library& library) {
   const bool has_own = !options.beside.chat_template.empty() || !options.beside.params.empty();
   if (!has_own) options.beside = std::move(found.beside);
@@ -88,8 +88,8 @@ Result<LanguageModel::Impl::Call> LanguageModel::Impl::begin_call() {
   return Call(&has_call);
 }
 
-// A cancel() of generations before has no effect on the session's requests: the engine forgets it where it begins to
-// generate, be it nothing.
+// A cancel() for earlier generations has no effect on the session's requests: an empty generation clears it in the
+// engine.
 Status LanguageModel::Impl::begin_session() {
   const std::lock_guard lock(session_mutex);
   if (has_session) return invalid_argument("the model has a session already", "model");

@@ -1,4 +1,4 @@
-// What a LanguageModel is made of, for the other classes of the library.
+// The internals of LanguageModel, for other classes of the library.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,12 @@
 
 namespace realizar {
 
-// The traced operations of a model's steps: summed by operation and phase, and one by one.
+// Traced operations of a model's steps: both summed by operation and phase, and single ones.
 class TraceLog {
  public:
   explicit TraceLog(uint64_t start_ns) : start_ns_(start_ns) {}
 
-  // Any thread, as for all of these.
+  // Any thread, as for all functions here.
   void add(const engine::StepTokens& tokens, std::span<const OpTiming> timings);
   void clear();
   Trace trace() const;
@@ -36,7 +36,7 @@ class TraceLog {
   };
 
   const uint64_t start_ns_;
-  mutable std::mutex mutex_;  // only traced steps take it
+  mutable std::mutex mutex_;  // taken only by traced steps
   engine::OpTable table_;
   std::vector<Step> steps_;
 };
@@ -47,7 +47,7 @@ struct LanguageModel::Impl {
     if (session_end.joinable()) session_end.join();
   }
 
-  // A call that runs or changes the model, until it is destroyed.
+  // Marks the end of a call that runs or changes the model.
   struct CallEnd {
     void operator()(std::atomic<bool>* is_calling) const { *is_calling = false; }
   };
@@ -60,10 +60,11 @@ struct LanguageModel::Impl {
   std::mutex session_mutex;  // held while a session begins, and while generations are cancelled
   std::thread session_end;   // ends a session that was destroyed in its own callback
 
-  // Errors: InvalidArgument where a session has the model, or another call runs, of whose callbacks this may be one.
+  // Errors: InvalidArgument if a session has the model, or another call is running (perhaps the one whose callback this
+  // is).
   Result<Call> begin_call();
   Status begin_session();
-  // Records the operations of the steps that follow, or no more. On the engine's thread.
+  // Switches recording of the following steps' operations on or off. On the engine's thread.
   void trace_steps(bool on);
   static Impl& of(const LanguageModel& model) { return *model.impl_; }
 };

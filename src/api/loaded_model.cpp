@@ -41,8 +41,8 @@ namespace {
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxAdapters = 256;  // at a time
 
-// Functions as one text, which the template of Firefunction v2 expects
-// (https://huggingface.co/fireworks-ai/llama-3-firefunction-v2). Without functions it is empty.
+// Functions as one text, as the template of Firefunction v2 expects
+// (https://huggingface.co/fireworks-ai/llama-3-firefunction-v2). Empty without functions.
 std::string functions_text(const nlohmann::ordered_json& variables) {
   nlohmann::ordered_json functions = nlohmann::ordered_json::array();
   if (!variables.contains("tools") || !variables["tools"].is_array()) return {};
@@ -52,7 +52,7 @@ std::string functions_text(const nlohmann::ordered_json& variables) {
   return functions.empty() ? std::string() : functions.dump(4, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The library's names of what backends call by names of their own, in the same order.
+// The public enum and the backends' enum have the same values in the same order.
 static_assert(static_cast<int>(CacheType::kQ4_0) == static_cast<int>(KvType::kQ4_0));
 static_assert(static_cast<int>(Isa::kI8mm) == static_cast<int>(cpu::CpuIsa::kI8mm));
 
@@ -68,7 +68,7 @@ engine::DrafterOptions drafter_options(const engine::EngineOptions& engine_optio
   return options;
 }
 
-// All that a draft model takes; it comes last.
+// All memory for a draft model, which is loaded last.
 uint64_t draft_bytes(const ModelSource& drafter, const engine::EngineOptions& engine_options) {
   const auto& [file, config] = drafter;
   const BackendLimits limits = engine::ModelDrafter::limits_for(drafter_options(engine_options));
@@ -76,9 +76,9 @@ uint64_t draft_bytes(const ModelSource& drafter, const engine::EngineOptions& en
          gpu_other_bytes(file, config, engine_options, limits, 1);
 }
 
-// What the options ask for of adapters. Errors: those of the adapters' files.
+// The room for adapters that the options ask for. Errors: those of the adapters' files.
 Result<AdapterRoom> adapter_room(const AdapterSettings& settings) {
-  constexpr uint32_t kDefaultRank = 64, kStep = 4;  // of floats that kernels read at a time
+  constexpr uint32_t kDefaultRank = 64, kStep = 4;  // kStep: floats that kernels read at a time
   const auto n_sources = static_cast<uint32_t>(settings.sources.size());
   AdapterRoom room{.n_places = std::max(settings.n_places, n_sources)};
   if (room.n_places == 0) return room;
@@ -96,7 +96,7 @@ Result<AdapterRoom> adapter_room(const AdapterSettings& settings) {
   return room;
 }
 
-// The kernel ends a process that takes more than its control group may have, without a word: what cannot fit is
+// The kernel kills a process that exceeds its control group's memory, without a message: a model that cannot fit is
 // refused.
 Status check_group_memory(const ModelSource& source, const ModelSource* drafter) {
   const auto group = group_memory();
@@ -109,7 +109,7 @@ Status check_group_memory(const ModelSource& source, const ModelSource* drafter)
                "memory"};
 }
 
-// Null where each layer is whole on one GPU.
+// Null if each layer is whole on one GPU.
 Result<std::unique_ptr<cuda::DeviceExchange>> open_exchange(const LoadOptions& options) {
   if (options.gpu.split == Split::kExpert) {
     return unsupported("split: expert is for the processes of an MPI job, not for GPUs", "split");
@@ -164,13 +164,13 @@ Result<std::unique_ptr<Backend>> make_backend(BackendChoice choice, const LoadOp
   return cpu::make_cpu_backend({options.cpu.n_threads, static_cast<cpu::CpuIsa>(options.cpu.isa)});
 }
 
-// What a GPU may lack, or fail in, while the CPU does not.
+// Whether a GPU may fail in this way while the CPU does not.
 bool is_devices_own(const Error& error) {
   return error.code == ErrorCode::kUnsupported || error.code == ErrorCode::kResourceExhausted ||
          error.code == ErrorCode::kInternal;
 }
 
-// A model that users wrote for may lack a tokenizer (a bare conformance file); it then generates from ids alone.
+// A model made for tests may lack a tokenizer (a bare conformance file); it then generates only from ids.
 Result<std::optional<text::Tokenizer>> optional_tokenizer(const ModelFile& file) {
   auto tokenizer = load_tokenizer(file);
   if (tokenizer.ok()) return std::optional(std::move(*tokenizer));
@@ -178,7 +178,7 @@ Result<std::optional<text::Tokenizer>> optional_tokenizer(const ModelFile& file)
   return std::move(tokenizer).error();
 }
 
-// Templates in Go's spelling leave the token that begins a text to the tokenizer.
+// Go templates leave the token that begins a text to the tokenizer.
 std::string begin_of_prompts(const text::Tokenizer& tokenizer) {
   const auto bos = tokenizer.bos();
   const auto ids = tokenizer.encode("a", {.add_special = true, .parse_special = false});
@@ -187,12 +187,12 @@ std::string begin_of_prompts(const text::Tokenizer& tokenizer) {
 }
 
 struct ContextBeside {
-  uint32_t n_ctx = 0;  // 0: none is named
+  uint32_t n_ctx = 0;  // 0: none is set
   uint32_t n_asked = 0;
 };
 
-// A context's length in the parameters beside the file holds where the options name none, as far as the model was made
-// for it: whoever wrote the parameters is not who runs the model.
+// A context length stored with the file applies if the options set none, up to the length that the model was made for:
+// the author of those parameters is not the user who runs the model.
 Result<ContextBeside> n_ctx_beside(const ModelFile& file, const LoadOptions& options) {
   GenerationConfig rest;
   RZ_TRY(const uint32_t n_asked, apply_ollama_params(options.beside.params, rest));
@@ -263,7 +263,7 @@ Status LoadedModel::load_text(const BesideSettings& beside, const EndSettings& e
   }
   RZ_TRY(generation_config, read_generation_config(file, *tokenizer, ends));
   RZ_TRY(const uint32_t n_ctx, apply_ollama_params(beside.params, generation_config));
-  (void)n_ctx;  // load() has it
+  (void)n_ctx;  // load() uses it
   const auto& notes = generation_config.notes;
   info.notes.insert(info.notes.end(), notes.begin(), notes.end());
   RZ_CHECK_OK(load_template(beside.chat_template));
@@ -271,7 +271,7 @@ Status LoadedModel::load_text(const BesideSettings& beside, const EndSettings& e
   return {};
 }
 
-// The one beside the file, or the file's own where there is none or that cannot be read.
+// The template stored with the file, or the file's own if there is none or it cannot be read.
 Status LoadedModel::load_template(const std::string& beside) {
   RZ_TRY(auto source, load_chat_template(file, *tokenizer));
   if (source) template_source = std::move(*source);
@@ -295,7 +295,7 @@ Status LoadedModel::load_template(const std::string& beside) {
   return {};
 }
 
-// Conversations with tools take the usual template where this one cannot be read.
+// If this template cannot be read, conversations with tools use the usual one.
 void LoadedModel::load_tool_template() {
   if (template_source.tool_source.empty()) return;
   auto parsed = text::ChatTemplate::parse(template_source.tool_source);
@@ -431,7 +431,7 @@ Status LoadedModel::load_models(const ModelConfig& config, const ModelSource* dr
   return load_models_on(BackendChoice::kCpu, source, drafter, options, engine_options);
 }
 
-// All ranks have to choose the same: none goes on with the CPU where a GPU fails.
+// All ranks must make the same choice: none falls back to the CPU if a GPU fails.
 Status LoadedModel::load_models_on_ranks(const ModelSource& source, const ModelSource* drafter,
                                          const LoadOptions& options, const engine::EngineOptions& engine_options) {
   LoadOptions on_all = options;
@@ -446,7 +446,7 @@ Status LoadedModel::load_models_on_ranks(const ModelSource& source, const ModelS
 
 Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
                                    const LoadOptions& options, engine::EngineOptions engine_options) {
-  // A cache of the CPU is in the host's memory anyway.
+  // The CPU's cache is in host memory anyway.
   if (choice == BackendChoice::kCuda) engine_options.host_kv_bytes = options.gpu.host_cache_mb << 20;
   engine_options.guesses = engine_options.guesses && (drafter != nullptr || choice == BackendChoice::kCpu);
   draft = {};
@@ -481,8 +481,8 @@ Status LoadedModel::load_shares(const ModelSource& source, const LoadOptions& op
   return options.ranks == nullptr ? own : options.ranks->end_load(own, *backend);
 }
 
-// A cache that was not asked for holds as many contexts as the machine has memory for. Pages are taken as they are
-// used, so what others have taken already does not count.
+// Unless set, the cache holds as many contexts as fit in the machine's memory. Pages are allocated on use, so memory
+// that others occupy does not count.
 Status LoadedModel::fit_cache(BackendChoice choice, const ModelConfig& config, const LoadOptions& options,
                               engine::EngineOptions& engine_options) {
   const bool is_on_host = choice != BackendChoice::kCuda;
@@ -497,7 +497,7 @@ Status LoadedModel::fit_cache(BackendChoice choice, const ModelConfig& config, c
   return check_cache(config, engine_options, is_on_host, n_host_bytes);
 }
 
-// Guesses are token ids: they mean the same in both models, or nothing.
+// Speculative tokens are ids: they must mean the same in both models.
 Status LoadedModel::check_same_vocabulary(const ModelSource& drafter, const ModelConfig& config) {
   const std::string where = drafter.file.path().string();
   if (drafter.config.n_vocab != config.n_vocab) {
@@ -521,7 +521,7 @@ Status LoadedModel::check_same_vocabulary(const ModelSource& drafter, const Mode
 Status LoadedModel::load_draft(const ModelSource& source, const LoadOptions& options,
                                const engine::EngineOptions& engine_options) {
   const engine::DrafterOptions draft_options = drafter_options(engine_options);
-  // Its memory was kept for it when the model was loaded; it is too small to be worth the exchanges of a tensor split.
+  // Its memory was reserved when the model was loaded; it is too small to be worth the exchanges of a tensor split.
   LoadOptions own = options;
   own.draft.path.clear();
   own.adapters = {};
@@ -631,7 +631,7 @@ std::optional<uint64_t> LoadedModel::source_hash() const {
   return XXH3_64bits_withSeed(version(), std::strlen(version()), *weights);
 }
 
-// The template writes bos and eos itself, as Hugging Face's apply_chat_template has it.
+// The template writes bos and eos itself, as in Hugging Face's apply_chat_template.
 std::vector<TokenId> LoadedModel::encode_prompt(std::span<const text::PromptPiece> pieces) const {
   return tokenizer->encode(pieces, {.add_special = false, .parse_special = true});
 }

@@ -1,4 +1,4 @@
-// A model file put together with everything that generates from it: text side, backend, weights, engine.
+// A model file with everything that generates from it: text side, backend, weights, engine.
 #pragma once
 
 #include <atomic>
@@ -48,25 +48,25 @@ struct LoadedModel {
   ~LoadedModel();
   // Errors: those of the file, its tokenizer and template, and of the options, each by name.
   static Result<std::unique_ptr<LoadedModel>> load(const std::string& path, const LoadOptions& options);
-  // The same for texts of at most n_positions tokens, where the context is longer: the cache is of that size, and the
+  // Loads a model for texts of at most n_positions tokens, if the context is longer: the cache has that size, and the
   // rotations are those of the context.
   static Result<std::unique_ptr<LoadedModel>> load_for_short(const std::string& path, const LoadOptions& options,
                                                              uint32_t n_positions);
-  // What such a model would take: weights, and the cache with the lists of its blocks. Reads the file's header. Errors:
-  // those of the file.
+  // Memory that such a model needs: weights, and the cache with its block lists. Reads the file's header. Errors: those
+  // of the file.
   static Result<uint64_t> needed_bytes(const std::string& path, const LoadOptions& options);
 
   ModelFile file;
-  std::optional<text::Tokenizer> tokenizer;  // a bare conformance file has none
+  std::optional<text::Tokenizer> tokenizer;  // nullopt for a bare conformance file
   std::optional<text::ChatTemplate> chat_template;
-  std::optional<text::ChatTemplate> tool_template;  // of conversations with tools, where they have one of their own
+  std::optional<text::ChatTemplate> tool_template;  // for conversations with tools, if they have their own
   ChatTemplateSource template_source;
-  std::string output_source;  // ChatTemplateSource::joined(): how the model writes its answers
+  std::string output_source;  // ChatTemplateSource::joined(): shows how the model writes its answers
   text::OutputFormat output_format;
   GenerationConfig generation_config;
-  std::unique_ptr<GrammarCache> grammars;  // where there is a tokenizer, as for the next
+  std::unique_ptr<GrammarCache> grammars;  // null without a tokenizer, like the next member
   std::unique_ptr<BreakerCache> breakers;
-  // Where processes share the model, they may share another one once the backend is gone.
+  // Processes that share the model may share another one once the backend is destroyed.
   struct ReleaseRanks {
     void operator()(Ranks* shared) const;
   };
@@ -75,9 +75,9 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   std::unique_ptr<engine::Engine> engine;
   ModelInfo info;
-  uint64_t list_bytes = 0;  // what the lists of the cache's blocks take of the host's memory
+  uint64_t list_bytes = 0;  // host memory for the cache's block lists
 
-  // The model that guesses, where there is one.
+  // The draft model, if there is one.
   struct Draft {
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Model> model;
@@ -85,33 +85,33 @@ struct LoadedModel {
   };
   Draft draft;
 
-  // Errors: Unsupported where the file has no tokenizer.
+  // Errors: Unsupported if the file has no tokenizer.
   Result<const text::Tokenizer*> require_tokenizer() const;
-  // Takes another chat template in place of the file's. Errors: those of the template; Unsupported without a tokenizer.
+  // Replaces the file's chat template. Errors: those of the template; Unsupported without a tokenizer.
   Status use_template(std::string source);
-  // The template of a conversation with or without tools; null where the model has no template for it.
+  // The template for a conversation with or without tools; null if the model has none for it.
   const text::ChatTemplate* template_for(bool has_tools) const;
-  // The prompt of a conversation, fitted to its template; `others` are further variables. Errors: those of
+  // The prompt of a conversation, fitted to its template; `others`: additional variables. Errors: those of
   // render_chat().
   Result<std::vector<text::PromptPiece>> render_conversation(text::Conversation conversation,
                                                              const nlohmann::ordered_json& others,
                                                              const text::ChatTemplate* other = nullptr) const;
-  // The prompt of a conversation as it is: `variables` as ChatTemplate::render takes them; add_generation_prompt is
-  // true where it is not given, and the day is there as date_string and datetime. `other`: the template in place of the
-  // model's. Errors: Unsupported without a template; the template's own.
+  // The prompt of a conversation as given: `variables` as in ChatTemplate::render; add_generation_prompt defaults to
+  // true, and today's date is added as date_string and datetime. `other`: a template to use instead of the model's.
+  // Errors: Unsupported without a template; the template's own.
   Result<std::vector<text::PromptPiece>> render_chat(nlohmann::ordered_json variables,
                                                      const text::ChatTemplate* other = nullptr) const;
-  // Stands for the program and the weights as they were loaded, for files of its cached prefixes; nullopt where
-  // LoadOptions did not ask for the hash. The draft model has no part in it: it fills no block of the engine's cache.
+  // Identifies the program and the weights as loaded, for files of cached prefixes; nullopt if LoadOptions did not ask
+  // for the hash. The draft model is not included: it fills no block of the engine's cache.
   std::optional<uint64_t> source_hash() const;
   std::vector<TokenId> encode_prompt(std::span<const text::PromptPiece> pieces) const;
-  // How its vectors are made; kRank: it gives scores.
+  // How the model pools vectors; kRank: it gives scores.
   Pooling pooling() const;
 
  private:
-  // The tokenizer and what is made with it, by a thread of its own while the weights are read.
+  // Loads the tokenizer and everything made from it on a separate thread while the weights are read.
   void begin_text(const LoadOptions& options);
-  // Whoever uses these waits first. Errors: those of load_text().
+  // Call before using these. Errors: those of load_text().
   Status wait_for_text();
   Status load_text(const BesideSettings& beside, const EndSettings& ends);
   Status load_template(const std::string& beside);
@@ -119,14 +119,14 @@ struct LoadedModel {
   void set_output_format();
   Error no_template() const;
   Status load_weights(const LoadOptions& options);
-  // `drafter`: null where none is asked for.
+  // `drafter`: null if there is none.
   Status load_models(const ModelConfig& config, const ModelSource* drafter, const LoadOptions& options,
                      const engine::EngineOptions& engine_options);
   Status load_models_on_ranks(const ModelSource& source, const ModelSource* drafter, const LoadOptions& options,
                               const engine::EngineOptions& engine_options);
   Status load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
                         const LoadOptions& options, engine::EngineOptions engine_options);
-  // This process's share of the model, and those of others where there are any.
+  // Loads this process's share of the model, and has other processes load theirs.
   Status load_shares(const ModelSource& source, const LoadOptions& options, const AdapterRoom& room);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
   static Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options,
@@ -139,7 +139,7 @@ struct LoadedModel {
   uint32_t n_positions_ = UINT32_MAX;
   std::atomic<bool> text_has_failed_ = false;
   Status text_status_;
-  std::string cache_note_;    // for info.notes, which the thread writes to
+  std::string cache_note_;    // a note for info.notes, which the thread writes to
   std::future<Status> text_;  // the last member: the thread uses the others
 };
 

@@ -40,7 +40,8 @@ TEST(LoadedModel, HoldsTheContextsOfAllRequestsWhateverTheirLength) {
   }
 }
 
-// Whoever wrote the parameters is not who runs the model: no number of theirs takes more than it was made for.
+// The author of the parameters is not the user who runs the model: none of the numbers may exceed what the model was
+// made for.
 TEST(LoadedModel, AContextBesideTheFileIsBoundedByWhatTheModelWasMadeFor) {
   struct Given {
     const char* params;
@@ -117,7 +118,7 @@ TEST(LoadedModel, TellsOfATokenizerThatItDoesNotKnow) {
   EXPECT_NE(model.error().message.find("none"), std::string::npos) << model.error().message;
 }
 
-// A model's file that changes while it is loaded, as soon as the first tensor is there.
+// A model file that changes during loading, as soon as the first tensor is loaded.
 class AFileThatChangesDuringTheLoad : public testing::Test {
  protected:
   void SetUp() override { fs::copy_file(kModel, path_, fs::copy_options::overwrite_existing); }
@@ -181,7 +182,7 @@ TEST_F(AFileThatChangesDuringTheLoad, MayShrinkOnceItIsLoaded) {
   EXPECT_EQ((*loaded)->engine->generate(request, {}).value().tokens.size(), 3u);
 }
 
-// A draft model that cannot serve is found out before the large model's weights are read.
+// An unusable draft model is detected before the large model's weights are read.
 TEST(ADraftModel, IsRefusedBeforeAnyWeightIsLoaded) {
   LoadOptions options;
   options.backend = BackendChoice::kCpu;
@@ -199,7 +200,7 @@ TEST(ADraftModel, IsRefusedBeforeAnyWeightIsLoaded) {
   EXPECT_NE(other.error().message.find("expected a vocabulary of"), std::string::npos) << other.error().message;
 }
 
-// How often files are opened while this lives.
+// Counts how often files are opened while it exists.
 class OpenCounter {
  public:
   OpenCounter() : fd_(inotify_init1(IN_NONBLOCK)) {}
@@ -210,7 +211,7 @@ class OpenCounter {
   int watch(const fs::path& path) { return inotify_add_watch(fd_, path.c_str(), IN_OPEN); }
   std::map<int, int> opened() {
     std::map<int, int> n_opened;
-    inotify_event event;  // without a name: the watches are of files
+    inotify_event event;  // without a name: the watches are on files
     while (read(fd_, &event, sizeof event) == sizeof event) ++n_opened[event.wd];
     return n_opened;
   }
@@ -220,7 +221,7 @@ class OpenCounter {
 };
 
 TEST(ADraftModel, AndTheModelThatItServesAreOpenedOnce) {
-  // Copies, since other tests may open the model meanwhile.
+  // Copies, since other tests may open the model at the same time.
   const std::string folder = testing::TempDir(), id = std::to_string(::getpid());
   const fs::path model = folder + "/rz_model_" + id + ".gguf", draft = folder + "/rz_draft_" + id + ".gguf";
   fs::copy_file(kModel, model, fs::copy_options::overwrite_existing);

@@ -1,4 +1,4 @@
-// A context that is longer than what the model has learned from.
+// A context longer than the one that the model was trained with.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace realizar {
 
-// What to warn of once the model is loaded; empty: nothing.
+// A warning to show once the model is loaded; empty: none.
 std::string long_context_warning(const ModelInfo& info);
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-// What a model takes of memory, counted before anything of it is loaded.
+// A model's memory needs, computed before loading it.
 #pragma once
 
 #include <cstddef>
@@ -14,32 +14,32 @@
 
 namespace realizar {
 
-// Of keys, values and states, with the windows of layers, as an engine with such options keeps them.
+// Memory for keys, values and states, with the windows of layers, in an engine with these options.
 uint64_t kv_bytes(const ModelConfig& config, const engine::EngineOptions& options);
 
-// What the cache takes of the host's memory, with the lists of its blocks; is_on_host: the cache itself too.
+// Host memory for the cache's block lists; is_on_host: including the cache itself.
 uint64_t host_cache_bytes(const ModelConfig& config, const engine::EngineOptions& options, bool is_on_host);
 
-// Makes the cache hold fewer whole contexts, one at least, where it would be larger than host_bytes; 0: not known.
+// Reduces the cache to fewer whole contexts, at least one, if it would exceed host_bytes; 0: unknown.
 void fit_contexts(const ModelConfig& config, uint64_t host_bytes, engine::EngineOptions& options);
 
-// Errors: ResourceExhausted, where the cache is larger than the host_bytes that this machine has in all; 0: not known.
+// Errors: ResourceExhausted if the cache exceeds host_bytes, the machine's total memory; 0: unknown.
 Status check_cache(const ModelConfig& config, const engine::EngineOptions& options, bool is_on_host,
                    uint64_t host_bytes);
 
-// The tensors' size on a GPU, which keeps F8 with a scale for every kF8ScaleCols elements, whatever the file has.
+// The tensors' size on a GPU, which keeps F8 with a scale for every kF8ScaleCols elements, regardless of the file.
 uint64_t gpu_tensor_bytes(const ModelFile& file);
 
-// What a model takes of each GPU's memory besides weights and cache: what its steps compute in, and what the runtime
-// does. n_sharing: GPUs that share every layer.
+// A model's memory on each GPU in addition to weights and cache: buffers of its steps, and the runtime's own.
+// n_sharing: GPUs that share every layer.
 uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
                          const BackendLimits& limits, uint32_t n_sharing, const AdapterRoom& adapters = {});
 
-// The host's memory that layers may take which find no place on GPUs. It has no bound where there is no disk for more.
+// Host memory for layers that do not fit on GPUs. Unlimited if there is no disk for more.
 uint64_t gpu_host_bytes(const GpuSettings& settings);
 
-// How many of n_layers find room on GPUs with these free bytes each, where all of them take n_bytes, and every GPU
-// other_bytes besides.
+// How many of n_layers fit on GPUs with these free bytes each, if all layers take n_bytes, and every GPU also needs
+// other_bytes.
 uint32_t n_layers_on_gpus(uint32_t n_layers, uint64_t n_bytes, uint64_t other_bytes,
                           std::span<const uint64_t> free_bytes);
 
@@ -48,9 +48,9 @@ Status check_on_cpu(const ModelConfig& config);
 
 struct GpuFit {
   size_t n_gpus = 0;
-  uint32_t n_layers = 0;  // of the file's that find room on them; the others would come over in each step
+  uint32_t n_layers = 0;  // the file's layers that fit on them; the others would be transferred in each step
 };
-// Errors: those of cuda::list_devices; as Backend::check.
+// Errors: those of cuda::list_devices and of Backend::check.
 Result<GpuFit> fit_on_gpus(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options);
 
 }  // namespace realizar

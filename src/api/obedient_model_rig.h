@@ -1,4 +1,4 @@
-// A model for tests of constraints, which wants to write a given text and must obey.
+// A model for tests of constraints, which wants to write a given text and obeys the constraint.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace realizar {
 
-// The one token that may come, nullopt where several may.
+// The only allowed token, nullopt if several are allowed.
 inline std::optional<TokenId> forced_by(TokenConstraint& constraint, int32_t n_vocab) {
   std::vector<uint64_t> words((static_cast<size_t>(n_vocab) + 63) / 64);
   if (!constraint.allow(words)) return std::nullopt;
@@ -32,8 +32,7 @@ inline TokenId first_token(const text::Tokenizer& tokenizer, std::string_view wa
   return text::byte_token(static_cast<uint8_t>(wanted.front()));
 }
 
-// Its text; forced tokens stand in brackets. Where it has nothing more to say it ends with `end`, unless it must
-// go on.
+// The model's text, with forced tokens in brackets. At the end of `wanted` it writes `end`, unless it must continue.
 inline std::string written(const text::Tokenizer& tokenizer, TokenConstraint& constraint, std::string_view wanted,
                            std::optional<TokenId> end = {}) {
   std::string text;

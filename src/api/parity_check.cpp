@@ -14,7 +14,7 @@ namespace realizar {
 namespace {
 
 constexpr uint32_t kTokens = 48;
-// For caches of floats: kMaxError is a few times the error that 8-bit activations cause.
+// For float caches: kMaxError is a few times the error that 8-bit activations cause.
 constexpr double kMaxError = 0.05, kTie = 0.02;
 // The share of positions at which both backends choose the same token.
 constexpr double kMinAgreeing = 0.95;
@@ -26,7 +26,7 @@ constexpr const char* kText =
 std::vector<TokenId> test_tokens(const LoadedModel& loaded) {
   std::vector<TokenId> tokens;
   if (loaded.tokenizer) tokens = loaded.tokenizer->encode(kText);
-  // A model without a tokenizer, or one of few tokens for the text.
+  // The model may have no tokenizer, or yield few tokens for the text.
   const uint32_t n_tokens = std::min(kTokens, loaded.info.n_ctx);
   while (tokens.size() < n_tokens) {
     tokens.push_back(TokenId{static_cast<int32_t>((tokens.size() * 7919 + 17) % loaded.info.n_vocab)});
@@ -47,7 +47,7 @@ bool is_finite(std::span<const float> logits) {
   return std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
 }
 
-// One position's.
+// Compares one position.
 void compare_row(std::span<const float> actual, std::span<const float> expected, double tie,
                  ParityDifference& difference) {
   ++difference.n_positions;
@@ -65,11 +65,11 @@ void compare_row(std::span<const float> actual, std::span<const float> expected,
   difference.n_agreeing += *largest - double{expected[chosen]} <= tie * range ? 1 : 0;
 }
 
-// How much farther apart rounding brings two backends than with a cache of floats. Keys and values that differ by d
-// before they are stored mostly become the same number, and else, with a chance of d / s, neighbouring ones that are a
-// step s apart: sqrt(d * s) in the mean of squares. With q8_0, s is 1/127 of a block's largest number, as it is for the
-// 8-bit activations that d comes from; with fp8, of three bits after the first, a few times as much; with q4_0 it is
-// 1/8. Measured over 49 models: 0.024 of the range at most with f16, 0.030 with q8_0, 0.050 with fp8, 0.092 with q4_0.
+// How much farther apart rounding brings two backends than with a float cache. Keys and values that differ by d before
+// they are stored mostly round to the same number, and else, with probability d / s, to neighbours that are a step s
+// apart: sqrt(d * s) in the root mean square. With q8_0, s is 1/127 of a block's largest number, as for the 8-bit
+// activations that cause d; with fp8, which has three bits after the first, it is a few times as much; with q4_0 it is
+// 1/8. Measured over 49 models: at most 0.024 of the range with f16, 0.030 with q8_0, 0.050 with fp8, 0.092 with q4_0.
 // A wrong rotation gives 0.6.
 double spread_of(CacheType type) {
   switch (type) {
@@ -108,7 +108,7 @@ ParityDifference compare_logits(std::span<const float> actual, std::span<const f
 
 namespace {
 
-// Of a model that gives no text the mean of the states, which is compared like the logits of one position.
+// For encoders, compares the mean hidden state as if it were the logits of one position.
 Result<std::vector<float>> outputs_of(LoadedModel& model, std::span<const TokenId> tokens) {
   const auto n_tokens = static_cast<uint32_t>(tokens.size());
   if (model.info.gives_text) return model.engine->logits(tokens, (n_tokens + 1) / 2, n_tokens);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kVocab = 500, kPositions = 48;
 
-// What an honest backend gives: logits over a range of about 20.
+// Logits of a correct backend, over a range of about 20.
 std::vector<float> logits() {
   std::mt19937 random(9);
   std::normal_distribution<float> normal(0, 3);
@@ -25,7 +25,7 @@ std::span<float> row(std::vector<float>& values, size_t position) {
   return std::span(values).subspan(position * kVocab, kVocab);
 }
 
-// The second of the likeliest tokens comes out in front, by `lead`.
+// Moves the second likeliest token to the front, by `lead`.
 void swap_likeliest(std::span<float> row, float lead) {
   std::vector<float> sorted(row.begin(), row.end());
   std::sort(sorted.rbegin(), sorted.rend());
@@ -87,7 +87,7 @@ TEST(Parity, OneLogitThatIsFarOffFails) {
 
 TEST(Parity, AnotherChoiceFailsThoughEveryLogitIsNear) {
   auto expected = logits();
-  // Two tokens lead by 0.6 of a range of about 20: too far apart for rounding, and well within the largest error.
+  // Two tokens lead by 0.6 of a range of about 20: too much for rounding, but well within the largest error.
   for (size_t position = 0; position < kPositions; ++position) {
     auto values = row(expected, position);
     const float largest = *std::max_element(values.begin(), values.end());

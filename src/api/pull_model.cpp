@@ -14,7 +14,7 @@
 namespace realizar {
 namespace {
 
-// One pull. `cancelled_` is what the hub looks at, on whichever thread.
+// One pull. The hub polls `cancelled_` on any thread.
 class Pull {
  public:
   Pull(const PullOptions& options, hub::HubSettings settings)
@@ -22,7 +22,7 @@ class Pull {
 
   Result<hub::ModelName> run(const hub::ModelName& name) {
     auto pulled = find_or_download(name);
-    // Whatever else has failed meanwhile.
+    // A cancelled pull stays cancelled, whatever else has failed in the meantime.
     if (pulled.ok() || !cancelled_) return pulled;
     return Error{ErrorCode::kCancelled, hub::to_string(name) + ": cancelled; what has arrived is kept", ""};
   }
@@ -42,7 +42,7 @@ class Pull {
   std::atomic<bool> cancelled_{false};
 };
 
-// Servers are asked on a thread of their own, while this one tells the caller, who may want no more.
+// Servers are contacted on a separate thread, while this one reports to the caller, who may cancel.
 template <class Ask>
 auto Pull::ask(const Ask& question) -> decltype(question()) {
   constexpr auto kTick = std::chrono::milliseconds(100);

@@ -13,7 +13,7 @@
 namespace realizar {
 namespace {
 
-// llama.cpp's enum llama_ftype, by which general.file_type names a mixture of types.
+// Values of llama.cpp's enum llama_ftype, with which general.file_type identifies a mixture of types.
 constexpr std::pair<int, const char*> kFileTypes[] = {
     {0, "F32"},     {1, "F16"},     {2, "Q4_0"},     {3, "Q4_1"},    {7, "Q8_0"},    {8, "Q5_0"},    {9, "Q5_1"},
     {10, "Q2_K"},   {11, "Q3_K_S"}, {12, "Q3_K_M"},  {13, "Q3_K_L"}, {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"},

@@ -1,4 +1,4 @@
-// How a model file's weights are stored, in a word.
+// A short name for a model file's weight format.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace realizar {
 
-// "Q4_K_M" where the file names its mixture of types; else the type that most of its bytes have, with the method of
-// another program before it ("awq as Q4_1").
+// "Q4_K_M" if the file names its mixture of types; else the type of most of its bytes, preceded by another program's
+// method if one was used ("awq as Q4_1").
 std::string quantization_name(const ModelFile& file);
 
 }  // namespace realizar

@@ -19,7 +19,7 @@ namespace realizar {
 
 namespace {
 
-// Ranks of a host have one GPU each, in their order; or the one that is named for all of them.
+// The ranks of a host use one GPU each, in order, or all of them the one that is named.
 Result<uint32_t> gpu_of(const std::vector<uint32_t>& named, const Exchange& exchange) {
   if (named.size() == 1) return named.front();
   RZ_TRY(const uint32_t n_here, cuda::count_devices());
@@ -35,7 +35,7 @@ Result<uint32_t> gpu_of(const std::vector<uint32_t>& named, const Exchange& exch
   return named.empty() ? idx : named[idx];
 }
 
-// NCCL takes memory of the GPU when the first sum is made.
+// NCCL allocates GPU memory when the first sum is computed.
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options, Exchange& exchange,
                                                    const RankNeeds& needs) {
   constexpr uint64_t kNcclBytes = uint64_t{512} << 20;
@@ -65,7 +65,7 @@ bool have_gpus(const LoadOptions& options, const Exchange& exchange) {
   return n_here > 0 && (n_named == 1 || (n_named > 0 ? n_named : n_here) >= exchange.n_host_ranks());
 }
 
-// Ranks of one host share its cores, but where each of them was given its own.
+// Ranks on one host share its cores, unless each of them was given its own.
 Result<std::unique_ptr<Backend>> make_rank_backend(const LoadOptions& options, Exchange& exchange,
                                                    const RankNeeds& needs) {
   if (options.backend == BackendChoice::kReference) return make_reference_backend(&exchange);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace ranks;
 
-// Every number between dots is that of a layer, or of an expert.
+// Every number between dots is the index of a layer or an expert.
 std::string without_numbers(std::string_view name) {
   std::string result;
   for (size_t begin = 0; begin <= name.size();) {
@@ -34,7 +34,7 @@ std::string without_numbers(std::string_view name) {
   return result;
 }
 
-// Notes what a model would load, and computes nothing.
+// Records what a model would load, and computes nothing.
 class Recorder final : public Backend {
  public:
   Recorder(RankSplit split, const RankOptions& options, uint32_t n_ranks)

@@ -30,7 +30,7 @@ TEST(RankKvBytes, AreThoseOfItsHeads) {
   const uint64_t whole = cache_bytes(cache_of(4));
   EXPECT_EQ(rank_kv_bytes(cache_of(4), options, 1, 4), whole / 4);
   EXPECT_EQ(rank_kv_bytes(cache_of(4), options, 0, 3), whole / 2);  // one of the ranks has two of them
-  EXPECT_EQ(rank_kv_bytes(cache_of(4), options, 0, 5), whole);      // which are not shared then
+  EXPECT_EQ(rank_kv_bytes(cache_of(4), options, 0, 5), whole);      // heads are not shared then
 }
 
 }  // namespace

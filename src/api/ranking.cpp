@@ -10,8 +10,8 @@
 namespace realizar {
 namespace {
 
-// The text of a pair for a decoder whose file does not tell it: that of the card of Qwen3-Reranker, the one such
-// family.
+// The text of a pair for a decoder whose file does not define it: the one in the model card of Qwen3-Reranker, the only
+// such family.
 constexpr std::string_view kDecoderTemplate =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
     "provided. "
@@ -19,7 +19,7 @@ constexpr std::string_view kDecoderTemplate =
     "query, retrieve relevant passages that answer the query\n<Query>: {query}\n<Document>: {document}<|im_end|>\n"
     "<|im_start|>assistant\n<think>\n\n</think>\n\n";
 
-// The texts in the places of {query} and {document}; a place's name in a text stays as it is.
+// Replaces {query} and {document}; these names within the inserted texts stay as they are.
 std::vector<text::PromptPiece> fill_template(std::string_view pattern, std::string_view query,
                                              std::string_view document) {
   constexpr std::string_view kQuery = "{query}", kDocument = "{document}";

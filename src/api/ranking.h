@@ -1,4 +1,4 @@
-// Rerankers: the prompt of a query and a document, and what the model's scores of it say.
+// Rerankers: the prompt for a query and a document, and the meaning of the model's scores.
 #pragma once
 
 #include <span>
@@ -10,12 +10,13 @@
 
 namespace realizar {
 
-// Errors: Unsupported where the model is no reranker.
+// Errors: Unsupported if the model is not a reranker.
 Status check_ranks(const LoadedModel& model);
-// By the file's template for it, or as the vocabulary joins two texts; the second one's tokens are of the second type
-// where the model has types.
+// Uses the file's template, or else joins two texts as the vocabulary defines; tokens of the second text have the
+// second type if the model has types.
 Result<std::vector<TokenId>> rank_prompt(const LoadedModel& model, std::string_view query, std::string_view document);
-// How well the document answers, from 0 to 1: of one score its sigmoid, of two ("yes" and "no") the share of the first.
+// The relevance of the document, from 0 to 1: the sigmoid of a single score, or the first one's share of two ("yes" and
+// "no").
 float relevance_of(std::span<const float> scores);
 
 }  // namespace realizar

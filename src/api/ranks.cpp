@@ -25,7 +25,7 @@ using namespace ranks;
 
 constexpr size_t kTextBytes = 400;
 
-// Rank 0's words on the model, before its path.
+// The message of rank 0 about the model, sent before its path.
 struct LoadHead {
   uint64_t program_hash, file_hash;
   uint32_t n_ctx;
@@ -35,7 +35,7 @@ struct LoadHead {
   Split split_option;
   BackendChoice backend;
   CpuSettings cpu;
-  uint64_t other_bytes;  // of RankNeeds, which are told with the cache's layout
+  uint64_t other_bytes;  // of RankNeeds, which is sent with the cache's layout
 };
 
 // The settings of a GPU that all ranks share.
@@ -56,7 +56,7 @@ GpuSettings read_gpu(ByteReader& from) {
   return gpu;
 }
 
-// How a rank has fared.
+// The result of a rank's loading.
 struct LoadReply {
   ErrorCode code = {};
   bool is_ok = true;
@@ -74,13 +74,13 @@ LoadReply reply_of(const Status& status, const std::string& arithmetic) {
   return reply;
 }
 
-// The program that runs: ranks of another one would lay their messages out in another way.
+// Identifies the running program: ranks of another one would encode their messages differently.
 Result<uint64_t> program_hash() {
   RZ_TRY(const MappedFile program, MappedFile::open("/proc/self/exe"));
   return XXH3_64bits(program.bytes().data(), program.bytes().size());
 }
 
-// The config, and of a few hundred tensors all over the file what they are called and begin with.
+// Hashes the config, and the names and beginnings of a few hundred tensors across the file.
 uint64_t file_hash(const ModelFile& file, const ModelConfig& config) {
   constexpr size_t kMaxTensors = 256, kBytes = 64;
   const auto tensors = file.tensors();
@@ -102,7 +102,7 @@ Status check_options(const LoadOptions& options) {
   return {};
 }
 
-// Besides other_bytes.
+// Without other_bytes.
 Result<RankNeeds> needs_of(const ModelFile& file, const ModelConfig& config, const LoadHead& head,
                            const CacheLayout& cache, const Exchange& exchange) {
   if (head.backend != BackendChoice::kCuda) return RankNeeds{};
@@ -212,7 +212,7 @@ Status Ranks::follow(const MakeOwn& make_own) {
     RZ_TRY(const size_t n_bytes, exchange_.receive({0, bytes_of(head)}));
     static_cast<void>(n_bytes);
     if (head.order == Order::kQuit) return {};
-    if (head.order != Order::kLoad) continue;  // the end of a model that this rank could not load
+    if (head.order != Order::kLoad) continue;  // the end of a model that this rank failed to load
     std::vector<std::byte> told(head.a);
     RZ_CHECK_OK(receive(exchange_, 0, told));
     RZ_CHECK_OK(load_and_follow(told, make_own));

@@ -1,5 +1,5 @@
-// The processes that share this program's model: rank 0 loads it like any other, and tells the others what to load. One
-// model at a time is shared.
+// The processes that share a model: rank 0 loads it like any other, and tells the others what to load. They share one
+// model at a time.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace realizar {
 
 class Ranks {
  public:
-  // A rank's backend for its share of the model, which exchanges rows by way of `exchange`. `needs`: all 0 but for
-  // GPUs.
+  // Creates a rank's backend for its share of the model, which exchanges rows through `exchange`. `needs`: all 0 except
+  // for GPUs.
   using MakeOwn = std::function<Result<std::unique_ptr<Backend>>(const LoadOptions& options, Exchange& exchange,
                                                                  const RankNeeds& needs)>;
 
@@ -31,21 +31,21 @@ class Ranks {
 
   // On rank 0.
 
-  // Tells the others to load the model as well, and gives the backend that stands for all of them. Errors: Unsupported,
-  // by name: options that ranks cannot follow, a model that they cannot share, or a second one at a time; those of
-  // `make_own`.
+  // Makes the other ranks load the model as well, and returns the backend that represents all of them. Errors:
+  // Unsupported, by name: options that ranks do not support, a model that they cannot share, or a second one at a time;
+  // those of `make_own`.
   Result<std::unique_ptr<Backend>> begin_load(const ModelFile& file, const ModelConfig& config,
                                               const LoadOptions& options, const engine::EngineOptions& engine_options,
                                               const MakeOwn& make_own);
-  // When that backend is gone.
+  // Call after that backend is destroyed.
   void release();
-  // Once this rank has loaded its share, or failed to: how all ranks fared. Errors: `own`; those of other ranks, by
-  // their names; InvalidArgument, where a rank's file, program or arithmetic is another one.
+  // Call once this rank has loaded its share, or failed to: collects the results of all ranks. Errors: `own`; those of
+  // other ranks, by their names; InvalidArgument if a rank's file, program or arithmetic differs.
   Status end_load(const Status& own, const Backend& backend);
-  // The others end, if they do not follow a model any more.
+  // Ends the other ranks, unless they still run a model.
   void end();
 
-  // On the others: loads and follows models until rank 0 ends. Errors: Internal, where a rank is lost.
+  // On the other ranks: loads and runs models until rank 0 ends. Errors: Internal if a rank is lost.
   Status follow(const MakeOwn& make_own);
 
  private:

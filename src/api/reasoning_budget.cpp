@@ -50,7 +50,7 @@ class BudgetConstraint final : public TokenConstraint {
     }
   }
 
-  // Where `inner` ends the reasoning, there is no more to count of it.
+  // If `inner` ends the reasoning, the rest of it does not count.
   bool refuse_end(TokenId id) override {
     if (place_ == Place::kClosing) return true;
     if (inner_ == nullptr || !inner_->refuse_end(id)) return false;
@@ -70,7 +70,7 @@ class BudgetConstraint final : public TokenConstraint {
 
  private:
   enum class Place { kBefore, kReasoning, kClosing, kAfter };
-  static constexpr size_t kMaxTailBytes = 256;  // more than any mark has, and the token that ends it
+  static constexpr size_t kMaxTailBytes = 256;  // longer than any mark with the token that ends it
 
   static size_t word_of(TokenId id) { return static_cast<size_t>(to_index(id)) / 64; }
   static uint64_t bit_of(TokenId id) { return uint64_t{1} << (static_cast<size_t>(to_index(id)) % 64); }
@@ -81,7 +81,7 @@ class BudgetConstraint final : public TokenConstraint {
     if (n_left_ == 0) close();
   }
 
-  // Tags open reasoning before the answer's first word only, a channel's header wherever it stands.
+  // A tag opens reasoning only before the answer's first word, a channel's header anywhere.
   void look_for_begin() {
     if (marks_.is_channel) {
       if (tail_.find(marks_.begin) != std::string::npos) return enter_reasoning();
@@ -128,8 +128,8 @@ class BudgetConstraint final : public TokenConstraint {
   const text::Tokenizer* tokenizer_;
   uint32_t n_left_;  // tokens
   Place place_ = Place::kBefore;
-  std::string tail_;    // the text's end, where a mark may stand
-  ForcedText closing_;  // open in kClosing
+  std::string tail_;    // the end of the text, which may contain a mark
+  ForcedText closing_;  // running while in kClosing
   bool has_just_closed_ = false;
   std::optional<TokenId> not_after_close_;
 };

@@ -42,7 +42,7 @@ TEST_F(ReasoningBudgetTest, TagsAfterTheFirstWordOpenNothing) {
   EXPECT_EQ(write("<thin>bcdefg", {2, false}), "<thin>bcdefg");
 }
 
-// As a model without a token for the mark has it.
+// For a model that has no single token for the mark.
 TEST_F(ReasoningBudgetTest, AMarkThatTheModelHasBegunIsCompleted) {
   const text::Tokenizer bytes = text::make_byte_tokenizer({}, false);
   const auto constraint = with_reasoning_budget(nullptr, kTags, bytes, {5, true});
@@ -61,7 +61,7 @@ TEST_F(ReasoningBudgetTest, IsNothingWhereTheFormatMarksNoReasoning) {
   EXPECT_EQ(with_reasoning_budget(nullptr, {}, tokenizer_, {3, true}), nullptr);
 }
 
-// Counts what it is told, and allows but one token.
+// Counts the tokens that it sees, and allows only one.
 class OnlyX final : public TokenConstraint {
  public:
   bool allow(std::span<uint64_t> allowed) override {
@@ -86,7 +86,7 @@ TEST_F(ReasoningBudgetTest, ForcesWhatTheInnerConstraintForbidsAndTellsItOfAll) 
   EXPECT_EQ(inner->n_accepted, 3);
 }
 
-// gpt-oss: the message ends, the next one's header begins, and it is not that of another analysis.
+// gpt-oss: the message ends, and the next one's header begins, which does not start another analysis.
 TEST_F(ReasoningBudgetTest, ClosesAChannelAndKeepsItClosed) {
   const text::Tokenizer tokenizer = text::make_byte_tokenizer({"analysis"}, false);
   const auto constraint = with_reasoning_budget(nullptr, text::gpt_oss_format().format, tokenizer, {2, false});

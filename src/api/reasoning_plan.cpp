@@ -17,8 +17,8 @@ namespace {
 
 struct Effort {
   std::string_view name;
-  std::string_view nearest;  // of the three that every template with efforts knows
-  int64_t budget;            // of a template that knows none; -1: no bound
+  std::string_view nearest;  // one of the three that every template with efforts supports
+  int64_t budget;            // for a template that supports none; -1: unlimited
 };
 
 constexpr std::array<Effort, 7> kEfforts = {{
@@ -40,7 +40,7 @@ const Effort* find_effort(std::string_view name) {
   return found == kEfforts.end() ? nullptr : &*found;
 }
 
-// The effort as the template's own source spells it, else the nearest that all spell.
+// The effort if the template's source mentions it, else the nearest that all templates support.
 std::string effort_for(const std::string& effort, std::string_view template_source) {
   const Effort* known = find_effort(effort);
   const bool is_spelled =
@@ -48,7 +48,7 @@ std::string effort_for(const std::string& effort, std::string_view template_sour
   return known == nullptr || is_spelled ? effort : std::string(known->nearest);
 }
 
-// Whether it is to think, where the options say so in one way or another.
+// Whether the model is to think, if the options decide it directly or indirectly.
 std::optional<bool> is_enabled(const ReasoningOptions& options) {
   if (options.budget == 0) return false;
   const bool has_known_effort = options.effort && find_effort(*options.effort) != nullptr;

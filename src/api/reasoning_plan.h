@@ -1,4 +1,4 @@
-// What a wish for more or less reasoning means for a chat template: variables, and a budget where it has none for it.
+// Translates a requested amount of reasoning for a chat template: into variables, or into a budget if it has none.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace realizar {
 
 struct ReasoningWish {
-  nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // of the chat template
-  std::optional<uint32_t> budget;                                       // tokens of reasoning; absent: no bound
+  nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // for the chat template
+  std::optional<uint32_t> budget;                                       // tokens of reasoning; absent: unlimited
 };
 
-// A template that has no variable for what is asked has it done by a budget: docs/api.md has the table. Errors:
+// If the template has no variable for a request, a budget enforces it; docs/api.md has the table. Errors:
 // InvalidArgument, subject "reasoning_effort" or "reasoning_budget".
 Result<ReasoningWish> reasoning_wish(const ReasoningOptions& options, std::string_view template_source);
 

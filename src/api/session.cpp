@@ -20,7 +20,7 @@
 namespace realizar {
 namespace {
 
-// A request with callbacks. They and the builder belong to the session's thread.
+// A request with callbacks. The callbacks and the builder are used only on the session's thread.
 class TextAnswer final : public SessionAnswer {
  public:
   TextAnswer(Request request, uint32_t capacity, const text::Tokenizer& tokenizer, const text::OutputFormat& format,
@@ -46,7 +46,7 @@ class TextAnswer final : public SessionAnswer {
 
  private:
   void take_token(const TokenEvent& token) {
-    // The engine may be a step ahead of a stop string, or of a callback that wants no more.
+    // The engine may be a step past a stop string, or past a callback that returned false.
     if (!is_wanted_) return;
     if (!token.is_prompt) tokens_.push_back(token.id);
     failure_ = caught([&] { is_wanted_ = builder_.push(token); });
@@ -59,7 +59,7 @@ class TextAnswer final : public SessionAnswer {
     if (end.error && is_wanted_) return *end.error;
     Generation generation = static_cast<const Generation&>(end);
     generation.tokens = std::move(tokens_);
-    // The engine's own end came after that of the answer.
+    // The engine's own end came after the answer's end.
     if (!is_wanted_) {
       generation.stop_token.reset();
       generation.stats.n_generated = static_cast<uint32_t>(generation.tokens.size());
@@ -73,7 +73,7 @@ class TextAnswer final : public SessionAnswer {
   TextBuilder builder_;
   std::vector<TokenId> tokens_;
   bool is_wanted_ = true;
-  Status failure_;  // of a callback that threw
+  Status failure_;  // from a callback that threw
 };
 
 }  // namespace
@@ -140,10 +140,10 @@ class Session::Impl {
     return open_.size();
   }
 
-  // Whether this is a thread on which a request's callbacks or its constraint are called.
+  // Whether this thread is one on which a request's callbacks or its constraint are called.
   bool in_callback() const { return std::this_thread::get_id() == reader_.get_id() || engine_.is_current(); }
 
-  // Ends the session on a thread of its own, since the threads of callbacks cannot wait for themselves.
+  // Ends the session on a separate thread, since the threads of callbacks cannot wait for themselves.
   static void end_elsewhere(std::unique_ptr<Impl> session) {
     std::thread& end = session->hold_.model.session_end;
     end = std::thread([ending = std::move(session)]() mutable { ending.reset(); });
@@ -161,7 +161,7 @@ class Session::Impl {
     if (!engine_.is_current()) done->get_future().wait();
   }
 
-  // Between two steps, on the engine's thread.
+  // Runs between two steps, on the engine's thread.
   Status visit(const std::function<void(engine::Engine&)>& visit) {
     if (in_callback()) return invalid_argument("the model is busy with a callback of its session", "model");
     std::promise<Status> done;
@@ -225,12 +225,12 @@ class Session::Impl {
     n_wake_ups_.notify_one();
   }
 
-  // The session's thread.
+  // The loop of the session's thread.
   void read() {
     while (true) {
       const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);
       while (const auto stream = engine_.next_ready()) {
-        if (stream->on_ready) stream->on_ready();  // else its answer has ended
+        if (stream->on_ready) stream->on_ready();  // null if its answer has ended
       }
       for (const uint64_t id : take_called()) go_on(id);
       if (is_closing_ && n_open() == 0) return;
@@ -243,7 +243,7 @@ class Session::Impl {
     if (answer != nullptr && !answer->go_on()) forget(id);
   }
 
-  // Gives the model back once everything else has ended.
+  // Returns the model after everything else has ended.
   struct Hold {
     LanguageModel::Impl& model;
     ~Hold() { model.has_session = false; }
@@ -254,12 +254,12 @@ class Session::Impl {
   mutable std::mutex mutex_;
   mutable std::condition_variable all_told_;
   std::map<uint64_t, std::shared_ptr<SessionAnswer>> open_;
-  std::vector<uint64_t> called_;  // that are to go on
+  std::vector<uint64_t> called_;  // answers to continue
   std::atomic<uint64_t> n_submitted_{0};
   std::atomic<uint32_t> n_wake_ups_{0};
   std::atomic<bool> is_closing_{false};
   engine::EngineThread engine_;
-  std::thread reader_;  // last: it ends before what it reads from
+  std::thread reader_;  // last: it ends before the members that it uses
 };
 
 Result<Session> Session::open(LanguageModel& model, const SessionOptions& options) {

@@ -1,5 +1,5 @@
-// Answers of a session that are not its own kind: whoever makes them submits streams to the session's engine, and takes
-// their news on the session's thread, beside the requests of Session::submit.
+// Answers that a session runs for another class: it submits streams to the session's engine and processes their events
+// on the session's thread, along with the requests of Session::submit.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,21 @@ namespace realizar {
 class SessionAnswer {
  public:
   virtual ~SessionAnswer() = default;
-  // On the session's thread: first when it begins, then whenever `call_again` of begin_answer was called. False: it is
-  // over, and the session forgets it. Must not throw.
+  // Called on the session's thread: first at the beginning, then after each call of begin_answer's `call_again`. False:
+  // it has ended, and the session drops it. Must not throw.
   virtual bool go_on() = 0;
-  // Any thread: it is to end soon. go_on is called after it.
+  // Any thread: requests an early end. go_on is called after it.
   virtual void cancel() = 0;
 };
 
-// The parts of a session that its answers run on.
+// The parts of a session that such answers use.
 struct SessionParts {
   LoadedModel& model;
   engine::EngineThread& thread;
 
   static SessionParts of(const Session& session);
-  // Begins the answer that `make` gives. `call_again` has go_on called from the thread that finds a stream of the
-  // session ready. Errors: those of `make`.
+  // Begins the answer that `make` creates. `call_again` schedules go_on; the thread that finds a stream of the session
+  // ready calls it. Errors: those of `make`.
   using Make = std::function<Result<std::shared_ptr<SessionAnswer>>(std::function<void()> call_again)>;
   static Result<RequestId> begin_answer(const Session& session, const Make& make);
 };

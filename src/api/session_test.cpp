@@ -137,7 +137,7 @@ TEST_F(SessionTest, ARequestIsCancelledByItsCallbackItsNumberOrTheSession) {
   EXPECT_EQ(model_->generate_text(greedy())->text, kParis) << "the model is free again";
 }
 
-// However far the engine is by then: it may have ended the request by itself.
+// The engine may be ahead by then, or may have ended the request itself.
 TEST_F(SessionTest, ACallbackThatGivesFalseIsCalledNoMoreAndTheRequestIsCancelled) {
   auto session = Session::open(*model_);
   ASSERT_TRUE(session.ok());

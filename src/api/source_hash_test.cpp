@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kHashedModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 
-// A copy of the model that may be edited in place.
+// A copy of the model that can be edited in place.
 class SourceHash : public ::testing::Test {
  protected:
   SourceHash() { std::filesystem::copy_file(kHashedModel, path_, std::filesystem::copy_options::overwrite_existing); }
@@ -30,7 +30,7 @@ class SourceHash : public ::testing::Test {
     file.seekp(static_cast<std::streamoff>(at));
     file.put(static_cast<char>(byte ^ 1));
   }
-  // Where a tensor's data lies in the file.
+  // Offset of a tensor's data in the file.
   static size_t offset_of(const LoadedModel& model, const TensorInfo& tensor) {
     const TensorInfo& last = model.file.tensors().back();
     return model.file.file_bytes() - static_cast<size_t>(last.data.data() + last.data.size() - tensor.data.data());

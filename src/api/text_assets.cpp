@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kTokenizerModel = "tokenizer.model";
 constexpr const char* kRwkvVocab = "rwkv_vocab_v20230424.txt";
-// What llama.cpp's converter may write for RWKV's World models is the name of a template that llama.cpp has, and this
-// is what that template gives.
+// For RWKV's World models, llama.cpp's converter may write the name of a template that is built into llama.cpp; this is
+// that template's result.
 constexpr std::string_view kRwkvWorldName = "rwkv-world";
 constexpr const char* kRwkvWorld =
     "{% for message in messages %}{{ message['role']|capitalize + ': ' + message['content']|trim + '\\n\\n' }}"
@@ -66,8 +66,8 @@ std::optional<ChatTemplateSource> with_tokens(ChatTemplates templates, const tex
                             std::move(templates)};
 }
 
-// A folder with config.json but without tokenizer is left to ModelFile::open, as is one of a .gguf file: its errors
-// tell what such a folder lacks.
+// A folder with config.json but without a tokenizer is left to ModelFile::open, as is the folder of a .gguf file: its
+// errors name what is missing.
 bool has_side_files(const std::filesystem::path& folder) {
   std::error_code error;
   if (!has_vocabulary(folder) || !std::filesystem::is_directory(folder, error)) return false;

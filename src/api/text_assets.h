@@ -1,5 +1,5 @@
-// Reads the text side of a model file and no weights: tokenizer and chat template, wherever the format keeps them (GGUF
-// metadata, or the files of a Hugging Face folder).
+// Reads the text side of a model without its weights: tokenizer and chat template, from GGUF metadata or from the files
+// of a Hugging Face folder.
 #pragma once
 
 #include <filesystem>
@@ -13,22 +13,21 @@
 
 namespace realizar {
 
-// Errors: NotFound where the file has no vocabulary; the tokenizer's own.
+// Errors: NotFound if the file has no vocabulary; the tokenizer's own.
 Result<text::Tokenizer> load_tokenizer(const ModelFile& file);
 
-// The templates of conversations, and the spellings of bos and eos that they may print; nullopt where the model has
-// none.
+// The chat templates, and the texts of bos and eos that they may print; nullopt if the model has none.
 struct ChatTemplateSource {
-  std::string source;  // of conversations without tools; "": the model has none for them
+  std::string source;  // for conversations without tools; "": the model has none for them
   std::string bos_token, eos_token;
-  std::string tool_source;  // of those with tools; "": `source`
-  ChatTemplates all;        // with the places that they come from
+  std::string tool_source;  // for those with tools; "": `source`
+  ChatTemplates all;        // with the files that they come from
 
-  // The source that a conversation takes.
+  // The source for a conversation.
   const std::string& source_for(bool has_tools) const {
     return has_tools && !tool_source.empty() ? tool_source : source;
   }
-  // Both sources: what shows how the model writes answers, whatever was asked.
+  // Both sources together: they show how the model writes answers in either case.
   std::string joined() const { return tool_source.empty() ? source : source + "\n" + tool_source; }
 };
 Result<std::optional<ChatTemplateSource>> load_chat_template(const ModelFile& file, const text::Tokenizer& tokenizer);
@@ -37,7 +36,7 @@ struct TextAssets {
   text::Tokenizer tokenizer;
   std::optional<ChatTemplateSource> chat_template;
 };
-// Needs no weights: `path` is whatever ModelFile::open takes, or a folder that has tokenizer.json, tokenizer.model or
+// Reads no weights: `path` is a path that ModelFile::open accepts, a folder with tokenizer.json, tokenizer.model or
 // rwkv_vocab_v20230424.txt, or one of these files. Errors: those of ModelFile::open, and the tokenizer's own.
 Result<TextAssets> open_text_assets(const std::filesystem::path& path);
 

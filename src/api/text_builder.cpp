@@ -35,7 +35,7 @@ bool TextBuilder::push(const TokenEvent& token) {
 }
 
 TextGeneration TextBuilder::finish(Generation generation) {
-  // Whoever has cancelled the answer wants no more of it.
+  // A caller that has cancelled the answer does not want the rest of it.
   const bool is_whole = answer_.is_stopped() || generation.finish_reason != FinishReason::kCancelled;
   if (is_whole && !is_refused_) {
     tell(answer_.finish(generation.finish_reason).events, nullptr);

@@ -1,4 +1,4 @@
-// One answer of the library: its text is told as its tokens come, and kept. One per generation.
+// Builds one answer of the library: passes its text on as tokens arrive, and keeps it. One per generation.
 #pragma once
 
 #include <span>
@@ -10,24 +10,25 @@
 
 namespace realizar {
 
-// What TextOptions ask for, save what depends on the prompt.
+// The parts of TextOptions that do not depend on the prompt.
 struct TextPlan {
   text::AnswerOptions answer;
-  bool has_parts = false;  // the answer is split as the model's template marks its parts
+  bool has_parts = false;  // the answer is split by the marks of the model's template
 };
 // Errors: InvalidArgument for tools_json.
 Result<TextPlan> plan_text(const TextOptions& options);
 
 class TextBuilder {
  public:
-  // `template_source`: of the model's chat template. `prompt`: may end with reasoning opened. `tokenizer` and
-  // `on_text`, which may be empty, must outlive it.
+  // `template_source`: the model's chat template. `prompt`: may end inside reasoning. `tokenizer` and `on_text`, which
+  // may be empty, must outlive it.
   TextBuilder(const text::Tokenizer& tokenizer, const text::OutputFormat& format, std::span<const TokenId> prompt,
               const TextPlan& plan, const TextCallback& on_text);
 
-  // False where no more is wanted: the text has ended the answer, or the callback has.
+  // False: no more tokens are wanted, because the text has ended the answer or the callback returned false.
   bool push(const TokenEvent& token);
-  // Everything, once the engine has ended. Whatever its reason, an answer that the callback refused was cancelled.
+  // The whole answer, after the engine has ended. If the callback returned false, the reason is kCancelled regardless
+  // of the engine's.
   TextGeneration finish(Generation generation);
 
  private:
@@ -37,7 +38,7 @@ class TextBuilder {
 
   text::Answer answer_;
   const TextCallback& on_text_;
-  bool is_refused_ = false;  // the callback has given false, and is not called again
+  bool is_refused_ = false;  // the callback has returned false, and is not called again
   TextGeneration result_{};
 };
 

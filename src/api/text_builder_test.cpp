@@ -19,7 +19,7 @@ constexpr const char* kTools = R"([{"type": "web_search"},
 
 class TextOfAnAnswer : public testing::Test {
  protected:
-  // What is said of an answer that `written` spells out, token by token.
+  // The result for an answer that consists of `written`, token by token.
   TextGeneration read(const std::string& written, const TextOptions& options, const std::string& prompt = "Hi",
                       FinishReason reason = FinishReason::kStop) {
     const auto ids = [this](const std::string& text) { return tokenizer_.encode(text, {.add_special = false}); };

@@ -37,7 +37,7 @@ Result<std::vector<uint8_t>> read_charsmap(const Metadata& metadata) {
 }
 
 constexpr const char* kSpecialKeys[] = {"tokenizer.ggml.bos_token_id",       "tokenizer.ggml.unknown_token_id",
-                                        "tokenizer.ggml.seperator_token_id",  // so are files in the wild spelled
+                                        "tokenizer.ggml.seperator_token_id",  // misspelled in real files
                                         "tokenizer.ggml.separator_token_id", "tokenizer.ggml.padding_token_id",
                                         "tokenizer.ggml.cls_token_id",       "tokenizer.ggml.mask_token_id"};
 
@@ -45,7 +45,7 @@ bool is_in_vocabulary(int64_t id, size_t n_tokens) {
   return id >= 0 && static_cast<uint64_t>(id) < n_tokens;
 }
 
-// The first id of the key that is a token; makers write ids beyond the vocabulary for tokens that there are not.
+// The first of the key's ids that is in the vocabulary; makers write ids beyond it for tokens that do not exist.
 std::optional<int64_t> read_id(const Metadata& metadata, std::string_view key, size_t n_tokens) {
   for (const int64_t id : ids_of_key(metadata, key)) {
     if (is_in_vocabulary(id, n_tokens)) return id;
