@@ -11,18 +11,18 @@
 namespace realizar {
 namespace {
 
-constexpr double kRounding = 1e-5;  // F32's, and that of a factor's inverse
+constexpr double kRounding = 1e-5;  // rounding of F32, and of a factor's inverse
 
 bool are_close(double a, double b) {
   return a == b || std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b));
 }
 
-// How a file orders rows, and what it has in its weights, is nothing of what the model computes.
+// A file's row order, and factors folded into its weights, do not affect what the model computes.
 ModelConfig as_computed(ModelConfig c) {
   c.name.clear();
   c.arch.clear();
   c.has_unit_head = false;
-  c.lacks_head = false;  // GGUF does not tell
+  c.lacks_head = false;  // not recorded in GGUF
   c.d_ff = 0;
   c.n_layer_vocab = 0;
   for (LayerConfig& layer : c.layers) {
@@ -62,7 +62,7 @@ std::optional<std::string> different_rope(const ModelConfig& a, const ModelConfi
     const auto& own = a.ropes[i].inv_freq;
     const auto& other = b.ropes[i].inv_freq;
     for (size_t k = 0; k < std::min(own.size(), other.size()); ++k) {
-      // What GGUF divides by 1e30 does not turn.
+      // A pair that GGUF divides by 1e30 does not rotate.
       if (are_close(own[k], other[k]) || std::max(own[k], other[k]) < 1e-25f) continue;
       return fmt::format("rotation {}: pair {} turns by {}, and by {}", i, k, own[k], other[k]);
     }

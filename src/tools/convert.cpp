@@ -20,7 +20,7 @@
 namespace realizar {
 namespace {
 
-// Quantized by which version of the block types, as llama.cpp counts them.
+// The version of the quantization formats, in llama.cpp's numbering.
 constexpr uint32_t kQuantizationVersion = 2;
 
 uint64_t bytes_of(const std::vector<OutTensor>& tensors) {
@@ -29,7 +29,7 @@ uint64_t bytes_of(const std::vector<OutTensor>& tensors) {
   return n_bytes;
 }
 
-// The type that most bytes of the model have.
+// The type of most of the model's bytes.
 TypeId main_type(const std::vector<OutTensor>& tensors) {
   std::map<TypeId, uint64_t> n_elems;
   for (const OutTensor& tensor : tensors) {
@@ -64,7 +64,7 @@ bool is_unblocked(TypeId type) {
   return type == TypeId::kF32 || type == TypeId::kF16 || type == TypeId::kBF16;
 }
 
-// Vectors stay as they are; matrices that are quantized have no form that folders of all programs have.
+// Vectors stay as they are; quantized matrices are refused, since no folder format for them is common to all programs.
 Result<ConvertReport> to_folder(const ModelFile& gguf, const std::filesystem::path& to, const ConvertOptions& options,
                                 const WriteRun& run) {
   if (options.type && !is_unblocked(*options.type)) {
@@ -99,7 +99,7 @@ Status check_places(const ModelFile& file, const std::vector<std::filesystem::pa
   return {};
 }
 
-// The same tensors and metadata in other pieces.
+// Writes the tensors and metadata in other pieces.
 Result<ConvertReport> repack(const ModelFile& file, const std::filesystem::path& to, const ConvertOptions& options,
                              const WriteRun& run) {
   if (options.type) {

@@ -1,5 +1,5 @@
-// A model in the other format, or in other pieces: a Hugging Face folder as GGUF, a GGUF file as a folder, a GGUF file
-// split or merged.
+// Converts a model to the other format, or to other pieces: a Hugging Face folder to GGUF, a GGUF file to a folder;
+// splits or merges GGUF files.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 namespace realizar {
 
 struct ConvertOptions {
-  std::optional<TypeId> type;  // of matrices; nothing: as they are
-  uint64_t split_bytes = 0;    // of tensors in a file; 0: all are in one
-  std::string pre_tokenizer;   // as GgufPlanOptions'
+  std::optional<TypeId> type;  // for matrices; nullopt: unchanged
+  uint64_t split_bytes = 0;    // maximum size of the tensors in a file; 0: a single file
+  std::string pre_tokenizer;   // as in GgufPlanOptions
   EndSettings ends = {};
 };
 
 struct ConvertReport {
   std::vector<std::filesystem::path> files;
-  uint64_t n_bytes = 0;               // of all tensors that were written
-  std::vector<std::string> notes;     // in what the new model differs, a sentence each
-  std::vector<std::string> left_out;  // tensors that have no part in the model, by name
+  uint64_t n_bytes = 0;               // of all tensors written
+  std::vector<std::string> notes;     // differences of the new model, a sentence each
+  std::vector<std::string> left_out;  // names of tensors that are not part of the model
 };
 
-// `from`: a model; `to`: a path that ends in ".gguf", or a folder, which must be empty or not be there. Errors:
-// InvalidArgument (nothing to convert, the place), NotFound, FormatError, Unsupported (what the other format cannot
-// say), Cancelled.
+// `from`: a model; `to`: a path that ends in ".gguf", or a folder, which must be empty or not exist. Errors:
+// InvalidArgument (nothing to convert, a bad destination), NotFound, FormatError, Unsupported (not expressible in the
+// other format), Cancelled.
 Result<ConvertReport> convert(const std::filesystem::path& from, const std::filesystem::path& to,
                               const ConvertOptions& options, const WriteRun& run);
 

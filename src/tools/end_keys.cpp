@@ -27,7 +27,7 @@ std::string names_of(const std::vector<uint32_t>& ids, const std::vector<std::st
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Where a reader of the file's keys for single ends stops, without our own lists.
+// The tokens at which a reader of the file's single-token keys stops, without our own lists.
 Result<std::vector<uint32_t>> ends_of_keys(const FolderVocab& vocab) {
   RZ_TRY(const text::Tokenizer tokenizer, text::Tokenizer::from_gguf(as_gguf_vocab(vocab)));
   EndClaims claims;

@@ -1,4 +1,4 @@
-// Where answers end, carried from one format to the other: a folder's list of ends as GGUF's keys, and back.
+// Converts end tokens between the formats: a folder's list to GGUF's keys, and back.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace realizar {
 
-// A model's ends with a user's changes; what is left out of them becomes a note. Errors: InvalidArgument for a change
+// A model's end tokens with a user's changes; ids that are dropped become a note. Errors: InvalidArgument for a change
 // that names no token.
 Result<std::vector<uint32_t>> changed_ends(const text::Tokenizer& tokenizer, const EndClaims& claims,
                                            const EndSettings& changes, std::vector<std::string>& notes);
 
-// Sets the vocabulary's ends so that its GGUF file ends at `ends`, and notes what only this program reads of that.
-// Errors: those of the vocabulary.
+// Sets the vocabulary's keys so that its GGUF file ends answers at `ends`, and notes the part that only this program
+// reads. Errors: those of the vocabulary.
 Status put_ends(const std::vector<uint32_t>& ends, FolderVocab& vocab);
 
-// The ids of `ids` that `others` lacks.
+// The elements of `ids` that are not in `others`.
 std::vector<uint32_t> without(const std::vector<uint32_t>& ids, const std::vector<uint32_t>& others);
 
-// A GGUF file's ends with changes, as the two keys of our own.
+// A GGUF file's changed end tokens, as our own two keys.
 struct ChangedEndKeys {
   std::vector<uint32_t> ends, no_ends;
   std::vector<std::string> notes;

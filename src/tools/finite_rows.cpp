@@ -35,7 +35,7 @@ Status explain_row(const std::string& tensor, TypeId type, uint64_t row, const R
       fmt::format("tensor '{}': row {} has a value that is infinite or not a number", printable(tensor), row), tensor);
 }
 
-// What becomes of a number that is larger than any that most types hold; infinity where the type holds it.
+// The stored value of a number beyond the range of most types; infinity if the type can hold the number.
 float largest_like(TypeId type, float probe) {
   std::vector<float> values(traits(type).block_elems);
   values.front() = probe;

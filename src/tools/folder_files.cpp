@@ -26,7 +26,7 @@ constexpr std::string_view kSpaceMark = "\u2581";
 constexpr const char* kGenerationConfig = "generation_config.json";
 constexpr uint64_t kMostKeptBytes = 1 << 24;
 
-// Keys that the way back makes anew.
+// Keys that the conversion to GGUF creates anew.
 bool is_made_anew(std::string_view key) {
   constexpr std::string_view kMade[] = {"general.architecture", "general.type",       "general.file_type",
                                         "general.alignment",    "general.size_label", "general.quantization_version"};
@@ -38,7 +38,7 @@ Json special_json(int64_t id, const std::string& piece, bool is_special) {
           {"rstrip", false}, {"normalized", false}, {"special", is_special}};
 }
 
-// A chat template whose name cannot be a file's.
+// A chat template whose name is not usable as a file name.
 bool is_odd_template(std::string_view key) {
   const std::string prefix = std::string(kGgufTemplateKey) + ".";
   return key.starts_with(prefix) && !is_plain_template_name(key.substr(prefix.size()));
@@ -94,7 +94,7 @@ class FolderFiles {
     return added;
   }
 
-  // What is put around a text, as tokenizer.json says it.
+  // The special tokens around a text, in the form of tokenizer.json.
   Json post_processor(const std::vector<uint32_t>& first, const std::vector<uint32_t>& last, bool has_pairs) const {
     const Json sequence_a = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
     const Json sequence_b = {{"Sequence", {{"id", "B"}, {"type_id", 1}}}};
@@ -213,7 +213,7 @@ class FolderFiles {
     return put_json("tokenizer.json", root);
   }
 
-  // As BERT spells it: pieces that go on have marks, and not those that begin.
+  // BERT's spelling: pieces that continue a word have a mark, those that begin one do not.
   std::string wordpiece(size_t id) const {
     const std::string& piece = vocab_.tokens[id];
     if (piece.starts_with(kSpaceMark)) return piece.substr(kSpaceMark.size());
@@ -221,7 +221,7 @@ class FolderFiles {
     return is_in_brackets || is_added(id) ? piece : "##" + piece;
   }
 
-  // A token a line: the id, its bytes as Python writes them, and their number.
+  // One token per line: the id, its bytes as Python writes them, and their number.
   Status add_rwkv() {
     std::string lines;
     for (size_t id = 1; id < vocab_.tokens.size(); ++id) {
@@ -269,7 +269,7 @@ class FolderFiles {
     return changed_ends(own, gguf_end_claims(gguf_.metadata()), changes_, plan_.notes);
   }
 
-  // Ends of the folder's tokenizer that are none of the file's.
+  // Adds end tokens of the folder's tokenizer that the file does not have.
   Status add_denied_ends(const text::Tokenizer& made) {
     SideFiles side;
     side.tokenizer_config_json = plan_.side_files.at("tokenizer_config.json");
@@ -291,13 +291,13 @@ class FolderFiles {
   void add_templates() {
     for (const NamedTemplate& one : gguf_templates(gguf_.metadata())) {
       const bool is_usual = one.name == kDefaultTemplate;
-      if (!is_usual && !is_plain_template_name(one.name)) continue;  // add_kept_keys() has it
+      if (!is_usual && !is_plain_template_name(one.name)) continue;  // added by add_kept_keys()
       plan_.side_files[is_usual ? "chat_template.jinja" : fmt::format("{}/{}.jinja", kTemplateFolder, one.name)] =
           one.source;
     }
   }
 
-  // Both tokenizers give the same ids.
+  // Checks that both tokenizers give the same ids.
   Status check() {
     RZ_TRY(const text::Tokenizer own, text::Tokenizer::from_gguf(as_gguf_vocab(vocab_)));
     const std::string settings = plan_.side_files.at("tokenizer_config.json");
@@ -319,7 +319,7 @@ class FolderFiles {
     return add_denied_ends(*made);
   }
 
-  // What a folder has no other place for.
+  // Adds the keys that have no other place in a folder.
   void add_kept_keys() {
     Json kept = Json::object();
     for (const auto& [key, value] : gguf_.metadata().entries()) {

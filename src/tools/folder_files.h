@@ -1,5 +1,5 @@
-// The files of a Hugging Face folder beside its weights: the tokenizer, its settings, the template, and what GGUF says
-// that none of them has a place for.
+// The files of a Hugging Face folder other than its weights: the tokenizer, its settings, the template, and a file for
+// GGUF keys that none of these can hold.
 #pragma once
 
 #include "formats/model_file.h"
@@ -11,15 +11,15 @@
 
 namespace realizar {
 
-// "gguf_metadata.json": keys of GGUF's that the way back takes from there, such as a model's licence and author.
+// "gguf_metadata.json": GGUF keys that are restored from it on the way back, such as a model's licence and author.
 inline constexpr const char* kGgufMetadataFile = "gguf_metadata.json";
 
-// Errors: FormatError (a vocabulary that is damaged), Unsupported (one that no folder has), InvalidArgument (a change
-// that names no token).
+// Errors: FormatError (a damaged vocabulary), Unsupported (one that no folder can hold), InvalidArgument (a change that
+// names no token).
 Status add_folder_files(const ModelFile& gguf, const ModelConfig& config, HfPlan& plan,
                         const EndSettings& changes = {});
 
-// The keys of a folder that has them. Errors: FormatError.
+// Reads the keys of that file if the folder has it. Errors: FormatError.
 Status read_kept_keys(const ModelFile& folder, GgufKeys& keys);
 
 }  // namespace realizar

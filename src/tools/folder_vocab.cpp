@@ -26,7 +26,7 @@ using nlohmann::json;
 using text::TokenType;
 
 constexpr std::string_view kMetaspace = "\u2581";
-constexpr float kUnusedScore = -1000;  // llama.cpp's converter gives it to tokens that SentencePiece has none for
+constexpr float kUnusedScore = -1000;  // llama.cpp's converter assigns it to tokens without a SentencePiece score
 
 Result<json> parse_object(const std::string& text, const char* name) {
   json parsed = json::parse(text, nullptr, false);
@@ -54,7 +54,7 @@ int32_t number_of(TokenType type) {
   return static_cast<int32_t>(type);
 }
 
-// Whether a section of tokenizer.json has a component of the type, at any depth.
+// Whether a section of tokenizer.json contains a component of the type, at any depth.
 bool has_component(const json& section, std::string_view type) {
   if (section.is_array()) {
     return std::ranges::any_of(section, [&](const json& entry) { return has_component(entry, type); });
@@ -73,7 +73,7 @@ class VocabReader {
     if (side_.tokenizer_config_json) {
       RZ_TRY(settings_, parse_object(*side_.tokenizer_config_json, "tokenizer_config.json"));
     }
-    // Tiktoken's ranks are no model of SentencePiece's.
+    // Tiktoken's ranks are not a SentencePiece model.
     const bool is_tiktoken = string_member(settings_, "tokenizer_class") == "ChatGLM4Tokenizer";
     const bool is_sentencepiece = side_.tokenizer_model && !is_tiktoken;
     if (!side_.tokenizer_json && !is_sentencepiece && !side_.rwkv_vocab) {
@@ -84,7 +84,7 @@ class VocabReader {
     }
     RZ_TRY(own_, own_tokenizer());
     if (is_sentencepiece) {
-      // Its scores are those that the model was trained with, which tokenizer.json has not.
+      // The model was trained with the scores in this file, which tokenizer.json lacks.
       RZ_CHECK_OK(read_sentencepiece());
     } else if (side_.tokenizer_json) {
       RZ_CHECK_OK(read_json(pre));
@@ -124,7 +124,7 @@ class VocabReader {
     return set_token(id, string_member(entry, "content"), type);
   }
 
-  // Those that only tokenizer_config.json has come last.
+  // Tokens that only tokenizer_config.json has come last.
   Status read_added(const json& entries) {
     std::map<int64_t, const json*> added;
     for (const json& entry : entries) {
@@ -190,7 +190,7 @@ class VocabReader {
     return read_scored_merges(document, model);
   }
 
-  // By the ids that the folder's tokenizer gives, as llama.cpp's converter finds it, or by what it does.
+  // Identified by the ids that the folder's tokenizer gives, like in llama.cpp's converter, or by its behaviour.
   Result<std::string> found_pre_tokenizer() const {
     const std::string known(known_pre_tokenizer(*own_));
     if (text::find_pre_tokenizer(known) != nullptr && !known.empty()) return known;
@@ -231,8 +231,8 @@ class VocabReader {
     vocab_.types[id] = number_of(TokenType::kUnknown);
   }
 
-  // A SentencePiece vocabulary that tokenizer.json has as merges: a piece scores by the rank of the merge that makes
-  // it, and those that none makes come after them, as SentencePiece's trainer numbers them.
+  // Reads a SentencePiece vocabulary that tokenizer.json stores as merges: a piece's score is the rank of the merge
+  // that makes it, and pieces that no merge makes come after them, in the order of SentencePiece's trainer.
   Status read_scored_merges(const json& document, const json& model) {
     if (!flag(model, "byte_fallback")) {
       return unsupported("tokenizer.json: BPE that is neither of bytes nor falls back on them has no name in GGUF",
@@ -266,7 +266,7 @@ class VocabReader {
     return {};
   }
 
-  // GGUF has U+2581 before pieces that begin a word, and nothing before those that go on.
+  // GGUF has U+2581 before pieces that begin a word, and no mark before those that continue one.
   Status read_wordpiece(const json& document, const json& model) {
     RZ_CHECK_OK(read_pieces(model));
     for (std::string& piece : vocab_.tokens) {
@@ -351,7 +351,7 @@ class VocabReader {
     return {};
   }
 
-  // Pieces as the tokenizer that reads the file spells them.
+  // Stores pieces as the reader of the file's tokenizer spells them.
   Status read_rwkv() {
     RZ_TRY(const text::Tokenizer own,
            text::Tokenizer::from_rwkv(*side_.rwkv_vocab, side_.tokenizer_config_json.value_or("")));
@@ -366,7 +366,7 @@ class VocabReader {
     return {};
   }
 
-  // Rows of the embedding that no token has.
+  // Adds tokens for rows of the embedding that have none.
   Status fill() {
     const auto n = static_cast<size_t>(n_tokens_);
     vocab_.tokens.resize(n);
@@ -380,7 +380,7 @@ class VocabReader {
     return {};
   }
 
-  // By the name that tokenizer_config.json gives, or by the number in config.json.
+  // Uses the name in tokenizer_config.json, or the id in config.json.
   std::optional<uint32_t> special_token(const std::string& name) const {
     const json& given = member(settings_, (name + "_token").c_str());
     std::string piece = given.is_string() ? given.get<std::string>() : string_member(given, "content");
@@ -408,14 +408,14 @@ class VocabReader {
     return read_special_places();
   }
 
-  // What the folder's tokenizer puts around a text, and between two.
+  // Reads the special tokens that the folder's tokenizer puts around a text, and between two.
   Status read_special_places() {
     const auto [before, after] = ids_around(*own_);
     if (!before.empty() && !vocab_.bos) vocab_.bos = before.front();
     const std::optional<uint32_t> first = vocab_.cls && vocab_.model == "bert" ? vocab_.cls : vocab_.bos;
     vocab_.add_bos = !before.empty() && before.front() == first;
     if (!after.empty() && after.back() != vocab_.eos && after.back() != vocab_.sep) {
-      // A text ends with another token than a turn does.
+      // A text and a turn end with different tokens.
       if (vocab_.eos && !vocab_.eot) vocab_.eot = vocab_.eos;
       vocab_.eos = after.back();
     }
@@ -450,7 +450,7 @@ class VocabReader {
     return text::Tokenizer::from_rwkv(*side_.rwkv_vocab, settings);
   }
 
-  // Both tokenizers give the same ids, but for what stands before and after a text.
+  // Checks that both tokenizers give the same ids, except for the special tokens before and after a text.
   Status check() const {
     RZ_TRY(const text::Tokenizer made, text::Tokenizer::from_gguf(as_gguf_vocab(vocab_)));
     constexpr std::string_view kTexts[] = {
@@ -472,10 +472,10 @@ class VocabReader {
   const std::string arch_;
   const int64_t n_tokens_;
   json settings_ = json::object();
-  std::optional<text::Tokenizer> own_;  // the folder's
+  std::optional<text::Tokenizer> own_;  // of the folder
   FolderVocab vocab_;
-  bool changes_letters_ = false;           // the normalizer does
-  std::vector<std::string> bound_tokens_;  // whose matches depend on the text beside them
+  bool changes_letters_ = false;           // by the normalizer
+  std::vector<std::string> bound_tokens_;  // tokens whose matches depend on the surrounding text
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The lines between the "---" with which a model card begins.
+// The lines between the "---" marks at the beginning of a model card.
 std::vector<std::string_view> card_lines(std::string_view card) {
   std::vector<std::string_view> lines;
   if (!card.starts_with("---")) return lines;
@@ -85,7 +85,7 @@ std::string rounded_count(uint64_t n_weights) {
   return fmt::format("{:.{}f}{}", n, whole < 1 ? 2 : whole < 10 ? 1 : 0, unit);
 }
 
-// What a model's card, its config and its folder's name say of it, in this order.
+// Information from a model's card, its config and its folder's name, in this order.
 class GeneralKeys {
  public:
   GeneralKeys(const std::vector<std::string_view>& card, uint64_t n_weights, GgufKeys& keys)
@@ -94,7 +94,7 @@ class GeneralKeys {
   void add(const std::string& folder_name, const Metadata& config) {
     add_own_words();
     const auto given = config.get_string("_name_or_path");
-    // A path on the makers' computer is no name.
+    // A path on the makers' computer is not a name.
     const bool is_name = given.ok() && *given && std::ranges::count(**given, '/') <= 1;
     if (is_name) add_name(std::string(**given));
     add_name(folder_name);
@@ -122,7 +122,7 @@ class GeneralKeys {
     if (const auto words = card_value(card_, name); words.size() == 1) set_new(key, words.front());
   }
 
-  // Cards name few of these; llama.cpp's converter reads them under both names.
+  // Cards use few of these keys; llama.cpp's converter reads them under both names.
   void add_own_words() {
     for (const char* name :
          {"name", "author", "version", "organization", "description", "finetune", "basename", "size_label"}) {
@@ -143,7 +143,7 @@ class GeneralKeys {
     set_new("general.size_label", name.size_label);
   }
 
-  // Models that it was made of, and texts that it was trained on: "organization/name" each.
+  // The models that it was made from, and the data sets that it was trained with: "organization/name" each.
   void add_relatives(std::string_view name, const std::string& key) {
     const auto ids = card_value(card_, name);
     if (ids.empty()) return;
@@ -177,7 +177,7 @@ uint32_t file_type_of(TypeId type) {
   for (const auto& [own, number] : kNumbers) {
     if (own == type) return number;
   }
-  return 1024;  // "guessed": llama.cpp then looks at the tensors
+  return 1024;  // "guessed": llama.cpp then inspects the tensors
 }
 
 std::string size_label(const std::vector<PlannedTensor>& tensors) {

@@ -1,4 +1,4 @@
-// GGUF's general.* keys of a folder: what the model is called, by its folder and its card.
+// GGUF's general.* keys for a folder: the model's name and origin, from its folder and its card.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace realizar {
 
-// All but the size, where no name tells it.
+// Adds all keys except the size if no name contains it.
 void add_general_keys(const ModelFile& folder, std::string_view arch, GgufKeys& keys);
 
-// llama.cpp's number for a file whose large tensors are mostly of the type.
+// llama.cpp's number for a file whose large tensors mostly have this type.
 uint32_t file_type_of(TypeId type);
-// "1.2B", "630M", "8x7.2B": of a file with these tensors, as llama.cpp's converter counts and rounds the weights.
+// "1.2B", "630M", "8x7.2B": the size of a file with these tensors, counted and rounded like in llama.cpp's converter.
 std::string size_label(const std::vector<PlannedTensor>& tensors);
 
 }  // namespace realizar

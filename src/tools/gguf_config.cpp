@@ -19,14 +19,14 @@ namespace {
 constexpr uint32_t kSoftmaxGate = 1, kSigmoidGate = 2;
 constexpr uint32_t kPoolMean = 1, kPoolFirst = 2, kPoolLast = 3, kPoolRank = 4;
 
-// Numbers of the layers as one, where all are alike.
+// One number if all layers are alike, else a list.
 GgufValue one_or_list(const std::vector<uint32_t>& numbers) {
   const bool are_alike = std::ranges::all_of(numbers, [&](uint32_t n) { return n == numbers.front(); });
   if (are_alike) return numbers.front();
   return std::vector<int32_t>(numbers.begin(), numbers.end());
 }
 
-// Families of which llama.cpp wants both epsilons, though one of them alone has a use.
+// Families for which llama.cpp requires both epsilons, though only one of them is used.
 constexpr std::string_view kBothEpsilons[] = {"nemotron_h", "nemotron_h_moe"};
 
 template <class Kind, class... Kinds>
@@ -36,7 +36,7 @@ constexpr bool is_one_of(const std::variant<Kinds...>*) {
 
 class ConfigWriter {
  public:
-  // `source`: the folder's row of the table; `spec`: the file's.
+  // `source`: the table's row for the folder; `spec`: the one for the file.
   ConfigWriter(const ModelFile& folder, const ArchSpec& source, const ArchSpec& spec, const ModelConfig& config,
                GgufKeys& keys)
       : folder_(folder), source_(source), spec_(spec), c_(config), keys_(keys) {}
@@ -79,7 +79,7 @@ class ConfigWriter {
     }
     return nullptr;
   }
-  // Of a layer of the file, which may be several here; null where it has none.
+  // The config of a layer of the file, which may correspond to several here; null if it has none of this kind.
   template <class Kind>
   const Kind* in_layer(uint32_t file_layer) const {
     for (uint32_t i = 0; i < c_.n_layers_each; ++i) {
@@ -114,7 +114,7 @@ class ConfigWriter {
     if (is_asked(kBothEpsilons)) set("attention.layer_norm_epsilon", c_.norm_eps);
   }
 
-  // Of ffns without experts; a model whose layers mix or have an ffn has 0 for those that mix.
+  // For layers that have no experts; in a model whose layers either mix or have an ffn, mixing layers have 0.
   void add_widths() {
     if (spec_.ffn == FfnKind::kNone) return set("feed_forward_length", uint32_t{0});
     std::vector<uint32_t> widths;
@@ -130,7 +130,7 @@ class ConfigWriter {
     set("feed_forward_length", one_or_list(widths));
   }
 
-  // Of layers that have experts. Where config.json has one width for shared experts and for layers without experts, the
+  // For layers with experts. If config.json has one width both for shared experts and for layers without experts, the
   // family's other one is that of its experts.
   uint32_t width_beside(const ExpertsConfig* experts) const {
     const HfKeys& keys = source_.hf_keys;
@@ -155,7 +155,7 @@ class ConfigWriter {
     add_attention_scales(a);
   }
 
-  // That of layers that see the whole context, where those with a window have another.
+  // The head dimension of layers that see the whole context, if those with a window have another one.
   uint32_t full_head_dim() const {
     const auto all = attentions();
     const auto full = std::ranges::find_if(all, [](const auto* own) { return own->window == 0; });
@@ -211,7 +211,7 @@ class ConfigWriter {
     if (spec_.temperature_step == 0) set("attention.temperature_length", step);
   }
 
-  // Keys and values are those of latents; a head's own sizes have other names.
+  // Keys and values are latents; a head's own sizes have other names.
   void add_latent_attention(const LatentAttentionConfig& a) {
     set("attention.head_count", a.n_heads);
     const bool has_stacks = std::ranges::any_of(
@@ -268,7 +268,7 @@ class ConfigWriter {
   bool attends(uint32_t layer) const {
     return in_layer<AttentionConfig>(layer) != nullptr || in_layer<LatentAttentionConfig>(layer) != nullptr;
   }
-  // One layer in so many attends; 0: none of these rules.
+  // One layer out of this many attends; 0: none of these rules.
   uint32_t kinds_interval() const {
     uint32_t interval = 1;
     while (interval <= n_file_layers(c_) && !attends(interval - 1)) ++interval;
@@ -278,7 +278,7 @@ class ConfigWriter {
     return interval;
   }
 
-  // Which layers attend; families without the interval have no KV heads in the others.
+  // Records which layers attend; in families without the interval the others have no KV heads.
   void add_kinds() {
     if (!spec_.recurrent || spec_.has_one_branch || spec_.attention_interval == 0) return;
     if (const uint32_t interval = kinds_interval(); interval > 0) return set("full_attention_interval", interval);
@@ -320,7 +320,7 @@ class ConfigWriter {
     set("expert_shared_feed_forward_length", is_of_one ? e.d_shared_ff / n_shared : e.d_shared_ff);
   }
 
-  // Nomic's, which llama.cpp asks for; here the tensors tell.
+  // For Nomic, where llama.cpp requires it; here the tensors show it.
   void add_expert_interval() {
     uint32_t first = 0;
     while (first + 1 < n_file_layers(c_) && in_layer<ExpertsConfig>(first) == nullptr) ++first;
@@ -391,7 +391,7 @@ class ConfigWriter {
     set("activation_sparsity_scale", n_stds);
   }
 
-  // GGUF has the activation's numbers below no architecture.
+  // GGUF's keys for the activation's numbers do not have the architecture's prefix.
   void add_xielu() {
     if (!knows_role(source_, Role::kXieluAlphaP)) return;
     for (const auto& [role, key] : kXieluKeys) {

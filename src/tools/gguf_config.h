@@ -1,4 +1,4 @@
-// What GGUF's keys below the architecture's name say of a model, and the factors of its rotation, which are tensors.
+// GGUF's keys with the architecture's prefix, and the factors of the rotation, which are tensors.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,16 @@
 
 namespace realizar {
 
-// `config` is the folder's, read by the row `spec`; the file is to be read by the row `target`. Errors: as the config's
-// readers give them.
+// `config` is the folder's, read by the row `spec`; the file will be read by the row `target`. Errors: those of the
+// config's readers.
 Status add_config_keys(const ModelFile& folder, const ArchSpec& spec, const ArchSpec& target, const ModelConfig& config,
                        GgufPlan& plan);
 
-// The keys and the tensors of the rotation alone.
+// Adds only the keys and the tensors of the rotation.
 Status add_rope_keys(const ModelFile& folder, const ArchSpec& spec, const ArchSpec& target, const ModelConfig& config,
                      GgufPlan& plan);
 
-// Whether the model rotates by sections for images too (M-RoPE): GGUF then has rotated rows in halves.
+// The sections of the rotation if the model also rotates for images (M-RoPE): GGUF then stores rotated rows in halves.
 std::vector<int32_t> rope_sections(const Metadata& folder);
 
 }  // namespace realizar

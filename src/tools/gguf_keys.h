@@ -1,4 +1,4 @@
-// Metadata of a GGUF file that is to be written, in the order in which it is set.
+// Metadata of a GGUF file to be written, in the order in which it is set.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ using GgufValue =
 
 class GgufKeys {
  public:
-  // The value takes the place of one that the key has.
+  // Replaces the key's value if it has one.
   void set(std::string key, GgufValue value);
   const GgufValue* find(std::string_view key) const;
   const std::vector<std::pair<std::string, GgufValue>>& entries() const { return entries_; }
 
   void add_to(GgufWriter& writer) const;
-  // As a reader of the file would have it. Views are into this.
+  // The metadata in the form that a reader of the file gets. Views point into this.
   Metadata metadata() const;
 
  private:

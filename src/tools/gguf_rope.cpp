@@ -11,11 +11,11 @@
 namespace realizar {
 namespace {
 
-// What a pair that never turns is divided by.
+// The divisor for a pair that never rotates.
 constexpr float kNeverTurns = 1e30f;
 
-// transformers' default for these families, of which llama.cpp wants the key: thirds of the pairs, 11, 11 and 10 of 32.
-// A text turns by any sections alike.
+// transformers' default for these families, for which llama.cpp requires the key: thirds of the pairs, 11, 11 and 10 of
+// 32. Text rotates the same for any sections.
 std::vector<int32_t> even_sections(uint32_t n_rot) {
   const auto n_pairs = static_cast<int32_t>(n_rot / 2);
   const int32_t first = (n_pairs + 2) / 3, second = (n_pairs - first + 1) / 2;
@@ -68,7 +68,7 @@ class RopeWriter {
     set("rope.scaling.factor", static_cast<float>(factor));
   }
 
-  // ChatGLM 2's positions are divided, which its base does not tell.
+  // ChatGLM 2's positions are divided, which its base does not show.
   Status add_divided_positions() {
     RZ_TRY(const double base, read_rope_base(hf_));
     const RopeConfig& rope = config_.ropes.front();
@@ -78,7 +78,7 @@ class RopeWriter {
     return {};
   }
 
-  // Of latent attention the magnitude is on q.k, and a tenth of mscale_all_dim is the key's.
+  // With latent attention the magnitude applies to q.k, and the key holds a tenth of mscale_all_dim.
   Status add_yarn(const RopeScaling& scaling) {
     set("rope.scaling.type", std::string("yarn"));
     set("rope.scaling.factor", static_cast<float>(scaling.factor));
@@ -141,7 +141,7 @@ class RopeWriter {
     return {};
   }
 
-  // A share of the pairs turns, as fast as if all did.
+  // Only a share of the pairs rotates, at the speed that it has if all do.
   void add_proportional() {
     std::vector<float> factors;
     for (const float f : config_.ropes.front().inv_freq) factors.push_back(f == 0 ? kNeverTurns : 1.0f);

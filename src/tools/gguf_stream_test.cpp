@@ -95,7 +95,7 @@ TEST_F(GgufStreams, ADiskThatIsTooFullSaysWhatIsNeeded) {
   EXPECT_EQ(n_entries(), 0u);
 }
 
-// An entry of any type comes out as it went in.
+// An entry of any type is read back unchanged.
 TEST_F(GgufStreams, EntriesAreCopiedAsTheyAreStored) {
   GgufWriter source;
   source.add_bool("a.bool", true);

@@ -85,7 +85,7 @@ class HfConfigWriter {
     return numbers;
   }
 
-  // What the family takes for granted.
+  // Values that the family implies.
   void add_flags() {
     for (const HfFlag& flag : spec_.hf_flags) set(flag.key, flag.value);
     for (const HfNumber& number : spec_.hf_numbers) {
@@ -95,7 +95,7 @@ class HfConfigWriter {
   }
 
   void add_dimensions() {
-    // Some families are told apart by theirs: another size then is left to the embedding.
+    // Some families are recognized by theirs: a different size is then left to the embedding.
     const bool is_fixed = std::ranges::any_of(spec_.hf_numbers, [&](const HfNumber& number) {
       return number.key == "vocab_size" && number.value != c_.n_vocab && number.also != c_.n_vocab;
     });
@@ -335,7 +335,7 @@ class HfConfigWriter {
     set(hf_.expert_layers, with_experts);
   }
 
-  // config.json's number of a factor, by its rule.
+  // The number in config.json for a factor, by its rule.
   void add_scale(const ScaleKey& scale, double factor, double neutral) {
     if (scale.hf.empty() || factor == 0 || (factor == neutral && scale.hf_otherwise == neutral)) return;
     double number = scale.hf_divides ? 1 / factor : factor;
@@ -373,7 +373,7 @@ class HfConfigWriter {
     if (c_.sees_later && spec_.recurrent == std::nullopt) set("is_decoder", false);
   }
 
-  // The share of gates below the cut.
+  // The share of gates below the cutoff.
   void add_sparsity() {
     Json shares = Json::array();
     for (const LayerConfig& layer : c_.layers) {
@@ -402,7 +402,7 @@ void set_member(nlohmann::ordered_json& root, std::string_view path, nlohmann::o
   (*at)[std::string(path)] = std::move(value);
 }
 
-// Names of classes follow the names of models, but for these.
+// Class names follow the model names, with these exceptions.
 std::string model_type_of(std::string_view hf_class) {
   constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
       {"GPTNeoXForCausalLM", "gpt_neox"},

@@ -1,4 +1,4 @@
-// config.json of a model that a GGUF file holds, in the manner of one of transformers' classes.
+// Writes config.json for the model in a GGUF file, in the form of one of transformers' classes.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,18 +11,18 @@
 
 namespace realizar {
 
-// `config` is the file's, read by the row `source`; the folder is to be read by the row `spec`. Errors: as the config's
-// readers give them.
+// `config` is the file's, read by the row `source`; the folder will be read by the row `spec`. Errors: those of the
+// config's readers.
 Result<nlohmann::ordered_json> hf_config_of(const ModelFile& gguf, const ArchSpec& source, const ArchSpec& spec,
                                             std::string_view hf_class, const ModelConfig& config);
 
-// transformers' name for the models of a class: "qwen3_moe" for "Qwen3MoeForCausalLM".
+// transformers' model type for a class: "qwen3_moe" for "Qwen3MoeForCausalLM".
 std::string model_type_of(std::string_view hf_class);
 
 // Sets a member by its path, "a.b.c"; an empty path sets nothing.
 void set_member(nlohmann::ordered_json& root, std::string_view path, nlohmann::ordered_json value);
 
-// The rotation's members.
+// The members for the rotation.
 Status add_hf_rope(const ModelFile& gguf, const ArchSpec& source, const ArchSpec& spec, const ModelConfig& config,
                    nlohmann::ordered_json& root);
 

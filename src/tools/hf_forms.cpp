@@ -8,7 +8,7 @@
 namespace realizar {
 namespace {
 
-// A norm whose weights may be kept as w for 1 + w.
+// A norm whose weights may be stored as w for 1 + w.
 bool is_norm(Role role) {
   constexpr Role kNorms[] = {Role::kFinalNorm,       Role::kEmbedNorm,     Role::kLayerTableNorm, Role::kAttnNorm,
                              Role::kAttnPostNorm,    Role::kFfnNorm,       Role::kFfnPostNorm,    Role::kInputNorm,
@@ -18,8 +18,8 @@ bool is_norm(Role role) {
   return std::ranges::find(kNorms, role) != std::end(kNorms);
 }
 
-// Row `row` of heads of `head_dim` rows, of which those in [first, first + n_rot) are pairs in one order and halves in
-// the other.
+// The position of row `row` in heads of `head_dim` rows, of which those in [first, first + n_rot) are pairs in one
+// order and halves in the other.
 struct Rotated {
   uint64_t head_dim, first, n_rot;
 
@@ -39,14 +39,14 @@ struct Rotated {
   }
 };
 
-// What makes rows of the one order of those of the other one.
+// The function that maps a row's position in one order to that in the other.
 std::function<uint64_t(uint64_t)> order_from(const Rotated& rotated, bool are_pairs, bool become_pairs) {
   if (are_pairs == become_pairs) return nullptr;
   if (become_pairs) return [rotated](uint64_t row) { return rotated.half_of_pair(row); };
   return [rotated](uint64_t row) { return rotated.pair_of_half(row); };
 }
 
-// A matrix whose values were changed is rounded to the type that it had, where that has no blocks.
+// A matrix with changed values is rounded to its original type if that has no blocks.
 MatrixRows in_stored_type(const MatrixRows& rows, MatrixRows changed) {
   return traits(rows->type()).block_elems == 1 ? rows_in_type(std::move(changed), rows->type()) : changed;
 }
@@ -71,7 +71,7 @@ MatrixRows HfForms::in_order(Role role, int32_t layer, MatrixRows rows, bool to_
   Order order;
   if (const auto* own = std::get_if<AttentionConfig>(&mixer)) order = pair_order(role, *own, to_gguf);
   if (const auto* own = std::get_if<LatentAttentionConfig>(&mixer)) {
-    // GGUF has what makes keys of a latent turned over, head by head.
+    // GGUF stores the matrix that makes keys from a latent transposed, head by head.
     if (role == Role::kLatentK) return turned_rows(std::move(rows), to_gguf ? own->d_nope : own->latent_dim);
     order = latent_order(role, *own, to_gguf);
   }
@@ -102,7 +102,7 @@ HfForms::Order HfForms::latent_order(Role role, const LatentAttentionConfig& c, 
                     to_gguf ? pairs_.gguf_latent : pairs_.hf_latent);
 }
 
-// Hugging Face has the heads of values that share a key head side by side, GGUF in turn.
+// Hugging Face stores the value heads that share a key head together, GGUF interleaves them.
 MatrixRows HfForms::by_key_head(Role role, const DeltaNetConfig& c, MatrixRows rows, bool to_gguf) const {
   const uint64_t n_keys = c.n_key_heads, n_each = c.n_heads / c.n_key_heads;
   const auto place = [=](uint64_t first, uint64_t dim) {
@@ -136,7 +136,7 @@ MatrixRows HfForms::with_values(Role role, MatrixRows rows, bool to_gguf) const 
       for (float& value : row) value += more;
     });
   }
-  // Hugging Face keeps the logarithm of a decay's opposite.
+  // Hugging Face stores the logarithm of the negated decay.
   if (role == Role::kSsmA) {
     return changed_rows(std::move(rows), [to_gguf](uint64_t, std::span<float> row) {
       for (float& value : row) value = to_gguf ? -std::exp(value) : std::log(-value);

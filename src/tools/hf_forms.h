@@ -1,5 +1,5 @@
-// In what a part's rows in a Hugging Face folder differ from those in a GGUF file: in their order, or by a change of
-// their values that is exact or rounded once.
+// Differences between a part's rows in a Hugging Face folder and in a GGUF file: their order, or a change of their
+// values that is exact or rounded once.
 #pragma once
 
 #include "model/arch/arch_spec.h"
@@ -8,10 +8,10 @@
 
 namespace realizar {
 
-// Factors that config.json has and GGUF has in the weights; 1 where there are none.
+// Factors that are in config.json, while GGUF folds them into the weights; 1 if there are none.
 struct FoldedFactors {
   float embed = 1, head = 1;
-  // Falcon-H1's; of what a state space reads by its parts, in their order.
+  // Falcon-H1's; for a state space's input, by its parts, in order.
   float wq = 1, wk = 1, wv = 1, wo = 1, gate = 1, down = 1, ssm_out = 1;
   std::vector<float> ssm_in = {};
 
@@ -20,16 +20,16 @@ struct FoldedFactors {
 
 class HfForms {
  public:
-  // Whether rotated rows lie in pairs (2i, 2i + 1) is told by the families, and by the model's own file.
+  // Whether rotated rows are stored in pairs (2i, 2i + 1), which depends on the family, and on the model's own file.
   struct Pairs {
-    bool gguf = false, hf = false;                // of attention
-    bool gguf_latent = false, hf_latent = false;  // of latent attention
+    bool gguf = false, hf = false;                // for attention
+    bool gguf_latent = false, hf_latent = false;  // for latent attention
   };
 
   HfForms(const ArchSpec& spec, const ModelConfig& config, const Pairs& pairs, FoldedFactors factors)
       : spec_(spec), config_(config), pairs_(pairs), factors_(std::move(factors)) {}
 
-  // `layer`: one of the model's config; -1: the part is of none.
+  // `layer`: one of the model's config; -1: the part belongs to no layer.
   MatrixRows to_gguf(Role role, int32_t layer, MatrixRows rows) const {
     return changed(role, layer, std::move(rows), true);
   }

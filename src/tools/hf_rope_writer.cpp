@@ -14,7 +14,7 @@ namespace {
 
 using Factors = std::optional<std::vector<float>>;
 
-// Llama 3.1's settings, with which one number gives all factors.
+// Llama 3.1's settings, with which one number determines all factors.
 constexpr double kLowTurns = 1, kHighTurns = 4, kOldContext = 8192;
 
 class HfRopeWriter {
@@ -65,7 +65,7 @@ class HfRopeWriter {
     return Factors();
   }
 
-  // A folder has the share of a head's dimensions that are rotated, or their number.
+  // A folder has the share of a head's dimensions that rotate, or their number.
   void add_share() {
     if (spec_.mixer == MixerKind::kLatentAttention) return;
     const HeadSizes heads = heads_of(c_);
@@ -77,7 +77,7 @@ class HfRopeWriter {
     }
   }
 
-  // Of rotations by sections, for images too: text turns all alike.
+  // For rotations by sections, which also serve images: text rotates the same in all of them.
   Status add_sections() {
     RZ_TRY(auto sections, gguf_.metadata().get_ints(keys_.key("rope.dimension_sections", "")));
     if (!sections) return {};
@@ -97,7 +97,8 @@ class HfRopeWriter {
     return {};
   }
 
-  // What GGUF has as factors is Llama 3.1's rule, where that gives them; any others are a list for both of LongRoPE's.
+  // If GGUF's factors follow Llama 3.1's rule, that rule is written; otherwise they become a list for both of
+  // LongRoPE's.
   Status add_freqs(const std::vector<float>& freqs) {
     const double factor = std::ranges::max(freqs);
     const auto n_rot = static_cast<double>(c_.ropes.front().n_rot);
@@ -138,7 +139,7 @@ class HfRopeWriter {
     return {};
   }
 
-  // Gemma 4: a share of the pairs turns, and layers with a window have a rotation of their own.
+  // Gemma 4: only a share of the pairs rotates, and layers with a window have their own rotation.
   Status add_proportional(const std::vector<float>& freqs) {
     const auto n_turned = std::ranges::count_if(freqs, [](float factor) { return factor < 1e25f; });
     group_ = "rope_parameters.full_attention.";

@@ -19,7 +19,7 @@ namespace realizar {
 namespace {
 
 constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
-// llama.cpp keeps a tensor's name in 64 bytes of which the last is a zero, and one of the two endings follows ours.
+// llama.cpp stores a tensor's name in 64 bytes including a terminating zero, and one of two suffixes follows ours.
 constexpr size_t kMostNameBytes = kGgufMaxTensorNameBytes - 1 - kSums.size();
 constexpr std::string_view kDatasetsKey = "imatrix.datasets", kChunksKey = "imatrix.chunk_count",
                            kChunkSizeKey = "imatrix.chunk_size";
@@ -48,7 +48,7 @@ Status check_entry(const ImatrixEntry& entry, std::string_view name, std::string
       file, name, fmt::format("{} sums, which are no multiple of {} counts", entry.sums.size(), entry.counts.size()));
 }
 
-// Parts of the name of a tensor of the file; nothing for one that says something else.
+// The part of a tensor's name before the suffix; empty if it does not have the suffix.
 std::string_view without_ending(std::string_view name, std::string_view ending) {
   return name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : std::string_view();
 }
@@ -78,8 +78,8 @@ Result<Imatrix> from_gguf(const GgufFile& gguf, std::string_view file) {
   return imatrix;
 }
 
-// The file that llama-imatrix wrote before it wrote GGUF: a number of entries; of each a name, how often it was added
-// to, and means times that; then the number of chunks and the text's name.
+// The format that llama-imatrix wrote before GGUF: the number of entries; for each a name, how often it was added to,
+// and means multiplied by that; then the number of chunks and the text's name.
 Result<Imatrix> from_dat(std::span<const std::byte> bytes, std::string_view file) {
   ByteCursor in(bytes, file);
   RZ_TRY(const auto n_entries, in.read<int32_t>("number of entries"));

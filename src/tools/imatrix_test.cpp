@@ -22,7 +22,7 @@ Imatrix small_imatrix() {
   imatrix.n_chunks = 3;
   imatrix.chunk_size = 512;
   imatrix.entries["blk.0.attn_q.weight"] = {{2, 4, 6, 8}, {2}};
-  imatrix.entries["blk.0.ffn_up_exps.weight"] = {{1, 2, 0, 0, 9, 3}, {1, 0, 3}};  // three experts of two columns
+  imatrix.entries["blk.0.ffn_up_exps.weight"] = {{1, 2, 0, 0, 9, 3}, {1, 0, 3}};  // three experts with two columns
   return imatrix;
 }
 
@@ -107,7 +107,7 @@ TEST(Imatrix, DamagedFilesAreRefused) {
   EXPECT_NE(error_of(with({1, 2, 3}, {1, 2})).find("no multiple"), std::string::npos);
 }
 
-// What llama-imatrix wrote before it wrote GGUF.
+// The format that llama-imatrix wrote before GGUF.
 TEST(Imatrix, TheOlderFormatIsRead) {
   std::vector<std::byte> bytes;
   const auto put = [&](const void* data, size_t n) {

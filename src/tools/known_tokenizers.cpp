@@ -12,7 +12,7 @@
 namespace realizar {
 namespace {
 
-// What llama.cpp's converter encodes to tell tokenizers apart.
+// The text that llama.cpp's converter encodes to identify tokenizers.
 constexpr std::string_view kCheckedText =
     "\n \n\n \n\n\n \t \t\t \t\n  \n   \n    \n     \n\U0001F680 (normal) \U0001F636\u200D\U0001F32B\uFE0F (multi"
     "ple emojis concatenated) \u2705 \U0001F999\U0001F999 3 33 333 3333 33333 333333 3333333 33333333 3.3 3..3 3."
@@ -26,8 +26,8 @@ struct KnownTokenizer {
   std::string_view pre;
 };
 
-// llama.cpp v0.5.0, conversion/base.py, get_vocab_base_pre: the first 16 digits of its hashes. Where two names have one
-// hash, the converter writes the later one.
+// llama.cpp v0.5.0, conversion/base.py, get_vocab_base_pre: the first 16 digits of its hashes. If two names have the
+// same hash, the converter writes the later one.
 constexpr KnownTokenizer kKnownTokenizers[] = {
     {0xB0A6B1C0BD5998EB, "a.x-4.0"},
     {0x49FC0303C9E0D2C2, "afmoe"},
@@ -126,7 +126,7 @@ constexpr KnownTokenizer kKnownTokenizers[] = {
     {0x9D70134B369A70E5, "youtu"},
 };
 
-// Of the ids as Python prints a list of them.
+// Hash of the ids in the form in which Python prints a list.
 uint64_t hash_of(const std::vector<TokenId>& ids) {
   std::vector<int32_t> numbers;
   for (const TokenId id : ids) numbers.push_back(static_cast<int32_t>(to_index(id)));

@@ -12,8 +12,8 @@ using enum MixPart;
 using enum MixWhere;
 using T = TypeId;
 
-// Mixtures under 3 bits: the head and attention's values keep more of them, and so does whatever comes before an error
-// that all later layers see.
+// Mixtures below 3 bits: the head and attention's values keep more of them, and so do tensors whose errors all later
+// layers see.
 constexpr MixRule kIq1[] = {{kOutput, T::kQ5_K},
                             {kEmbedding, T::kQ2_K},
                             {kAttnV, T::kQ4_K, MixIf::kSharedHeads},
@@ -23,7 +23,7 @@ constexpr MixRule kIq1[] = {{kOutput, T::kQ5_K},
                             {kFfnDown, T::kQ2_K, MixIf::kAlways, kFirst8th},
                             {kAttnOutput, T::kQ5_K, MixIf::k8Experts},
                             {kAttnOutput, T::kIQ2_XXS}};
-// The same but for the last rule: attention's output is of the base type.
+// Without the last rule: attention's output has the base type.
 constexpr std::span<const MixRule> kIq2Small(kIq1, std::size(kIq1) - 1);
 constexpr MixRule kIq2S[] = {{kOutput, T::kQ5_K},
                              {kEmbedding, T::kIQ3_S},
@@ -174,7 +174,7 @@ constexpr Mix kMixes[] = {{"TQ1_0", 36, T::kTQ1_0, kTernary},
                           {"BF16", 32, T::kBF16, {}},
                           {"F32", 0, T::kF32, {}}};
 
-// "blk.12.ffn_up.weight" -> 12; nothing elsewhere.
+// "blk.12.ffn_up.weight" -> 12; nullopt for other names.
 std::optional<uint32_t> layer_of(std::string_view name) {
   constexpr std::string_view kPrefix = "blk.";
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -230,7 +230,7 @@ bool contains(std::string_view text, std::string_view part) {
 uint32_t count_of(const Metadata& metadata, const std::string& key) {
   const auto value = metadata.get_int(key);
   if (value.ok() && *value) return static_cast<uint32_t>(std::clamp<int64_t>(**value, 0, 1 << 20));
-  // A number for each layer: the largest.
+  // A list has a number for each layer: takes the largest.
   const auto list = metadata.get_ints(key);
   if (!list.ok() || !*list || (*list)->empty()) return 0;
   return static_cast<uint32_t>(std::clamp<int64_t>(*std::ranges::max_element(**list), 0, 1 << 20));

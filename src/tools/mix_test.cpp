@@ -22,7 +22,7 @@ TypeId type_in(std::string_view mix, const std::string& name, const MixModel& mo
   return mixed_type(*find_mix(mix), name, is_stack, model);
 }
 
-// Layers that Q4_K_M gives Q6_K, of 16: the first and the last eighth, and each third between.
+// The layers, out of 16, that Q4_K_M gives Q6_K: the first and the last eighth, and every third one between.
 TEST(Mix, SomeLayersHaveMoreBits) {
   std::set<int> more;
   for (int layer = 0; layer < 16; ++layer) {

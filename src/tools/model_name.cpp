@@ -45,7 +45,7 @@ std::vector<std::string> words_of(std::string_view text, std::string_view breaks
   return words;
 }
 
-// "3", "3.1", "12.0.4" from `at` on; the place after it, or `at`.
+// Matches "3", "3.1", "12.0.4" from `at` on; returns the position after it, or `at`.
 size_t after_number(std::string_view text, size_t at, std::string_view points, bool has_many) {
   const auto digits = [&](size_t from) {
     while (from < text.size() && is_digit(text[from])) ++from;
@@ -90,7 +90,7 @@ bool is_size_word(std::string_view text) {
   return std::ranges::find(kWords, text) != std::end(kWords);
 }
 
-// "7b", "1.5b", "8x7b", "a3b", "7b1": a number, what it counts, and perhaps a digit after it.
+// "7b", "1.5b", "8x7b", "a3b", "7b1": a number, its unit, and perhaps a digit after it.
 bool is_size_number(std::string_view text) {
   size_t at = 0;
   if (text.starts_with('a')) {
@@ -109,7 +109,7 @@ bool is_size(std::string_view text) {
   return is_size_word(text) || is_size_number(text);
 }
 
-// In the one form: "1.5B", and "7.1B" for "7b1".
+// Normalized: "1.5B", and "7.1B" for "7b1".
 std::string size_text(std::string text) {
   std::ranges::replace(text, '_', '.');
   if (is_digit(text.back())) {
@@ -122,7 +122,7 @@ std::string size_text(std::string text) {
   return text;
 }
 
-// How many weights "1.5B" says; nothing for "8x7B" and words.
+// The number of weights in "1.5B"; nullopt for "8x7B" and words.
 std::optional<double> weights_of(const std::string& size) {
   const size_t unit = std::string_view(" KMBT").find(size.back());
   char* end = nullptr;
@@ -143,7 +143,7 @@ void classify(NamePart& part, bool is_first, uint64_t n_weights) {
     part.kind = PartKind::kSize;
     const auto stated = weights_of(part.text);
     const auto n = static_cast<double>(n_weights);
-    // What is far from the model's size is the length of a context.
+    // A number far from the model's size is the length of a context.
     if (n_weights > 0 && stated && std::abs(*stated - n) > std::floor(7 * n / 8)) {
       part.kind = PartKind::kFinetune;
       part.text.back() = lower_case(part.text.back());
@@ -153,7 +153,7 @@ void classify(NamePart& part, bool is_first, uint64_t n_weights) {
   }
 }
 
-// The words before the first size or the like, with versions among them; a version at their end stands by itself.
+// Takes the words before the first size or similar part, including versions; a version at their end is separate.
 void find_base(std::vector<NamePart>& parts) {
   bool is_at_start = true;
   for (NamePart& part : parts) {
@@ -181,7 +181,7 @@ std::string joined(const std::vector<NamePart>& parts, PartKind kind, bool is_ba
   return all;
 }
 
-// Words that are all in lower case begin with a capital, but for versions and what begins with a digit.
+// All-lower-case words get a capital, except versions and words that begin with a digit.
 std::string title_of(std::string_view text) {
   std::string title;
   for (std::string word : words_of(text, "- \t")) {

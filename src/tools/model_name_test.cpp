@@ -1,5 +1,4 @@
-// What a name says, as llama.cpp's converter (gguf-py, Metadata.get_model_id_components) finds it: the expected parts
-// are what that gives.
+// Compared with llama.cpp's converter (gguf-py, Metadata.get_model_id_components): the expected parts are its results.
 #include "tools/model_name.h"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kBytesAtOnce = 1 << 22;
 constexpr size_t kMostParts = 65535;  // split.count has 16 bits
 
-// GGUF's numbers of the types that the keys of split files have.
+// GGUF's numbers of the value types of split files' keys.
 constexpr uint32_t kGgufUint16 = 2, kGgufInt32 = 5;
 
 template <class T>
@@ -50,7 +50,7 @@ std::vector<std::span<const OutTensor>> parts_of(std::span<const OutTensor> tens
   return parts;
 }
 
-// The id of a set. It is the header's first entry, so that it can be written when it is known: the magic number, the
+// The id of a set is the header's first entry, so that it can be overwritten once it is known: the magic number, the
 // version and two counts come before the entry; its key, its type and its length before the text.
 constexpr size_t kSetIdDigits = 16;
 constexpr size_t kSetIdAt = 4 + 4 + 8 + 8 + (8 + kGgufSetKey.size()) + 4 + 8;
@@ -73,7 +73,7 @@ class SetId {
   std::unique_ptr<XXH3_state_t, Free> state_;
 };
 
-// Gives all parts their names. A killed process leaves a set without its first part, which is none.
+// Gives all parts their names. If the process is killed, the set lacks its first part and is unusable.
 Status commit_parts(std::span<GgufStream> parts, std::span<const std::filesystem::path> paths) {
   for (GgufStream& part : parts) RZ_CHECK_OK(part.sync());
   if (parts.size() > 1) RZ_CHECK_OK(parts.front().remove_old());

@@ -1,4 +1,4 @@
-// Writes a model's tensors into GGUF files, one tensor after the other, with memory for some rows of one.
+// Writes a model's tensors to GGUF files, one tensor after the other, with memory for a few rows.
 #pragma once
 
 #include <atomic>
@@ -17,41 +17,42 @@ namespace realizar {
 struct OutTensor {
   std::string name;
   std::vector<uint64_t> shape;  // outermost first
-  MatrixRows rows;              // in the type that is written
+  MatrixRows rows;              // in the output type
 
   uint64_t n_bytes() const { return rows->n_rows() * rows->row_size(); }
 };
 
 struct WriteRun {
-  const std::atomic<bool>* stop = nullptr;                        // set: writing ends, and leaves nothing
-  std::function<void(uint64_t n_done, uint64_t n_all)> progress;  // of the bytes; may be empty
-  // Asked after each tensor: an error where what is read is no longer what it was. May be empty.
+  const std::atomic<bool>* stop = nullptr;                        // if set, writing ends without leaving files
+  std::function<void(uint64_t n_done, uint64_t n_all)> progress;  // in bytes; may be empty
+  // Called after each tensor: an error if the source has changed. May be empty.
   std::function<Status()> check;
 };
 
-// Adds the metadata to the header of the first, or only, file.
+// Adds the metadata to the header of the first or only file.
 using AddMetadata = std::function<void(GgufWriter&)>;
 
-// As llama.cpp names the parts of a file: "model-00001-of-00003.gguf" for "model.gguf".
+// llama.cpp's name for a part of a file: "model-00001-of-00003.gguf" for "model.gguf".
 std::filesystem::path part_path(const std::filesystem::path& path, size_t part, size_t n_parts);
 
-// The files of those tensors: one, or as many as it takes so that each has `most_bytes` of tensors at the most, or one
+// The files for these tensors: one, or as many as needed so that each has at most `most_bytes` of tensors, or a single
 // larger tensor. 0: one.
 std::vector<std::filesystem::path> gguf_paths(const std::filesystem::path& path, const std::vector<OutTensor>& tensors,
                                               uint64_t most_bytes);
 
-// Into `path`, or, where `most_bytes` is not 0 and the tensors are more, into parts of so many bytes of tensors at the
-// most, or of one larger tensor. All are there whole or none is: the parts share an id, a hash of them all, that tells
-// them from another set's, and the first one, without which no reader takes the others, is the last to get its name. A
-// set of the same names loses its first part before. Gives the paths. Errors: InvalidArgument (the place, a full disk,
-// more parts than the format has numbers for), FormatError (a weight that is no number in its type), Cancelled.
+// Writes to `path`, or, if `most_bytes` is not 0 and the tensors exceed it, to parts with at most that many bytes of
+// tensors, or with a single larger tensor. Either all files appear complete or none: the parts share an id, a hash of
+// them all, that distinguishes them from other sets; the first part, without which no reader accepts the others, gets
+// its name last. An older set with the same names loses its first part before that. Returns the paths. Errors:
+// InvalidArgument (the path, a full disk, more parts than the format allows), FormatError (a weight that is not finite
+// in its type), Cancelled.
 Result<std::vector<std::filesystem::path>> write_gguf(const std::filesystem::path& path,
                                                       const std::vector<OutTensor>& tensors,
                                                       const AddMetadata& add_metadata, uint64_t most_bytes,
                                                       const WriteRun& run);
 
-// Calls `write` with the tensors' bytes in turn. Errors: those of `write` and of the rows, FormatError
-// (a weight that is no number in its type), Cancelled.
+// Calls `write` with the tensors' bytes in order. Errors: those of `write` and of the rows, FormatError
+// (a weight that is not finite in its type), Cancelled.
 class TensorPump {
  public:
   TensorPump(const WriteRun& run, uint64_t n_all) : run_(run), n_all_(n_all) {}

@@ -1,4 +1,4 @@
-// A folder's tensors under GGUF's names, in GGUF's order, and what a GGUF file says of the model.
+// Plans a folder's tensors under GGUF's names, in GGUF's order, and the metadata of the GGUF file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,10 +25,10 @@
 namespace realizar {
 namespace {
 
-// Vectors of a file that is only described are kept up to here: a model's config reads no larger ones.
+// Vectors up to this size are kept for a file that is only described: a model's config reads no larger ones.
 constexpr uint64_t kMostDescribed = 1 << 16;
 
-// Rows of the table that are for folders alone, and what GGUF calls their models.
+// The table's rows that are for folders only, and GGUF's names for their models.
 std::string_view gguf_name(const ArchSpec& spec, const ModelConfig& config) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"chatglm2", "chatglm"},
                                                                       {"xlm-roberta", "bert"},
@@ -43,7 +43,7 @@ std::string_view gguf_name(const ArchSpec& spec, const ModelConfig& config) {
   return spec.name == "nemotron_h" && has_experts ? "nemotron_h_moe" : spec.name;
 }
 
-// The last of its rows has no marker, and the names that all of them share.
+// The last of its rows has no marker, and has the names that all of them share.
 const ArchSpec& gguf_spec(const ArchSpec& spec, const ModelConfig& config) {
   const std::string_view name = gguf_name(spec, config);
   if (name == spec.name) return spec;
@@ -85,7 +85,7 @@ class GgufTensors {
   bool is_named(Role role) const {
     return std::ranges::any_of(spec_.tensors, [&](const TensorSpec& t) { return t.role == role && !t.gguf.empty(); });
   }
-  // Of a role's names GGUF files have the first; and of fused tensors the parts, where these have names.
+  // GGUF files use the first of a role's names; and the parts of fused tensors, if these have names.
   bool is_written(const TensorSpec& spec) const {
     constexpr Role kOfConfig[] = {Role::kIgnored, Role::kRopeFactors, Role::kRopeShort, Role::kRopeLong};
     if (spec.gguf.empty() || std::ranges::find(kOfConfig, spec.role) != std::end(kOfConfig)) return false;
@@ -123,14 +123,14 @@ class GgufTensors {
     return add_factors(part, name);
   }
 
-  // llama.cpp checks the dimensions of 1 too.
+  // llama.cpp also checks the dimensions of 1.
   static void add_ones(Role role, std::vector<uint64_t>& shape) {
     const bool is_conv = role == Role::kConvQ || role == Role::kConvK || role == Role::kConvV;
     if (is_conv && shape.size() == 2) shape = {1, shape[0], 1, shape[1]};
     if (role == Role::kShifts && shape.size() == 2) shape = {shape[0], 1, 1, shape[1]};
   }
 
-  // What llama.cpp expects in the first layer of RWKV-7 and does not use is another copy of a tensor.
+  // For RWKV-7's first layer llama.cpp expects a tensor that it does not use: a copy of another one.
   Status add_copy(const TensorSpec& spec, const Part& of) {
     const auto own = std::ranges::find(spec_.tensors, of.role, &TensorSpec::role);
     RZ_TRY(MatrixRows rows, parts_.rows(of));
@@ -140,7 +140,7 @@ class GgufTensors {
     return {};
   }
 
-  // What NVFP4's matrices are multiplied by, where it is not 1.
+  // The factors of NVFP4's matrices, unless they are 1.
   Status add_factors(const Part& part, const std::string& name) {
     if (out_.back().rows->type() != TypeId::kNVFP4) return {};
     auto factors = parts_.factors(part);
@@ -166,7 +166,7 @@ HfForms::Pairs pairs_of(const ModelFile& folder, const ArchSpec& spec, const Arc
   return pairs;
 }
 
-// Takes the factors that GGUF has no keys for out of the config, since the weights then have them.
+// Removes the factors that GGUF has no keys for from the config, since they are folded into the weights.
 Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec, ModelConfig& c) {
   FoldedFactors factors;
   if (!spec.embed_scale.hf.empty() && spec.embed_scale.gguf.empty()) {
@@ -211,8 +211,8 @@ Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec
   return factors;
 }
 
-// GGUF's formulas are those of its families: where a folder asks for another form of GELU, of a norm or of routing,
-// its models are computed by the family's.
+// GGUF implies its families' formulas: if a folder uses another form of GELU, of a norm or of routing, the file is
+// computed with the family's.
 void use_gguf_formulas(const ArchSpec& spec, const ArchSpec& target, ModelConfig& c, GgufPlan& plan) {
   const auto note = [&](std::string text) {
     if (std::ranges::find(plan.notes, text) == plan.notes.end()) plan.notes.push_back(std::move(text));
@@ -264,7 +264,7 @@ void add_vocab(const FolderVocab& vocab, GgufKeys& keys) {
   const std::pair<const char*, std::optional<uint32_t>> kIds[] = {
       {"bos_token_id", vocab.bos},     {"eos_token_id", vocab.eos},
       {"eot_token_id", vocab.eot},     {"eom_token_id", vocab.eom},
-      {"unknown_token_id", vocab.unk}, {"seperator_token_id", vocab.sep},  // so is the key spelled
+      {"unknown_token_id", vocab.unk}, {"seperator_token_id", vocab.sep},  // spelled so in GGUF
       {"padding_token_id", vocab.pad}, {"cls_token_id", vocab.cls},
       {"mask_token_id", vocab.mask}};
   for (const auto& [name, id] : kIds) {
@@ -282,14 +282,14 @@ void add_vocab(const FolderVocab& vocab, GgufKeys& keys) {
   if (!vocab.charsmap.empty()) set("precompiled_charsmap", vocab.charsmap);
 }
 
-// The scores' names, which config.json has by their numbers.
+// The scores' names, which config.json has by their indices.
 void add_labels(const ModelFile& folder, const ModelConfig& c, std::string_view arch, GgufKeys& keys) {
   std::vector<std::string> labels;
   for (uint32_t i = 0; i < c.n_labels; ++i) {
     const auto label = folder.metadata().get_string(fmt::format("id2label.{}", i));
     if (label.ok() && *label) labels.push_back(**label);
   }
-  // transformers' names for those that have none: llama.cpp counts the scores by them.
+  // Without names, transformers' default ones: llama.cpp counts the scores by them.
   if (labels.empty() && c.n_labels > 1) {
     for (uint32_t i = 0; i < c.n_labels; ++i) labels.push_back(fmt::format("LABEL_{}", i));
   }
@@ -316,7 +316,7 @@ Status add_vocab_keys(const ModelFile& folder, const SideFiles& side, const Mode
   return {};
 }
 
-// The names of the templates besides the default one, as llama.cpp's converter lists them.
+// Lists the names of the templates other than the default one, like llama.cpp's converter.
 void list_templates(GgufKeys& keys) {
   std::vector<std::string> names;
   for (const NamedTemplate& one : gguf_templates(keys.metadata())) {
@@ -325,7 +325,7 @@ void list_templates(GgufKeys& keys) {
   if (!names.empty()) keys.set(kGgufTemplateNamesKey, std::move(names));
 }
 
-// A folder that was made of a GGUF file keeps the name of its pre-tokenizer, which is tried as any other is.
+// A folder that was made from a GGUF file keeps the name of its pre-tokenizer, which is tested like any other.
 GgufPlanOptions with_kept(GgufPlanOptions options, const GgufKeys& kept) {
   const GgufValue* pre = kept.find("tokenizer.ggml.pre");
   if (options.pre_tokenizer.empty() && pre != nullptr && std::holds_alternative<std::string>(*pre)) {
@@ -334,7 +334,7 @@ GgufPlanOptions with_kept(GgufPlanOptions options, const GgufKeys& kept) {
   return options;
 }
 
-// The file that the plan gives, as a reader has it.
+// The planned file, as a reader sees it.
 Result<ModelFile> described(const ModelFile& folder, const GgufPlan& plan, std::vector<std::vector<float>>& kept) {
   std::vector<TensorInfo> tensors;
   kept.reserve(plan.tensors.size());
@@ -350,7 +350,7 @@ Result<ModelFile> described(const ModelFile& folder, const GgufPlan& plan, std::
   return ModelFile::described(folder.path(), FileFormat::kGguf, HfConfig{plan.keys.metadata(), {}}, std::move(tensors));
 }
 
-// What the plan says must be what the folder says.
+// The plan must describe the folder's model.
 Status check(const ModelFile& folder, const ModelConfig& expected, const GgufPlan& plan) {
   std::vector<std::vector<float>> kept;
   RZ_TRY(const ModelFile file, described(folder, plan, kept));
@@ -361,8 +361,7 @@ Status check(const ModelFile& folder, const ModelConfig& expected, const GgufPla
                                  folder.path().string(), expected.arch, *differs));
 }
 
-// Layers that predict further tokens, parts for images and sounds, buffers. Errors: Unsupported, for a tensor of none
-// of these.
+// Layers that predict further tokens, parts for images and sounds, buffers. Errors: Unsupported for any other tensor.
 Status list_left_out(const ModelFile& folder, const ArchSpec& spec, const ModelConfig& config, const TensorParts& parts,
                      GgufPlan& plan) {
   RZ_TRY(const uint32_t n_extra, read_n_extra_layers(ConfigKeys(folder, spec)));

@@ -1,4 +1,4 @@
-// A GGUF file's tensors under Hugging Face's names, in the order and the shapes of its folders.
+// Plans a GGUF file's tensors under Hugging Face's names, in the order and the shapes of its folders.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,7 +29,7 @@ class HfTensors {
   Status add() {
     for (const TensorSpec& spec : spec_.tensors) {
       if (!is_written(spec)) continue;
-      // Outside layers the one place of a name is a stack's.
+      // Outside of layers, a placeholder in a name is the index in a stack.
       const bool is_of_layers = n_places(spec.hf) > 0 && stack_dim(spec.role) != Dim::kOtherStreams;
       const uint32_t n = is_of_layers ? n_file_layers(config_) : 1;
       for (uint32_t layer = 0; layer < n; ++layer) {
@@ -54,7 +54,7 @@ class HfTensors {
                                [](const TensorSpec& t) { return t.role == Role::kExpertGateUp && !t.hf.empty(); });
   }
 
-  // Of a role's names folders have the first; and fused tensors, where these have names.
+  // Folders use the first of a role's names; and fused tensors, if these have names.
   bool is_written(const TensorSpec& spec) const {
     constexpr Role kOfConfig[] = {Role::kIgnored,     Role::kRopeFactors, Role::kRopeShort, Role::kRopeLong,
                                   Role::kXieluAlphaP, Role::kXieluAlphaN, Role::kXieluBeta, Role::kXieluEps};
@@ -63,7 +63,7 @@ class HfTensors {
     if (named(spec.role) != &spec) return false;
     return std::ranges::none_of(fusions(), [&](const Fusion& fusion) {
       const bool is_part = std::ranges::find(fusion.parts, spec.role) != fusion.parts.end();
-      const bool is_older = fusion.whole == Role::kShifts;  // folders have had the parts for long
+      const bool is_older = fusion.whole == Role::kShifts;  // folders have long had separate parts
       if (fusion.whole == spec.role) return is_older && named(fusion.parts.front()) != nullptr;
       return is_part && !is_older && named(fusion.whole) != nullptr && has_all(fusion);
     });
@@ -105,7 +105,7 @@ class HfTensors {
     return forms_.to_hf(part.role, config_layer(config_, spec, part.layer), std::move(rows));
   }
 
-  // In the shape that folders have it in: matrices turned over, stacks below each other, a channel of one.
+  // In the shape that folders use: transposed matrices, concatenated stacks, a channel dimension of 1.
   void add_tensor(const TensorSpec& spec, std::string name, MatrixRows rows, uint64_t n_rows, uint64_t n_cols,
                   uint64_t n_mats) {
     const bool is_matrix = spec.cols != Dim::kNone, is_of_stack = is_stack(spec.role, spec.hf);
@@ -142,7 +142,7 @@ class HfTensors {
   std::vector<PlannedTensor>& out_;
 };
 
-// Rows of the table that read folders of the model: the file's own, and those for folders alone.
+// The table's rows for folders of this model: the file's own, and those for folders only.
 std::vector<const ArchSpec*> hf_specs(const ArchSpec& source) {
   constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
       {"bert", "xlm-roberta"}, {"jina-bert-v3", "xlm-roberta-flash"}, {"granitehybrid", "bamba"}, {"grok", "grok-1"},
@@ -156,7 +156,7 @@ std::vector<const ArchSpec*> hf_specs(const ArchSpec& source) {
   return specs;
 }
 
-// The numbers of an activation, which GGUF has as keys.
+// The numbers of an activation, which are keys in GGUF.
 Status add_xielu(const ModelFile& gguf, const ArchSpec& spec, const ModelConfig& config, HfPlan& plan) {
   for (const auto& [role, key] : kXieluKeys) {
     const auto row = std::ranges::find(spec.tensors, role, &TensorSpec::role);
@@ -183,7 +183,7 @@ struct DescribedFolder {
   std::optional<ModelFile> file;
 };
 
-// The folder that the plan gives, as a reader has it.
+// The planned folder, as a reader sees it.
 Status describe(const ModelFile& gguf, const HfPlan& plan, DescribedFolder& out) {
   constexpr uint64_t kMostKept = 1 << 16;
   RZ_TRY(HfConfig config, parse_hf_config(plan.config, "config.json"));
@@ -206,7 +206,7 @@ Status describe(const ModelFile& gguf, const HfPlan& plan, DescribedFolder& out)
   return {};
 }
 
-// A product without bias or activation, as sentence-transformers describes it.
+// A product without bias or activation, in the form of sentence-transformers.
 std::string dense_config(uint32_t n_in, uint32_t n_out) {
   const nlohmann::ordered_json config = {{"in_features", n_in},
                                          {"out_features", n_out},
@@ -215,7 +215,7 @@ std::string dense_config(uint32_t n_in, uint32_t n_out) {
   return config.dump(2) + "\n";
 }
 
-// Says how states become one vector, where that is not what a folder without such files has.
+// Describes how states become one vector, unless it is the default of a folder without such files.
 void add_modules(const ModelConfig& config, HfPlan& plan) {
   const bool is_default = config.pooling == (config.sees_later ? Pooling::kMean : Pooling::kLast);
   if (config.pooling == Pooling::kRank || (is_default && config.n_dense == 0)) return;
@@ -241,7 +241,7 @@ void add_modules(const ModelConfig& config, HfPlan& plan) {
   plan.side_files[kModulesName] = list.dump(2) + "\n";
 }
 
-// Where config.json cannot say the form of GELU, or how long the context is, transformers' models have their own.
+// If config.json cannot express the form of GELU or the context length, transformers' own values apply.
 ModelConfig with_hf_formulas(ModelConfig c, const ModelConfig& made, const ArchSpec& spec, HfPlan& plan) {
   if (spec.hf_keys.n_ctx.empty() && c.n_ctx_train != made.n_ctx_train) {
     plan.notes.push_back(
@@ -262,7 +262,7 @@ ModelConfig with_hf_formulas(ModelConfig c, const ModelConfig& made, const ArchS
   return c;
 }
 
-// A folder of one class. Errors: what keeps it from being the model.
+// Plans a folder of one class. Errors: the reason why that class cannot be this model.
 Result<HfPlan> plan_for(const ModelFile& gguf, const ArchSpec& source, const ArchSpec& spec, std::string_view hf_class,
                         const ModelConfig& config) {
   HfPlan plan;

@@ -19,7 +19,7 @@ bool is_plain(TypeId type) {
   return type == TypeId::kF32 || type == TypeId::kF16 || type == TypeId::kBF16;
 }
 
-// Types that are hardly of use without importance.
+// Types that are of little use without importance.
 bool needs_importance(TypeId type) {
   constexpr std::array kTypes = {TypeId::kIQ1_S, TypeId::kIQ1_M, TypeId::kIQ2_XXS, TypeId::kIQ2_XS};
   return std::ranges::find(kTypes, type) != kTypes.end();
@@ -64,7 +64,7 @@ Result<PlannedType> plan_tensor(const SourceTensor& tensor, const QuantizeOption
   return planned;
 }
 
-// A column that no text used keeps a little weight.
+// A column that no text used keeps a small weight.
 void raise_floor(std::vector<float>& weights) {
   if (weights.empty()) return;
   constexpr double kFloor = 1e-4;
@@ -80,7 +80,7 @@ Result<NamePattern> NamePattern::compile(const std::string& text) {
   if (error == 0) return NamePattern(std::move(expression));
   char reason[128];
   ::regerror(error, expression.get(), reason, sizeof reason);
-  delete expression.release();  // nothing was compiled that could be freed
+  delete expression.release();  // nothing was compiled, so nothing is freed
   return invalid_argument(fmt::format("'{}' is no regular expression: {}", printable(text), reason));
 }
 
@@ -109,7 +109,7 @@ Result<QuantizePlan> plan_types(const SourceModel& source, const QuantizeOptions
 }
 
 GgufWriter quantized_entries(const SourceModel& source, const QuantizeOptions& options) {
-  constexpr uint32_t kQuantizationVersion = 2;  // of the K types' packing
+  constexpr uint32_t kQuantizationVersion = 2;  // version of the K types' packing
   GgufWriter writer = source.entries;
   writer.add_u32("general.quantization_version", kQuantizationVersion);
   if (options.mix != nullptr) {

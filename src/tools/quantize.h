@@ -1,6 +1,6 @@
-// A model file with its matrices in other types. A plan says which tensor becomes what; writing it takes a piece of a
-// tensor at a time, which all threads share by rows, so that memory stays bounded whatever the model's size. The same
-// file comes out for any number of threads and on every processor.
+// Writes a model file with its matrices in other types. A plan assigns a type to each tensor; writing processes a
+// tensor piece by piece, with the rows of a piece shared by all threads, so that memory stays bounded for any model
+// size. The file is the same for any number of threads and on every processor.
 #pragma once
 
 #include <regex.h>
@@ -21,10 +21,10 @@
 
 namespace realizar {
 
-// A regular expression (POSIX, extended) that is looked for in a tensor's name.
+// A regular expression (POSIX, extended) that is searched for in a tensor's name.
 class NamePattern {
  public:
-  // Errors: InvalidArgument (no expression, with the reason).
+  // Errors: InvalidArgument (not an expression, with the reason).
   static Result<NamePattern> compile(const std::string& text);
   bool is_in(const std::string& name) const;
 
@@ -43,21 +43,21 @@ struct TypeRule {
 
 struct QuantizeOptions {
   const Mix* mix = nullptr;  // null: every tensor keeps its type
-  bool is_pure = false;      // every matrix has the mixture's base type
+  bool is_pure = false;      // every matrix gets the mixture's base type
   std::optional<TypeId> output_type, embedding_type;
-  std::vector<TypeRule> rules;    // the first that fits goes before all else
-  bool allow_requantize = false;  // of what is quantized already
+  std::vector<TypeRule> rules;    // the first match overrides everything else
+  bool allow_requantize = false;  // permit quantized sources
   const Imatrix* importance = nullptr;
-  std::string importance_file;  // its name, for the metadata
+  std::string importance_file;  // name of its file, for the metadata
 };
 
 struct PlannedType {
   TypeId type;
-  std::string note;  // why it is another one than was wanted; may be empty
+  std::string note;  // why it differs from the wanted type; may be empty
 };
 
 struct QuantizePlan {
-  std::vector<PlannedType> types;  // of the source's tensors
+  std::vector<PlannedType> types;  // for the source's tensors
   uint64_t n_source_bytes = 0, n_bytes = 0, n_elems = 0;
 
   double bits_per_weight() const {
@@ -65,22 +65,22 @@ struct QuantizePlan {
   }
 };
 
-// Errors: InvalidArgument (a quantized source without allow_requantize, a type that wants an importance matrix).
+// Errors: InvalidArgument (a quantized source without allow_requantize, a type that requires an importance matrix).
 Result<QuantizePlan> plan_types(const SourceModel& source, const QuantizeOptions& options);
 
 struct QuantizeRun {
   uint32_t n_threads = 1;
-  const std::atomic<bool>* stop = nullptr;  // once it is true, the file is given up
-  // After each piece: the tensor's place, and bytes of the source that are done.
+  const std::atomic<bool>* stop = nullptr;  // once it is true, writing is abandoned
+  // Called after each piece: the tensor's index, and bytes of the source that are done.
   std::function<void(size_t tensor_idx, uint64_t n_bytes)> progress = [](size_t, uint64_t) {};
 };
 
-// Writes the planned file. Errors: InvalidArgument (the place, the disk), FormatError (a value that is not finite, with
-// its tensor's name; an importance of another model), Cancelled (stop).
+// Writes the planned file. Errors: InvalidArgument (the path, the disk), FormatError (a value that is not finite, with
+// its tensor's name; the importance matrix of another model), Cancelled (stop).
 Status write_quantized(const SourceModel& source, const QuantizePlan& plan, const QuantizeOptions& options,
                        const QuantizeRun& run, const std::filesystem::path& path);
 
-// What stands in the file besides the source's entries: the mixture, and where its importance comes from.
+// Entries of the file in addition to the source's: the mixture, and the origin of its importance matrix.
 GgufWriter quantized_entries(const SourceModel& source, const QuantizeOptions& options);
 
 }  // namespace realizar

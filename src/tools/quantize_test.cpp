@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kRows = 3, kCols = 256;
 
-// What a block of the type can hold, where that is easily said: its scale has 16 bits.
+// The largest value of the type's blocks, if it is easily computed: their scale has 16 bits.
 float largest_of(TypeId type) {
   constexpr float kLargestHalf = 65504;
   if (type == TypeId::kF32) return std::numeric_limits<float>::infinity();
@@ -34,7 +34,8 @@ class WrittenValues : public testing::Test {
   void SetUp() override { fs::create_directory(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // A file of a matrix in F32 whose last row has a large value. Its architecture is unknown: any file is quantized.
+  // A file with a matrix in F32 whose last row has a large value. Its architecture is unknown, since any file can be
+  // quantized.
   ModelFile with_value(float value) const {
     std::vector<float> values(kRows * kCols);
     for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
@@ -55,7 +56,7 @@ class WrittenValues : public testing::Test {
     return write_quantized(*source, *plan, options, {}, folder_ / "out.gguf");
   }
 
-  // Whether it was refused by name and left nothing; else the file has a number like the value.
+  // Whether it was refused by name and left no file; otherwise the file must contain a number close to the value.
   bool is_refused(const Status& written, const std::string& type, float value) const {
     const fs::path out = folder_ / "out.gguf";
     if (!written.ok()) {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Any file of the folder with one of these endings may be read.
+// Any file of the folder with one of these suffixes may be read.
 void add_files_of(const fs::path& folder, std::initializer_list<std::string_view> endings,
                   std::vector<fs::path>& files) {
   std::error_code error;
@@ -71,7 +71,7 @@ std::vector<fs::path> files_read_for(const fs::path& input) {
 
 std::vector<fs::path> files_read_below(const fs::path& folder) {
   constexpr size_t kMaxEntries = 100'000;
-  constexpr int kMaxDepth = 8;  // also ends links that lead around in a circle
+  constexpr int kMaxDepth = 8;  // also ends cycles of links
   constexpr auto kOptions =
       fs::directory_options::follow_directory_symlink | fs::directory_options::skip_permission_denied;
   std::vector<fs::path> files;

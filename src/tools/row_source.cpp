@@ -14,7 +14,7 @@
 namespace realizar {
 namespace {
 
-// Of a matrix that is turned over: columns that are read at a time.
+// For a transposed matrix: bytes of columns read at a time.
 constexpr uint64_t kTileBytes = 1 << 18;
 
 class StoredRows : public RowSource {
@@ -96,7 +96,7 @@ class GatheredRows : public RowSource {
     for (const MatrixRows& source : sources_) source->release();
   }
 
-  // MatrixRows that lie together are read together.
+  // Adjacent rows are read together.
   Status read(uint64_t first_row, uint64_t n_rows, std::byte* out) const override {
     for (uint64_t row = first_row, end = first_row + n_rows; row < end;) {
       const RowPlace first = place_(row);
@@ -117,7 +117,7 @@ class GatheredRows : public RowSource {
   const std::function<RowPlace(uint64_t)> place_;
 };
 
-// Rows made of another source's.
+// Rows derived from another source's.
 class DerivedRows : public RowSource {
  public:
   DerivedRows(const MatrixRows& source, TypeId type, uint64_t n_rows, uint64_t n_cols)
@@ -129,7 +129,7 @@ class DerivedRows : public RowSource {
   const MatrixRows source_;
 };
 
-// Elements of whole bytes alone can be turned over.
+// Only types with whole-byte elements can be transposed.
 class TurnedRows : public DerivedRows {
  public:
   TurnedRows(const MatrixRows& source, uint64_t n_mat_rows)
@@ -177,7 +177,7 @@ class ColumnRows : public DerivedRows {
   const std::vector<uint32_t> order_;
 };
 
-// MatrixRows as floats, whatever their type is.
+// Rows as floats, whatever their type.
 Status read_floats(const RowSource& source, uint64_t first_row, uint64_t n_rows, float* out) {
   if (source.type() == TypeId::kF32) return source.read(first_row, n_rows, reinterpret_cast<std::byte*>(out));
   std::vector<std::byte> stored(n_rows * source.row_size());

@@ -17,7 +17,7 @@ MatrixRows counted(uint64_t n_rows, uint64_t n_cols) {
   return given_rows(std::move(values), n_cols);
 }
 
-// What comes of reading it in pieces of so many rows.
+// The result of reading it in pieces of n_at_once rows.
 std::vector<float> read_by(const RowSource& source, uint64_t n_at_once) {
   std::vector<float> all;
   for (uint64_t row = 0; row < source.n_rows(); row += n_at_once) {

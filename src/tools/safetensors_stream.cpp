@@ -37,15 +37,15 @@ FileDescriptor open_folder(const fs::path& path) {
   return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// The names in a folder are on the disk. Some file systems keep them in another way (EINVAL).
+// Makes the names in a folder durable. Some file systems do that in another way (EINVAL).
 Status sync_names(const fs::path& path) {
   const FileDescriptor folder = open_folder(path);
   const bool is_kept = folder.get() < 0 || ::fsync(folder.get()) == 0 || errno == EINVAL;
   return is_kept ? Status() : cannot_make(path, std::strerror(errno));
 }
 
-// A folder under a random name beside its place, which goes away again unless it takes that place. What a killed
-// process left there goes first.
+// A folder with a random name next to its destination, removed unless it is renamed to that. Folders left by a killed
+// process are removed first.
 class NewFolder {
  public:
   static Result<NewFolder> create(const fs::path& place) {
@@ -68,7 +68,7 @@ class NewFolder {
   }
 
   const fs::path& path() const { return path_; }
-  // All that is in it has been written. Returns when the folder is on the disk.
+  // Call after everything in it is written. Returns when the folder is on the disk.
   Status take(const fs::path& place) {
     RZ_CHECK_OK(sync_names(path_));
     std::error_code error;
@@ -85,7 +85,7 @@ class NewFolder {
   FileDescriptor lock_;
 };
 
-// The length of the header, the header, and then the tensors one after the other.
+// The length of the header, followed by the header; the tensors come after it.
 std::string header_of(std::span<const OutTensor* const> tensors, size_t n_prefix) {
   Json root = {{"__metadata__", {{"format", "pt"}}}};
   uint64_t at = 0;
@@ -107,7 +107,7 @@ class FolderWriter {
  public:
   FolderWriter(const fs::path& root, TensorPump& pump) : root_(root), pump_(pump) {}
 
-  // `n_prefix`: bytes of the names that the file leaves out.
+  // `n_prefix`: leading bytes of the names that the file leaves out.
   Status write(const std::string& name, std::span<const OutTensor* const> tensors, size_t n_prefix = 0) {
     const std::string header = header_of(tensors, n_prefix);
     uint64_t n_bytes = header.size();
@@ -131,7 +131,7 @@ class FolderWriter {
     return out.commit();
   }
 
-  // Several files, and the index that says what lies where.
+  // Several files, and the index of the tensors in them.
   Status write_shards(std::span<const OutTensor* const> tensors, uint64_t most_bytes) {
     std::vector<std::span<const OutTensor* const>> shards;
     uint64_t n_bytes = 0, n_all = 0;

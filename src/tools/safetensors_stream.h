@@ -1,4 +1,4 @@
-// Writes a Hugging Face folder: SafeTensors files and what lies beside them, with memory for some rows of one tensor.
+// Writes a Hugging Face folder: SafeTensors files and side files, with memory for some rows of one tensor.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,11 @@
 
 namespace realizar {
 
-// `tensors` are of F32, F16 or BF16. With `most_bytes` not 0, and more bytes of tensors, the weights are in several
-// files with an index, as transformers names them; those whose names begin with "2_Dense." and "3_Dense." are in
-// folders of these names. The folder is written beside its place and takes its name when it is whole; there it must be
-// empty, or not be. Gives the files. Errors: InvalidArgument (the place, a full disk), Cancelled.
+// `tensors` have the type F32, F16 or BF16. If `most_bytes` is not 0 and the tensors exceed it, the weights are split
+// into several files with an index, named as in transformers; tensors whose names begin with "2_Dense." or "3_Dense."
+// go to folders of these names. The folder is written next to its destination and renamed when it is complete; the
+// destination must be empty or not exist. Returns the files. Errors: InvalidArgument (the path, a full disk),
+// Cancelled.
 Result<std::vector<std::filesystem::path>> write_hf_folder(const std::filesystem::path& folder,
                                                            const std::vector<OutTensor>& tensors,
                                                            const std::map<std::string, std::string>& side_files,

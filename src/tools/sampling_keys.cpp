@@ -17,7 +17,7 @@ struct SamplingKey {
   bool is_whole;
 };
 
-// transformers knows the first five. llama.cpp's converter reads the others from the same file.
+// transformers supports the first five. llama.cpp's converter reads the others from the same file.
 constexpr SamplingKey kSamplingKeys[] = {{"temp", "temperature", false},
                                          {"top_k", "top_k", true},
                                          {"top_p", "top_p", false},
@@ -43,7 +43,7 @@ void add_recommended(const SamplingKey& key, const Json& value, GgufKeys& keys) 
   }
 }
 
-// Of a number in F32 the shortest decimal one that is rounded to it.
+// The shortest decimal number that rounds to the F32 number.
 double shortest(double value) {
   const double rounded = std::round(value * 1e6) / 1e6;
   return static_cast<float>(rounded) == static_cast<float>(value) ? rounded : value;
@@ -59,7 +59,7 @@ Status add_sampling_keys(const std::string& generation_config, GgufKeys& keys) {
   constexpr const char* kName = "generation_config.json";
   const Json json = Json::parse(generation_config, nullptr, false);
   if (!json.is_object()) return format_error(std::string(kName) + ": expected a JSON object", kName);
-  // Without do_sample the likeliest token is taken, and nothing else matters.
+  // Without do_sample the likeliest token is taken, and the other settings have no effect.
   if (const auto sample = json.find("do_sample"); sample != json.end() && *sample == false) {
     keys.set(gguf_key("temp"), 0.0f);
     return {};

@@ -14,7 +14,7 @@
 namespace realizar {
 namespace {
 
-// Keys that tell how a file is cut and stored, which the new one says for itself.
+// Keys that describe how a file is split and stored, which the new file sets itself.
 bool is_of_storage(std::string_view key) {
   constexpr std::string_view kKeys[] = {"general.file_type", "general.quantization_version", kGgufAlignmentKey};
   return std::ranges::find(kKeys, key) != std::end(kKeys) || key.starts_with("split.") ||
@@ -54,7 +54,8 @@ Result<SourceModel> source_of_folder(const ModelFile& folder, const GgufPlanOpti
   return source;
 }
 
-// By its name alone: a file of a known name may lack the tensor that tells which of the name's families it is of.
+// Decided by the name only: a file with a known name may lack the tensor that shows which of the name's families it
+// belongs to.
 bool is_known(const ModelFile& gguf) {
   const auto name = gguf.metadata().get_string("general.architecture");
   return !name.ok() || !*name ||

@@ -36,7 +36,7 @@ class ProtoMessage {
   std::string bytes_;
 };
 
-// Below 0: there is none.
+// Below 0: none.
 uint64_t id_or_none(std::optional<uint32_t> id) {
   return id ? uint64_t{*id} : ~uint64_t{0};
 }

@@ -1,5 +1,5 @@
-// Turns tensors into other types, a piece at a time: the team's threads take rows of the piece, while the one before is
-// written. Memory: two pieces of the result, the pages of one piece of the source, and a few rows a thread.
+// Converts tensors to other types, piece by piece: the team's threads process rows of one piece while the previous one
+// is written. Memory: two pieces of the result, the pages of one piece of the source, and a few rows per thread.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ class TensorEncoder {
   // All must outlive it.
   TensorEncoder(GgufStream& out, const QuantizeRun& run);
 
-  // importance: [n_mats, n_cols] of the tensor, or empty. progress: bytes of the tensor in the source that are done.
+  // importance: [n_mats, n_cols] for the tensor, or empty. progress: bytes of the tensor in the source that are done.
   Status write(const SourceTensor& tensor, TypeId type, std::span<const float> importance,
                const std::function<void(uint64_t)>& progress);
 
  private:
-  // Rows that one thread takes, and what it needs for them.
+  // The buffers of one thread, and the rows that it processes.
   struct Member {
     std::vector<std::byte> stored;
     std::vector<float> values;
@@ -33,7 +33,7 @@ class TensorEncoder {
     TypeId type;
     std::span<const float> importance;
     uint64_t first_row, n_rows;
-    uint64_t batch_rows;  // a thread takes at a time
+    uint64_t batch_rows;  // rows that a thread processes at a time
     ValueRange range;     // of the type
   };
 

@@ -15,7 +15,7 @@
 namespace realizar {
 namespace {
 
-// Of the parts that a fused tensor has, the place of this one; nothing where it has it not.
+// Index of this part in the fused tensor, or nullopt.
 std::optional<size_t> index_in(const Fusion& fusion, Role role) {
   const auto found = std::ranges::find(fusion.parts, role);
   if (found == fusion.parts.end()) return std::nullopt;
@@ -68,7 +68,7 @@ const TensorSpec* TensorParts::spec_of(const Part& part) const {
   return nullptr;
 }
 
-// Two roles may have one name, of which a layer has the one or the other.
+// Two roles may share a name if a layer has only one of them.
 bool TensorParts::is_of_layer(const TensorSpec& spec, const Part& part) const {
   const Dim stack = stack_dim(spec.role);
   return size_of(part, spec.rows) > 0 && size_of(part, spec.cols) > 0 && size_of(part, stack) > 0;
@@ -102,7 +102,7 @@ std::vector<const TensorInfo*> TensorParts::tensors_of(const TensorSpec& spec, c
   return tensors;
 }
 
-// Some folders keep matrices as [in, out].
+// Some folders store matrices as [in, out].
 Result<MatrixRows> TensorParts::unturned(const TensorSpec& spec, const TensorInfo& tensor, uint64_t n_rows,
                                          uint64_t n_cols) const {
   const Role role = spec.role;
@@ -229,7 +229,7 @@ Result<MatrixRows> rows_of_whole(const TensorParts& parts, const TensorSpec& ten
   const auto weave = fusion == fusions().end() || layer < 0
                          ? std::nullopt
                          : weave_of(*fusion, target, config.layers[static_cast<size_t>(layer)], is_hf);
-  // Tensors that make keys and values of a latent lie alike in both formats.
+  // Tensors that make keys and values from a latent have the same layout in both formats.
   const bool is_alike = tensor.role == Role::kLatentKv && parts.spec_of(part) != nullptr;
   if (!weave || is_alike) return rows_of(part);
   std::vector<MatrixRows> all;

@@ -1,4 +1,4 @@
-// The parts of a model by their roles, as GGUF has them, out of a model file of either format.
+// The parts of a model by role, in GGUF's layout, from a model file of either format.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ namespace realizar {
 struct Fusion;
 struct Weave;
 
-// What a role has in a layer, or, with -1, in none.
+// The tensor of a role in a layer, or, with -1, outside of layers.
 struct Part {
   Role role;
-  int32_t layer;  // of the file
+  int32_t layer;  // in the file
 };
 
-// The numbers of xIELU, which folders have in tensors of layers, and GGUF as keys.
+// The numbers of xIELU, which are tensors of layers in folders, and keys in GGUF.
 inline constexpr std::pair<Role, const char*> kXieluKeys[] = {{Role::kXieluAlphaP, "xielu.alpha_p"},
                                                               {Role::kXieluAlphaN, "xielu.alpha_n"},
                                                               {Role::kXieluBeta, "xielu.beta"},
@@ -32,23 +32,23 @@ inline constexpr std::pair<Role, const char*> kXieluKeys[] = {{Role::kXieluAlpha
 
 class TensorParts {
  public:
-  // All must outlive this; `forms` is not asked where the file is GGUF.
+  // All must outlive this; `forms` is not used if the file is GGUF.
   TensorParts(const ModelFile& file, const ArchSpec& spec, const ModelConfig& config, const HfForms& forms)
       : file_(file), spec_(spec), config_(config), forms_(forms) {}
 
-  // Whether the file has it by itself, in a fused tensor, or as the parts of one.
+  // Whether the file has it separately, in a fused tensor, or as the parts of one.
   bool has(const Part& part) const;
   // Its rows in GGUF's order. Errors: FormatError (a tensor's size), NotFound.
   Result<MatrixRows> rows(const Part& part);
-  // The factors of a role's matrices, one each, where their type has them (NVFP4); else nothing.
+  // One factor for each of a role's matrices, if their type has them (NVFP4); else nullopt.
   std::optional<std::vector<float>> factors(const Part& part) const;
 
-  // Tensors that took no part so far, but for those that have none in the model.
+  // Tensors that were not used so far, except those that are not part of the model.
   std::vector<const TensorInfo*> unclaimed() const;
   void claim(Role role);
 
   uint64_t size_of(const Part& part, Dim dim) const;
-  // The row of the table whose name a file has for the role; null where it has none.
+  // The row of the table for the name that the file uses for the role; null if there is none.
   const TensorSpec* spec_of(const Part& part) const;
 
  private:
@@ -69,15 +69,15 @@ class TensorParts {
   std::unordered_set<const TensorInfo*> claimed_;
 };
 
-// The layer of the config that has tensors of the role, of those that are one in the file; -1 for -1.
+// The layer of the config that contains the role's tensors, among those that form one layer in the file; -1 for -1.
 int32_t config_layer(const ModelConfig& config, const TensorSpec& spec, int32_t file_layer);
 
-// RWKV-7's first layer takes no share of its own values: of what would, GGUF has a copy of another role's tensor, which
-// nothing reads. Nothing for all other parts.
+// RWKV-7's first layer does not mix in its own values: in place of the unused tensor GGUF has a copy of another role's
+// tensor, which this returns. Nullopt for all other parts.
 std::optional<Role> unused_twin(const ModelConfig& config, Role role, int32_t file_layer);
 
-// A role's rows in the format to be written: by itself, or woven of its parts as `target`, a row of that format's
-// table, has them. `rows_of`: those of one part.
+// A role's rows in the output format: as they are, or interleaved from its parts as in `target`, a row of that format's
+// table. `rows_of`: returns those of one part.
 Result<MatrixRows> rows_of_whole(const TensorParts& parts, const TensorSpec& tensor, const Part& part,
                                  const ArchSpec& target, const ModelConfig& config, bool is_hf,
                                  const std::function<Result<MatrixRows>(const Part&)>& rows_of);

@@ -67,7 +67,7 @@ std::optional<Weave> of_ffn(const Fusion& fusion, const ArchSpec& spec, const Ff
   return std::nullopt;
 }
 
-// Where each piece's rows begin in a matrix of the whole, and the rows of a matrix.
+// The offset of each piece's rows within a matrix of the whole, followed by the number of rows of a matrix.
 std::vector<uint64_t> offsets_of(const std::vector<uint64_t>& runs) {
   std::vector<uint64_t> offsets{0};
   for (const uint64_t run : runs) offsets.push_back(offsets.back() + run);
@@ -102,7 +102,7 @@ MatrixRows unwoven(MatrixRows whole, const Weave& weave, size_t part) {
 
 MatrixRows woven(const std::vector<MatrixRows>& parts, const Weave& weave) {
   const std::vector<uint64_t> offsets = offsets_of(weave.runs);
-  // Which part a piece is of, and where its rows begin there.
+  // The part that each piece comes from, and its first row there.
   std::vector<RowPlace> pieces;
   for (size_t part = 0, i = 0; part < parts.size(); ++part) {
     for (uint64_t row = 0, n = 0; n < weave.n_pieces[part]; ++n, ++i) {

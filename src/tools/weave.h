@@ -1,4 +1,4 @@
-// Tensors that one format keeps apart and the other one in one, and how their rows lie there.
+// Tensors that are separate in one format and fused in the other, and the layout of their rows.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace realizar {
 
-// `whole` is made of `parts`. Of vectors and of rows that are woven element by element `is_of_elements`.
+// `whole` consists of `parts`. `is_of_elements`: vectors, and rows that are interleaved element by element.
 struct Fusion {
   Role whole;
   std::vector<Role> parts;
@@ -18,17 +18,17 @@ struct Fusion {
 };
 std::span<const Fusion> fusions();
 
-// The rows of `n_mats` matrices, each with runs[i] of piece i after each other.
+// The rows of `n_mats` matrices, each with runs[i] rows of piece i in order.
 struct Weave {
   uint64_t n_mats = 1;
   std::vector<uint64_t> runs = {};
-  std::vector<size_t> n_pieces = {};  // of each of the fusion's parts, which has the pieces below each other
+  std::vector<size_t> n_pieces = {};  // for each of the fusion's parts, which concatenates its pieces
 };
-// How a fused tensor's rows lie in files of a format, for a layer of the model as its config counts them; nothing where
-// the layer has no such parts.
+// The layout of a fused tensor's rows in files of a format, for a layer of the model's config; nullopt if the layer has
+// no such parts.
 std::optional<Weave> weave_of(const Fusion& fusion, const ArchSpec& spec, const LayerConfig& layer, bool is_hf);
 
-// The part's rows of the whole, and the whole of its parts.
+// unwoven(): the part's rows of the whole. Below: the whole from its parts.
 MatrixRows unwoven(MatrixRows whole, const Weave& weave, size_t part);
 MatrixRows woven(const std::vector<MatrixRows>& parts, const Weave& weave);
 
