@@ -1,4 +1,4 @@
-// Reads little-endian values from bytes that came from outside; every read is checked against the end.
+// Reads little-endian values from bytes that came from outside; every read is bounds-checked.
 // Borrows the bytes and the file's name.
 #pragma once
 
@@ -25,7 +25,7 @@ class ByteCursor {
   uint64_t remaining() const { return bytes_.size() - offset_; }
   std::string_view file() const { return file_; }
 
-  // FormatError where what `field` at `at` announces does not fit into the rest of the file.
+  // FormatError if the data that `field` at `at` announces does not fit in the rest of the file.
   Status need(uint64_t n, uint64_t elem_bytes, std::string_view field, uint64_t at) const {
     if (n <= remaining() / elem_bytes) return {};
     return ends_within_error(file_, bytes_.size(), field, at, n, elem_bytes);

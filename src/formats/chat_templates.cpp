@@ -24,7 +24,7 @@ void add_template(ChatTemplates& templates, NamedTemplate added) {
   if (find_template(templates, added.name) == nullptr) templates.push_back(std::move(added));
 }
 
-// One text, or a list of named ones.
+// A single text, or a list of named ones.
 void add_member(const json& value, const std::string& where, ChatTemplates& templates) {
   if (value.is_string()) add_template(templates, {std::string(kDefaultTemplate), value.get<std::string>(), where});
   if (value.is_object()) {

@@ -1,5 +1,5 @@
-// The chat templates of a model. Most have one; some have a second one for requests with tools, and others for uses of
-// their own. Knows where they lie in either format, and nothing of their language.
+// The chat templates of a model. Most models have one; some have a second one for requests with tools, and others for
+// special uses. Finds them in either format, and does not parse them.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ inline constexpr std::string_view kDefaultTemplate = "default";
 inline constexpr std::string_view kToolTemplate = "tool_use";
 inline constexpr const char* kGgufTemplateKey = "tokenizer.chat_template";
 inline constexpr const char* kGgufTemplateNamesKey = "tokenizer.chat_templates";
-// The folder of the templates besides the default one, each NAME.jinja, as transformers writes them.
+// The folder of all templates except the default one, each NAME.jinja, as written by transformers.
 inline constexpr const char* kTemplateFolder = "additional_chat_templates";
 
 struct NamedTemplate {
@@ -26,16 +26,16 @@ struct NamedTemplate {
 };
 using ChatTemplates = std::vector<NamedTemplate>;
 
-// Null where no template has that name.
+// Null if no template has that name.
 const NamedTemplate* find_template(const ChatTemplates& templates, std::string_view name);
-// Whether the name can be a file's, and a part of a key.
+// Whether the name can be a file name and a part of a key.
 bool is_plain_template_name(std::string_view name);
-// The key of GGUF's metadata.
+// The key in GGUF's metadata.
 std::string gguf_template_key(std::string_view name);
 
 ChatTemplates gguf_templates(const Metadata& metadata);
-// From chat_template.jinja and kTemplateFolder, tokenizer_config.json and chat_template.json, in this order: the first
-// of a name counts. `tokenizer_config`: that file's text. Errors: those of reading; FormatError for JSON.
+// Reads chat_template.jinja and kTemplateFolder, tokenizer_config.json and chat_template.json, in this order: the first
+// template of a name wins. `tokenizer_config`: that file's text. Errors: those of reading; FormatError for JSON.
 Result<ChatTemplates> folder_templates(const std::filesystem::path& folder,
                                        const std::optional<std::string>& tokenizer_config);
 

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kEndNames[] = {"eos", "eot", "eom"};
-// Parts of config.json that describe the model that writes the text. Those of encoders and speech have ids of other
+// Parts of config.json that describe the model that writes the text. Parts for encoders and speech have ids of other
 // vocabularies.
 constexpr std::string_view kTextConfigs[] = {"text_config",           "llm_config", "language_config", "language_model",
                                              "language_model_config", "lm_config",  "thinker_config",  "decoder"};
@@ -29,7 +29,7 @@ int64_t as_id(uint64_t id) {
   return static_cast<int64_t>(std::min(id, kMost));
 }
 
-// Nothing for a value that is no number and no list of whole ones.
+// Nullopt for a value that is neither a whole number nor a list of them.
 std::optional<std::vector<int64_t>> ids_of(const MetaValue& value) {
   std::vector<int64_t> ids;
   const bool are_ids = std::visit(
@@ -68,7 +68,7 @@ void add_key(const Metadata& metadata, const std::string& key, bool is_denial, E
   for (const int64_t id : *ids) found.claims.push_back({id, key, is_denial});
 }
 
-// A number or a list of numbers; null says nothing.
+// A number or a list of numbers; null is ignored.
 void add_ids(const json& value, const std::string& source, bool is_denial, EndClaims& found) {
   if (value.is_null()) return;
   for (const json& id : value.is_array() ? value : json::array({value})) {
@@ -103,7 +103,7 @@ void add_config(const json& config, const std::string& prefix, int nesting, EndC
   }
 }
 
-// Empty for a file that is missing or no object, which is for its other readers to tell of.
+// Empty for a file that is missing or not an object, which its other readers report.
 json object_of(const std::optional<std::string>& text, const char* file) {
   auto parsed = parse_json_object(text.value_or("{}"), file);
   return parsed.ok() ? std::move(*parsed) : json::object();

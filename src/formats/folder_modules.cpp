@@ -62,8 +62,8 @@ Error refused_module(const fs::path& file, const FolderModule& module, std::stri
       module.kind);
 }
 
-// Each row has the products before rows are pooled, and a vector's length does not count: so neither may stand where
-// that would make a difference.
+// Products are applied to each row before pooling, and a vector's length is ignored: so neither is allowed where that
+// would change the result.
 Status check_order(const fs::path& file, const std::vector<FolderModule>& modules) {
   bool is_pooled = false, has_dense = false;
   for (const FolderModule& module : modules) {
@@ -91,7 +91,7 @@ Status check_order(const fs::path& file, const std::vector<FolderModule>& module
   return {};
 }
 
-// The product alone is computed: no activation, no residual, and of the vector that pooling made.
+// Only the product is computed: no activation, no residual, and its input is the pooled vector.
 Status check_dense(const fs::path& config_file) {
   RZ_TRY(const std::string text, read_file(config_file, kMaxModulesBytes));
   RZ_TRY(const json config, parse_json_object(text, config_file.string()));

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// [Transformer at `first`, then what follows]
+// [Transformer at `first`, then `rest`]
 std::string modules(const std::string& first, const std::string& rest = "") {
   return R"([{"idx":0,"name":"0","path":")" + first + R"(","type":"sentence_transformers.models.Transformer"})" + rest +
          "]";

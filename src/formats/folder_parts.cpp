@@ -30,7 +30,7 @@ Error missing_part(const fs::path& folder, const std::string& part, std::string_
   return not_found(fmt::format("{}: {} is missing, {}", folder.string(), shown(part), reason), part);
 }
 
-// Parts of the same set that an index leaves out hold tensors all the same.
+// Parts of the same set that the index omits still hold tensors.
 void add_unnamed_parts(const fs::path& folder, std::set<std::string>& files) {
   std::vector<std::string> more;
   for (const std::string& file : files) {
@@ -64,7 +64,7 @@ Result<FolderParts> parts_of_index(const fs::path& folder) {
   return parts;
 }
 
-// Sets of parts by their names, the one called "model" before others.
+// Sets of parts by name, with the one called "model" first.
 std::vector<PartName> sets_in(const fs::path& folder) {
   std::vector<PartName> sets;
   std::error_code error;

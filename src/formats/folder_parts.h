@@ -1,4 +1,4 @@
-// The SafeTensors files that hold the weights of a Hugging Face folder: as its index says, or by their names.
+// Finds the SafeTensors files with the weights of a Hugging Face folder: by its index, or by their names.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 namespace realizar {
 
 struct FolderParts {
-  std::vector<std::string> files;  // below the folder
-  ShardMap index = {};             // the file of each tensor; empty where there is no index
+  std::vector<std::string> files;  // relative to the folder
+  ShardMap index = {};             // the file of each tensor; empty without an index
   std::vector<std::string> notes = {};
 };
 
-// Opens no weights. Every file that is given is there. Errors: NotFound (a part, by its name; or no weights at all),
-// FormatError (an index that cannot be read), Unsupported (PyTorch's weights alone).
+// Does not open weights. Every returned file exists. Errors: NotFound (a part, by its name; or no weights at all),
+// FormatError (an unreadable index), Unsupported (only PyTorch weights).
 Result<FolderParts> find_folder_parts(const std::filesystem::path& folder);
 
 }  // namespace realizar

@@ -31,7 +31,7 @@ class PartsFolder : public testing::Test {
     fs::create_directories((root_ / name).parent_path());
     std::ofstream(root_ / name, std::ios::binary) << content;
   }
-  // A file with tensors of these names, each of one number.
+  // A file with tensors of these names, with one number each.
   void put_tensors(const std::string& name, const std::vector<std::string>& tensors, char byte = '\x01') const {
     std::string header = "{";
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -49,7 +49,7 @@ class PartsFolder : public testing::Test {
     const auto file = ModelFile::open(root_);
     return file.ok() ? "" : file.error().message;
   }
-  // The names in alphabetical order, with a space between them, or the error.
+  // The names in alphabetical order, separated by spaces, or the error.
   std::string tensors() const {
     const auto file = ModelFile::open(root_);
     if (!file.ok()) return "error: " + file.error().message;

@@ -1,5 +1,5 @@
-// The tensors of a Hugging Face folder by their names, while matrices are put together that are made of several of
-// them: which tensors these are, and what became of them.
+// The tensors of a Hugging Face folder by name, while matrices that consist of several of them are assembled: records
+// which tensors were used.
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +24,7 @@ struct TensorPart {
   std::vector<uint64_t> shape;
   std::span<const std::byte> data;
 
-  // F32, BF16 or F16; of a part of one of these.
+  // The type of a part with F32, BF16 or F16.
   TypeId float_type() const;
 };
 
@@ -34,11 +34,11 @@ class FolderTensors {
   FolderTensors(const Metadata& config, std::string_view file, const std::vector<TensorInfo>& tensors,
                 const std::vector<RawTensor>& raws);
 
-  // Null where there is none.
+  // Null if there is none.
   const TensorPart* find(const std::string& name) const;
-  // The names that end so, without the end.
+  // The names with this suffix, without it.
   std::vector<std::string> bases(std::string_view end) const;
-  // A part that must be there, of one of these element types, and of this shape if there is one. FormatError.
+  // A required part with one of these element types, and with this shape if given. Errors: FormatError.
   Result<const TensorPart*> take(const std::string& name, std::initializer_list<std::string_view> dtypes,
                                  const std::vector<uint64_t>& shape = {});
   void drop(const std::string& name) { taken_.insert(name); }
@@ -46,7 +46,7 @@ class FolderTensors {
 
   void add(std::string name, TypeId type, std::vector<uint64_t> shape, std::span<const std::byte> data,
            std::unique_ptr<PackedMatrix> packed);
-  // Says once what was not kept as it was.
+  // Adds a note about a weight that was not kept exactly, once.
   void note(std::string text);
 
   // Keys of "quantization_config".
@@ -57,7 +57,7 @@ class FolderTensors {
 
   Error refused(std::string_view what) const;
   Error missing(const std::string& name) const;
-  // The part's shape is not what the others ask for.
+  // The part's shape does not match the others.
   Error uneven(const std::string& name, const std::vector<uint64_t>& shape) const;
   std::string_view file() const { return file_; }
 
@@ -73,7 +73,7 @@ class FolderTensors {
   std::vector<std::string> notes_;
 };
 
-// How many equal pieces of `n`; 0 where they are not equal.
+// Number of pieces of this size in `n`; 0 if they do not divide it.
 constexpr uint64_t pieces_of(uint64_t n, uint64_t piece) {
   return piece > 0 && n % piece == 0 ? n / piece : 0;
 }

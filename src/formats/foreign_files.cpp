@@ -24,14 +24,14 @@ struct ForeignFile {
   std::string_view beginning, advice;
 };
 
-// The magic numbers of GGML are 32-bit integers, little-endian: "ggjt" lies in the file as "tjgg".
+// The magic numbers of GGML are 32-bit integers, little-endian: "ggjt" is stored as "tjgg".
 constexpr ForeignFile kForeignFiles[] = {
     {"lmgg"sv, kOldGgml},
     {"fmgg"sv, kOldGgml},
     {"tjgg"sv, kOldGgml},
     {"algg"sv, "a LoRA adapter in GGML's older format, and no model. Adapters are not supported"sv},
     {"PK\x03\x04"sv, kPyTorch},  // a zip archive, as torch.save writes since version 1.6
-    {"\x80\x02"sv, kPyTorch},    // a pickle, as it wrote before
+    {"\x80\x02"sv, kPyTorch},    // a pickle, as older versions write
     {"version https://git-lfs"sv, "a pointer of Git LFS in place of the file. Fetch the file: git lfs pull"sv},
     {"<!DOCTYPE"sv, "a web page. Download the file itself, and not the page that shows it"sv},
     {"<!doctype"sv, "a web page. Download the file itself, and not the page that shows it"sv},

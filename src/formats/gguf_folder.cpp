@@ -28,7 +28,7 @@ bool begins_gguf(const std::string& name) {
   return ends_with_ignoring_case(name, kGguf) && (!part || part->no == 1);
 }
 
-// The model that a folder of PEFT was made for, "" where it does not say; nullopt: it is no such folder.
+// The base model of a PEFT folder, "" if it is not stated; nullopt: not such a folder.
 std::optional<std::string> base_of_adapter(const std::filesystem::path& folder) {
   constexpr uint64_t kMaxConfigBytes = 1 << 20;
   const auto text = read_file(folder / "adapter_config.json", kMaxConfigBytes);
@@ -81,7 +81,7 @@ Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder) {
     return not_found(fmt::format("cannot read the folder {}: {}", folder.string(), error.message()), folder.string());
   }
   if (names.size() == 1) return folder / names.front();
-  // Texts can be tokenized with a vocabulary alone.
+  // A vocabulary alone suffices to tokenize texts.
   const bool is_vocabulary =
       companions.size() == 1 && gguf_kind_at(folder / companions.front()) == GgufKind::kVocabulary;
   if (names.empty() && is_vocabulary) return folder / companions.front();

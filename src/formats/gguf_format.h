@@ -14,7 +14,7 @@ inline constexpr uint32_t kGgufMaxDims = 4;
 inline constexpr uint64_t kGgufMaxKeyBytes = 65535;
 inline constexpr uint64_t kGgufMaxTensorNameBytes = 64;
 inline constexpr std::string_view kGgufAlignmentKey = "general.alignment";
-// In each part of a split file that realizar writes: a text that parts of one set share, and no others.
+// In each part of a split file that realizar writes: a text shared only by parts of one set.
 inline constexpr std::string_view kGgufSetKey = "split.set_id";
 
 enum class GgufValueType : uint32_t {

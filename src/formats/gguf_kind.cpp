@@ -45,7 +45,7 @@ bool is_imatrix_key(std::string_view key) {
   return key == "imatrix.datasets" || key == "imatrix.chunk_count" || key == "imatrix.chunk_size";
 }
 
-// Bytes of a value of fixed length; 0: the type has none.
+// Size of a value of fixed length; 0 for other types.
 uint64_t scalar_bytes(uint32_t type) {
   constexpr std::array<uint8_t, 13> kBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   return type < kBytes.size() ? kBytes[type] : 0;
@@ -75,7 +75,7 @@ Status skip_value(ByteCursor& in, uint32_t type) {
   return {};
 }
 
-// Until the bytes end, or the keys, or both names are known.
+// Reads until the bytes or the keys end, or both names are known.
 Status read_kind_keys(ByteCursor& in, uint64_t n_keys, KindKeys& keys) {
   for (uint64_t i = 0; i < n_keys && (keys.type.empty() || keys.architecture.empty()); ++i) {
     RZ_TRY(const std::string_view key, in.read_string("key"));
@@ -94,7 +94,7 @@ Status read_kind_keys(ByteCursor& in, uint64_t n_keys, KindKeys& keys) {
   return {};
 }
 
-// "Q4_K_M", "IQ2_XS", "f16": the last word of a model's name, mostly.
+// "Q4_K_M", "IQ2_XS", "f16": usually the last word of a model's name.
 bool is_quantization(std::string_view word) {
   const std::string lower = lower_case(word);
   const auto has_digit_at = [&](size_t at) { return at < lower.size() && lower[at] >= '0' && lower[at] <= '9'; };
@@ -126,7 +126,7 @@ std::optional<GgufKind> gguf_kind(std::span<const std::byte> beginning, bool is_
   if (!version.ok() || !n_tensors.ok() || !n_keys.ok()) return GgufKind::kModel;
   KindKeys keys;
   keys.has_tensors = *n_tensors > 0 || is_part;
-  // The bytes may end among the keys: what was read by then counts.
+  // The bytes may end among the keys: those read so far count.
   [[maybe_unused]] const Status read = read_kind_keys(in, *n_keys, keys);
   return kind_of(keys);
 }

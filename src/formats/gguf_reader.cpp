@@ -18,7 +18,7 @@
 namespace realizar {
 namespace {
 
-// The fewest bytes of an entry: what bounds a believable count before anything is reserved.
+// The minimum size of an entry, which limits a plausible count before anything is reserved.
 constexpr uint64_t kMinKeyValueBytes = 8 + 1 + 4 + 1;            // key length, key, value type, value
 constexpr uint64_t kMinTensorInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, n_dims, a dim, type, offset
 
@@ -233,7 +233,7 @@ struct TensorEntry {
   TensorInfo info;  // data not yet set
   uint64_t n_bytes;
   uint64_t offset;     // from the start of the data section
-  uint64_t offset_at;  // where `offset` stands in the file
+  uint64_t offset_at;  // position of `offset` in the file
 };
 
 Result<std::vector<uint64_t>> read_shape(ByteCursor& in, std::string_view field) {
@@ -244,7 +244,7 @@ Result<std::vector<uint64_t>> read_shape(ByteCursor& in, std::string_view field)
                        std::to_string(n_dims));
   }
   std::vector<uint64_t> shape(n_dims);
-  for (size_t i = n_dims; i-- > 0;) {  // the file has the innermost dimension first
+  for (size_t i = n_dims; i-- > 0;) {  // the file stores the innermost dimension first
     RZ_TRY(shape[i], in.read<uint64_t>(field));
   }
   return shape;
@@ -292,9 +292,9 @@ Result<TensorInfo> place_tensor(TensorEntry entry, std::span<const std::byte> da
   return std::move(entry.info);
 }
 
-// How long the whole file is, where its tensors follow each other as a writer puts them but the file ends before the
-// last tensor does. Where they do not follow each other, an offset or a shape is wrong, and place_tensor says which. A
-// file without tensors (a vocabulary alone) may end before the padding.
+// The length of the complete file, if its tensors follow each other as a writer puts them but the file ends before the
+// last tensor does. Otherwise an offset or a shape is wrong, and place_tensor reports which. A file without tensors (a
+// vocabulary) may end before the padding.
 std::optional<uint64_t> bytes_of_whole_file(std::span<const TensorEntry> entries, uint64_t data_at,
                                             uint64_t alignment) {
   if (entries.empty()) return std::nullopt;

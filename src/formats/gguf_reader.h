@@ -1,4 +1,4 @@
-// Reads one GGUF file (version 2 or 3, little-endian) that lies in memory: header only, no tensor byte is touched.
+// Reads one GGUF file (version 2 or 3, little-endian) in memory: only its header, no tensor byte is touched.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 namespace realizar {
 
 struct GgufFile {
-  Metadata metadata;                // strings of arrays are views into the bytes
-  std::vector<GgufEntry> entries;   // the same as it is stored, in the order of the file
+  Metadata metadata;                // strings in arrays are views into the bytes
+  std::vector<GgufEntry> entries;   // the same entries as stored, in file order
   std::vector<TensorInfo> tensors;  // in the order of the directory; data are spans of the bytes
 };
 
-// `file` names the bytes in errors. FormatError or Unsupported as ModelFile::open. Names of tensors are not yet
-// compared with each other: the parts of a split file share one name space (index_tensors).
+// `file` names the bytes in errors. FormatError or Unsupported as in ModelFile::open. Tensor names are not checked for
+// duplicates yet: the parts of a split file share one name space (index_tensors).
 Result<GgufFile> parse_gguf(std::span<const std::byte> bytes, std::string_view file);
 
 }  // namespace realizar

@@ -29,27 +29,27 @@ class GgufWriter {
   void add_i32s(std::string_view key, const std::vector<int32_t>& values);
   void add_f32s(std::string_view key, const std::vector<float>& values);
 
-  // An entry as it is stored in another file: its type's number, then the value.
+  // Adds an entry as stored in another file: its type's number, then the value.
   void add_stored(std::string_view key, std::span<const std::byte> value);
 
-  // `shape` outermost first; `data` are its bytes in the type's own layout.
+  // `shape`: outermost first; `data`: its bytes in the type's own layout.
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, std::vector<std::byte> data);
-  // The same from floats, encoded.
+  // Adds a tensor from floats, encoded.
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, const std::vector<float>& values);
-  // The same from a function that fills `out` with the tensor's bytes from `offset` on. It is called while the file is
-  // written, piece after piece, so that a model larger than memory can be written.
+  // Adds a tensor from a function that fills `out` with its bytes from `offset` on. It is called while the file is
+  // written, piece by piece, so that a model larger than memory can be written.
   using TensorSource = std::function<void(uint64_t offset, std::span<std::byte> out)>;
   void add_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape, TensorSource source);
 
-  // A tensor whose bytes somebody else writes after the header (tools/gguf_stream.h).
+  // A tensor whose bytes are written separately after the header (tools/gguf_stream.h).
   void announce_tensor(std::string_view name, TypeId type, std::vector<uint64_t> shape);
 
   // The size of all tensors' data, without the header.
   uint64_t tensor_bytes() const;
-  std::vector<uint64_t> tensor_sizes() const;  // in bytes, in the order in which they were added
-  // What stands before the first tensor. Each tensor begins at a multiple of kGgufDefaultAlignment.
+  std::vector<uint64_t> tensor_sizes() const;  // in bytes, in the order of adding
+  // Everything before the first tensor. Each tensor begins at a multiple of kGgufDefaultAlignment.
   std::vector<std::byte> header() const;
-  // The two of the whole file need a source for every tensor.
+  // The following two need a source for every tensor.
   std::vector<std::byte> bytes() const;
   // Errors: InvalidArgument (cannot write).
   Status write(const std::filesystem::path& path) const;

@@ -36,7 +36,7 @@ class Flattener {
     if (value.is_string()) return config_.metadata.set(key, value.get<std::string>());
   }
 
-  // Integers and floats may mix in one array: it is then one of floats.
+  // An array may mix integers and floats: it is then one of floats.
   MetaValue array_value(const json& array) {
     const auto all = [&](auto is_kind) { return std::all_of(array.begin(), array.end(), is_kind); };
     if (all(is_int64)) return MetaArray(array.get<std::vector<int64_t>>());

@@ -1,5 +1,5 @@
-// config.json as metadata: nested objects flattened by dots, null left out. What a model that also sees images has in
-// "text_config" counts as the file's own, but for the name of the model.
+// Reads config.json as metadata: nested objects are flattened with dots, null is dropped. The content of "text_config"
+// in a model for images counts as the file's own, except the model's name.
 #pragma once
 
 #include <deque>
@@ -13,11 +13,11 @@ namespace realizar {
 
 struct HfConfig {
   Metadata metadata;
-  std::deque<std::string> array_strings;  // what the string arrays of `metadata` view
+  std::deque<std::string> array_strings;  // owns the strings that arrays in `metadata` view
 };
 
 // Arrays of one kind of scalar become MetaArrays; other arrays are kept as their JSON text. `file` names the JSON in
-// errors: FormatError where it is not an object, too deep, or not JSON.
+// errors: FormatError if it is not an object, too deep, or not JSON.
 Result<HfConfig> parse_hf_config(std::string_view json, std::string_view file);
 
 }  // namespace realizar

@@ -31,7 +31,7 @@ using nlohmann::json;
 
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
-// Programs of 2023 said in a file of its own how they had quantized the weights.
+// In 2023, programs described the quantization of the weights in a separate file.
 struct QuantizationFile {
   const char* name;
   const char* method;
@@ -45,7 +45,7 @@ std::string quantization_key(std::string_view key) {
   return fmt::format("quantization_config.{}", key == "w_bit" ? "bits" : key == "q_group_size" ? "group_size" : key);
 }
 
-// Adds them to a config.json that says nothing of it.
+// Adds these keys to a config.json without them.
 Status add_quantization(HfFolder& folder) {
   Metadata& metadata = folder.config.metadata;
   for (const auto& [key, value] : metadata.entries()) {
@@ -58,7 +58,7 @@ Status add_quantization(HfFolder& folder) {
     RZ_TRY(const HfConfig own, parse_hf_config(*text, path.string()));
     metadata.set("quantization_config.quant_method", std::string(file.method));
     for (const auto& [key, value] : own.metadata.entries()) {
-      // Lists of strings view what `own` keeps, and none of them is read.
+      // Lists of strings view data in `own`, and none of them is read.
       if (!key.starts_with(file.prefix) || std::holds_alternative<MetaArray>(value)) continue;
       metadata.set(quantization_key(std::string_view(key).substr(file.prefix.size())), value);
     }
@@ -67,8 +67,7 @@ Status add_quantization(HfFolder& folder) {
   return {};
 }
 
-// The ways of pooling in the words of sentence-transformers' newer releases, which name one, and of its older ones,
-// which have a flag for each.
+// Pooling modes of sentence-transformers: newer releases name one, older ones have a flag for each.
 std::optional<std::string> pooling_flag(const std::string& mode) {
   constexpr std::pair<std::string_view, const char*> kFlags[] = {{"mean", "mean_tokens"},
                                                                  {"cls", "cls_token"},
@@ -81,7 +80,7 @@ std::optional<std::string> pooling_flag(const std::string& mode) {
   return fmt::format("1_Pooling.pooling_mode_{}", found->second);
 }
 
-// Adds sentence-transformers' settings of pooling, as keys that begin with the module's usual name.
+// Adds sentence-transformers' pooling settings, as keys that begin with the module's usual name.
 Status add_pooling(HfFolder& folder, const fs::path& path) {
   if (path.empty()) return {};
   RZ_TRY(const auto text, read_file(path, kMaxSideFileBytes));
@@ -112,7 +111,7 @@ struct Shard {
   SafeTensors tensors;
 };
 
-// The files that hold a tensor, by its name.
+// For each tensor name, the files that hold it.
 using Holders = std::map<std::string, std::set<std::string>, std::less<>>;
 
 Result<SafeTensors> open_safetensors(FolderWeights& weights, const fs::path& path) {
@@ -128,7 +127,7 @@ void add_holders(const Shard& shard, Holders& holders) {
   for (const std::string& name : shard.tensors.buffers) holders[name].insert(shard.file);
 }
 
-// The index means another part's tensor of this name.
+// Whether the index refers to another part's tensor of this name.
 bool is_outvoted(const std::string& tensor, const std::string& file, const ShardMap& index, const Holders& holders) {
   const auto named = index.find(tensor);
   return named != index.end() && named->second != file && holders.at(tensor).contains(named->second);
@@ -148,7 +147,7 @@ void note_absent_tensors(const ShardMap& index, const Holders& holders, std::vec
                               n_more > 0 ? fmt::format(" and {} more", n_more) : ""));
 }
 
-// Adds the tensors of one file; their names get the prefix.
+// Adds the tensors of one file, with a prefix for their names.
 Status add_safetensors(FolderWeights& weights, const fs::path& file, const std::string& prefix = "") {
   RZ_TRY(SafeTensors own, open_safetensors(weights, file));
   for (TensorInfo& tensor : own.tensors) {
@@ -162,8 +161,9 @@ Status add_safetensors(FolderWeights& weights, const fs::path& file, const std::
   return {};
 }
 
-// Adds what the folder's parts hold, whether or not its index names it: a tensor that two parts have is the one that
-// the index means. What the index names and no part has is a note, since only the model knows which tensors it needs.
+// Adds the tensors of the folder's parts, whether or not its index names them: for a tensor in two parts the index
+// decides. A tensor that the index names but no part has becomes a note, since only the model knows which tensors it
+// needs.
 Status add_folder_parts(FolderWeights& weights, const fs::path& folder) {
   RZ_TRY(FolderParts parts, find_folder_parts(folder));
   Holders holders;
@@ -187,7 +187,7 @@ Status add_folder_parts(FolderWeights& weights, const fs::path& folder) {
   return {};
 }
 
-// Products that sentence-transformers has after pooling, in files of their own: under the names that they mostly have.
+// sentence-transformers' products after pooling, in separate files: added under their usual names.
 Status add_dense(FolderWeights& weights, const std::vector<fs::path>& folders) {
   constexpr const char* kPrefixes[] = {"2_Dense.", "3_Dense."};
   for (size_t i = 0; i < folders.size(); ++i) {

@@ -14,20 +14,20 @@
 namespace realizar {
 
 struct HfFolder {
-  std::filesystem::path root;  // of config.json and what lies beside it
+  std::filesystem::path root;  // the folder of config.json and the side files
   std::vector<MappedFile> maps;
   HfConfig config;
   std::vector<TensorInfo> tensors;
-  std::vector<std::string> notes;  // as ModelFile's
+  std::vector<std::string> notes;  // as in ModelFile
 };
 
 // `path`: the folder, or one .safetensors file in it. Errors: NotFound (config.json, weights, a part, a module),
 // Unsupported (a module), FormatError.
 Result<HfFolder> open_hf_folder(const std::filesystem::path& path);
 
-// Nothing where there is no such file.
+// Nullopt if there is no such file.
 Result<std::optional<std::string>> read_optional(const std::filesystem::path& path);
-// The same as strict parsers take it (base/plain_json.h).
+// Converted for strict parsers (base/plain_json.h).
 Result<std::optional<std::string>> read_optional_json(const std::filesystem::path& path);
 
 Result<SideFiles> read_side_files(const std::filesystem::path& folder);

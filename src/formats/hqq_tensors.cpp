@@ -17,7 +17,7 @@ struct Width {
   float n_bits;  // "nbits"
   uint32_t max_code;
   std::string_view packing;
-  std::string_view dtype;  // of the words that the codes lie in
+  std::string_view dtype;  // of the words that hold the codes
   uint32_t word_bytes, code_bits, n_places;
 };
 constexpr Width kWidths[] = {
@@ -39,7 +39,7 @@ std::string tag_of(std::string_view base) {
   return tag;
 }
 
-// Reads what one matrix was quantized with.
+// Reads the quantization settings of one matrix.
 class Settings {
  public:
   Settings(FolderTensors& folder, const std::string& base) : folder_(folder), base_(base) {}
@@ -67,7 +67,7 @@ class Settings {
     return folder_.refused(fmt::format("'{}': an axis of {} is not supported (0 and 1 are)", base_ + ".axis", *axis));
   }
 
-  // `whole`: of a config that says none.
+  // `whole`: the default if the config sets none.
   Result<uint64_t> group_size(uint64_t whole) {
     RZ_TRY(const auto size, number("group_size"));
     const bool is_in_config = folder_.find(base_ + ".nbits") == nullptr;
@@ -124,7 +124,7 @@ class Settings {
   const std::string& base_;
 };
 
-// hqq itself writes no scales that are quantized, but its config had them once.
+// hqq itself writes no quantized scales, but its config once had them.
 Status check_plain(FolderTensors& folder, Settings& settings, const std::string& base) {
   for (const char* key : {"quant_scale", "quant_zero"}) {
     RZ_TRY(const bool is_quantized, settings.flag(key, false));
@@ -137,7 +137,7 @@ Status check_plain(FolderTensors& folder, Settings& settings, const std::string&
   return folder.refused(fmt::format("'{}.channel_wise': one scale for all of a matrix is not supported", base));
 }
 
-// Words of codes, which `view_as_float` calls floats of as many bytes in all.
+// Words of codes; with `view_as_float` they are declared as floats with the same total size.
 Status take_words(FolderTensors& folder, const std::string& base, const Width& width, bool is_float, HqqCodes& codes) {
   const std::string name = base + ".W_q";
   const TensorPart* part = folder.find(name);
@@ -177,7 +177,7 @@ Status take_numbers(FolderTensors& folder, const std::string& base, HqqCodes& co
   return {};
 }
 
-// The type whose blocks hold the codes as they are; F16, and a note, where there is none.
+// The type whose blocks can hold the codes unchanged; F16, with a note, if there is none.
 TypeId type_for(FolderTensors& folder, const HqqCodes& codes) {
   if (!codes.groups_are_lines) {
     folder.note("groups of HQQ's axis 0 have no type: those weights are kept as F16");
@@ -229,7 +229,7 @@ Status bind_matrix(FolderTensors& folder, const std::string& base) {
 Status bind_hqq(FolderTensors& folder) {
   for (const std::string& base : folder.bases(".W_q")) {
     RZ_CHECK_OK(bind_matrix(folder, base));
-    // They say nothing of what the values are.
+    // These do not affect the values.
     for (const char* key : {"unpack_view_dtype", "compute_dtype", "offload_meta", "encoded_state_dict",
                             "stores_quant_config", "optimize", "round_zero"}) {
       folder.drop(base + "." + key);

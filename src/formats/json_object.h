@@ -1,4 +1,4 @@
-// JSON of Hugging Face's side files, in the forms that Python writes (base/plain_json.h).
+// Parses JSON from Hugging Face's side files, including Python's variants (base/plain_json.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace realizar {
 
-// FormatError where `text` is not JSON, not an object, or nested deeper than 32. `file` names it in errors.
+// FormatError if `text` is not JSON, not an object, or nested deeper than 32. `file` names it in errors.
 Result<nlohmann::json> parse_json_object(std::string_view text, std::string_view file);
 
 }  // namespace realizar

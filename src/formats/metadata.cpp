@@ -34,7 +34,7 @@ bool is_exact(double value, auto integer) {
   return value < kLimit && static_cast<decltype(integer)>(value) == integer;
 }
 
-// How one stored scalar converts; nullopt where it does not.
+// Conversion of one stored scalar; nullopt if it does not fit.
 template <class To, class From>
 std::optional<To> convert(const From& from) {
   if constexpr (std::is_same_v<To, From>) {
@@ -94,7 +94,7 @@ std::string show(uint64_t value) {
 std::string show(double value) {
   return fmt::format("{:g}", value);
 }
-// One line, whatever the file holds: a chat template has hundreds.
+// One line, whatever the file contains: a chat template has hundreds.
 std::string show(std::string_view value) {
   return '"' + shown(value, 80) + '"';
 }

@@ -1,5 +1,5 @@
-// What a model file says of itself: key -> typed value. GGUF's key-values as they are; Hugging Face's config.json with
-// nested objects flattened by dots ("rope_scaling.factor"), so that both formats are read the same way.
+// A model file's description of itself: key -> typed value. GGUF's key-values as they are; Hugging Face's config.json
+// with nested objects flattened with dots ("rope_scaling.factor"), so that both formats are read in the same way.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace realizar {
 
-// Strings of large arrays are views into the mapped file; they live as long as the ModelFile.
+// Strings in large arrays are views into the mapped file, valid as long as the ModelFile.
 using MetaArray = std::variant<std::vector<bool>, std::vector<int64_t>, std::vector<uint64_t>, std::vector<double>,
                                std::vector<std::string_view>>;
 using MetaValue = std::variant<bool, int64_t, uint64_t, double, std::string, MetaArray>;
@@ -26,8 +26,8 @@ class Metadata {
   bool contains(std::string_view key) const;
   const MetaValue* find(std::string_view key) const;
 
-  // nullopt where the key is absent (or JSON null); FormatError where it has another type or does not fit. Integers
-  // convert among each other and to double when the value is represented exactly; nothing else converts.
+  // nullopt if the key is absent (or JSON null); FormatError if it has another type or does not fit. Integers convert
+  // among each other and to double if the value is represented exactly; nothing else converts.
   Result<std::optional<bool>> get_bool(std::string_view key) const;
   Result<std::optional<int64_t>> get_int(std::string_view key) const;
   Result<std::optional<double>> get_double(std::string_view key) const;

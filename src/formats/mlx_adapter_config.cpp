@@ -60,7 +60,7 @@ Result<MlxAdapterConfig> MlxAdapterConfig::parse(const json& root, std::string_v
     config.scale /= *config.rank;
     return config;
   }
-  // mlx-lm reads no alpha where there is a scale.
+  // mlx-lm ignores alpha if there is a scale.
   RZ_TRY(config.scale, to_number(given.value("scale", json()), file, "lora_parameters.scale"));
   return config;
 }

@@ -26,7 +26,7 @@ struct ModelFile::Impl {
   std::filesystem::path path;
   std::filesystem::path side_folder;  // kHuggingFace
   std::vector<MappedFile> maps;
-  HfConfig hf_config;  // kHuggingFace: owns what the metadata views
+  HfConfig hf_config;  // kHuggingFace: owns the data that the metadata views
   Metadata metadata;
   std::vector<GgufEntry> gguf_entries;
   std::vector<TensorInfo> tensors, empty_tensors;
@@ -58,13 +58,13 @@ std::vector<TensorInfo> take_empty(std::vector<TensorInfo>& tensors) {
   return empty;
 }
 
-// A GGUF file that is split into parts NAME-00001-of-0000N.gguf (keys split.no, split.count, split.tensors.count).
-// Parts that realizar writes say which set they are of (split.set_id), so that those of two models are never taken for
-// one; other programs' parts do not.
+// A GGUF file split into parts NAME-00001-of-0000N.gguf (keys split.no, split.count, split.tensors.count). Parts that
+// realizar writes have the id of their set (split.set_id), so that parts of two models are never mixed; parts from
+// other programs have none.
 struct SplitGguf {
   std::vector<MappedFile> maps;
   Metadata metadata;               // of the first part
-  std::vector<GgufEntry> entries;  // the same as it is stored
+  std::vector<GgufEntry> entries;  // the same entries as stored
   std::vector<TensorInfo> tensors;
 };
 
@@ -77,12 +77,12 @@ struct SplitKeys {
 Result<SplitKeys> split_keys(const Metadata& metadata) {
   RZ_TRY(const auto no, metadata.get_int("split.no"));
   RZ_TRY(const auto count, metadata.get_int("split.count"));
-  // A file that llama-gguf-split has merged keeps the keys, with a count of 0.
+  // A file merged by llama-gguf-split keeps the keys, with a count of 0.
   const bool is_merged = no == 0 && count == 0;
   return SplitKeys{no.value_or(0), is_merged ? 1 : count.value_or(1)};
 }
 
-// The path of part `no`, from the path of part `own_no`, which must be spelled accordingly, in any case of letters.
+// The path of part `no`, derived from the path of part `own_no`, whose name must have that form, ignoring case.
 Result<std::filesystem::path> part_path(const std::filesystem::path& own_path, int64_t own_no, int64_t no,
                                         int64_t count) {
   const auto own = part_name(own_path.filename().string(), ".gguf");
@@ -96,7 +96,7 @@ Result<std::filesystem::path> part_path(const std::filesystem::path& own_path, i
   return find_in_any_case(own_path.parent_path(), name).value_or(own_path.parent_path() / name);
 }
 
-// Compares the announced number of tensors with what all parts hold together.
+// Compares the announced number of tensors with the total over all parts.
 Status check_tensors_count(const SplitGguf& split, const std::string& path) {
   RZ_TRY(const auto n_tensors, split.metadata.get_int("split.tensors.count"));
   if (!n_tensors || *n_tensors == static_cast<int64_t>(split.tensors.size())) return {};
@@ -105,7 +105,7 @@ Status check_tensors_count(const SplitGguf& split, const std::string& path) {
                       path);
 }
 
-// Parts of two sets may agree in everything else: a model's of today and of last week.
+// Parts of two sets may agree in everything else, such as today's and last week's version of a model.
 Status check_set(const SplitGguf& split, const Metadata& part, const std::string& path) {
   RZ_TRY(const auto expected, split.metadata.get_string(kGgufSetKey));
   RZ_TRY(const auto actual, part.get_string(kGgufSetKey));
@@ -135,7 +135,7 @@ Status add_part(SplitGguf& split, MappedFile map, int64_t no, int64_t count) {
   return {};
 }
 
-// Reads `part`, and the other parts where it is one of several. Errors: NotFound (a part), FormatError.
+// Reads `part`, and the other parts if it is one of several. Errors: NotFound (a part), FormatError.
 Result<SplitGguf> open_gguf_parts(MappedFile part) {
   SplitGguf split;
   RZ_TRY(GgufFile file, part.checked(parse_gguf(part.bytes(), part.path())));

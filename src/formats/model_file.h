@@ -1,6 +1,6 @@
-// A model on disk, opened: maps, metadata, tensor directory; the same for GGUF and SafeTensors. Knows nothing of
-// transformers. Opening reads headers only; no tensor byte is touched. Owns the maps: every span dies with it.
-// Movable; spans and views stay valid when it is moved.
+// An opened model on disk: maps, metadata, tensor directory; the same for GGUF and SafeTensors. Knows nothing of
+// transformers. Opening reads headers only; no tensor byte is touched. Owns the maps: every span dies with it. Movable;
+// spans and views stay valid when it is moved.
 #pragma once
 
 #include <cstddef>
@@ -31,28 +31,29 @@ struct TensorInfo {
   TypeId type;
   std::vector<uint64_t> shape;  // outermost first; the last dimension is contiguous (GGUF's order reversed)
   std::span<const std::byte> data;
-  // Not null: `data` are codes of another program's, and packed->unpack() makes the rows in the type.
+  // Not null: `data` are codes of another program's format, and packed->unpack() makes the rows in the type.
   std::shared_ptr<const PackedMatrix> packed = nullptr;
 
   uint64_t n_elems() const;
-  uint64_t n_bytes() const;  // in the type
+  uint64_t n_bytes() const;  // in that type
 };
 
-// An entry of a GGUF file's metadata as it is stored, for a copy that keeps its type. Views into the map.
+// An entry of a GGUF file's metadata as stored, for a copy that keeps its type. Views into the map.
 struct GgufEntry {
   std::string_view key;
   std::span<const std::byte> value;  // its type's number, then the value
 };
 
-// The side files of a Hugging Face folder; absent ones are nullopt. For GGUF all are absent.
+// The side files of a Hugging Face folder; absent ones are nullopt. All are absent for GGUF.
 struct SideFiles {
   std::optional<std::string> tokenizer_json;
   std::optional<std::string> tokenizer_model;         // sentencepiece, binary
   std::optional<std::string> rwkv_vocab;              // rwkv_vocab_v20230424.txt
   std::optional<std::string> tekken_json;             // Mistral's vocabulary
   std::optional<std::string> vocab_json, merges_txt;  // GPT-2's vocabulary in two files
-  std::string model_type;                             // config.json's, where the vocabulary is one of these two
-  std::optional<std::string> tokenizer_config_json;   // with the tokens of added_tokens.json, special_tokens_map.json
+  std::string model_type;                             // config.json's, if the vocabulary is one of these two
+  std::optional<std::string> tokenizer_config_json;   // merged with the tokens of added_tokens.json,
+                                                      // special_tokens_map.json
   ChatTemplates chat_templates;
   std::optional<std::string> generation_config_json;
   std::optional<std::string> config_json;
@@ -62,11 +63,12 @@ struct SideFiles {
 class ModelFile {
  public:
   // `path`: a .gguf file (any part of a split file finds the others), a folder with one such model, a Hugging Face
-  // folder, or a .safetensors file beside its config.json. Errors: NotFound, InvalidArgument (a folder of several),
-  // FormatError (names the field, offset, expected and actual, or a file that is cut off), Unsupported (tensor type).
+  // folder, or a .safetensors file in a folder with config.json. Errors: NotFound, InvalidArgument (a folder with
+  // several models), FormatError (names the field, offset, expected and actual, or a file that is cut off), Unsupported
+  // (tensor type).
   static Result<ModelFile> open(const std::filesystem::path& path);
-  // A file that is not written yet: its metadata, and its tensors, whose data the caller keeps where they are read (a
-  // model's config reads vectors of numbers alone). Errors: FormatError (two tensors of one name).
+  // A file that is not written yet: its metadata, and its tensors, whose data the caller owns if they are read (a
+  // model's config only reads vectors of numbers). Errors: FormatError (two tensors with the same name).
   static Result<ModelFile> described(const std::filesystem::path& path, FileFormat format, HfConfig metadata,
                                      std::vector<TensorInfo> tensors);
 
@@ -76,31 +78,31 @@ class ModelFile {
 
   FileFormat format() const;
   const std::filesystem::path& path() const;
-  std::vector<std::filesystem::path> files() const;  // all parts, and the folder itself where it is one
-  uint64_t file_bytes() const;                       // of all parts
+  std::vector<std::filesystem::path> files() const;  // all parts, including the folder itself if it is one
+  uint64_t file_bytes() const;                       // total of all parts
   const Metadata& metadata() const;
   std::span<const GgufEntry> gguf_entries() const;  // of the first part; empty for kHuggingFace
   std::span<const TensorInfo> tensors() const;      // in file order
-  // Tensors with a dimension of 0, which are not among the others: no model computes with them.
+  // Tensors with a dimension of 0, which are not among the others: no model uses them.
   std::span<const TensorInfo> empty_tensors() const;
-  // What of the weights could not be kept as another program quantized it, a sentence each.
+  // One note for each kind of weight whose quantization could not be kept.
   std::span<const std::string> notes() const;
   const TensorInfo* find(std::string_view name) const;
 
-  // FormatError where a byte could not be read, or the file was written to, since it was opened (MappedFile::check).
-  // Whoever read the tensors asks before using what came of them.
+  // FormatError if a byte could not be read, or the file was written to, since it was opened (MappedFile::check). Call
+  // it after reading tensors, before using the results.
   Status check() const;
-  // What was made from the file, or check()'s error, which then is the reason of the other one too.
+  // The value made from the file, or check()'s error, which then explains any other error too.
   template <class T>
   Result<T> checked(Result<T> made) const {
     if (Status status = check(); !status.ok()) return std::move(status).error();
     return made;
   }
 
-  // Reads the side files (kHuggingFace only); errors as open.
+  // Reads the side files (kHuggingFace only); errors as in open.
   Result<SideFiles> side_files() const;
 
-  // Tells the kernel that these tensor bytes are not needed in memory any more; reading them again stays correct.
+  // Tells the kernel that these tensor bytes are no longer needed in memory; they can still be read again.
   void release(std::span<const std::byte> data) const;
 
  private:

@@ -103,7 +103,7 @@ TEST(Gguf, AFileThatWasCutOffSaysHowMuchOfItIsThere) {
   const auto file = parse_gguf(whole, "m.gguf");
   ASSERT_TRUE(file.ok()) << file.error().message;
   const auto last = file->tensors.back().data;
-  whole.resize(static_cast<size_t>(last.data() + last.size() - whole.data()));  // padding after it need not be there
+  whole.resize(static_cast<size_t>(last.data() + last.size() - whole.data()));  // the padding after it is optional
   for (size_t n_missing : {1, 32, 64}) {
     auto bytes = whole;
     bytes.resize(whole.size() - n_missing);
@@ -134,7 +134,7 @@ TEST(Gguf, AFileThatEndsAnywhereBeforeItsTensorsSaysSo) {
 }
 
 TEST(Gguf, AFileWithoutTensorsNeedsNoPadding) {
-  std::vector<std::byte> bytes(24);  // magic, version, no tensor, no metadata; the data would begin at byte 32
+  std::vector<std::byte> bytes(24);  // magic, version, no tensors, no metadata; the data would begin at byte 32
   std::memcpy(bytes.data(), "GGUF", 4);
   poke<uint32_t>(bytes, 4, 3);
   const auto file = parse_gguf(bytes, "m.gguf");
@@ -344,7 +344,7 @@ TEST_F(Folder, DamagedSafeTensorsAreNamed) {
   EXPECT_NE(open_error().find("not valid JSON"), std::string::npos);
 }
 
-// Python's json module writes it, and folders of Mamba 2 have it.
+// Python's json module writes it, and folders of Mamba 2 contain it.
 TEST_F(Folder, AnInfiniteNumberOfTheConfigIsTheLargest) {
   put("model.safetensors", safetensors("{}", 0));
   put("config.json", R"({"limits": [0.0, Infinity], "least": -Infinity, "name": "an \"Infinity\" of {Infinity}"})");

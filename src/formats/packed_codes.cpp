@@ -110,7 +110,7 @@ class CodesMatrix : public PackedMatrix {
     return float_at(p_.scales, p_.scale_type, at) * p_.scale_factor;
   }
 
-  // Whether groups are columns side by side, as blocks have them.
+  // Whether groups are adjacent columns, as in blocks.
   Status check_order() const {
     for (uint64_t c = 0; c < p_.column_group.size() / sizeof(uint32_t); ++c) {
       if (word_at(p_.column_group, c) == c / group_cols_) continue;
@@ -187,7 +187,7 @@ class CodesMatrix : public PackedMatrix {
 
 uint32_t CodeGrid::at(uint64_t line, uint64_t i) const {
   if (place == Place::kBytes) return std::to_integer<uint32_t>(words[line * stride + i]) ^ 0x80u;
-  // Of a word of AWQ's, even elements come first.
+  // Within a word, AWQ stores even elements first.
   const uint64_t bit = place == Place::kAwq ? i / 8 * 32 + (i % 8 / 2 + i % 2 * 4) * 4 : i * bits;
   const uint64_t step = place == Place::kApart ? stride : 1;
   const uint64_t first = (place == Place::kApart ? line : line * stride) + bit / 32 * step;

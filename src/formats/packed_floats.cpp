@@ -17,8 +17,8 @@ uint8_t byte_at(Bytes bytes, uint64_t i) {
   return std::to_integer<uint8_t>(bytes[i]);
 }
 
-// n codes whose even ones are the lower nibbles of `from`, as the halves of a block lie: code i and code i + n / 2 in
-// one byte.
+// n codes whose even ones are the lower nibbles of `from`, stored in the order of a block: code i and code i + n / 2
+// share a byte.
 void put_halves_of(Bytes from, uint64_t first_byte, int n, uint8_t* qs) {
   const auto code = [&](int i) {
     return (byte_at(from, first_byte + static_cast<uint64_t>(i / 2)) >> (4 * (i % 2))) & 15;

@@ -13,7 +13,7 @@
 namespace realizar {
 namespace {
 
-// A row of the matrix, an element each.
+// A row of the matrix, unpacked.
 struct Row {
   explicit Row(size_t n_cols) : codes(n_cols), scales(n_cols), zeros(n_cols) {}
   std::vector<uint8_t> codes;

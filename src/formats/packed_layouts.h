@@ -1,5 +1,5 @@
-// The layouts in which other programs store packed matrices, and a PackedMatrix of each. One file a layout has its
-// code: packed_codes.cpp, packed_floats.cpp, packed_hqq.cpp, packed_ternary.cpp.
+// The layouts in which other programs store packed matrices, with a PackedMatrix for each. Each layout's code is in its
+// own file: packed_codes.cpp, packed_floats.cpp, packed_hqq.cpp, packed_ternary.cpp.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 namespace realizar {
 
 // Packed matrices of integers with a scale, and perhaps a zero, for each group of columns: value = scale * (code -
-// zero). GPTQ, AWQ, compressed-tensors and LLM.int8 differ in where codes, scales and zeros lie.
+// zero). GPTQ, AWQ, compressed-tensors and LLM.int8 differ in the layout of codes, scales and zeros.
 
 // Integers of a few bits in 32-bit words. A line is a row or a column of the matrix.
 struct CodeGrid {
   enum class Place : uint8_t {
-    kBeside,  // the words of a line lie side by side, lines `stride` words apart
-    kApart,   // the words of a line lie `stride` apart, lines side by side
-    kAwq,     // as kBeside; of the eight nibbles of a word the first four are the even elements
+    kBeside,  // the words of a line are adjacent, lines `stride` words apart
+    kApart,   // the words of a line are `stride` apart, lines adjacent
+    kAwq,     // like kBeside; of the eight nibbles in a word the first four are the even elements
     kBytes,   // signed bytes, 128 below the code; lines are `stride` bytes apart
   };
   std::span<const std::byte> words = {};
@@ -26,48 +26,48 @@ struct CodeGrid {
   Place place = Place::kBeside;
 
   uint32_t at(uint64_t line, uint64_t i) const;
-  // Elements [0, n) of a line; lines that are packed by words are read a word at a time.
+  // Elements [0, n) of a line; lines packed in words are read one word at a time.
   void read_line(uint64_t line, uint64_t n, uint8_t* codes) const;
 };
 
 struct PackedCodes {
   std::string name;            // for messages
-  TypeId type = TypeId::kF16;  // Q4_0, Q5_0 or Q8_0, whose range code - zero has; or F16, whose values are rounded
+  TypeId type = TypeId::kF16;  // Q4_0, Q5_0 or Q8_0 if code - zero is in its range; or F16, whose values are rounded
   uint64_t n_rows = 0, n_cols = 0, n_groups = 1;
   CodeGrid codes = {};
   bool codes_by_column = false;  // whether the lines of `codes` are columns
-  CodeGrid zeros = {};           // lines are groups; no words: all zeros are `zero`
+  CodeGrid zeros = {};           // lines are groups; without words all zeros are `zero`
   uint32_t zero = 8;
   bool zeros_are_one_less = false;
   std::span<const std::byte> scales = {};  // [n_groups, n_rows], [n_rows, n_groups], or one
   TypeId scale_type = TypeId::kF16;        // F16, BF16 or F32
   bool scales_by_row = false;
-  float scale_factor = 1.0f;                     // of all scales
-  std::span<const std::byte> column_group = {};  // I32 [n_cols]; empty: groups are of n_cols / n_groups columns each
+  float scale_factor = 1.0f;                     // on all scales
+  std::span<const std::byte> column_group = {};  // I32 [n_cols]; empty: groups have n_cols / n_groups columns each
 };
 
 std::unique_ptr<PackedMatrix> make_packed_codes(PackedCodes codes);
 
-// Packed matrices of numbers of 4 bits: E2M1 with a scale for each 32 (MXFP4) or 16 (NVFP4) columns, and levels of a
-// table (bitsandbytes' NF4 and FP4).
+// Packed matrices of 4-bit numbers: E2M1 with a scale for each 32 (MXFP4) or 16 (NVFP4) columns, and indices of a table
+// (bitsandbytes' NF4 and FP4).
 
-// codes [n_rows, n_cols / 2], the even column's the lower nibble; scales [n_rows, n_cols / 32], exponents as in
-// BlockMXFP4. Becomes MXFP4, without a loss.
+// codes [n_rows, n_cols / 2], the even column in the lower nibble; scales [n_rows, n_cols / 32], exponents as in
+// BlockMXFP4. Converts to MXFP4 without loss.
 std::unique_ptr<PackedMatrix> make_packed_mxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales,
                                                 uint64_t n_cols);
 
-// The same with scales [n_rows, n_cols / 16] of E4M3, all multiplied by `factor`. Becomes NVFP4, without a loss.
+// Likewise with scales [n_rows, n_cols / 16] of E4M3, all multiplied by `factor`. Converts to NVFP4 without loss.
 std::unique_ptr<PackedMatrix> make_packed_nvfp4(std::span<const std::byte> codes, std::span<const std::byte> scales,
                                                 uint64_t n_cols, float factor);
 
-// value = level[code] * scale[element / n_block_elems], elements counted through all rows, the even one's code the
-// higher nibble. Becomes F16, rounded.
+// value = level[code] * scale[element / n_block_elems], with elements counted across rows, the even one's code in the
+// higher nibble. Converts to F16, rounded.
 struct TableCodes {
   std::string name;  // for messages
   uint64_t n_cols = 0, n_block_elems = 64;
   std::vector<float> levels = {};  // [16]
   std::span<const std::byte> codes = {};
-  // F32 [blocks]; or numbers of a byte each, which are scales by way of a table of their own:
+  // F32 [blocks]; or one byte each, mapped to scales by a table of their own:
   // offset + nested_levels[number] * nested_scales[block / n_nested_blocks].
   std::span<const std::byte> scales = {};
   std::vector<float> nested_levels = {}, nested_scales = {};
@@ -76,32 +76,32 @@ struct TableCodes {
 };
 std::unique_ptr<PackedMatrix> make_packed_table(TableCodes codes);
 
-// Matrices as HQQ packs them (github.com/mobiusml/hqq, hqq/core/quantize.py and bitpack.py): value = scale * (code -
-// zero), with zeros that are no whole numbers.
+// Matrices packed by HQQ (github.com/mobiusml/hqq, hqq/core/quantize.py and bitpack.py): value = scale * (code - zero),
+// with fractional zeros.
 
-// The matrix, its elements counted through row by row, is cut into `n_lines` lines. A group is a line (HQQ's axis 1)
-// or what the lines have at the same place (axis 0).
+// The matrix, with its elements counted row by row, is cut into `n_lines` lines. A group is a line (HQQ's axis 1), or
+// the elements at the same position of all lines (axis 0).
 struct HqqCodes {
   std::string name;            // for messages
-  TypeId type = TypeId::kF16;  // Q4_1 or Q5_1, where each of their blocks lies in one group; or F16
+  TypeId type = TypeId::kF16;  // Q4_1 or Q5_1 if each of their blocks lies in one group; or F16
   uint64_t n_cols = 0, n_lines = 0, line_elems = 0;
   bool groups_are_lines = true;
-  // Lines of words, [lines, line_elems], which are bytes or, of three bits, 32 bits each. A word has a code of each of
-  // n_places lines: those of the first lines are the highest, and the last place is that of the lowest bits. Lines that
-  // are no multiple of the places are filled up.
+  // Lines of words, [lines, line_elems], which are bytes or, for three bits, 32-bit integers. A word has a code of each
+  // of n_places lines: the first lines have the highest bits, the last one the lowest. The number of lines is padded to
+  // a multiple of n_places.
   std::span<const std::byte> words = {};
   uint32_t bits = 4, n_places = 2;
   uint32_t max_code = 15;
   std::span<const std::byte> scales = {}, zeros = {};  // [groups]
-  TypeId number_type = TypeId::kF16;                   // of these: F16, BF16 or F32
+  TypeId number_type = TypeId::kF16;                   // of scales and zeros: F16, BF16 or F32
 };
 
 std::unique_ptr<PackedMatrix> make_packed_hqq(HqqCodes codes);
 
 // Packed matrices of BitNet: weights -1, 0 and 1, times one factor for the whole matrix.
 
-// Codes [n_rows / 4, n_cols], one more than the weight, of four rows in a byte: the lowest bits are of row r, the next
-// of row r + n_rows / 4, and so on. Becomes TQ2_0 or, where its blocks do not fit, F16.
+// Codes [n_rows / 4, n_cols], one more than the weight, with four rows in a byte: the lowest bits belong to row r, the
+// next to row r + n_rows / 4, and so on. Converts to TQ2_0 or, if its blocks do not fit, to F16.
 struct TernaryCodes {
   std::string name;  // for messages
   TypeId type = TypeId::kF16;
@@ -111,8 +111,7 @@ struct TernaryCodes {
 };
 std::unique_ptr<PackedMatrix> make_packed_ternary(TernaryCodes codes);
 
-// Weights of a type of floats, each of which stands for -1, 0 or 1 times the mean of all magnitudes: for what is
-// nearest to it. Becomes the same types.
+// Weights of a float type, each rounded to -1, 0 or 1 times the mean magnitude. The type is unchanged.
 struct TernaryFloats {
   TypeId type = TypeId::kF16, stored = TypeId::kBF16;
   uint64_t n_cols = 0;

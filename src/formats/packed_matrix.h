@@ -1,6 +1,6 @@
-// Matrices that other programs quantized, as SafeTensors files hold them: several tensors a matrix, whose layouts are
-// none of `quant`. unpack() makes blocks of a type of `quant` from them while a model is loaded, a part at a time, so
-// that a matrix is never there twice as a whole.
+// Matrices quantized by other programs, as stored in SafeTensors files: several tensors per matrix, in layouts outside
+// of `quant`. unpack() converts them to blocks of a type in `quant` while a model is loaded, in parts, so that a whole
+// matrix is never in memory twice.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,17 @@ namespace realizar {
 class PackedMatrix {
  public:
   virtual ~PackedMatrix() = default;
-  // Rows [first_row, first_row + n_rows) as blocks of the tensor's type; `out` has their bytes. Rows of a stack of
-  // matrices are counted through. Any thread may call it. Errors: FormatError (a value that the type cannot hold).
+  // Rows [first_row, first_row + n_rows) as blocks of the tensor's type; `out` has room for their bytes. In a stack of
+  // matrices, rows are counted across matrices. Any thread may call it. Errors: FormatError (a value outside of the
+  // type's range).
   virtual Status unpack(uint64_t first_row, uint64_t n_rows, std::byte* out) const = 0;
   // All bytes of the file that belong to the matrix.
   virtual std::vector<std::span<const std::byte>> parts() const = 0;
-  // What every weight is multiplied by after all that; only types whose rows have a factor of their own.
+  // A final factor on every weight; only for types whose rows have such a factor.
   virtual std::optional<float> factor() const { return std::nullopt; }
 };
 
-// A tensor as a SafeTensors file has it, of any element type.
+// A tensor as stored in a SafeTensors file, of any element type.
 struct RawTensor {
   std::string name, dtype;  // "I32"
   std::vector<uint64_t> shape;

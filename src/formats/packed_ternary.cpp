@@ -40,7 +40,7 @@ class TernaryMatrix : public PackedMatrix {
   const TernaryCodes c_;
 };
 
-// transformers, WeightQuant: magnitudes are averaged over the whole matrix, and the outcome is of the stored type.
+// Magnitudes are averaged over the whole matrix, as in transformers' WeightQuant, and the result has the stored type.
 class RoundedMatrix : public PackedMatrix {
  public:
   explicit RoundedMatrix(TernaryFloats floats) : f_(floats) {}

@@ -20,12 +20,12 @@ using nlohmann::json;
 constexpr int64_t kMaxRank = 1 << 16;
 constexpr double kMaxAlpha = 1e6;
 
-// Keys that stand for something else than a plain LoRA when they are set.
+// Keys that, if set, mean something other than plain LoRA.
 constexpr std::string_view kUnsupportedWhenSet[] = {
     "use_dora",    "lora_bias",     "modules_to_save",         "layer_replication", "target_parameters",
     "use_qalora",  "arrow_config",  "trainable_token_indices", "use_bdlora",        "alora_invocation_tokens",
     "kasa_config", "velora_config", "monteclora_config"};
-// Values of "init_lora_weights" that have changed the base model's weights too.
+// Values of "init_lora_weights" that also change the base model's weights.
 constexpr std::string_view kBaseChanging[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 Error unsupported_key(std::string_view file, std::string_view key, const std::string& value) {
@@ -135,7 +135,7 @@ struct ModulePattern::Code {
 Result<ModulePattern> ModulePattern::of_end(std::string_view pattern) {
   int error = 0;
   size_t offset = 0;
-  // The pattern alone must be one: what stands around it could close a bracket that the pattern opens.
+  // The pattern must be valid by itself: the text around it could close a bracket that the pattern opens.
   const Owned<pcre2_code, pcre2_code_free> alone(compiled(pattern, error, offset));
   if (alone == nullptr) {
     PCRE2_UCHAR message[256];

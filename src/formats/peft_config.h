@@ -1,4 +1,5 @@
-// adapter_config.json of PEFT (Hugging Face's library of adapters): what of it decides what a LoRA adapter computes.
+// adapter_config.json of PEFT (Hugging Face's library of adapters): the settings that affect what a LoRA adapter
+// computes.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,14 @@
 
 namespace realizar {
 
-// A regular expression over the names of modules, as Python's re has them and PCRE2 reads them.
+// A regular expression over the names of modules, in Python's syntax, matched by PCRE2.
 class ModulePattern {
  public:
-  // Matches a whole name, or its end after a point: (.*\.)?(pattern)$, as PEFT puts it (peft.utils.other,
-  // get_pattern_key). Errors: FormatError, with the position in the pattern.
+  // Matches a whole name, or its end after a dot: (.*\.)?(pattern)$, as in PEFT (peft.utils.other, get_pattern_key).
+  // Errors: FormatError, with the position in the pattern.
   static Result<ModulePattern> of_end(std::string_view pattern);
 
-  // Errors: Unsupported, for a pattern that takes more steps than there are bounds for.
+  // Errors: Unsupported for a pattern that exceeds the step limit.
   Result<bool> matches(std::string_view name) const;
 
  private:
@@ -32,19 +33,19 @@ class ModulePattern {
 
 class PeftConfig {
  public:
-  // Errors: FormatError (not JSON, a value of another type or out of range, a pattern that is no regular expression),
-  // Unsupported (what changes the computation in ways that are not there: DoRA, trained biases, whole modules, by
-  // name). `file` names it in errors. Which modules PEFT was to train (target_modules, exclude_modules,
-  // layers_to_transform) says nothing more than the tensors do.
+  // Errors: FormatError (not JSON, a value of another type or out of range, a pattern that is not a regular
+  // expression), Unsupported (settings with effects that are not implemented: DoRA, trained biases, whole modules, by
+  // name). `file` names it in errors. The settings that select modules for training (target_modules, exclude_modules,
+  // layers_to_transform) are ignored, since the tensors show the selection.
   static Result<PeftConfig> parse(std::string_view text, std::string_view file);
 
   // The factor on up . down of the module called `name`, whose matrices have this rank. Errors: ModulePattern's.
   Result<double> scale_of(std::string_view name, uint32_t rank) const;
-  // The rank that it says the module has.
+  // The rank that the config states for the module.
   Result<uint32_t> rank_of(std::string_view name) const;
 
  private:
-  // Patterns of modules' names, in the file's order, with their values: the first that matches counts.
+  // Patterns of module names, in file order, with their values: the first match wins.
   template <class Value>
   using Patterns = std::vector<std::pair<ModulePattern, Value>>;
 

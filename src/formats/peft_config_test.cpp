@@ -33,7 +33,7 @@ TEST(PeftConfig, ScalesByAlphaAndRank) {
   EXPECT_EQ(*stabilized->scale_of("q_proj", 4), 8);
 }
 
-// peft.utils.other, get_pattern_key: a pattern is the whole name, or its end after a point.
+// peft.utils.other, get_pattern_key: a pattern matches the whole name, or its end after a dot.
 TEST(PeftConfig, TakesPatternsByTheEndsOfNames) {
   json config = usual();
   config["rank_pattern"] = {{"q_proj", 4}, {"model.layers.1.mlp.up_proj", 2}};

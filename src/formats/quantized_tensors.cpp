@@ -21,7 +21,7 @@ namespace {
 
 using Shape = std::vector<uint64_t>;
 
-// The type whose blocks hold the codes as they are; F16, and a note, where there is none.
+// The type whose blocks can hold the codes unchanged; F16, with a note, if there is none.
 TypeId type_for(FolderTensors& folder, uint32_t bits, bool is_symmetric, uint64_t n_cols, uint64_t n_groups) {
   const bool has_blocks = n_cols % kBlockElems == 0 && n_cols / n_groups % kBlockElems == 0;
   if (!has_blocks) {
@@ -46,9 +46,9 @@ void add_codes(FolderTensors& folder, PackedCodes codes) {
   folder.add(std::move(name), type, std::move(shape), data, make_packed_codes(std::move(codes)));
 }
 
-// GPTQ ("gptq" and "gptq_v2" of GPTQModel, which was AutoGPTQ): qweight I32 [in * bits / 32, out], each column a stream
+// GPTQ ("gptq" and "gptq_v2" of GPTQModel, formerly AutoGPTQ): qweight I32 [in * bits / 32, out], each column a stream
 // of codes; qzeros I32 [groups, out * bits / 32], in "gptq" one less than the zero; scales [groups, out]; g_idx I32
-// [in], the group of each input, which act-order does not leave in rising order.
+// [in], the group of each input, which is not sorted with act-order.
 Status bind_gptq(FolderTensors& folder) {
   RZ_TRY(const auto bits, folder.number("bits", 4));
   RZ_TRY(const auto format, folder.text("checkpoint_format", "gptq"));
@@ -143,7 +143,7 @@ Result<float> single_float(FolderTensors& folder, const std::string& name) {
   return value;
 }
 
-// E2M1 codes U8 [rows, in / 2], the even column's the lower nibble; E4M3 scales [rows, in / 16], all times `factor`.
+// E2M1 codes U8 [rows, in / 2], the even column in the lower nibble; E4M3 scales [rows, in / 16], all times `factor`.
 Status add_nvfp4(FolderTensors& folder, const std::string& base, const std::string& codes_name, float factor) {
   RZ_TRY(const TensorPart* codes, folder.take(codes_name, {"U8"}));
   if (codes->shape.size() != 2 || codes->shape[1] % 32 != 0) return folder.uneven(codes_name, codes->shape);
@@ -154,9 +154,9 @@ Status add_nvfp4(FolderTensors& folder, const std::string& base, const std::stri
   return {};
 }
 
-// compressed-tensors' "pack-quantized": weight_packed I32 [out, in * bits / 32], codes 2^(bits - 1) up; weight_scale
-// [out, groups]; weight_zero_point I32 [out * bits / 32, groups], as high; weight_g_idx where there is an act-order;
-// weight_shape I64 [2].
+// compressed-tensors' "pack-quantized": weight_packed I32 [out, in * bits / 32], codes offset by 2^(bits - 1);
+// weight_scale [out, groups]; weight_zero_point I32 [out * bits / 32, groups], with the same offset; weight_g_idx with
+// act-order; weight_shape I64 [2].
 Status bind_int_packed(FolderTensors& folder, const std::string& base) {
   RZ_TRY(const TensorPart* weight, folder.take(base + ".weight_packed", {"I32"}));
   RZ_TRY(const TensorPart* shape, folder.take(base + ".weight_shape", {"I64", "I32"}));
@@ -203,7 +203,7 @@ Status bind_int_packed(FolderTensors& folder, const std::string& base) {
   return {};
 }
 
-// Signed bytes [out, in] with scales that are one, one a row, or one a row and group.
+// Signed bytes [out, in] with one scale, one per row, or one per row and group.
 Status add_bytes(FolderTensors& folder, const std::string& base, const TensorPart& scales, float factor) {
   RZ_TRY(const TensorPart* weight, folder.take(base + ".weight", {"I8"}));
   if (weight->shape.size() != 2) return folder.uneven(base + ".weight", weight->shape);
@@ -255,7 +255,7 @@ Status bind_compressed_tensors(FolderTensors& folder) {
     RZ_TRY(const TensorPart* scales, folder.take(base + ".weight_scale", {"F16", "BF16", "F32"}));
     RZ_CHECK_OK(add_bytes(folder, base, *scales, 1.0f));
   }
-  // Of quantized activations, which this program computes otherwise.
+  // Settings of quantized activations, which this program computes in another way.
   for (const std::string_view end : {".input_zero_point", ".output_zero_point", ".input_global_scale"}) {
     for (const std::string& base : folder.bases(end)) folder.drop(base + std::string(end));
   }
@@ -270,15 +270,15 @@ Result<std::vector<float>> float_table(FolderTensors& folder, const std::string&
   return values;
 }
 
-// bitsandbytes' Params4bit: the codes of all elements, a row after the other, in U8 [n / 2, 1]; quant_map F32 [16];
-// absmax of each `blocksize` elements, in F32 or (double quantization) in a byte with a map and scales of its own; and
-// JSON that says what the matrix was.
+// bitsandbytes' Params4bit: the codes of all elements, row by row, in U8 [n / 2, 1]; quant_map F32 [16]; absmax of each
+// `blocksize` elements, in F32 or (double quantization) in a byte with its own map and scales; and JSON that describes
+// the matrix.
 Status bind_bnb_4bit(FolderTensors& folder, const std::string& base, const std::string& state_name) {
   RZ_TRY(const TensorPart* state_part, folder.take(state_name, {"U8"}));
   RZ_TRY(
       const auto state,
       parse_json_object({reinterpret_cast<const char*>(state_part->data.data()), state_part->data.size()}, state_name));
-  // 0 where it is no number of elements that a block may have.
+  // 0 if it is not a valid block size.
   const auto block_size = [&](const char* key) -> uint64_t {
     const uint64_t size = state.contains(key) && state[key].is_number_unsigned() ? state[key].get<uint64_t>() : 0;
     return size <= uint64_t{1} << 32 ? size : 0;
@@ -316,8 +316,8 @@ Status bind_bnb_4bit(FolderTensors& folder, const std::string& base, const std::
   return {};
 }
 
-// bitsandbytes: 4 bits by the state beside the matrix; 8 bits (LLM.int8) as bytes I8 [out, in] with SCB F32 [out], 127
-// times the scale.
+// bitsandbytes: 4 bits with the state in separate tensors; 8 bits (LLM.int8) as bytes I8 [out, in] with SCB F32 [out],
+// 127 times the scale.
 Status bind_bitsandbytes(FolderTensors& folder) {
   for (const std::string_view kind : {"nf4", "fp4"}) {
     const std::string end = fmt::format(".weight.quant_state.bitsandbytes__{}", kind);
@@ -331,8 +331,8 @@ Status bind_bitsandbytes(FolderTensors& folder) {
   return {};
 }
 
-// gpt-oss: x_blocks U8 [.., rows, in / 32, 16], the even column's the lower nibble; x_scales U8 [.., rows, in / 32].
-// The matrix has rows of inputs, other than x itself in a model that is not quantized.
+// gpt-oss: x_blocks U8 [.., rows, in / 32, 16], the even column in the lower nibble; x_scales U8 [.., rows, in / 32].
+// Rows hold inputs, unlike those of x in an unquantized model.
 Status bind_mxfp4(FolderTensors& folder) {
   for (const std::string& base : folder.bases("_blocks")) {
     RZ_TRY(const TensorPart* blocks, folder.take(base + "_blocks", {"U8"}));
@@ -347,7 +347,7 @@ Status bind_mxfp4(FolderTensors& folder) {
   return {};
 }
 
-// NVIDIA's Model Optimizer: NVFP4 as weight U8, weight_scale and a factor, weight_scale_2. Its FP8 needs nothing here.
+// NVIDIA's Model Optimizer: NVFP4 as weight U8, weight_scale and a factor, weight_scale_2. Its FP8 needs no conversion.
 Status bind_modelopt(FolderTensors& folder) {
   for (const std::string& base : folder.bases(".weight_scale_2")) {
     RZ_TRY(const float factor, single_float(folder, base + ".weight_scale_2"));
@@ -360,7 +360,8 @@ TypeId ternary_type(uint64_t n_cols) {
   return n_cols % traits(TypeId::kTQ2_0).block_elems == 0 ? TypeId::kTQ2_0 : TypeId::kF16;
 }
 
-// BitNet (transformers, integrations/bitnet.py) before its weights are made ternary: all projections of layers are.
+// BitNet (transformers, integrations/bitnet.py) before its weights are made ternary, which applies to all projections
+// of layers.
 Status bind_unrounded_bitnet(FolderTensors& folder) {
   for (const std::string& base : folder.bases("_proj.weight")) {
     const std::string name = base + "_proj.weight";
@@ -373,8 +374,8 @@ Status bind_unrounded_bitnet(FolderTensors& folder) {
   return {};
 }
 
-// The same afterwards: weight U8 [out / 4, in] and weight_scale, of one number that AutoBitLinear multiplies by and
-// BitLinear divides by.
+// BitNet with ternary weights: weight U8 [out / 4, in] and weight_scale, one number that AutoBitLinear multiplies by
+// and BitLinear divides by.
 Status bind_bitnet(FolderTensors& folder) {
   RZ_TRY(const auto linear, folder.text("linear_class", "bitlinear"));
   RZ_TRY(const auto mode, folder.text("quantization_mode", "offline"));
@@ -423,7 +424,7 @@ Status bind_packed_matrices(const Metadata& config, std::string_view file, std::
                             std::vector<RawTensor>& raws, std::vector<std::string>& notes) {
   FolderTensors folder(config, file, tensors, raws);
   RZ_TRY(std::string name, folder.text("quant_method", ""));
-  // Older folders of ModelOpt say so in another file, and those that hqq saved by itself do not.
+  // Older folders of ModelOpt declare it in another file, and folders saved by hqq itself do not declare it.
   if (name.empty() && !folder.bases(".weight_scale_2").empty()) name = "modelopt";
   if (name.empty() && !folder.bases(".W_q").empty()) name = "hqq";
   if (name.empty()) return {};

@@ -1,5 +1,5 @@
-// The matrices of Hugging Face folders that were quantized by GPTQ, AWQ, HQQ, bitsandbytes, compressed-tensors,
-// ModelOpt or to MXFP4: puts together the tensors that a matrix is made of.
+// Assembles the quantized matrices of Hugging Face folders from their tensors: GPTQ, AWQ, HQQ, bitsandbytes,
+// compressed-tensors, ModelOpt, MXFP4.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@
 
 namespace realizar {
 
-// Takes the tensors of packed matrices out of both lists, and appends each matrix to `tensors` under the name that it
-// would have without quantization. What cannot be kept as it was is said in `notes`. `file` names config.json in
-// errors: Unsupported (a method or setting, by name), FormatError (a tensor that is missing or of another shape or
+// Removes the tensors of packed matrices from both lists, and appends each matrix to `tensors` under the name that it
+// would have without quantization. `notes` lists quantization that could not be kept exactly. `file` names config.json
+// in errors: Unsupported (a method or setting, by name), FormatError (a tensor that is missing or of another shape or
 // type).
 Status bind_packed_matrices(const Metadata& config, std::string_view file, std::vector<TensorInfo>& tensors,
                             std::vector<RawTensor>& raws, std::vector<std::string>& notes);

@@ -30,7 +30,8 @@ std::optional<TypeId> type_of(std::string_view dtype) {
   return std::nullopt;
 }
 
-// Position ids, causal masks and rotary frequencies, which are no weights, by the ends of their names in transformers.
+// Position ids, causal masks and rotary frequencies, which are not weights, recognized by their suffixes in
+// transformers.
 bool is_known_buffer(std::string_view name) {
   constexpr std::string_view kEnds[] = {".position_ids",          ".attn.bias",
                                         ".attn.masked_bias",      ".attention.bias",
@@ -38,7 +39,7 @@ bool is_known_buffer(std::string_view name) {
   return std::any_of(std::begin(kEnds), std::end(kEnds), [&](std::string_view end) { return name.ends_with(end); });
 }
 
-// Bytes an element of the types that only buffers and parts of quantized matrices have.
+// Element sizes of types that only occur in buffers and parts of quantized matrices.
 std::optional<uint64_t> raw_elem_bytes(std::string_view dtype) {
   if (dtype == "BOOL" || dtype == "U8" || dtype == "I8") return 1;
   if (dtype == "I16" || dtype == "U16") return 2;
@@ -51,7 +52,7 @@ struct Places {
   std::string_view file;
   std::span<const std::byte> data;
   uint64_t n_file_bytes = 0;
-  uint64_t n_whole_bytes = 0;  // of data, by the header, where its ranges follow each other; else 0
+  uint64_t n_whole_bytes = 0;  // size of the data according to the header, if its ranges are contiguous; else 0
 };
 
 Error tensor_error(const Places& places, std::string_view name, std::string_view what) {
@@ -89,7 +90,7 @@ Result<std::span<const std::byte>> read_range(const Places& places, std::string_
   return places.data.subspan(begin, end - begin);
 }
 
-// The size of the data that the header announces; 0 where its ranges leave gaps or overlap, so that some are wrong.
+// The size of the data that the header announces; 0 if its ranges have gaps or overlap, so that some are wrong.
 uint64_t announced_bytes(const dom::object& fields) {
   uint64_t last = 0, sum = 0;
   for (const auto field : fields) {
@@ -108,7 +109,7 @@ uint64_t announced_bytes(const dom::object& fields) {
 struct Entry {
   std::string name;
   std::string dtype;
-  std::optional<TypeId> type;  // nothing: a buffer, or a part of a quantized matrix
+  std::optional<TypeId> type;  // nullopt: a buffer, or a part of a quantized matrix
   std::vector<uint64_t> shape;
   std::span<const std::byte> data;
 };
@@ -161,7 +162,7 @@ Result<dom::element> parse_object(dom::parser& parser, std::string_view text, st
   return root;
 }
 
-// The file without "./" and the like; nullopt for one that is not below the folder.
+// The path without "./" and similar parts; nullopt if it is not below the folder.
 std::optional<std::string> file_below(std::string_view name) {
   if (name.empty() || name.ends_with('/') || name.find('\0') != std::string_view::npos) return std::nullopt;
   const auto path = std::filesystem::path(name).lexically_normal();

@@ -42,7 +42,7 @@ bool is_given(const json& settings, const std::string& key) {
   return found != settings.end() && !found->is_null();
 }
 
-// The pieces that the settings name: bos_token and its like, and additional_special_tokens.
+// The pieces named in the settings: bos_token and similar keys, and additional_special_tokens.
 std::set<std::string> special_pieces(const json& settings) {
   std::set<std::string> pieces;
   for (const auto& [key, value] : settings.items()) {
@@ -53,7 +53,7 @@ std::set<std::string> special_pieces(const json& settings) {
   return pieces;
 }
 
-// Marks of chat templates, which no list of a folder need call special.
+// Marks of chat templates, which a folder may fail to list as special.
 bool is_mark(std::string_view piece) {
   return piece.starts_with("<|") && piece.ends_with("|>");
 }

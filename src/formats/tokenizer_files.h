@@ -1,4 +1,4 @@
-// Which files of a Hugging Face folder have its tokenizer. Tokens stand in several of them; here they come together.
+// Reads the tokenizer files of a Hugging Face folder, and merges the tokens that they define.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace realizar {
 
-// Reads what `files` has of a tokenizer: its vocabulary, and as tokenizer_config_json what that file, added_tokens.json
-// and special_tokens_map.json say together. As in transformers the latter two count where tokenizer_config.json lists
-// no added tokens itself, and added_tokens.json where there is no tokenizer.json. Errors: FormatError.
+// Reads a tokenizer's files: its vocabulary, and in tokenizer_config_json the combined content of that file,
+// added_tokens.json and special_tokens_map.json. The latter two apply only if tokenizer_config.json itself lists no
+// added tokens, and added_tokens.json only if there is no tokenizer.json, as in transformers. Errors: FormatError.
 Status read_tokenizer_files(const std::filesystem::path& folder, SideFiles& files);
 
-// Whether a file of this name has a vocabulary.
+// Whether a file of this name contains a vocabulary.
 bool is_vocabulary_file(const std::filesystem::path& name);
 // Whether the folder has a vocabulary in any form.
 bool has_vocabulary(const std::filesystem::path& folder);
