@@ -1,4 +1,4 @@
-// What hubs and registries answer, and the store's own manifests.
+// Answers of hubs and registries, and the store's own manifests.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -25,7 +25,7 @@ constexpr std::array<uint32_t, 64> kRoundConstants = {
 
 using State = std::array<uint32_t, 8>;
 
-// The text, a one bit, zeroes, and the text's length in bits: whole blocks.
+// The text, a one bit, zeroes, and the text's length in bits, padded to whole blocks.
 std::string padded(std::string_view text) {
   std::string bytes(text);
   bytes += '\x80';

@@ -1,5 +1,5 @@
-// Digests of files by their hexadecimal digits, and SHA-256 (FIPS 180-4) of short texts, such as names, without a
-// library: who only looks for a model needs none. Files are hashed by hash.h.
+// Digests of files as hexadecimal digits, and SHA-256 (FIPS 180-4) of short texts, such as names, without a library:
+// looking up a model needs none. Files are hashed by hash.h.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace realizar::hub {
 
-// The digest that a server says a file has.
+// A file's digest according to a server.
 struct Digest {
   enum class Kind : uint8_t {
-    kNone,    // it says nothing
-    kSha256,  // of the bytes
-    kGit,     // SHA-1 of git's header of a blob and the bytes: of small files of Hugging Face
+    kNone,    // none given
+    kSha256,  // of the file's bytes
+    kGit,     // SHA-1 of git's blob header and the bytes: for small files on Hugging Face
   };
   Kind kind = Kind::kNone;
   std::string hex;  // in lower case
@@ -21,7 +21,7 @@ struct Digest {
   bool operator==(const Digest&) const = default;
 };
 
-// 64 hexadecimal digits in lower case, or 40 of kGit.
+// 64 hexadecimal digits in lower case, or 40 for kGit.
 bool is_hex_digest(std::string_view hex, Digest::Kind kind);
 
 // SHA-256 in hexadecimal, lower case.

@@ -47,16 +47,16 @@ Error lying_length(const RemoteFile& file, uint64_t expected, uint64_t actual) {
                       "length");
 }
 
-// What is known of a file before its first byte.
+// A file's properties, known before its first byte.
 struct RemoteFacts {
   uint64_t n_bytes;
-  std::string etag = {}, last_modified = {};  // as the server says them; "": it does not
+  std::string etag = {}, last_modified = {};  // from the server; "": not given
 
   bool has_validator() const { return !etag.empty() || !last_modified.empty(); }
-  // For If-Range, which takes no weak ETag (RFC 9110, 13.1.5).
+  // For If-Range, which does not accept a weak ETag (RFC 9110, 13.1.5).
   const std::string& range_validator() const { return etag.empty() || is_weak() ? last_modified : etag; }
-  // Whether a part's reply is of the same file. With If-Range a server may leave out all but the ETag (RFC
-  // 9110, 15.3.7).
+  // Whether a part's reply is for the same file. With If-Range a server may omit all headers except the ETag (RFC 9110,
+  // 15.3.7).
   bool is_of(const HttpHead& head) const {
     if (!etag.empty()) return head.headers.get("etag") == etag;
     const std::string_view modified = head.headers.get("last-modified");
@@ -67,7 +67,7 @@ struct RemoteFacts {
   bool is_weak() const { return etag.starts_with("W/"); }
 };
 
-// The first byte tells the length of the whole, and works where HEAD is not allowed.
+// A request for the first byte reveals the total length, and works where HEAD is not allowed.
 Result<RemoteFacts> ask_for_facts(const RemoteFile& file, const DownloadSettings& settings,
                                   const std::atomic<bool>& cancelled) {
   RZ_TRY(HttpClient client, HttpClient::create(settings.http));
@@ -85,7 +85,7 @@ Result<RemoteFacts> ask_for_facts(const RemoteFile& file, const DownloadSettings
     };
     if (head.status == kPartial && range) facts = known(range->total);
     if (head.status == kOk && length) facts = known(*length);
-    // The rest of the body is not wanted.
+    // The rest of the body is not needed.
     return facts ? Status(Error{ErrorCode::kCancelled, "", "facts"}) : Status();
   };
   const auto reply = send_patiently(client, call, file.name, settings);
@@ -94,16 +94,16 @@ Result<RemoteFacts> ask_for_facts(const RemoteFile& file, const DownloadSettings
   return unsupported(fmt::format("{}: the server does not say how long the file is", file.name), "length");
 }
 
-// Everything that the threads of one download share.
+// The shared state of one download's threads.
 class Fetcher {
  public:
   Fetcher(const RemoteFile& file, const DownloadSettings& settings, PartialFile& partial, const RemoteFacts& facts,
           const std::atomic<bool>& cancelled)
       : file_(file), settings_(settings), partial_(partial), facts_(facts), cancelled_(cancelled) {}
 
-  // Everything, and its hashes.
+  // The hashes of the complete file.
   struct Hashes {
-    std::string sha256, own;  // own: of the kind that was promised
+    std::string sha256, own;  // own: of the promised kind
   };
   Result<Hashes> run(const OnFileProgress& on_progress);
 
@@ -144,7 +144,7 @@ Status Fetcher::status() {
   return status_;
 }
 
-// A reply of 200 has the whole file, from its first byte on.
+// A reply of 200 contains the whole file, from its first byte on.
 Status Fetcher::check_head(const HttpHead& head, uint64_t first, uint64_t last, bool whole) {
   const uint64_t n_bytes = partial_.n_bytes();
   if (head.status == kOk) {
@@ -167,10 +167,10 @@ Status Fetcher::check_head(const HttpHead& head, uint64_t first, uint64_t last, 
                         "range");
   }
   if (head.status == kRangeStatus) return lying_length(file_, n_bytes, first);
-  return {};  // send()'s caller reads the status
+  return {};  // send()'s caller checks the status
 }
 
-// Of a whole file the bytes go on into the next pieces.
+// For a whole file, the bytes continue into the following pieces.
 Status Fetcher::take_bytes(size_t& piece_idx, std::string_view bytes, bool whole) {
   if (stopping_) return Error{ErrorCode::kCancelled, "cancelled", ""};
   while (!bytes.empty()) {
@@ -189,7 +189,7 @@ Status Fetcher::take_bytes(size_t& piece_idx, std::string_view bytes, bool whole
   return {};
 }
 
-// One request for what a piece still lacks, or, `whole`, for all of the file.
+// One request for the rest of a piece, or, if `whole`, for the complete file.
 Status Fetcher::fetch_rest(HttpClient& client, size_t piece_idx, bool whole) {
   const auto& piece = *partial_.pieces()[piece_idx];
   const uint64_t first = piece.begin + piece.n_done, last = piece.begin + piece.n_bytes - 1;
@@ -216,7 +216,7 @@ Status Fetcher::fetch_rest(HttpClient& client, size_t piece_idx, bool whole) {
   if (partial_.n_done() != n_before) RZ_CHECK_OK(partial_.keep(at));
   if (!reply.ok()) return reply.error();
   if (is_success) return {};
-  // An address that a redirect led to is good for a while; the next try asks for a new one.
+  // The target of a redirect expires after a while; the next try asks for a new one.
   const bool is_stale = reply->head.status == kForbiddenStatus && reply->head.url.origin() != file_.url.origin();
   Error error = refusal(reply->head, file_.name);
   if (is_stale) error = {ErrorCode::kResourceExhausted, error.message, kBrokenConnection};
@@ -238,7 +238,7 @@ Status Fetcher::fetch_piece(HttpClient& client, size_t piece_idx, bool whole) {
   uint32_t n_fruitless = 0;
   while (!is_full()) {
     if (stopping_) return Error{ErrorCode::kCancelled, "cancelled", ""};
-    // Without ranges each try begins with the first byte.
+    // Without range support, each try begins with the first byte.
     if (whole) RZ_CHECK_OK(partial_.restart());
     const uint64_t n_before = partial_.n_done();
     const Status sent = fetch_rest(client, piece_idx, whole);
@@ -285,7 +285,7 @@ void Fetcher::run_workers(std::vector<std::thread>& threads, bool whole) {
   for (size_t i = 0; i < n; ++i) threads.emplace_back([this, whole] { work(whole); });
 }
 
-// Bytes from the file's beginning on without a gap.
+// The number of contiguous bytes from the beginning of the file.
 uint64_t Fetcher::n_in_order() {
   uint64_t n = 0;
   for (const auto& piece : partial_.pieces()) {
@@ -296,8 +296,8 @@ uint64_t Fetcher::n_in_order() {
   return n;
 }
 
-// Until all is hashed, or the threads have ended without bringing all.
-// What comes without ranges may come again from its first byte, and is hashed when it is all there.
+// Runs until everything is hashed, or the threads have ended early.
+// Without range support the bytes may arrive again from the first one, so they are hashed when the file is complete.
 Status Fetcher::hash_what_arrives(Hasher& sha256, Hasher& own, bool whole, const OnFileProgress& on_progress) {
   constexpr auto kTick = std::chrono::milliseconds(100);
   constexpr uint64_t kStep = 1u << 20;
@@ -326,7 +326,7 @@ Status Fetcher::hash_what_arrives(Hasher& sha256, Hasher& own, bool whole, const
   return status();
 }
 
-// Where nothing tells whether parts are of one file, they are not asked for.
+// If nothing proves that parts belong to the same file, no parts are requested.
 Result<Fetcher::Hashes> Fetcher::run(const OnFileProgress& on_progress) {
   const bool may_have_parts = file_.digest.kind != Digest::Kind::kNone || facts_.has_validator();
   for (const bool whole : {false, true}) {
@@ -353,7 +353,7 @@ Result<Fetcher::Hashes> Fetcher::run(const OnFileProgress& on_progress) {
   return Error{ErrorCode::kInternal, file_.name + ": no download ended", "download"};
 }
 
-// The name of what is downloaded in part: by what it must become, or by where it comes from.
+// The name of a partial download: from its digest, or from its URL.
 std::string partial_key(const RemoteFile& file) {
   if (file.digest.kind == Digest::Kind::kSha256) return "sha256-" + file.digest.hex;
   return "url-" + sha256_text(file.url.text() + file.digest.hex);
@@ -364,7 +364,7 @@ Result<StoredBlob> fetch_into(const Store& store, PartialFile& partial, const Re
                               const OnFileProgress& on_progress, const std::atomic<bool>& cancelled) {
   const std::string identity = (facts.etag.empty() ? facts.last_modified : facts.etag) + file.digest.hex;
   RZ_CHECK_OK(partial.begin(facts.n_bytes, identity));
-  // Where nothing says that the file is still the same, its parts may not be put together.
+  // If nothing proves that the file is still the same, its parts must not be combined.
   if (identity.empty() && partial.was_resumed()) RZ_CHECK_OK(partial.restart());
   while (true) {
     Fetcher fetcher(file, settings, partial, facts, cancelled);
@@ -374,7 +374,8 @@ Result<StoredBlob> fetch_into(const Store& store, PartialFile& partial, const Re
       RZ_CHECK_OK(partial.publish(store.blob_path(hashes.sha256)));
       return StoredBlob{hashes.sha256, facts.n_bytes};
     }
-    // What an earlier download has left may be what is wrong: a machine that lost power keeps lengths before bytes.
+    // The part from an earlier download may be wrong: after a power failure, a file may have its length but not its
+    // bytes.
     if (!partial.was_resumed()) {
       partial.discard();
       return format_error(

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Registries of which Ollama keeps models, in folders of these names, and how names of theirs begin here.
+// Registries whose models Ollama stores, in folders of these names, and the prefixes of their names here.
 struct Registry {
   const char* folder;
   NameKind kind;
@@ -33,7 +33,7 @@ constexpr Registry kRegistries[] = {{"registry.ollama.ai", NameKind::kOllama, "o
                                     {"huggingface.co", NameKind::kHuggingFace, "hf:"}};
 constexpr size_t kMaxCacheFiles = 20'000;
 
-// What a snapshot holds: links to blobs, which are there once they are whole.
+// The files of a snapshot: links to blobs, which exist once they are complete.
 std::vector<RepoFile> files_below(const fs::path& folder) {
   std::vector<RepoFile> files;
   std::error_code error;
@@ -48,7 +48,7 @@ std::vector<RepoFile> files_below(const fs::path& folder) {
   return files;
 }
 
-// The commit that a branch is, or the revision itself where it is one.
+// The commit of a branch, or the revision itself if it is a commit.
 std::string commit_of(const fs::path& repository, const std::string& revision) {
   constexpr uint64_t kMaxRefBytes = 1000;
   auto text = read_file(repository / "refs" / revision, kMaxRefBytes);
@@ -57,15 +57,15 @@ std::string commit_of(const fs::path& repository, const std::string& revision) {
   return is_safe_file(commit) && commit.find('/') == std::string::npos ? commit : "";
 }
 
-// The weights and modules of a folder of SafeTensors are there.
+// Checks that a SafeTensors folder has its weights and modules.
 Status check_folder(const fs::path& folder) {
   RZ_TRY(const FolderModules modules, read_folder_modules(folder));
   RZ_TRY([[maybe_unused]] const FolderParts parts, find_folder_parts(modules.transformer));
   return {};
 }
 
-// Chooses by the name's tag among the files of its repository, which lie in a folder. Errors: those of choose_files,
-// NotFound (a part or a module of a folder).
+// Chooses by the name's tag among the files of its repository in a folder. Errors: those of choose_files, NotFound (a
+// part or a module of a folder).
 Result<LocalModel> choose_in(const fs::path& folder, const std::vector<RepoFile>& files, const ModelName& name,
                              Place place, const std::string& revision) {
   RZ_TRY(const auto chosen, choose_files(files, name.tag, to_string(name), reader_of_folder(folder)));
@@ -84,7 +84,7 @@ std::optional<LocalModel> if_there(Result<LocalModel> model) {
   return model.ok() ? std::optional(std::move(*model)) : std::nullopt;
 }
 
-// Every GGUF file of the folder that is a model is one, and so is a folder of SafeTensors.
+// Lists every GGUF model file of the folder, and the folder itself if it has SafeTensors.
 void list_folder(const fs::path& folder, ModelName name, Place place, const std::string& revision,
                  std::vector<LocalModel>& models) {
   const auto files = files_below(folder);
@@ -113,7 +113,7 @@ Result<LocalModel> choose_snapshot(const fs::path& repository, const std::string
   return choose_in(snapshot, files_below(snapshot), name, Place::kHuggingFaceCache, commit);
 }
 
-// The last of the whole snapshots.
+// The last complete snapshot.
 std::optional<LocalModel> find_other_snapshot(const fs::path& repository, const std::string& unfinished,
                                               const ModelName& name) {
   std::vector<std::pair<fs::file_time_type, std::string>> snapshots;
@@ -141,7 +141,7 @@ std::optional<LocalModel> find_in_hugging_face(const fs::path& hub, const ModelN
   return name.revision == "main" ? find_other_snapshot(repository, commit, name) : std::nullopt;
 }
 
-// LM Studio keeps no revisions: what is there is the main one.
+// LM Studio has no revisions: its files count as the main one.
 std::optional<LocalModel> find_in_lm_studio(const fs::path& root, const ModelName& name) {
   const fs::path folder = root / name.owner / name.model;
   if (name.revision != "main") return std::nullopt;
@@ -174,7 +174,7 @@ std::optional<LocalModel> find_in_registry(const fs::path& root, const Registry&
   return model;
 }
 
-// Ollama keeps no revisions of other registries: what is there is the main one.
+// Ollama has no revisions of other registries: its files count as the main one.
 std::optional<LocalModel> find_in_ollama(const fs::path& root, const ModelName& name) {
   if (name.kind == NameKind::kHuggingFace && name.revision != "main") return std::nullopt;
   for (const Registry& registry : kRegistries) {
@@ -256,7 +256,7 @@ std::optional<Error> unfinished_in_caches(const ForeignCaches& caches, const Mod
   std::error_code error;
   if (commit.empty() || !fs::is_directory(repository / "snapshots" / commit, error)) return std::nullopt;
   const auto model = choose_snapshot(repository, commit, name);
-  // A quantization that nobody has downloaded is not there at all.
+  // A quantization that nobody has downloaded counts as absent.
   const bool is_other = !model.ok() && !name.tag.empty() && model.error().code == ErrorCode::kNotFound;
   if (model.ok() || is_other) return std::nullopt;
   return not_found(

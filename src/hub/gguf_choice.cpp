@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kGguf = ".gguf", kSafeTensors = ".safetensors";
 constexpr uint64_t kMaxIndexBytes = 64u << 20;
 
-// What a model's users want first: as small as its answers stay good.
+// The usual preference: as small as possible while answers stay good.
 constexpr std::array<std::string_view, 10> kUsualQuantizations = {"Q4_K_M", "Q4_K_S", "Q5_K_M", "Q4_0", "Q6_K",
                                                                   "Q8_0",   "MXFP4",  "BF16",   "F16",  "F32"};
 
@@ -32,7 +32,7 @@ bool ends_word(std::string_view text, size_t at) {
   return at >= text.size() || text[at] == '-' || text[at] == '.' || text[at] == '/';
 }
 
-// "Q4_K" is a word of "model-Q4_K.gguf" and "model_Q4_K.gguf", and none of "model-Q4_K_M.gguf".
+// "Q4_K" is a word of "model-Q4_K.gguf" and "model_Q4_K.gguf", but not of "model-Q4_K_M.gguf".
 bool has_word(std::string_view path, std::string_view word) {
   for (size_t at = 0; at + word.size() <= path.size(); ++at) {
     const bool begins = at == 0 || ends_word(path, at - 1) || path[at - 1] == '_';
@@ -60,7 +60,7 @@ std::string list_of(const std::vector<const RepoFile*>& files) {
   return fmt::format("{}{}", fmt::join(names, ", "), n_more > 0 ? fmt::format(" and {} more", n_more) : "");
 }
 
-// The file, or all parts of it.
+// The file, or all parts of a split one.
 Result<std::vector<ChosenFile>> with_parts(const std::vector<RepoFile>& files, const RepoFile& first) {
   const auto part = part_name(first.path, kGguf);
   if (!part) return std::vector<ChosenFile>{{first, FileRole::kModel}};
@@ -98,7 +98,7 @@ Result<const RepoFile*> choose_gguf(const std::vector<const RepoFile*>& ggufs, c
                    "model");
 }
 
-// The one that is asked for, or usual, among those that are models by what they say.
+// The requested or usual one, among the files whose content says that they are models.
 Result<const RepoFile*> choose_model(std::vector<const RepoFile*> ggufs, const std::string& what,
                                      const std::string& name, const FileReader& reader) {
   constexpr size_t kMaxLooks = 8;
@@ -139,7 +139,7 @@ std::string_view quantization_of(std::string_view path) {
   return {};
 }
 
-// A numbered folder, as those of sentence-transformers' modules are: "1_Pooling".
+// A numbered folder like those of sentence-transformers' modules: "1_Pooling".
 bool is_numbered(std::string_view folder) {
   const size_t underscore = folder.find('_');
   if (underscore == 0 || underscore == std::string_view::npos) return false;
@@ -218,7 +218,7 @@ class FolderChoice {
         "model");
   }
 
-  // Parts must be there by their names, unless an index does without them.
+  // All numbered parts must exist, unless an index does not use them.
   Status check_parts(const FileReader& reader) const {
     if (has(in_transformer("model.safetensors"))) return {};
     for (const RepoFile& file : files_) {
@@ -235,7 +235,7 @@ class FolderChoice {
     return {};
   }
 
-  // An index that cannot be read needs every part.
+  // If the index cannot be read, every part is needed.
   bool is_needed(const std::string& part, const FileReader& reader) const {
     const auto index = std::ranges::find(files_, in_transformer("model.safetensors.index.json"), &RepoFile::path);
     if (index == files_.end() || !reader.beginning || index->n_bytes > kMaxIndexBytes) return true;
@@ -245,7 +245,7 @@ class FolderChoice {
     return std::ranges::any_of(*shards, [&](const auto& entry) { return in_transformer(entry.second) == part; });
   }
 
-  // Some repositories have the same weights twice, once in their makers' own form.
+  // Some repositories have the weights twice, once in the makers' own format.
   bool is_weights(const RepoFile& file) const {
     if (!file.path.starts_with(transformer_) || !ends_with_ignoring_case(file.path, kSafeTensors)) return false;
     const std::string_view own = std::string_view(file.path).substr(transformer_.size());
@@ -257,7 +257,7 @@ class FolderChoice {
     });
   }
 
-  // Whether a model's readers may look for it.
+  // Whether readers of the model may need the file.
   bool belongs(std::string_view path) const {
     const size_t slash = path.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "" : path.substr(0, slash);
@@ -275,7 +275,7 @@ class FolderChoice {
   const std::vector<RepoFile>& files_;
   const std::string& name_;
   std::vector<FolderModule> modules_ = {};
-  std::string transformer_ = {};  // "", or its folder with a slash
+  std::string transformer_ = {};  // "", or its folder with a trailing slash
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ std::vector<RepoFile> files_of(std::initializer_list<const char*> paths) {
   return files;
 }
 
-// The chosen paths with a space between them, or the error.
+// The chosen paths separated by spaces, or the error.
 std::string chosen(const std::vector<RepoFile>& files, const std::string& what) {
   const auto found = choose_files(files, what, "hf:o/r");
   if (!found.ok()) return "error: " + found.error().message;

@@ -14,7 +14,8 @@
 namespace realizar::hub {
 namespace {
 
-// libcrypto, opened when the first hash is taken: programs that link librealizar and download nothing do without it.
+// libcrypto, opened when the first hash is computed: programs that link librealizar and download nothing do not need
+// it.
 struct CryptoLibrary {
   decltype(&EVP_MD_CTX_new) context_new;
   decltype(&EVP_MD_CTX_free) context_free;
@@ -46,7 +47,7 @@ Result<CryptoLibrary> open_crypto() {
   return unsupported("downloads need libcrypto.so.3, which this machine lacks (Debian's package libssl3)", "libcrypto");
 }
 
-// Any thread; the library stays open. Errors: Unsupported where this machine has none.
+// Any thread; the library stays open. Errors: Unsupported if this machine does not have it.
 Result<const CryptoLibrary*> crypto_library() {
   static const Result<CryptoLibrary> crypto = open_crypto();
   if (!crypto.ok()) return crypto.error();

@@ -1,4 +1,4 @@
-// Hashes of what is downloaded, taken as it arrives.
+// Hashes of downloads, computed as they arrive.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace realizar::hub {
 
 class Hasher {
  public:
-  // kGit wants to know the length of all bytes. kNone hashes as kSha256. Errors: Unsupported without libcrypto.
+  // kGit needs the total length in advance. kNone computes SHA-256. Errors: Unsupported without libcrypto.
   static Result<Hasher> create(Digest::Kind kind, uint64_t n_bytes);
   Hasher(Hasher&&) noexcept;
   ~Hasher();

@@ -46,7 +46,7 @@ Result<std::string> beginning_of(HttpClient& client, const HubAccess& access, co
   return reply.body;
 }
 
-// As one part of a path, in which a slash begins no other.
+// Encoded as a single part of a path, so that a slash does not begin another one.
 std::string encoded_part(std::string_view text) {
   std::string encoded;
   for (const char c : percent_encoded(text)) encoded += c == '/' ? std::string("%2F") : std::string(1, c);
@@ -59,7 +59,7 @@ Result<Url> url_below(const Url& endpoint, const std::string& path) {
   return parse_url(base + path);
 }
 
-// Nullopt: it is no file that can be stored.
+// Nullopt: not a file that can be stored.
 Result<std::optional<RepoFile>> parse_tree_entry(const Json& entry, const std::string& where) {
   RZ_TRY(const std::string type, text_member(entry, "type", where));
   if (type != "file") return std::optional<RepoFile>();
@@ -97,7 +97,7 @@ Result<std::vector<RepoFile>> list_repository(HttpClient& client, const HubAcces
     const std::string next = next_page(reply.head.headers.get("link"));
     if (next.empty()) return files;
     RZ_TRY(const Url next_url, resolve_url(page, next));
-    // Mirrors often pass the hub's own address on.
+    // Mirrors often return the hub's own address.
     RZ_TRY(page, parse_url(access.endpoint.origin() + next_url.rest));
   }
   return format_error(fmt::format("{}: the repository lists too many files", what), "model");
@@ -118,7 +118,7 @@ Result<Listing> list_commit(HttpClient& client, const HubAccess& access, const M
   return listing;
 }
 
-// Nullopt: there is no such number.
+// Nullopt: no such number.
 std::optional<uint64_t> count_of(const Json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_number_unsigned()) return std::nullopt;
@@ -209,7 +209,7 @@ Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access
     const std::string& path = one.file.path;
     RZ_TRY(const Url url, url_of(one.file));
     RemoteFile remote{path, url, credentials_of(access), one.file.n_bytes, one.file.digest};
-    // The folder of a GGUF file in a repository says nothing more: its parts lie beside each other.
+    // The subfolder of a GGUF file in a repository is not needed: its parts are in the same folder.
     const bool is_gguf = ends_with_ignoring_case(path, ".gguf");
     model.files.push_back({std::move(remote), one.role, is_gguf ? path.substr(path.rfind('/') + 1) : path});
   }

@@ -1,4 +1,4 @@
-// Hugging Face's hub: what a repository holds, and where its files are (https://huggingface.co/docs/hub/api).
+// Hugging Face's hub: the content of a repository, and the URLs of its files (https://huggingface.co/docs/hub/api).
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@
 
 namespace realizar::hub {
 
-// What a name means at its source.
+// A model at its source.
 struct RemoteModel {
-  std::string source;    // that name
-  std::string revision;  // the commit, or the manifest's hash; "" where there is none
+  std::string source;    // its name there
+  std::string revision;  // the commit, or the manifest's hash; "" if there is none
   struct File {
     RemoteFile remote;
     FileRole role;
-    std::string name;  // below the model's folder
+    std::string name;  // relative to the model's folder
   };
   std::vector<File> files;
 };
@@ -39,28 +39,28 @@ struct HubAccess {
   std::chrono::milliseconds answer_timeout{0};  // for each answer of the API; 0: none
 };
 
-// The answers of the hub's API. Errors: FormatError. Files that no disk takes, and folders, are left out.
+// Parses answers of the hub's API. Errors: FormatError. Folders, and files that cannot be stored, are left out.
 Result<std::vector<RepoFile>> parse_hf_tree(std::string_view text, const std::string& where);
-// The commit that a revision is.
+// The commit of a revision.
 Result<std::string> parse_hf_revision(std::string_view text, const std::string& where);
-// The target of a header `Link` with rel="next"; "": there is none.
+// The target of a header `Link` with rel="next"; "" if there is none.
 std::string next_page(std::string_view link);
 
-// A repository that a search has found.
+// A search result.
 struct FoundRepo {
-  ModelName name;                                     // without a quantization
-  std::optional<uint64_t> n_parameters, n_downloads;  // where the hub knows them
+  ModelName name;                                     // without quantization
+  std::optional<uint64_t> n_parameters, n_downloads;  // if the hub reports them
 };
-// The answer to a search. Errors: FormatError. What has no name here is left out.
+// The answer to a search. Errors: FormatError. Repositories that cannot be named here are left out.
 Result<std::vector<FoundRepo>> parse_hf_search(std::string_view text, const std::string& where);
 
-// Errors: InvalidArgument where the token would go over a connection that is not encrypted.
+// Errors: InvalidArgument if the token would be sent over an unencrypted connection.
 Status check_encrypted(const Url& endpoint, const std::string& token);
 
 Result<RemoteModel> find_hf_model(const ModelName& name, const HubAccess& access);
-// The repository's files, whatever the name means of them.
+// All files of the repository, whatever the name selects.
 Result<std::vector<RepoFile>> list_hf_files(const ModelName& name, const HubAccess& access);
-// Repositories with GGUF files that fit the text, the most downloaded first.
+// Repositories with GGUF files that match the text, the most downloaded first.
 Result<std::vector<FoundRepo>> find_hf_repos(const std::string& text, uint32_t n_most, const HubAccess& access);
 
 }  // namespace realizar::hub

@@ -18,8 +18,8 @@
 namespace realizar::hub {
 namespace {
 
-// libcurl, opened when the first call is made. Linked at build time it would have the program load some thirty
-// libraries at every start (Kerberos, LDAP, SSH and others), which none but downloads need.
+// libcurl, opened for the first call. If it were linked, the program would load some thirty libraries at every start
+// (Kerberos, LDAP, SSH and others), which only downloads need.
 struct CurlLibrary {
   decltype(&curl_easy_init) easy_init;
   decltype(&curl_easy_cleanup) easy_cleanup;
@@ -55,7 +55,7 @@ bool find_symbols(void* library, CurlLibrary& curl) {
 }
 
 Result<CurlLibrary> open_curl() {
-  // The second one is Debian's with another TLS library.
+  // The second one is Debian's build with another TLS library.
   for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
     void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
@@ -69,7 +69,7 @@ Result<CurlLibrary> open_curl() {
       "requests to other servers need libcurl.so.4, which this machine lacks (Debian's package libcurl4)", "libcurl");
 }
 
-// Any thread; the library stays open. Errors: Unsupported where this machine has none.
+// Any thread; the library stays open. Errors: Unsupported if this machine does not have it.
 Result<const CurlLibrary*> curl_library() {
   static const Result<CurlLibrary> curl = open_curl();
   if (!curl.ok()) return curl.error();
@@ -78,8 +78,8 @@ Result<const CurlLibrary*> curl_library() {
 
 using HttpClock = std::chrono::steady_clock;
 
-constexpr size_t kMaxHeaderBytes = 256u << 10;  // of one reply, together
-constexpr int kPollMs = 100;                    // the longest time until a cancelled call is noticed
+constexpr size_t kMaxHeaderBytes = 256u << 10;  // total for one reply
+constexpr int kPollMs = 100;                    // the longest delay until a cancelled call ends
 
 Error broken_connection(const Url& url, std::string_view why) {
   return {ErrorCode::kResourceExhausted, fmt::format("{}: {}", url.shown(), why), kBrokenConnection};
@@ -89,7 +89,7 @@ Error no_connection(const Url& url, std::string_view why) {
   return {ErrorCode::kResourceExhausted, fmt::format("{}: {}", url.shown(), why), kNoConnection};
 }
 
-// What libcurl has for certificates where its own build looks for them elsewhere than this system keeps them.
+// The certificates for a libcurl whose build expects them at another path than this system uses.
 std::string system_ca_file() {
   for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                            "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
@@ -98,13 +98,13 @@ std::string system_ca_file() {
   return {};
 }
 
-// Whoever sends a body is told of a redirect: the body goes nowhere else.
+// A redirect of a request with a body is not followed: the body is sent to one server only.
 bool is_followed(const HttpCall& call, int status) {
   const bool is_redirect = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
   return is_redirect && call.max_redirects > 0 && (call.method == "GET" || call.method == "HEAD");
 }
 
-// One request and its reply, without redirects.
+// One request and its reply, without following redirects.
 class Transfer {
  public:
   Transfer(const CurlLibrary& curl, const HttpSettings& settings, const HttpCall& call, const Url& url)
@@ -113,9 +113,9 @@ class Transfer {
   }
 
   HttpClock::time_point last_news() const { return last_news_; }
-  // Of the reply, its header, and the request's body.
+  // Bytes of the reply, its header, and the request's body.
   uint64_t n_moved() const { return n_bytes_ + n_header_bytes_ + static_cast<uint64_t>(n_sent_); }
-  // The end of the header, and of the whole.
+  // Called at the end of the header, and of the whole reply.
   Status take_head();
   Result<HttpReply> result(CURLcode code);
   bool is_redirected() const { return is_followed(call_, reply_.head.status); }
@@ -126,7 +126,7 @@ class Transfer {
   static size_t on_body(char* data, size_t size, size_t n, void* self) {
     return static_cast<Transfer*>(self)->add_body({data, size * n});
   }
-  // A long upload has news too.
+  // Sent bytes of a long upload count as progress too.
   static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t n_sent) {
     auto& transfer = *static_cast<Transfer*>(self);
     if (std::exchange(transfer.n_sent_, n_sent) != n_sent) transfer.last_news_ = HttpClock::now();
@@ -158,7 +158,7 @@ size_t Transfer::add_header(std::string_view line) {
   }
   const size_t n = line.size();
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-  // A status line begins a header: that of "100 Continue" is followed by another.
+  // A status line begins a header; "100 Continue" is followed by another one.
   if (line.starts_with("HTTP/")) {
     reply_.head.headers.clear();
     const std::string_view after = line.substr(std::min(line.find(' '), line.size()));
@@ -199,7 +199,7 @@ size_t Transfer::add_body(std::string_view bytes) {
 Result<HttpReply> Transfer::result(CURLcode code) {
   if (!status_.ok()) return status_.error();
   const Url& url = reply_.head.url;
-  // What libcurl says of a line of the header that is longer than it takes (100 KB).
+  // libcurl's error for a header line beyond its limit (100 KB).
   constexpr int kTooLarge = 100;  // CURLE_TOO_LARGE, since 8.6
   const bool is_line_too_long = code == CURLE_OUT_OF_MEMORY || static_cast<int>(code) == kTooLarge;
   if (is_line_too_long && !has_head_) {

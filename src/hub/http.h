@@ -1,7 +1,7 @@
-// A client of HTTP and HTTPS over libcurl: one call after the other, each bounded in time, bytes and redirects, and
-// ended at once by a flag that any thread may set. One client belongs to one thread at a time; it keeps its
-// connections for its next calls. Proxies are taken from the environment as curl takes them (https_proxy, no_proxy),
-// unless the settings say otherwise.
+// A client for HTTP and HTTPS based on libcurl: one call after the other, each bounded in time, bytes and redirects,
+// and ended at once by a flag that any thread may set. A client belongs to one thread at a time; it keeps its
+// connections for its next calls. Proxies come from the environment like curl's (https_proxy, no_proxy), unless the
+// settings say otherwise.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,15 @@ namespace realizar::hub {
 struct HttpSettings {
   std::string ca_file;  // PEM; empty: the system's certificates
   std::chrono::milliseconds connect_timeout{30'000};
-  std::chrono::milliseconds stall_timeout{30'000};  // without a byte
-  uint64_t least_bytes = 0;                         // of a reply, header and all, in each rate_window; 0: any number
+  std::chrono::milliseconds stall_timeout{30'000};  // without a byte received
+  uint64_t least_bytes = 0;                         // of a reply including its header, in each rate_window; 0: any
+                                                    // number
   std::chrono::milliseconds rate_window{60'000};
-  bool takes_proxies = true;  // of the environment
+  bool takes_proxies = true;  // uses the environment's
 };
 
-// The subjects of errors of connections, one that broke, one that was never made and one that brought too little: what
-// failed once may go well the next time.
+// Subjects of errors for a connection that broke, one that was never made, and one that was too slow: a retry may
+// succeed.
 inline constexpr const char* kBrokenConnection = "connection";
 inline constexpr const char* kNoConnection = "no connection";
 inline constexpr const char* kSlowConnection = "slow connection";
@@ -42,14 +43,14 @@ class HttpHeaders {
  public:
   void add(std::string name, std::string value) { rows_.emplace_back(std::move(name), std::move(value)); }
   void clear() { rows_.clear(); }
-  // The first of that name, in any case; "": none.
+  // The first header of that name, ignoring case; "" if there is none.
   std::string_view get(std::string_view name) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> rows_;
 };
 
-// A reply before its body.
+// A reply without its body.
 struct HttpHead {
   int status = 0;
   HttpHeaders headers;
@@ -59,17 +60,17 @@ struct HttpHead {
 struct HttpCall {
   Url url;
   std::string method = "GET";
-  std::vector<std::string> headers = {};  // "Name: value", for every host
+  std::vector<std::string> headers = {};  // "Name: value", sent to every host
   std::vector<std::string> credentials =
-      {};  // the same, for the origin of `url` alone: no redirect takes them elsewhere
+      {};  // likewise, but only for the origin of `url`: redirects do not pass them on
   std::string body = {};
   uint32_t max_redirects = 8;
-  uint64_t max_bytes = 16u << 20;              // of the reply's body
+  uint64_t max_bytes = 16u << 20;              // limit for the reply's body
   std::chrono::milliseconds total_timeout{0};  // 0: none
   const std::atomic<bool>* cancelled = nullptr;
-  // Called when the last reply's header is there; an error ends the call and is its result.
+  // Called when the last reply's header is complete; an error ends the call and is its result.
   std::function<Status(const HttpHead&)> on_head = {};
-  // Takes the body as it arrives; where there is none, HttpReply::body has it.
+  // Receives the body as it arrives; if it is empty, the body is in HttpReply::body.
   std::function<Status(std::string_view)> on_bytes = {};
 };
 
@@ -80,16 +81,16 @@ struct HttpReply {
 
 class HttpClient {
  public:
-  // Errors: Unsupported without libcurl; InvalidArgument for a file of certificates that cannot be read.
+  // Errors: Unsupported without libcurl; InvalidArgument for a certificate file that cannot be read.
   static Result<HttpClient> create(const HttpSettings& settings);
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;
   ~HttpClient();
 
-  // Whatever status the reply has. Redirects are followed to http and https alone, and never from https to http.
-  // Errors: ResourceExhausted, subject kNoConnection, kSlowConnection, or kBrokenConnection (also a stall, a time that
-  // is over, a body that ends too early); InvalidArgument (a certificate, the URL); FormatError (too many redirects or
-  // bytes, too long a header, no HTTP); Cancelled; those of on_head and on_bytes.
+  // Returns replies with any status. Redirects are followed only to http and https, and never from https to http.
+  // Errors: ResourceExhausted, subject kNoConnection, kSlowConnection, or kBrokenConnection (also for a stall, a
+  // timeout, a body that ends early); InvalidArgument (a certificate, the URL); FormatError (too many redirects or
+  // bytes, too long a header, not HTTP); Cancelled; those of on_head and on_bytes.
   Result<HttpReply> send(const HttpCall& call);
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-// A nested text would have the parser's value taken apart by recursion.
+// The parser's value is destroyed recursively, so nested text must be bounded.
 bool is_deeper_than(std::string_view text, int max_depth) {
   int depth = 0;
   bool is_string = false;

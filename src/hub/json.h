@@ -1,4 +1,4 @@
-// JSON of manifests and of hubs' answers: parsed and checked member by member.
+// Parses the JSON of manifests and of hubs' answers, and checks each member.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace realizar::hub {
 
 using Json = nlohmann::json;
 
-// `where` is named in every error. Errors: FormatError.
+// `where` appears in every error. Errors: FormatError.
 Result<Json> parse_json_object(std::string_view text, const std::string& where);
 Result<Json> parse_json_list(std::string_view text, const std::string& where);
-// A member that must be there.
+// A required member.
 Result<std::string> text_member(const Json& object, const char* name, const std::string& where);
 // At most 2^62, so that sums of several do not overflow.
 Result<uint64_t> size_member(const Json& object, const char* name, const std::string& where);

@@ -1,4 +1,4 @@
-// Every model on this machine by its name: those of the store, the bundled one, and those that other programs keep.
+// Every model on this machine by name: those in the store, the bundled one, and those of other programs.
 #pragma once
 
 #include <filesystem>
@@ -14,20 +14,20 @@
 
 namespace realizar::hub {
 
-// The name of the model that is part of the program. A model that the store has under this name takes its place.
+// The name of the model that ships with the program. A model with this name in the store takes precedence.
 inline constexpr const char* kBundledModel = "realizar-tiny";
 
 class Library {
  public:
-  // `bundled`: the bundled model's file; empty: there is none.
+  // `bundled`: the bundled model's file; empty: none.
   Library(Store store, ForeignCaches caches, std::filesystem::path bundled = {})
       : store_(std::move(store)), caches_(std::move(caches)), bundled_(std::move(bundled)) {}
 
   const Store& store() const { return store_; }
-  // The store's own name first, then what a short name stands for, in the store and in caches. Errors: NotFound; those
-  // of a manifest that is damaged.
+  // Looks up the store's own name first, then the meanings of a short name, in the store and in caches. Errors:
+  // NotFound; those of a damaged manifest.
   Result<LocalModel> find(const ModelName& name) const;
-  // The store's models, those of caches, then the bundled one. `notes`: why some are left out.
+  // The store's models, those in caches, then the bundled one. `notes`: why some are left out.
   std::vector<LocalModel> list(std::vector<std::string>& notes) const;
 
  private:
@@ -38,9 +38,9 @@ class Library {
   std::filesystem::path bundled_;
 };
 
-// The texts that come with a model of Ollama's; what is not there is empty.
+// The texts stored with a model from Ollama; absent ones are empty.
 struct ModelTexts {
-  std::string chat_template;  // in Go's spelling
+  std::string chat_template;  // a Go template
   std::string params;         // a JSON object
   std::string system, license;
   std::string messages;  // a JSON list

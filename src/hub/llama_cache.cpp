@@ -23,7 +23,7 @@ struct Repository {
   std::string prefix() const { return fmt::format("{}_{}_", owner, model); }
 };
 
-// "manifest=OWNER=REPO=TAG.json", which llama.cpp leaves beside the files of a repository.
+// "manifest=OWNER=REPO=TAG.json", which llama.cpp stores next to the files of a repository.
 std::optional<Repository> repository_of_manifest(const std::string& file) {
   constexpr std::string_view kBeginning = "manifest=";
   if (!file.starts_with(kBeginning)) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<Repository> repository_of_manifest(const std::string& file) {
   return Repository{file.substr(owner, model - owner), file.substr(model + 1, tag - model - 1)};
 }
 
-// Without a manifest: owners have no '_', and nearly every repository's name ends in GGUF.
+// Used without a manifest: owners have no '_', and nearly every repository's name ends in GGUF.
 std::optional<Repository> guessed_repository(const std::string& file) {
   constexpr std::string_view kMark = "gguf_";
   const size_t model = file.find('_');
@@ -45,7 +45,7 @@ std::optional<Repository> guessed_repository(const std::string& file) {
 
 struct CachedFile {
   fs::path path;
-  ModelName name;    // of a repository, with the file as its tag, or local
+  ModelName name;    // of a repository, with the file as its tag; or local
   std::string file;  // in the repository
   uint64_t n_bytes;
 };
@@ -87,7 +87,7 @@ std::vector<CachedFile> files_of(const fs::path& folder) {
   return files;
 }
 
-// All parts of a split file, or the file alone.
+// All parts of a split file, or the single file.
 std::optional<LocalModel> model_of(const std::vector<CachedFile>& files, const ModelName& name) {
   const bool is_local = name.kind == NameKind::kLocal;
   const auto is_beside = [&](const CachedFile& file) {

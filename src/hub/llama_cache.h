@@ -1,5 +1,5 @@
-// llama.cpp's folder of downloads, where each file of a repository has a flat name: OWNER_REPO_FILE.gguf, or FILE.gguf
-// where it came from another address. Used as it is and never written to.
+// llama.cpp's download folder, where each file of a repository has a flat name: OWNER_REPO_FILE.gguf, or FILE.gguf if
+// it came from another address. Used in place and never written to.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace realizar::hub {
 
-// Names of Hugging Face's, for files whose repository can be told; others have the name of their file, without its
-// ending. Nullopt: it is not there, or not whole.
+// Files of a recognized repository have Hugging Face names; others have the name of their file, without its suffix.
+// Nullopt: absent or incomplete.
 std::optional<LocalModel> find_in_llama_cache(const std::filesystem::path& folder, const ModelName& name);
 std::vector<LocalModel> list_llama_cache(const std::filesystem::path& folder);
 

@@ -1,4 +1,4 @@
-// A model on this machine that can be loaded, and where it was found.
+// A loadable model on this machine, and where it was found.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@
 
 namespace realizar::hub {
 
-// kFile: a file or folder that a user named, which has no other name. kBundled: the model that is part of the program.
+// kFile: a file or folder that the user named, which has no other name. kBundled: the model that ships with the
+// program.
 enum class Place : uint8_t { kFile, kBundled, kStore, kHuggingFaceCache, kOllamaCache, kLmStudio, kLlamaCache };
 
-// As lists show it.
+// The name shown in lists.
 constexpr std::string_view place_name(Place place) {
   switch (place) {
     case Place::kFile:
@@ -42,11 +43,11 @@ struct LocalModel {
   Place place = Place::kStore;
   std::filesystem::path path;  // a file or a folder
   uint64_t n_bytes = 0;
-  std::string source, revision, pulled;                  // where they are known
+  std::string source, revision, pulled;                  // if known
   std::map<FileRole, std::filesystem::path> texts = {};  // template, params, system, messages, licence
   std::vector<std::filesystem::path> adapters = {};
   bool has_projector = false;
-  std::string note = {};  // what its user should know, a sentence; "": nothing
+  std::string note = {};  // a sentence for the user; "": none
 };
 
 }  // namespace realizar::hub

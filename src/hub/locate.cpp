@@ -20,18 +20,18 @@ namespace realizar::hub {
 namespace {
 
 constexpr size_t kMaxNameBytes = 200, kMaxNames = 3;
-constexpr size_t kMinSlipBytes = 3;  // any word is one slip away from a shorter one
+constexpr size_t kMinSlipBytes = 3;  // any shorter word would be one typo away from many
 constexpr size_t kFar = 1000;
 
-// Letters that differ from the whole of the spelling.
+// The edit distance to the whole spelling.
 size_t whole_distance(std::string_view given, std::string_view spelling) {
   const size_t most = given.size() < kMinSlipBytes ? 0 : std::clamp<size_t>(given.size() / 3, 1, 3);
   const size_t distance = edit_distance(given, spelling);
-  // A word of which every letter would change is no slip.
+  // If every letter would change, the word is not a typo.
   return distance <= most && distance < spelling.size() ? distance : kFar;
 }
 
-// Letters that differ from the beginning of the spelling: "lama3" is nearly the beginning of "llama3.2".
+// The edit distance to the beginning of the spelling: "lama3" is close to the beginning of "llama3.2".
 size_t beginning_distance(std::string_view given, std::string_view spelling) {
   const size_t most = std::min<size_t>(2, given.size() / 4);
   size_t best = kFar;
@@ -58,7 +58,7 @@ std::string listed(const std::vector<std::string>& words, std::string_view last_
   return text;
 }
 
-// Every way to write the name of a model that is here.
+// Every way to write the name of a model on this machine.
 void add_spellings(const ModelName& name, std::vector<KnownName>& known) {
   const std::string text = to_string(name);
   known.push_back({text, text});
@@ -75,7 +75,7 @@ std::vector<KnownName> names_here(const Library& library) {
   return known;
 }
 
-// The models of the table, with their tags where one was given.
+// The models of the table, with tags if one was given.
 void add_table(bool has_tag, std::vector<KnownName>& known) {
   for (const ShortName& row : short_names()) {
     const std::string tagged = fmt::format("{}:{}", row.model, row.tag), model(row.model);
@@ -84,7 +84,7 @@ void add_table(bool has_tag, std::vector<KnownName>& known) {
   }
 }
 
-// "; did you mean a or b? To ...", or "; to ..." where nothing is near.
+// "; did you mean a or b? To ...", or "; to ..." if nothing is close.
 std::string with_suggestion(const std::string& given, const std::vector<KnownName>& known, std::string advice) {
   const std::vector<std::string> near = near_names(given, known);
   if (near.empty()) return advice.empty() ? "" : "; " + advice;
@@ -92,7 +92,7 @@ std::string with_suggestion(const std::string& given, const std::vector<KnownNam
   return fmt::format("; did you mean {}?{}{}", listed(near, " or "), advice.empty() ? "" : " ", advice);
 }
 
-// The table's tags of a model whose given tag it does not have; none where it has that tag, or not the model.
+// The table's tags for a model, if it has the model but not the given tag; else none.
 std::vector<std::string> other_tags(const ModelName& name) {
   std::vector<std::string> names;
   for (const ModelName& row : short_names_of(name)) {
@@ -119,7 +119,7 @@ Error not_here(const Library& library, const std::string& given) {
     return not_found("there is no file or folder " + shown(given) + with_suggestion(given, known, ""), given);
   }
   const std::string advice = "to download it: " + pull + shown(given);
-  // A name of the table is no slip.
+  // A name in the table is not a typo.
   if (!short_names_of(*name).empty()) return not_found(nothing + "; " + advice, given);
   return not_found(nothing + with_suggestion(given, known, advice), given);
 }
@@ -161,7 +161,7 @@ Result<LocalModel> locate_named(const Library& library, const std::string& given
 Result<std::optional<ModelName>> locate_match(const Library& library, const ModelName& repository,
                                               const std::string& pattern) {
   std::vector<std::string> notes;
-  std::vector<RepoFile> files;  // each once, under whatever number of names it is here
+  std::vector<RepoFile> files;  // each once, even if it has several names here
   std::optional<ModelName> found;
   for (const LocalModel& model : library.list(notes)) {
     ModelName of = model.name;

@@ -91,7 +91,7 @@ TEST_F(LocateTest, ListsTheTagsOfAModelThatTheTableHasOnlyWithOthers) {
             "deepseek-r1:7b, deepseek-r1:14b and deepseek-r1:32b; to download one: realizar pull deepseek-r1:1.5b");
   EXPECT_NE(message("qwen2.5-coder").find("realizar pull qwen2.5-coder:1.5b"), std::string::npos);
   EXPECT_NE(message("phi4:9b").find("known tags: phi4 and phi4:14b"), std::string::npos) << message("phi4:9b");
-  // A name of the table is meant as it is, however near others are.
+  // A name in the table is used as it is, even if others are similar.
   for (const std::string name : {"phi4", "qwen3:1.7b"}) {
     EXPECT_EQ(message(name), "there is neither a file nor a model '" + name +
                                  "' on this machine; to download it: realizar pull " + name);

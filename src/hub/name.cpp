@@ -24,7 +24,7 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// Of a path or a URL neither may be made to mean another one.
+// Whether the text is safe as one part of a path or URL.
 bool is_part(std::string_view text) {
   const auto may_stand = [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; };
   return !text.empty() && text.size() <= kMaxPartBytes && is_letter_or_digit(text.front()) &&
@@ -51,13 +51,13 @@ Status check_part(std::string_view text, std::string_view part, std::string_view
                     fmt::format("{} '{}' is not made of letters, digits, '-', '_' and single '.'", what, shown(part)));
 }
 
-// A branch or tag, in which slashes may stand: "refs/pr/1".
+// A branch or tag, which may contain slashes: "refs/pr/1".
 Status check_revision(std::string_view text, std::string_view revision) {
   for (const std::string_view part : split(revision, '/')) RZ_CHECK_OK(check_part(text, part, "the revision"));
   return revision.size() <= kMaxPartBytes ? Status() : wrong_name(text, "the revision is too long");
 }
 
-// A revision is one folder in the store. No part of a name has a '+'.
+// A revision is a single folder in the store. No part of a name contains '+'.
 std::string with_each(std::string text, char from, char to) {
   std::ranges::replace(text, from, to);
   return text;
@@ -68,7 +68,7 @@ struct Tagged {
   bool has_tag;
 };
 
-// A colon before a slash begins no tag.
+// A colon before a slash does not begin a tag.
 Tagged split_tag(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) return {text, {}, false};
@@ -89,11 +89,11 @@ Result<ModelName> parse_hf(std::string_view text, std::string_view rest) {
   if (tagged.has_tag && !is_safe_file(name.tag)) {
     return wrong_name(text, "after the colon expected a quantization, such as Q4_K_M, or a file of the repository");
   }
-  if (name.tag == kLatest) name.tag.clear();  // Ollama's word for the usual choice
+  if (name.tag == kLatest) name.tag.clear();  // Ollama's tag for the usual choice
   return name;
 }
 
-// [OWNER/]NAME[:TAG]. `what`: what NAME is, for messages.
+// [OWNER/]NAME[:TAG]. `what`: the kind of NAME, for messages.
 Result<ModelName> parse_short(NameKind kind, std::string_view text, const Tagged& tagged, const char* usual_owner,
                               const char* what) {
   const auto parts = split(tagged.path, '/');
@@ -106,14 +106,14 @@ Result<ModelName> parse_short(NameKind kind, std::string_view text, const Tagged
   return name;
 }
 
-// [HOST/][OWNER/]NAME[:TAG], the host left out already.
+// [HOST/][OWNER/]NAME[:TAG], with the host already removed.
 Result<ModelName> parse_ollama(std::string_view text, std::string_view rest) {
   const Tagged tagged = split_tag(rest);
   if (std::ranges::count(tagged.path, '/') > 1) return wrong_name(text, "expected ollama:[OWNER/]NAME[:TAG]");
   return parse_short(NameKind::kOllama, text, tagged, kLibrary, "the model");
 }
 
-// The slashes of a revision are spelled %2F in a page's path.
+// In the path of a web page, slashes of a revision are encoded as %2F.
 std::string with_slashes(std::string_view revision) {
   std::string text;
   for (size_t at = 0; at < revision.size(); ++at) {
@@ -156,7 +156,7 @@ Result<ModelName> parse_url_name(std::string_view text) {
   return name;
 }
 
-// Host names that stand before a name as Ollama's users write it.
+// Hosts that Ollama's users write before a name.
 Result<ModelName> parse_with_host(std::string_view text, std::string_view host, std::string_view rest) {
   if (host == "hf.co" || host == "huggingface.co") return parse_hf(text, rest);
   if (host == "ollama.com" || host == "registry.ollama.ai") return parse_ollama(text, rest);
@@ -164,7 +164,7 @@ Result<ModelName> parse_with_host(std::string_view text, std::string_view host, 
 }
 
 constexpr std::string_view kManifestEnding = ".json";
-constexpr const char* kNoOwner = "_";  // no owner's name begins so,
+constexpr const char* kNoOwner = "_";  // no owner's name has this form,
 constexpr const char* kNoTag = "-";    // nor any file's
 
 }  // namespace
@@ -197,7 +197,7 @@ Result<ModelName> parse_name(std::string_view text) {
   const auto parts = split(tagged.path, '/');
   const bool has_host = parts.size() > 1 && parts[0].find('.') != std::string_view::npos;
   if (has_host) return parse_with_host(text, parts[0], text.substr(parts[0].size() + 1));
-  // With a tag, a name of these words would read as a name of another kind.
+  // With a tag, these names would be parsed as another kind.
   const bool is_scheme = text == "hf" || text == "ollama";
   if (parts.size() > 2 || is_scheme) {
     return wrong_name(text, "expected NAME[:TAG], hf:OWNER/REPOSITORY, ollama:NAME or a URL");

@@ -8,7 +8,7 @@
 namespace realizar::hub {
 namespace {
 
-// Repositories of the models' makers where they publish GGUF files, else of those whom llama.cpp's users know for it.
+// Repositories of the models' makers if they publish GGUF files, else of publishers well known among llama.cpp's users.
 constexpr ShortName kShortNames[] = {
     {"qwen3", "latest", "hf:Qwen/Qwen3-8B-GGUF:Q4_K_M"},
     {"qwen3", "0.6b", "hf:Qwen/Qwen3-0.6B-GGUF:Q8_0"},

@@ -1,4 +1,4 @@
-// A file of the store that arrives in one go under the SHA-256 that it must have. It is there whole or not at all.
+// A new file in the store, written in one go, with a known SHA-256. It appears complete or not at all.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace realizar::hub {
 
 class NewBlob {
  public:
-  // `n_bytes`: what will come, as far as is known; 0: that is not known. The store's folders are made, and nobody
-  // removes files of the store while this lives. Errors: ResourceExhausted, subject "disk", where the disk has no room;
-  // InvalidArgument with the system's reason; those of Hasher.
+  // `n_bytes`: the expected size; 0: unknown. Creates the store's folders, and nobody removes files of the store while
+  // this exists. Errors: ResourceExhausted, subject "disk", if the disk is full; InvalidArgument with the system's
+  // reason; those of Hasher.
   static Result<NewBlob> create(const Store& store, std::string sha256, uint64_t n_bytes);
   NewBlob(NewBlob&& other) noexcept;
   NewBlob& operator=(NewBlob&&) = delete;
-  ~NewBlob();  // removes what was not committed
+  ~NewBlob();  // removes the file unless it was committed
 
   // Errors: as create().
   Status write(std::string_view bytes);
-  // Errors: FormatError where the bytes have another hash; as create().
+  // Errors: FormatError if the bytes have another hash; as create().
   Status commit();
   uint64_t n_bytes() const { return n_bytes_; }
 
@@ -36,17 +36,17 @@ class NewBlob {
 
   StoreLock lock_;
   FileDescriptor fd_;
-  std::filesystem::path path_, place_;  // where it is written, "" once it has its place
+  std::filesystem::path path_, place_;  // current path, "" once renamed; and final path
   std::string sha256_;
   Hasher hasher_;
   uint64_t n_bytes_ = 0;
 };
 
-// A text as a file of the store. Errors: as NewBlob.
+// Adds a text to the store. Errors: as NewBlob.
 Result<StoredFile> add_text(const Store& store, FileRole role, std::string name, std::string_view text);
 
-// The copy of a file as a file of the store; nothing is copied where the store has it. Gives its SHA-256. Errors: those
-// of open_regular_file; FormatError where the file changes meanwhile; as NewBlob.
+// Copies a file to the store, unless the store has it. Returns its SHA-256. Errors: those of open_regular_file;
+// FormatError if the file changes in the meantime; as NewBlob.
 Result<std::string> add_file(const Store& store, const std::filesystem::path& path);
 
 }  // namespace realizar::hub

@@ -1,4 +1,4 @@
-// Manifests of Ollama's, of its registry and of its folder on disk: layers by media type.
+// Ollama's manifests, from its registry and its folder on disk: layers by media type.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,10 @@ struct OllamaLayer {
   uint64_t n_bytes;
 };
 
-// Layers of kinds that nothing here uses are left out. Errors: FormatError; Unsupported (a model that is no GGUF file,
-// or several).
+// Layers of unused kinds are left out. Errors: FormatError; Unsupported (a model that is not a GGUF file, or several).
 Result<std::vector<OllamaLayer>> parse_ollama_manifest(std::string_view text, const std::string& where);
 
-// The names of the layers' files in the store, in their order.
+// The names of the layers' files in the store, in order.
 std::vector<std::string> ollama_file_names(const std::vector<OllamaLayer>& layers, const ModelName& name);
 
 }  // namespace realizar::hub

@@ -21,9 +21,9 @@
 namespace realizar::hub {
 namespace {
 
-constexpr size_t kHeaderBytes = 128;      // of the journal; a row of 8 bytes for each piece comes after it
-constexpr uint64_t kRowEvery = 1u << 20;  // bytes of a piece between two writes of its row
-constexpr uint64_t kBlockBytes = 512;     // that stat() counts in
+constexpr size_t kHeaderBytes = 128;      // of the journal; followed by a row of 8 bytes for each piece
+constexpr uint64_t kRowEvery = 1u << 20;  // bytes of a piece between updates of its row
+constexpr uint64_t kBlockBytes = 512;     // unit of stat()
 constexpr uint64_t kMinPiece = 4u << 20, kMaxPiece = 64u << 20, kUsualPieces = 128;
 
 uint64_t piece_bytes(uint64_t n_bytes) {
@@ -87,7 +87,7 @@ Result<std::optional<PartialFile>> PartialFile::open(const std::filesystem::path
     PartialFile file(path, FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)));
     if (file.fd_.get() < 0) return file.failed("write", errno);
     if (::flock(file.fd_.get(), LOCK_EX | LOCK_NB) == 0) {
-      // Whoever had it may have given it its name, or removed it, before the lock was taken.
+      // Its previous holder may have renamed or removed it before the lock was taken.
       if (is_done()) {
         if (is_same_file(file.fd_.get(), path)) file.discard();
         return std::optional<PartialFile>();
@@ -144,7 +144,7 @@ Status PartialFile::write_header() {
   return {};
 }
 
-// False where there is none for this file, or one that cannot be right. The counts are then as they were.
+// False if there is none for this file, or an invalid one; the counts are then unchanged.
 bool PartialFile::read_journal() {
   std::array<char, kHeaderBytes> header{};
   if (read_at(journal_.get(), header.data(), header.size(), 0) != static_cast<ssize_t>(kHeaderBytes)) return false;
@@ -173,7 +173,7 @@ Status PartialFile::take_space() {
                              bytes_text(n_wanted), bytes_text(*n_free)),
                  "disk"};
   }
-  // Some file systems cannot take space ahead; there the disk is seen to be full when it is.
+  // Some file systems cannot reserve space; there a full disk is detected only when it happens.
   if (n_bytes_ > 0 && ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(n_bytes_)) != 0 &&
       errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
     return failed("take the space of", errno);

@@ -17,7 +17,7 @@
 namespace realizar::hub {
 namespace {
 
-constexpr uint32_t kMaxFirstReconnects = 2;  // who has just typed a name does not want to wait
+constexpr uint32_t kMaxFirstReconnects = 2;  // a user who has just typed a name does not want to wait
 
 Result<RemoteModel> find_url_model(const ModelName& name, const DownloadSettings& settings,
                                    const std::atomic<bool>& cancelled) {
@@ -29,7 +29,7 @@ Result<RemoteModel> find_url_model(const ModelName& name, const DownloadSettings
   return RemoteModel{"", "", {{std::move(remote), FileRole::kModel, file}}};
 }
 
-// From Ollama's registry.
+// Looks the name up in Ollama's registry.
 Result<RemoteModel> find_ollama_model(const ModelName& name, const HubAccess& access) {
   const std::string what = to_string(name);
   std::string base = access.endpoint.text();
@@ -54,7 +54,7 @@ Result<RemoteModel> find_ollama_model(const ModelName& name, const HubAccess& ac
   return model;
 }
 
-// Room for all that is missing, before the first byte is asked for.
+// Checks the disk space for all missing files before the first byte is requested.
 Status check_room(const RemoteModel& remote, const Store& store) {
   uint64_t n_missing = 0;
   for (const auto& file : remote.files) n_missing += missing_bytes(store, file.remote);
@@ -75,7 +75,7 @@ std::string digest_of(const RemoteFile& file) {
   return file.digest.kind == Digest::Kind::kSha256 ? "sha256:" + file.digest.hex : "";
 }
 
-// `source`: no URL.
+// `source`: not a URL.
 Result<Url> endpoint_of(const ModelName& source, const HubSettings& settings) {
   return parse_url(source.kind == NameKind::kOllama ? settings.ollama : settings.hugging_face);
 }
@@ -85,7 +85,7 @@ DownloadSettings first_settings(DownloadSettings settings) {
   return settings;
 }
 
-// `source`: no URL.
+// `source`: not a URL.
 Result<HubAccess> access_to(const ModelName& source, const HubSettings& settings, const std::atomic<bool>& cancelled) {
   RZ_TRY(const Url endpoint, endpoint_of(source, settings));
   const std::string token = source.kind == NameKind::kOllama ? "" : settings.token;

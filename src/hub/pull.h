@@ -1,4 +1,4 @@
-// A model by its name from its source into the store.
+// Downloads a model to the store, by its name.
 #pragma once
 
 #include <atomic>
@@ -19,31 +19,29 @@ struct HubSettings {
   DownloadSettings download;
   std::string hugging_face = "https://huggingface.co";  // or a mirror
   std::string ollama = "https://registry.ollama.ai";
-  std::string token;     // for hugging_face alone; "": none
-  bool offline = false;  // nothing is asked of any server
+  std::string token;     // for hugging_face only; "": none
+  bool offline = false;  // contacts no server
 };
 
 enum class PullStage : uint8_t { kWaiting, kDownloading, kChecking, kWriting };  // kWriting: the manifest
 struct PullProgress {
   PullStage stage;
-  std::string file, digest;          // digest: "sha256:HEX", where it is known
-  uint64_t file_done, file_bytes;    // of that file
-  uint64_t total_done, total_bytes;  // of all files that are to come or are there
+  std::string file, digest;          // digest: "sha256:HEX", if known
+  uint64_t file_done, file_bytes;    // for that file
+  uint64_t total_done, total_bytes;  // for all files, including those that exist
 };
-// On the thread that called pull(), ten times a second or more often.
+// Called on the thread of pull(), at least ten times a second.
 using OnPullProgress = std::function<void(const PullProgress&)>;
 
-// The server that is asked for the model: "https://huggingface.co". Errors: InvalidArgument for a mirror that is no
-// URL.
+// The server for the model: "https://huggingface.co". Errors: InvalidArgument for a mirror that is not a URL.
 Result<std::string> server_of(const ModelName& name, const HubSettings& settings);
 
-// Asks the source what the name means. A server that cannot be reached is given up within a second or two. Errors:
-// InvalidArgument where `offline`, or where a token would go over a connection that is not encrypted; those of the
-// source.
+// Asks the source for the model with that name. An unreachable server fails within a second or two. Errors:
+// InvalidArgument if `offline`, or if a token would be sent unencrypted; those of the source.
 Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, const std::atomic<bool>& cancelled);
 uint64_t total_bytes(const RemoteModel& model);
-// The name of the model whose file `pattern` means in a repository (matching_model). Errors: as look_up;
-// InvalidArgument where `repository` is none of Hugging Face's.
+// The name of the model whose file in a repository matches `pattern` (matching_model). Errors: as look_up;
+// InvalidArgument if `repository` is not on Hugging Face.
 Result<ModelName> look_up_match(const ModelName& repository, const std::string& pattern, const HubSettings& settings,
                                 const std::atomic<bool>& cancelled);
 
@@ -59,8 +57,8 @@ inline constexpr size_t kMaxRepoModels = 100;
 Result<std::vector<RepoModel>> look_up_models(const ModelName& name, const HubSettings& settings,
                                               const std::atomic<bool>& cancelled);
 
-// Downloads what the store lacks of it and gives it its name. Errors: those of download(); ResourceExhausted where the
-// disk has no room for all; InvalidArgument where the store may not be written to.
+// Downloads the missing files to the store and names the model. Errors: those of download(); ResourceExhausted if the
+// disk is too small for all files; InvalidArgument if the store is not writable.
 Result<StoredModel> pull(const ModelName& name, const RemoteModel& remote, const Store& store,
                          const HubSettings& settings, const OnPullProgress& on_progress,
                          const std::atomic<bool>& cancelled);

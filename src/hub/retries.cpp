@@ -1,4 +1,4 @@
-// When a server is asked again, and what it is told of where it is not.
+// Decides when to retry a request, and which error to report otherwise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool is_passing(int status) {
   return status == kTimeout || status == kTooMany || status >= kServer;
 }
 
-// Seconds; the other form, a date, is rare, and its clock is not this one.
+// In seconds; the other form, a date, is rare, and depends on the server's clock.
 std::optional<std::chrono::milliseconds> retry_after(const HttpHead& head) {
   const std::string_view text = head.headers.get("retry-after");
   constexpr uint32_t kMaxSeconds = 1'000'000;
@@ -29,7 +29,7 @@ std::optional<std::chrono::milliseconds> retry_after(const HttpHead& head) {
 Error refusal(const HttpHead& head, const std::string& what) {
   constexpr int kUnauthorized = 401, kForbidden = 403, kNotFound = 404, kGone = 410;
   const std::string where = head.url.origin();
-  // Hugging Face says in this header why.
+  // Hugging Face gives the reason in this header.
   const std::string_view reason = head.headers.get("x-error-message");
   const std::string because = reason.empty() ? "" : fmt::format(" ({})", shown(reason, 200));
   switch (head.status) {

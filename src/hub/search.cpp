@@ -33,7 +33,7 @@ bool has_all(const std::string& text, std::span<const std::string> words) {
       words, [&](const std::string& word) { return lower.find(lower_case(word)) != std::string::npos; });
 }
 
-// Tags of the table begin with the number of parameters: "1.7b", "30b-a3b".
+// Tags in the table begin with the number of parameters: "1.7b", "30b-a3b".
 std::optional<uint64_t> parameters_of(std::string_view tag) {
   double billions = 0;
   const auto [end, error] = std::from_chars(tag.data(), tag.data() + tag.size(), billions);

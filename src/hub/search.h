@@ -1,4 +1,5 @@
-// Models by words of their names: rows of the table of short names, and repositories of Hugging Face with GGUF files.
+// Searches models by words of their names: rows of the table of short names, and Hugging Face repositories with GGUF
+// files.
 #pragma once
 
 #include <atomic>
@@ -16,21 +17,21 @@
 namespace realizar::hub {
 
 struct SearchHit {
-  ModelName name;                                     // as pull takes it
-  std::optional<ModelName> stands_for;                // of a short name
-  std::optional<uint64_t> n_parameters, n_downloads;  // where they are known
+  ModelName name;                                     // in the form that pull accepts
+  std::optional<ModelName> stands_for;                // for a short name
+  std::optional<uint64_t> n_parameters, n_downloads;  // if known
 };
 
-// Rows in whose name, or in what it stands for, every word stands, in any case. A name without a tag is left out where
-// another of the same model has one.
+// Rows that contain every word, ignoring case, in their name or in its meaning. A name without a tag is left out if the
+// same model is found with one.
 std::vector<SearchHit> search_table(std::span<const std::string> words);
 
-// The hits of Hugging Face, or its mirror, the most downloaded first. It is asked once, and given up after 20 s.
-// Errors: those of the server.
+// Results from Hugging Face, or its mirror, the most downloaded first. Sends one request, and gives up after 20 s. Errors:
+// those of the server.
 Result<std::vector<SearchHit>> search_hub(std::span<const std::string> words, uint32_t n_most,
                                           const HubSettings& settings, const std::atomic<bool>& cancelled);
 
-// The table's hits, with what the hub knows of their repositories, and after them the hub's other hits.
+// The table's results, with the hub's data about their repositories, followed by the hub's other results.
 std::vector<SearchHit> merged(std::vector<SearchHit> table, std::vector<SearchHit> hub);
 
 struct Found {

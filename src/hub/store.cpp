@@ -47,7 +47,7 @@ bool take_lock(const FileDescriptor& fd, int kind) {
   return result == 0;
 }
 
-// The link of a view to a blob, from its own folder up to the store's.
+// The target of a view's link to a blob, relative to the link's folder.
 fs::path link_target(const StoredFile& file) {
   fs::path target = "../..";
   for (const char c : file.name) {
@@ -62,7 +62,7 @@ bool belongs_into_view(const StoredFile& file) {
 
 constexpr const char* kFolders[] = {"blobs", "manifests", "views", "partial"};
 
-// Everything in a text that can be a hash of a file.
+// Everything in a text that may be the hash of a file.
 std::vector<std::string> hashes_in(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::vector<std::string> hashes;
@@ -135,7 +135,7 @@ fs::path Store::view_folder(const Manifest& manifest) const {
   return root_ / "views" / sha256_text(text).substr(0, kDigits);
 }
 
-// The folder's name says what is in it. A link that leads elsewhere is replaced.
+// The folder's name identifies its content. A link to another target is replaced.
 Status Store::make_view(const Manifest& manifest) const {
   const fs::path folder = view_folder(manifest);
   for (const StoredFile& file : manifest.files) {
@@ -146,7 +146,7 @@ Status Store::make_view(const Manifest& manifest) const {
     RZ_CHECK_OK(make_folder(link.parent_path()));
     std::error_code error;
     fs::create_symlink(link_target(file), link, error);
-    // Another process that makes the same view may have been faster.
+    // Another process that creates the same view may have been faster.
     if (!error || leads_to_its_blob(file, link)) continue;
     fs::remove(link, error);
     fs::create_symlink(link_target(file), link, error);
@@ -194,8 +194,8 @@ Status Store::check_readable() const {
 
 namespace {
 
-// Calls f(path below `folder`) for each manifest's file, and for each link, which is none. Gives why some may be
-// missing.
+// Calls f(path below `folder`) for each manifest file, and for each link, which is not a manifest. Returns why some may
+// be missing.
 template <class F>
 std::error_code for_each_manifest(const fs::path& folder, F f) {
   std::error_code error;
@@ -209,7 +209,7 @@ std::error_code for_each_manifest(const fs::path& folder, F f) {
   return error == std::errc::no_such_file_or_directory ? std::error_code() : error;
 }
 
-// A URL's manifest has a hash for a name, and the URL inside.
+// A URL's manifest is named by a hash, and contains the URL.
 Result<ModelName> name_at(const fs::path& folder, const fs::path& path) {
   std::string url;
   if (path.begin()->string() == "url") {
@@ -262,7 +262,7 @@ Store::Used Store::find_used() const {
     }
     used.notes.push_back(manifest.error().message);
     if (!check_no_link(folder / path).ok()) {
-      // A folder of manifests may be behind it.
+      // The link may lead to a folder of manifests.
       used.are_all_known &= path.extension() == ".json";
       return;
     }
@@ -331,7 +331,7 @@ Result<Store::Removed> Store::remove(const ModelName& name) const {
   }
   const fs::path path = manifest_file(name);
   if (::unlink(path.c_str()) != 0) return cannot("remove", path, std::error_code(errno, std::generic_category()));
-  // Folders that are empty now go too.
+  // Removes folders that are now empty.
   for (fs::path folder = path.parent_path(); folder != root_ / "manifests"; folder = folder.parent_path()) {
     if (::rmdir(folder.c_str()) != 0) break;
   }
@@ -358,7 +358,7 @@ Result<Store::Removed> Store::prune() const {
   return removed;
 }
 
-// Removes those of `candidates` that no manifest has, and views of no manifest.
+// Removes those of `candidates` that no manifest uses, and views without a manifest.
 Store::Removed Store::sweep(const std::vector<std::string>& candidates, Used used) const {
   std::set<std::string> used_views;
   for (const Manifest& manifest : used.manifests) used_views.insert(view_folder(manifest).filename().string());

@@ -33,7 +33,7 @@ class StoreTest : public testing::Test {
   void SetUp() override { ASSERT_TRUE(store_.prepare().ok()); }
   void TearDown() override { fs::remove_all(root_); }
 
-  // A whole file of the store.
+  // A complete file in the store.
   StoredFile blob(FileRole role, const std::string& name, const std::string& text) const {
     const std::string sha256 = sha256_text(text);
     write_text(store_.blob_path(sha256), text);
@@ -349,7 +349,7 @@ TEST_F(PartialFileTest, BecomesABlobThatNobodyWritesTo) {
   EXPECT_EQ(n_files("partial"), 0u);
 }
 
-// Two caches as their own programs leave them.
+// Two caches as left by their own programs.
 class CachesTest : public StoreTest {
  protected:
   void add_to_hugging_face(const std::string& repo, const std::string& file, const std::string& text) const {

@@ -14,7 +14,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// A relative path is invalid by the specification.
+// The specification declares relative paths invalid.
 std::optional<fs::path> base_folder(const char* name, const char* below_home) {
   const std::string base = variable(name), home = variable("HOME");
   if (base.starts_with('/')) return fs::path(base);
@@ -34,7 +34,7 @@ fs::path hugging_face_home() {
   return caches ? *caches / "huggingface" : fs::path();
 }
 
-// The library's, where this code is in one, then the program's.
+// The library's folder, if this code is in one, then the program's.
 std::vector<fs::path> folders_of_this_code() {
   std::vector<fs::path> folders;
   Dl_info info{};
@@ -109,8 +109,8 @@ Library user_library(const fs::path& store) {
 fs::path bundled_file() {
   const fs::path file = "models/realizar-tiny/realizar-tiny-Q8_0.gguf";
   for (const fs::path& folder : folders_of_this_code()) {
-    // bin/ and lib/ of an install tree have share/realizar beside them; those of build/<preset> lie three levels below
-    // the source.
+    // In an install tree bin/ and lib/ are next to share/realizar; in a build they are in build/<preset>, three levels
+    // below the source.
     for (const fs::path& candidate : {folder / "../share/realizar" / file, folder / "../../.." / file}) {
       std::error_code error;
       if (fs::exists(candidate, error)) return fs::weakly_canonical(candidate, error);

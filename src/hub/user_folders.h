@@ -1,6 +1,6 @@
-// The user's folders, models, tokens and certificates as the environment names them, for the program and for the
-// library, which look for models in the same places. Folders follow the XDG Base Directory Specification, version 0.8;
-// they need not be there, and are nullopt where the environment names neither them nor a home.
+// The user's folders, models, tokens and certificates according to the environment, both for the program and for the
+// library, so that they find the same models. Folders follow the XDG Base Directory Specification, version 0.8; they
+// need not exist, and are nullopt if the environment sets neither them nor a home.
 #pragma once
 
 #include <filesystem>
@@ -11,36 +11,37 @@
 
 namespace realizar::hub {
 
-// realizar in $XDG_STATE_HOME or ~/.local/state: what a session leaves to the next.
+// realizar in $XDG_STATE_HOME or ~/.local/state: state kept between sessions.
 std::optional<std::filesystem::path> state_folder();
-// realizar in $XDG_CACHE_HOME or ~/.cache: what can be made again.
+// realizar in $XDG_CACHE_HOME or ~/.cache: data that can be recreated.
 std::optional<std::filesystem::path> cache_folder();
-// realizar in $XDG_DATA_HOME or ~/.local/share: what the user wants to keep.
+// realizar in $XDG_DATA_HOME or ~/.local/share: data that the user wants to keep.
 std::optional<std::filesystem::path> data_folder();
 
-// realizar in $XDG_RUNTIME_DIR: what programs of one session share. nullopt: the system has no such folder.
+// realizar in $XDG_RUNTIME_DIR: shared by the programs of one session. nullopt: the system has no such folder.
 std::optional<std::filesystem::path> runtime_folder();
-// The socket there on which a server answers its user's other commands.
+// The socket in that folder on which a server answers its user's other commands.
 std::optional<std::filesystem::path> service_socket();
 
-// Where other programs keep models, as their own variables say. Ollama: the user's folders, then the service's.
+// Folders where other programs store models, according to their own variables. Ollama: the user's folders, then the
+// service's.
 ForeignCaches model_caches();
 
-// HF_ENDPOINT: the server that Hugging Face's own programs ask. "": huggingface.co.
+// HF_ENDPOINT: the server that Hugging Face's own programs use. "": huggingface.co.
 std::string hugging_face_endpoint();
 
 struct UserTokens {
   std::string hugging_face;                 // HF_TOKEN
-  std::filesystem::path hugging_face_file;  // where its programs keep one
+  std::filesystem::path hugging_face_file;  // where Hugging Face's programs store a token
   std::string ca_file;                      // SSL_CERT_FILE
 };
 UserTokens user_tokens();
 
-// The models of whoever runs this process. `store`: the folder of models that were pulled; empty: the user's own.
+// The models of this process's user. `store`: the folder of pulled models; empty: the user's own.
 Library user_library(const std::filesystem::path& store = {});
 
-// The bundled model's file, beside this code, be it the program or the library, in the build tree or the install tree;
-// empty: it is not there.
+// The bundled model's file, found relative to the program or the library, in the build tree or the install tree; empty
+// if it does not exist.
 std::filesystem::path bundled_file();
 
 }  // namespace realizar::hub

@@ -13,11 +13,11 @@ namespace realizar::hub {
 namespace {
 
 constexpr uint64_t kMaxTokenBytes = 4096;
-// The bytes that each connection must bring, measured over twice the time in which one byte must come. A slow mobile
-// network brings ten times as much.
+// The bytes that each connection must deliver, measured over twice the stall timeout. A slow mobile network delivers
+// ten times as much.
 constexpr uint32_t kLeastBytesASecond = 256, kRateWindows = 2;
 
-// A token is one word, which goes into a header.
+// A token is one word, which is sent in a header.
 Result<std::string> checked_token(std::string token, const std::string& where) {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
   const auto is_plain = [](char c) { return c > ' ' && c < 0x7f; };
@@ -30,8 +30,8 @@ Result<std::string> read_token(const std::filesystem::path& file) {
   return checked_token(std::move(token), file.string());
 }
 
-// The token of Hugging Face's own programs. A server that HF_ENDPOINT names gets the one that stands beside it in the
-// environment, and none that was kept for huggingface.co.
+// The token of Hugging Face's own programs. A server set by HF_ENDPOINT gets the token from the environment, but not
+// one stored for huggingface.co.
 std::string users_token(bool is_elsewhere) {
   const UserTokens tokens = user_tokens();
   if (!tokens.hugging_face.empty() || is_elsewhere) return tokens.hugging_face;
@@ -39,7 +39,7 @@ std::string users_token(bool is_elsewhere) {
   return token.ok() ? *token : "";
 }
 
-// The environment's token is for huggingface.co; a mirror gets what is given with it.
+// The environment's token is for huggingface.co; a mirror gets the token given with it.
 Result<std::string> token_of(const HubChoices& choices, bool is_elsewhere) {
   if (!choices.token.empty()) return checked_token(choices.token, "token");
   if (!choices.token_file.empty()) return read_token(choices.token_file);
