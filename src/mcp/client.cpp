@@ -14,13 +14,13 @@
 namespace realizar::mcp {
 namespace {
 
-// Those in which a session is opened, the newest first, which is asked for; and the one that has none.
+// Protocol versions with sessions, the newest first, which is the one requested; and the one without sessions.
 constexpr std::array<std::string_view, 3> kVersions = {"2025-11-25", "2025-06-18", "2025-03-26"};
 constexpr std::string_view kStatelessVersion = "2026-07-28";
 constexpr int kMaxPages = 32;
 constexpr size_t kMaxCursorBytes = 4096;
 constexpr size_t kMaxSessionIdBytes = 1024;
-constexpr auto kFarewellTime = std::chrono::seconds(2);  // for what the server is told at an end
+constexpr auto kFarewellTime = std::chrono::seconds(2);  // for the notification at the end
 
 Error refused(const RpcError& error) {
   return format_error(fmt::format("it refuses: {} ({})", shown(error.message, 300), error.code), "answer");
@@ -36,14 +36,14 @@ Result<std::string> read_version(const Json& result) {
                      "answer");
 }
 
-// As the protocol has it: visible ASCII, which a header can hold.
+// Required by the protocol: visible ASCII, which fits in a header.
 Status check_session_id(std::string_view id) {
   const bool is_visible = std::ranges::all_of(id, [](char c) { return c > ' ' && c < 0x7f; });
   if (is_visible && id.size() <= kMaxSessionIdBytes) return {};
   return format_error("its MCP-Session-Id is not up to 1024 bytes of visible ASCII", "answer");
 }
 
-// Lines of a server, with its name.
+// Prefixes lines from a server with its name.
 StdioTransport::Tell named_lines(const std::string& name, const StdioTransport::Tell& tell) {
   if (!tell) return [](const std::string&) {};
   return [name, tell](const std::string& line) { tell(fmt::format("the MCP server '{}': {}", name, line)); };
@@ -78,7 +78,7 @@ Result<Answer> Client::ask_in(const Session& session, const std::string& method,
                                {"io.modelcontextprotocol/clientCapabilities", Json::object()}};
   }
   auto answer = transport_->ask(session, request, patience);
-  // There the end of the connection says it.
+  // There the end of the connection reports it.
   if (session.is_stateless) return answer;
   const bool is_given_up =
       !answer.ok() && (answer.error().code == ErrorCode::kCancelled || answer.error().subject == kTimeout);
@@ -93,8 +93,8 @@ Result<Answer> Client::ask_in(const Session& session, const std::string& method,
 Result<Client::SessionPtr> Client::connect(const Patience& patience) {
   const Json params = {{"protocolVersion", kVersions[0]}, {"capabilities", Json::object()}, {"clientInfo", own_info()}};
   const auto answer = ask_in({}, "initialize", params, patience);
-  // A server that knows revision 2026-07-28 alone takes no such request. Asked in this order, older ones see nothing
-  // new.
+  // A server that only supports revision 2026-07-28 refuses this request. In this order, older servers see no new
+  // request.
   const bool is_refused = answer.ok() ? answer->error.has_value() : answer.error().subject == kRefusal;
   if (is_refused) {
     auto session = discover(patience);
@@ -138,7 +138,7 @@ void Client::forget(const SessionPtr& lost) {
   if (session_ == lost) session_ = nullptr;
 }
 
-// A server that has forgotten the session gets another once.
+// If a server has lost the session, it gets a new one, once.
 Result<Answer> Client::ask(const std::string& method, const Json& params, const std::atomic<bool>* cancelled) {
   const Patience patience{Clock::now() + options_.timeout, cancelled};
   for (bool is_again = false;; is_again = true) {

@@ -1,5 +1,5 @@
-// One MCP server: its session, its tools, calls of them, whichever revision of the protocol it speaks. Any thread, and
-// several at a time. It connects when it is first asked, and again where the server has forgotten the session.
+// A client of one MCP server: its session, its tools and calls of them, for every supported revision of the protocol.
+// Any thread, and several at a time. It connects on the first request, and again if the server has lost the session.
 #pragma once
 
 #include <atomic>
@@ -16,11 +16,11 @@
 namespace realizar::mcp {
 
 struct ClientOptions {
-  std::chrono::milliseconds timeout{60'000};  // of each request
-  std::string version;                        // of this program, which servers are told
-  std::string ca_file = {};                   // certificates (PEM) in place of the system's; empty: these
-  // Take lines of servers that are programs, printable and with the server's name: those of its standard error, and
-  // what a person should know, such as its end. Any thread.
+  std::chrono::milliseconds timeout{60'000};  // for each request
+  std::string version;                        // of this program, reported to servers
+  std::string ca_file = {};                   // certificates (PEM) to use instead of the system's; empty: the system's
+  // Receive lines from servers that are programs, printable and prefixed with the server's name: lines of its standard
+  // error, and messages for the user, such as its end. Any thread.
   std::function<void(const std::string&line)> on_log = {}, on_warning = {};
 };
 
@@ -31,13 +31,13 @@ class Client {
 
   const std::string& name() const { return name_; }
 
-  // Where `cancelled` becomes true the request ends with Cancelled, and the server is told. Errors name the server:
-  // those of Transport::ask; Unsupported for a server of another revision.
+  // When `cancelled` becomes true the request ends with Cancelled, and the server is notified. Errors name the server:
+  // those of Transport::ask; Unsupported for a server with another revision.
   Result<ToolList> list_tools(const std::atomic<bool>* cancelled = nullptr);
-  // Errors of the tool, and the server's of the call, are results. `tool`: its own name.
+  // Errors of the tool, and the server's errors for the call, are results. `tool`: the server's name for it.
   Result<ToolResult> call_tool(const std::string& tool, const Json& arguments,
                                const std::atomic<bool>* cancelled = nullptr);
-  // Ends the session, if there is one, and the server where that is a program.
+  // Ends the session, if there is one, and the server if it is a program.
   void close();
 
  private:
@@ -58,8 +58,8 @@ class Client {
   ClientOptions options_;
   std::unique_ptr<Transport> transport_;
   std::atomic<uint64_t> next_id_{1};
-  std::mutex mutex_;    // held while a session is opened
-  SessionPtr session_;  // null: there is none
+  std::mutex mutex_;    // held while a session is being opened
+  SessionPtr session_;  // null: none
 };
 
 }  // namespace realizar::mcp

@@ -17,7 +17,7 @@ namespace {
 using hub::HttpCall;
 using hub::HttpHead;
 
-constexpr size_t kMaxStreamBytes = 32u << 20;  // of all that comes before an answer
+constexpr size_t kMaxStreamBytes = 32u << 20;  // in everything before an answer
 constexpr size_t kMaxRefusalBytes = 4u << 10;
 constexpr int kMaxResumptions = 20;
 constexpr auto kConnectTime = std::chrono::seconds(10);
@@ -29,7 +29,7 @@ bool has_type(const HttpHead& head, std::string_view type) {
   return starts_with_ignoring_case(given, type) && ends_there;
 }
 
-// Waits a while, or as long as the patience lasts.
+// Waits that long, or until the patience ends.
 Status pause(std::chrono::milliseconds time, const Patience& patience) {
   const auto end = Clock::now() + time;
   while (Clock::now() < end) {
@@ -39,13 +39,13 @@ Status pause(std::chrono::milliseconds time, const Patience& patience) {
   return patience.status();
 }
 
-// Looks for the answer to one request in what comes.
+// Searches a response for the answer to one request.
 class AnswerReader {
  public:
   using OnRequest = std::function<void(const Message&)>;
   AnswerReader(uint64_t id, OnRequest on_request) : id_(id), on_request_(std::move(on_request)) {}
 
-  // False: no more is wanted.
+  // False: complete, no more is needed.
   bool take(const HttpHead& head, std::string_view piece) {
     n_bytes_ += piece.size();
     if (head.status != 200) return take_text(piece, kMaxRefusalBytes);
@@ -61,7 +61,7 @@ class AnswerReader {
     return !answer_ && failure_.ok();
   }
 
-  // A body that was no stream is read when it is whole.
+  // A body that is not a stream is parsed when it is complete.
   void finish(const HttpHead& head) {
     if (head.status != 200 || is_stream_ || !failure_.ok()) return;
     if (has_type(head, "application/json")) {
@@ -76,7 +76,7 @@ class AnswerReader {
   std::optional<Answer>& answer() { return answer_; }
   const Status& failure() const { return failure_; }
   const std::string& refusal() const { return text_; }
-  // Whether a stream that broke before the answer may be taken up again.
+  // Whether a stream that broke before the answer can be resumed.
   bool can_resume() const { return is_stream_ && !answer_ && failure_.ok() && !sse_.last_id().empty(); }
   const std::string& last_id() const { return sse_.last_id(); }
   std::chrono::milliseconds retry() const { return sse_.retry().value_or(kUsualRetry); }
@@ -100,7 +100,7 @@ class AnswerReader {
     return !answer_;
   }
 
-  // An error without an id is the server's word on a request that it could not read.
+  // An error without an id is the server's reply to a request that it could not parse.
   void take_message(Message& message) {
     const bool is_error = message.kind == Message::Kind::kError;
     if (message.kind == Message::Kind::kRequest && ++n_requests_ <= kMaxServerRequests) on_request_(message);
@@ -120,14 +120,14 @@ class AnswerReader {
   Status failure_;
 };
 
-// Names of tools are ASCII, as Client has checked.
+// Names of tools are ASCII, which Client has checked.
 void add_method_headers(HttpCall& call, const Outgoing& request) {
   call.headers.push_back("Mcp-Method: " + request.method);
   const Json name = request.params.value("name", Json());
   if (name.is_string()) call.headers.push_back("Mcp-Name: " + name.get<std::string>());
 }
 
-// The message in a refusal's body, where it is an error of JSON-RPC.
+// The message in the body of a refusal, if it is a JSON-RPC error.
 std::string message_of(const std::string& body) {
   const auto messages = read_messages(body);
   const bool is_error = messages.ok() && messages->size() == 1 && messages->front().kind == Message::Kind::kError;
@@ -165,7 +165,7 @@ HttpCall HttpTransport::call_of(const Session& session, std::string method, std:
   return call;
 }
 
-// Errors speak of "it": who calls names the server, whose address is not everybody's business.
+// Errors refer to "it": the caller adds the server's name, and the address stays private.
 Result<HttpHead> HttpTransport::exchange(HttpCall call, const Patience& patience, const OnBody& on_body) const {
   RZ_CHECK_OK(patience.status());
   const auto time =
@@ -173,7 +173,7 @@ Result<HttpHead> HttpTransport::exchange(HttpCall call, const Patience& patience
   HttpHead head;
   bool is_enough = false;
   call.max_redirects = 0;
-  call.max_bytes = 2 * kMaxStreamBytes;  // on_body has bounds of its own
+  call.max_bytes = 2 * kMaxStreamBytes;  // on_body has its own limits
   call.total_timeout = time;
   call.cancelled = patience.cancelled;
   call.on_head = [&](const HttpHead& received) {

@@ -14,7 +14,7 @@ Error not_read(const std::string& why) {
   return format_error("the server's message cannot be read: " + why, "answer");
 }
 
-// Looks through a text before a value is made of it, and ends where a bound is passed.
+// Scans a text before a value is built from it, and stops when a limit is exceeded.
 class Bounds final : public nlohmann::json_sax<Json> {
  public:
   const std::string& complaint() const { return complaint_; }
@@ -25,7 +25,7 @@ class Bounds final : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t) override { return count(); }
   bool number_float(number_float_t, const string_t&) override { return count(); }
   bool string(string_t&) override { return count(); }
-  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool binary(binary_t&) override { return false; }  // not possible in JSON
   bool start_object(size_t) override { return open(); }
   bool key(string_t&) override {
     return ++n_members_.back() <= kMaxMembers ||
@@ -53,7 +53,7 @@ class Bounds final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  std::vector<size_t> n_members_;  // of each value that is open
+  std::vector<size_t> n_members_;  // for each open value
   size_t n_values_ = 0;
   std::string complaint_;
 };

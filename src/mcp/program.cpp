@@ -26,8 +26,8 @@ namespace {
 
 constexpr size_t kMaxOutgoingBytes = 2 * kMaxMessageBytes;
 constexpr size_t kMaxErrorLineBytes = 1000;
-constexpr auto kGoodbyeTime = std::chrono::milliseconds(1000);  // after its input has ended, until SIGTERM
-constexpr auto kTermTime = std::chrono::milliseconds(500);      // from there to SIGKILL
+constexpr auto kGoodbyeTime = std::chrono::milliseconds(1000);  // from the end of its input to SIGTERM
+constexpr auto kTermTime = std::chrono::milliseconds(500);      // from SIGTERM to SIGKILL
 constexpr auto kReapInterval = std::chrono::milliseconds(5);
 constexpr int kMaxLastReads = 64;
 
@@ -36,7 +36,7 @@ Error failed_to_start(const std::string& path, int error_number) {
   return error_number == ENOENT ? not_found(why, "mcp") : invalid_argument(why, "mcp");
 }
 
-// The attributes and actions of posix_spawn, which want an end.
+// The attributes and actions of posix_spawn, which must be destroyed.
 class SpawnRules {
  public:
   SpawnRules() {
@@ -54,8 +54,8 @@ class SpawnRules {
   posix_spawnattr_t attributes{};
 };
 
-// A process group of its own, which Ctrl-C in a terminal does not reach, signals as programs expect them, and no file
-// of this process.
+// A separate process group, so that Ctrl-C in a terminal does not reach it, the default handling of signals, and none
+// of this process's files.
 int set_rules(SpawnRules& rules, const std::array<int, 3>& ends, const std::string& folder) {
   for (int fd = 0; fd < 3; ++fd) {
     if (const int failed = ::posix_spawn_file_actions_adddup2(&rules.actions, ends[fd], fd)) return failed;
@@ -80,7 +80,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Gives the system's error number, or 0.
+// Returns the system's error number, or 0.
 int spawn(const ProgramSource& source, const std::array<int, 3>& ends, pid_t& pid) {
   SpawnRules rules;
   if (const int failed = set_rules(rules, ends, source.folder)) return failed;
@@ -112,7 +112,7 @@ std::string describe(int status) {
 
 enum class Reading { kSome, kNothing, kTooLong, kEnd };
 
-// Reads what is there now, and some at most: what else waits has its turn too.
+// Reads the available bytes up to a limit, so that other events get their turn.
 Reading read_some(int fd, LineSplitter& lines, const LineSplitter::OnLine& on_line) {
   std::array<char, 16384> bytes;
   const ssize_t n_read = ::read(fd, bytes.data(), bytes.size());
@@ -121,7 +121,7 @@ Reading read_some(int fd, LineSplitter& lines, const LineSplitter::OnLine& on_li
   return lines.push({bytes.data(), static_cast<size_t>(n_read)}, on_line) ? Reading::kSome : Reading::kTooLong;
 }
 
-// Reads what an ended program has left; one that it has started may go on writing.
+// Reads the rest of an ended program's output; a child of it may continue to write.
 void read_rest(int fd, LineSplitter& lines, const LineSplitter::OnLine& on_line) {
   for (int i = 0; i < kMaxLastReads && read_some(fd, lines, on_line) == Reading::kSome; ++i) {
   }
@@ -136,7 +136,7 @@ bool make_pipe(FileDescriptor& ours, FileDescriptor& theirs) {
   return ::fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
 }
 
-// Writing to a socket that nobody reads can be an error, to a pipe it is a signal too.
+// Writing to a socket without a reader can be reported as an error; a pipe also raises a signal.
 bool make_socket(FileDescriptor& ours, FileDescriptor& theirs) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return false;
@@ -239,7 +239,7 @@ void Program::run() {
   static_cast<void>(caught([&] { events_.on_end(how.empty() ? ending : how); }));
 }
 
-// Until it ends, or has to. Gives why it has to, or nothing.
+// Runs until the program ends or must be ended. Returns why it must be, or an empty string.
 std::string Program::exchange() {
   LineSplitter lines(kMaxMessageBytes), error_lines(kMaxErrorLineBytes);
   bool has_errors = true;
@@ -276,7 +276,7 @@ void Program::clear_wake_ups() {
   static_cast<void>(::read(pipes_.wake_up.get(), &n_wake_ups, sizeof n_wake_ups) > 0);
 }
 
-// A program that reads no more ends, which is seen elsewhere.
+// A program that stops reading is ended; that is detected elsewhere.
 void Program::write_some() {
   const std::lock_guard lock(mutex_);
   const ssize_t n_sent = ::send(pipes_.input.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -284,7 +284,7 @@ void Program::write_some() {
   if (n_sent > 0) outgoing_.erase(0, static_cast<size_t>(n_sent));
 }
 
-// Ends all of the group, whose number stays its own until the program is waited for.
+// Ends the whole group; its id cannot be reused until the program is waited for.
 std::string Program::reap() {
   ::shutdown(pipes_.input.get(), SHUT_RDWR);
   if (!wait_for_exit(pid_, kGoodbyeTime)) {

@@ -1,5 +1,5 @@
-// A program that is spoken to over its standard input and output, a line at a time. It runs in a process group of its
-// own, all of which ends with the object; where this process is killed, the end of its input tells the program.
+// Runs a program and communicates with it over its standard input and output, line by line. It runs in its own process
+// group, which ends with the object; if this process is killed, the program sees the end of its input.
 #pragma once
 
 #include <sys/types.h>
@@ -23,20 +23,20 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct ProgramSource {
   std::string path;
   std::vector<std::string> args;  // without its name
-  Environment environment;        // all of it
-  std::string folder;             // that it starts in; empty: that of this process
+  Environment environment;        // complete
+  std::string folder;             // its working directory; empty: that of this process
 };
 
-// Bytes in pieces of any size in, lines out.
+// Splits bytes in pieces of any size into lines.
 class LineSplitter {
  public:
   explicit LineSplitter(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   using OnLine = std::function<void(std::string_view line)>;
-  // Tells the lines that the bytes complete, without their ends. False where one is longer than max_bytes: the rest of
-  // it is passed over.
+  // Reports the lines that the bytes complete, without line ends. False if a line is longer than max_bytes: its rest is
+  // skipped.
   bool push(std::string_view bytes, const OnLine& on_line);
-  // Tells what came after the last end of a line, if there is any.
+  // Reports the text after the last line end, if there is any.
   void finish(const OnLine& on_line);
 
  private:
@@ -45,11 +45,12 @@ class LineSplitter {
   bool is_skipping_ = false;
 };
 
-// Called on the program's own thread. What is called may write, and must not destroy the Program.
+// Called on the program's own thread. The callbacks may write, but must not destroy the Program.
 struct ProgramEvents {
-  LineSplitter::OnLine on_line;        // of its output
-  LineSplitter::OnLine on_error_line;  // of its standard error; long ones come in part
-  // Once, and last: it has ended, or closed its output, or sent a line that is too long. `how`: in words.
+  LineSplitter::OnLine on_line;        // from its output
+  LineSplitter::OnLine on_error_line;  // from its standard error; long lines arrive in parts
+  // Called once, as the last call: the program has ended, closed its output, or sent a line that is too long. `how`: a
+  // description.
   std::function<void(const std::string& how)> on_end;
 };
 
@@ -57,14 +58,15 @@ class Program {
  public:
   // Errors: NotFound, InvalidArgument (with the system's reason).
   static Result<std::unique_ptr<Program>> start(const ProgramSource& source, ProgramEvents events);
-  // Closes its input, which asks it to end; then come SIGTERM, and SIGKILL for all of its group, 1.5 s at most.
+  // Closes its input, which asks it to end; then sends SIGTERM and SIGKILL to its whole group, after at most 1.5 s.
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Any thread. Has the line written when the program reads. Errors: ResourceExhausted where too much waits for that.
+  // Any thread. Queues a line, which is written when the program reads. Errors: ResourceExhausted if too much is
+  // queued.
   Status write_line(std::string_view line);
-  // Any thread. Begins its end, as the destructor does, and does not wait for it.
+  // Any thread. Starts ending it, like the destructor, but does not wait.
   void stop();
 
  private:
@@ -84,7 +86,7 @@ class Program {
   const Pipes pipes_;
   const ProgramEvents events_;
   const FileDescriptor pid_fd_;  // readable when it has ended
-  std::mutex mutex_;             // of the next two
+  std::mutex mutex_;             // guards the next two
   std::string outgoing_;
   bool is_stopping_ = false;
   std::thread thread_;

@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMaxServers = 16;
 constexpr size_t kMaxFileBytes = 1u << 20;
 constexpr size_t kMaxHeaderBytes = 16u << 10;
-constexpr size_t kMaxProgramTexts = 256;         // its arguments, and as many variables
-constexpr size_t kMaxProgramBytes = 100u << 10;  // of each; Linux takes 128 KB
+constexpr size_t kMaxProgramTexts = 256;         // arguments, and as many variables
+constexpr size_t kMaxProgramBytes = 100u << 10;  // for each; Linux allows 128 KB
 
 Error wrong(const std::string& name, const std::string& why) {
   return invalid_argument(fmt::format("the MCP server '{}': {}", shown(name), why), "mcp");
@@ -39,7 +39,7 @@ Status add(ServerList& list, ServerSource source) {
   return {};
 }
 
-// A token, and visible ASCII with spaces between.
+// A token, and a value of visible ASCII and spaces.
 bool is_header(std::string_view name, std::string_view value) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   const bool is_token = !name.empty() && std::ranges::all_of(name, [&](char c) {
@@ -49,7 +49,7 @@ bool is_header(std::string_view name, std::string_view value) {
   return is_token && !value.empty() && std::ranges::all_of(value, [](char c) { return c >= ' ' && c < 0x7f; });
 }
 
-// What is no URL is not repeated, since it may hold a password.
+// A malformed URL is not quoted, since it may contain a password.
 Result<hub::Url> read_url(const std::string& name, std::string_view text) {
   auto url = hub::parse_url(text);
   if (url.ok()) return url;
@@ -72,7 +72,7 @@ Result<Headers> read_headers(const std::string& name, const Json& headers) {
   return read;
 }
 
-// Over which transport a client should reach the server. Most files do not say it.
+// The transport that a client should use for the server. Most files do not state it.
 Status check_type(const std::string& name, const Json& type, bool is_program) {
   if (type.is_null() || (is_program && type == "stdio")) return {};
   for (const char* http : {"http", "streamable-http", "streamableHttp", "streamable_http"}) {
@@ -85,7 +85,7 @@ Status check_type(const std::string& name, const Json& type, bool is_program) {
       "mcp");
 }
 
-// Editors fill these in, each in its own way.
+// Editors substitute these, each in its own way.
 bool names_a_variable(std::string_view text) {
   for (const char* variable : {"${env:", "${input:", "${command:", "${config:", "${workspaceFolder", "${userHome}"}) {
     if (text.find(variable) != std::string_view::npos) return true;
@@ -93,7 +93,7 @@ bool names_a_variable(std::string_view text) {
   return false;
 }
 
-// `what`: how the error calls it. Errors: InvalidArgument.
+// `what`: the field's name in errors. Errors: InvalidArgument.
 Result<std::string> read_text(const std::string& name, const std::string& what, const Json& value) {
   if (!value.is_string()) return wrong(name, fmt::format("expected {} to be a text", what));
   std::string text = value;
@@ -116,7 +116,7 @@ Result<std::vector<std::string>> read_args(const std::string& name, const Json& 
   return read;
 }
 
-// The file's variables, and those of `base` that it does not name.
+// The variables in the file, and those of `base` that it does not set.
 Result<Environment> read_environment(const std::string& name, const Json& variables, const Environment& base) {
   if (!variables.is_object() || variables.size() > kMaxProgramTexts) {
     return wrong(name, fmt::format("expected env to be an object of at most {} texts", kMaxProgramTexts));
@@ -140,7 +140,7 @@ bool can_be_run(const std::string& path) {
   return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// A command with a slash is a path, from the folder that the program starts in; else PATH leads to it.
+// A command with a slash is a path relative to the program's working directory; otherwise it is searched in PATH.
 std::optional<std::string> find_program(const ProgramSource& source, const std::string& command) {
   if (command.find('/') != std::string::npos) {
     const std::string path = std::filesystem::path(source.folder) / command;
@@ -187,7 +187,7 @@ Result<HttpAddress> read_address(const std::string& name, const Json& entry) {
   return address;
 }
 
-// Notes the fields that have no effect.
+// Adds notes about ignored fields.
 void note_others(ServerList& list, const std::string& name, const Json& entry, bool is_program) {
   constexpr std::array<std::string_view, 4> kOfAddresses = {"url", "headers", "type", "disabled"};
   constexpr std::array<std::string_view, 6> kOfPrograms = {"command", "args", "env", "cwd", "type", "disabled"};
@@ -239,7 +239,7 @@ Status add_server_file(ServerList& list, const std::filesystem::path& path, cons
 }
 
 Status add_server_json(ServerList& list, std::string_view text, const Environment& base) {
-  // Errors of a parser may quote what stands in the file: a secret.
+  // A parser's error may quote text from the file, such as a secret.
   const auto json = parse_json(text);
   const Json root = json.ok() && json->is_object() ? *json : Json::object();
   const Json servers = root.contains("mcpServers") ? root["mcpServers"] : root.value("servers", Json());

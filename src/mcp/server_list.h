@@ -1,4 +1,4 @@
-// The servers that may be asked: a list that a person gives, on the command line or in a file.
+// The configured servers, from the command line or a file.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpAddress {
   hub::Url url;
-  Headers headers;  // of every request; they may hold secrets, and are never shown
+  Headers headers;  // for every request; they may contain secrets, and are never shown
 };
 
 struct ServerSource {
@@ -28,17 +28,17 @@ struct ServerSource {
 
 struct ServerList {
   std::vector<ServerSource> servers;
-  std::vector<std::string> notes;  // what of a file has no effect; printable
+  std::vector<std::string> notes;  // ignored parts of a file; printable
 };
 
 // NAME=URL. Errors: InvalidArgument.
 Status add_server(ServerList& list, std::string_view text);
 
-// A file as other clients of the protocol have it: {"mcpServers": {"NAME": {"url": ..., "headers": {...}}}}, or with a
-// program that is started: {"NAME": {"command": ..., "args": [...], "env": {...}, "cwd": ...}}; VS Code's "servers" in
-// place of "mcpServers". A server that is "disabled" is left out. `base`: what programs have of the environment beside
-// what the file names; its PATH leads to their commands. Errors: those of read_file; FormatError; NotFound for a
-// command that is not there.
+// A file in the form that other MCP clients use: {"mcpServers": {"NAME": {"url": ..., "headers": {...}}}}, or with a
+// program to start: {"NAME": {"command": ..., "args": [...], "env": {...}, "cwd": ...}}; VS Code's "servers" may
+// replace "mcpServers". A "disabled" server is skipped. `base`: the environment for programs, in addition to the file's
+// variables; its PATH is searched for their commands. Errors: those of read_file; FormatError; NotFound for a command
+// that does not exist.
 Status add_server_file(ServerList& list, const std::filesystem::path& path, const Environment& base);
 Status add_server_json(ServerList& list, std::string_view text, const Environment& base);
 

@@ -10,7 +10,7 @@ namespace {}  // namespace
 
 Status SseReader::push(std::string_view bytes, const OnEvent& on_event) {
   while (!bytes.empty() && !is_over_) {
-    // A CR that ends one piece and an LF that begins the next are one line end.
+    // A CR that ends one piece and an LF that begins the next form a single line end.
     if (std::exchange(ended_in_cr_, false) && bytes[0] == '\n') {
       bytes.remove_prefix(1);
       continue;
@@ -52,7 +52,7 @@ bool SseReader::take_line(const OnEvent& on_event) {
   return true;
 }
 
-// A line that begins with a colon is a comment: its field has no name. Fields of other names mean nothing here.
+// A line that begins with a colon is a comment: its field name is empty. Unknown fields are ignored.
 void SseReader::take_field(std::string_view name, std::string_view value) {
   if (name == "data") {
     if (std::exchange(has_data_, true)) data_ += '\n';

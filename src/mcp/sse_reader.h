@@ -1,4 +1,5 @@
-// Server-sent events (WHATWG HTML, section 9.2): bytes in pieces of any size in, the data of each event out.
+// Parses server-sent events (WHATWG HTML, section 9.2): takes bytes in pieces of any size, returns the data of each
+// event.
 #pragma once
 
 #include <chrono>
@@ -14,20 +15,20 @@ namespace realizar::mcp {
 
 class SseReader {
  public:
-  // An event, and any line, may have `max_bytes`.
+  // `max_bytes`: limit for an event, and for any line.
   explicit SseReader(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // False: no more is wanted.
+  // False: no more events are needed.
   using OnEvent = std::function<bool(std::string_view data)>;
-  // Tells the events that the bytes complete. Errors: FormatError for what is too long.
+  // Reports the events that the bytes complete. Errors: FormatError if one is too long.
   Status push(std::string_view bytes, const OnEvent& on_event);
 
-  // The stream broke, and another goes on with it: what was not whole is lost, and the last id stays.
+  // Call when the stream broke and another continues it: an incomplete event is dropped, and the last id is kept.
   void begin_again();
 
-  // Of the last event that had one; where a broken stream may be taken up again.
+  // The id of the last event that had one; where a broken stream can be resumed.
   const std::string& last_id() const { return last_id_; }
-  // How long to wait before that, if the server has said it.
+  // The delay before that, if the server has set one.
   std::optional<std::chrono::milliseconds> retry() const { return retry_; }
 
  private:

@@ -76,7 +76,7 @@ Status StdioTransport::tell(const Session&, const std::string& message, const Pa
   return program_->write_line(message);
 }
 
-// The program's end is that of the session.
+// The session ends with the program.
 void StdioTransport::end(const Session&, const Patience& patience) {
   if (program_ == nullptr) return;
   std::unique_lock lock(mutex_);
@@ -85,7 +85,7 @@ void StdioTransport::end(const Session&, const Patience& patience) {
   while (status_.ok() && patience.status().ok()) news_.wait_for(lock, kPollInterval);
 }
 
-// A line that begins as a message does and cannot be read may be an answer: nobody shall wait for it.
+// A line that looks like a message but cannot be parsed may be an answer: no request should wait for it.
 void StdioTransport::take_line(std::string_view line) {
   auto messages = read_messages(line);
   if (messages.ok()) {

@@ -1,6 +1,6 @@
-// MCP's stdio transport: a program that is started here, one JSON-RPC message a line
-// (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio). What it says that is no message is
-// passed over.
+// MCP's stdio transport: starts a program, and exchanges one JSON-RPC message per line
+// (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio). Output that is not a message is
+// ignored.
 #pragma once
 
 #include <condition_variable>
@@ -21,18 +21,17 @@ namespace realizar::mcp {
 
 class StdioTransport final : public Transport {
  public:
-  // Takes a printable line. Any thread.
+  // Receives a printable line. Any thread.
   using Tell = std::function<void(const std::string& line)>;
 
-  // Starts the program. Where that fails, every call gives the error: of Program::start. `log` takes each line of its
-  // standard error; `warn` is told of a slow start, of an end that nobody has asked for and of what breaks the
-  // protocol.
+  // Starts the program. If that fails, every call returns the error of Program::start. `log` receives each line of its
+  // standard error; `warn` is called for a slow start, an unexpected end and violations of the protocol.
   StdioTransport(const ProgramSource& source, Tell log, Tell warn);
   ~StdioTransport() override;
   StdioTransport(const StdioTransport&) = delete;
   StdioTransport& operator=(const StdioTransport&) = delete;
 
-  // Errors after the program's end: NotFound, with its last words.
+  // Errors after the program's end: NotFound, with its last lines.
   Result<Answer> ask(const Session& session, const Outgoing& request, const Patience& patience) override;
   Status tell(const Session& session, const std::string& message, const Patience& patience) override;
   void end(const Session& session, const Patience& patience) override;
@@ -46,12 +45,12 @@ class StdioTransport final : public Transport {
   Result<Answer> wait_for(uint64_t id, bool is_first, const Patience& patience);
 
   const Tell log_, warn_;
-  std::mutex mutex_;  // of all but the program
+  std::mutex mutex_;  // guards everything except the program
   std::condition_variable news_;
   std::map<uint64_t, std::optional<Result<Answer>>> asked_;
-  int n_server_requests_ = 0;  // since the last of ours
+  int n_server_requests_ = 0;  // since our last request
   bool has_told_of_noise_ = false, is_ending_ = false;
-  Status status_;                       // not ok: it has ended
+  Status status_;                       // not ok after the end
   std::deque<std::string> last_words_;  // lines of its standard error
   std::unique_ptr<Program> program_;    // the last member: its thread uses the others
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kLongTime = std::chrono::minutes(5);
 
-// Lines that several threads tell.
+// Collects lines from several threads.
 class Heard {
  public:
   StdioTransport::Tell tell() {
@@ -54,7 +54,7 @@ struct Rig {
   StdioTransport transport;
 };
 
-// A script's line that answers the request of that id.
+// A script's line that answers the request with that id.
 std::string answer(int id, const std::string& result) {
   return R"(echo '{"jsonrpc": "2.0", "id": )" + std::to_string(id) + R"(, "result": )" + result + "}'; ";
 }
@@ -107,7 +107,7 @@ TEST(StdioTransport, ASignalIsNamed) {
   EXPECT_EQ(rig.ask().error().message, "it was ended by signal 9");
 }
 
-// The child that it leaves keeps the pipes open.
+// The child that it leaves behind keeps the pipes open.
 TEST(StdioTransport, AnEndIsSeenThoughAChildLivesOn) {
   Rig rig("read line; sleep 1000 & exit 4");
   EXPECT_EQ(rig.ask().error().message, "it has ended with exit status 4");
@@ -168,7 +168,7 @@ TEST(StdioTransport, AMissingProgramIsAnError) {
   EXPECT_EQ(got.error().message, "/no/such/program cannot be started: No such file or directory");
 }
 
-// It ends with its group: what ignores the end of its input and SIGTERM, and a child of its own.
+// It ends with its group: a program that ignores the end of its input and SIGTERM, and its child.
 TEST(StdioTransport, AllOfTheGroupEnds) {
   pid_t program = 0, child = 0;
   {
@@ -183,7 +183,7 @@ TEST(StdioTransport, AllOfTheGroupEnds) {
     EXPECT_TRUE(rig.warnings.all().empty());
   }
   EXPECT_NE(::kill(program, 0), 0);
-  // Whoever adopts the child waits for it; until then it is there, and dead.
+  // The process that adopts the child waits for it; until then it is a zombie.
   const std::string state = "/proc/" + std::to_string(child) + "/stat";
   for (bool is_gone = false; !is_gone;) {
     std::ifstream stat(state);

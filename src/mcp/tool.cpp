@@ -11,8 +11,8 @@ namespace realizar::mcp {
 namespace {
 
 constexpr size_t kMaxTools = 128;
-constexpr size_t kMaxNameBytes = 128;     // of a server's own name of a tool
-constexpr size_t kMaxCallNameBytes = 64;  // of the name that models get
+constexpr size_t kMaxNameBytes = 128;     // for a tool's name on its server
+constexpr size_t kMaxCallNameBytes = 64;  // for the name given to models
 constexpr size_t kMaxServerNameBytes = 32;
 constexpr size_t kMaxDescriptionBytes = 8u << 10;
 constexpr size_t kMaxSchemaBytes = 32u << 10;
@@ -21,7 +21,7 @@ bool is_name_char(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
 }
 
-// As the protocol has it: letters, digits, _, - and the dot.
+// The protocol's characters: letters, digits, _, - and the dot.
 bool is_tool_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes &&
          std::ranges::all_of(name, [](char c) { return is_name_char(c) || c == '.'; });
@@ -45,9 +45,9 @@ std::string hashed_call_name(const std::string& plain, std::string_view name) {
   return plain.substr(0, kMaxCallNameBytes - suffix.size()) + suffix;
 }
 
-// A call's name stands for the same tool in whatever order the server lists them, since people allow calls by it: a
-// name that models can call as it is stays so; those that would become the same name get a hash of their own, all of
-// them.
+// A call name always refers to the same tool, regardless of the order in which the server lists them, since users allow
+// calls by it: a name that models can use unchanged is kept; if several would become the same name, each of them gets a
+// hash.
 void name_calls(ToolList& list, const std::string& server_name) {
   std::map<std::string, size_t> n_of_plain;
   for (const Tool& tool : list.tools) ++n_of_plain[plain_call_name(server_name, tool.name)];
@@ -58,7 +58,7 @@ void name_calls(ToolList& list, const std::string& server_name) {
       tool.call_name = hashed_call_name(tool.call_name, tool.name);
     }
   }
-  // A server may have a tool whose own name is what another's would become.
+  // A server may have a tool whose own name equals what another's would become.
   std::map<std::string, size_t> n_of_name;
   for (const Tool& tool : list.tools) ++n_of_name[tool.call_name];
   std::erase_if(list.tools, [&](const Tool& tool) {
@@ -70,7 +70,7 @@ void name_calls(ToolList& list, const std::string& server_name) {
   });
 }
 
-// What is wrong with a tool; "": nothing.
+// The problem with a tool; "": none.
 std::string complaint(const ToolList& list, const Json& json, ArgumentHeaders headers) {
   const Json name = json.value("name", Json()), description = json.value("description", Json());
   const Json schema = json.value("inputSchema", Json());
@@ -136,7 +136,7 @@ std::string block_text(const Json& block) {
   return left_out("content of the type '" + shown(type) + "'", "");
 }
 
-// Not within a character.
+// Does not cut within a character.
 std::string cut(std::string text) {
   const size_t n_bytes = text.size();
   if (n_bytes <= kMaxTextBytes) return text;
@@ -157,7 +157,7 @@ Status add_tools(ToolList& list, const std::string& server_name, const Json& pag
   const Json tools = page.is_object() ? page.value("tools", Json()) : Json();
   if (!tools.is_array()) return format_error("the server's list of tools is no list", "answer");
   for (const Json& tool : tools) {
-    // One note for all that is too much.
+    // A single note for all excess tools.
     if (list.tools.size() == kMaxTools && !list.notes.empty() && list.notes.back().ends_with(" tools")) break;
     add_tool(list, server_name, tool, headers);
   }
