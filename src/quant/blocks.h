@@ -1,17 +1,17 @@
-// The types' blocks as they lie in a file: packed little-endian structs. Those of the block types are as in the GGUF
-// specification and its reference quantizers; kernels and codecs read them through these names only. A block's scales
-// are called d, m, dmin or e: finite.cpp finds them by these names, but for those that are packed.
+// The types' blocks as stored in a file: packed little-endian structs. Block types follow the GGUF specification and
+// its reference quantizers; kernels and codecs access them only through these names. A block's scales are called d, m,
+// dmin or e: finite.cpp finds them by these names, unless they are packed.
 #pragma once
 
 #include <cstdint>
 
 namespace realizar {
 
-inline constexpr int kBlockElems = 32;        // of the small block types
-inline constexpr int kSuperBlockElems = 256;  // of the K, IQ and TQ types
+inline constexpr int kBlockElems = 32;        // for the small block types
+inline constexpr int kSuperBlockElems = 256;  // for the K, IQ and TQ types
 using Half = uint16_t;                        // IEEE binary16 bits
 
-// The plain types have blocks of one element.
+// Plain types have blocks of one element.
 struct BlockF32 {
   float x;
 };
@@ -25,7 +25,7 @@ struct BlockF8_E4M3 {
   uint8_t x;
 };
 
-// x[i] = d * (q[i] - 8). Nibbles: qs[j] holds elements j (low) and j + 16 (high); so in all types below.
+// x[i] = d * (q[i] - 8). Nibbles: qs[j] holds elements j (low) and j + 16 (high), also in all types below.
 struct BlockQ4_0 {
   Half d;
   uint8_t qs[16];
@@ -63,14 +63,14 @@ struct BlockMXFP4 {
   uint8_t qs[16];
 };
 
-// 16 sub-blocks of 16: x = d * (scales[s] & 15) * q - dmin * (scales[s] >> 4), q of 2 bits.
-// Element 128h + 32j + l has its bits in qs[32h + l] at 2j.
+// 16 sub-blocks of 16: x = d * (scales[s] & 15) * q - dmin * (scales[s] >> 4), 2-bit q.
+// The bits of element 128h + 32j + l are in qs[32h + l] at 2j.
 struct BlockQ2_K {
   uint8_t scales[16];
   uint8_t qs[64];
   Half d, dmin;
 };
-// 16 sub-blocks of 16: x = d * (scale6[s] - 32) * (q - 4), q of 3 bits: two as in Q2_K, the third at bit 4h + j of
+// 16 sub-blocks of 16: x = d * (scale6[s] - 32) * (q - 4), 3-bit q: two bits as in Q2_K, the third at bit 4h + j of
 // hmask[l].
 struct BlockQ3_K {
   uint8_t hmask[32];
@@ -78,7 +78,7 @@ struct BlockQ3_K {
   uint8_t scales[12];  // 16 scales of 6 bits: low nibbles in bytes 0-7, high bits in bytes 8-11
   Half d;
 };
-// 8 sub-blocks of 32: x = d * scale6[s] * q - dmin * min6[s], q of 4 bits. Sub-blocks 2p and 2p + 1 share
+// 8 sub-blocks of 32: x = d * scale6[s] * q - dmin * min6[s], 4-bit q. Sub-blocks 2p and 2p + 1 share
 // qs[32p .. 32p + 31] (low and high nibbles).
 struct BlockQ4_K {
   Half d, dmin;
@@ -92,8 +92,8 @@ struct BlockQ5_K {
   uint8_t qh[32];
   uint8_t qs[128];
 };
-// 16 sub-blocks of 16: x = d * scales[s] * (q - 32), q of 6 bits. In each half h of 128: element 32j + l has its low
-// nibble in ql[64h + 32(j & 1) + l] (low for j < 2, else high) and its high bits in qh[32h + l] at 2j.
+// 16 sub-blocks of 16: x = d * scales[s] * (q - 32), 6-bit q. In each half h of 128: element 32j + l has its low nibble
+// in ql[64h + 32(j & 1) + l] (low for j < 2, else high) and its high bits in qh[32h + l] at 2j.
 struct BlockQ6_K {
   uint8_t ql[128];
   uint8_t qh[64];
@@ -107,30 +107,31 @@ struct BlockIQ4_XS {
   uint8_t scales_l[4];  // nibble s: its low bits
   uint8_t qs[128];      // sub-block s: qs[16s ..]
 };
-// x = d * qs[i]; bsums are the sums of 16 of them each, which nothing here reads.
+// x = d * qs[i]; bsums are the sums of 16 values each, which are not used here.
 struct BlockQ8_K {
   float d;
   int8_t qs[256];
   int16_t bsums[16];
 };
 
-// The IQ types: elements are points of a grid (point_grids.h), a level for each element, and signs of their own. "Even
-// signs" are seven bits for eight elements, of which the eighth is negative where that makes their number even.
+// The IQ types: elements are points of a grid (point_grids.h), a level for each element, and separate signs. "Even
+// signs" are seven bits for eight elements; the eighth makes the number of negative ones even.
 
-// 8 sub-blocks of 32: x = d * (scale4[s] + 1/2) / 4 * level. Each sub-block is four numbers of points of eight
-// elements, a byte each, then 32 bits: four times even signs, and above them the scale.
+// 8 sub-blocks of 32: x = d * (scale4[s] + 1/2) / 4 * level. Each sub-block has the indices of four points of eight
+// elements, a byte each, then 32 bits: four times even signs, and the scale in the upper bits.
 struct BlockIQ2_XXS {
   Half d;
   uint16_t qs[32];
 };
-// 16 sub-blocks of 16: x = d * (scale4[s] + 1/2) / 4 * level. Eight elements are a point, whose number has the lower 9
-// bits of qs, under their even signs.
+// 16 sub-blocks of 16: x = d * (scale4[s] + 1/2) / 4 * level. Eight elements form a point, whose index is the lower 9
+// bits of an element of qs, with their even signs above.
 struct BlockIQ2_XS {
   Half d;
   uint16_t qs[32];
   uint8_t scales[8];  // nibble s
 };
-// As IQ2_XS with two more bits a point, bits 2k of qh[s] for point k of 32 elements s, and a sign for each element.
+// Like IQ2_XS with two more index bits for each point, bits 2k of qh[s] for point k of 32 elements s, and a sign for
+// each element.
 struct BlockIQ2_S {
   Half d;
   uint8_t qs[32];
@@ -138,15 +139,15 @@ struct BlockIQ2_S {
   uint8_t qh[8];
   uint8_t scales[8];  // nibble s
 };
-// 8 sub-blocks of 32: x = d * (scale4[s] + 1/2) / 2 * level. Four elements are a point; 32 bits a sub-block as in
+// 8 sub-blocks of 32: x = d * (scale4[s] + 1/2) / 2 * level. Four elements form a point; 32 bits per sub-block as in
 // IQ2_XXS.
 struct BlockIQ3_XXS {
   Half d;
   uint8_t qs[64];
   uint8_t signs[32];
 };
-// 8 sub-blocks of 32: x = d * (1 + 2 * scale4[s]) * level, negative where its bit of signs is set. Four elements are a
-// point: 8 bits of its number in qs, the ninth in qh.
+// 8 sub-blocks of 32: x = d * (1 + 2 * scale4[s]) * level, negative if its bit of signs is set. Four elements form a
+// point: 8 bits of its index are in qs, the ninth in qh.
 struct BlockIQ3_S {
   Half d;
   uint8_t qs[64];
@@ -154,28 +155,28 @@ struct BlockIQ3_S {
   uint8_t signs[32];
   uint8_t scales[4];  // nibble s
 };
-// 8 sub-blocks of 32: x = d * (1 + 2 * scale3[s]) * (level +- 1/8), levels -1 to 1. Eight elements are a point: 8 bits
-// of its number in qs, three in qh, whose bits 12 to 14 are the scale and bit 15 says that the eighth is taken away.
+// 8 sub-blocks of 32: x = d * (1 + 2 * scale3[s]) * (level +- 1/8), levels -1 to 1. Eight elements form a point: 8 bits
+// of its index are in qs, three in qh, whose bits 12 to 14 are the scale and whose bit 15 means that 1/8 is subtracted.
 struct BlockIQ1_S {
   Half d;
   uint8_t qs[32];
   uint16_t qh[8];
 };
-// 16 sub-blocks of 16: as IQ1_S, but each point has a nibble of qh: three bits of its number and whether the eighth is
-// taken away. Four numbers of 16 bits in `scales` have four scales each, and above them a quarter of the bits of d.
+// 16 sub-blocks of 16: like IQ1_S, but each point has a nibble of qh: three bits of its index, and whether 1/8 is
+// subtracted. Each of the four 16-bit numbers in `scales` has four scales, and a quarter of the bits of d above them.
 struct BlockIQ1_M {
   uint8_t qs[32];
   uint8_t qh[16];
   uint8_t scales[8];
 };
 
-// x = d * (q - 1), q of 0 to 2 as digits to the base of 3 (tq1_0_place).
+// x = d * (q - 1), with q from 0 to 2 as base-3 digits (tq1_0_place).
 struct BlockTQ1_0 {
   uint8_t qs[48];  // five digits each
   uint8_t qh[4];   // four digits each
   Half d;
 };
-// x = d * (q - 1), q of 2 bits, which lie as in Q2_K.
+// x = d * (q - 1), 2-bit q, stored as in Q2_K.
 struct BlockTQ2_0 {
   uint8_t qs[64];
   Half d;
@@ -185,12 +186,12 @@ struct BlockQ1_0 {
   Half d;
   uint8_t qs[16];
 };
-// 64 elements: x = d * (q[i] - 1), q of 2 bits, the first element's the lowest
+// 64 elements: x = d * (q[i] - 1), 2-bit q, the first element's in the lowest bits
 struct BlockQ2_0 {
   Half d;
   uint8_t qs[16];
 };
-// 64 elements, 4 sub-blocks of 16: x = scale * E2M1 value of q[i]. The scales are E4M3 numbers without a sign; elements
+// 64 elements, 4 sub-blocks of 16: x = scale * E2M1 value of q[i]. The scales are E4M3 numbers without sign; elements
 // 16s + j and 16s + 8 + j are the nibbles of qs[8s + j].
 struct BlockNVFP4 {
   uint8_t scales[4];

@@ -1,6 +1,6 @@
-// What the elements of a block are: value_of() of every block type is its specification, which all kernels must match.
-// It is included within a namespace, and compiled for the processor or for a GPU. Who includes it gives
-// - RZ_VALUE, which stands before a function, and RZ_TABLE, before a table of constants;
+// Decodes the elements of a block: value_of() of every block type is its specification, which all kernels must match.
+// It is included inside a namespace, and compiled for the CPU or for a GPU. The including file provides
+// - RZ_VALUE, the prefix of functions, and RZ_TABLE, the prefix of constant tables;
 // - half_to_float(bits), and float_of_bits(bits), the float with these bits;
 // - quant/block_scales.h and quant/point_grids.h.
 
@@ -25,7 +25,7 @@ RZ_VALUE int high_nibble(uint8_t byte) {
   return byte >> 4;
 }
 
-// The four-bit value of element i of a small block.
+// The 4-bit value of element i of a small block.
 RZ_VALUE int nibble(const uint8_t* qs, int i) {
   return i < 16 ? low_nibble(qs[i]) : high_nibble(qs[i - 16]);
 }
@@ -34,7 +34,7 @@ RZ_VALUE int fifth_bit(const uint8_t* qh, int i) {
   return ((qh[i / 8] >> (i % 8)) & 1) << 4;
 }
 
-// The four-bit value of element l of sub-block s of Q4_K and Q5_K.
+// The 4-bit value of element l of sub-block s of Q4_K and Q5_K.
 RZ_VALUE int k_nibble(const uint8_t* qs, int s, int l) {
   const uint8_t byte = qs[32 * (s / 2) + l];
   return s % 2 == 0 ? low_nibble(byte) : high_nibble(byte);
@@ -125,7 +125,7 @@ RZ_VALUE float with_sign(float scale, int level, uint32_t signs, int k) {
   return scale * static_cast<float>((signs >> k & 1) != 0 ? -level : level);
 }
 
-// The level of digit k of a point: of IQ1, of IQ2, of IQ3_XXS, of IQ3_S.
+// The level of digit k of a point, for IQ1, IQ2, IQ3_XXS and IQ3_S.
 RZ_VALUE int iq1_level(uint16_t point, int k) {
   return ((point >> (2 * k)) & 3) - 1;
 }
@@ -139,7 +139,7 @@ RZ_VALUE int iq3_s_level(uint16_t point, int k) {
   return 2 * ((point >> (3 * k)) & 7) + 1;
 }
 
-// The scale of a sub-block of IQ2 and IQ3_XXS, less a factor.
+// The scale of a sub-block of IQ2 and IQ3_XXS, without a factor.
 RZ_VALUE float half_up_scale(Half d, uint32_t scale) {
   return half_to_float(d) * (0.5f + static_cast<float>(scale));
 }
@@ -207,7 +207,7 @@ RZ_VALUE float value_of(const BlockQ2_0& b, int i) {
   return half_to_float(b.d) * static_cast<float>(((b.qs[i / 4] >> (i % 4 * 2)) & 3) - 1);
 }
 
-// An E4M3 number without its sign, halved: kE2M1Doubled takes half the scale.
+// An E4M3 number without sign, halved: kE2M1Doubled takes half the scale.
 RZ_VALUE float nvfp4_half_scale(uint8_t scale) {
   const uint32_t magnitude = scale & 0x7fu;
   return float_of_bits(magnitude == 0x7f ? 0x7fc00000u : magnitude << 20) * 0x1p119f;

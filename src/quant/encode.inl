@@ -1,8 +1,8 @@
-// Blocks made from numbers: encode() of every block type, nearest in the least-squares sense that the format's author
-// describes, or simpler; it makes test data. The block comes zeroed. For types.cpp, which includes decode.inl before
-// it.
+// Encodes numbers to blocks: encode() of every block type, nearest in the least-squares sense that the format's author
+// describes, or simpler; used to make test data. The block is zeroed in advance. For types.cpp, which includes
+// decode.inl first.
 
-// The scale as it will be read back.
+// The scale as it will be decoded.
 inline float rounded_half(float value, Half& bits) {
   bits = float_to_fp16(value);
   return fp16_to_float(bits);
@@ -58,7 +58,7 @@ template <int kSubBlocks>
 struct QuantizedRanges {
   Half d_bits, dmin_bits;
   int scale[kSubBlocks], min[kSubBlocks];
-  float x_scale[kSubBlocks], x_min[kSubBlocks];  // as they will be read back
+  float x_scale[kSubBlocks], x_min[kSubBlocks];  // as they will be decoded
 };
 
 template <int kSubBlocks>
@@ -133,7 +133,7 @@ inline void encode(const float* x, BlockIQ4_NL& b) {
   for (int i = 0; i < kBlockElems; ++i) put_nibble(b.qs, i, nearest_level(kIq4Levels, x[i] * scale));
 }
 
-// OCP Microscaling Formats 1.0, section 6.3: the shared exponent is that of the largest value less E2M1's largest, 2.
+// OCP Microscaling Formats 1.0, section 6.3: the shared exponent is that of the largest value minus E2M1's largest, 2.
 inline void encode(const float* x, BlockMXFP4& b) {
   const float max = absmax(x, kBlockElems);
   const int exponent = max > 0 ? std::ilogb(max) - 2 : -127;
@@ -155,7 +155,7 @@ inline void encode(const float* x, BlockQ2_K& b) {
 }
 
 inline void encode(const float* x, BlockQ3_K& b) {
-  // Each sub-block's scale puts its value of largest magnitude on the level -4; scales are signed.
+  // Each sub-block's scale maps its value of largest magnitude to the level -4; scales are signed.
   float scales[16];
   for (int s = 0; s < 16; ++s) scales[s] = signed_absmax(x + 16 * s, 16) / -4;
   const float d = rounded_half(signed_absmax(scales, 16) / -32, b.d);
@@ -231,8 +231,8 @@ inline void encode(const float* x, BlockQ8_K& b) {
   }
 }
 
-// Finds points of a grid: values are rounded to levels one by one, then to the point nearest to these. level_of() gives
-// the level of digit k of a point, whose digits have kBits each.
+// Finds points of a grid: values are rounded to levels one by one, then to the nearest point. level_of() gives the
+// level of digit k of a point; a digit has kBits bits.
 template <int kElems, int kBits, int kLevels>
 class GridSearch {
  public:
@@ -244,7 +244,7 @@ class GridSearch {
       if (is_pattern(digits)) nearest_[digits] = search(grid, static_cast<uint16_t>(digits));
     }
   }
-  // The number of the point for |x| * scale.
+  // The index of the point for |x| * scale.
   int nearest(const float* x, float scale) const {
     float values[kElems];
     for (int k = 0; k < kElems; ++k) values[k] = std::fabs(x[k]) * scale;
@@ -288,17 +288,17 @@ class GridSearch {
   }
 
   LevelOf level_of_;
-  std::vector<uint16_t> nearest_;  // of each pattern of digits
+  std::vector<uint16_t> nearest_;  // for each pattern of digits
 };
 
-// Which of 8 values are negative.
+// A bit for each of 8 values: 1 if it is negative.
 inline int signs_of(const float* x) {
   int signs = 0;
   for (int k = 0; k < 8; ++k) signs |= (x[k] < 0 ? 1 : 0) << k;
   return signs;
 }
 
-// The same as seven bits. Of an odd number of them the smallest value takes the wrong sign.
+// The signs as seven bits. If their number is odd, the smallest value gets the wrong sign.
 inline uint32_t even_signs(const float* x) {
   int n = 0, smallest = 0;
   for (int k = 0; k < 8; ++k) {
@@ -318,7 +318,7 @@ inline uint32_t even_signs_of_32(const float* x) {
 template <int kSubBlocks>
 struct HalfUpScales {
   int q[kSubBlocks];
-  float inverse[kSubBlocks];  // of the scales as they will be read back
+  float inverse[kSubBlocks];  // of the scales as they will be decoded
 };
 template <int kSubBlocks>
 HalfUpScales<kSubBlocks> half_up_scales(const float* x, float largest_level, float step, Half& d_bits) {
@@ -401,7 +401,8 @@ inline void encode(const float* x, BlockIQ3_S& b) {
   for (int p = 0; p < 32; ++p) b.signs[p] = static_cast<uint8_t>(signs_of(x + 8 * p));
 }
 
-// The scale of least squares for levels -1, 0 and 1, from the largest value down; what has these levels keeps them.
+// The least-squares scale for levels -1, 0 and 1, starting from the largest value; values that have these levels are
+// kept exactly.
 inline float ternary_scale(const float* x, int n) {
   float scale = absmax(x, n);
   for (int round = 0; round < 16; ++round) {
@@ -418,7 +419,7 @@ inline float ternary_scale(const float* x, int n) {
   return scale;
 }
 
-// A point for eight elements and the side of its levels that the eighth goes to, for one scale.
+// A point for eight elements, and the direction of the shift by 1/8, for one scale.
 struct Iq1Choice {
   int point;
   bool is_below;
@@ -443,12 +444,12 @@ inline Iq1Choice iq1_choice(const float* x, float scale) {
   return iq1_error(x, scale, below) < iq1_error(x, scale, above) ? below : above;
 }
 
-// d and the factors 2 * q + 1 of sub-blocks.
+// d and the sub-blocks' factors 2 * q + 1.
 template <int kSubBlocks>
 struct Iq1Scales {
   Half d_bits;
   int q[kSubBlocks];
-  float scale[kSubBlocks];  // as it will be read back
+  float scale[kSubBlocks];  // as it will be decoded
 };
 template <int kSubBlocks>
 Iq1Scales<kSubBlocks> iq1_scales(const float* x) {
@@ -469,7 +470,7 @@ inline void encode(const float* x, BlockIQ1_S& b) {
   b.d = scales.d_bits;
   for (int s = 0; s < 8; ++s) {
     const float scale = scales.scale[s];
-    float errors[2] = {};  // of the whole sub-block, whose points share a side
+    float errors[2] = {};  // for the whole sub-block, whose points are shifted in the same direction
     for (const bool is_below : {false, true}) {
       for (int p = 4 * s; p < 4 * s + 4; ++p) {
         errors[is_below ? 1 : 0] += iq1_error(x + 8 * p, scale, iq1_choice(x + 8 * p, scale, is_below));
@@ -501,7 +502,7 @@ inline void encode(const float* x, BlockIQ1_M& b) {
   }
 }
 
-// The fraction of 256 whose digits to the base of 3 are `number`'s, of 0 to 242.
+// The byte whose fraction of 256 has the base-3 digits of `number`, 0 to 242.
 inline uint8_t ternary_byte(int number) {
   return static_cast<uint8_t>((number * 256 + 242) / 243);
 }

@@ -32,7 +32,7 @@ bool any_has(const std::byte* src, size_t n, T mask) {
 template <class Scale>
 bool is_special(Scale scale) {
   if constexpr (std::is_same_v<Scale, float>) {
-    constexpr uint32_t kLargeExponent = 127 + 64;  // of 2^64, which no integer of a block brings beyond F32
+    constexpr uint32_t kLargeExponent = 127 + 64;  // of 2^64; no integer of a block multiplies it beyond F32
     return ((std::bit_cast<uint32_t>(scale) >> 23) & 255) >= kLargeExponent;
   } else if constexpr (std::is_same_v<Scale, Half>) {
     constexpr Half kExponent = 0x7c00;
@@ -43,7 +43,7 @@ bool is_special(Scale scale) {
     return std::ranges::any_of(scale.scales, [](uint8_t e4m3) { return (e4m3 & 0x7f) == 0x7f; });
   } else {
     static_assert(std::is_same_v<Scale, uint8_t>);
-    return scale >= 253;  // an exponent: from here on MXFP4's largest level, 6, is beyond F32; 255 is NaN
+    return scale >= 253;  // an exponent: from here on MXFP4's largest level, 6, exceeds F32; 255 is NaN
   }
 }
 
@@ -54,7 +54,7 @@ bool is_special_at(const std::byte* src) {
   return is_special(scale);
 }
 
-// The scales that blocks have by name alone are read, not the block.
+// Only the scales that blocks have as named members are read, not the block.
 template <class Block>
 bool has_special_named_scale(const std::byte* src) {
   constexpr bool kHasD = requires(Block b) {

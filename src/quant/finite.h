@@ -1,5 +1,5 @@
-// Whether stored weights are numbers. Fast enough to run over every weight while a model is loaded: of blocks it looks
-// at the scales alone, and decodes only where one of them could overflow.
+// Checks that stored weights are finite. Fast enough for every weight during loading: it only looks at the scales of
+// blocks, and decodes only if one of them could overflow.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace realizar {
 
-// src: as TypeTraits::decode. False where an element is NaN or infinite once decoded.
+// src: as in TypeTraits::decode. False if an element is NaN or infinite once decoded.
 bool all_finite(TypeId type, const std::byte* src, size_t n);
 
 }  // namespace realizar

@@ -1,5 +1,5 @@
-// Block types as groups of 32 columns: what every backend makes its own layout from. What the codes mean is the form of
-// the type's row. read_group(block, g) gives group g of a block.
+// Block types as groups of 32 columns, from which every backend makes its own layout. The form in the type's row
+// defines the meaning of the codes. read_group(block, g) returns group g of a block.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace realizar {
 
-// The codes and scales of 32 columns of one row, whatever type they came from.
+// The codes and scales of 32 columns of one row, for any type.
 struct Group {
   uint8_t codes[32];
-  uint16_t d, m;             // F16 or bf16 bits; of the super-block for Scales::kSuper
-  uint8_t scale[2], min[2];  // of the sub-blocks, for Scales::kSuper and kE4M3
+  uint16_t d, m;             // F16 or bf16 bits; the super-block's for Scales::kSuper
+  uint8_t scale[2], min[2];  // the sub-blocks', for Scales::kSuper and kE4M3
 };
 
 namespace groups {
@@ -37,7 +37,7 @@ inline uint8_t fifth_bit(const uint8_t* qh, int i) {
 
 }  // namespace groups
 
-// Blocks that are one group of nibbles, perhaps with a fifth bit.
+// Blocks with one group of nibbles, perhaps with a fifth bit.
 template <class Block>
 requires(sizeof(Block::qs) == 16) Group read_group(const Block& b, int) {
   Group group{};
@@ -124,7 +124,7 @@ inline Group read_group(const BlockIQ4_XS& b, int s) {
   return group;
 }
 
-// The types of grids: a code is the digit of a point under the sign.
+// The grid types: a code is the digit of a point, with the sign as its highest bit.
 namespace groups {
 
 inline constexpr auto kIq1Grid = make_point_grid<2048>(kIq1Map, kIq1Digits);
@@ -142,7 +142,7 @@ void put_point(uint16_t point, uint32_t signs, int n, uint8_t* codes) {
   }
 }
 
-// Of scales q + 1/2, twice.
+// Stores twice the scale q + 1/2.
 inline void put_odd_scale(uint32_t q, uint8_t& scale) {
   scale = static_cast<uint8_t>(2 * (q & 15) + 1);
 }
@@ -274,7 +274,7 @@ inline Group read_group(const BlockNVFP4& b, int g) {
   return group;
 }
 
-// Block b of a stored row: a copy, since blocks of odd size lie unaligned.
+// A copy of block b of a stored row, since blocks of odd size are unaligned.
 template <class Row>
 typename Row::Block block_of(const std::byte* row, uint32_t b) {
   typename Row::Block block;

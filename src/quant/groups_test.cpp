@@ -12,7 +12,7 @@
 namespace realizar {
 namespace {
 
-// What the form says of a group's code.
+// The value of a group's code according to the form.
 float value_by_form(const GroupForm& form, const Group& group, int i) {
   const int sub = i / form.sub;
   float scale = form.scales == Scales::kBf16 ? bf16_to_float(group.d) : fp16_to_float(group.d);
@@ -66,7 +66,7 @@ TEST(Groups, MeanWhatTheirBlocksMean) {
   }
 }
 
-// Raised by the offset they are codes without a sign, of which none is above max_code.
+// With the offset added they are unsigned codes, none of which exceeds max_code.
 TEST(Groups, LevelsFitTheirForm) {
   for (const TypeTraits& type : all_types()) {
     const GroupForm form = form_of(type.id);

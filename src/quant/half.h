@@ -44,15 +44,15 @@ inline uint16_t float_to_fp16(float value) {
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
 }
 
-// A sign, 4 bits of exponent (bias 7) and 3 of mantissa; all ones are NaN, and there is no infinity. As the bits of a
-// float the same lie 2^120 down, subnormal ones too.
+// One sign bit, 4 bits of exponent (bias 7) and 3 of mantissa; all ones are NaN, and there is no infinity. Moved to a
+// float's bits, the value is too small by 2^120, also for subnormal ones.
 inline float f8_e4m3_to_float(uint8_t code) {
   const uint32_t sign = static_cast<uint32_t>(code & 0x80u) << 24, magnitude = code & 0x7fu;
   if (magnitude == 0x7f) return std::bit_cast<float>(sign | 0x7fc00000u);
   return std::bit_cast<float>(sign | magnitude << 20) * 0x1p120f;
 }
 
-// What is larger than 448, the largest, becomes 448.
+// Larger numbers become 448, the maximum.
 constexpr uint8_t float_to_f8_e4m3(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu;

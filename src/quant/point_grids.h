@@ -1,24 +1,22 @@
-// The points that groups of elements of the IQ types may take. A point is digits, one an element, that of the first
-// element the lowest; decode.inl says which level a digit is. For files that are compiled for the processor or for a
-// GPU.
+// The points of the IQ types' grids. A point consists of digits, one per element, the first element's lowest;
+// decode.inl maps digits to levels. For files compiled for the CPU or for a GPU.
 #pragma once
 
 #include <cstdint>
 
 namespace realizar {
 
-// Points in rising order of the numbers that their digits make.
+// Points in ascending order of the numbers that their digits form.
 template <int n_points>
 struct PointGrid {
   static constexpr int kPoints = n_points;
   uint16_t points[n_points];
 };
 
-// The points of the GGUF formats (the tables of their reference quantizer): which of the numbers of so many digits are
-// points, a bit a number and six bits a character, from '0' on. Where `even_sums`, only numbers whose digits add up to
-// an even number have a bit.
+// The points of the GGUF formats (tables of their reference quantizer): a bitmap of the digit strings that are points,
+// six bits per character, from '0' on. If `even_sums`, only numbers with an even digit sum have a bit.
 struct DigitSpace {
-  int n_digits, base, bits;  // bits of a point for each digit
+  int n_digits, base, bits;  // bits: of a point for each digit
   bool even_sums;
 };
 

@@ -1,12 +1,12 @@
-// The types of stored tensors by their numbers, for whoever only names them: their blocks are in blocks.h, their rows
-// in type_rows.h.
+// The numbers of stored tensors' types, for code that only names them: their blocks are in blocks.h, their rows in
+// type_rows.h.
 #pragma once
 
 #include <cstdint>
 
 namespace realizar {
 
-// Numbers are GGUF's (ggml_type in the GGUF specification); a type that GGUF lacks has one above all of those.
+// The numbers are GGUF's (ggml_type in the GGUF specification); a type that GGUF does not have gets a higher one.
 enum class TypeId : uint32_t {
   kF32 = 0,
   kF16 = 1,
@@ -40,11 +40,11 @@ enum class TypeId : uint32_t {
   kF8_E4M3 = 0x10000,
 };
 
-// How a backend lays out the weights of a type, each in a way of its own.
+// How a backend lays out the weights of a type; each backend has its own layouts.
 enum class Layout : uint8_t {
-  kPlain,   // elements, which products read as numbers
-  kGroups,  // the codes and scales of 32 columns, as the row's form says; products are of integers
-  kStored,  // the blocks as they are stored, which value_of() decodes for products of F32: slow, and any type has it
+  kPlain,   // elements that products read as numbers
+  kGroups,  // the codes and scales of 32 columns, by the row's form; integer products
+  kStored,  // stored blocks, decoded by value_of() for F32 products: slow, but available for any type
 };
 
 constexpr bool is_in_gguf(TypeId id) {

@@ -1,6 +1,7 @@
-// The types of stored tensors, one row each. Everything else about a type is found by its block's struct (blocks.h):
-// value_of() in decode.inl, encode() in encode.inl and, where the row has a form, read_group() in groups.h. All lists
-// of types are made from this one. Plain declarations only: files compiled for an instruction set include this header.
+// The types of stored tensors, one row each. Everything else about a type is found through its block's struct
+// (blocks.h): value_of() in decode.inl, encode() in encode.inl and, if the row has a form, read_group() in groups.h.
+// All lists of types are made from this one. Plain declarations only: files compiled for an instruction set include
+// this header.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +13,20 @@
 namespace realizar {
 
 enum class Scales : uint8_t {
-  kHalf,   // F16 d (and m) a row and group
-  kBf16,   // bf16 d a row and group
-  kSuper,  // F16 d (and dmin) a row and 256 columns; 8-bit scale (and min) a row and sub-block
-  kE4M3,   // E4M3 without a sign, a row and sub-block; F32 a row (MatrixSource.scales)
+  kHalf,   // F16 d (and m) per row and group
+  kBf16,   // bf16 d per row and group
+  kSuper,  // F16 d (and dmin) per row and 256 columns; 8-bit scale (and min) per row and sub-block
+  kE4M3,   // E4M3 without sign per row and sub-block; F32 per row (MatrixSource.scales)
 };
 
-// Codes of other kinds than kPlain are numbers of levels. Where a level has a sign of its own, that is the highest bit.
+// Codes of kinds other than kPlain are indices of levels. If levels are signed separately, the sign is the highest bit.
 enum class Codes : uint8_t { kPlain, kIq4, kE2M1, kSign, kIq1, kIq2, kIq3Xxs, kIq3S };
 
 struct CodeLevels {
   int8_t level[16];
 };
 
-// The levels, times the form's divisor so that they are integers.
+// The levels, multiplied by the form's divisor to make them integers.
 constexpr CodeLevels levels_of(Codes codes) {
   switch (codes) {
     case Codes::kPlain:
@@ -36,7 +37,7 @@ constexpr CodeLevels levels_of(Codes codes) {
       return {{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}};
     case Codes::kSign:
       return {{-1, 1}};
-    case Codes::kIq1:  // -1, 0 and 1, an eighth up or (highest bit) down
+    case Codes::kIq1:  // -1, 0 and 1, shifted by an eighth up or (highest bit) down
       return {{-7, 1, 9, 0, -9, -1, 7, 0}};
     case Codes::kIq2:
       return {{8, 25, 43, 0, -8, -25, -43, 0}};
@@ -48,20 +49,20 @@ constexpr CodeLevels levels_of(Codes codes) {
   return {};
 }
 
-// What the codes of a group of 32 columns mean: value = scale / divisor * (code - offset) - min, where codes of other
-// kinds than kPlain are first made levels, moved up by the offset.
+// The meaning of the codes of a group of 32 columns: value = scale / divisor * (code - offset) - min, where codes of
+// kinds other than kPlain are first mapped to levels, plus the offset.
 struct GroupForm {
-  int low, high;  // bits of a code, in two planes; low is 0 where there is no form
+  int low, high;  // bits of a code, in two planes; low is 0 if there is no form
   int offset;
   int max_code;
   Scales scales;
-  int sub;  // columns a scale
+  int sub;  // columns per scale
   bool has_min;
   Codes codes;
   int divisor = 1;  // a power of two
 };
 
-// A block of one element is a plain type's. A type without a form is used as it is stored.
+// A block with one element belongs to a plain type. A type without a form is used as it is stored.
 template <TypeId type_id, class BlockType, uint32_t n_elems, GroupForm group_form = GroupForm{}>
 struct TypeRow {
   using Block = BlockType;
@@ -78,8 +79,7 @@ struct TypeList {
   static constexpr size_t kSize = sizeof...(Rows);
 };
 
-// The types in the order of their numbers. A form is {low, high, offset, max_code, scales, sub, has_min, codes,
-// divisor}.
+// The types sorted by number. A form is {low, high, offset, max_code, scales, sub, has_min, codes, divisor}.
 // clang-format off
 using TypeRows = TypeList<
     TypeRow<TypeId::kF32, BlockF32, 1>,

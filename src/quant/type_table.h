@@ -1,4 +1,4 @@
-// The table of type_rows.h for code that has a type's number: its row, and what products ask of it.
+// Access to the table of type_rows.h by a type's number: its row, and lookups for products.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace realizar {
 
-// Calls body(row) with the type's row, an object of its TypeRow. Precondition: `id` is one of the enumerators.
+// Calls body(row) with the type's row, an object of its TypeRow. Precondition: `id` is a valid enumerator.
 template <class Body>
 constexpr void with_row(TypeId id, const Body& body) {
   const auto find = [&]<class... Rows>(TypeList<Rows...>) {
@@ -20,7 +20,7 @@ constexpr void with_row(TypeId id, const Body& body) {
 
 namespace type_tables {
 
-// Each number of GGUF has a place of its own; the one type that GGUF lacks has the last.
+// Each of GGUF's numbers has its own slot; the type that GGUF does not have gets the last one.
 inline constexpr uint32_t kPlaces = 64;
 constexpr uint32_t place_of(TypeId id) {
   return is_in_gguf(id) ? static_cast<uint32_t>(id) : kPlaces - 1;
@@ -42,7 +42,7 @@ inline constexpr auto kLayouts = make_layouts(TypeRows{});
 
 }  // namespace type_tables
 
-// The row's place among all. Products ask for it, so it is a look into a table.
+// The row's index among all. Products need it, so it is a table lookup.
 constexpr size_t row_index(TypeId id) {
   return type_tables::kRows[type_tables::place_of(id)];
 }

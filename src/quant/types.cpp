@@ -25,7 +25,7 @@ inline float float_of_bits(uint32_t bits) {
 }
 #define RZ_VALUE inline
 #define RZ_TABLE [[maybe_unused]] constexpr
-// Each file needs the ones before it.
+// Each file needs the previous ones.
 // clang-format off
 #include "quant/decode.inl"
 #include "quant/encode.inl"
@@ -57,7 +57,7 @@ inline void encode(const float* x, BlockF8_E4M3& b) {
   b.x = float_to_f8_e4m3(*x);
 }
 
-// Blocks are copied, since those of odd size lie unaligned.
+// Blocks are copied, since those of odd size are unaligned.
 template <class Row>
 void decode_blocks(const std::byte* src, float* dst, size_t n) {
   typename Row::Block block;
@@ -76,7 +76,7 @@ void encode_blocks(const float* src, std::byte* dst, size_t n) {
   }
 }
 
-// Names by number, of the types that exist in GGUF files whether supported here or not; "" where there is none.
+// Names of all types in GGUF files, indexed by number, including unsupported ones; "" if there is none.
 constexpr std::array<std::string_view, 43> kNames = {
     "F32",      "F16",    "Q4_0",  "Q4_1", "Q4_2", "Q4_3",    "Q5_0",   "Q5_1",    "Q8_0",  "Q8_1",     "Q2_K",
     "Q3_K",     "Q4_K",   "Q5_K",  "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL",   "IQ3_S",

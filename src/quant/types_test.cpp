@@ -39,7 +39,7 @@ double relative_rms_error(const std::vector<float>& values, const std::vector<fl
   return std::sqrt(error / power);
 }
 
-// What a quantizer of that many levels leaves of normally distributed values, with a margin of a fifth.
+// The error of a quantizer with that many levels for normally distributed values, plus a fifth.
 const std::map<std::string_view, double> kErrorBound = {
     {"F32", 0},       {"F16", 3e-4},    {"BF16", 2.5e-3},  {"Q8_0", 6.5e-3}, {"Q6_K", 0.022},    {"Q5_K", 0.042},
     {"Q5_1", 0.048},  {"Q5_0", 0.052},  {"Q4_K", 0.088},   {"Q4_1", 0.098},  {"Q4_0", 0.105},    {"IQ4_NL", 0.09},
@@ -48,7 +48,7 @@ const std::map<std::string_view, double> kErrorBound = {
     {"IQ1_M", 0.52},  {"TQ1_0", 0.48},  {"TQ2_0", 0.48},   {"Q1_0", 0.62},   {"Q2_0", 0.44},     {"NVFP4", 0.105}};
 
 TEST(Types, EncodeThenDecodeKeepsWhatTheTypesLevelsCanTell) {
-  const auto values = random_values(256 * 64, 0.5f);  // within what E4M3 can tell without a scale
+  const auto values = random_values(256 * 64, 0.5f);  // within the range of E4M3 without a scale
   for (const TypeTraits& type : all_types()) {
     EXPECT_LE(relative_rms_error(values, round_trip(type, values)), kErrorBound.at(type.name)) << type.name;
   }
@@ -61,8 +61,8 @@ struct DecodedByGgml {
   uint64_t hash;                // FNV-1a of the values' bytes
 };
 
-// 64 blocks of made-up bytes each, but for the scales. The hashes are of what dequantize_row_* of ggml, of llama.cpp
-// v0.5.0, makes of them.
+// 64 blocks of arbitrary bytes, except for the scales. The hashes are of the results of ggml's dequantize_row_*, in
+// llama.cpp v0.5.0.
 TEST(Types, BlocksOfAnyBytesDecodeAsGgmlDecodesThem) {
   const DecodedByGgml rows[] = {
       {TypeId::kQ4_0, 0, {0x00, 0x2c}, 0x544b5b637a516ef1u},
@@ -119,7 +119,7 @@ TEST(Types, ZeroStaysZeroAndNothingIsNaN) {
   for (const TypeTraits& type : all_types()) EXPECT_EQ(round_trip(type, zeros), zeros) << type.name;
 }
 
-// Models that were trained with ternary weights lose nothing.
+// Models trained with ternary weights lose nothing.
 TEST(Types, TernaryWeightsAreKeptExactly) {
   std::mt19937 generator(3);
   std::vector<float> values(1024);
@@ -155,7 +155,7 @@ TEST(Half, EveryBitPatternSurvives) {
   }
 }
 
-// The nearest half by search among all finite ones, ties to the even mantissa.
+// The nearest half, by search among all finite ones, ties to the even mantissa.
 uint16_t nearest_half(float value) {
   uint16_t best = 0;
   for (uint32_t bits = 0; bits < 0x7c00; ++bits) {

@@ -1,6 +1,6 @@
-// fit(): blocks of each type from prepared values. The block comes zeroed.
+// fit(): encodes prepared values to blocks of each type. The block is zeroed in advance.
 
-// Parts of a group's peak that become scales to try: one over the code that the peak gets.
+// Fractions of a group's peak to try as scales: one over the code that the peak gets.
 struct StartsQ4_0 {
   static constexpr float kParts[] = {-1 / 8.0f, -1 / 8.7f, -1 / 7.3f, 1 / 7.0f, 1 / 8.0f};
   static constexpr int kRepeats = 2;
@@ -34,7 +34,7 @@ struct StartsQ2_0 {
   static constexpr float kParts[] = {0.5f, 0.42f, 0.35f, 0.28f, -0.9f, -0.5f, -0.42f, -0.35f, 1.0f};
   static constexpr int kRepeats = 4;
 };
-// Parts of the distance from the lowest value to the highest.
+// Fractions of the distance from the lowest value to the highest.
 struct StartsRange4 {
   static constexpr float kParts[] = {1.0f, 0.95f, 0.9f, 0.85f, 1.05f};
   static constexpr int kRepeats = 2;
@@ -47,7 +47,7 @@ struct StartsRange2 {
   static constexpr float kParts[] = {1.0f, 0.9f, 0.8f, 0.7f, 0.6f, 1.15f};
   static constexpr int kRepeats = 3;
 };
-// Of points: parts of the scale that puts the largest value on the largest level.
+// For points: fractions of the scale that maps the largest value to the largest level.
 struct StartsIq2 {
   static constexpr float kParts[] = {1.0f, 0.85f, 0.7f, 0.58f};
   static constexpr int kRepeats = 2;
@@ -56,13 +56,13 @@ struct StartsIq3 {
   static constexpr float kParts[] = {1.0f, 0.92f, 0.84f, 0.76f};
   static constexpr int kRepeats = 2;
 };
-// Of IQ1: parts of the root mean square.
+// For IQ1: fractions of the root mean square.
 struct StartsIq1 {
   static constexpr float kParts[] = {0.95f, 1.2f, 1.5f, 1.9f};
   static constexpr int kRepeats = 3;
 };
 
-// Codes of kVecs * 8 values, less `low`.
+// Codes of kVecs * 8 values, minus `low`.
 template <class Levels, int kVecs>
 RZ_LANES void put_codes(const V8* x, float inverse_scale, int low, int32_t* codes) {
   for (int i = 0; i < kVecs; ++i) {
@@ -78,14 +78,14 @@ RZ_LANES void put_numbers(const V8* x, float inverse_scale, int32_t* codes) {
   }
 }
 
-// 32 codes of four bits, elements j and j + 16 in a byte; and the fifth bits of 32.
+// 32 4-bit codes, elements j and j + 16 in a byte; and the fifth bits of 32.
 RZ_LANES void put_nibbles(const int32_t* codes, uint8_t* qs) {
   for (int j = 0; j < 16; ++j) qs[j] = static_cast<uint8_t>((codes[j] & 15) | (codes[j + 16] << 4));
 }
 RZ_LANES void put_fifth_bits(const int32_t* codes, uint8_t* qh) {
   for (int i = 0; i < 32; ++i) qh[i / 8] |= static_cast<uint8_t>(((codes[i] >> 4) & 1) << (i % 8));
 }
-// Two bits of each of 256 codes, as in Q2_K: 32 elements apart in a byte.
+// Two bits of each of 256 codes, as in Q2_K: a byte holds elements 32 apart.
 RZ_LANES void put_pairs_of_bits(const int32_t* codes, uint8_t* qs) {
   for (int h = 0; h < 2; ++h) {
     for (int l = 0; l < 32; ++l) {
@@ -95,7 +95,7 @@ RZ_LANES void put_pairs_of_bits(const int32_t* codes, uint8_t* qs) {
   }
 }
 
-// The types with a scale for a small block.
+// Types with one scale per small block.
 template <class Codec, int kElems>
 RZ_LANES float block_scale(const Input<kElems>& in, Half& d) {
   return inverse(in.stored(fit_scale<Codec>(Codec::unit(in.x, in.w)).scale, d));
@@ -144,8 +144,8 @@ RZ_LANES void fit(const Input<32>& in, BlockQ5_1& b) {
   put_fifth_bits(codes, b.qh);
 }
 
-// The scale is a power of two: of three around the one of the specification (OCP Microscaling Formats 1.0, section
-// 6.3), by which the largest value becomes the largest level, the best.
+// The scale is a power of two: the best of three around the one in the specification (OCP Microscaling Formats 1.0,
+// section 6.3), which maps the largest value to the largest level.
 RZ_LANES void fit(const Input<32>& in, BlockMXFP4& b) {
   const Group<4> group = PlainCodec<E2M1Steps, 4, StartsIq4>::unit(in.x, in.w);
   b.e = 0;
@@ -170,7 +170,7 @@ RZ_LANES void fit(const Input<32>& in, BlockMXFP4& b) {
   put_nibbles(codes, b.qs);
 }
 
-// Super-blocks whose sub-blocks have a scale each.
+// Super-blocks with a scale for each sub-block.
 template <class Codec, class Scales, int kGroups, int kVecs>
 RZ_LANES SuperScales<kGroups> super_scales(const Input<256>& in, const V8* x) {
   typename Codec::Unit groups[kGroups];
@@ -313,7 +313,7 @@ RZ_LANES void fit(const Input<256>& in, BlockTQ1_0& b) {
     const TernaryPlace at = tq1_0_place(i);
     (at.in_qh ? qh[at.byte] : qs[at.byte]) += kPowers[at.digit] * codes[i];
   }
-  // The fraction of 256 whose digits to the base of 3 are the number's.
+  // The byte whose fraction of 256 has the number's base-3 digits.
   for (int i = 0; i < 48; ++i) b.qs[i] = static_cast<uint8_t>((qs[i] * 256 + 242) / 243);
   for (int i = 0; i < 4; ++i) b.qh[i] = static_cast<uint8_t>((qh[i] * 256 + 242) / 243);
 }
@@ -331,7 +331,7 @@ RZ_LANES void fit(const Input<64>& in, BlockQ2_0& b) {
     b.qs[i] = static_cast<uint8_t>(at[0] | at[1] << 2 | at[2] << 4 | at[3] << 6);
   }
 }
-// The best scale of signs alone is the mean magnitude.
+// The best scale for signs is the mean magnitude.
 RZ_LANES void fit(const Input<128>& in, BlockQ1_0& b) {
   V8 wx = lanes(0), w = lanes(0);
   for (int i = 0; i < 16; ++i) {

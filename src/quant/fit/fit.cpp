@@ -25,7 +25,7 @@ inline float float_of_bits(uint32_t bits) {
 }
 #define RZ_VALUE [[maybe_unused]] inline
 #define RZ_TABLE [[maybe_unused]] constexpr
-// Each file needs the ones before it.
+// Each file needs the previous ones.
 // clang-format off
 #include "quant/decode.inl"
 #include "quant/fit/lanes.inl"
@@ -53,8 +53,8 @@ RZ_LANES void fit_row(const float* x, const float* weights, std::byte* dst, size
   }
 }
 
-// The same code for two instruction sets. It has no intrinsics and no fused products, and whatever is not inlined here
-// is compiled for the baseline, so that both give the same and neither can replace code of other files.
+// Compiled for two instruction sets. It has no intrinsics and no fused products, and code that is not inlined here is
+// compiled for the baseline, so that both give the same results and neither can replace code of other files.
 template <class Row>
 void fit_anywhere(const float* x, const float* weights, std::byte* dst, size_t n) {
   fit_row<Row>(x, weights, dst, n);
@@ -66,7 +66,7 @@ __attribute__((target("avx2"))) void fit_with_avx2(const float* x, const float* 
 }
 #endif
 
-// Halves by arithmetic on their bits: an exponent moved up by 112, for subnormal ones too.
+// Converts halves by arithmetic on their bits: adds 112 to the exponent, also for subnormal ones.
 RZ_LANES bool widen_halves(const std::byte* src, float* dst, size_t n) {
   uint32_t n_bad = 0;
   for (size_t i = 0; i < n; ++i) {

@@ -64,7 +64,7 @@ TEST(Fit, ASearchLeavesNoMoreErrorThanRounding) {
   for (const auto& x : {normal_values(256 * 16), normal_values(256 * 16, 3, 50.0f)}) {
     for (const TypeTraits& type : all_types()) {
       if (!is_searched(type)) continue;
-      // Signs and ternary levels have nothing to search beyond what encode() finds.
+      // For signs and ternary levels a search cannot improve on encode().
       EXPECT_LE(squared_error(x, fitted(type, x)), 1.0001 * squared_error(x, encoded(type, x))) << type.name;
     }
   }
@@ -85,7 +85,7 @@ double along(const std::vector<float>& x, const std::vector<float>& y) {
   return sum;
 }
 
-// The scale of least squares for the same codes would make a matrix smaller by up to a fifth.
+// The least-squares scale for the same codes would shrink a matrix by up to a fifth.
 TEST(Fit, TypesOfFewBitsKeepMostOfAMatrixsSize) {
   const auto x = normal_values(256 * 64);
   for (const TypeId id : {TypeId::kIQ1_S, TypeId::kIQ1_M, TypeId::kIQ2_XXS, TypeId::kIQ2_XS, TypeId::kIQ2_S,
@@ -106,7 +106,7 @@ TEST(Fit, EqualWeightsChangeNothing) {
   }
 }
 
-// Values that a type holds exactly stay as they are: blocks that were decoded, fitted again.
+// Values that a type represents exactly are kept: decoded blocks, fitted again.
 TEST(Fit, WhatATypeHoldsExactlyIsKept) {
   for (const TypeId id : {TypeId::kQ8_0, TypeId::kTQ1_0, TypeId::kTQ2_0, TypeId::kQ1_0, TypeId::kMXFP4}) {
     const TypeTraits& type = traits(id);
@@ -128,7 +128,7 @@ TEST(Fit, WhatATypeHoldsExactlyIsKept) {
   }
 }
 
-// The best of all scales for one block of Q4_0, by trial of every half and both roundings.
+// The least error of any scale for one block of Q4_0, by trying every half and both roundings.
 double least_error_of_q4_0(const std::vector<float>& x) {
   double least = std::numeric_limits<double>::infinity();
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -167,8 +167,8 @@ TEST(Fit, ZerosTinyAndHugeValuesGiveFiniteBlocks) {
       for (const float value : fitted(type, scaled)) ASSERT_TRUE(std::isfinite(value)) << type.name << " " << scale;
     }
     x.assign(512, 0.0f);
-    x[77] = -0.5f;                                                    // one value alone
-    EXPECT_LT(squared_error(x, fitted(type, x)), 0.25) << type.name;  // what zeros would leave
+    x[77] = -0.5f;                                                    // a single value
+    EXPECT_LT(squared_error(x, fitted(type, x)), 0.25) << type.name;  // the error of zeros
   }
 }
 

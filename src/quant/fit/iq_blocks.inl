@@ -1,6 +1,6 @@
-// fit() of the types whose codes are points.
+// fit() for the types whose codes are points.
 
-// Values of a block without their signs, and these.
+// Absolute values of a block, and their signs.
 struct Unsigned {
   V8 x[32];
   uint8_t signs[32];
@@ -10,7 +10,7 @@ RZ_LANES void split_signs(const Input<256>& in, Unsigned& split) {
   for (int i = 0; i < 32; ++i) split.x[i] = take_signs<kEvenSigns>(in.x[i], in.w[i], split.signs[i]);
 }
 
-// Eight signs as seven bits, four times, and the scale above them.
+// Eight signs as seven bits, four times, with the scale in the upper bits.
 RZ_LANES uint32_t even_signs_and_scale(const uint8_t* signs, int scale) {
   return (signs[0] & 127u) | (signs[1] & 127u) << 7 | (signs[2] & 127u) << 14 | (signs[3] & 127u) << 21 |
          static_cast<uint32_t>(scale) << 28;
@@ -32,11 +32,11 @@ RZ_LANES void put_scale_nibbles(const int* k, int n, uint8_t* scales) {
   for (int s = 0; s < n; s += 2) scales[s / 2] = static_cast<uint8_t>(k[s] | k[s + 1] << 4);
 }
 
-// d * (k + 1/2) / 4 as d / 8 * (2 k + 1): the steps' factors are the odd numbers, and d is an eighth of the stored one.
+// d * (k + 1/2) / 4 as d / 8 * (2 k + 1): the steps' factors are odd numbers, and d is an eighth of the stored one.
 template <int kMax>
 using OddScales = ScaleSteps<0, kMax, kMax, 2, 1>;
 
-// What in.stored() does, for a d that is stored `times` as large.
+// in.stored() for a d that is stored multiplied by `times`.
 struct ScaledInput {
   const Input<256>& in;
   float times;
@@ -128,7 +128,7 @@ RZ_LANES SuperScales<kGroups> fit_iq1(const Input<256>& in, Iq1Point* points) {
   const auto scales = odd_scales<Codec, 7, kGroups, kVecs>(in, in.x, 1);
   for (int s = 0; s < kGroups; ++s) {
     const auto group = Codec::unit(in.x + kVecs * s, in.w + kVecs * s);
-    // Where all is zero any point will do.
+    // If all values are zero, any point is right.
     const float scale = scales.d * OddScales<7>::factor(scales.k[s]);
     Codec::choose(group, scale != 0 ? scale : 1, points + kVecs * s);
   }

@@ -1,6 +1,6 @@
-// Eight floats at a time, in the compiler's own vectors: it makes two SSE or NEON registers or one AVX register of
-// them. Each sum has the same order at every instruction set, so that the same blocks come out. A function that takes
-// or gives lanes by value is always inlined, since the calling convention for them depends on the instruction set.
+// Eight floats at a time, in the compiler's own vectors: two SSE or NEON registers or one AVX register. Each sum has
+// the same order for every instruction set, so the blocks are the same. A function that takes or returns lanes by value
+// is always inlined, since their calling convention depends on the instruction set.
 
 #define RZ_LANES inline __attribute__((always_inline))
 
@@ -61,15 +61,15 @@ RZ_LANES int nearest_int(float value, int low, int high) {
   return static_cast<int>((bounded + 0x1.8p23f) - 0x1.8p23f);
 }
 
-// A block's values and weights, made comparable: values are divided by a power of two near the largest of them, so that
-// no square of theirs overflows or vanishes.
+// A block's values and weights, normalized: values are divided by a power of two near the largest of them, so that none
+// of their squares overflows or vanishes.
 template <int kElems>
 struct Input {
   static constexpr int kVecs = kElems / 8;
   V8 x[kVecs], w[kVecs];
   float unit, inverse_unit;
 
-  // The scale as it will be read back.
+  // The scale as it will be decoded.
   float stored(float scale, Half& bits) const {
     const float wanted = scale * unit;
     bits = float_to_fp16(wanted > 65504 ? 65504 : wanted < -65504 ? -65504 : wanted);
@@ -88,7 +88,7 @@ inline float power_of_two_below(float value) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0x7f800000u);
 }
 
-// weights: null, or one for each value. What is below 2^-126 counts as zero.
+// weights: null, or one for each value. Values below 2^-126 count as zero.
 template <int kElems>
 void prepare(const float* x, const float* weights, Input<kElems>& in) {
   V8 largest = lanes(0), heaviest = lanes(0);

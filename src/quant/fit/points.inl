@@ -1,8 +1,8 @@
-// The IQ types: groups of four or eight values are a point of a grid, a level for each, under signs of their own.
+// The IQ types: groups of four or eight values form a point of a grid, a level for each value, with separate signs.
 //
-// Each value is rounded to the nearest level by itself; where these levels are a point of the grid, that is the nearest
-// point whatever the weights are. Else the nearest by weight is taken from a list of the points around: one list for
-// each pattern of levels, made once.
+// Each value is rounded to the nearest level separately; if these levels are a point of the grid, that is the nearest
+// point for any weights. Otherwise the nearest by weight is chosen from a list of nearby points: one list for each
+// pattern of levels, made once.
 
 // kWidth values with kLevels levels each.
 template <int width, int levels, int n_points>
@@ -17,7 +17,7 @@ class PointGridIndex {
     for (int p = 0; p < n_points; ++p) {
       for (int k = 0; k < width; ++k) level[p][k] = static_cast<float>(level_of(grid.points[p], k));
     }
-    // The lowest bits of a point are its first digit, and digits are levels in rising order.
+    // The lowest bits of a point are its first digit, and digits are levels in ascending order.
     float digit_level[levels];
     for (int d = 0; d < levels; ++d) digit_level[d] = static_cast<float>(level_of(static_cast<uint16_t>(d), 0));
     std::vector<std::pair<float, uint16_t>> distance(n_points);
@@ -30,7 +30,7 @@ class PointGridIndex {
         distance[static_cast<size_t>(p)] = {squares, static_cast<uint16_t>(p)};
       }
       std::partial_sort(distance.begin(), distance.begin() + kNear, distance.end());
-      // A list of a single point ends with itself.
+      // A list with a single point ends with itself.
       const bool is_point = distance[0].first == 0;
       for (int i = 0; i < kNear; ++i) {
         near_[static_cast<size_t>(pattern) * kNear + static_cast<size_t>(i)] =
@@ -60,12 +60,12 @@ RZ_LANES V4 load4(const float* at) {
   return value;
 }
 
-// Digits of three levels, whose middles are given.
+// Digits for three levels, whose midpoints are given.
 RZ_LANES int pattern_of_three(V8 v, float first_middle, float second_middle) {
   constexpr V8 kPowers = {1, 3, 9, 27, 81, 243, 729, 2187};
   return static_cast<int>(sum((is_above(v, first_middle) + is_above(v, second_middle)) * kPowers));
 }
-// Digits of eight levels that lie `step` apart.
+// Digits for eight levels that are `step` apart.
 RZ_LANES int pattern_of_eight(V4 v, float first, float inverse_step) {
   constexpr V4 kPowers = {1, 8, 64, 512};
   V4 digits = (v - first) * inverse_step;
@@ -75,7 +75,7 @@ RZ_LANES int pattern_of_eight(V4 v, float first, float inverse_step) {
   return static_cast<int>(sum(digits * kPowers));
 }
 
-// The point that is nearest to v by weight, of a list. Lists of one point repeat it.
+// The point of a list that is nearest to v by weight. Lists with one point repeat it.
 template <class Index>
 RZ_LANES int nearest_point(const Index& index, const uint16_t* list, V8 v, V8 w) {
   int best = list[0];
@@ -116,7 +116,7 @@ using Iq3Index256 = PointGridIndex<4, 8, 256>;
 using Iq3Index512 = PointGridIndex<4, 8, 512>;
 using Iq1Index = PointGridIndex<8, 3, 2048>;
 
-// The grids that types use, made when the first block of a type is.
+// The grids, each made when the first block of its type is.
 struct Iq2XxsGrid {
   static constexpr float kLargest = 43;
   static const Iq2Index256& index() {
@@ -168,8 +168,8 @@ struct Iq3SGrid {
   }
 };
 
-// Values without their signs. Where signs are even, the value that costs least to turn is negative in a block whose
-// number of signs is odd.
+// Absolute values. With even signs, if a block has an odd number of negative values, the sign of the cheapest value is
+// flipped.
 template <bool kEvenSigns>
 RZ_LANES V8 take_signs(V8 x, V8 w, uint8_t& signs) {
   V8 size = magnitude(x);
@@ -186,7 +186,7 @@ RZ_LANES V8 take_signs(V8 x, V8 w, uint8_t& signs) {
   return size;
 }
 
-// A group of points that share a scale. x: values without their signs.
+// A group of points that share a scale. x: absolute values.
 template <int kVecs>
 struct PointGroup {
   const V8* x;
@@ -249,7 +249,7 @@ struct FourCodec {
   }
 };
 
-// IQ1: levels -1, 0 and 1, all moved by an eighth up or down. kSide: the points that move together.
+// IQ1: levels -1, 0 and 1, all shifted by an eighth up or down. kSide: the points that are shifted together.
 struct Iq1Grid {
   static const Iq1Index& index() {
     static const Iq1Index made(kIq1Grid, iq1_level);
@@ -270,7 +270,7 @@ RZ_LANES Iq1Point iq1_point(const Iq1Index& index, V8 x, V8 w, float factor, boo
   return {point, is_below, {sum(wq * x), sum(wq * q)}};
 }
 
-// What a scale leaves of the squared error, less the sum of w x x.
+// The squared error for a scale, minus the sum of w x x.
 RZ_LANES float scale_error(const Sums& sums, float scale) {
   return scale * (scale * sums.qq - 2 * sums.xq);
 }
@@ -282,7 +282,7 @@ RZ_LANES float root_mean_square(const V8* x) {
   return __builtin_sqrtf(sum(squares) / (8 * kVecs));
 }
 
-// kTogether: all points of the group move to the same side (IQ1_S), or each to its own (IQ1_M).
+// kTogether: all points of the group are shifted in the same direction (IQ1_S), or each in its own (IQ1_M).
 template <int kVecs, bool kTogether, class StartList>
 struct Iq1Codec {
   using Unit = PointGroup<kVecs>;

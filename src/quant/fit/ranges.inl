@@ -1,11 +1,11 @@
-// Types with a minimum: x = scale * q - min, q of 0 .. kMax. For given codes the best scale and min are the solution of
-// two linear equations. The K types' min may not be negative.
+// Types with a minimum: x = scale * q - min, q from 0 to kMax. For given codes the best scale and min solve two linear
+// equations. The K types' min cannot be negative.
 
 struct Range {
   float scale = 0, min = 0, gain = 0;
 };
 
-// Of w q, w q q and w x q; those of w and w x belong to the group.
+// Sums of w q, w q q and w x q; those of w and w x belong to the group.
 struct RangeSums {
   float q, qq, xq;
 };
@@ -14,7 +14,7 @@ template <int kVecs>
 struct RangeGroup {
   const V8* x;
   const V8* w;
-  float low, high;  // 0 lies between them where the min may not be negative
+  float low, high;  // 0 lies between them if the min cannot be negative
   float sum_w, sum_wx;
 };
 
@@ -50,7 +50,7 @@ RZ_LANES RangeSums range_sums(const RangeGroup<kVecs>& group, float min, float i
   return {sum(q1), sum(qq), sum(xq)};
 }
 
-// The best scale and min for the codes that these sums are of.
+// The best scale and min for the codes that gave these sums.
 template <bool kFreeMin, int kVecs>
 RZ_LANES Range solve(const RangeGroup<kVecs>& group, const RangeSums& sums) {
   const float det = group.sum_w * sums.qq - sums.q * sums.q;
@@ -98,13 +98,13 @@ struct SuperRanges {
   RZ_LANES float x_min(int g) const { return dmin * static_cast<float>(min[g]); }
 };
 
-// What the equations for d and dmin of a super-block add up, where x = d * A - dmin * B.
+// The sums for the equations of a super-block's d and dmin, where x = d * A - dmin * B.
 struct SuperSums {
   float aa = 0, ab = 0, bb = 0, xa = 0, xb = 0;
 };
 
 struct RangeChoice {
-  float error = 0;  // less the sum of w x x
+  float error = 0;  // minus the sum of w x x
   int scale = 0, min = 0;
   RangeSums sums{};
 };
@@ -114,7 +114,7 @@ RZ_LANES float range_error(const RangeGroup<kVecs>& group, const RangeSums& sums
   return scale * (scale * sums.qq - 2 * sums.xq - 2 * min * sums.q) + min * (2 * group.sum_wx + min * group.sum_w);
 }
 
-// The min is rounded twice: as it is wanted, and as it is best for the codes of that one.
+// The min is rounded twice: as wanted, and as is best for the codes of the first one.
 template <int kMax, int kMaxStep, int kVecs>
 RZ_LANES RangeChoice try_range(const RangeGroup<kVecs>& group, float d, float dmin, int scale_step, float wanted_min) {
   const float scale = d * static_cast<float>(scale_step), factor = inverse(scale), inverse_dmin = inverse(dmin);
@@ -157,7 +157,7 @@ RZ_LANES float choose_ranges(const RangeGroup<kVecs>* groups, const Range* wante
   return error;
 }
 
-// As fit_super: the stored d and dmin are larger by what the block has lost of its size.
+// Like fit_super: the stored d and dmin are enlarged to compensate for the block's loss of magnitude.
 template <int kMax, int kMaxStep, int kGroups, class Starts, class In, int kVecs>
 RZ_LANES SuperRanges<kGroups> fit_super_ranges(const In& in, const RangeGroup<kVecs>* groups) {
   Range wanted[kGroups];

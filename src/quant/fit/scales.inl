@@ -1,13 +1,13 @@
 // Types without a minimum: x = scale * code, where a code is a level of its type. For given codes the best scale is
-// known: s = sum(w x q) / sum(w q q), which takes (sum w x q)^2 / sum(w q q) from the weighted squared error. So a
-// search tries a few scales, rounds to codes, keeps the one that takes the most, and repeats from the scale that is
-// best for those codes, as Lloyd's algorithm does.
+// known: s = sum(w x q) / sum(w q q), which reduces the weighted squared error by (sum w x q)^2 / sum(w q q). So a
+// search tries a few scales, rounds to codes, keeps the one with the largest reduction, and repeats from the best scale
+// for those codes, as in Lloyd's algorithm.
 
 struct Sums {
   float xq, qq;  // of w x q and w q q
 };
 
-// A scale, and what it takes from the squared error.
+// A scale, and its reduction of the squared error.
 struct Best {
   float scale = 0, gain = 0;
 };
@@ -18,7 +18,7 @@ struct Steps {
   static RZ_LANES V8 nearest(V8 v) { return lower(higher(rounded(v), lanes(low)), lanes(high)); }
 };
 
-// The levels of IQ4_NL and IQ4_XS, by the middles between them.
+// The levels of IQ4_NL and IQ4_XS, by their midpoints.
 struct Iq4Steps {
   static RZ_LANES V8 nearest(V8 v) {
     V8 level = lanes(static_cast<float>(kIq4Levels.level[0]));
@@ -34,7 +34,7 @@ struct Iq4Steps {
   static constexpr float gap(int i) { return static_cast<float>(kIq4Levels.level[i] - kIq4Levels.level[i - 1]); }
 };
 
-// Twice the levels of E2M1; the levels of both signs lie alike.
+// Twice the levels of E2M1; those of both signs are symmetric.
 struct E2M1Steps {
   static RZ_LANES V8 nearest(V8 v) {
     V8 level = lanes(0);
@@ -53,7 +53,7 @@ struct E2M1Steps {
   static constexpr float gap(int i) { return static_cast<float>(kE2M1Doubled.level[i] - kE2M1Doubled.level[i - 1]); }
 };
 
-// Values that share a scale. peak: that of largest magnitude, with its sign.
+// Values that share a scale. peak: the one of largest magnitude, with its sign.
 template <int kVecs>
 struct Group {
   const V8* x;
@@ -72,7 +72,7 @@ RZ_LANES float signed_peak(const V8* x) {
   return -min > max ? min : max;
 }
 
-// How the values of a group become codes of one scale. Starts: scales to try, each a part of the peak.
+// Rounds the values of a group to codes for one scale. Starts: scales to try, as fractions of the peak.
 template <class Levels, int kVecs, class StartList>
 struct PlainCodec {
   using Unit = Group<kVecs>;
@@ -111,8 +111,7 @@ RZ_LANES Best fit_scale(const typename Codec::Unit& group) {
   return best;
 }
 
-// The scales of groups as they are stored: d * (kStep * k + kBase), k of kLow .. kHigh. kLargest: the k whose factor
-// the largest scale gets.
+// The scales of groups as stored: d * (kStep * k + kBase), k from kLow to kHigh. kLargest: the k for the largest scale.
 template <int low, int high, int largest, int step = 1, int base = 0>
 struct ScaleSteps {
   static constexpr int kLow = low, kHigh = high;
@@ -129,7 +128,7 @@ struct SuperScales {
   int k[kGroups] = {};
 };
 
-// One round for a given d: k of each group, by trial of the three around the wanted one.
+// One round for a given d: chooses k for each group, trying three values around the wanted one.
 template <class Codec, class Scales, int kGroups>
 RZ_LANES float choose_steps(const typename Codec::Unit* groups, const float* wanted, SuperScales<kGroups>& scales,
                             Sums& all) {
@@ -158,23 +157,23 @@ RZ_LANES float choose_steps(const typename Codec::Unit* groups, const float* wan
   return error;
 }
 
-// The scales of least squares make a block smaller than it was: they give values x' with sum(w x x') = sum(w x x) - the
-// error. Other errors point anywhere and average out along a row and from layer to layer; this one always points
-// towards zero, and takes a tenth of a matrix's size at two bits. So most of it is given back, for a little more
-// squared error. Predictions were nearest where 0.6 to 1 of it was; a block that hardly resembles its values has no
-// size to go by.
+// Least-squares scales shrink a block: they give values x' with sum(w x x') = sum(w x x) - the error. Other errors
+// point in any direction and average out along a row and from layer to layer; this one always points towards zero, and
+// takes a tenth of a matrix's magnitude at two bits. So most of it is restored, at the cost of a little more squared
+// error. Predictions were best with 0.6 to 1 of it restored; a block that hardly resembles its values has no magnitude
+// to restore.
 constexpr float kGivenBack = 0.8f, kMostGrowth = 1.5f;
 
-// What scales are multiplied by, where `along` is the sum of w x x'.
+// The factor on scales, where `along` is the sum of w x x'.
 RZ_LANES float growth(float squares, float along) {
   if (!(along > 0)) return 1;
   const float whole = squares / along;
   return 1 + kGivenBack * ((whole < kMostGrowth ? whole : kMostGrowth) - 1);
 }
 
-// The scales of all groups of a super-block, then their common d: from the largest of them, then the best for the codes
-// and steps that were found, as long as that helps. The stored d is larger by what the block has lost of its size;
-// codes are those of best.d.
+// The scales of all groups of a super-block, then their common d: initially from the largest of them, then the best for
+// the codes and steps found, as long as that improves the error. The stored d is enlarged to compensate for the block's
+// loss of magnitude; codes are those of best.d.
 template <class Codec, class Scales, int kGroups, class In>
 RZ_LANES SuperScales<kGroups> fit_super(const In& in, const typename Codec::Unit* groups) {
   float wanted[kGroups], largest = 0;
