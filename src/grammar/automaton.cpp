@@ -13,11 +13,11 @@
 namespace realizar::grammar {
 namespace {
 
-// A rule used once or this small is written out where it stands; the same holds for a repetition.
+// A rule that is used once, or is at most this large, is inlined; likewise for a repetition.
 constexpr uint32_t kMaxInlineRule = 12, kMaxInlineRepeat = 80;
-constexpr int kMaxInlineDepth = 120;  // of nested expressions
+constexpr int kMaxInlineDepth = 120;  // nesting depth of expressions
 
-// With empty moves, before their elimination.
+// Includes empty moves, before they are eliminated.
 struct Node {
   std::vector<uint32_t> empty;
   std::vector<ByteEdge> bytes;
@@ -95,7 +95,7 @@ class Builder {
     return {};
   }
 
-  // The expression's text leads from `from` to `to`. Adds no edge into `from`, unless they are the same.
+  // Adds paths for the expression's texts between `from` and `to`. Adds no edge into `from`, unless they are the same.
   Status build(ExprId id, uint32_t from, uint32_t to, int depth) {
     RZ_CHECK_OK(check_size());
     const Expr& e = rules_.exprs[id];
@@ -148,7 +148,7 @@ class Builder {
     return check_size();
   }
 
-  // UTF-8 blocks from their last byte on, so that blocks with the same ending share its states.
+  // Builds UTF-8 blocks from their last byte backwards, so that blocks with the same ending share its states.
   Status build_class(const Expr& e, uint32_t from, uint32_t to) {
     std::vector<Utf8Block> blocks;
     for (const CodeRange range : e.ranges) append_utf8_blocks(range, blocks);
@@ -175,7 +175,8 @@ class Builder {
     const bool small = n_uses == 1 || analysis_.expr_size[body] <= kMaxInlineRule;
     const bool may_inline = !analysis_.rule_recursive[e.rule] && (at_end || !analysis_.rule_ends_chain[e.rule]);
     if (small && may_inline && depth < kMaxInlineDepth) return build(body, from, to, depth + 1);
-    // A rule that only ever ends others goes on in its caller's automaton: chains and loops of such rules are regular.
+    // A rule that is only used at the end of others continues in its caller's automaton: chains and loops of such rules
+    // are regular.
     if (at_end && analysis_.rule_only_at_end[e.rule] && n_uses <= 2) {
       const auto [found, is_new] = jumps_.try_emplace(e.rule, 0);
       if (is_new) {
@@ -230,7 +231,7 @@ class Builder {
     return build(child, loop, loop, depth + 1);
   }
 
-  // Keeps the nodes that an edge leads to, each with the edges of all that it reaches by empty moves.
+  // Keeps the nodes that an edge leads to, each with the edges of all nodes that it reaches by empty moves.
   Status eliminate_empty_moves() {
     state_of_.assign(nodes_.size(), kNone);
     for (CalleeId id = 0; id < bodies_.size(); ++id) {
@@ -261,7 +262,7 @@ class Builder {
     visited_.resize(nodes_.size(), kNone);
     for (size_t i = 0; i < reached.size(); ++i) {
       const Node& n = nodes_[reached[i]];
-      // The start of a callee never accepts: the empty text is the caller's business.
+      // The start of a callee never accepts: its caller handles the empty text.
       if (reached[i] == end && state_of_[node_id] != bodies_[owner].start) state.accepting = true;
       for (const ByteEdge& edge : n.bytes) out_.byte_edges.push_back({edge.first, edge.last, state_of(edge.target)});
       for (const CallEdge& edge : n.calls) out_.call_edges.push_back({edge.callee, state_of(edge.target)});
@@ -290,7 +291,7 @@ class Builder {
     edges.erase(std::unique(first, edges.end()), edges.end());
   }
 
-  // Numbers the callees so that a callee's first calls go to later ones (Kahn 1962).
+  // Numbers the callees so that a callee's first calls go to higher numbers (Kahn 1962).
   Status sort_callees() {
     const auto first_calls = [&](CalleeId id) { return out_.calls_of(out_.states[bodies_[id].start]); };
     std::vector<uint32_t> n_callers(bodies_.size(), 0);
@@ -346,11 +347,11 @@ class Builder {
   const Limits& limits_;
   const Deadline& deadline_;
   std::vector<Node> nodes_;
-  std::vector<Body> bodies_;  // by callee, in the order that they were first called
+  std::vector<Body> bodies_;  // by callee, in the order of their first calls
   std::unordered_map<RuleId, CalleeId> rule_callees_;
   std::unordered_map<ExprId, CalleeId> repeat_callees_;
   CalleeId callee_ = 0;                         // being built
-  std::unordered_map<RuleId, uint32_t> jumps_;  // rules that go on in it: their first node
+  std::unordered_map<RuleId, uint32_t> jumps_;  // rules that continue in it, with their first node
   std::vector<OpenBody> open_;
   uint32_t n_checks_ = 0, n_states_ = 0;
   std::vector<uint32_t> state_of_, visited_, open_states_;

@@ -1,9 +1,9 @@
 // The pushdown automaton over bytes. Each callee (a rule, or a counted repetition) has an automaton without empty
 // moves, possibly with several edges for one byte, whose edges read a byte or call another callee. A callee never
-// matches the empty text; where the grammar would allow that, its caller also has a way past the call. No callee can
-// call itself before it has read a byte, and callees are numbered so that one that calls another first comes before it.
+// matches the empty text; if the grammar allows that, its caller also has a path past the call. No callee can call
+// itself before it has read a byte, and a callee has a lower number than those that it calls first.
 //
-// A callee's body is read min to max times before it returns; a rule's once.
+// A callee's body is read min to max times before it returns; a rule's body once.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct ByteEdge {
 };
 struct CallEdge {
   CalleeId callee = 0;
-  StateId target = 0;  // where the caller goes on
+  StateId target = 0;  // where the caller continues
   bool operator==(const CallEdge&) const = default;
   bool operator<(const CallEdge& o) const { return std::tie(callee, target) < std::tie(o.callee, o.target); }
 };
@@ -55,8 +55,8 @@ struct Automaton {
   std::vector<Callee> callees;
   CalleeId root = 0;
   bool root_nullable = false;
-  bool has_counts = false;                   // some callee is counted
-  std::array<uint8_t, 256> byte_class = {};  // bytes of one class have the same edges everywhere
+  bool has_counts = false;                   // some callee is a counted repetition
+  std::array<uint8_t, 256> byte_class = {};  // bytes of the same class have the same edges everywhere
   uint32_t n_byte_classes = 0;
 
   std::span<const ByteEdge> bytes_of(const State& s) const {

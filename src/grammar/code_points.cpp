@@ -27,8 +27,8 @@ Utf8Block block_of(uint32_t first, uint32_t last) {
   return block;
 }
 
-// The end of the largest block from `first` on: a block's trailing bytes are either one value or all of 80..BF, and
-// only one byte between those may be a smaller range.
+// The end of the largest block from `first` on: each trailing byte of a block is either one value or all of 80..BF, and
+// only one byte between those may have a smaller range.
 uint32_t block_end(uint32_t first, uint32_t last) {
   uint32_t end = std::min(last, last_of_length(utf8_length(first)));
   for (uint32_t n_free_bits = 6; n_free_bits < 6 * utf8_length(first); n_free_bits += 6) {

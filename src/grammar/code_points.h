@@ -18,18 +18,19 @@ constexpr bool is_surrogate(uint32_t code) {
 
 void append_utf8(std::string& out, uint32_t code);
 
-// The code point at text[at], whose length is added to `at`; kBadCodePoint, and one byte, where there is none.
+// The code point at text[at], whose length is added to `at`; kBadCodePoint, with a length of one byte, if it is
+// malformed.
 inline constexpr uint32_t kBadCodePoint = 0xFFFFFFFF;
 uint32_t read_utf8(std::string_view text, size_t& at);
 
-// Sorted, joined where they touch, surrogates (which UTF-8 cannot spell) taken out.
+// Sorted and merged, without surrogates (which UTF-8 cannot encode).
 std::vector<CodeRange> normalized(std::vector<CodeRange> ranges);
-// All code points but those of `ranges`, normalized.
+// All code points except those of `ranges`, normalized.
 std::vector<CodeRange> complement(std::vector<CodeRange> ranges);
-// Both normalized.
+// Both arguments are normalized.
 std::vector<CodeRange> intersection(const std::vector<CodeRange>& a, const std::vector<CodeRange>& b);
 
-// Up to four byte ranges, one after the other: the UTF-8 of a block of code points.
+// Up to four consecutive byte ranges: the UTF-8 of a block of code points.
 struct ByteRange {
   uint8_t first = 0, last = 0;
 };
@@ -37,7 +38,7 @@ struct Utf8Block {
   uint32_t n_bytes = 0;
   ByteRange bytes[4];
 };
-// Blocks that together spell exactly first..last, which holds no surrogate.
+// Blocks that together encode exactly first..last, which contains no surrogate.
 void append_utf8_blocks(CodeRange range, std::vector<Utf8Block>& blocks);
 
 }  // namespace realizar::grammar

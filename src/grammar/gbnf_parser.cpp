@@ -51,7 +51,7 @@ class Parser {
   struct Place {
     uint32_t line, column;
   };
-  // Counts on from the last place that was asked for, since places are asked for in order.
+  // Continues counting from the last request, since locations are requested in order.
   Place place_of(size_t at) {
     for (; counted_ < at && counted_ < source_.size(); ++counted_) {
       if (source_[counted_] != '\n') continue;
@@ -78,7 +78,7 @@ class Parser {
     }
   }
 
-  // Over line breaks too, if a `|` follows them: no rule can begin with it.
+  // Also skips line breaks if a `|` follows them: no rule can begin with it.
   void skip_to_choice() {
     const size_t before = at_;
     skip_blank(true);
@@ -120,7 +120,7 @@ class Parser {
     set_place(id, begin);
     at_ += 3;
     skip_blank(true);
-    // Nothing but the next rule, or the end, may stand there now: the body is empty.
+    // Only the next rule, or the end, may follow: the body is empty.
     if (starts_rule()) {
       book_.define(id, book_.literal(""));
       return {};

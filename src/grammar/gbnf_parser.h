@@ -1,6 +1,6 @@
-// Reads GBNF, llama.cpp's notation for grammars (its grammars/README.md): `name ::= expression`, with literals, classes
-// of code points, `.`, groups, `|`, the repetitions * + ? {m} {m,} {m,n}, and # comments. A rule goes on over a line
-// break inside parentheses, after ::= and on either side of `|`.
+// Parses GBNF, llama.cpp's notation for grammars (its grammars/README.md): `name ::= expression`, with literals,
+// classes of code points, `.`, groups, `|`, the repetitions * + ? {m} {m,} {m,n}, and # comments. A rule continues over
+// a line break inside parentheses, after ::= and on either side of `|`.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,11 @@ namespace realizar::grammar {
 
 class RuleBook;
 
-// The root is the rule "root". Errors: InvalidArgument "line L, column C: ..."; InvalidArgument beyond `limits` too.
-// Rules that are used and never defined have no body; `check_rules` refuses them.
+// The root is the rule "root". Errors: InvalidArgument "line L, column C: ..."; also InvalidArgument beyond `limits`.
+// Rules that are used but never defined have no body; `check_rules` refuses them.
 Result<RuleSet> parse_gbnf(std::string_view source, const Limits& limits);
 
-// Reads what may stand after ::= into a book, whose rules its names are. Errors: as above.
+// Parses the right-hand side of a rule into a book, whose rules its names refer to. Errors: as above.
 Result<ExprId> parse_gbnf_expression(std::string_view source, RuleBook& book);
 
 }  // namespace realizar::grammar

@@ -53,7 +53,7 @@ TEST(Gbnf, AcceptsExactlyItsSentences) {
   }
 }
 
-// Above the size up to which repetitions are written out, they are counted on the stack.
+// Repetitions that are too large to be inlined are counted on the stack.
 TEST(Gbnf, CountsLongRepetitions) {
   const auto grammar = Grammar::from_gbnf("root ::= [a-z]{100,1000} | \"1\" ([a-z] [0-9]?){0,300} \"2\"{200,}");
   ASSERT_TRUE(grammar.ok()) << grammar.error().message;
@@ -134,7 +134,7 @@ TEST(Gbnf, StopsAtItsLimits) {
   EXPECT_EQ(code("root ::= \"a\"\nb ::= \"b\"\nc ::= \"c\"", {.max_rules = 2}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code("root ::= " + std::string(500, '(') + "\"a\"" + std::string(500, ')'), {}),
             ErrorCode::kInvalidArgument);
-  // Each rule twice the one before.
+  // Each rule is twice as large as the one before.
   std::string doubling = "root ::= r0\nr24 ::= \"a\" \"b\"?\n";
   for (int i = 0; i < 24; ++i)
     doubling += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " r" + std::to_string(i + 1) + "\n";
@@ -155,7 +155,7 @@ TEST(Gbnf, BoundsTheDepthOfItsStack) {
   EXPECT_TRUE(matcher.is_complete());
 }
 
-// Two ways at every step, and 2^n stacks if they were kept apart.
+// Two alternatives at every step, which would make 2^n stacks if they were kept apart.
 TEST(Gbnf, KeepsAmbiguityPolynomial) {
   const char* const sources[] = {
       "root ::= s\ns ::= \"a\" x \"y\" | \"a\" z \"y\" | \"b\"\nx ::= s | \"(\" x \")\"\nz ::= s | \"(\" z \")\"",

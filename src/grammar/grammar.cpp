@@ -10,7 +10,7 @@ namespace realizar::grammar {
 
 namespace {
 
-// Lines and rules of a grammar that is made of a schema mean nothing to whoever wrote the schema.
+// The author of a schema does not know the lines and rules of the grammar that is made from it.
 Error of_schema(const SchemaRules& made, const Error& error) {
   if (error.subject == kLimitSubject) return invalid_argument("the schema is too large: " + error.message, "#");
   const auto rule = made.place_of_rule.find(error.subject);

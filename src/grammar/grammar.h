@@ -1,4 +1,4 @@
-// A grammar, compiled: what text may be generated. Immutable, shared between threads and sequences.
+// A compiled grammar: the texts that may be generated. Immutable, shared between threads and sequences.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ namespace realizar::grammar {
 
 class Grammar {
  public:
-  // Errors: InvalidArgument for rules that are used and not defined, left-recursive or endless, and beyond `limits`.
+  // Errors: InvalidArgument for rules that are used but not defined, left-recursive or never end, and beyond `limits`.
   static Result<std::shared_ptr<const Grammar>> from_rules(const RuleSet& rules, const Limits& limits = {});
-  // GBNF as gbnf_parser.h reads it. Errors: InvalidArgument with line, column and rule, or where it is beyond `limits`.
+  // Compiles GBNF (gbnf_parser.h). Errors: InvalidArgument with line, column and rule, or beyond `limits`.
   static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view source, const Limits& limits = {});
-  // JSON Schema as json_schema.h reads it. Errors: as there; what is wrong with the grammar that is made of it is told
-  // of the schema.
+  // Compiles a JSON Schema (json_schema.h). Errors: as there; errors in the grammar that is made from it refer to the
+  // schema.
   static Result<std::shared_ptr<const Grammar>> from_json_schema(std::string_view schema_json,
                                                                  const Limits& limits = {},
                                                                  const SchemaOptions& options = {});

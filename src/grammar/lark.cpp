@@ -27,7 +27,7 @@ constexpr size_t kMaxLarkBytes = 64 << 10;
 constexpr int kMaxLarkNesting = 100;
 constexpr uint32_t kMaxLarkRepeats = 10'000;
 
-// Terminals that grammars import from Lark's own file common.lark, as ECMAScript's regular expressions.
+// Terminals that grammars import from Lark's own common.lark, as ECMAScript regular expressions.
 struct CommonTerminal {
   std::string_view name, regex;
 };
@@ -191,8 +191,8 @@ class LarkParser {
     return end_of_line();
   }
 
-  // Alternatives. Those that begin with `rule` itself follow the others any number of times: its texts are the same,
-  // and what reads them goes from left to right.
+  // Parses alternatives. The ones that begin with `rule` itself become a repetition after the others: the texts are the
+  // same, and parsing from left to right terminates.
   Result<ExprId> choice(int depth, const RuleId* rule) {
     if (depth > kMaxLarkNesting) return error("parentheses are nested too deeply");
     std::vector<ExprId> first, repeated;
@@ -275,7 +275,7 @@ class LarkParser {
     return inner;
   }
 
-  // Between terminals may stand what %ignore names; not inside them.
+  // Text that %ignore names is allowed between terminals, but not inside them.
   ExprId terminal(ExprId text) { return in_terminal_ ? text : book_.sequence({text, book_.call(between_)}); }
 
   Result<ExprId> name() {
@@ -332,7 +332,7 @@ class LarkParser {
   std::map<std::string, RuleId> names_;
   std::vector<ExprId> ignored_;
   RuleId between_ = book_.reserve("between");
-  bool in_terminal_ = false;  // what is being read stands in one
+  bool in_terminal_ = false;  // the current position is inside one
 };
 
 }  // namespace

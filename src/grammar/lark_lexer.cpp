@@ -125,7 +125,7 @@ class Lexer {
     return std::string(source_.substr(begin, at_ - begin));
   }
 
-  // "text", with Python's escapes, and i after it where case does not matter.
+  // "text", with Python's escapes, followed by i if case is ignored.
   Status string() {
     ++at_;
     std::string text;

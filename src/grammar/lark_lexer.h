@@ -12,18 +12,18 @@ namespace realizar::grammar {
 
 struct LarkToken {
   enum class Kind : uint8_t {
-    kName,     // of a rule (small letters) or a terminal (capitals), without the marks ? and ! before it
-    kString,   // `text` is what it spells
-    kRegex,    // `text` is what stands between the slashes
-    kNumber,   // `text` has its digits
+    kName,     // of a rule (lower case) or a terminal (upper case), without the marks ? and ! before it
+    kString,   // `text` is its unescaped content
+    kRegex,    // `text` is the part between the slashes
+    kNumber,   // `text` is its digits
     kMark,     // one of : | ( ) [ ] ? * + ~ .. . -> , { }
     kCommand,  // %ignore, %import ...: `text` is the word
-    kNewline,  // one or more, outside of parentheses, where no | follows
+    kNewline,  // one or more, outside of parentheses, not followed by |
     kEnd,
   };
   Kind kind = Kind::kEnd;
   std::string text;
-  std::string flags;  // of a string or a regular expression
+  std::string flags;  // for a string or a regular expression
   uint32_t line = 1;
 };
 

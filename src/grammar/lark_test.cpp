@@ -63,7 +63,7 @@ TEST(Lark, RulesMayBeginWithThemselves) {
   });
 }
 
-// The grammar of the patches that Codex asks for, shortened.
+// The grammar of Codex's patches, shortened.
 TEST(Lark, APatchIsRead) {
   expect_lark({{R"(start: begin_patch hunk+ end_patch
 begin_patch: "*** Begin Patch" LF

@@ -1,5 +1,5 @@
-// What a grammar may cost while it is compiled. Grammars come with requests, so every one of these is an error, never a
-// crash or a stall: InvalidArgument, since the same grammar will never fit.
+// Limits on the compilation of a grammar. Grammars come with requests, so exceeding one is an error, never a crash or a
+// stall: InvalidArgument, since the grammar will never fit.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ namespace realizar::grammar {
 struct Limits {
   size_t max_source_bytes = 1 << 20;
   size_t max_rules = 20'000;
-  size_t max_states = 500'000;          // of the byte automaton; its edges may be eight times as many
-  uint32_t compile_timeout_ms = 2'000;  // of processor time
+  size_t max_states = 500'000;          // in the byte automaton; it may have eight times as many edges
+  uint32_t compile_timeout_ms = 2'000;  // of CPU time
 };
 
 // The subject of such an error.
@@ -26,8 +26,8 @@ inline Error limit_exceeded(std::string message) {
   return invalid_argument(std::move(message), kLimitSubject);
 }
 
-// The time left for one compilation. It is the processor's time for the thread that compiles, so that a busy machine
-// refuses no grammar that an idle one takes.
+// The time left for one compilation. It is the CPU time of the compiling thread, so that a busy machine accepts the
+// same grammars as an idle one.
 class Deadline {
  public:
   explicit Deadline(uint32_t timeout_ms)

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kMs = 20;
 
-// Keeps the calling thread at work for longer than that.
+// Keeps the calling thread busy for longer than the limit.
 void work() {
   const Deadline own(kMs + 1);
   while (own.check().ok()) {

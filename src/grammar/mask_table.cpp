@@ -8,7 +8,7 @@ namespace realizar::grammar {
 namespace {
 
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-// One token in a hundred of Llama 3's vocabulary is longer.
+// Only one token in a hundred of Llama 3's vocabulary is longer.
 constexpr uint32_t kShortBytes = 16;
 constexpr uint32_t kAnyBytes = TokenTrie::kMaxTokenBytes;
 
@@ -117,7 +117,7 @@ void MaskTable::begin(Walk& walk, SetId from) const {
   walk.path[0] = from;
 }
 
-// Calls visit(node, set) for every node up to max_bytes deep that the walk's beginning leads to.
+// Calls visit(node, set) for every node up to max_bytes deep that can be reached from the walk's start.
 template <class Visit>
 MaskTable::WalkEnd MaskTable::go_on(Walk& walk, uint64_t max_nodes, uint32_t max_bytes, uint64_t last_work,
                                     Visit visit) {
@@ -155,7 +155,7 @@ void MaskTable::allow(std::vector<uint64_t>& words, uint32_t node) const {
   }
 }
 
-// False where the work is used up before the mask is done, or a set that it met is too costly.
+// False if the work is used up before the mask is done, or a set on the way is too costly.
 bool MaskTable::go_on(MaskWork& mask, SetId set, uint64_t last_work) {
   using Phase = MaskWork::Phase;
   if (mask.phase == Phase::kNarrow) {
@@ -180,7 +180,7 @@ MaskTable::WalkEnd MaskTable::walk_all(MaskWork& mask, uint64_t max_nodes, uint6
   return go_on(mask.walk, max_nodes, kAnyBytes, last_work, visit);
 }
 
-// The tops: frames that stand on the same stack, with nothing known of it.
+// The tops: frames on the same stack, with nothing known about it.
 void MaskTable::begin_shared(MaskWork& mask, SetId set) {
   std::vector<Frame> frames(sets_.frames_of(set).begin(), sets_.frames_of(set).end());
   std::ranges::stable_sort(frames, {}, &Frame::below);
@@ -192,8 +192,8 @@ void MaskTable::begin_shared(MaskWork& mask, SetId set) {
   mask.phase = MaskWork::Phase::kShared;
 }
 
-// The shared parts of the tops; of short tokens only, where these do not see the end of a count that long ones do.
-// Where a token might reach the depth's limit, which they do not know, the mask is walked as a whole.
+// The shared parts of the tops; only those of short tokens if these do not see the end of a count that long tokens do.
+// If a token might reach the depth limit, which shared parts do not know, the whole mask is walked.
 bool MaskTable::go_on_shared(MaskWork& mask, SetId set, uint64_t last_work) {
   while (mask.used.size() < mask.tops.size()) {
     if (work() > last_work) return false;
@@ -216,7 +216,7 @@ bool MaskTable::go_on_shared(MaskWork& mask, SetId set, uint64_t last_work) {
   return true;
 }
 
-// Null where it could not be done yet.
+// Null if it is not finished yet.
 const MaskTable::Shared* MaskTable::shared_of(MaskWork& mask, SetId top, uint32_t max_bytes, uint64_t last_work) {
   const uint64_t key = uint64_t{max_bytes} << 32 | top;
   if (const auto found = shared_.find(key); found != shared_.end()) {
@@ -244,8 +244,8 @@ const MaskTable::Shared* MaskTable::shared_of(MaskWork& mask, SetId top, uint32_
   return &shared;
 }
 
-// Allows the nodes that `set` leads to; false where it could not be done yet. Nodes come in the trie's order, so that
-// each goes on where it leaves the path of the one before.
+// Allows the nodes that `set` leads to; false if that is not finished yet. Nodes come in the trie's order, so that each
+// continues where its path leaves that of the previous one.
 bool MaskTable::try_nodes(MaskWork& mask, SetId set, std::span<const uint32_t> nodes, uint64_t last_work) {
   std::vector<SetId>& path = mask.walk.path;
   if (mask.n_tried == 0) {

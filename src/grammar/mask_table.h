@@ -1,10 +1,10 @@
-// Token masks by state, computed when first needed, in pieces where one takes long, and kept. A state from which few
-// tokens lead on is walked through the trie as it is. For the others, such as the inside of a string, the answer for
-// most tokens depends on the top frames alone, so it is worked out once with nothing known below, and only the tokens
-// that leave those frames are tried on each stack. (The split is described by Dong et al. 2024, "XGrammar",
-// section 3.1.)
+// Token masks by state, computed on demand, in pieces if one takes long, and cached. A state that few tokens can follow
+// is walked through the trie directly. For the others, such as the inside of a string, the answer for most tokens
+// depends only on the top frames, so it is computed once with nothing known about the frames below, and only the tokens
+// that leave those frames are tried on each stack. (The split is described by Dong et al. 2024, "XGrammar", section
+// 3.1.)
 //
-// Not for more than one thread at a time; see MaskCache in matcher.h.
+// One thread at a time; see MaskCache in matcher.h.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace realizar::grammar {
 
-// Tokens as bits, or as a list where they are few.
+// Tokens as bits, or as a list if there are few.
 class TokenSet {
  public:
   TokenSet() = default;
@@ -37,45 +37,45 @@ class TokenSet {
   std::vector<TokenId> ids_;
 };
 
-// How far a mask is.
+// The progress of a mask.
 enum class MaskProgress : uint8_t { kDone, kUnderWay, kTooCostly };
 
 class MaskTable {
  public:
   static constexpr uint32_t kMaxDepth = 1000;
-  // A mask may take this much work, which is counted in nodes of the trie that are looked at; a frame of a stack counts
-  // as kFrameWork of them. One unit takes about five nanoseconds.
+  // The maximum work for a mask, counted in visited trie nodes; a frame of a stack counts as kFrameWork of them. One
+  // unit takes about five nanoseconds.
   static constexpr uint64_t kMaxMaskWork = 50'000'000;
   static constexpr uint64_t kFrameWork = 8;
 
-  // A walk of this many nodes costs about as much as looking at the shared parts.
+  // A walk of this many nodes costs about as much as checking the shared parts.
   static constexpr uint64_t kNarrowNodes = 4096;
 
-  // States from which more than narrow_nodes nodes are met use the shared parts.
+  // States that reach more than narrow_nodes nodes use the shared parts.
   MaskTable(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
             uint64_t narrow_nodes = kNarrowNodes);
 
   StackSets& sets() { return sets_; }
   const StackSets& sets() const { return sets_; }
   SetId step(SetId set, std::string_view bytes);
-  // Steps over the first of the bytes and takes them off, until n_work is used up; takes away what it used.
+  // Steps over the first of the bytes and removes them, until n_work is used up; subtracts the work done.
   SetId step_on(SetId set, std::string_view& bytes, int64_t& n_work);
-  // Goes on with the mask of `set` until n_work is used up, and takes away what it used: up to one step of the sets
-  // more.
+  // Continues the mask of `set` until n_work is used up, and subtracts the work done, which may exceed n_work by one
+  // step of the sets.
   MaskProgress prepare(SetId set, int64_t& n_work);
-  // It has begun, and is not done.
+  // Whether it has begun, and is not done.
   bool is_under_way(SetId set) { return under_way_.contains(canonical(set)); }
-  // The tokens allowed after `set`. Of a mask that costs too much only those that were found until then. Valid until
-  // the next call.
+  // The tokens allowed after `set`. For a mask that costs too much, only those found before the limit. Valid until the
+  // next call.
   const TokenSet& tokens_after(SetId set);
   size_t bytes() const { return sets_.bytes() + masks_bytes_ + under_way_.size() * work_bytes(); }
 
  private:
-  // What the top frames alone say of tokens up to some length.
+  // The result of the top frames for tokens up to some length.
   struct Shared {
-    TokenSet allowed;               // whatever is below
-    std::vector<uint32_t> depends;  // trie nodes, ascending, whose tokens leave the frames before they end
-    uint32_t max_depth = 0;         // of the stacks met
+    TokenSet allowed;               // regardless of the frames below
+    std::vector<uint32_t> depends;  // trie nodes, ascending, whose tokens leave these frames before they end
+    uint32_t max_depth = 0;         // of the stacks seen
   };
 
   // A walk through the trie.
@@ -83,30 +83,30 @@ class MaskTable {
     uint32_t next = 0;  // node
     uint64_t n_visited = 0;
     std::vector<SetId> path;     // sets after each byte of the current path
-    bool is_too_costly = false;  // it met a set that is
+    bool is_too_costly = false;  // it reached a set that is too costly
   };
   enum class WalkEnd : uint8_t { kWhole, kTooLong, kStopped };
 
-  // A shared part under way.
+  // An unfinished shared part.
   struct SharedDraft {
     Shared shared;
     std::vector<uint64_t> words;
   };
 
-  // A mask under way: first it is walked as it is; where that is long, the shared parts of its tops are made, and what
-  // these leave open is tried.
+  // An unfinished mask: first it is walked directly; if that takes long, the shared parts of its tops are made, and the
+  // tokens that these leave open are tried.
   struct MaskWork {
     enum class Phase : uint8_t { kNarrow, kShared, kDeep, kDepends, kLong, kDone };
     Phase phase = Phase::kNarrow;
     uint64_t n_done = 0;
     Walk walk;
     std::vector<uint64_t> words;
-    std::vector<SetId> tops;          // whose shared parts are wanted
-    std::vector<const Shared*> used;  // of the first of them
-    bool only_short = false;          // some part knows short tokens alone
+    std::vector<SetId> tops;          // whose shared parts are needed
+    std::vector<const Shared*> used;  // for the first of them
+    bool only_short = false;          // some part only knows short tokens
     std::optional<SharedDraft> draft;
-    size_t n_used = 0;          // whose open nodes have been tried
-    size_t n_tried = 0;         // nodes of the list that is being tried
+    size_t n_used = 0;          // of which all open nodes have been tried
+    size_t n_tried = 0;         // nodes of the current list
     std::string_view previous;  // bytes of the last of them
   };
 
@@ -129,13 +129,13 @@ class MaskTable {
   std::shared_ptr<const TokenTrie> trie_;
   uint64_t narrow_nodes_;
   StackSets sets_;
-  std::vector<uint32_t> long_nodes_;           // with tokens of more than kShortBytes
+  std::vector<uint32_t> long_nodes_;           // of tokens with more than kShortBytes
   std::unordered_map<SetId, TokenSet> masks_;  // by canonical set
   std::unordered_map<uint64_t, Shared> shared_;
   std::unordered_map<SetId, MaskWork> under_way_;
-  std::unordered_set<SetId> too_costly_;  // their masks are not whole
+  std::unordered_set<SetId> too_costly_;  // their masks are incomplete
   size_t masks_bytes_ = 0;
-  uint64_t n_nodes_ = 0;  // looked at so far
+  uint64_t n_nodes_ = 0;  // visited so far
 };
 
 }  // namespace realizar::grammar

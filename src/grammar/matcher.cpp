@@ -35,7 +35,7 @@ void Matcher::fill_mask(std::span<uint64_t> mask) {
   table_->tokens_after(state_).write_to(mask);
 }
 
-// A mask that has begun ends in the table in which it did: however large that is by now, nothing is done twice.
+// A mask is finished in the table where it began: however large that table is by now, no work is repeated.
 MaskProgress Matcher::prepare(int64_t& n_work) {
   const std::lock_guard lock(cache_->mutex_);
   if (!catch_up(n_work)) return MaskProgress::kUnderWay;
@@ -78,7 +78,7 @@ void Matcher::accept_later(TokenId token) {
   ahead_state_ = state_;
 }
 
-// False where the work is used up before. A token that the grammar does not allow changes nothing.
+// False if the work is used up first. A token that the grammar does not allow has no effect.
 bool Matcher::catch_up(int64_t& n_work) {
   if (ahead_.empty()) return true;
   ahead_state_ = table_->step_on(ahead_state_, ahead_, n_work);

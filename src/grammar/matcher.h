@@ -1,4 +1,4 @@
-// How far one sequence is into its grammar, and which tokens may come next. A Matcher is small and copied freely
+// The position of one sequence in its grammar, and the tokens that may come next. A Matcher is small and copied freely
 // (speculation keeps a copy and goes back to it); one thread at a time may use it. Matchers of one grammar share a
 // MaskCache, from any threads; it holds a lock during each call.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace realizar::grammar {
 
-// What has been computed for one grammar and one vocabulary. Beyond max_bytes it starts anew.
+// Everything computed for one grammar and one vocabulary. Starts over when it exceeds max_bytes.
 class MaskCache {
  public:
   MaskCache(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
@@ -26,15 +26,15 @@ class MaskCache {
 
  private:
   friend class Matcher;
-  // Moves a matcher's state to a new table where the old one was given up or is full. Under the lock.
+  // Moves a matcher's state to a new table if the old one was replaced or is full. Requires the lock.
   void refresh(std::shared_ptr<MaskTable>& table, SetId& state);
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const TokenTrie> trie_;
   size_t max_bytes_;
   uint64_t narrow_nodes_;
-  std::mutex mutex_;                  // of every table made here
-  std::shared_ptr<MaskTable> table_;  // older ones live on in matchers until these are used again
+  std::mutex mutex_;                  // guards every table made here
+  std::shared_ptr<MaskTable> table_;  // older ones live on in matchers until their next call
 };
 
 class Matcher {
@@ -43,22 +43,22 @@ class Matcher {
 
   const Grammar& grammar() const { return cache_->grammar(); }
 
-  // Bit i of the mask ([ceil(n_vocab / 64)]): token i may come next. Never control tokens: whether the text may end is
-  // is_complete(). No bit where the text cannot go on.
+  // Bit i of the mask ([ceil(n_vocab / 64)]): token i may come next. Never includes control tokens: is_complete() tells
+  // whether the text may end. No bit is set if the text cannot continue.
   void fill_mask(std::span<uint64_t> mask);
-  // Does a part of what fill_mask() has to compute, until n_work (as MaskTable counts it) is used up, and takes away
-  // what it used. kTooCostly: the mask would not be whole.
+  // Does a part of fill_mask()'s work, until n_work (in MaskTable's units) is used up, and subtracts the work done.
+  // kTooCostly: the mask would be incomplete.
   MaskProgress prepare(int64_t& n_work);
-  // The text so far is a whole sentence of the grammar.
+  // Whether the text so far is a complete sentence of the grammar.
   bool is_complete();
-  // Some byte may follow.
+  // Whether some byte may follow.
   bool can_continue();
 
-  // False, and nothing changes, where the grammar does not allow it. That includes stacks deeper than
+  // False, without effect, if the grammar does not allow the token. That includes stacks deeper than
   // MaskTable::kMaxDepth, e.g. in JSON nested that deep.
   bool accept(TokenId token);
   bool accept_bytes(std::string_view bytes);
-  // Does as accept() does, but not now: it is a part of what prepare() does, or whatever is called first.
+  // Like accept(), but deferred: the work is done by prepare(), or by the next call of any kind.
   void accept_later(TokenId token);
 
  private:
@@ -68,7 +68,7 @@ class Matcher {
   std::shared_ptr<MaskCache> cache_;
   std::shared_ptr<MaskTable> table_;
   SetId state_;
-  std::string_view ahead_;  // the rest of a token that was accepted and not yet read
+  std::string_view ahead_;  // the rest of an accepted token that was not yet read
   SetId ahead_state_ = kDead;
 };
 

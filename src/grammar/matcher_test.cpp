@@ -14,7 +14,7 @@ bool has_bit(const Mask& mask, size_t i) {
   return (mask[i / 64] >> (i % 64) & 1) != 0;
 }
 
-// All bytes, and pieces of JSON and of the small grammars below that cross their borders.
+// All bytes, and pieces of JSON and of the small grammars below that cross their boundaries.
 std::vector<std::string> small_vocabulary() {
   std::vector<std::string> tokens{
       "",     "{\"",   "\":", "\": ", "\",",  "\", \"", "\"}",      "\"},",     "}}",   "]}",       "},\n",
@@ -40,8 +40,8 @@ MaskProgress prepare_all(Matcher& matcher, int64_t n_work) {
   }
 }
 
-// Walks at random along allowed tokens; at every step each token's bit must be what trying it on a copy says. A walk
-// ends where a mask costs too much, which n_too_costly counts.
+// Random walks along allowed tokens; at every step each token's bit must match the result of trying it on a copy. A
+// walk ends where a mask costs too much, which n_too_costly counts.
 void walk_and_compare(const std::shared_ptr<MaskCache>& cache, const std::vector<std::string>& tokens, int n_walks,
                       int n_steps, std::mt19937& random, int& n_too_costly) {
   Mask mask((tokens.size() + 63) / 64);
@@ -71,7 +71,7 @@ void walk_and_compare(const std::shared_ptr<MaskCache>& cache, const std::vector
   }
 }
 
-// Once with every state walked as it is, once with the shared parts for all.
+// Runs once with every state walked directly, and once with shared parts for all.
 void expect_masks_equal_trying(const std::shared_ptr<const Grammar>& grammar, int n_walks, int n_steps,
                                std::mt19937& random, int& n_too_costly) {
   const std::vector<std::string> tokens = small_vocabulary();
@@ -125,7 +125,7 @@ TEST(Matcher, MasksOfSchemasEqualTryingEveryToken) {
   EXPECT_EQ(n_too_costly, 0);
 }
 
-// An expression over a, b, c, x, ( and ), and rules with higher numbers or after a character.
+// An expression over a, b, c, x, ( and ), and over rules with higher numbers or after a character.
 std::string random_expression(std::mt19937& random, int rule, int n_rules, int depth) {
   const auto inner = [&] { return random_expression(random, rule, n_rules, depth - 1); };
   switch (random() % (depth > 0 ? 9 : 3)) {
@@ -182,7 +182,7 @@ std::vector<std::string> large_vocabulary() {
   return tokens;
 }
 
-// Rules that call each other in several ways, so that many stacks stand for one text.
+// Rules that call each other in several ways, so that one text has many stacks.
 std::vector<std::string> ambiguous_grammars(int n_rules) {
   std::string nested = "root ::= r0", prefixes = "root ::= r0", deep = "root ::= r0";
   for (int i = 1; i < n_rules; ++i) nested += " | r" + std::to_string(i), prefixes += " | r" + std::to_string(i);
@@ -201,7 +201,7 @@ std::vector<std::string> ambiguous_grammars(int n_rules) {
   return {nested, prefixes, deep};
 }
 
-// Whatever the grammar, a call that may do little does little: the work that one step of the sets may take, more.
+// For any grammar, a call with little work allowed does little: at most one step of the sets more.
 TEST(Matcher, NoCallDoesMuchMoreThanItMay) {
   constexpr int64_t kMay = 20'000;
   constexpr auto kMore = static_cast<int64_t>(2 * StackSets::kMaxCallWork * MaskTable::kFrameWork);
@@ -231,7 +231,7 @@ TEST(Matcher, NoCallDoesMuchMoreThanItMay) {
   }
 }
 
-// Not a token is forbidden in silence.
+// No token is forbidden silently.
 TEST(Matcher, AStepThatIsTooAmbiguousMakesTheMaskTooCostly) {
   const auto grammar = Grammar::from_gbnf(ambiguous_grammars(600)[0]);
   ASSERT_TRUE(grammar.ok()) << grammar.error().message;
@@ -286,7 +286,7 @@ TEST(Matcher, CopiesGoTheirOwnWays) {
   EXPECT_TRUE(matcher.accept_bytes("e"));
 }
 
-// A cache too small for anything begins anew at each call, and nobody notices.
+// A cache too small for anything starts over at each call, without a visible effect.
 TEST(Matcher, OutlivesItsCachesTables) {
   const auto grammar = Grammar::from_json_schema(R"({"type": "array", "items": {"type": "string", "maxLength": 200}})");
   ASSERT_TRUE(grammar.ok());
@@ -308,7 +308,7 @@ TEST(Matcher, OutlivesItsCachesTables) {
   }
 }
 
-// Near the limit of the stack's depth the masks still say what accept does.
+// Near the limit of the stack's depth the masks still agree with accept().
 TEST(Matcher, MasksHoldAtTheDepthsLimit) {
   const auto grammar = Grammar::from_gbnf("root ::= \"(\" root \")\" | \"x\"");
   ASSERT_TRUE(grammar.ok());

@@ -17,7 +17,7 @@ constexpr int kMaxAssertionDepth = 300;
 
 using Kind = PatternNode::Kind;
 
-// A pattern whose only assertions are ^ at the beginning and $ at the end of its alternatives, as rules.
+// Rules for a pattern whose only assertions are ^ at the beginning and $ at the end of its alternatives.
 class PatternRules {
  public:
   PatternRules(RuleBook& book, bool is_json) : book_(book), is_json_(is_json) {}
@@ -87,8 +87,7 @@ class PatternRules {
   bool is_json_;
 };
 
-// What may follow a part of a pattern up to the text's end, by whether the text begins there. Made when it is asked
-// for.
+// The texts that may follow a part of a pattern, depending on whether the text begins there. Made on demand.
 class Rest {
  public:
   using Make = std::function<Result<TermId>(bool at_begin)>;
@@ -106,8 +105,8 @@ class Rest {
   std::optional<TermId> known_[2];
 };
 
-// Patterns with any assertions as terms, from the end to the beginning: a lookahead is an intersection of what may
-// follow with what it wants to follow.
+// Terms for patterns with any assertions, built from the end to the beginning: a lookahead is the intersection of what
+// may follow with what it requires.
 class PatternTerms {
  public:
   PatternTerms(Terms& terms, const std::string& path) : terms_(terms), path_(path) {}
@@ -174,7 +173,7 @@ class PatternTerms {
     return n_plain > 0 ? plain_run(nodes.first(n_plain), after, at_begin) : build(nodes[0], after, at_begin);
   }
 
-  // Parts without assertions. What follows them begins the text only if they are empty.
+  // Parts without assertions. The rest begins at the text's start only if they are empty.
   Result<TermId> plain_run(std::span<const PatternNode> nodes, Rest& rest, bool at_begin) {
     TermId own = terms_.empty();
     bool can_be_empty = true;
@@ -202,7 +201,7 @@ class PatternTerms {
     return all;
   }
 
-  // Assertions that are repeated look at what follows, the other repetitions among it.
+  // Repeated assertions look at what follows, which includes the other repetitions.
   Result<TermId> repeat(const PatternNode& node, Rest& rest, bool at_begin) {
     const PatternNode& item = node.children[0];
     const bool is_endless = node.max == kNoMaximum;
@@ -243,7 +242,7 @@ Error too_large(const std::string& path) {
                      path);
 }
 
-// `^x{m,n}$` alone, for one code point x: x{m,n}.
+// Only for `^x{m,n}$` with one code point x: returns x{m,n}.
 const PatternNode* only_char(const PatternNode& root) {
   if (root.children.size() != 1) return nullptr;
   const PatternNode& only = root.children[0];
@@ -252,7 +251,7 @@ const PatternNode* only_char(const PatternNode& root) {
   return repeat.kind == Kind::kRepeat && repeat.children[0].kind == Kind::kChars ? &repeat : nullptr;
 }
 
-// Where no alternative is anchored on both sides, texts may have any length from the pattern's least one on.
+// If no alternative is anchored on both sides, texts may have any length from the pattern's minimum on.
 LengthRange lengths_of(const PatternNode& root) {
   const bool is_whole = std::ranges::all_of(
       root.children, [](const auto& option) { return PatternRules::begins(option) && PatternRules::ends(option); });

@@ -1,5 +1,5 @@
-// Regular expressions (ECMA-262, without what is not regular) as rules: JSON Schema's `pattern`, for the inside of a
-// JSON string, and expressions for text as it is.
+// Rules for regular expressions (ECMA-262, except what is not regular): JSON Schema's `pattern`, inside a JSON string,
+// and expressions over plain text.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace realizar::grammar {
 
-// Which lengths a string may have, in code points.
+// The permitted lengths of a string, in code points.
 struct LengthRange {
   uint64_t min = 0, max = ~uint64_t{0};
 };
 
-// The text between the quotes; nullopt where there is none. A pattern matches anywhere, unless it is anchored. Errors:
-// InvalidArgument for a broken pattern, Unsupported for word boundaries, lookbehinds, backreferences, \p and for
-// lookaheads and lengths that take too large an automaton; `path` is the subject.
+// The text between the quotes; nullopt if there is none. A pattern matches anywhere, unless it is anchored. Errors:
+// InvalidArgument for a malformed pattern, Unsupported for word boundaries, lookbehinds, backreferences, \p and for
+// lookaheads and lengths whose automaton is too large; `path` is the subject.
 Result<std::optional<ExprId>> pattern_in_string(RuleBook& book, std::string_view pattern, const LengthRange& wanted,
                                                 const std::string& path);
 
-// The same of text as it is, outside JSON, which the expression must match whole: ^ at its beginning and $ at its end
-// add nothing. InvalidArgument where there is no such text.
+// For plain text outside of JSON, which the expression must match completely: ^ at its beginning and $ at its end have
+// no effect. InvalidArgument if there is no such text.
 Result<ExprId> regex_in_text(RuleBook& book, std::string_view regex, const std::string& path);
 
-// The texts that a pattern is found in.
+// The texts that contain a match of the pattern.
 Result<TermId> texts_with_pattern(Terms& terms, std::string_view pattern, const std::string& path);
 
 }  // namespace realizar::grammar

@@ -33,7 +33,7 @@ const Ranges kSpace{{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     {0x168
                     {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const Ranges kLineEnds{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
-// A node of several parts.
+// A node with several parts.
 PatternNode joined(Kind kind, std::vector<PatternNode> parts, size_t at) {
   PatternNode all{.kind = kind, .at = at};
   const bool is_choice = kind == Kind::kChoice;
@@ -126,7 +126,7 @@ class PatternParser {
     return closed_group(nesting);
   }
 
-  // ?<name>, which changes nothing about the strings that match.
+  // ?<name>, which does not affect the matching strings.
   Status group_name() {
     if (peek(1) != '<') return not_built(fmt::format("(?{}", peek(1)));
     if (peek(2) == '=' || peek(2) == '!') return not_built("lookbehind");
@@ -161,7 +161,7 @@ class PatternParser {
     } else if (!take("*")) {
       return item;
     }
-    (void)take("?");  // lazy: the same strings
+    (void)take("?");  // lazy: matches the same strings
     PatternNode node{.kind = Kind::kRepeat, .min = min, .max = max, .has_assertions = item.has_assertions};
     node.min_length = saturated_product(item.min_length, min);
     node.max_length = saturated_product(item.max_length, max);

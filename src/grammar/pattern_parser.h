@@ -1,4 +1,4 @@
-// Regular expressions of ECMA-262 as trees.
+// Parses ECMA-262 regular expressions to trees.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace realizar::grammar {
 
 struct PatternNode {
   enum class Kind : uint8_t {
-    kChars,      // one code point of `ranges`
-    kSequence,   // `children` one after the other
+    kChars,      // one code point in `ranges`
+    kSequence,   // all `children` in order
     kChoice,     // one of `children`
     kRepeat,     // children[0], min to max times; kNoMaximum for no limit
-    kLookahead,  // children[0] begins here, or does not where `negated`
+    kLookahead,  // children[0] matches here, or does not if `negated`
     kBegin,      // ^
     kEnd,        // $
   };
@@ -26,12 +26,12 @@ struct PatternNode {
   std::vector<PatternNode> children = {};
   uint64_t min = 0, max = 0;
   bool negated = false;
-  bool has_assertions = false;              // it is, or holds, one of the last three kinds
+  bool has_assertions = false;              // it is, or contains, one of the last three kinds
   uint64_t min_length = 0, max_length = 0;  // of its texts in code points, saturated
-  size_t at = 0;                            // its first byte in the pattern
+  size_t at = 0;                            // index of its first byte in the pattern
 };
 
-// The root is a choice of sequences. Errors: InvalidArgument for a broken pattern, Unsupported for word boundaries,
+// The root is a choice of sequences. Errors: InvalidArgument for a malformed pattern, Unsupported for word boundaries,
 // lookbehinds, backreferences and \p; `path` is the subject.
 Result<PatternNode> parse_pattern(std::string_view pattern, const std::string& path);
 

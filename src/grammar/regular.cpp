@@ -10,10 +10,10 @@ namespace {
 
 constexpr size_t kMaxWork = 3'000'000;  // about a second
 constexpr size_t kMaxMachineStates = 20'000;
-constexpr uint32_t kMaxTermDepth = 1'000;  // of terms in each other
+constexpr uint32_t kMaxTermDepth = 1'000;  // nesting of terms
 constexpr size_t kMaxExprDepth = 500;
 
-// Those that lead to an accepting state.
+// States from which an accepting state can be reached.
 std::vector<bool> live_states(const TextMachine& machine) {
   std::vector<std::vector<uint32_t>> before(machine.states.size());
   std::vector<bool> live(machine.states.size(), false);
@@ -62,7 +62,7 @@ Terms::Terms() : work_left_(kMaxWork) {
   intern({.kind = Kind::kComplement, .children = {none()}});
 }
 
-// False, and from now on, when the bounds are reached.
+// False, from then on, when the limits are reached.
 bool Terms::spend(size_t work) {
   too_large_ = too_large_ || work > work_left_;
   if (!too_large_) work_left_ -= work;
@@ -123,7 +123,7 @@ std::vector<TermId> Terms::flattened(Kind kind, const std::vector<TermId>& terms
   return out;
 }
 
-// One class for all classes among the terms: of the code points of any of them, or of all.
+// Replaces all classes among the terms by one: of the code points in any of them, or in all.
 void Terms::join_chars(std::vector<TermId>& terms, bool is_any) {
   const auto is_chars = [&](TermId term) { return nodes_[term].kind == Kind::kChars; };
   if (std::ranges::count_if(terms, is_chars) < 2) return;
@@ -272,7 +272,7 @@ const Terms::Steps& Terms::steps_of(TermId term) {
   return steps_[term] = std::move(made);
 }
 
-// Derivatives by all code points at once.
+// Derivatives for all code points at once.
 Terms::Steps Terms::make_steps(TermId term) {
   const Node node = nodes_[term];
   std::vector<const Steps*> of_children;
@@ -320,7 +320,7 @@ Terms::Steps Terms::steps_of_sequence(TermId first, TermId rest) {
 
 // `first_term`: the machine's state 0.
 Terms::Steps Terms::steps_of_state(const TextMachine::State& state, TermId first_term) {
-  std::map<uint32_t, std::pair<uint32_t, TermId>> targets;  // by the first code point: the last, and where it leads
+  std::map<uint32_t, std::pair<uint32_t, TermId>> targets;  // by first code point: the last one, and the target
   for (const auto& edge : state.edges) {
     for (const CodeRange range : edge.ranges) {
       targets[range.first] = {range.last, first_term + edge.to};
@@ -406,7 +406,7 @@ std::optional<TextMachine> Terms::machine_of(TermId term) {
 
 ExprId expr_of(RuleBook& book, const TextMachine& machine, bool is_json) {
   REQUIRE(!machine.states.empty());
-  const auto state_of = [](uint32_t id) { return id == 0 ? 0 : id + 1; };  // 1 is the end
+  const auto state_of = [](uint32_t id) { return id == 0 ? 0 : id + 1; };  // 1 is the end state
   std::map<std::vector<std::pair<uint32_t, uint32_t>>, ExprId> classes;
   const auto class_of = [&](const CodeRanges& ranges) {
     std::vector<std::pair<uint32_t, uint32_t>> key;

@@ -1,6 +1,6 @@
 // Regular languages over code points with intersection and complement: extended regular expressions ("terms") and the
-// automata that their derivatives give (Brzozowski 1964; Owens, Reppy and Turon 2009). For what rules cannot say:
-// lookaheads, a pattern together with a length, multiples within bounds, names that are none of some.
+// automata of their derivatives (Brzozowski 1964; Owens, Reppy and Turon 2009). For texts that rules cannot describe:
+// lookaheads, a pattern together with a length, multiples within bounds, names other than given ones.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace realizar::grammar {
 using TermId = uint32_t;
 using CodeRanges = std::vector<CodeRange>;
 
-// A deterministic automaton, which starts in state 0. Where no edge holds a code point, the text is none of its own.
+// A deterministic automaton that starts in state 0. If no edge contains a code point, the text is rejected.
 struct TextMachine {
   struct Edge {
-    CodeRanges ranges;  // normalized, apart from those of the state's other edges
+    CodeRanges ranges;  // normalized, disjoint from the state's other edges
     uint32_t to = 0;
   };
   struct State {
@@ -31,8 +31,8 @@ struct TextMachine {
   std::vector<State> states;
 };
 
-// Terms under construction; equal terms are one. Work and memory are bounded: beyond that, terms mean nothing, and
-// whoever asks for their texts is told so.
+// Terms under construction; equal terms are the same. Work and memory are bounded: beyond the limits terms are invalid,
+// and asking for their texts reports that.
 class Terms {
  public:
   Terms();
@@ -40,7 +40,7 @@ class Terms {
   TermId none() const { return 0; }        // no text
   TermId empty() const { return 1; }       // the empty text
   TermId everything() const { return 2; }  // all texts
-  TermId chars(CodeRanges ranges);         // one code point; normalized, none() where it is empty
+  TermId chars(CodeRanges ranges);         // one code point; normalized, none() if it is empty
   TermId literal(std::string_view utf8);
   TermId sequence(TermId a, TermId b);
   TermId any_of(std::vector<TermId> options);
@@ -49,15 +49,15 @@ class Terms {
   TermId complement(TermId a);
   TermId repeat(TermId item, uint64_t min, uint64_t max);  // max: kNoMaximum for no limit
   TermId machine(const TextMachine& machine);
-  // The texts of an expression that holds no rule but those that are defined and not recursive.
+  // The texts of an expression whose rules are all defined and not recursive.
   TermId of_expr(const RuleBook& book, ExprId id);
-  // A name for a term that holds itself, after one code point at least.
+  // A name for a term that contains itself, after at least one code point.
   TermId variable();
   void define(TermId variable, TermId term) { definitions_[nodes_[variable].first] = term; }
 
-  // nullopt beyond the bounds.
+  // nullopt beyond the limits.
   std::optional<bool> matches(TermId term, std::string_view utf8);
-  // States that lead to no text are left out: no states for no text. nullopt beyond the bounds.
+  // States that cannot reach acceptance are left out: no states if there is no text. nullopt beyond the limits.
   std::optional<TextMachine> machine_of(TermId term);
 
  private:
@@ -75,11 +75,11 @@ class Terms {
   };
   struct Node {
     Kind kind = Kind::kNone;
-    uint64_t first = 0, second = 0;  // of a repeat: the counts; of a state: the machine and the state in it
+    uint64_t first = 0, second = 0;  // for a repeat: the counts; for a state: the machine and the state in it
     CodeRanges ranges = {};
     std::vector<TermId> children = {};
   };
-  // A function of the code point: what is left of a term's texts after it. Each step holds up to the next one's first.
+  // A function of the code point: the term for the rest of the text. Each step applies up to the next one's `first`.
   struct Step {
     uint32_t first = 0;
     TermId term = 0;
@@ -104,17 +104,17 @@ class Terms {
   using Key = std::tuple<uint8_t, uint64_t, uint64_t, std::vector<std::pair<uint32_t, uint32_t>>, std::vector<TermId>>;
   std::vector<Node> nodes_;
   std::vector<uint32_t> depth_;
-  std::vector<int8_t> nullable_;  // -1: not known yet
+  std::vector<int8_t> nullable_;  // -1: not computed yet
   std::map<Key, TermId> ids_;
   std::map<TermId, Steps> steps_;
   std::vector<TermId> definitions_;     // by variable
   std::vector<TextMachine> machines_;   // by number
-  std::vector<TermId> machine_starts_;  // the term of each one's state 0; those of the others follow it
+  std::vector<TermId> machine_starts_;  // the term of each machine's state 0; those of the other states follow it
   size_t work_left_;
   bool too_large_ = false;
 };
 
-// The machine as rules; `is_json` spells its texts for the inside of a JSON string.
+// Rules for the machine; `is_json`: its texts are written as inside a JSON string.
 ExprId expr_of(RuleBook& book, const TextMachine& machine, bool is_json);
 
 }  // namespace realizar::grammar

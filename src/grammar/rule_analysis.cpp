@@ -28,7 +28,7 @@ void for_each_expr(const RuleSet& rules, ExprId body, Visit visit) {
 
 using Graph = std::vector<std::vector<uint32_t>>;
 
-// Strongly connected components (Tarjan 1972), with its own stack. Components are numbered callees first.
+// Strongly connected components (Tarjan 1972), with an explicit stack. Components are numbered callees first.
 class Components {
  public:
   explicit Components(const Graph& graph) : graph_(graph), order_(graph.size(), 0), low_(graph.size(), 0) {
@@ -140,7 +140,7 @@ class Analyzer {
     }
   }
 
-  // The states of a machine that moves lead to whose children `passes` holds for.
+  // The states of a machine reachable by moves whose children satisfy `passes`.
   template <class Passes>
   static std::vector<bool> reached_states(const Expr& machine, Passes passes) {
     std::vector<uint32_t> open{0};
@@ -201,7 +201,8 @@ class Analyzer {
     return false;
   }
 
-  // The least set of expressions that is closed under `holds`. Rules whose value changed wake the rules that use them.
+  // The least set of expressions that is closed under `holds`. Rules whose value changes re-evaluate the rules that use
+  // them.
   template <class Holds>
   Result<std::vector<bool>> fixpoint(Holds holds) const {
     std::vector<bool> known(rules_.exprs.size(), false);
@@ -226,7 +227,7 @@ class Analyzer {
     return known;
   }
 
-  // Rules that may stand at the very beginning of a rule's text.
+  // Rules that may occur at the very beginning of a rule's text.
   void add_first_rules(ExprId body, std::vector<RuleId>& first) const {
     std::vector<ExprId> open{body};
     while (!open.empty()) {

@@ -1,5 +1,5 @@
-// What can be known of a grammar before its automaton is built: which rules can be empty, which are recursive, how
-// large they are; and whether the grammar can be used at all.
+// Properties of a grammar computed before its automaton is built: which rules can be empty, which are recursive, how
+// large they are; and whether the grammar is usable.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace realizar::grammar {
 
 struct RuleAnalysis {
-  std::vector<bool> expr_nullable;     // [exprs] can be the empty text
-  std::vector<uint32_t> expr_size;     // [exprs] states it takes when rules are written out, saturated; see kHuge
+  std::vector<bool> expr_nullable;     // [exprs] matches the empty text
+  std::vector<uint32_t> expr_size;     // [exprs] number of states with rules inlined, saturated; see kHuge
   std::vector<bool> rule_recursive;    // [rules] can reach itself
-  std::vector<uint32_t> rule_n_uses;   // [rules] references in the rules that the root reaches
-  std::vector<bool> rule_only_at_end;  // [rules] every one of those references ends the rule that it stands in
-  // [rules] ends with a rule that the builder of the automaton goes on in: one used twice, and only at ends.
+  std::vector<uint32_t> rule_n_uses;   // [rules] references from rules that the root reaches
+  std::vector<bool> rule_only_at_end;  // [rules] every one of those references is at the end of its rule
+  // [rules] ends with a rule that is built into the same automaton: one used twice, and only at ends.
   std::vector<bool> rule_ends_chain;
 };
 
 inline constexpr uint32_t kHuge = 1u << 20;
 
 // Errors: InvalidArgument for a reachable rule that is undefined, left-recursive or can never end, by name, line and
-// column. Rules that the root does not reach are not looked at, except that what they use must be defined.
+// column. Rules that the root does not reach are not checked, except that the rules that they use must be defined.
 Result<RuleAnalysis> analyze_rules(const RuleSet& rules, const Deadline& deadline);
 
 }  // namespace realizar::grammar

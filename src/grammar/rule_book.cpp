@@ -20,7 +20,7 @@ struct SharedRule {
   std::string_view body;
 };
 
-// Whitespace and digits are bounded, so that a model cannot go on with them for ever.
+// Whitespace and digits are bounded, so that a model cannot repeat them forever.
 constexpr SharedRule kSharedRules[] = {
     {"ws", R"((" " | "\n" (" "{0,64} | "\t"{1,16}))?)"},
     {"hex", R"([0-9a-fA-F])"},
@@ -150,7 +150,7 @@ ExprId RuleBook::string_char() {
 ExprId RuleBook::string_char_of(const std::vector<CodeRange>& ranges) {
   std::vector<ExprId> options;
   if (const auto plain = intersection(ranges, plain_string_chars()); !plain.empty()) options.push_back(char_of(plain));
-  // Escapes by all that they have before their last character.
+  // Groups escapes by everything before their last character.
   std::map<std::string, std::vector<CodeRange>> last_by_begin;
   for (const CodeRange range : intersection(ranges, complement(plain_string_chars()))) {
     for (uint32_t code = range.first; code <= range.last; ++code) {
@@ -187,7 +187,7 @@ RuleId RuleBook::reserve(std::string_view hint) {
     name += plain ? c : '-';
   }
   if (name.empty()) name = "rule";
-  // Names with a number stand apart from those of the shared rules.
+  // The number keeps names apart from those of the shared rules.
   rules_.rules.push_back({.name = fmt::format("{}-{}", name, ++n_reserved_)});
   return static_cast<RuleId>(n_rules() - 1);
 }
@@ -211,7 +211,7 @@ ExprId RuleBook::shared(std::string_view name) {
   return call(rule);
 }
 
-// Defines what is new and undefined, and what that uses in its turn.
+// Defines the new, undefined rules, and those that they use in turn.
 void RuleBook::define_shared_from(RuleId first) {
   for (RuleId id = first; id < n_rules(); ++id) {
     if (rules_.rules[id].body != kNoExpr) continue;

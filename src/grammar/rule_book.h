@@ -1,4 +1,4 @@
-// A grammar under construction: expressions, and rules with unique names, among them the shared rules of JSON.
+// A grammar under construction: expressions, and rules with unique names, including the shared rules of JSON.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,51 @@ namespace realizar::grammar {
 
 inline constexpr uint64_t kNoMaximum = ~uint64_t{0};
 
-// Code points that a JSON string may hold as they are.
+// Code points that need no escape in a JSON string.
 std::vector<CodeRange> plain_string_chars();
-// The way that JSON spells a code point in a string: itself, or its shortest escape.
+// The spelling of a code point in a JSON string: itself, or its shortest escape.
 std::string json_char(uint32_t code);
 
 class RuleBook {
  public:
-  // Expressions. Each may stand in several others.
+  // Expressions. Each may be part of several others.
   ExprId literal(std::string_view bytes);
   // One code point; `ranges` is normalized and not empty.
   ExprId char_of(std::vector<CodeRange> ranges);
-  // A sequence in a sequence, or a choice in a choice, is written out. No parts: the empty text.
+  // A nested sequence or choice is flattened. No parts: the empty text.
   ExprId sequence(std::span<const ExprId> parts);
   ExprId sequence(std::initializer_list<ExprId> parts) { return sequence(std::span(parts.begin(), parts.size())); }
   ExprId choice(std::span<const ExprId> options);
-  // No text at all: remove_impossible() takes it away.
+  // No text at all: remove_impossible() removes it.
   ExprId nothing() { return add_expr({.kind = ExprKind::kChoice}); }
   ExprId choice(std::initializer_list<ExprId> options) { return choice(std::span(options.begin(), options.size())); }
-  // Above 2,000,000,000 `max` is no limit.
+  // A `max` above 2,000,000,000 means no limit.
   ExprId repeat(ExprId item, uint64_t min, uint64_t max);
   ExprId optional(ExprId item) { return repeat(item, 0, 1); }
-  // A finite automaton; see ExprKind::kMachine. `children` are those of `moves`, which stand in any order.
+  // A finite automaton; see ExprKind::kMachine. `children` correspond to `moves`, which may be in any order.
   ExprId machine(std::span<const Move> moves, std::span<const ExprId> children);
   ExprId call(RuleId rule);
-  // An expression of the program's own, in GBNF; the names in it are those of shared rules.
+  // One of the program's own expressions, in GBNF; its names are those of shared rules.
   ExprId gbnf(std::string_view expression);
-  // A character inside a JSON string, spelled in any way.
+  // A character inside a JSON string, in any spelling.
   ExprId string_char();
-  // One of these code points inside a JSON string, as json_char spells it; `ranges` is normalized and not empty.
+  // One of these code points inside a JSON string, in the spelling of json_char; `ranges` is normalized and not empty.
   ExprId string_char_of(const std::vector<CodeRange>& ranges);
 
   const Expr& expr(ExprId id) const { return rules_.exprs[id]; }
   const Rule& rule(RuleId id) const { return rules_.rules[id]; }
   bool is_same(ExprId a, ExprId b) const;
-  // How many expressions stand in each other at most.
+  // The nesting depth of an expression.
   size_t depth_of(ExprId id) const;
 
-  // A new rule, whose name is made of what `hint` has of letters and digits.
+  // A new rule, named after the letters and digits in `hint`.
   RuleId reserve(std::string_view hint);
   void define(RuleId rule, ExprId body) { rules_.rules[rule].body = body; }
-  // A new rule with this body; gives a call of it.
+  // A new rule with this body; returns a call of it.
   ExprId add(std::string_view hint, ExprId body);
-  // The rule of just this name, which is undefined if it is new.
+  // The rule with exactly this name, which is undefined if it is new.
   RuleId named(std::string_view name);
-  // A call of a rule of JSON in general ("ws", "string", "number", "value" ...), which is defined when first used.
+  // A call of a general JSON rule ("ws", "string", "number", "value" ...), which is defined on first use.
   ExprId shared(std::string_view name);
 
   size_t n_exprs() const { return rules_.exprs.size(); }
@@ -70,7 +70,7 @@ class RuleBook {
   void add_left_out(std::string place) { rules_.left_out.push_back(std::move(place)); }
   // See rule_pruning.h.
   bool remove_impossible(RuleId root) { return grammar::remove_impossible(rules_, root); }
-  // The grammar whose sentences are the root's; the book is empty after that.
+  // The grammar whose sentences are the root's; the book is empty afterwards.
   RuleSet take(RuleId root);
 
  private:
@@ -79,7 +79,7 @@ class RuleBook {
   void define_shared_from(RuleId first);
 
   RuleSet rules_;
-  std::unordered_map<std::string, RuleId> by_name_;  // rules that are found by their names
+  std::unordered_map<std::string, RuleId> by_name_;  // rules that are looked up by name
   size_t n_reserved_ = 0;
 };
 

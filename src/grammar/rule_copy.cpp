@@ -8,8 +8,8 @@
 namespace realizar::grammar {
 namespace {
 
-// Which expressions and rules the root reaches. Children stand before what they are the children of, so that each rule
-// takes one pass.
+// The expressions and rules that the root reaches. Children have lower indices than their parents, so each rule takes
+// one pass.
 struct Reached {
   std::vector<bool> exprs, rules;
 };

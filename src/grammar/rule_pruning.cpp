@@ -6,7 +6,7 @@
 namespace realizar::grammar {
 namespace {
 
-// The states of a machine from which the end is reached by moves whose children have texts.
+// The states of a machine from which the end can be reached by moves whose children have texts.
 std::vector<bool> live_states(const Expr& machine, const std::vector<bool>& has_texts) {
   uint32_t last = 1;
   for (const Move move : machine.moves) last = std::max({last, move.from, move.to});
@@ -62,7 +62,7 @@ class Pruning {
     }
   }
 
-  // The least set that is closed.
+  // Computes the least closed set.
   void find_texts() {
     for (ExprId id = 0; id < rules_.exprs.size(); ++id) {
       if (is_known(rules_.exprs[id])) add(id);
@@ -121,7 +121,7 @@ class Pruning {
   RuleSet& rules_;
   std::vector<bool> has_texts_;             // by expression
   std::vector<std::vector<ExprId>> users_;  // by expression
-  std::vector<size_t> n_missing_;           // children of it that have no texts as far as is known
+  std::vector<size_t> n_missing_;           // its children without texts, as far as known
   std::vector<ExprId> machines_, open_;
 };
 

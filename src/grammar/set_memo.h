@@ -1,5 +1,5 @@
-// Sets by a key, in parts that grow by themselves, so that no insertion takes long: a hash table as a whole would move
-// all that it holds at once.
+// A map from keys to sets, in parts that grow separately, so that no insertion takes long: growing a single hash table
+// would move everything at once.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@ using SetId = uint32_t;
 
 class SetMemo {
  public:
-  // 0 where there is none. `key` is not 0, and its bits are well mixed.
+  // 0 if there is none. `key` is not 0, and its bits are well mixed.
   SetId find(uint64_t key) const;
-  // The key is new.
+  // The key must be new.
   void insert(uint64_t key, SetId set);
   size_t bytes() const { return n_slots_ * sizeof(Entry); }
 
@@ -24,7 +24,7 @@ class SetMemo {
     uint64_t key = 0;  // 0: free
     SetId set = 0;
   };
-  // Open addressing, linear probing; a power of two of slots, of which at most half are taken.
+  // Open addressing, linear probing; a power of two of slots, at most half of them used.
   struct Part {
     std::vector<Entry> slots;
     size_t n_entries = 0;

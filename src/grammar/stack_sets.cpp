@@ -17,7 +17,7 @@ uint64_t mixed(uint64_t x) {  // the finalizer of splitmix64
   return x ^ (x >> 31);
 }
 
-// Of two numbers that are not both 0; never 0, and different for different ones.
+// A key for two numbers that are not both 0; never 0, and different for different pairs.
 uint64_t key_of(uint32_t a, uint32_t b) {
   return mixed(uint64_t{a} << 32 | b);
 }
@@ -88,7 +88,7 @@ SetId StackSets::compute_step(SetId set, uint8_t byte) {
   return kernel.empty() ? kDead : close(kernel);
 }
 
-// The frame, unless nothing can follow its state, and all that follows where its callee ends here.
+// Adds the frame, unless nothing can follow its state, and everything that follows if its callee ends here.
 void StackSets::add_returned(const Frame& frame, Frames& out) {
   if (is_too_much()) return;
   const State& state = automaton_.states[frame.state];
@@ -106,7 +106,7 @@ void StackSets::add_returned(const Frame& frame, Frames& out) {
   }
 }
 
-// Adds what the frames call, callers first, and keeps the frames that wait for a byte.
+// Adds the frames' callees, callers first, and keeps the frames that wait for a byte.
 SetId StackSets::close(Frames& kernel) {
   join_equal(kernel);
   Frames active;
@@ -119,7 +119,7 @@ SetId StackSets::close(Frames& kernel) {
   };
   for (const Frame& frame : kernel) enter(frame);
   while (!called_.empty()) {
-    // Callees that are called later in this loop have higher numbers, so that all callers of this one are known.
+    // Callees that are called later in this loop have higher numbers, so all callers of this one are known.
     const CalleeId callee = pop_called();
     Frames returns = std::exchange(returns_[callee], {});
     if (returns.empty() || is_too_much()) continue;
@@ -151,7 +151,7 @@ CalleeId StackSets::pop_called() {
   return callee;
 }
 
-// Sorted; frames of one state and count become one.
+// Sorts; frames with the same state and count are merged.
 void StackSets::join_equal(Frames& frames) {
   std::ranges::sort(frames, comes_before);
   join_sorted(frames);
@@ -170,7 +170,7 @@ void StackSets::join_sorted(Frames& frames) {
   frames.resize(n_kept);
 }
 
-// Recurses as deep as the stacks do, so not deeper than max_depth_. Where it is too much, what comes out means nothing.
+// Recurses as deep as the stacks, so not deeper than max_depth_. Beyond the work limit the result is invalid.
 SetId StackSets::unite(SetId a, SetId b) {
   if (a == b || b == kDead || is_too_much()) return a;
   if (a == kDead) return b;
@@ -186,7 +186,7 @@ SetId StackSets::unite(SetId a, SetId b) {
   return set;
 }
 
-// `frames` sorted and joined.
+// `frames`: sorted and merged.
 SetId StackSets::intern(Frames& frames) {
   if (frames.empty()) return kDead;
   uint64_t hash = hash_of(frames);
@@ -225,7 +225,7 @@ SetId StackSets::on_unknown(std::span<const Frame> frames) {
   return intern(own);
 }
 
-// n bytes read at most n bodies. Where these reach neither bound, or the lower one was passed and the upper one is out
+// n bytes read at most n bodies. If these reach neither bound, or the lower bound was passed and the upper one is out
 // of reach, the count does not matter.
 uint32_t StackSets::canonical_count(const Frame& frame, uint32_t n_bytes) const {
   if (is_special(frame.state)) return 0;

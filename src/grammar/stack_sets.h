@@ -1,12 +1,12 @@
 // The states of the pushdown automaton while it reads bytes: sets of stacks, interned, so that equal states have equal
-// ids and what was computed of one once is known for ever.
+// ids and results for one are computed only once.
 //
-// A set holds frames; a frame is a state of the automaton, how often its callee's body was read already, and the set of
-// frames below it. Since frames with the same state and count are joined and their sets below united, ambiguity cannot
-// multiply stacks (a graph-structured stack, Tomita 1985). Calls that end their caller leave no frame, so recursion at
-// a rule's end costs no depth.
+// A set contains frames; a frame is a state of the automaton, the number of times that its callee's body was read, and
+// the set of frames below it. Since frames with the same state and count are merged and their sets below united,
+// ambiguity cannot multiply stacks (a graph-structured stack, Tomita 1985). Calls that end their caller leave no frame,
+// so recursion at a rule's end costs no depth.
 //
-// Not for more than one thread at a time. Only grows: the owner starts anew when bytes() is too much.
+// One thread at a time. Only grows: the owner starts over when bytes() is too large.
 #pragma once
 
 #include <cstdint>
@@ -21,60 +21,60 @@
 
 namespace realizar::grammar {
 
-inline constexpr SetId kDead = 0;          // the empty set: no text continues
-inline constexpr SetId kTooAmbiguous = 1;  // what continues is not worked out: it is too ambiguous
+inline constexpr SetId kDead = 0;          // the empty set: no text can follow
+inline constexpr SetId kTooAmbiguous = 1;  // what can follow is not computed: it is too ambiguous
 
 struct Frame {
   StateId state = 0;
-  uint32_t count = 0;  // bodies of the state's callee read before this one
+  uint32_t count = 0;  // earlier readings of the callee's body
   SetId below = kDead;
   bool operator==(const Frame&) const = default;
 };
 
-// States of frames that stand for no callee.
+// States of frames without a callee.
 inline constexpr StateId kEndState = 0xFFFFFFFF;      // the text may end here
 inline constexpr StateId kPoppedState = 0xFFFFFFFE;   // a callee with unknown stack below has just returned
 inline constexpr StateId kUnknownState = 0xFFFFFFFD;  // bytes were read since
 
 class StackSets {
  public:
-  // No call handles many more frames than this; a set that takes more is kTooAmbiguous.
+  // No call processes many more frames than this; a set that needs more is kTooAmbiguous.
   static constexpr uint64_t kMaxCallWork = 20'000;
-  static constexpr size_t kMaxWidth = 4096;  // frames of a set
-  static constexpr uint64_t kStepWork = 8;   // frames that take as long as what a step does besides
+  static constexpr size_t kMaxWidth = 4096;  // frames in a set
+  static constexpr uint64_t kStepWork = 8;   // frames that cost as much as the rest of a step
 
-  // Stacks deeper than max_depth frames are dropped: text that needs them is not allowed.
+  // Stacks deeper than max_depth frames are dropped: texts that need them are not allowed.
   StackSets(const Automaton& automaton, uint32_t max_depth);
 
   SetId start() const { return start_; }
   // The set after one more byte.
   SetId step(SetId set, uint8_t byte);
 
-  // Can a text that leads here end here?
+  // Whether a text that leads here may end.
   bool is_complete(SetId set) const { return has_state(set, kEndState); }
-  // Does some byte lead on?
+  // Whether some byte may follow.
   bool can_continue(SetId set) const { return frames_of(set).size() > (is_complete(set) ? 1u : 0u); }
   bool is_unknown(SetId set) const { return frames_of(set).size() == 1 && frames_of(set)[0].state == kUnknownState; }
   uint32_t depth(SetId set) const { return infos_[set].depth; }
   uint32_t max_depth() const { return max_depth_; }
   std::span<const Frame> frames_of(SetId set) const { return infos_[set].frames; }
 
-  // The set with the same continuations of up to n_bytes bytes whose counts are the smallest; where finding it costs
-  // too much, the set itself.
+  // The set with the same continuations of up to n_bytes bytes and the smallest counts; if finding it costs too much,
+  // the set itself.
   SetId canonical(SetId set, uint32_t n_bytes);
-  // The frames with nothing known below.
+  // The frames on an unknown stack.
   SetId on_unknown(std::span<const Frame> frames);
-  // A set of `other`, which has the same automaton, here.
+  // Copies a set of `other`, which has the same automaton, to this object.
   SetId import(const StackSets& other, SetId set);
 
   size_t bytes() const;
-  // Frames handled so far: a measure of time.
+  // Frames processed so far: a measure of time.
   uint64_t work() const { return work_; }
 
  private:
   struct Info {
     std::span<const Frame> frames;
-    SetId* steps = nullptr;  // [n_byte_classes], once it was stepped from
+    SetId* steps = nullptr;  // [n_byte_classes], after the first step from it
     uint32_t depth = 0;
   };
   using Frames = std::vector<Frame>;
@@ -100,15 +100,15 @@ class StackSets {
   const Automaton& automaton_;
   uint32_t max_depth_;
   SetId start_ = kDead, unknown_below_ = kDead;
-  // Whatever grows here grows without moving what it has, so that no call takes long.
+  // Everything that grows here does so without moving its content, so that no call takes long.
   std::pmr::monotonic_buffer_resource memory_;  // of frames and steps
   size_t memory_bytes_ = 0;
   std::deque<Info> infos_;
-  SetMemo by_frames_;  // by their hash; of several with one hash, the second by the hash plus 1, and so on
+  SetMemo by_frames_;  // by hash; for several with the same hash, the second by the hash plus 1, and so on
   SetMemo unions_;     // by both sets
   SetMemo canonical_;  // by number of bytes and set
-  uint64_t work_ = 0, last_work_ = 0;  // the call under way may go up to the second
-  // Of the closure under way:
+  uint64_t work_ = 0, last_work_ = 0;  // the current call may proceed up to the second
+  // For the current closure:
   std::vector<Frames> returns_;   // by callee: where its callers go on
   std::vector<CalleeId> called_;  // a heap, the lowest on top
   std::vector<bool> is_called_;   // by callee: it is in the heap

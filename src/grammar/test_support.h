@@ -1,4 +1,4 @@
-// What the grammar tests share: matchers from text, and whole documents tried on them.
+// Shared by the grammar tests: matchers from text, and whole documents tried on them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline std::shared_ptr<const TokenTrie> trie_of(std::vector<std::string> tokens)
   return std::make_shared<TokenTrie>(tokens);
 }
 
-// One token a byte.
+// One token per byte.
 inline std::shared_ptr<const TokenTrie> byte_trie() {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
@@ -27,7 +27,7 @@ inline Matcher matcher_of(std::shared_ptr<const Grammar> grammar, std::shared_pt
   return Matcher(std::make_shared<MaskCache>(std::move(grammar), std::move(trie)));
 }
 
-// The whole text is a sentence.
+// Whether the whole text is a sentence.
 inline bool matches(const std::shared_ptr<const Grammar>& grammar, std::string_view text) {
   Matcher matcher = matcher_of(grammar);
   return (text.empty() || matcher.accept_bytes(text)) && matcher.is_complete();
@@ -38,7 +38,7 @@ struct Sentences {
   std::vector<std::string> accepted, rejected;
 };
 
-// Each a JSON Schema in `grammar`.
+// Each `grammar` is a JSON Schema.
 inline void expect_sentences(const std::vector<Sentences>& cases) {
   for (const Sentences& test : cases) {
     const auto grammar = Grammar::from_json_schema(test.grammar);

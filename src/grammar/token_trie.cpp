@@ -17,7 +17,7 @@ TokenTrie::TokenTrie(std::span<const std::string> token_bytes) {
   }
   std::ranges::stable_sort(tokens_, {}, [this](TokenId id) { return bytes(id); });
 
-  std::vector<uint32_t> path;  // nodes from the root to the last token's end
+  std::vector<uint32_t> path;  // from the root to the last token's end
   std::string_view previous;
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
     const std::string_view own = bytes(tokens_[i]);

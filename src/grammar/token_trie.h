@@ -1,5 +1,5 @@
-// The bytes of every token of a vocabulary as a prefix trie, laid out in depth-first order: a node's subtree is the run
-// of nodes after it. Made once a model; immutable, any thread may read it.
+// The bytes of every token of a vocabulary as a prefix trie in depth-first order: a node's subtree is the run of nodes
+// after it. Made once per model; immutable, any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@ namespace realizar::grammar {
 
 class TokenTrie {
  public:
-  // token_bytes[id]; "" for tokens that no text contains (control tokens). So are tokens above kMaxTokenBytes.
+  // token_bytes[id]; "" for tokens that do not occur in text (control tokens). Tokens above kMaxTokenBytes are treated
+  // in the same way.
   explicit TokenTrie(std::span<const std::string> token_bytes);
 
   static constexpr size_t kMaxTokenBytes = 1024;
 
   struct Node {
     uint32_t end = 0;         // index of the first node after the subtree
-    uint32_t tokens_end = 0;  // its tokens end here, and begin where those of the node before end
-    uint16_t depth = 0;       // bytes from the root, 1 for its children
+    uint32_t tokens_end = 0;  // its tokens end here, and begin at the previous node's end
+    uint16_t depth = 0;       // in bytes from the root, 1 for its children
     uint8_t byte = 0;
   };
 

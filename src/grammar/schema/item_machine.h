@@ -1,5 +1,5 @@
-// A finite automaton whose moves write the items of an array, or the members of an object, each but the first after a
-// comma. State 0 is the one where none is written, state 1 the end.
+// A finite automaton whose moves write the items of an array, or the members of an object, with commas between them.
+// State 0: none is written yet; state 1: the end.
 #pragma once
 
 #include <cstdint>

@@ -29,10 +29,10 @@ std::optional<Scaled> scaled(const Decimal& number) {
   return out;
 }
 
-// With p and k such that the divisor is p / 10^k, a number is a multiple if the first k digits of its fraction, behind
-// those of its whole part, make a multiple of p, and zeros follow. A state is the remainder of the digits so far and
-// how many of them are of the fraction. Remainders that the same digits complete are one state (Myhill and Nerode), so
-// that a divisor of 1,000,000 takes a few states.
+// With p and k such that the divisor is p / 10^k, a number is a multiple if its whole part followed by the first k
+// digits of its fraction is a multiple of p, and the rest are zeros. A state is the remainder of the digits so far and
+// how many of them belong to the fraction. Remainders that the same digits complete are one state (Myhill and Nerode),
+// so that a divisor of 1,000,000 takes a few states.
 class Multiples {
  public:
   Multiples(uint64_t p, size_t k, bool is_integer) : p_(p), k_(k), is_integer_(is_integer) {
@@ -59,7 +59,7 @@ class Multiples {
   using Key = std::pair<std::pair<Phase, size_t>, std::vector<uint64_t>>;
   static constexpr uint64_t kNever = ~uint64_t{0};
 
-  // The number of n digits that completes a multiple; kNever where there is none.
+  // The number of n digits that completes a multiple; kNever if there is none.
   uint64_t completion(uint64_t remainder, size_t n) const {
     uint64_t power = 1;
     for (size_t i = 0; i < n; ++i) {

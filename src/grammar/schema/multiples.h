@@ -1,4 +1,4 @@
-// JSON Schema's `multipleOf`, exactly, on the digits of numbers.
+// JSON Schema's `multipleOf`, exact, on the digits of numbers.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace realizar::grammar {
 
-// The numbers without exponent, with any zeros before and after, that are multiples of `divisor`, which is above 0.
-// `is_integer`: those without a point. nullopt for divisors beyond 2^31 without their point, or that take too large an
-// automaton.
+// The numbers without exponent, with any leading and trailing zeros, that are multiples of `divisor`, which is above 0.
+// `is_integer`: without a decimal point. nullopt for divisors beyond 2^31 without their point, or if the automaton is
+// too large.
 std::optional<TextMachine> multiples_of(const Decimal& divisor, bool is_integer);
 
-// The numbers whose multiples are those of both. nullopt where that is beyond 2^31 without its point.
+// The number whose multiples are the common multiples of both. nullopt if it is beyond 2^31 without its point.
 std::optional<Decimal> common_multiple(const Decimal& a, const Decimal& b);
 
 }  // namespace realizar::grammar

@@ -27,7 +27,7 @@ std::string plus_one(std::string whole) {
   }
   return "1" + whole;
 }
-std::string minus_one(std::string whole) {  // of at least 1
+std::string minus_one(std::string whole) {  // at least 1
   for (size_t i = whole.size(); i-- > 0; whole[i] = '9') {
     if (whole[i] != '0') {
       --whole[i];
@@ -38,7 +38,7 @@ std::string minus_one(std::string whole) {  // of at least 1
   return whole.substr(kept);
 }
 
-// Writes the rules of ranges. Where no number lies between two bounds, the result is nullopt.
+// Writes the rules of ranges. The result is nullopt if there is no number between two bounds.
 class RangeRules {
  public:
   explicit RangeRules(RuleBook& book) : book_(book) {}
@@ -66,7 +66,7 @@ class RangeRules {
   RuleBook& book_;
 };
 
-// Strings of digits from low to high, all of one length.
+// Digit strings from low to high, all of the same length.
 ExprId RangeRules::same_length(std::string_view low, std::string_view high) {
   const size_t n = low.size();
   size_t n_shared = 0;
@@ -94,7 +94,7 @@ ExprId RangeRules::same_length(std::string_view low, std::string_view high) {
   return book_.sequence({prefix, book_.choice(options)});
 }
 
-// Natural numbers from low to high, or without end.
+// Natural numbers from low to high, or without an upper bound.
 std::optional<ExprId> RangeRules::whole(const std::string& low, const std::optional<std::string>& high) {
   if (high && compare_whole(low, *high) > 0) return std::nullopt;
   std::vector<ExprId> options;
@@ -111,8 +111,8 @@ std::optional<ExprId> RangeRules::whole(const std::string& low, const std::optio
   return any_of(options);
 }
 
-// Fractions with the point, and none, of numbers whose whole part is that of a bound. Goes on digit by digit while the
-// text is as the bounds are: `at_low`, `at_high`.
+// Fractions, including the decimal point, or none, for numbers whose whole part equals that of a bound. Proceeds digit
+// by digit while the text equals the bounds: `at_low`, `at_high`.
 class Fractions {
  public:
   Fractions(RangeRules& ranges, const Bound* low, const Bound* high) : ranges_(ranges), low_(low), high_(high) {}
@@ -133,13 +133,14 @@ class Fractions {
   }
   static bool is_done(const Bound* bound, size_t at) { return at >= bound->value.fraction.size(); }
 
-  // May the number end after `at` digits of its fraction? Zeros follow without being written. Bounds end in no zero.
+  // Whether the number may end after `at` digits of its fraction; the rest are implied zeros. Bounds have no trailing
+  // zero.
   bool may_stop(size_t at, bool at_low, bool at_high) const {
     if (at_low && (!is_done(low_, at) || low_->exclusive)) return false;
     return !at_high || !is_done(high_, at) || !high_->exclusive;
   }
 
-  // One digit more, and what may follow.
+  // One more digit, and everything that may follow.
   std::optional<ExprId> from(size_t at, bool at_low, bool at_high) {
     if (!at_low && !at_high) return ranges_.any_digits(1, kMaxDigits);
     if ((!at_low || is_done(low_, at)) && (!at_high || is_done(high_, at))) return after_bounds(at_low, at_high);
@@ -169,7 +170,7 @@ class Fractions {
     }
   }
 
-  // The digits of the bounds are used up: as high as the upper one means zeros from now on.
+  // The digits of the bounds are used up: a number equal to the upper one can only have zeros.
   std::optional<ExprId> after_bounds(bool at_low, bool at_high) {
     const auto zeros = [&](uint64_t min, uint64_t max) { return book().repeat(book().literal("0"), min, max); };
     if (at_high) return may_stop(kMaxExponent, at_low, at_high) ? std::optional(zeros(1, 32)) : std::nullopt;
@@ -182,7 +183,7 @@ class Fractions {
   const Bound* high_;
 };
 
-// Numbers without sign from low (at least zero) to high.
+// Unsigned numbers from low (at least zero) to high.
 std::optional<ExprId> RangeRules::numbers(const Bound& low, const std::optional<Bound>& high) {
   if (high && compare_whole(low.value.whole, high->value.whole) > 0) return std::nullopt;
   std::vector<ExprId> options;
@@ -202,7 +203,7 @@ std::optional<ExprId> RangeRules::numbers(const Bound& low, const std::optional<
   return any_of(options);
 }
 
-// Integers without sign from the nearest to zero on.
+// Unsigned integers, from the bound nearest to zero on.
 std::optional<ExprId> RangeRules::integers(const Bound& nearest, const std::optional<Bound>& farthest) {
   const bool next = !nearest.value.fraction.empty() || nearest.exclusive;
   const std::string from = next ? plus_one(nearest.value.whole) : nearest.value.whole;
@@ -212,7 +213,7 @@ std::optional<ExprId> RangeRules::integers(const Bound& nearest, const std::opti
   return whole(from, previous ? minus_one(farthest->value.whole) : farthest->value.whole);
 }
 
-// Splits at zero; `range(low, high)` is for numbers without sign. `-0` is never written.
+// Splits at zero; `range(low, high)` handles unsigned numbers. `-0` is never written.
 std::optional<ExprId> signed_range(RangeRules ranges, const std::optional<Bound>& low, const std::optional<Bound>& high,
                                    std::optional<ExprId> (RangeRules::*range)(const Bound&,
                                                                               const std::optional<Bound>&)) {

@@ -1,4 +1,4 @@
-// Numbers between bounds as rules over their decimal digits, exactly, for bounds of any size.
+// Rules over decimal digits for numbers between bounds, exact for bounds of any size.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace realizar::grammar {
 
-// A decimal number without exponent; digits without needless zeros, so zero is {false, "0", ""}.
+// A decimal number without exponent, without redundant zeros, so zero is {false, "0", ""}.
 struct Decimal {
   bool negative = false;
   std::string whole = "0";
@@ -17,7 +17,7 @@ struct Decimal {
   bool is_zero() const { return whole == "0" && fraction.empty(); }
 };
 
-// From JSON's spelling, exponents written out. nullopt beyond 400 digits.
+// Parses JSON's spelling, with exponents expanded. nullopt beyond 400 digits.
 std::optional<Decimal> decimal_of(std::string_view json_number);
 int compare(const Decimal& a, const Decimal& b);  // <0, 0, >0
 
@@ -26,7 +26,7 @@ struct Bound {
   bool exclusive = false;
 };
 
-// nullopt: no number lies between. Integers without sign on zero; numbers without exponent, at most 32 digits (or as
+// nullopt: no number lies between. Integers without a sign on zero; numbers without exponent, at most 32 digits (or as
 // many as the bound has) on either side of the point.
 std::optional<ExprId> integer_range(RuleBook& book, const std::optional<Bound>& low, const std::optional<Bound>& high);
 std::optional<ExprId> number_range(RuleBook& book, const std::optional<Bound>& low, const std::optional<Bound>& high);

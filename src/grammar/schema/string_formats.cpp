@@ -6,7 +6,7 @@
 namespace realizar::grammar {
 namespace {
 
-// RFC 3339, section 5.6, with the days that each month has; there is no year 0 in what most programs read.
+// RFC 3339, section 5.6, with the days of each month; most programs do not accept the year 0.
 #define RZ_YEAR R"(("000" [1-9] | "00" [1-9] [0-9] | "0" [1-9] [0-9]{2} | [1-9] [0-9]{3}))"
 #define RZ_FOURTH R"(("0" [48] | [2468] [048] | [13579] [26]))"
 #define RZ_LEAP_YEAR "([0-9]{2} (\"04\" | \"08\" | [2468] [048] | [13579] [26]) | " RZ_FOURTH " \"00\")"
@@ -14,22 +14,22 @@ namespace {
   "(" RZ_YEAR R"( "-" (("0" [13578] | "1" [02]) "-" ("0" [1-9] | [12] [0-9] | "3" [01]) | ("0" [469] | "11") )" \
   R"("-" ("0" [1-9] | [12] [0-9] | "30") | "02-" ("0" [1-9] | "1" [0-9] | "2" [0-8])) | )" RZ_LEAP_YEAR         \
   R"( "-02-29"))"
-// A leap second is the last one of a day in UTC, and is written in UTC here.
+// A leap second is the last one of a day in UTC, and is only written in UTC here.
 #define RZ_FRACTION R"(("." [0-9]{1,32})?)"
 #define RZ_TIME                                                                                         \
   R"((([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] )" RZ_FRACTION                           \
   R"( ([Zz] | [+-] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]) | "23:59:60" )" RZ_FRACTION R"( ([Zz] | )" \
   R"([+-] "00:00")))"
-// RFC 1123, section 2.1: labels of up to 63 letters, digits and inner hyphens, 253 characters in all. Of the hosts with
-// fewer, these are the ones with three long labels, with one before some of middle length, and with many short ones.
+// RFC 1123, section 2.1: labels of up to 63 letters, digits and inner hyphens, 253 characters in all. The shorter hosts
+// covered here are those with three long labels, with one before several of middle length, and with many short ones.
 #define RZ_LABEL(n_inner) "([a-zA-Z0-9] ([a-zA-Z0-9-]{0," #n_inner "} [a-zA-Z0-9])?)"
 #define RZ_HOST                                                                                                   \
   "(" RZ_LABEL(61) " (\".\" " RZ_LABEL(61) "){0,2} | " RZ_LABEL(61) " (\".\" " RZ_LABEL(28) "){0,6} | " RZ_LABEL( \
       13) " (\".\" " RZ_LABEL(13) "){0,14})"
 #define RZ_OCTET R"(("25" [0-5] | "2" [0-4] [0-9] | "1" [0-9] [0-9] | [1-9]? [0-9]))"
 #define RZ_IPV4 "(" RZ_OCTET " (\".\" " RZ_OCTET "){3})"
-// RFC 3986, section 3.2.2 (as RFC 4291, section 2.2): eight groups, of which one run is written "::"; the last two may
-// be an IPv4 address.
+// RFC 3986, section 3.2.2 (like RFC 4291, section 2.2): eight groups, with one run of zeros written "::"; the last two
+// may be an IPv4 address.
 #define RZ_HEX4 "([0-9a-fA-F]{1,4})"
 #define RZ_GROUP "(" RZ_HEX4 " \":\")"
 #define RZ_LAST "(" RZ_HEX4 " \":\" " RZ_HEX4 " | " RZ_IPV4 ")"

@@ -1,4 +1,5 @@
-// Values of JSON Schema's `format` as GBNF of the inside of a JSON string. None holds a character that JSON escapes.
+// Values of JSON Schema's `format` as GBNF for the inside of a JSON string. None contains a character that JSON
+// escapes.
 #pragma once
 
 #include <array>
@@ -14,8 +15,8 @@ struct StringFormat {
   std::string_view name;
   std::string_view gbnf;
   LengthRange lengths;
-  // Parts of it for strings that may not be that long, the larger first: none of the texts of a part is longer than its
-  // `length`. "": there is no such part.
+  // Subsets for strings with a smaller maximum length, the larger first: no text of a subset is longer than its
+  // `length`. "": no such subset.
   struct Part {
     std::string_view gbnf = "";
     uint64_t length = 0;
@@ -23,7 +24,7 @@ struct StringFormat {
   std::array<Part, 2> parts = {};
 };
 
-// nullptr for formats that are annotations here.
+// nullptr for formats that are only annotations here.
 const StringFormat* find_format(std::string_view name);
 
 }  // namespace realizar::grammar
