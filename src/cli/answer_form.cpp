@@ -20,7 +20,7 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(kSpaces) == std::string::npos;
 }
 
-// A form as it was given: as a text, or in a file.
+// A form as given: as text, or in a file.
 struct Source {
   std::string where, text;
 };

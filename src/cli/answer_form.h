@@ -1,4 +1,4 @@
-// The form that answers are held to: --format, --schema and --grammar.
+// Constraints on answers: --format, --schema and --grammar.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace realizar::cli {
 struct AnswerForm {
   enum class Kind : uint8_t { kSchema, kGrammar };
   Kind kind;
-  std::string source;  // of the JSON Schema, or of the grammar in GBNF
+  std::string source;  // the JSON Schema, or the grammar in GBNF
 
   bool operator==(const AnswerForm&) const = default;
 };
@@ -23,16 +23,16 @@ struct AnswerForm {
 // Any JSON object.
 AnswerForm json_form();
 
-// A constraint for Request::constraint. `prompt`: as of ConstraintOptions. Errors: those of the constraint.
+// A constraint for Request::constraint. `prompt`: as in ConstraintOptions. Errors: those of the constraint.
 Result<std::shared_ptr<TokenConstraint>> constraint_of(const LanguageModel& model, const AnswerForm& form,
                                                        std::span<const TokenId> prompt);
 
 struct FormFlags {
   void add_to(Flags flags);
   bool is_given() const { return format_ || schema_ || grammar_; }
-  // Says which of them do not go together; empty: they do.
+  // Reports options that exclude each other; empty if there are none.
   std::string complaint() const;
-  // Needs no model. Errors: NotFound, FormatError, InvalidArgument and Unsupported, naming the option and the place.
+  // Needs no model. Errors: NotFound, FormatError, InvalidArgument and Unsupported, naming the option and the position.
   Result<std::optional<AnswerForm>> read() const;
 
  private:

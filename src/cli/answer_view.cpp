@@ -9,7 +9,7 @@
 namespace realizar::cli {
 
 AnswerView::Options AnswerView::for_stdout(bool hides_reasoning) {
-  // The last column stays free: terminals differ in where the cursor is once it is filled.
+  // The last column stays free: terminals differ in where the cursor goes when it is filled.
   const uint32_t n_columns = obeys_escapes(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) - 1 : 0;
   return {hides_reasoning, shows_styles(STDOUT_FILENO), stdout_is_terminal(), n_columns};
 }

@@ -1,5 +1,5 @@
-// How an answer is shown while it arrives: on a terminal its words are wrapped and its reasoning is dim; elsewhere
-// reasoning stands between <think> and </think>, whatever marks the model itself writes.
+// Displays an answer while it arrives: on a terminal its words are wrapped and its reasoning is dim; elsewhere
+// reasoning is enclosed in <think> and </think>, whatever marks the model itself writes.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ class AnswerView {
   struct Options {
     bool hides_reasoning = false;
     bool shows_styles = false;
-    bool spells_controls = false;  // control characters are spelled out, as for a terminal, which would obey them
-    uint32_t n_columns = 0;        // where lines are broken; 0: never
+    bool spells_controls = false;  // control characters are spelled out, for a terminal, which would interpret them
+    uint32_t n_columns = 0;        // maximum width of lines; 0: never wrapped
   };
-  // The options that suit standard output: a terminal of some width, or a file.
+  // The options for standard output: a terminal with some width, or a file.
   static Options for_stdout(bool hides_reasoning);
 
   explicit AnswerView(const Options& options) : options_(options), wrap_(options.n_columns) {}
 
-  // What to write for the next piece of the answer.
+  // The text to write for the next piece of the answer.
   std::string show(std::string_view text, bool is_reasoning);
-  // What to write after the last: it closes the reasoning that was cut off.
+  // The text to write at the end: closes unfinished reasoning.
   std::string end();
 
  private:

@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kCommand = "serve", kFlag = "--background";
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 
-// The words of this process, each ended by a zero byte.
+// The arguments of this process, each followed by a zero byte.
 std::vector<std::string> own_words() {
   FILE* file = std::fopen("/proc/self/cmdline", "re");
   std::vector<std::string> words;
@@ -53,8 +53,8 @@ std::vector<std::string> own_words() {
   return words;
 }
 
-// A file of options may say --background too, and the command line takes precedence over it: a server that was started
-// in the background must not start another one there.
+// A file of options may contain --background too, and the command line takes precedence over it: a server that was
+// started in the background must not start another one.
 std::vector<std::string> words_of_server() {
   std::vector<std::string> words = own_words();
   std::erase_if(words, [](const std::string& word) {
@@ -96,7 +96,7 @@ Result<pid_t> spawn(const std::vector<std::string>& words, int log) {
   return pid;
 }
 
-// Whether the server can have its socket: it would go on without.
+// Checks that the server can create its socket: without it, it would still start.
 Status check_socket(const std::string& path) {
   RZ_TRY(const int fd, server::open_owner_socket(path));
   ::unlink(path.c_str());
@@ -104,7 +104,7 @@ Status check_socket(const std::string& path) {
   return {};
 }
 
-// Until the server answers; false: it has ended.
+// Waits until the server answers; false: it has ended.
 bool wait_for(pid_t pid, const std::string& socket) {
   while (::waitpid(pid, nullptr, WNOHANG) == 0) {
     if (Service(socket).pid() == pid) return true;

@@ -31,14 +31,14 @@ struct BenchArgs {
   std::vector<uint32_t> threads = {0}, batches = {1};
   bool json = false;
   bool peak = false;
-  bool ignore_eos = false;  // as is always so
+  bool ignore_eos = false;  // always true here
   TraceFlags trace;
   LoadFlags load;
 };
 
 struct Spread {
   double min = 0, median = 0, max = 0;
-  double mean = 0, deviation = 0;  // the sample's standard deviation
+  double mean = 0, deviation = 0;  // the sample standard deviation
 };
 
 Spread spread_of(std::vector<double> values) {
@@ -52,7 +52,7 @@ Spread spread_of(std::vector<double> values) {
   return {values.front(), median, values.back(), mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0};
 }
 
-// Messages of the first of the ranks that share the model, and how long it waits for the others.
+// Messages of the first rank that shares the model, and the time that it waits for the others.
 struct ExchangePerToken {
   double n_messages = 0, n_bytes = 0, wait_ms = 0;
 };
@@ -62,7 +62,7 @@ struct RankExchange {
 
 struct BenchResult {
   uint32_t n_threads = 0, n_seqs = 1;
-  Spread prefill, decode;      // tokens/s, of all sequences
+  Spread prefill, decode;      // tokens/s, over all sequences
   double prefill_gflops = 0;   // at the median
   double decode_gb_per_s = 0;  // at the median
   cpu::Peaks peaks;
@@ -70,7 +70,7 @@ struct BenchResult {
   std::optional<RankExchange> exchange = {};
 };
 
-// Ids spread over the vocabulary by a multiplicative hash: never the same prompt twice, the same in every run.
+// Ids spread over the vocabulary by a multiplicative hash: never the same prompt twice, but the same in every run.
 std::vector<TokenId> made_up_tokens(uint32_t n, uint32_t n_vocab, uint32_t salt) {
   std::vector<TokenId> tokens(n);
   for (uint32_t i = 0; i < n; ++i) {
@@ -80,13 +80,13 @@ std::vector<TokenId> made_up_tokens(uint32_t n, uint32_t n_vocab, uint32_t salt)
   return tokens;
 }
 
-// Tokens a second of all sequences.
+// Tokens per second over all sequences.
 struct Rates {
   double prefill = 0, decode = 0;
   uint32_t n_prefilled = 0;
 };
 
-// Says on a terminal what is being measured; gone when it ends.
+// Shows on a terminal what is being measured, until it is destroyed.
 class BenchProgress {
  public:
   BenchProgress() = default;
@@ -100,8 +100,8 @@ class BenchProgress {
   }
 };
 
-// Fills the cache to the depth, untimed; then times the prompts, all of which fit one step where there are several,
-// and the answers.
+// Fills the cache to the depth, untimed; then times the prompts, all of which fit in one step if there are several, and
+// the answers.
 Result<Rates> run_once(LanguageModel& model, const BenchArgs& args, uint32_t n_seqs, uint32_t salt) {
   model.clear_cache();
   std::vector<Request> requests(n_seqs);
@@ -109,7 +109,7 @@ Result<Rates> run_once(LanguageModel& model, const BenchArgs& args, uint32_t n_s
     requests[i].sampling.temperature = 0;
     requests[i].ignore_eos = true;
     requests[i].prompt = made_up_tokens(args.n_depth + args.n_prompt, model.info().n_vocab, salt * n_seqs + i);
-    requests[i].max_tokens = args.n_gen + 1;  // the first comes from the prompt
+    requests[i].max_tokens = args.n_gen + 1;  // the first token comes from the prompt
   }
   if (args.n_depth > 0) {
     std::vector<Request> fillers = requests;
@@ -147,8 +147,8 @@ Work traced_work(const LanguageModel& model) {
   return work;
 }
 
-// Measures how fast the GPU copies, and its bf16 products, also where a model's products are of int8. Several GPUs take
-// turns, so the first stands for all.
+// Measures the GPU's copy bandwidth and its bf16 products, even if a model's products use int8. Several GPUs take
+// turns, so the first represents all.
 Result<cpu::Peaks> gpu_peaks(const LoadOptions& options) {
   RZ_TRY(const auto device, cuda::open_device(options.gpu.devices.empty() ? 0 : options.gpu.devices.front()));
   RZ_TRY(const auto peaks, cuda::measure_peaks(*device));
@@ -161,7 +161,7 @@ ExchangePerToken per_token(const ExchangeUse& use, const ExchangePerToken& befor
           (static_cast<double>(use.wait_ns) / 1e6 - before.wait_ms) / n_tokens};
 }
 
-// By a prompt alone, and by a prompt and what follows it.
+// Measured with a prompt only, and with a prompt and generated tokens.
 Result<RankExchange> measure_exchange(LanguageModel& model, const BenchArgs& args, uint32_t n_seqs) {
   const ExchangeUse& use = RankJob::ranks()->exchange().use();
   const auto so_far = [&] { return per_token(use, {}, 1); };
@@ -185,7 +185,7 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
   LoadOptions options = args.load.options;
   options.cpu.n_threads = n_threads;
   options.batch.max_seqs = n_seqs;
-  options.draft.guesses = false;  // the tokens are made up
+  options.draft.guesses = false;  // the tokens are synthetic
   options.n_ctx = std::max(options.n_ctx, args.n_depth + args.n_prompt + args.n_gen + 1);
   if (n_seqs > 1) options.batch.max_tokens = std::max(options.batch.max_tokens, n_seqs * args.n_prompt);
   RZ_TRY(LanguageModel model, load_model(args.model, options, args.load.store));
@@ -233,8 +233,8 @@ nlohmann::ordered_json spread_json(const Spread& s) {
   return {{"min", s.min}, {"median", s.median}, {"max", s.max}, {"mean", s.mean}, {"deviation", s.deviation}};
 }
 
-// What `best_gflops` measured. On a GPU it is an instruction that every generation has: from Hopper on, the vendor's
-// library reaches more by others.
+// The quantity that `best_gflops` measured. On a GPU it is an instruction that every generation has: from Hopper on,
+// the vendor's library is faster with others.
 std::string peak_name(const BenchResult& r) {
   return r.is_gpu ? "bf16 products by mma.sync" : "products of this processor";
 }
@@ -272,7 +272,7 @@ std::string arithmetic_text(const BenchResult& r) {
                      peak, r.is_gpu ? " by mma.sync" : "");
 }
 
-// Weights that the caches hold are read faster than memory gives, so that a share of that would say nothing.
+// Weights that fit in the caches are read faster than from memory, so a share of memory bandwidth would be meaningless.
 std::string bandwidth_text(const BenchResult& r) {
   const double peak = r.peaks.read_gb_per_s;
   if (r.decode_gb_per_s > peak) {

@@ -1,4 +1,4 @@
-// The model that is part of the program, where no other was named.
+// The model that ships with the program, used if no other is named.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace realizar::cli {
 
-// Its file. Errors: NotFound, naming the command to give a model to.
+// Its file. Errors: NotFound, naming the command that needs a model.
 Result<std::string> bundled_model_path(const std::string& command);
-// The same where no model was named, with a line on standard error that says so. `does`: "answers".
+// Likewise, with a line on standard error that no model was named. `does`: "answers".
 Result<std::string> bundled_in_place(const std::string& command, std::string_view does);
 
 // "realizar-tiny, a toy of 4.5 million parameters"

@@ -1,4 +1,4 @@
-// rm, cp and prune: what changes the store and downloads nothing.
+// rm, cp and prune: commands that change the store and download nothing.
 #include <fmt/format.h>
 
 #include <memory>
@@ -21,7 +21,7 @@ struct RemoveArgs {
   StoreFlags store;
 };
 
-// What other programs have downloaded is theirs.
+// Downloads of other programs belong to them.
 Error not_ours(const hub::LocalModel& model) {
   const std::string name = hub::to_string(model.name);
   if (model.place == hub::Place::kBundled) {
@@ -32,11 +32,11 @@ Error not_ours(const hub::LocalModel& model) {
                           "model");
 }
 
-// A server that holds it would keep it in memory, though nobody can ask for it any more.
+// A server that holds it would keep it in memory, though it can no longer be requested.
 void unload_in_service(const std::string& name) {
   const auto service = Service::find();
   if (service == nullptr) return;
-  // One that it does not have is no matter.
+  // It does not matter if the server does not have it.
   static_cast<void>(service->ask("/v1/models/unload", {{"model", name}}));
 }
 

@@ -49,7 +49,7 @@ std::string name_of(const ModelInfo& info) {
   return printable(info.name.empty() ? info.path : info.name);
 }
 
-// Lets the model work on a thread of its own while a person reads and types. A chat goes on without it.
+// Lets the model work on a separate thread while the user reads and types. A chat works without it.
 class IdleWork {
  public:
   explicit IdleWork(LanguageModel& model) {
@@ -113,8 +113,8 @@ class Chat {
  private:
   using Handler = void (Chat::*)(const std::string&);
   struct Command {
-    std::vector<std::string> names;  // the first is the one that /help shows
-    std::string words;               // that follow it, in brackets where they need not
+    std::vector<std::string> names;  // /help shows the first one
+    std::string words;               // arguments, in brackets if optional
     std::string help;
     Handler handler;
     bool takes_path = false;
@@ -132,7 +132,7 @@ class Chat {
     return input_.read(message);
   }
 
-  // Commands, the settings of /set, and paths.
+  // Completes commands, the settings of /set, and paths.
   static std::vector<std::string> complete(std::string_view line) {
     const size_t end = line.find(' ');
     if (!line.starts_with('/')) return {};
@@ -167,12 +167,12 @@ class Chat {
     std::getline(words, rest, '\0');
     if (word.empty()) return;
     if (rest.empty() && (word == "exit" || word == "quit" || word == "bye")) return quit("");
-    // A path is no command: "/etc/hosts holds what?"
+    // A path is not a command: "What does /etc/hosts contain?"
     const bool is_command = word[0] == '/' && word.find('/', 1) == std::string::npos;
     if (!is_command) return ask(message);
     const auto command = find_command(word);
     if (command == commands().end()) return say("There is no " + printable(word) + "; /help lists the commands.\n");
-    rest.erase(rest.find_last_not_of(" \t\n") + 1);  // a completed path has a space after it
+    rest.erase(rest.find_last_not_of(" \t\n") + 1);  // a completed path is followed by a space
     if (command->needs_words() && rest.empty())
       return say(fmt::format("{} {}: {} is missing.\n", word, command->words, command->words));
     (this->*command->handler)(rest);
@@ -185,7 +185,7 @@ class Chat {
       end(kFailure);
     }
   }
-  // A word about what has happened.
+  // Tells the user what has happened.
   void note(const std::string& text) { say(styled("(" + text + ")", Style::kDim, side_) + '\n'); }
   void complain(const Error& error) { fail(error); }
 
@@ -217,7 +217,7 @@ class Chat {
     reset("");
   }
 
-  // Ollama's users write "parameter" before the name, and have a few settings that are words alone.
+  // Ollama's users write "parameter" before the name, and have a few settings without a value.
   void set(const std::string& assignment) {
     if (assignment.empty()) return say(settings_text(options_.answer));
     std::istringstream words(assignment);
@@ -239,7 +239,7 @@ class Chat {
     if (name == "seed") n_seeded_ = 0;
   }
 
-  // Nothing changes where the model has no use for it.
+  // Nothing changes if the model cannot use it.
   Status change(const std::string& name, const std::string& value) {
     AnswerOptions changed = options_.answer;
     RZ_CHECK_OK(change_setting(changed, name, value));
@@ -279,7 +279,7 @@ class Chat {
     note(fmt::format("{} from {}", questions_text(conversation_.n_questions()), from));
   }
 
-  // For --continue. Where messages cannot be kept a person has been told, and this lies beside them.
+  // For --continue. If messages cannot be kept the user has been told, and this file is in the same folder.
   void keep() {
     const auto path = input_.keeps_history() ? last_chat_path() : std::nullopt;
     if (!path) return;
@@ -325,7 +325,7 @@ class Chat {
     note("saved in " + printable(path));
   }
 
-  // A name that is no file is a model's, as Ollama has it.
+  // A name that is not a file is a model's, as in Ollama.
   void load(const std::string& path) {
     const bool is_model = !version_at(path) && hub::locate(options_.store.library(), path).ok();
     if (is_model) return change_model(path);
@@ -343,7 +343,8 @@ class Chat {
 
   void change_model(const std::string& path) {
     if (path.empty()) return say(writer_->info().path + '\n');
-    // Two models at once might not fit into memory, so the old one goes first, and comes back where the new one fails.
+    // Two models at once might not fit in memory, so the old one is unloaded first, and loaded again if the new one
+    // fails.
     const std::string old_path = writer_->info().path;
     if (replace_model(path)) {
       options_.model = path;
@@ -376,11 +377,11 @@ class Chat {
     if (ask_as_it_is(question)) attached_.clear();
   }
 
-  // False where there is no answer; the question does not stay in the conversation then.
+  // False if there is no answer; then the question does not stay in the conversation.
   bool ask_as_it_is(const std::string& question) {
     conversation_.ask(question);
     AnswerOptions own = options_.answer;
-    // One seed for all answers would give the same answer to the same question.
+    // With the same seed for all answers, a repeated question would get the same answer.
     if (own.seed) *own.seed += n_seeded_++;
     const auto answer = answer_question(
         *writer_, conversation_, [this] { return fitting_prompt(); }, own, options_.tools.get(), person_);
@@ -413,7 +414,7 @@ class Chat {
     return writer_->chat_prompt(conversation_.template_variables(tools), options_.answer.reasoning);
   }
 
-  // The conversation's prompt; of one that leaves no room for an answer the oldest turns are left out.
+  // The conversation's prompt; the oldest turns are left out if it leaves no room for an answer.
   Result<Prompt> fitting_prompt() {
     const size_t n_left_out_before = conversation_.n_left_out();
     auto prompt = rendered();
@@ -427,7 +428,7 @@ class Chat {
     return prompt;
   }
 
-  // A quarter of the context is for the answer, if it may be that long.
+  // A quarter of the context is reserved for the answer, if it may be that long.
   bool has_room(size_t n_prompt) const {
     const uint32_t n_ctx = writer_->info().n_ctx;
     const uint32_t n_answer = std::min(n_ctx / 4, options_.answer.max_tokens.value_or(n_ctx));
@@ -454,12 +455,12 @@ class Chat {
   ChatOptions& options_;
   int side_;
   MessageInput input_;
-  Person person_;  // is asked about calls of tools
+  Person person_;  // decides about tool calls
   Conversation conversation_;
-  std::string attached_;                         // files that go with the next message
-  std::map<std::string, std::string> settings_;  // what /set has changed
+  std::string attached_;                         // files attached to the next message
+  std::map<std::string, std::string> settings_;  // changed by /set
   std::optional<GenerationStats> last_stats_;
-  uint64_t n_seeded_ = 0;  // answers since the seed was given
+  uint64_t n_seeded_ = 0;  // answers since the seed was set
   bool is_over_ = false;
   int exit_code_ = kOk;
 };

@@ -39,10 +39,10 @@ std::string shown_or_none(const std::optional<T>& number) {
   return number ? std::to_string(*number) : std::string(kNone);
 }
 
-// A setting that is no parameter of the sampler chain, or is shown in another way.
+// A setting that is not a parameter of the sampler chain, or is displayed differently.
 struct OwnSetting {
   std::string_view name, expected;
-  bool (*set)(AnswerOptions&, std::string_view);  // false: that is no value of it
+  bool (*set)(AnswerOptions&, std::string_view);  // false: not a valid value
   std::string (*show)(const AnswerOptions&);
 };
 
@@ -85,7 +85,7 @@ const OwnSetting* find_own(std::string_view name) {
   return found == std::end(kOwnSettings) ? nullptr : found;
 }
 
-// Ollama's. Those without a value of their own keep what was typed.
+// Ollama's names. A name without a value uses the typed one.
 struct OtherWord {
   std::string_view word, name;
   std::optional<std::string_view> value;
@@ -143,7 +143,7 @@ Status change_setting(AnswerOptions& options, const std::string& name, const std
     return invalid_argument(
         fmt::format("{}: expected {}, actual '{}'", name, own != nullptr ? own->expected : "a number", value), name);
   }
-  // The biases were checked against the vocabulary when the chat began, and cannot be set here.
+  // The biases were checked against the vocabulary at the start of the chat, and cannot be set here.
   SamplingParams checked = changed.sampling;
   checked.logit_bias.clear();
   RZ_CHECK_OK(validate(checked, 0));

@@ -1,5 +1,5 @@
-// The commands of the program: each file of this folder adds one to the command line. A command gives the exit code:
-// kOk, kFailure (the error is printed already) or kInterrupted; kUsage comes from the parser alone.
+// The commands of the program: each file of this folder adds one to the command line. A command returns the exit code:
+// kOk, kFailure (the error is already printed) or kInterrupted; only the parser returns kUsage.
 #pragma once
 
 #include "cli/command_line.h"

@@ -44,13 +44,13 @@ int wrong_usage(const std::string& message, const std::string& command) {
   return kUsage;
 }
 
-// Looks among the words before "--".
+// Searches the words before "--".
 bool has_word(const std::vector<std::string>& words, std::initializer_list<std::string_view> wanted) {
   const auto end = std::find(words.begin(), words.end(), "--");
   return std::find_first_of(words.begin(), end, wanted.begin(), wanted.end()) != end;
 }
 
-// The first word that is no option, nor the value of --config.
+// The first word that is neither an option nor the value of --config.
 std::vector<std::string>::const_iterator command_word(const std::vector<std::string>& words) {
   for (auto word = words.begin(); word != words.end(); ++word) {
     const bool is_value = word != words.begin() && *(word - 1) == "--config";
@@ -155,7 +155,8 @@ Status CommandLine::read_values(CommandRow& command) {
   return apply_values(command, table_.common);
 }
 
-// The variable is for containers, whose command line is fixed. A shell asks hidden commands in everybody's name.
+// The variable is for containers, whose command line is fixed. Hidden commands, which shells call for every user,
+// ignore it.
 Status CommandLine::read_config_files(CommandRow& command) {
   const OptionRow& config = *table_.common.find("--config");
   if (!config.given.empty()) return read_config_file(command, config.given.front());

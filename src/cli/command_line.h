@@ -1,4 +1,4 @@
-// The way from argv to the command that runs.
+// From argv to the command that runs.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   Flags command(const std::string& name, const std::string& help);
-  // Parses, runs the command that was named, and gives the exit code.
+  // Parses, runs the named command, and returns the exit code.
   int run(int argc, char** argv);
 
   bool has_command(const std::string& name) { return table_.find(name) != nullptr; }

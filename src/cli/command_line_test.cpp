@@ -1,5 +1,5 @@
-// The table of options, what fills it, and what is made from it. The commands themselves are tested as a user runs
-// them, in tests/cli_test.py and tests/usage_test.py.
+// The table of options, its parsers, and the texts made from it. The commands themselves are tested through the
+// program, in tests/cli_test.py and tests/usage_test.py.
 #include <gtest/gtest.h>
 
 #include "cli/completion.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A command with an option of each kind.
+// A command with an option of every kind.
 struct Rig {
   Rig() {
     row.name = "do";
@@ -32,7 +32,7 @@ struct Rig {
     flags.runs([] { return 0; });
   }
 
-  // The message of what is wrong with the words; empty: nothing.
+  // The error message for the words; empty: none.
   std::string read(const Words& words) {
     const auto notes = collect_words(row, common, words);
     if (!notes.ok()) return notes.error().message;

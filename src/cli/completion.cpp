@@ -55,7 +55,7 @@ function __realizar_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
     set -l program (string replace -r '^~(?=/)' $HOME -- $words[1])
-    # What stands before the value in --option=value belongs to the word that is completed.
+    # The part before the value in --option=value belongs to the completed word.
     set -l option (string match -r -- '^--[^=]+=' "$word"; or echo)
     set -l value (string replace -r -- '^--[^=]+=' '' "$word")
     for line in ($program complete -- $words[2..] "$word" 2>/dev/null)
@@ -112,7 +112,7 @@ std::vector<Candidate> values(const OptionRow& row, std::string_view beginning) 
   return found;
 }
 
-// The values of the first positional that takes more words than the n_words that are there.
+// Candidates for the first positional that accepts more than n_words values.
 std::vector<Candidate> positionals(const CommandRow& command, size_t n_words, std::string_view beginning) {
   for (const OptionRow& row : command.options) {
     if (row.positional_name().empty()) continue;
@@ -122,7 +122,7 @@ std::vector<Candidate> positionals(const CommandRow& command, size_t n_words, st
   return {};
 }
 
-// bash makes words of their own of "=" between an option and its value, and of ":" in a model's name.
+// bash splits words at "=" between an option and its value, and at ":" in a model's name.
 std::vector<std::string> joined_by_sign(std::span<const std::string> words) {
   std::vector<std::string> joined;
   for (const std::string& word : words) {
@@ -137,7 +137,7 @@ std::vector<std::string> joined_by_sign(std::span<const std::string> words) {
   return joined;
 }
 
-// The words after a command's name, the last of which is to be completed.
+// The words after a command's name; the last one is to be completed.
 class CommandWords {
  public:
   CommandWords(CommandRow& command, CommandRow& common, std::span<const std::string> words, bool has_gpu)
@@ -165,7 +165,7 @@ class CommandWords {
     return row != nullptr ? row : common_.find(option);
   }
 
-  // Before the last word.
+  // Counts those before the last word.
   size_t n_positionals() {
     size_t n = 0;
     for (size_t i = 0; i + 1 < words_.size(); ++i) {

@@ -1,5 +1,5 @@
-// What a shell offers to complete a command line. The scripts that `realizar completion SHELL` prints ask the program
-// itself, by its hidden command `complete`.
+// Candidates for completing a command line in a shell. The scripts printed by `realizar completion SHELL` call the
+// program itself, through its hidden command `complete`.
 #pragma once
 
 #include <span>
@@ -12,14 +12,14 @@
 namespace realizar::cli {
 
 constexpr std::string_view kCompleteFile = ":file";      // the shell completes names of files and folders
-constexpr std::string_view kCompleteFolder = ":folder";  // of folders alone
+constexpr std::string_view kCompleteFolder = ":folder";  // only names of folders
 
 struct Candidate {
   std::string word, help;
 };
 
-// What the last of `words` may become. `words`: those after the program's name; the last may be empty or begun.
-// `has_gpu`: whether the program can use GPUs at all.
+// Completions of the last word. `words`: those after the program's name; the last may be empty or incomplete.
+// `has_gpu`: whether the program can use GPUs.
 std::vector<Candidate> complete(CommandTable& table, std::span<const std::string> words, bool has_gpu);
 
 // The script for "bash", "zsh" or "fish".

@@ -51,7 +51,7 @@ std::vector<std::string> all_names(const CommandRow& command) {
   return names;
 }
 
-// `from_file`: the options that the file has filled so far.
+// `from_file`: the options set by the file so far.
 Status read_line(CommandRow& command, std::string_view line, std::set<OptionRow*>& from_file) {
   const size_t sign = line.find('=');
   if (sign == std::string_view::npos) return invalid_argument("expected NAME = VALUE");

@@ -1,5 +1,6 @@
-// The options of one command as a file: "name = value" a line, the name without its dashes, a list's values one a line.
-// "#" begins a line of comment. A value in double quotes is a JSON string, for what a line cannot hold otherwise.
+// The options of one command in a file: "name = value" per line, the name without its dashes, one line for each value
+// of a list. "#" begins a comment line. A value in double quotes is a JSON string, for values that do not fit in a line
+// otherwise.
 #pragma once
 
 #include <string>
@@ -10,11 +11,11 @@
 
 namespace realizar::cli {
 
-// Every option with its value, in the form that read_config takes; those without one as comments.
+// Every option with its value, in the form that read_config accepts; options without a value as comments.
 std::string config_text(const CommandRow& command);
 
-// Fills OptionRow::given of options that have none yet: the command line goes before the file. `where` names the file
-// in messages. Errors: InvalidArgument (names the line).
+// Fills OptionRow::given of options without a value yet: the command line takes precedence over the file. `where` names
+// the file in messages. Errors: InvalidArgument (names the line).
 Status read_config(CommandRow& command, std::string_view text, std::string_view where);
 
 }  // namespace realizar::cli

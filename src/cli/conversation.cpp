@@ -15,12 +15,12 @@ bool is_question(const ChatJson& turn) {
   return turn["role"] == "user";
 }
 
-// Some templates want ids of 9 letters and digits.
+// Some templates require ids of 9 letters and digits.
 std::string call_id(size_t n_before) {
   return fmt::format("call{:05}", n_before % 100'000);
 }
 
-// Templates take an object's members apart; what is none stays as it was written.
+// Templates access an object's members; text that is not an object stays as it was written.
 ChatJson arguments_of(const std::string& json) {
   ChatJson arguments = ChatJson::parse(json.empty() ? "{}" : json, nullptr, false);
   return arguments.is_object() ? arguments : ChatJson(json);

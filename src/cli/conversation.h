@@ -1,5 +1,5 @@
-// The turns of a chat, as the model's template reads them. The oldest can be left out of the prompt; they stay in what
-// is saved.
+// The turns of a chat, for the model's template. The oldest turns can be left out of the prompt, but are saved with the
+// others.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,34 +16,33 @@ class Conversation {
   // The system message; empty: none.
   const std::string& system() const { return system_; }
   void set_system(std::string text) { system_ = std::move(text); }
-  // What stands before all turns, as models of Ollama's have it: a JSON list of messages. "": nothing. A system message
-  // among them is taken where there is none yet. Errors: FormatError.
+  // The messages before all turns, as defined by models from Ollama: a JSON list of messages. "": none. A system
+  // message among them is used if none is set yet. Errors: FormatError.
   Status set_beginning(std::string_view messages);
   void set_beginning_of(const Conversation& other) { beginning_ = other.beginning_; }
   // Forgets the turns.
   void clear();
 
   void ask(std::string_view question);
-  // The reasoning is kept with the answer; the template decides whether a later prompt has it.
+  // The reasoning is kept with the answer; the template decides whether a later prompt includes it.
   void answer(const TextGeneration& generation);
-  // What the call of this index, of the last answer, gave.
+  // The result of the call with this index in the last answer.
   void add_tool_result(size_t call_idx, std::string_view text);
-  // Takes the last question back, with its answer if it has one, and gives it; empty where there is none.
+  // Removes the last question, with its answer if there is one, and returns it; empty if there is none.
   std::string take_back();
 
-  // Leaves one more question and its answer, the oldest, out of the prompt; false where only the last question is
-  // there.
+  // Leaves the oldest remaining question and its answer out of the prompt; false if only the last question is left.
   bool leave_out_oldest();
   size_t n_questions() const;
   size_t n_left_out() const { return n_left_out_; }  // questions
 
-  // The variables of the model's template: {"messages": [...]}, and "tools" where there are some.
+  // The variables of the model's template: {"messages": [...]}, and "tools" if there are any.
   nlohmann::ordered_json template_variables(const nlohmann::ordered_json& tools = {}) const;
 
-  // {"messages": [...]}, the system message first and all turns after it, without the beginning. Bytes that are not
-  // UTF-8 become U+FFFD.
+  // {"messages": [...]}: the system message and all turns, without the beginning. Bytes that are not UTF-8 become
+  // U+FFFD.
   std::string to_json() const;
-  // Errors: FormatError naming what is not as to_json writes it.
+  // Errors: FormatError naming the part that differs from to_json's format.
   static Result<Conversation> from_json(std::string_view text);
 
  private:

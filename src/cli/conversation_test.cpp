@@ -5,7 +5,7 @@
 namespace realizar::cli {
 namespace {
 
-// Roles and contents of the prompt, one after the other.
+// Roles and contents of the prompt, concatenated.
 std::string prompt_of(const Conversation& conversation) {
   std::string text;
   const auto variables = conversation.template_variables();

@@ -37,7 +37,7 @@ Result<std::optional<TypeId>> kept_or_plain_type(const std::string& name) {
   return invalid_argument(fmt::format("--type: expected keep, f32, f16 or bf16; actual '{}'", printable(name)));
 }
 
-// "500M", "2G", or bytes: decimal units, as llama-gguf-split's.
+// "500M", "2G", or bytes: decimal units, like llama-gguf-split's.
 Result<uint64_t> split_bytes_of(const std::string& text) {
   if (text.empty()) return uint64_t{0};
   uint64_t number = 0;

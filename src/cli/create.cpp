@@ -1,4 +1,4 @@
-// create: a model of the store from a Modelfile.
+// create: makes a model in the store from a Modelfile.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ struct CreateArgs {
   StoreFlags store;
 };
 
-// A path in a Modelfile is meant from where that lies.
+// A path in a Modelfile is relative to its folder.
 Result<hub::LocalModel> parent_of(const hub::Library& library, const std::string& from, const std::string& modelfile) {
   const fs::path beside = fs::path(modelfile).parent_path() / from;
   std::error_code error;
@@ -46,7 +46,7 @@ std::vector<fs::path> files_of(const fs::path& model) {
   return files;
 }
 
-// The texts beside a model of another program come along.
+// Texts stored with another program's model are copied too.
 Status take_texts(const hub::LocalModel& parent, server::CreateWish& wish) {
   RZ_TRY(const hub::ModelTexts texts, hub::read_texts(parent));
   const auto take = [](const std::string& text, std::optional<std::string>& into) {

@@ -35,7 +35,7 @@ std::string cpu_text() {
                      bytes_text(memory.total_bytes), fmt::join(levels, ", "));
 }
 
-// The processor always, then the GPUs. That there is none is no failure; that one cannot be used is.
+// Lists the CPU always, then the GPUs. Having no GPU is not a failure; having one that is unusable is.
 Result<int> list_devices() {
   if (!print(cpu_text())) return kFailure;
   const auto devices = cuda::list_devices();

@@ -1,4 +1,4 @@
-// The vector of each text, and documents in the order of how well they answer a query.
+// Prints the vector of each text, or documents ranked by how well they answer a query.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint32_t kTextsAtOnce = 64;
 
-// What was given, or the lines of a file, or those of standard input where that is no terminal.
+// The given texts, or the lines of a file, or those of standard input if that is not a terminal.
 Result<std::vector<std::string>> texts_of(const std::vector<std::string>& given, const std::string& file) {
   if (!given.empty()) return given;
   RZ_TRY(const std::string text, read_text(file.empty() ? "-" : file));
@@ -49,7 +49,7 @@ struct EmbedArgs {
   std::vector<std::string> texts;
   bool json = false, standalone = false;
   LoadFlags load;
-  std::function<std::string()> loading_option = {};  // the first that was given of those that change how models load
+  std::function<std::string()> loading_option = {};  // the first given option that changes how models load
 };
 
 using Vectors = std::vector<std::vector<float>>;

@@ -10,11 +10,11 @@ struct Row {
   ForeignKind kind;
   CalledAs called_as;
   std::string_view text;
-  std::string_view names;  // with spaces between them; a value follows after those that end in "="
+  std::string_view names;  // separated by spaces; names that end in "=" take a value
   std::string_view values = {};
 };
 
-// The first row with a name counts. A llama-server's flags are all of tools/server/README.md in llama.cpp, except those
+// The first row with a name wins. llama-server's flags are all of tools/server/README.md in llama.cpp, except those
 // that `realizar serve` has under the same name.
 std::span<const Row> rows() {
   using enum ForeignKind;

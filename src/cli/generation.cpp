@@ -74,7 +74,7 @@ Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::o
 
 Status constrain(const LanguageModel& model, const AnswerOptions& options, Request& request) {
   if (options.form) {
-    // A prompt without the chat template has no reasoning before the form.
+    // Without the chat template there is no reasoning before the form.
     const std::span<const TokenId> marks = options.split_reasoning ? request.prompt : std::span<const TokenId>();
     RZ_TRY(request.constraint, constraint_of(model, *options.form, marks));
   }

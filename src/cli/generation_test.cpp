@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kAnsweringModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 
-// A writer to whose event at an index a Ctrl-C comes first.
+// A writer that gets a Ctrl-C before the event with a given index.
 class InterruptedWriter final : public Writer {
  public:
   InterruptedWriter(Writer& inner, int idx) : inner_(inner), n_left_(idx) {}
@@ -62,7 +62,7 @@ std::string written_by(Work work) {
 TEST(StreamAnswer, WritesNothingMoreAfterCtrlC) {
   LoadOptions load;
   load.cpu.n_threads = 1;
-  load.draft.guesses = false;  // one token a step
+  load.draft.guesses = false;  // one token per step
   auto model = LanguageModel::load(kAnsweringModel, load);
   ASSERT_TRUE(model.ok()) << model.error().message;
   const auto writer = local_writer(std::move(*model));

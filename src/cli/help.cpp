@@ -15,7 +15,7 @@ bool is_shown(const OptionRow& row, const HelpStyle& style) {
   return style.all || (row.is_common && (!row.is_for_gpu || style.has_gpu));
 }
 
-// "  -t, --threads N     What it does, in a column of its own."
+// "  -t, --threads N     Description in a separate column."
 std::string entry(const std::string& left, const std::string& right, const HelpStyle& style) {
   const size_t column = std::min(kHelpColumn, style.n_columns / 2);
   std::string text = "  " + left;

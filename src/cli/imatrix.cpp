@@ -22,7 +22,7 @@
 namespace realizar::cli {
 namespace {
 
-// Files are tokens of this length on their own, as llama-imatrix cuts them.
+// Texts are cut into pieces of this many tokens, like in llama-imatrix.
 constexpr uint32_t kDefaultChunk = 512;
 
 struct ImatrixArgs {
@@ -33,7 +33,7 @@ struct ImatrixArgs {
   LoadFlags load;
 };
 
-// Sums in double, so that their rounding does not depend on how many there were.
+// The sums are double, so that their rounding does not depend on their number.
 class Collector {
  public:
   explicit Collector(bool with_head) : with_head_(with_head) {}
@@ -48,7 +48,7 @@ class Collector {
     sums.counts[product.mat_idx] += static_cast<double>(product.rows.size());
   }
 
-  // Sums that an interrupted run has left.
+  // Adds the sums of an interrupted run.
   void add(const Imatrix& before) {
     for (const auto& [name, entry] : before.entries) {
       Sums& sums = sums_[name];
@@ -88,8 +88,8 @@ class Collector {
   std::map<std::string, Sums, std::less<>> sums_;
 };
 
-// The texts' tokens in pieces of n_chunk; what is left of each text is too short. Where a text begins with a bos token,
-// every piece does.
+// The texts' tokens in pieces of n_chunk; a shorter rest of a text is dropped. If a text begins with a bos token, every
+// piece does.
 Result<std::vector<std::vector<TokenId>>> chunks_of(const LanguageModel& model, const ImatrixArgs& args,
                                                     uint32_t n_chunk) {
   std::vector<std::vector<TokenId>> chunks;
@@ -111,7 +111,7 @@ Result<std::vector<std::vector<TokenId>>> chunks_of(const LanguageModel& model, 
   return chunks;
 }
 
-// What an interrupted run has written; nothing where there is none. Errors: InvalidArgument (of another run).
+// The file of an interrupted run; empty if there is none. Errors: InvalidArgument (of another run).
 Result<Imatrix> resumed(const ImatrixArgs& args, uint32_t n_chunk) {
   Imatrix imatrix;
   imatrix.datasets = args.texts;
@@ -126,7 +126,7 @@ Result<Imatrix> resumed(const ImatrixArgs& args, uint32_t n_chunk) {
   return before;
 }
 
-// Chunks from imatrix.n_chunks on. Cancelled: the file has those that were read.
+// Reads chunks from imatrix.n_chunks on. Cancelled: the file has those that were read.
 Status read_chunks(LanguageModel& model, const ImatrixArgs& args, Imatrix& imatrix) {
   RZ_TRY(const auto chunks, chunks_of(model, args, imatrix.chunk_size));
   Collector collector(args.process_output);

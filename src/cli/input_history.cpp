@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Twice kMaxHistoryEntries, and as long as they may be, as JSON.
+// Twice kMaxHistoryEntries of the maximum length, as JSON.
 constexpr uint64_t kMaxHistoryFileBytes = uint64_t{1} << 28;
 
 std::string line_of(std::string_view entry) {
@@ -76,7 +76,7 @@ Status append_history(const fs::path& path, std::string_view entry) {
     return invalid_argument("cannot keep the history in " + path.string() + ": it is not a regular file", "history");
   }
   if ((info.st_mode & 077) != 0 && ::fchmod(file.get(), 0600) != 0) return cannot_keep(path);
-  // One write, so that the lines of two chats at once do not mix.
+  // A single write, so that the lines of two concurrent chats do not mix.
   const std::string line = line_of(entry);
   if (::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) return cannot_keep(path);
   return {};

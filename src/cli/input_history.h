@@ -1,4 +1,4 @@
-// What was typed in chats, kept for the next ones: a file with a JSON string a line, for its owner's eyes alone.
+// The input of chats, kept for later ones: a file with one JSON string per line, readable only by its owner.
 #pragma once
 
 #include <filesystem>
@@ -14,17 +14,17 @@ namespace realizar::cli {
 inline constexpr size_t kMaxHistoryEntries = 1000;
 inline constexpr size_t kMaxHistoryEntryBytes = 16 << 10;  // longer ones are not kept
 
-// realizar/history in $XDG_STATE_HOME or ~/.local/state; nullopt where the environment names neither.
+// realizar/history in $XDG_STATE_HOME or ~/.local/state; nullopt if the environment defines neither.
 std::optional<std::filesystem::path> history_path();
 
-// Makes a folder of state where it is missing, for its owner alone. Errors: InvalidArgument (the system's reason).
+// Creates a state folder if necessary, for its owner only. Errors: InvalidArgument (the system's reason).
 Status make_private_folders(const std::filesystem::path& folder);
 
-// The latest entries, oldest first; none where there is no file. Lines that are no JSON strings are passed over. A file
-// that has grown to twice kMaxHistoryEntries is cut to the latest. Errors: InvalidArgument (the system's reason).
+// The latest entries, oldest first; none if there is no file. Lines that are not JSON strings are skipped. A file that
+// has grown to twice kMaxHistoryEntries is cut to the latest ones. Errors: InvalidArgument (the system's reason).
 Result<std::vector<std::string>> read_history(const std::filesystem::path& path);
 
-// Makes folder and file where they are missing. Errors: InvalidArgument (the system's reason).
+// Creates folder and file if necessary. Errors: InvalidArgument (the system's reason).
 Status append_history(const std::filesystem::path& path, std::string_view entry);
 
 }  // namespace realizar::cli

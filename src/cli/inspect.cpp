@@ -167,7 +167,7 @@ std::string file_text(const ModelFile& file, const ModelReport& report, const In
   return args.tensors ? text + tensors_text(file) : text;
 }
 
-// Nothing where no ranks were asked for.
+// Nullopt if no ranks were requested.
 Result<std::optional<RankShares>> shares_for(const ModelFile& file, const InspectArgs& args) {
   if (args.n_ranks == 0) return std::optional<RankShares>();
   RZ_TRY(const ModelConfig config, read_config(file));

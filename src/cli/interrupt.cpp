@@ -5,10 +5,10 @@
 namespace realizar::cli {
 namespace {
 
-// Whoever presses it twice by accident does not lose the conversation; whoever keeps pressing means it.
+// A user who presses it twice by accident does not lose the conversation; one who keeps pressing wants to quit.
 constexpr int kPatience = 2;
 
-// A signal handler reaches its work through globals only. All are lock-free, and cancel() is one atomic store.
+// A signal handler can only access globals. All are lock-free, and cancel() is a single atomic store.
 std::atomic<LanguageModel*> running_model{nullptr};
 std::atomic<Interruptible*> running_work{nullptr};
 std::atomic<std::atomic<bool>*> waiting_flag{nullptr};
@@ -86,7 +86,7 @@ StopSignals::StopSignals() {
   stop_wanted = false;
   struct sigaction action {};
   action.sa_handler = on_stop;
-  // The flag is looked at between steps; the second signal finds the action from before.
+  // The flag is polled between steps; the second signal gets the previous action.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
 }

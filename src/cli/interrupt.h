@@ -1,5 +1,5 @@
-// Ctrl-C while a model generates, or a server is waited for, stops that and not the process. From the third on it ends
-// the process.
+// Ctrl-C while a model generates, or while waiting for a server, stops that and not the process. From the third time on
+// it ends the process.
 #pragma once
 
 #include <array>
@@ -10,14 +10,15 @@
 
 namespace realizar::cli {
 
-// Work that Ctrl-C ends.
+// Work that Ctrl-C can end.
 class Interruptible {
  public:
   virtual ~Interruptible() = default;
-  virtual void cancel() noexcept = 0;  // from a signal's handler
+  virtual void cancel() noexcept = 0;  // called from a signal handler
 };
 
-// While it lives, SIGINT waits for the next InterruptScope or LineEditor::read(), so that none ends the process.
+// While it exists, SIGINT is held for the next InterruptScope or LineEditor::read(), so that it does not end the
+// process.
 class HeldInterrupt {
  public:
   HeldInterrupt();
@@ -29,7 +30,7 @@ class HeldInterrupt {
   sigset_t mask_before_{};
 };
 
-// While it lives, SIGINT cancels `model`'s generation or `work`, or sets the flag. One at a time.
+// While it exists, SIGINT cancels `model`'s generation or `work`, or sets the flag. One at a time.
 class InterruptScope {
  public:
   explicit InterruptScope(LanguageModel& model);
@@ -48,9 +49,9 @@ class InterruptScope {
   sigset_t mask_before_{};
 };
 
-// Ctrl-C, a terminal that closes and a request to end let a command that writes files finish its step and clean up. A
-// second one ends the process.
-// While it lives, SIGINT, SIGTERM and SIGHUP set a flag. One at a time.
+// On Ctrl-C, a closed terminal or a request to end, a command that writes files finishes its step and cleans up. A
+// second signal ends the process.
+// While it exists, SIGINT, SIGTERM and SIGHUP set a flag. One at a time.
 class StopSignals {
  public:
   StopSignals();

@@ -12,7 +12,7 @@
 namespace realizar::cli {
 namespace {
 
-// One candidate a line, a tab between its word and its help.
+// One candidate per line, with a tab between its word and its help.
 int print_candidates(CommandLine& line, const std::vector<std::string>& words) {
   std::string text;
   for (const Candidate& candidate : complete(line.table(), words, cuda::is_built())) {

@@ -11,7 +11,7 @@
 namespace realizar::cli {
 namespace {
 
-// nlohmann's own text, after its name and the place: "[...] parse error at line 1, column 2: REASON".
+// nlohmann's message without its name and position: "[...] parse error at line 1, column 2: REASON".
 std::string_view reason_of(std::string_view text) {
   const size_t column = text.find("column ");
   const size_t colon = text.find(": ", column == std::string_view::npos ? 0 : column);
@@ -28,7 +28,7 @@ Result<nlohmann::ordered_json> parse_json_text(const std::string& text, const st
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::ordered_json::parse_error& error) {
-    // Its place is the number of bytes that were read, the wrong one among them.
+    // The error's position is the number of bytes read, including the wrong one.
     const std::string_view before = std::string_view(text).substr(0, error.byte > 0 ? error.byte - 1 : 0);
     const auto n_lines = std::ranges::count(before, '\n') + 1;
     const size_t line_begin = before.rfind('\n') + 1;

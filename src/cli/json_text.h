@@ -1,4 +1,4 @@
-// JSON that a user wrote: what is wrong with it is told with its place.
+// Parses JSON written by a user: errors include their position.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace realizar::cli {
 
-// How messages call a file: "-" is "standard input".
+// The name of a file in messages: "-" is "standard input".
 std::string source_name(const std::string& path);
 
 // Errors: FormatError "WHERE, line 2, column 5: this is not JSON: ...".

@@ -23,7 +23,7 @@
 namespace realizar::cli {
 
 struct LineEditor::Impl {
-  FILE* terminal = nullptr;  // null: there is no editor, and lines are read as they come
+  FILE* terminal = nullptr;  // null: no editor, lines are read unedited
   EditLine* editor = nullptr;
   History* history = nullptr;
   std::string prompt;
@@ -35,16 +35,16 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 constexpr char kEndOfInput = '\x04';
-constexpr size_t kMaxLineBytes = 16 << 20;  // of input that is no terminal
+constexpr size_t kMaxLineBytes = 16 << 20;  // for input that is not a terminal
 constexpr size_t kMaxPasteChars = 1 << 20;
 
-// A terminal that is asked to puts these around what is pasted (xterm's "bracketed paste").
+// Asks the terminal to mark pasted text (xterm's "bracketed paste").
 constexpr const char* kMarkPastes = "\033[?2004h";
 constexpr const char* kMarkNoPastes = "\033[?2004l";
-constexpr const char* kPasteBegin = "\\e[200~";  // as libedit spells keys
+constexpr const char* kPasteBegin = "\\e[200~";  // in libedit's key notation
 constexpr std::wstring_view kPasteEnd = L"\033[201~";
 
-constexpr char kStyleMark = '\1';  // stands around what takes no room in a prompt
+constexpr char kStyleMark = '\1';  // encloses invisible parts of a prompt
 
 LineEditor::Impl& impl_of(EditLine* editor) {
   void* client = nullptr;
@@ -66,7 +66,7 @@ void note_continued(int) {
   was_continued = 1;
 }
 
-// The shell has set the terminal up for itself meanwhile.
+// The shell has changed the terminal's mode in the meantime.
 void draw_again(EditLine* editor) {
   was_continued = 0;
   el_set(editor, EL_PREP_TERM, 0);
@@ -74,10 +74,10 @@ void draw_again(EditLine* editor) {
   el_set(editor, EL_REFRESH);
 }
 
-// Waits for a byte of standard input; 1: it is there, 0: the input has ended, -1: Ctrl-C, or an error. libedit's own
-// reader starts again after a signal; this one gives up, so that Ctrl-C ends the line. SIGINT is held but for the wait,
-// so that none is lost between the check and the read.
-// `editor` draws its line again when the program goes on after Ctrl-Z; null: there is none.
+// Waits for a byte of standard input; 1: read, 0: the input has ended, -1: Ctrl-C, or an error. libedit's own reader
+// restarts after a signal; this one stops, so that Ctrl-C ends the line. SIGINT is blocked except during the wait, so
+// that none is lost between the check and the read.
+// `editor` redraws its line when the program continues after Ctrl-Z; null: none.
 int read_byte(char& byte, EditLine* editor) {
   sigset_t none;
   sigemptyset(&none);
@@ -100,18 +100,18 @@ int read_char(EditLine* editor, wchar_t* character) {
     char byte = 0;
     const int n = read_byte(byte, editor);
     if (n <= 0) return n;
-    if (byte == '\0') byte = kEndOfInput;  // what Ctrl-D, typed while no line was read, becomes when one is
+    if (byte == '\0') byte = kEndOfInput;  // Ctrl-D typed while no line was being read arrives as this
     const size_t n_used = std::mbrtowc(character, &byte, 1, &state);
     if (n_used == static_cast<size_t>(-1)) {
-      state = {};  // a byte of no character is dropped
+      state = {};  // a byte that belongs to no character is dropped
     } else if (n_used != static_cast<size_t>(-2)) {
       return 1;
     }
   }
 }
 
-// A pasted text as it is put into the line: line breaks and tabs stay, other control characters go, and so do the last
-// line breaks, since the person is to see the message before it is sent.
+// Pasted text in the form in which it is inserted in the line: line breaks and tabs stay, other control characters and
+// the last line breaks are dropped, so that the user sees the message before sending it.
 std::wstring as_inserted(std::wstring_view pasted) {
   std::wstring text;
   for (const wchar_t c : pasted) {
@@ -125,7 +125,7 @@ std::wstring as_inserted(std::wstring_view pasted) {
   return text;
 }
 
-// What libedit calls where a paste begins.
+// Called by libedit when a paste begins.
 unsigned char take_paste(EditLine* editor, int) {
   std::wstring pasted;
   while (!pasted.ends_with(kPasteEnd)) {
@@ -147,7 +147,7 @@ void write_terminal(FILE* terminal, const char* sequence) {
   std::fflush(terminal);
 }
 
-// The beginning that all words share, in whole characters of UTF-8.
+// The common prefix of all words, in whole characters of UTF-8.
 std::string common_beginning(const std::vector<std::string>& words) {
   std::string common = words.front();
   for (const std::string& word : words) {
@@ -159,14 +159,14 @@ std::string common_beginning(const std::vector<std::string>& words) {
   return common;
 }
 
-// Shows the words below the line, which is drawn again after them.
+// Shows the words below the line, which is redrawn after them.
 void list_words(FILE* terminal, const std::vector<std::string>& words) {
   std::string text = "\n";
   for (const std::string& word : words) text += printable(word) + "  ";
   write_terminal(terminal, (text + '\n').c_str());
 }
 
-// Called by libedit where Tab is pressed.
+// Called by libedit when Tab is pressed.
 unsigned char complete_word(EditLine* editor, int) {
   const LineEditor::Impl& impl = impl_of(editor);
   const LineInfo* info = el_line(editor);
@@ -183,7 +183,7 @@ unsigned char complete_word(EditLine* editor, int) {
   return CC_REDISPLAY;
 }
 
-// While it lives, a signal's handler only takes note.
+// While it exists, a signal's handler only sets a flag.
 class NotedSignal {
  public:
   NotedSignal(int signal, void (*note)(int)) : signal_(signal) {
@@ -200,7 +200,7 @@ class NotedSignal {
   struct sigaction action_before_ {};
 };
 
-// While it lives, SIGINT is held.
+// While it exists, SIGINT is blocked.
 class InterruptibleRead {
  public:
   InterruptibleRead() {
@@ -213,7 +213,7 @@ class InterruptibleRead {
   NotedSignal interrupt_{SIGINT, note_interrupt}, continued_{SIGCONT, note_continued};
 };
 
-// The sign is bold and the space after it is not: libedit drops a style that no character follows.
+// The sign is bold, but not the space after it: libedit drops a style that no character follows.
 std::string prompt_with_style(const std::string& prompt, int fd) {
   if (!shows_styles(fd)) return prompt;
   const std::string mark(1, kStyleMark);
@@ -258,10 +258,10 @@ LineEditor::LineEditor(int terminal_fd, const std::vector<std::string>& history)
   el_set(impl.editor, EL_BIND, kPasteBegin, "realizar-paste", nullptr);
   el_set(impl.editor, EL_ADDFN, "realizar-complete", "complete a word", complete_word);
   el_set(impl.editor, EL_BIND, "^I", "realizar-complete", nullptr);
-  // Ctrl-C must not take what is being written, or typed ahead, with it.
+  // Ctrl-C must not discard output that is being written, or typed-ahead input.
   for (const char* mode : {"-d", "-x"}) el_set(impl.editor, EL_SETTY, mode, "+noflsh", nullptr);
   for (const std::string& line : history) remember(line);
-  // Pastes are marked as long as the chat lasts, so that one during an answer is marked too.
+  // Pastes are marked during the whole chat, so that one during an answer is marked too.
   if (impl.marks_pastes) write_terminal(impl.terminal, kMarkPastes);
 }
 
@@ -278,7 +278,7 @@ LineStatus LineEditor::read(const std::string& prompt, std::string& line) {
   EditLine* editor = impl_->editor;
   impl_->prompt = prompt_with_style(prompt, fileno(impl_->terminal));
   el_resize(editor);
-  el_set(editor, EL_PREP_TERM, 1);  // before the prompt: what is typed when it shows must be read as typed
+  el_set(editor, EL_PREP_TERM, 1);  // before the prompt: input typed while it is shown must be read as typed
   int n_chars = 0;
   const char* text = el_gets(editor, &n_chars);
   if (text == nullptr || n_chars <= 0) {

@@ -1,4 +1,4 @@
-// Lines of input: edited on a terminal (libedit) with history and pastes of several lines, plain from anything else.
+// Input lines: edited on a terminal (libedit), with history and multi-line pastes; plain from anything else.
 #pragma once
 
 #include <functional>
@@ -11,23 +11,22 @@ namespace realizar::cli {
 
 enum class LineStatus { kLine, kInterrupted, kEnd };
 
-// The words that the last word of a line may become, with what is typed of it in front. `line`: up to the cursor.
+// Completions of a line's last word, each beginning with the typed part of it. `line`: up to the cursor.
 using Completer = std::function<std::vector<std::string>(std::string_view line)>;
 
 class LineEditor {
  public:
-  // `terminal_fd`: standard output or standard error, where prompts and what is typed are shown; -1: nowhere, lines
-  // come as they are. `history`: oldest first.
+  // `terminal_fd`: standard output or standard error, where prompts and input are shown; -1: none, lines are read
+  // unedited. `history`: oldest first.
   LineEditor(int terminal_fd, const std::vector<std::string>& history);
   ~LineEditor();
 
-  // Reads one line, without its line break, after `prompt`, a sign and a space; one that was pasted may hold further
-  // line breaks. Ctrl-C gives kInterrupted, end of input kEnd. Bytes are those that were typed: UTF-8 where the locale
-  // is.
+  // Reads one line, without its line break, after `prompt`, a sign and a space; a pasted line may contain further line
+  // breaks. Returns kInterrupted for Ctrl-C, kEnd at the end of input. Bytes are as typed: UTF-8 if the locale is.
   LineStatus read(const std::string& prompt, std::string& line);
-  // The Tab key completes by it; where it gives nothing, Tab is a tab.
+  // The completer for the Tab key; if it returns nothing, a tab is inserted.
   void complete_by(Completer completer);
-  // The arrow keys bring the line back from then on.
+  // Makes the line available through the arrow keys.
   void remember(const std::string& line);
 
   struct Impl;

@@ -1,4 +1,4 @@
-// The three lists of options with which a model is loaded: flags, rz_load_options, LoadOptions.
+// The three lists of load options: flags, rz_load_options, LoadOptions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 namespace realizar::cli {
 namespace {
 
-// A flag with a value that is not the default, and the C field that means the same.
+// A flag with a non-default value, and the C field with the same meaning.
 struct SameOption {
-  std::vector<std::string> flag;  // empty: the command line has none
+  std::vector<std::string> flag;  // empty: no such flag
   void (*set)(rz_load_options& c);
 };
 
@@ -78,10 +78,10 @@ const SameOption kSameOptions[] = {
        c.n_no_ends = 1;
      }},
     {{"--max-loras=3"}, [](rz_load_options& c) { c.max_loras = 3; }},
-    // The program looks a name up before it loads; the library looks it up itself.
+    // The program resolves names before loading; the library does it itself.
     {{}, [](rz_load_options& c) { c.models_store = "store"; }},
     {{"--max-lora-rank=16"}, [](rz_load_options& c) { c.max_lora_rank = 16; }},
-    // A server sets the one, and a line on the terminal is the other.
+    // A server sets the former, and the latter is a line on the terminal.
     {{}, [](rz_load_options& c) { c.n_contexts = 4; }},
     {{}, [](rz_load_options& c) { c.on_progress = [](uint64_t, uint64_t, void*) { return 0; }; }},
 };
@@ -120,7 +120,7 @@ std::string text_of(const std::vector<AdapterSource>& sources) {
   return text;
 }
 
-// Every member. A new one does not compile before it is named here.
+// Covers every member. A new one does not compile until it is listed here.
 Texts texts_of(const LoadOptions& options) {
   const auto& [backend, n_ctx, rope, cpu, gpu, cache, batch, draft, beside, adapters, ends, idle_prefill, warm_up,
                check, hash_weights, ranks, models_store, progress] = options;
@@ -181,7 +181,7 @@ struct OptionRig {
     load.add_to(Flags(&row));
     load.add_serving_to(Flags(&row));
     add_end_flags(Flags(&row), load.options.ends);
-    load.options.gpu.layer_dir.clear();  // a folder of the user's, where the library has none
+    load.options.gpu.layer_dir.clear();  // the user's folder, while the library has no default
   }
 
   Texts read(const std::vector<std::string>& words) {
@@ -218,9 +218,9 @@ TEST(LoadOptions, FlagsAndTheCInterfaceGiveTheSame) {
 TEST(LoadOptions, EveryFlagHasAFieldInC) {
   OptionRig rig;
   for (const OptionRow& row : rig.row.options) {
-    // Its field in C has a row without a flag.
+    // Its C field has a row without a flag.
     if (row.main_name() == "--models-store") continue;
-    // Processes of an MPI job are the program's own.
+    // Only the program itself runs as processes of an MPI job.
     if (row.main_name() == "--mpi") continue;
     const auto is_of = [&](const SameOption& option) {
       return !option.flag.empty() && row.has_name(option.flag[0].substr(0, option.flag[0].find('=')));

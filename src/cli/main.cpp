@@ -12,7 +12,7 @@
 namespace realizar::cli {
 namespace {
 
-// The words of a command line; of one that calls a llama-server, those of `realizar serve`.
+// The words of a command line; for a call as llama-server, those of the equivalent `realizar serve`.
 Result<std::vector<std::string>> words_of(int argc, char** argv) {
   if (argc == 0 || !is_llama_server(argv[0])) return std::vector<std::string>(argv, argv + argc);
   RZ_TRY(ServerWords words, words_of_llama_server({argv + 1, argv + argc}));
@@ -35,7 +35,7 @@ int run_main(int argc, char** argv) {
         add_quantize, add_imatrix,    add_convert,  add_bench,  add_devices, add_introspection}) {
     add(line);
   }
-  // `realizar MODEL ...` is the shortest way to `realizar run MODEL ...`.
+  // `realizar MODEL ...` is short for `realizar run MODEL ...`.
   const bool names_model = given->size() > 1 && !line.has_command((*given)[1]) && names_a_model((*given)[1]);
   if (names_model) given->insert(given->begin() + 1, "run");
   std::vector<char*> words;
@@ -48,9 +48,9 @@ int run_main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (!realizar::cli::hold_closed_streams()) return realizar::cli::kFailure;
-  // A reader that goes away shows as a failed write, which is reported; it must not kill the process.
+  // A reader that disappears causes a failed write, which is reported; it must not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
-  // So does a file that may not become larger.
+  // Likewise for a file that reaches its size limit.
   std::signal(SIGXFSZ, SIG_IGN);
   const auto code = realizar::caught([&] { return realizar::Result<int>(realizar::cli::run_main(argc, argv)); });
   return code.ok() ? *code : realizar::cli::fail(code.error());

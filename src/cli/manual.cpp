@@ -10,7 +10,7 @@
 namespace realizar::cli {
 namespace {
 
-// Text as roff takes it: no line of it is a request, and dashes stay dashes.
+// Escapes text for roff: no line of it is a request, and dashes stay dashes.
 std::string roff(std::string_view text) {
   std::string result;
   if (!text.empty() && (text[0] == '.' || text[0] == '\'')) result += "\\&";
@@ -26,8 +26,8 @@ std::string roff(std::string_view text) {
   return result;
 }
 
-// A paragraph in lines of a width that can be read in the source. Indented by a space, no line would begin with a dot
-// or a quote; roff breaks lines anew.
+// A paragraph in lines of a readable width. Indented by a space, so that no line begins with a dot or a quote; roff
+// reflows lines anyway.
 std::string paragraph(std::string_view text) {
   std::string result;
   const std::string lines = wrapped(text, 110, 0) + '\n';

@@ -11,7 +11,7 @@
 namespace realizar::cli {
 namespace {
 
-// The part of this program's environment that a server which is a program has: no token of another program.
+// The environment variables that are passed to a server which is a program: no token of another program.
 mcp::Environment shared_environment() {
   mcp::Environment shared;
   for (const char* name : {"PATH", "HOME", "LANG"}) {

@@ -1,4 +1,4 @@
-// Which MCP servers may be asked, and what a chat lets a model do with their tools.
+// The configured MCP servers, and what a chat allows a model to do with their tools.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace realizar::cli {
 struct McpFlags {
   void add_to(Flags flags);
   bool is_given() const { return !servers_.empty() || !config_.empty(); }
-  // The list, with a line on standard error for what has no effect in it. Errors: those of mcp::add_server and
+  // The list, with a line on standard error for ignored parts of it. Errors: those of mcp::add_server and
   // add_server_file.
   Result<mcp::ServerList> read() const;
   mcp::ClientOptions client_options() const;
@@ -25,14 +25,14 @@ struct McpFlags {
   uint32_t timeout_s_ = 60;
 };
 
-// The same, --mcp-allow and --tool-choice.
+// McpFlags with --mcp-allow and --tool-choice.
 struct ToolFlags {
   McpFlags mcp;
-  std::vector<std::string> allowed;  // tools and servers whose calls nobody is asked about
+  std::vector<std::string> allowed;  // tools and servers whose calls need no confirmation
   std::string choice = "auto";
 
   void add_to(Flags flags);
-  // What is wrong with them; empty: nothing.
+  // Problems with them; empty: none.
   std::string complaint() const;
 };
 

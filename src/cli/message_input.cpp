@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxMessageBytes = size_t{64} << 20;
 constexpr std::string_view kQuotes = R"(""")";  // around a message of several lines
 
-// The line breaks next to the quotes, which then stand on lines of their own, are no part of the message.
+// Line breaks next to the quotes, which are then on separate lines, do not belong to the message.
 std::string between_quotes(std::string_view quoted) {
   quoted = quoted.substr(kQuotes.size(), quoted.size() - 2 * kQuotes.size());
   if (quoted.starts_with('\n')) quoted.remove_prefix(1);
@@ -19,7 +19,7 @@ std::string between_quotes(std::string_view quoted) {
   return std::string(quoted);
 }
 
-// Takes a backslash at the end away, since the message goes on then.
+// Removes a backslash at the end, since the message then continues.
 bool ends_message(std::string& line, bool is_quoted, bool is_first) {
   if (is_quoted) return line.ends_with(kQuotes) && (!is_first || line.size() >= 2 * kQuotes.size());
   if (!line.ends_with('\\')) return true;

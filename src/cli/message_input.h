@@ -1,4 +1,4 @@
-// What a person says in a chat: messages of one line or of several, kept for the chats to come.
+// A user's messages in a chat: of one line or several, kept for later chats.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,15 @@ namespace realizar::cli {
 
 class MessageInput {
  public:
-  // `terminal_fd`: as for LineEditor. `keeps_history`: in the file of input_history.h.
+  // `terminal_fd`: as in LineEditor. `keeps_history`: in the file of input_history.h.
   MessageInput(int terminal_fd, bool keeps_history);
 
-  // Reads one message. It has several lines where these end in a backslash, stand between triple quotes, or were
-  // pasted.
+  // Reads one message. It has several lines if they end in a backslash, are enclosed in triple quotes, or were pasted.
   LineStatus read(std::string& message);
-  // Whether messages are kept for later chats; not where that has failed once.
+  // Whether messages are kept for later chats; false after a failure.
   bool keeps_history() const { return history_path_.has_value(); }
   void complete_by(Completer completer) { editor_.complete_by(std::move(completer)); }
-  // Reads a line after a question, which is no message and is not kept.
+  // Reads a line in answer to a question, which is not a message and is not kept.
   LineStatus ask(const std::string& question, std::string& line) { return editor_.read(question, line); }
 
  private:
@@ -31,7 +30,7 @@ class MessageInput {
   void remember(const std::string& message);
   void forget_history(const Error& error);
 
-  std::optional<std::filesystem::path> history_path_;  // nullopt: nothing is kept
+  std::optional<std::filesystem::path> history_path_;  // nullopt: not kept
   LineEditor editor_;
 };
 

@@ -34,7 +34,7 @@ std::string metadata_text(const ModelFile& file, std::string_view key) {
   return value.ok() && *value ? printable(**value) : "";
 }
 
-// The kind of calls and the mark that they begin with.
+// The kind of calls, and their opening mark.
 std::string name_of(const text::OutputFormat& format) {
   constexpr std::array<const char*, 5> kKinds = {"object", "object after name", "tagged", "literal", "message"};
   if (!format.calls || format.is_general) return "";
@@ -110,7 +110,7 @@ std::string params_text(uint64_t n_params) {
   return n_params >= 1000000000 ? fmt::format("{:.2f} billion", n / 1e9) : fmt::format("{:.1f} million", n / 1e6);
 }
 
-// What an encoder makes of a text.
+// The output of an encoder for a text.
 std::string vector_text(const ModelConfig& config) {
   if (config.pooling == Pooling::kRank) return "scores of texts: realizar rerank";
   const char* of = config.pooling == Pooling::kMean    ? "the mean of all tokens"
@@ -132,7 +132,7 @@ std::string row(const char* title, const std::string& text) {
   return fmt::format("{:<{}}{}\n", title, kTitleColumns, text);
 }
 
-// The same, broken between words where it is too long for a line.
+// Likewise, wrapped between words if it is too long for a line.
 std::string rows(const char* title, const std::string& text) {
   constexpr size_t kTextColumns = kColumns - kTitleColumns;
   const size_t space = text.size() <= kTextColumns ? std::string::npos : text.rfind(' ', kTextColumns);

@@ -1,5 +1,4 @@
-// What there is to know of a model file without loading its weights: whether it runs here, how large it is, and what it
-// can do.
+// Everything known about a model file without loading its weights: whether it runs here, its size, and its abilities.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +12,24 @@
 
 namespace realizar::cli {
 
-// What the KV cache takes where one request has n_ctx tokens.
+// The size of the KV cache for one request with n_ctx tokens.
 struct ContextMemory {
   uint32_t n_ctx;
   uint64_t kv_bytes;
 };
 
-// What of the model the GPUs of this machine would hold, with the default context.
+// How much of the model fits on this machine's GPUs, with the default context.
 struct GpuReport {
   std::string refusal;  // why they cannot run it; empty: they can
   size_t n_gpus = 0;
-  uint32_t n_layers = 0;  // that find room; the others would come over in each step
+  uint32_t n_layers = 0;  // layers that fit; the others would be transferred in each step
 };
 
 // A token that ends an answer.
 struct ReportedEnd {
   int32_t id;
   std::string piece;
-  std::vector<std::string> sources;  // the files, keys and names that say so
+  std::vector<std::string> sources;  // the files, keys and names that define it
 };
 
 struct ModelReport {
@@ -39,19 +38,19 @@ struct ModelReport {
   std::string format;   // "GGUF v3", "Hugging Face SafeTensors"
   std::string quantization;
   uint64_t file_bytes = 0, weight_bytes = 0, n_params = 0;
-  std::optional<ModelConfig> config;  // nothing where it cannot be read
+  std::optional<ModelConfig> config;  // nullopt if it cannot be read
   KvType kv_type = KvType::kF16;
   uint32_t n_ctx = 0;                      // by default
-  uint64_t kv_bytes = 0, kv_q8_bytes = 0;  // of n_ctx positions, in kv_type and in Q8_0
-  std::vector<ContextMemory> contexts;     // 4,096 and 32,768 tokens and all that it was trained for, as far as it goes
+  uint64_t kv_bytes = 0, kv_q8_bytes = 0;  // for n_ctx positions, in kv_type and in Q8_0
+  std::vector<ContextMemory> contexts;     // for 4,096 and 32,768 tokens and the trained context, as applicable
   GpuReport gpu;
-  uint64_t available_bytes = 0;  // of this machine's memory; 0: not known
+  uint64_t available_bytes = 0;  // of this machine's memory; 0: unknown
   bool has_template = false, has_reasoning = false;
-  std::vector<std::pair<std::string, std::string>> template_traits;  // text::told(): what the template can take
-  std::string tool_format;  // in which the model calls tools, by its template; empty: in none
-  std::string licence;      // empty: the file does not tell
+  std::vector<std::pair<std::string, std::string>> template_traits;  // text::told(): what the template supports
+  std::string tool_format;  // the format of tool calls, according to the template; empty: none
+  std::string licence;      // empty: not in the file
   std::vector<ReportedEnd> ends;
-  std::vector<std::string> notes;  // ModelFile::notes(), and GenerationConfig's
+  std::vector<std::string> notes;  // those of ModelFile and GenerationConfig
 
   double bits_per_weight() const;
 };

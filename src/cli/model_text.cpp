@@ -26,7 +26,7 @@ std::string fact(const char* what, const std::string& value) {
   return value.empty() ? "" : fmt::format("{:<14} {}\n", what, printable(value));
 }
 
-// The template that renders prompts: the one beside the file, or the file's own.
+// The template that renders prompts: the one stored with the file, or the file's own.
 Result<std::string> template_of(const hub::ModelTexts& texts, const ModelFile& file) {
   if (!texts.chat_template.empty()) return texts.chat_template;
   RZ_TRY(const auto own, file.metadata().get_string("tokenizer.chat_template"));

@@ -1,4 +1,4 @@
-// The model that a name stands for, as text: all that is known of it, or one part.
+// Describes the model with a given name as text: everything known about it, or one part.
 #pragma once
 
 #include <optional>

@@ -56,7 +56,7 @@ class Parser {
 
   Error wrong(const std::string& what) const { return format_error(fmt::format("line {}: {}", n_lines_, what)); }
 
-  // A value may stand between quotes, and have several lines between three of them.
+  // A value may be quoted, and may have several lines between triple quotes.
   Result<std::string> value_of(std::string_view line) {
     if (!line.starts_with(kTripleQuotes)) {
       const bool is_quoted = line.size() >= 2 && line.front() == '"' && line.back() == '"';
@@ -81,7 +81,7 @@ class Parser {
       return unsupported(fmt::format("line {}: ADAPTER is not built; realizar run --lora FILE has it", n_lines_),
                          "ADAPTER");
     }
-    if (name == "requires") return {};  // a version of Ollama
+    if (name == "requires") return {};  // a minimum version of Ollama
     std::optional<std::string>* text = text_of(name);
     if (text == nullptr && name != "from") {
       return wrong(fmt::format("expected FROM, PARAMETER, TEMPLATE, SYSTEM, MESSAGE or LICENSE, actual {}",
@@ -96,14 +96,14 @@ class Parser {
     return {};
   }
 
-  // Null: the instruction gives no text of the model.
+  // Null: the instruction does not set a text of the model.
   std::optional<std::string>* text_of(std::string_view name) {
     if (name == "template") return &file_.chat_template;
     if (name == "system") return &file_.system;
     return name == "license" ? &file_.license : nullptr;
   }
 
-  // A parameter that may be repeated is a list: `stop`.
+  // A repeatable parameter is a list: `stop`.
   Status take_parameter(std::string_view line) {
     const std::string name = lower_case(std::string(take_word(line)));
     RZ_TRY(const std::string text, value_of(line));

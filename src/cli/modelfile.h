@@ -1,4 +1,4 @@
-// Ollama's Modelfile, which says of what a model is made (https://docs.ollama.com/modelfile).
+// Ollama's Modelfile, which defines a model (https://docs.ollama.com/modelfile).
 #pragma once
 
 #include <nlohmann/json.hpp>

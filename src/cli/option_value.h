@@ -1,4 +1,4 @@
-// Values of options to and from text.
+// Conversion of option values to and from text.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@
 
 namespace realizar::cli {
 
-// What is wrong with `text` as a value of this type, e.g. "must be a whole number"; empty: nothing, and `value` has it.
+// The problem with `text` as a value of this type, e.g. "must be a whole number"; empty: none, and `value` is set.
 std::string read_value(const std::string& text, std::string& value);
 std::string read_value(const std::string& text, bool& value);
-// As parse_adapter.
+// Parsed like parse_adapter.
 std::string read_value(const std::string& text, AdapterSource& value);
 
 template <class Number>
@@ -36,7 +36,7 @@ requires std::is_arithmetic_v<Number> std::string read_value(const std::string& 
   return fmt::format("must be a whole number from {} to {}", Limits::min(), Limits::max());
 }
 
-// Reads the name of an enum's value. The check of an option's words tells which names there are.
+// Reads the name of an enum's value. The option's list of words validates the name.
 template <class Enum>
 requires std::is_enum_v<Enum> std::string read_value(const std::string& text, Enum& value) {
   const auto named = option_value<Enum>(text);
@@ -54,7 +54,7 @@ std::string read_value(const std::string& text, std::vector<T>& values) {
   return read_value(text, values.emplace_back());
 }
 
-// The texts that read_value would take; none where there is no value.
+// Texts that read_value would accept; empty if there is no value.
 std::vector<std::string> value_texts(const std::string& value);
 std::vector<std::string> value_texts(const AdapterSource& value);
 template <class Number>
@@ -78,7 +78,7 @@ std::vector<std::string> value_texts(const std::vector<T>& values) {
   return texts;
 }
 
-// The word for such a value in a help text.
+// The placeholder for such a value in a help text.
 template <class T>
 const char* value_name(const T&) {
   if constexpr (std::is_same_v<T, AdapterSource>) return "[NAME=]PATH[:SCALE]";

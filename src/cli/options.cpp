@@ -35,7 +35,7 @@ std::string flag_names(const SamplingParameter& parameter) {
   return parameter.other_flag.empty() ? name : name + ',' + std::string(parameter.other_flag);
 }
 
-// Its default is the library's, which a model's own recommendation replaces; a seed has none.
+// The default is the library's, which a model's own recommendation replaces; a seed has none.
 template <class Number>
 void add_parameter(Flags flags, const SamplingParameter& parameter, Number& number) {
   const SamplingParams defaults;
@@ -65,7 +65,7 @@ Result<std::string> read_stdin_text(uint64_t max_bytes) {
   return without_byte_order_mark(std::move(text));
 }
 
-// Draws "loading 42 %" at most ten times a second, and only once loading has taken long enough to be noticed.
+// Draws "loading 42 %" at most ten times a second, after loading has taken a noticeable time.
 class ProgressLine {
  public:
   ~ProgressLine() {
@@ -282,7 +282,7 @@ std::string SamplingFlags::complaint() const {
   return samplers.ok() ? "" : samplers.error().message;
 }
 
-// Nothing where no order is given.
+// Nullopt if no order is given.
 Result<std::optional<std::vector<SamplerKind>>> SamplingFlags::order() const {
   std::optional<std::vector<SamplerKind>> samplers;
   if (!samplers_.empty()) {

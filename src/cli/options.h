@@ -1,4 +1,4 @@
-// Groups of options that several commands share, parsed once and turned into the library's structs.
+// Groups of options shared by several commands, parsed once and converted to the library's structs.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@
 
 namespace realizar::cli {
 
-enum class ThreadsOption : uint8_t { kOne, kNone };  // kNone: the command has one of its own
+enum class ThreadsOption : uint8_t { kOne, kNone };  // kNone: the command has its own
 
-// How a model is loaded: --backend, --isa, --threads, --ctx, --kv-type, --batch-tokens and others.
+// Load options: --backend, --isa, --threads, --ctx, --kv-type, --batch-tokens and others.
 struct LoadFlags {
   LoadOptions options;
-  StoreFlags store;  // where a name is looked up
+  StoreFlags store;  // resolves names
   MpiChoice mpi = MpiChoice::kAuto;
   void add_to(Flags flags, ThreadsOption threads_option = ThreadsOption::kOne,
               StoreFlags::Network network = StoreFlags::Network::kNone);
   // How requests share the model, for a server: --max-seqs, --kv-tokens, --prefill-tokens and others.
   void add_serving_to(Flags flags);
-  // The first option given to `flags` that loads a model in another way than a server has; "": none.
+  // The first option given to `flags` that loads a model differently from a server; "": none.
   std::string changing_option(const Flags& flags) const;
 
  private:
@@ -38,27 +38,27 @@ struct LoadFlags {
 
 inline constexpr const char* kStandaloneHelp = "Load the model in this process also where a server of this user runs";
 
-// Tokens that end answers besides those that the model's files name, and tokens that do not: --end, --no-end.
+// Additional end tokens, and tokens that do not end answers: --end, --no-end.
 void add_end_flags(Flags flags, EndSettings& ends);
 
-// The sampler chain; what is not given keeps the model's own recommendation.
+// The sampler chain; options that are not given keep the model's recommendation.
 struct SamplingFlags {
   void add_to(Flags flags);
-  // What is wrong with them; empty: nothing.
+  // Problems with them; empty: none.
   std::string complaint() const;
-  // Over what the model recommends. Errors: InvalidArgument where a logit bias or the chain's order does not parse, and
-  // for breakers that there cannot be.
+  // Applies them over the model's recommendation. Errors: InvalidArgument if a logit bias or the chain's order does not
+  // parse, and for invalid breakers.
   Result<SamplingParams> over(const LanguageModel& model) const;
-  // The same for a model that is being served, but for breakers.
+  // Likewise for a model that is served, without breakers.
   Status put_over(SamplingParams& params) const;
-  // Nullopt: none was given.
+  // Nullopt: not given.
   std::optional<uint64_t> seed() const;
-  // The texts where DRY's repetitions begin anew; nullopt: those of the request, or the usual ones.
+  // Texts that end DRY's repetitions; nullopt: those of the request, or the usual ones.
   std::optional<std::vector<std::string>> breakers() const;
 
  private:
   using Number = std::variant<std::optional<float>, std::optional<int32_t>, std::optional<uint64_t>>;
-  std::array<Number, std::size(kSamplingParameters)> numbers_;  // of the rows of kSamplingParameters
+  std::array<Number, std::size(kSamplingParameters)> numbers_;  // for the rows of kSamplingParameters
   std::vector<std::string> logit_bias_;                         // "ID=VALUE"
   std::vector<std::string> breakers_;
   std::string samplers_, sampler_letters_;  // "top_k;temperature", "kt"; "": not given
@@ -69,7 +69,7 @@ struct SamplingFlags {
 // How long a model reasons before it answers.
 struct ReasoningFlags {
   void add_to(Flags flags);
-  // What is wrong with them; empty: nothing.
+  // Problems with them; empty: none.
   std::string complaint() const;
   ReasoningOptions options() const;
 
@@ -79,21 +79,21 @@ struct ReasoningFlags {
   bool is_off_ = false;
 };
 
-// One line on standard error for each option of GPUs that was given; for a model that runs on the CPU.
+// Prints a line on standard error for each GPU option that was given, if the model runs on the CPU.
 void warn_of_gpu_options(const LoadOptions& options);
 
-// Loads a model, given as a file, a folder or a name, with a progress line on a terminal's standard error, and says
-// there which options had no effect. `ranks`: the processes that share it; null: none.
+// Loads a model, given as a file, a folder or a name, with progress on standard error if that is a terminal, and
+// reports options without effect there. `ranks`: the processes that share it; null: none.
 Result<LanguageModel> load_model(const std::string& model, LoadOptions options, const StoreFlags& store,
                                  Ranks* ranks = RankJob::ranks());
 
-// The same of a model that is to write. Errors: InvalidArgument, with the command to use, where it gives no text.
+// Likewise for a model that must generate text. Errors: InvalidArgument, with the command to use, if it cannot.
 Result<LanguageModel> load_writer(const std::string& model, const LoadFlags& load);
 
-// The whole of a file, or of standard input for "-". Errors: NotFound, InvalidArgument.
+// The content of a file, or of standard input for "-". Errors: NotFound, InvalidArgument.
 Result<std::string> read_text(const std::string& path);
 
-// The lines of a text that hold more than spaces, without their line breaks.
+// The lines of a text that are not blank, without their line breaks.
 std::vector<std::string> lines_of(const std::string& text);
 
 }  // namespace realizar::cli

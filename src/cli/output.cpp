@@ -33,7 +33,7 @@ std::function<void(std::string)>& warning_writer() {
 bool hold_closed_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest free number is taken, which is this one.
+    // open() uses the lowest free number, which is this one.
     if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return false;
   }
   return true;
@@ -46,8 +46,8 @@ bool print(std::string_view text) {
     if (n >= 0) {
       text.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EPIPE) {
-      // The reader of a pipe has what it wanted (head). A filter then ends without a word, by the signal that shells
-      // know.
+      // The reader of a pipe has stopped reading (head). Like any filter, the program then ends silently, by the signal
+      // that shells know.
       std::signal(SIGPIPE, SIG_DFL);
       std::raise(SIGPIPE);
     } else if (errno != EINTR) {
@@ -69,7 +69,7 @@ bool print_whole_line(std::string_view line) {
   const off_t end = ::lseek(STDOUT_FILENO, 0, SEEK_CUR);
   struct stat info {};
   const bool is_file = begin >= 0 && ::fstat(STDOUT_FILENO, &info) == 0 && S_ISREG(info.st_mode);
-  // Unless somebody else has written there meanwhile.
+  // Unless another process has written there in the meantime.
   const bool is_last = info.st_size == end && end - begin < static_cast<off_t>(line.size());
   if (is_file && is_last && ::ftruncate(STDOUT_FILENO, begin) == 0) {
     static_cast<void>(::lseek(STDOUT_FILENO, begin, SEEK_SET));

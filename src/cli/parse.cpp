@@ -58,7 +58,7 @@ class Collector {
     if (OptionRow* row = find(name)) return take_value(*row, name, attached);
     if (const auto foreign = find_foreign_word(name, CalledAs::kRealizar))
       return take_foreign(*foreign, name, attached);
-    // "-t4": only digits, since "-model" is a slip and no -m of "odel".
+    // "-t4": only digits, since "-model" is a typo and not -m with "odel".
     OptionRow* row = find(word.substr(0, 2));
     const bool has_number = row != nullptr && !row->is_flag() && word[1] != '-' && word[2] >= '0' && word[2] <= '9';
     if (has_number) return take_value(*row, word.substr(0, 2), word.substr(2));
@@ -78,7 +78,7 @@ class Collector {
     return give(row, next);
   }
 
-  // A mark stands before a value that a shell has read from a file: "$(cat prompt.txt)".
+  // The value may begin with a byte order mark if a shell has read it from a file: "$(cat prompt.txt)".
   static Status give(OptionRow& row, const std::string& value) {
     const std::string text(after_byte_order_mark(value));
     const bool is_again = !row.given.empty() && !row.is_list;
@@ -116,7 +116,7 @@ class Collector {
                      [](const std::string& other) { return other.starts_with('-'); });
       }
     }
-    // Any letter is one slip away from any other.
+    // Any letter is one typo away from any other.
     if (name.size() == 2) return invalid_argument(fmt::format("there is no option {}", name));
     const bool lacks_a_dash = name.size() > 2 && name[1] != '-' && closest("-" + name, known) == "-" + name;
     return invalid_argument(
@@ -156,7 +156,7 @@ bool is_outside(const NumberRange& range, double number) {
   return number > range.max || (range.above ? number <= range.min : number < range.min);
 }
 
-// What is wrong with one value of the option; empty: nothing, and it was read.
+// The problem with one value of the option; empty: none, and it was read.
 std::string complaint_of(OptionRow& row, const std::string& text) {
   if (!row.words.empty() && std::find(row.words.begin(), row.words.end(), text) == row.words.end()) {
     return fmt::format("must be one of {}{}", fmt::join(row.words, ", "), did_you_mean(text, row.words));

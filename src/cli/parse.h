@@ -1,8 +1,8 @@
-// Reads words into the values of a command's options. Each error is one line for the person who typed the words.
+// Parses words into the values of a command's options. Each error is one line for the user who typed the words.
 //
-// This is not CLI11. That takes -ngl 99 for -n gl, -model for -m odel, any word for the value that an option lacks,
-// and of "--name=" the next one. It places positionals before it knows what is named as an option, and reads 010 as 8.
-// Its errors are sentences, which tell neither the option nor its value. Words would have to be split, matched and
+// CLI11 is not used: it parses -ngl 99 as -n gl, -model as -m odel, takes any word for an option's missing value, and
+// for "--=name" the next word. It assigns positionals before it knows which words are values of options, and reads 010
+// as 8. Its errors are sentences that name neither the option nor its value. Words would have to be split, matched and
 // checked before it sees them.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace realizar::cli {
 
-// Fills OptionRow::given of the command's options and of the common ones. Gives what is to be said of words that have
-// no effect, one line each. Errors: InvalidArgument.
+// Fills OptionRow::given of the command's options and of the common ones. Returns a line for each word without effect.
+// Errors: InvalidArgument.
 Result<std::vector<std::string>> collect_words(CommandRow& command, CommandRow& common,
                                                std::span<const std::string> words);
 
-// Reads what was given into the values. Errors: InvalidArgument (a value of the wrong kind or out of range; an option
-// that is required and not given; what the command finds wrong with its options together).
+// Converts the given words to values. Errors: InvalidArgument (a value of the wrong type or out of range; a required
+// option that is missing; the command's complaint about the combination).
 Status apply_values(CommandRow& command, CommandRow& common);
 
 }  // namespace realizar::cli

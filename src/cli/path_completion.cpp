@@ -7,7 +7,7 @@
 namespace realizar::cli {
 namespace {
 
-constexpr size_t kMaxEntries = 10'000;  // of a folder that are looked at
+constexpr size_t kMaxEntries = 10'000;  // examined in a folder
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The files and folders that a path which is being typed may become.
+// Completions of a file or folder path.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace realizar::cli {
 
-// In order of their names, with what is typed of the path in front; folders end in a slash. Hidden ones only where the
-// name begins with a dot.
+// Sorted by name, each beginning with the typed part of the path; folders end in a slash. Hidden ones are included only
+// if the name begins with a dot.
 std::vector<std::string> complete_path(std::string_view typed);
 
 }  // namespace realizar::cli

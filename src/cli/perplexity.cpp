@@ -33,7 +33,7 @@ struct Score {
   uint64_t n_same_top = 0;
 
   double perplexity() const { return std::exp(nll / static_cast<double>(n_tokens)); }
-  // Standard error of the perplexity, from that of the mean.
+  // Standard error of the perplexity, derived from that of the mean.
   double error() const {
     const auto n = static_cast<double>(n_tokens);
     const double variance = nll_squared / n - (nll / n) * (nll / n);
@@ -41,7 +41,7 @@ struct Score {
   }
 };
 
-// What is taken from each logit to give the logarithm of its probability.
+// Subtracted from each logit to get its log-probability.
 double log_normalizer(std::span<const float> logits) {
   const float max = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -49,7 +49,7 @@ double log_normalizer(std::span<const float> logits) {
   return std::log(sum) + max;
 }
 
-// Sum of p log(p / q) in nats, p of `base`.
+// Sum of p log(p / q) in nats, with p from `base`.
 double divergence(std::span<const float> base, std::span<const float> logits, double normalizer) {
   const double base_normalizer = log_normalizer(base);
   double sum = 0;
@@ -60,7 +60,7 @@ double divergence(std::span<const float> base, std::span<const float> logits, do
   return sum;
 }
 
-// The window's second half is scored, each token with at least half a window before it.
+// The window's second half is scored, so that each token has at least half a window before it.
 constexpr uint32_t kDefaultWindow = 512;
 
 void compare(std::span<const float> base, std::span<const float> logits, double normalizer, Score& score) {
@@ -110,7 +110,7 @@ Result<Score> score_text(LanguageModel& model, LanguageModel* base, const Perple
   for (size_t i = 0; i < n_windows; ++i) {
     const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(i * n_window);
     std::vector<TokenId> window(begin, begin + static_cast<std::ptrdiff_t>(n_window));
-    // Where a text begins with a bos token, every window does.
+    // If a text begins with a bos token, every window does.
     if (!prefix.empty()) window[0] = prefix[0];
     RZ_CHECK_OK(score_window(model, base, window, args.decode, score));
     if (stderr_is_terminal()) std::fprintf(stderr, "\r%zu/%zu  %.4f ", i + 1, n_windows, score.perplexity());

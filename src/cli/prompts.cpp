@@ -69,7 +69,7 @@ Result<PromptLine> parse_line(const std::string& text, const std::string& system
   return line;
 }
 
-// The index that a line of answers has; nothing for one that was interrupted.
+// The index in a line of answers; nullopt for an interrupted answer.
 Result<std::optional<size_t>> answered_index(const std::string& text, size_t n_prompts, const std::string& file) {
   const Json json = Json::parse(text, nullptr, false);
   const bool is_answer = json.is_object() && json.contains("index") && json["index"].is_number_unsigned();
@@ -85,7 +85,7 @@ Result<std::optional<size_t>> answered_index(const std::string& text, size_t n_p
   return is_interrupted ? std::nullopt : std::optional<size_t>(idx);
 }
 
-// Half a line at the end is what a killed run left: it is cut off where the new answers are appended to that file.
+// An incomplete last line was left by a killed run: it is cut off if the new answers are appended to that file.
 Result<std::vector<bool>> answered_before(const std::string& file, size_t n_prompts) {
   std::vector<bool> is_done(n_prompts, false);
   if (file.empty() || !version_at(file)) return is_done;
@@ -112,7 +112,7 @@ class PromptRun {
   PromptRun(LanguageModel& model, const PromptsArgs& args, const AnswerOptions& options)
       : model_(model), args_(args), options_(options) {}
 
-  // `is_done`: the prompts that have an answer already.
+  // `is_done`: the prompts that already have an answer.
   Result<int> run(const std::vector<std::string>& lines, const std::vector<bool>& is_done) {
     outputs_.resize(lines.size());
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -129,7 +129,7 @@ class PromptRun {
   }
 
  private:
-  // A line that gives no request has its error told in its turn.
+  // The error of an invalid line is reported in its place.
   void add(size_t idx, const std::string& text) {
     Result<Request> request = request_of(text);
     if (!request.ok()) return tell(idx, std::move(request).error());
@@ -194,7 +194,7 @@ class PromptRun {
   const AnswerOptions& options_;
   std::vector<Request> requests_;
   std::vector<size_t> prompt_of_request_;
-  std::vector<std::optional<std::string>> outputs_;  // [n_prompts], printed in their order
+  std::vector<std::optional<std::string>> outputs_;  // [n_prompts], printed in order
   size_t n_printed_ = 0;
   bool has_failed_ = false, is_output_lost_ = false;
 };

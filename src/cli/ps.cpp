@@ -1,4 +1,4 @@
-// ps and stop: the models of the running server.
+// ps and stop: manage the models of the running server.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -64,7 +64,7 @@ Result<int> list_loaded(bool json) {
   return kOk;
 }
 
-// Waits until the process is gone: its running requests end first.
+// Waits until the process has ended: its running requests end first.
 Status end_process(int pid) {
   const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (process.get() < 0 || ::kill(pid, SIGTERM) != 0) return not_found("the server is gone already", "service");

@@ -21,7 +21,7 @@ namespace {
 std::atomic<bool> is_cancelled{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// While it lives, SIGINT and SIGTERM cancel the download: what has arrived is kept either way.
+// While it exists, SIGINT and SIGTERM cancel the download: the downloaded part is kept either way.
 class CancelScope {
  public:
   CancelScope() {
@@ -31,7 +31,7 @@ class CancelScope {
     ::sigemptyset(&action.sa_mask);
     ::sigaction(SIGINT, &action, &interrupt_before_);
     ::sigaction(SIGTERM, &action, &terminate_before_);
-    // A file that may grow no longer is an error, and no reason to die.
+    // A file that reaches its size limit is an error, but must not kill the process.
     std::signal(SIGXFSZ, SIG_IGN);
   }
   CancelScope(const CancelScope&) = delete;
@@ -46,7 +46,7 @@ class CancelScope {
   }, terminate_before_{};
 };
 
-// Before the first answer of a server, which may take long.
+// Shown before a server's first answer, which may take long.
 Status tell_of_search(const hub::ModelName& name, const hub::HubSettings& settings) {
   RZ_TRY(const std::string server, hub::server_of(name, settings));
   const hub::ModelName source = hub::source_of(name);
@@ -89,7 +89,7 @@ void PullView::clear() {
   is_drawn_ = false;
 }
 
-// Over the last seconds: what was there before the first sample was not downloaded now.
+// Over the last seconds: data from before the first sample was not downloaded now.
 double PullView::bytes_per_second(uint64_t n_done, Clock::time_point now) {
   constexpr auto kWindow = std::chrono::seconds(5);
   if (!samples_.empty() && n_done < samples_.back().n_done) samples_.clear();

@@ -1,5 +1,5 @@
-// A download as a terminal shows it: one line that is drawn again, with the share that is there, the rate and the time
-// that is left. Where standard error is no terminal, a line when a file begins.
+// Shows a download: on a terminal, one line that is redrawn with the share, the rate and the time left. If standard
+// error is not a terminal, one line at the start of each file.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class PullView {
   PullView(const PullView&) = delete;
   PullView& operator=(const PullView&) = delete;
   void update(const hub::PullProgress& progress);
-  // Takes the line away.
+  // Erases the line.
   void clear();
 
  private:
@@ -43,9 +43,9 @@ std::string time_text(double seconds);
 // "m.gguf  42 %  460 MB of 1.10 GB  23 MB/s  0:28 left"
 std::string progress_text(const hub::PullProgress& progress, double bytes_per_second);
 
-// Downloads a model while Ctrl-C ends the download and not the process. Says at once which server is asked for it, when
-// it is asked again, and then how far the download is. Errors: those of
-// hub::pull and look_up; Cancelled, also where `agrees`, which is told how many bytes the model has, says no.
+// Downloads a model; Ctrl-C ends the download and not the process. Reports at once which server is contacted and each
+// retry, and then the progress. Errors: those of
+// hub::pull and look_up; Cancelled, also if `agrees`, which gets the model's size in bytes, returns false.
 Result<hub::StoredModel> pull_shown(const hub::ModelName& name, const hub::Store& store,
                                     const hub::HubSettings& settings,
                                     const std::function<bool(uint64_t n_bytes)>& agrees = {});

@@ -45,7 +45,7 @@ std::string mix_list() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Types that a quantizer makes, of single tensors.
+// Types that a quantizer can make, for single tensors.
 bool is_made(const TypeTraits& type) {
   return is_in_gguf(type.id) && type.id != TypeId::kQ8_K && type.id != TypeId::kNVFP4;
 }
@@ -82,7 +82,7 @@ Result<TypeRule> read_rule(const std::string& text) {
   return TypeRule{std::move(pattern), type};
 }
 
-// What the options say; the importance matrix is kept by the caller.
+// Converts the options; the caller owns the importance matrix.
 Result<QuantizeOptions> read_options(const QuantizeArgs& args, std::optional<Imatrix>& importance) {
   QuantizeOptions options;
   if (equals_ignoring_case(args.type, "COPY")) {

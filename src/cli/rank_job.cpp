@@ -17,13 +17,13 @@
 namespace realizar::cli {
 namespace {
 
-// The time that a command has to answer its clients once a rank is lost; then the process ends, whatever hangs.
+// The time for a command to answer its clients after a rank is lost; then the process ends, whatever hangs.
 constexpr auto kLastWords = std::chrono::milliseconds(2500);
 
 std::atomic<RankJob*> current_job = nullptr;
 std::atomic<bool> is_stopping = false, is_serving = false;
 
-// A server says so at once, answers what is open with an error and ends, as when it is stopped; other commands fail
+// A server reports it at once, answers open requests with an error and ends, as when it is stopped; other commands fail
 // with the error.
 void end_after_loss(const Error& error) {
   if (is_serving) warn(error.message);
@@ -43,7 +43,7 @@ Result<std::unique_ptr<RankJob>> RankJob::join(MpiChoice choice) {
   if (choice == MpiChoice::kAuto && ranks::launch_of(variable).n_ranks == 1) return std::unique_ptr<RankJob>();
   RZ_TRY(auto exchange, ranks::open_mpi());
   if (exchange->n_ranks() == 1) return std::unique_ptr<RankJob>();
-  treat_terminals_as_pipes();  // mpirun gives a process a terminal of its own
+  treat_terminals_as_pipes();  // mpirun gives each process its own terminal
   return std::unique_ptr<RankJob>(new RankJob(std::move(exchange)));
 }
 
@@ -63,7 +63,7 @@ int RankJob::follow() {
   std::signal(SIGTERM, [](int) { note_stop(); });
   const Status status = ranks_.follow(make_rank_backend);
   if (status.ok()) return kOk;
-  // The first rank tells of others; of itself one of them does.
+  // The first rank reports the loss of others; its own loss is reported by one of them.
   if (exchange_->rank() == 1 || !exchange_->is_lost()) warn(status.error().message);
   return finish(kFailure);
 }
@@ -71,7 +71,7 @@ int RankJob::follow() {
 int RankJob::finish(int code) const {
   if (!exchange_->is_lost()) return code;
   std::fflush(nullptr);
-  ::_exit(kFailure);  // MPI cannot be ended any more
+  ::_exit(kFailure);  // MPI can no longer be finalized
 }
 
 Ranks* RankJob::ranks() {

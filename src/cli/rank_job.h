@@ -1,4 +1,4 @@
-// The MPI job that the program was started in, if it was: its first process runs the command, and the others follow the
+// The MPI job in which the program was started, if any: its first process runs the command, and the others run the
 // models that it loads.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace realizar::cli {
 
-// --mpi, of commands that load models.
+// --mpi, for commands that load models.
 enum class MpiChoice : uint8_t { kAuto, kAlways, kNever };
 inline constexpr NamedValue<MpiChoice> kMpiChoiceNames[] = {
     {"auto", MpiChoice::kAuto}, {"always", MpiChoice::kAlways}, {"never", MpiChoice::kNever}};
@@ -23,21 +23,22 @@ constexpr const auto& option_names(MpiChoice) {
 
 class RankJob {
  public:
-  // Null where the program is alone. Errors: NotFound, where the MPI library is missing, with the package to install.
+  // Null if the program is not part of a job. Errors: NotFound if the MPI library is missing, with the package to
+  // install.
   static Result<std::unique_ptr<RankJob>> join(MpiChoice choice);
   ~RankJob();
 
   bool is_follower() const { return exchange_->rank() > 0; }
-  // The exit code of another rank than the first, once that ends.
+  // The exit code of a rank other than the first, once it ends.
   int follow();
-  // The exit code of a command that gave `code`: a job that lost a rank has failed.
+  // The exit code for a command that returned `code`: a job that lost a rank has failed.
   int finish(int code) const;
 
-  // The processes that this one, the first of its job, shares models with; null: none.
+  // The processes with which this one, the first of its job, shares models; null: none.
   static Ranks* ranks();
-  // The same for a server, which a lost rank stops.
+  // Likewise for a server, which stops if a rank is lost.
   static Ranks* ranks_to_serve_with();
-  // The program was asked to end: a rank that is silent now is gone.
+  // The program was asked to end: a rank that does not answer now is gone.
   static void note_stop();
 
  private:

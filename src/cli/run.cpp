@@ -37,7 +37,7 @@ namespace {
 struct RunArgs {
   std::vector<std::string> words;  // [MODEL] [PROMPT...]
   std::string model, prompt, prompt_file, system;
-  std::string messages;                            // that come with the model
+  std::string messages;                            // stored with the model
   bool has_prompt = false, is_first_word = false;  // the model is the first word
   bool raw = false, json = false, stats = false, hide_reasoning = false;
   bool no_shift = false, no_history = false, continues = false, pull = false, ignore_eos = false;
@@ -51,10 +51,10 @@ struct RunArgs {
   SamplingFlags sampling;
   ReasoningFlags reasoning;
   FormFlags form;
-  std::optional<AnswerForm> answer_form;  // what they give
+  std::optional<AnswerForm> answer_form;  // the parsed form
   ToolFlags tools;
   bool standalone = false;
-  std::function<std::string()> loading_option = {};  // the first that was given of those that change how models load
+  std::function<std::string()> loading_option = {};  // the first given option that changes how models load
 };
 
 using Clock = std::chrono::steady_clock;
@@ -63,14 +63,14 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-// Whether somebody has put text there: a pipe, a file or a socket, and not /dev/null or a terminal.
+// Whether standard input has text: a pipe, a file or a socket, and not /dev/null or a terminal.
 bool stdin_holds_text() {
   struct stat info {};
   return ::fstat(STDIN_FILENO, &info) == 0 && !S_ISCHR(info.st_mode);
 }
 
-// Standard input, to its end. Where nothing comes, as from a terminal that ssh has turned into a pipe, a line says what
-// is waited for.
+// Reads standard input to its end. While nothing arrives, as from a terminal that ssh has turned into a pipe, a line
+// explains the wait.
 Result<std::string> read_stdin() {
   struct pollfd input {
     STDIN_FILENO, POLLIN, 0
@@ -82,14 +82,14 @@ Result<std::string> read_stdin() {
   return read_text("-");
 }
 
-// A text from a file or a pipe ends with a line break that is no part of it.
+// The last line break of a file or a pipe does not belong to the text.
 std::string without_last_line_break(std::string text) {
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   return text;
 }
 
-// Puts a text below what the prompt has already: the instruction first, what it is about after it.
+// Appends a text to the prompt: the instruction first, then its subject.
 void add_to_prompt(RunArgs& args, std::string text) {
   if (!args.raw) text = without_last_line_break(std::move(text));
   if (!args.prompt.empty() && !text.empty()) args.prompt += args.raw ? "" : "\n\n";
@@ -97,7 +97,7 @@ void add_to_prompt(RunArgs& args, std::string text) {
   args.has_prompt = true;
 }
 
-// A line that is typed; nothing at the end of the input.
+// A typed line; nullopt at the end of the input.
 std::optional<std::string> typed_line() {
   std::string line;
   for (char c = 0; ::read(STDIN_FILENO, &c, 1) == 1;) {
@@ -115,7 +115,7 @@ bool agrees_to_pull(const std::string& name, uint64_t n_bytes) {
   return answer && (answer->empty() || equals_ignoring_case(*answer, "y") || equals_ignoring_case(*answer, "yes"));
 }
 
-// A first word that is no model's name may have been meant as a prompt.
+// A first word that is not a model's name may have been meant as a prompt.
 Error with_prompts_way(Error error, const RunArgs& args) {
   if (!args.is_first_word || names_a_model(args.model)) return error;
   std::string text = args.words[0];
@@ -126,8 +126,8 @@ Error with_prompts_way(Error error, const RunArgs& args) {
   return error;
 }
 
-// Reads the form of answers, which needs no model, and finds the model. Where none is named the bundled one answers. A
-// name that is not here may be downloaded; then a message that comes with the model is there too.
+// Reads the form of answers, which needs no model, and finds the model. If none is named, the bundled one is used. A
+// missing model may be downloaded; then the messages stored with it are set too.
 Status make_ready(RunArgs& args) {
   RZ_TRY(args.answer_form, args.form.read());
   if (args.model.empty()) {
@@ -150,7 +150,7 @@ Status make_ready(RunArgs& args) {
   return {};
 }
 
-// Sorts the words into model and prompt.
+// Splits the words into model and prompt.
 Status resolve_words(RunArgs& args) {
   const RunWords words = read_run_words(args.words, !args.model.empty());
   args.is_first_word = words.model.has_value();
@@ -167,7 +167,7 @@ Status resolve_words(RunArgs& args) {
                           "prompts");
 }
 
-// More of the prompt comes from a file and from standard input.
+// Adds the parts of the prompt from a file and from standard input.
 Status complete_prompt(RunArgs& args) {
   if (!args.prompt_file.empty()) {
     RZ_TRY(std::string text, read_text(args.prompt_file));
@@ -182,7 +182,7 @@ Status complete_prompt(RunArgs& args) {
   return {};
 }
 
-// Null where no servers are listed.
+// Null if no servers are configured.
 Result<std::unique_ptr<ToolBox>> open_tools(const RunArgs& args, bool wants_all) {
   if (!args.tools.mcp.is_given()) return std::unique_ptr<ToolBox>();
   return ToolBox::open(args.tools, wants_all);
@@ -218,14 +218,14 @@ Result<int> answer_once(Writer& writer, const RunArgs& args, const AnswerOptions
   return answer.interrupted ? kInterrupted : kOk;
 }
 
-// Why the model is loaded in this process although a server runs; "": it need not be.
+// Why the model is loaded in this process although a server is running; "": not necessary.
 std::string standalone_reason(const RunArgs& args) {
   if (const std::string option = args.loading_option(); !option.empty()) return option;
   if (args.trace.wanted() || args.trace.token_times) return "--trace";
   return args.json ? "--json" : "";
 }
 
-// In the running server, where there is one that can have the model, else in this process.
+// Uses the running server, if there is one that can load the model, else this process.
 Result<std::unique_ptr<Writer>> open_writer(const RunArgs& args, const std::string& model) {
   auto service = args.standalone ? nullptr : Service::find_for(standalone_reason(args));
   if (service != nullptr) {
@@ -262,7 +262,7 @@ AnswerOptions answer_options(const RunArgs& args, const SamplingParams& sampling
 Result<Loaded> load(RunArgs& args, const ToolBox* tools = nullptr) {
   const auto start = Clock::now();
   RZ_TRY(std::unique_ptr<Writer> writer, open_writer(args, args.model));
-  // A server begins conversations itself as its models want it.
+  // A server adds the model's beginning of conversations itself.
   if (writer->local() == nullptr) args.messages.clear();
   if (tools != nullptr) RZ_CHECK_OK(writer->check_knows_tools(tools->tools()));
   const StartTimes times{ms_between(start, Clock::now()), 0};
@@ -284,7 +284,7 @@ Result<int> begin_chat(RunArgs& args) {
 
 Result<int> run_prompts(RunArgs& args) {
   args.load.options.batch.max_seqs = args.max_seqs;
-  args.standalone = true;  // a batch of its own, with room for it
+  args.standalone = true;  // a separate batch, with its own cache
   RZ_TRY(Loaded loaded, load(args));
   args.prompts.system = args.system;
   args.prompts.messages = args.messages;
@@ -297,7 +297,7 @@ Result<int> run(RunArgs& args) {
   RZ_CHECK_OK(resolve_words(args));
   RZ_CHECK_OK(make_ready(args));
   if (!args.prompts.file.empty()) return run_prompts(args);
-  // Standard input holds what is said in the chat then.
+  // Standard input then contains the chat's messages.
   if (args.continues && !args.has_prompt) return begin_chat(args);
   RZ_CHECK_OK(complete_prompt(args));
   if (!args.has_prompt) return begin_chat(args);
@@ -319,7 +319,7 @@ Result<int> run_chat(RunArgs& args) {
   return begin_chat(args);
 }
 
-// What an answer is like, and how it is shown.
+// Options for the content and the display of answers.
 void add_answer_flags(Flags flags, RunArgs& args) {
   flags
       .option("-m,--model", args.model,
@@ -354,7 +354,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   args.trace.add_to(flags);
 }
 
-// What is wrong with the options together; empty: nothing.
+// Problems with the combination of options; empty: none.
 std::string complaint(const RunArgs& args) {
   if (args.n_logprobs > 0 && !args.json) return "--logprobs has an effect with --json alone";
   const bool has_reasoning = !args.reasoning.options().asks_nothing();

@@ -1,5 +1,5 @@
-// Conversations in files: those that a person saves, and the last chat on this machine, which `--continue` goes on
-// with. The latter is a file beside the history, for its owner's eyes alone.
+// Conversations in files: those that a user saves, and the last chat on this machine, which `--continue` resumes. The
+// latter is stored next to the history, readable only by its owner.
 #pragma once
 
 #include <filesystem>
@@ -16,11 +16,11 @@ Status write_conversation(const std::filesystem::path& path, const Conversation&
 // Errors: those of read_file_or_pipe; FormatError.
 Result<Conversation> read_conversation(const std::filesystem::path& path);
 
-// realizar/conversation.json in the folder of history_path(); nullopt where the environment names none.
+// realizar/conversation.json in the folder of history_path(); nullopt if the environment defines none.
 std::optional<std::filesystem::path> last_chat_path();
-// As write_conversation; makes the folder where it is missing.
+// Like write_conversation; creates the folder if necessary.
 Status keep_last_chat(const std::filesystem::path& path, const Conversation& conversation);
-// As read_conversation; NotFound where no chat was kept.
+// Like read_conversation; NotFound if no chat was kept.
 Result<Conversation> read_last_chat(const std::filesystem::path& path);
 
 }  // namespace realizar::cli

@@ -43,7 +43,7 @@ Status list_mcp_servers(ServeArgs& args) {
   return {};
 }
 
-// Where clients may change models; what downloads are told of hubs is read at the start then.
+// Opens the store if clients may change models; settings for downloads are then read at the start.
 Status open_store(ServeArgs& args) {
   if (!args.manages_models) return {};
   RZ_TRY(hub::HubSettings hub, args.load.store.hub_settings());
@@ -52,9 +52,9 @@ Status open_store(ServeArgs& args) {
   return {};
 }
 
-// Enough for a few whole contexts; longer queues wait, and what no longer fits is preempted.
+// Enough for a few whole contexts; longer queues wait, and requests that no longer fit are preempted.
 constexpr uint32_t kDefaultContexts = 4;
-constexpr uint32_t kMoreAdapters = 4;  // that clients may load, besides those of the start
+constexpr uint32_t kMoreAdapters = 4;  // that clients may load, in addition to those of the command line
 
 Status make_room_for_adapters(server::ServerOptions& options) {
   if (options.lora_dir.empty()) return {};
@@ -69,8 +69,8 @@ Status make_room_for_adapters(server::ServerOptions& options) {
   return {};
 }
 
-// Where no model was named, a line says which are served. Nobody has chosen other programs' models for this server, so
-// none of them is loaded before it is asked for.
+// If no model was named, a line lists the served ones. Nobody has chosen other programs' models for this server, so
+// none of them is loaded before it is requested.
 void settle_unnamed(ServeArgs& args) {
   if (!args.models.models.empty() || !args.models.folder.empty()) return;
   const server::ModelSource& first = args.options.models.front();
@@ -85,7 +85,7 @@ void settle_unnamed(ServeArgs& args) {
       "for");
 }
 
-// A step has at least a token of each sequence, with its guesses.
+// A step has at least one token of each sequence, with its speculative tokens.
 void make_room_for_steps(LoadOptions& options) {
   const uint32_t n_least = options.batch.max_seqs * (1 + options.draft.n_tokens);
   if (options.batch.max_tokens >= n_least) return;
@@ -106,7 +106,7 @@ Status check_shared_cache(const server::ServerOptions& options) {
   return {};
 }
 
-// Events name no model, and a message's topic is the server's.
+// Events do not name a model, and a message's topic is the server's.
 Status check_kv_events(const server::ServerOptions& options) {
   const bool is_wanted = !options.kv_events.empty();
   if (!is_wanted && !(options.kv_events_replay.empty() && options.kv_events_topic.empty())) {
@@ -129,13 +129,13 @@ Result<int> serve(ServeArgs& args) {
   args.models.adapters = std::exchange(args.load.options.adapters.sources, {});
   auto models = find_served_models(args.models, args.load.store);
   if (!models.ok()) return fail(models.error());
-  // Whoever has standard error may not read it, and a server does not wait for them.
+  // The reader of standard error may not read it, and the server does not wait.
   const auto warnings = server::LineWriter::over(STDERR_FILENO, "standard error", [](const std::string&) {});
   const WarningsGoTo writer([&](std::string line) { warnings->write(std::move(line)); });
   if (auto status = open_store(args); !status.ok()) return fail(status.error());
   options.models = std::move(*models);
   settle_unnamed(args);
-  args.models.pull = false;  // what is looked for again while the server runs is not downloaded
+  args.models.pull = false;  // models that are looked up again while the server runs are not downloaded
   options.find_models = [models = args.models, store = args.load.store] { return find_served_models(models, store); };
   options.find_model = [store = args.load.store](const std::string& given) { return find_later_model(store, given); };
   options.http.owner_fd = take_passed_socket();

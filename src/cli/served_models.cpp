@@ -20,9 +20,8 @@
 namespace realizar::cli {
 namespace {
 
-// The models that are on this machine, as a server serves them: the store's models, the one that was pulled last before
-// the others; then those of other programs, and never the bundled one. A model that cannot be served is left out, with
-// a line that says so.
+// The models on this machine, in a server's order: those of the store, the most recently pulled first; then those of
+// other programs, and never the bundled one. A model that cannot be served is left out, with a line that says so.
 std::vector<server::ModelSource> stored_models(const StoreFlags& store) {
   std::vector<std::string> notes;
   std::vector<hub::LocalModel> models = store.library().list(notes);
@@ -44,7 +43,7 @@ std::vector<server::ModelSource> stored_models(const StoreFlags& store) {
   return sources;
 }
 
-// A model of that name, which the server was started with. Errors: as StoreFlags::find.
+// A named model that the server was started with. Errors: as StoreFlags::find.
 Result<server::ModelSource> named_model(const StoreFlags& store, const std::string& id, const std::string& given) {
   RZ_TRY(const hub::LocalModel model, store.find_named(given));
   RZ_TRY(server::ModelSource source, server::source_of_local(model));
@@ -52,7 +51,7 @@ Result<server::ModelSource> named_model(const StoreFlags& store, const std::stri
   return source;
 }
 
-// "ID=PATH", or a path whose name without its ending is the id.
+// "ID=PATH", or a path whose name without suffix is the id.
 server::ModelSource source_of(const std::string& text) {
   const size_t sign = text.find('=');
   std::error_code error;
@@ -66,7 +65,7 @@ server::ModelSource source_of(const std::string& text) {
   return {has_ending ? path.stem().string() : path.filename().string(), text};
 }
 
-// A file or folder, or the name of a model, which may be downloaded where that is asked for.
+// A file or folder, or the name of a model, which is downloaded if requested.
 Result<server::ModelSource> find_source(const ServedModelArgs& args, const StoreFlags& store, const std::string& text) {
   const size_t sign = hub::has_name_scheme(text) ? std::string::npos : text.find('=');
   std::error_code error;
@@ -93,9 +92,9 @@ Holds what_holds(const std::filesystem::path& path) {
   return found.error().code == ErrorCode::kInvalidArgument ? Holds::kSeveral : Holds::kNothing;
 }
 
-// Every .gguf file, and every folder that has a config.json or one .gguf file, in alphabetical order. A split
-// file is named by its first part. What nobody could ask for is left out, with a line that says so: links to nothing,
-// names that are not UTF-8, folders with several models.
+// Every .gguf file, and every folder with a config.json or a single .gguf file, in alphabetical order. A split
+// file is named by its first part. Entries that nobody could request are left out, with a line that says so: broken
+// links, names that are not UTF-8, folders with several models.
 Result<std::vector<server::ModelSource>> find_models(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) return not_found("there is no folder " + folder, folder);
@@ -122,7 +121,7 @@ Result<std::vector<server::ModelSource>> find_models(const std::string& folder) 
   return found;
 }
 
-// Those of the store that have not been named.
+// Models of the store that were not named.
 void add_store(const StoreFlags& store, std::vector<server::ModelSource>& models) {
   for (server::ModelSource& model : stored_models(store)) {
     const auto is_it = [&](const server::ModelSource& other) {
@@ -132,8 +131,8 @@ void add_store(const StoreFlags& store, std::vector<server::ModelSource>& models
   }
 }
 
-// Where nothing is named, the models that `list` shows are served, the one that was pulled last first; the bundled one
-// where there is nothing else, or before the others.
+// If nothing is named, the models shown by `list` are served, the most recently pulled first; the bundled one if there
+// is nothing else, or before the others.
 Result<std::vector<server::ModelSource>> models_of_store(const StoreFlags& store, bool with_bundled) {
   std::vector<server::ModelSource> models = stored_models(store);
   if (!with_bundled && !models.empty()) return models;
@@ -168,7 +167,7 @@ struct FlagsModel {
   std::string name;
 };
 
-// NAME, where one model is served, or ID=NAME.
+// NAME, if a single model is served, or ID=NAME.
 Result<FlagsModel> model_of_flag(const std::string& flag, const std::string& text,
                                  std::vector<server::ModelSource>& models) {
   const auto is_meant = [&](const server::ModelSource& model) { return text.starts_with(model.id + "="); };
@@ -186,7 +185,7 @@ Result<FlagsModel> model_of_flag(const std::string& flag, const std::string& tex
 
 Status add_alias(const std::string& text, std::vector<server::ModelSource>& models) {
   RZ_TRY(const FlagsModel named, model_of_flag("--alias", text, models));
-  // Its own id may be among them, as llama-server tells it.
+  // Its own id may be among them, as in llama-server.
   const auto is_taken = [&](const server::ModelSource& other) {
     return has_name(other, named.name) && (&other != named.model || other.id != named.name);
   };
@@ -203,7 +202,7 @@ Status add_tag(const std::string& text, std::vector<server::ModelSource>& models
   return {};
 }
 
-// `texts`: each has values with commas between them.
+// `texts`: each contains values separated by commas.
 Status add_each(const std::vector<std::string>& texts,
                 Status (*add)(const std::string&, std::vector<server::ModelSource>&),
                 std::vector<server::ModelSource>& models) {
@@ -214,7 +213,7 @@ Status add_each(const std::vector<std::string>& texts,
   return {};
 }
 
-// The model whose adapter it is. Takes the model's id from NAME or ID:NAME.
+// The model that the adapter belongs to. Removes the model's id from NAME or ID:NAME.
 Result<server::ModelSource*> model_of_adapter(const char* flag, std::string& name,
                                               std::vector<server::ModelSource>& models) {
   const auto refuse = [&](const char* why) {

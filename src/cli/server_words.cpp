@@ -79,7 +79,7 @@ class Translator {
     return {};
   }
 
-  // llama-server adds up what all its adapters add, unless a request says otherwise.
+  // llama-server adds up all its adapters, unless a request says otherwise.
   Status default_adapter() {
     if (!applies_adapters_ || adapters_.empty()) return {};
     if (adapters_.size() > 1) {
@@ -92,8 +92,8 @@ class Translator {
     return {};
   }
 
-  // What llama-server does unless it is told otherwise: it has metrics where it is asked for them, it loads no model at
-  // the start where it is given none, pages that have a key may come from anywhere, and models think that can.
+  // llama-server's defaults: it has metrics only on request, loads no model at the start if none is given, accepts web
+  // pages of any origin that have a key, and lets models think that can.
   void finish() {
     add_model();
     translated_.words.emplace_back("--llama-answers");
@@ -130,8 +130,8 @@ class Translator {
     return values;
   }
 
-  // llama-server's context is one for all sequences: each has its part of it, or, where it is unified or their number
-  // is not said, as much as is left.
+  // llama-server has one context for all sequences: each has its part of it, or, if it is unified or their number is
+  // not given, as much as is left.
   Status contexts() {
     uint32_t n_ctx = 0, n_seqs = 1;
     if (!context_.empty() && !read_value(context_, n_ctx).empty()) {

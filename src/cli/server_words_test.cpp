@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Words of `realizar serve`, with what a llama-server without metrics is besides.
+// Words of `realizar serve`, with those that are added for a llama-server without metrics.
 Words served(Words words, const Words& last = {"--chat-template-kwargs", R"({"enable_thinking": true})"}) {
   words.insert(words.begin(), "serve");
   words.insert(words.end(), {"--llama-answers", "--no-metrics"});

@@ -29,13 +29,13 @@ using Local = asio::local::stream_protocol;
 using ResponseParser = http::response_parser<http::string_body>;
 
 constexpr size_t kMaxEventBytes = 64u << 20;
-constexpr int kVersionTimeoutMs = 5000;  // a server says its version whatever else it does
+constexpr int kVersionTimeoutMs = 5000;  // a server reports its version even while it is busy
 
 Error has_gone(const error_code& error) {
   return {ErrorCode::kInternal, "the running server does not answer: " + error.message(), "service"};
 }
 
-// The error that an answer holds: {"error": {"message", "code", "param"}}.
+// The error in an answer: {"error": {"message", "code", "param"}}.
 Error error_of(const Json& json, int status) {
   const Json error = json.is_object() ? json.value("error", Json()) : Json();
   const auto text = [&](const char* name) {
@@ -55,7 +55,7 @@ Error error_of(const Json& json, int status) {
 
 }  // namespace
 
-// One connection, which has one request.
+// One connection with a single request.
 class Service::Exchange {
  public:
   explicit Exchange(Service& service) : service_(service), socket_(io_) {}
@@ -63,7 +63,7 @@ class Service::Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Sends the request, and reads the answer's head, which has to come in time_ms; -1: at some time.
+  // Sends the request, and reads the answer's head, which must arrive within time_ms; -1: no limit.
   Status begin(const std::string& path, const Json& body, int time_ms = -1) {
     error_code error;
     socket_.connect(Local::endpoint(service_.socket_), error);
@@ -84,7 +84,7 @@ class Service::Exchange {
 
   int status() { return parser_.get().result_int(); }
 
-  // The part of the body that has arrived since the last call; empty: the body is whole.
+  // The part of the body that has arrived since the last call; empty: the body is complete.
   Result<std::string> more() {
     std::string& arrived = parser_.get().body();
     error_code error;
@@ -130,7 +130,7 @@ std::unique_ptr<Service> Service::find() {
   std::error_code missing;
   if (!path || !std::filesystem::exists(*path, missing)) return nullptr;
   auto service = std::make_unique<Service>(path->string());
-  if (service->pid() == 0) return nullptr;  // the socket of one that was killed
+  if (service->pid() == 0) return nullptr;  // the socket of a killed server
   const auto answer = service->ask("/version", Json(), kVersionTimeoutMs);
   if (!answer.ok()) {
     warn(answer.error().message + "; it is not used");
@@ -193,7 +193,7 @@ Status Service::stream(const std::string& path, const Json& body,
   return told;
 }
 
-// shutdown(2) is the one call that a signal's handler may make and that wakes a reading thread.
+// shutdown(2) is the only call that a signal handler may make and that wakes a reading thread.
 void Service::cancel() noexcept {
   is_cancelled_ = true;
   if (const int fd = fd_; fd >= 0) ::shutdown(fd, SHUT_RDWR);

@@ -55,7 +55,7 @@ void put_form(const AnswerForm& form, Json& body) {
     body["grammar"] = form.source;
     return;
   }
-  // A schema that no grammar can hold is an error, as without a server.
+  // A schema that no grammar can enforce is an error, as without a server.
   const Json named{{"name", "answer"}, {"strict", true}, {"schema", Json::parse(form.source)}};
   body["response_format"] = {{"type", "json_schema"}, {"json_schema", named}};
 }
@@ -77,12 +77,12 @@ FinishReason finish_reason_of(const std::string& told, const GenerationStats& st
   return stats.n_prompt + stats.n_generated >= n_ctx ? FinishReason::kContext : FinishReason::kLength;
 }
 
-// The answer, from the chunks of its stream.
+// Assembles the answer from the chunks of its stream.
 class Reading {
  public:
   Reading(const TextCallback& on_text, uint32_t n_ctx) : on_text_(on_text), n_ctx_(n_ctx) {}
 
-  // False: no more is wanted.
+  // False: stop reading.
   bool take(std::string_view data) {
     const Json chunk = Json::parse(data, nullptr, false);
     if (!chunk.is_object()) return true;  // [DONE]
@@ -113,7 +113,7 @@ class Reading {
     return on_text_({bytes, nullptr, kind, 0});
   }
 
-  // A call's first piece has its name.
+  // A call's first piece contains its name.
   void take_call(const Json& piece) {
     const size_t idx = piece.value("index", size_t{0});
     if (idx >= generation_.calls.size()) generation_.calls.emplace_back();
@@ -167,7 +167,7 @@ class ServiceWriter final : public Writer {
     return {};
   }
 
-  // The server has a form of calls for models whose templates say nothing of tools.
+  // The server has a format of calls for models whose templates do not mention tools.
   Status check_knows_tools(const Json&) override { return {}; }
 
   Result<Prompt> chat_prompt(Json variables, const ReasoningOptions& reasoning) override {

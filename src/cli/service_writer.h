@@ -1,4 +1,4 @@
-// A Writer whose model is in a running server.
+// A Writer whose model runs in a server.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace realizar::cli {
 
-// `given`: a file or folder, or a name. The server loads the model where it has to. Errors: ResourceExhausted where the
+// `given`: a file or folder, or a name. The server loads the model if necessary. Errors: ResourceExhausted if the
 // server has no memory for it; NotFound; those of loading.
 Result<std::unique_ptr<Writer>> service_writer(std::unique_ptr<Service> service, const std::string& given);
 

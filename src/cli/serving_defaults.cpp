@@ -18,7 +18,7 @@ Result<std::optional<uint32_t>> bound_of(const char* flag, const std::optional<i
   return std::optional(static_cast<uint32_t>(*given));
 }
 
-// The template of a name; a text that is none is the template itself.
+// The template with that name; other text is the template itself.
 Result<std::string> template_source(const std::string& given, const std::string& file) {
   if (!given.empty() && !file.empty()) {
     return invalid_argument("--chat-template and --chat-template-file say the same: give one");

@@ -1,4 +1,4 @@
-// What `realizar serve` gives to requests that name nothing else: sampling, length, reasoning, the chat template.
+// Defaults of `realizar serve` for requests: sampling, length, reasoning, the chat template.
 #pragma once
 
 #include <optional>

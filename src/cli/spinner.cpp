@@ -13,7 +13,7 @@ Spinner::Spinner(std::string what, bool shown) : what_(std::move(what)) {
   try {
     thread_ = std::thread([this] { draw(); });
   } catch (const std::system_error&) {
-    // Where no thread is to be had, the answer comes without a spinner.
+    // Without a free thread, the answer appears without a spinner.
   }
 }
 

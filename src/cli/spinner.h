@@ -1,4 +1,5 @@
-// A sign of life on a terminal's standard error while nothing else can be shown, e.g. while a long prompt is read.
+// A sign of activity on standard error, if that is a terminal, while there is nothing else to show, e.g. while a long
+// prompt is read.
 #pragma once
 
 #include <condition_variable>
@@ -10,13 +11,13 @@ namespace realizar::cli {
 
 class Spinner {
  public:
-  // Shows `what` and the seconds gone by, once it has taken long enough to be noticed. `shown` false: never.
+  // Shows `what` and the elapsed seconds, after a noticeable time. `shown` false: never.
   Spinner(std::string what, bool shown);
   Spinner(const Spinner&) = delete;
   Spinner& operator=(const Spinner&) = delete;
   ~Spinner() { stop(); }
 
-  // Wipes it away; nothing is drawn once this has returned.
+  // Erases it; nothing is drawn after this has returned.
   void stop();
 
  private:

@@ -1,5 +1,5 @@
-// Models by their names: the options that say where they are kept and fetched from, and the one way from what a user
-// typed to what a loader opens.
+// Models by name: the options for where they are stored and downloaded from, and the resolution of a user's input to a
+// loadable model.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@
 namespace realizar::cli {
 
 struct StoreFlags {
-  // --models-store; `network`: and those of downloads.
+  // --models-store; `network`: also the options of downloads.
   enum class Network : uint8_t { kNone, kYes };
   void add_to(Flags flags, Network network);
-  // Only those that say which hub is asked, and how.
+  // Only the options that choose and configure the hub.
   void add_hub_to(Flags flags);
 
   hub::Library library() const;
-  // Errors: InvalidArgument for a token's file that cannot be read, and for a mirror that is no URL.
+  // Errors: InvalidArgument for an unreadable token file, and for a mirror that is not a URL.
   Result<hub::HubSettings> hub_settings() const;
 
-  // A file or folder as it is; else a model of that name. Errors: as hub::locate.
+  // Finds a file or folder by its path, or else a model by its name. Errors: as hub::locate.
   Result<FoundModel> find(const std::string& given) const;
-  // The same of a name alone.
+  // Finds a model by its name only.
   Result<hub::LocalModel> find_named(const std::string& given) const;
-  // The path alone, in the place of the name.
+  // Replaces the name by the path.
   Status find_path(std::string& given) const;
 
   std::string folder;  // "": the user's own

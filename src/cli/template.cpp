@@ -98,7 +98,7 @@ Result<std::string> traits_text(const std::string& use, const std::string& sourc
   return text;
 }
 
-// Which template is used for what, where it comes from, and what it can take.
+// The templates, their uses and origins, and what they support.
 Result<std::string> explained(const TemplateArgs& args) {
   RZ_TRY(const ChatTemplateSource source, template_source(args));
   if (!args.template_file.empty()) {

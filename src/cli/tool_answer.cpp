@@ -16,7 +16,7 @@ AnswerOptions with_tools(const AnswerOptions& options, const ToolBox& tools, boo
   return own;
 }
 
-// False where the answer ends with these calls.
+// False if the answer ends with these calls.
 bool run_calls(const std::vector<ToolCall>& calls, Conversation& conversation, ToolBox& tools, const Person& person) {
   bool goes_on = true;
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -39,7 +39,7 @@ Result<Answer> answer_question(Writer& writer, Conversation& conversation, const
     const bool is_cut = answer.interrupted || answer.output_failed ||
                         generation.finish_reason == FinishReason::kLength ||
                         generation.finish_reason == FinishReason::kContext;
-    // Of a call that was cut nobody knows what it would have been.
+    // The rest of an incomplete call is unknown.
     if (is_cut) generation.calls.clear();
     conversation.answer(generation);
     if (generation.calls.empty()) return answer;

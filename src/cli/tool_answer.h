@@ -1,4 +1,4 @@
-// The answer to a conversation's last question, with the calls of tools that the model makes on its way there.
+// The answer to a conversation's last question, including the model's tool calls on the way.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace realizar::cli {
 
-// Gives the prompt for the conversation as it is.
+// Returns the prompt for the current conversation.
 using MakePrompt = std::function<Result<Prompt>()>;
 
-// Puts every turn into the conversation. `tools`: null where there are none. A model that goes on calling gets 16
-// rounds. Ctrl-C ends the answer, or the call that is made. Errors: those of the prompt and of the model; the
-// conversation may then end with a part of the answer's turns.
+// Adds every turn to the conversation. `tools`: null if there are none. A model that keeps calling tools gets 16
+// rounds. Ctrl-C ends the answer, or the current call. Errors: those of the prompt and of the model; the conversation
+// may then end with a part of the answer's turns.
 Result<Answer> answer_question(Writer& writer, Conversation& conversation, const MakePrompt& make_prompt,
                                const AnswerOptions& options, ToolBox* tools, const Person& person);
 

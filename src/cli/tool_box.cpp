@@ -19,7 +19,7 @@
 namespace realizar::cli {
 namespace {
 
-constexpr size_t kMaxShownLines = 8, kMaxShownBytes = 800;  // of a result
+constexpr size_t kMaxShownLines = 8, kMaxShownBytes = 800;  // of a result, on screen
 constexpr size_t kMaxShownDescription = 100;
 
 void show(const Person& person, const std::string& text, Style style = Style::kPlain) {
@@ -39,7 +39,7 @@ mcp::Json result_event(const ToolCall& call, const mcp::ToolResult& result) {
   return {{"type", "tool_result"}, {"name", call.name}, {"text", result.text}, {"is_error", result.is_error}};
 }
 
-// The beginning of a result, and how much there is of it.
+// The beginning of a result, and its total size.
 std::string beginning(const std::string& text) {
   size_t end = 0;
   for (size_t n_lines = 0; n_lines < kMaxShownLines && end < text.size(); ++n_lines) {
@@ -52,7 +52,7 @@ std::string beginning(const std::string& text) {
   return end == text.size() ? shown : fmt::format("{}\n... ({} bytes)", shown, text.size());
 }
 
-// While a server is waited for, Ctrl-C ends the wait.
+// While waiting for a server, Ctrl-C ends the wait.
 template <class F>
 auto while_waiting(const std::string& what, F f) {
   std::atomic<bool> is_interrupted{false};
@@ -144,7 +144,7 @@ std::string ToolBox::listing() const {
   return text;
 }
 
-// What is typed before the question shows is no answer to it.
+// Input typed before the question is shown is not an answer to it.
 Result<bool> ToolBox::may_run(const Entry& entry, const Person& person) {
   if (allowed_.contains(entry.tool.call_name)) return true;
   if (!person.ask) {

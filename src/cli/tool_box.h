@@ -1,5 +1,5 @@
-// The tools of the listed MCP servers in one chat: what the model is told of them, and their calls, each of which a
-// person has allowed.
+// The tools of the configured MCP servers in a chat: what the model is told about them, and their calls, each permitted
+// by the user.
 #pragma once
 
 #include <functional>
@@ -14,34 +14,34 @@
 
 namespace realizar::cli {
 
-// Who is asked about calls, and shown them.
+// The user who decides about calls, and sees them.
 struct Person {
-  int side;           // the descriptor of what is shown
-  bool json = false;  // standard output gets events of calls and results
-  // Reads a line after a question; empty: nobody can be asked.
+  int side;           // the descriptor for display
+  bool json = false;  // standard output gets events for calls and results
+  // Reads a line in answer to a question; empty: nobody can be asked.
   std::function<LineStatus(const std::string& question, std::string& line)> ask = {};
 };
 
 class ToolBox {
  public:
-  // Asks every listed server for its tools. A server that fails is an error where `wants_all`, else it is left out with
-  // a line on standard error, as are tools that break the protocol. Errors: those of the list and of mcp::Client;
-  // InvalidArgument for a name of --mcp-allow or --tool-choice that nothing has.
+  // Lists the tools of every configured server. A server that fails is an error if `wants_all`, else it is skipped with
+  // a line on standard error, like tools that violate the protocol. Errors: those of the list and of mcp::Client;
+  // InvalidArgument if a name in --mcp-allow or --tool-choice does not exist.
   static Result<std::unique_ptr<ToolBox>> open(const ToolFlags& flags, bool wants_all);
   // Ends the servers' sessions.
   ~ToolBox();
   ToolBox(const ToolBox&) = delete;
   ToolBox& operator=(const ToolBox&) = delete;
 
-  // As OpenAI's API has them; null where the model is to call none.
+  // In the format of OpenAI's API; null if the model must not call any.
   const mcp::Json& tools() const { return tools_json_; }
-  // Those of which the model must call one before its first answer; null: it need not.
+  // Tools of which the model must call one before its first answer; null: not required.
   const mcp::Json& required() const { return required_json_; }
   // For /tools: printable.
   std::string listing() const;
 
-  // Shows the call, asks about it, makes it and shows its result. A tool may be called without its server's name where
-  // no other server has one of that name. What fails, or is not allowed, is a result too, which tells the model so.
+  // Shows the call, asks for permission, makes it and shows its result. A tool may be called without its server's name
+  // if only one server has a tool of that name. Failures and denials are results too, which tell the model about them.
   // Errors: Cancelled, by Ctrl-C.
   Result<mcp::ToolResult> run(const ToolCall& call, const Person& person);
 
@@ -55,7 +55,7 @@ class ToolBox {
   Status add_server(std::unique_ptr<mcp::Client> server, bool wants_all);
   Status allow(const std::string& name);
   Status choose(const std::string& choice);
-  // As mcp::find_tool; null: there is none.
+  // Like mcp::find_tool; null: none.
   const Entry* find(const std::string& name) const;
   std::vector<const mcp::Tool*> all_tools() const;
   Result<bool> may_run(const Entry& entry, const Person& person);

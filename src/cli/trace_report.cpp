@@ -14,13 +14,13 @@
 namespace realizar::cli {
 namespace {
 
-// Less than this says nothing about a rate.
+// A shorter time gives no meaningful rate.
 constexpr double kShortestRateMs = 0.01;
 
 // Lanes of the trace file.
 constexpr int kStepLane = 1, kOperationLane = 2;
 
-// Memory-bound rows are told in GB/s, the others in GFLOP/s: decode reads each weight for one row.
+// Memory-bound rows have a rate in GB/s, the others in GFLOP/s: decode reads each weight for one row.
 std::string rate_text(const TraceRow& row) {
   const double work = row.decode ? row.bytes : row.flops;
   if (row.total_ms < kShortestRateMs || work <= 0) return "";
@@ -37,7 +37,7 @@ std::string row_text(const TraceRow& row, double phase_ms) {
                      row.total_ms * 1e3 / static_cast<double>(row.count), row.count, rate_text(row));
 }
 
-// Rates count the tokens that came.
+// Rates count the useful tokens.
 std::string total_text(const char* name, const TracePhase& phase) {
   const std::string guesses =
       phase.n_computed > phase.n_tokens ? fmt::format("; {} tokens were computed", phase.n_computed) : "";
@@ -81,7 +81,7 @@ std::string answer_text(const TracedAnswer& traced) {
                      stats.n_generated, most ? fmt::format(" of at most {}", *most) : "");
 }
 
-// The first token's time is that of its prompt, which is told before.
+// The first token's time is that of its prompt, which is reported before.
 std::string token_rows(std::span<const TokenTime> times, uint32_t n_prompt) {
   std::string text = "  position       total      device        host       tok/s\n";
   for (size_t i = 1; i < times.size(); ++i) {
@@ -95,7 +95,7 @@ std::string token_rows(std::span<const TokenTime> times, uint32_t n_prompt) {
   return text;
 }
 
-// A chat loads its model before any question: the time that this took belongs to no answer.
+// A chat loads its model before any question, so that time belongs to no answer.
 std::string token_times_text(const TracedAnswer& traced) {
   const GenerationStats& stats = traced.answer.generation.stats;
   std::string text = "\ntime to the first token\n";
@@ -148,7 +148,7 @@ nlohmann::ordered_json operation_json(const TraceEvent& event) {
   return event_json(event.name, kOperationLane, event.start_us, event.duration_us, std::move(args));
 }
 
-// A step reaches from its first operation to the end of its last.
+// A step extends from the beginning of its first operation to the end of its last.
 nlohmann::ordered_json step_json(const TraceEvent& first, const TraceEvent& last) {
   return event_json(phase_of(first), kStepLane, first.start_us, last.start_us + last.duration_us - first.start_us,
                     {{"step", first.step}, {"tokens", first.n_tokens}});

@@ -1,4 +1,4 @@
-// What --trace prints after an answer, and the file that --trace-file writes.
+// The report of --trace after an answer, and the file of --trace-file.
 #pragma once
 
 #include <string>
@@ -17,20 +17,20 @@ struct TraceFlags {
   bool wanted() const { return table || !file.empty(); }
 };
 
-// The answer that a trace is of.
+// The traced answer.
 struct TracedAnswer {
   const AnswerOptions& options;
   const StartTimes& start;
   const Answer& answer;
 };
 
-// Reports on an answer once it is there. Standard error gets what ran, a row for each operation and phase, then the
-// phases of the time to the first token and the time of each further one; without a trace, where no table is wanted,
-// the latter alone. Writes the file, in Chrome's trace event format. Forgets the trace, so that the next report is of
-// the next answer alone. Errors: InvalidArgument (cannot write).
+// Reports on a finished answer. Standard error gets the configuration, a row for each operation and phase, the phases
+// of the time to the first token and the time of each further one; without a trace, or if no table is wanted, only the
+// latter. Writes the file in Chrome's trace event format. Clears the trace, so that the next report only covers the
+// next answer. Errors: InvalidArgument (cannot write).
 Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced);
 
-// The same of a benchmark's runs.
+// Likewise for a benchmark's runs.
 Status report_trace(const TraceFlags& flags, LanguageModel& model);
 
 }  // namespace realizar::cli

@@ -45,7 +45,7 @@ void WordWrap::add_space(char space, std::string& out) {
 }
 
 void WordWrap::add_char(std::string_view bytes, uint32_t width, std::string& out) {
-  // Characters of two columns (Chinese, Japanese) are words by themselves.
+  // Characters with a width of two columns (Chinese, Japanese) are words by themselves.
   if (width == 2) word_.clear(), word_columns_ = 0;
   if (column_ + width > n_columns_) {
     const bool moves = word_columns_ > 0 && word_columns_ < column_;

@@ -1,5 +1,5 @@
-// Breaks lines between words while text arrives: what is known of a word is shown at once, and a word that turns out
-// not to fit is taken back and begins the next line.
+// Wraps lines between words while text arrives: the known part of a word is shown at once, and a word that turns out
+// not to fit is erased and moved to the next line.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace realizar::cli {
 
 class WordWrap {
  public:
-  // A line has at most n_columns; 0: lines are never broken.
+  // A line has at most n_columns; 0: lines are never wrapped.
   explicit WordWrap(uint32_t n_columns) : n_columns_(n_columns) {}
 
-  // What shows `text` (whole UTF-8 characters, no control characters but line breaks and tabs) after all that was
-  // pushed before. The width of characters is that of the locale.
+  // The output that shows `text` (whole UTF-8 characters, no control characters except line breaks and tabs) after
+  // everything pushed before. The width of characters depends on the locale.
   std::string push(std::string_view text);
 
  private:
@@ -24,7 +24,7 @@ class WordWrap {
 
   uint32_t n_columns_;
   uint32_t column_ = 0;
-  std::string word_;           // the one that may go on
+  std::string word_;           // the one that may continue
   uint32_t word_columns_ = 0;  // its width
 };
 

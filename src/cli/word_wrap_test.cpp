@@ -11,7 +11,7 @@
 namespace realizar::cli {
 namespace {
 
-// What a terminal shows that is wide enough: it obeys the sequences that WordWrap writes, for characters of one column.
+// The content of a wide terminal after the sequences written by WordWrap, for characters of one column.
 std::string shown(const std::string& written) {
   std::string screen;
   for (size_t i = 0; i < written.size(); ++i) {

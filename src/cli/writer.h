@@ -1,4 +1,4 @@
-// The model that writes the answers of `run` and of the chat: one in this process, or one in a running server.
+// The model that writes the answers of `run` and of the chat: in this process, or in a running server.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@
 
 namespace realizar::cli {
 
-// The question to a writer: a conversation, or a text without the chat template.
+// The input of a writer: a conversation, or a text without the chat template.
 struct Prompt {
-  nlohmann::ordered_json variables;  // of the chat template; null: it is `text`
+  nlohmann::ordered_json variables;  // for the chat template; null: `text` is used
   std::string text;
-  std::vector<TokenId> tokens;  // where the model is in this process
+  std::vector<TokenId> tokens;  // if the model is in this process
   size_t n_tokens = 0;
 };
 
-// One answer at a time. Errors of the functions: as LanguageModel's; those of a server that has gone are Internal.
+// One answer at a time. Errors of the functions: as LanguageModel's; Internal if a server has ended.
 class Writer : public Interruptible {
  public:
   virtual const ModelInfo& info() const = 0;
-  // The model's recommendation, with the flags over it.
+  // The model's recommendation, overridden by the flags.
   virtual Result<SamplingParams> sampling(const SamplingFlags& flags) = 0;
   virtual const std::vector<std::string>& default_stop() const = 0;
-  // Whether the model has a use for these.
+  // Whether the model supports these.
   virtual Status check_reasoning(const ReasoningOptions& reasoning) = 0;
-  // Errors: Unsupported where there are tools, and the model's chat template says nothing of them to it.
+  // Errors: Unsupported if there are tools, and the model's chat template does not pass them on.
   virtual Status check_knows_tools(const nlohmann::ordered_json& tools) = 0;
 
   virtual Result<Prompt> chat_prompt(nlohmann::ordered_json variables, const ReasoningOptions& reasoning) = 0;
@@ -39,7 +39,7 @@ class Writer : public Interruptible {
   virtual Result<TextGeneration> write(const Prompt& prompt, const AnswerOptions& options,
                                        const TextCallback& on_text) = 0;
 
-  // The model in this process; null: it is in a server.
+  // The model in this process; null: it runs in a server.
   virtual LanguageModel* local() { return nullptr; }
 };
 

@@ -61,7 +61,7 @@ void add_files_below(const OptionRow& row, const StoreFlags& store, std::vector<
   }
 }
 
-// A place that has no file yet cannot be told by its inode.
+// A path without a file yet cannot be compared by inode.
 bool is_same_place(const fs::path& a, const fs::path& b) {
   std::error_code error;
   const auto version_a = version_at(a), version_b = version_at(b);
@@ -74,7 +74,7 @@ Status check_apart(const std::vector<fs::path>& outputs) {
   for (size_t i = 1; i < outputs.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
       if (!is_same_place(outputs[i], outputs[k])) continue;
-      // Both may go to /dev/null.
+      // Both may be /dev/null.
       if (fs::exists(outputs[i], error) && !fs::is_regular_file(outputs[i], error)) continue;
       return invalid_argument(fmt::format("{} would be written twice", outputs[i].string()), outputs[i].string());
     }
