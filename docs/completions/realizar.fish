@@ -3,7 +3,7 @@ function __realizar_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
     set -l program (string replace -r '^~(?=/)' $HOME -- $words[1])
-    # What stands before the value in --option=value belongs to the word that is completed.
+    # The part before the value in --option=value belongs to the completed word.
     set -l option (string match -r -- '^--[^=]+=' "$word"; or echo)
     set -l value (string replace -r -- '^--[^=]+=' '' "$word")
     for line in ($program complete -- $words[2..] "$word" 2>/dev/null)

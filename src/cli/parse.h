@@ -1,7 +1,7 @@
 // Parses words into the values of a command's options. Each error is one line for the user who typed the words.
 //
 // CLI11 is not used: it parses -ngl 99 as -n gl, -model as -m odel, takes any word for an option's missing value, and
-// for "--=name" the next word. It assigns positionals before it knows which words are values of options, and reads 010
+// for "--name=" the next word. It assigns positionals before it knows which words are values of options, and reads 010
 // as 8. Its errors are sentences that name neither the option nor its value. Words would have to be split, matched and
 // checked before it sees them.
 #pragma once
