@@ -91,7 +91,7 @@ void Answer::take_events(std::string_view text, std::vector<OutputEvent> events,
   }
 }
 
-// A token is part of the answer once some of its text is; of a stop string, none ever is.
+// A token belongs to the answer once some of its text does; tokens of a stop string never do.
 void Answer::release_tokens(AnswerPart& part) {
   const auto is_certain = [this](const HeldToken& held) {
     return held.begin < detokenizer_.n_given_bytes() || !detokenizer_.holds_back();

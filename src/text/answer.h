@@ -1,5 +1,5 @@
-// One answer's text side: token ids in; reasoning, content, tool calls and how it ended out. The server, the library
-// and the command line read every answer through this class. One per answer; not thread-safe. Never fails.
+// The text side of one answer: token ids in; reasoning, content, tool calls and the reason of its end out. The server,
+// the library and the command line read every answer through this class. One per answer; not thread-safe. Never fails.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@
 namespace realizar::text {
 
 struct AnswerOptions {
-  std::vector<std::string> stop = {};  // strings that end the answer, and are no part of it
-  uint32_t min_tokens = 0;             // within which none of them ends it
-  bool skip_special = true;            // control tokens give no text
+  std::vector<std::string> stop = {};  // strings that end the answer, without being part of it
+  uint32_t min_tokens = 0;             // before this many tokens none of them ends it
+  bool skip_special = true;            // control tokens produce no text
   // How the model marks reasoning and calls; absent: all text is content.
   std::optional<OutputFormat> format = {};
   std::vector<ToolSpec> tools = {};
   bool starts_in_reasoning = false;
-  std::string content_begin = {};    // before the first text, which the prompt holds: the mark of thoughts
+  std::string content_begin = {};    // text before the first one, part of the prompt: the mark of thoughts
   bool one_call = false;             // the answer ends with its first tool call
-  bool tells_tokens = false;         // AnswerPart::tokens are told,
-  bool content_tokens_only = false;  // and of these none of reasoning and calls
+  bool tells_tokens = false;         // AnswerPart::tokens is filled,
+  bool content_tokens_only = false;  // without those of reasoning and calls
 };
 
-// Has the answer split into its parts, as the model marks them. `prompt` may end with reasoning opened. Where the
-// options have no tools, calls stay text.
+// Splits the answer into its parts by the model's marks. `prompt` may end inside reasoning. If the options have no
+// tools, calls stay in the text.
 void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, const OutputFormat& format,
                   std::span<const TokenId> prompt);
 
-// What is new since the last call.
+// The new text since the last call.
 struct AnswerPart {
   std::vector<OutputEvent> events;
-  std::vector<uint32_t> tokens;  // generated tokens, counted from 0, of which some text is now part of the answer
+  std::vector<uint32_t> tokens;  // generated tokens, counted from 0, some of whose text is now part of the answer
 };
 
 class Answer {
@@ -47,23 +47,23 @@ class Answer {
   // `tokenizer` must outlive this.
   Answer(const Tokenizer& tokenizer, const AnswerOptions& options);
 
-  // What is certain once the token is there; may be nothing.
+  // Returns the text that is certain after this token; may be empty.
   AnswerPart push(TokenId id);
-  // What was held back, at the end of the generation; call once, then no more. `reason`: the engine's.
+  // The text that was held back, at the end of the generation; call once, as the last call. `reason`: the engine's.
   AnswerPart finish(FinishReason reason);
 
-  // The text has ended the answer, at a stop string or after its one call: later tokens are no part of it.
+  // The text has ended the answer, at a stop string or after its only call: later tokens are not part of it.
   bool is_stopped() const { return is_stopped_; }
-  // Whether the answer ended at its limit of tokens, or at the context's. Known after finish.
+  // Whether the answer ended at its token limit, or at the context's. Known after finish.
   bool is_cut() const;
-  // Known after finish. kStop where the text has ended the answer.
+  // Known after finish. kStop if the text has ended the answer.
   FinishReason reason() const { return reason_; }
-  // The stop string that ended the answer; "": none did.
+  // The stop string that ended the answer; "": none.
   const std::string& stop_string() const { return detokenizer_.stop_string(); }
   bool has_calls() const { return has_calls_; }
   uint32_t n_tokens() const { return n_tokens_; }
   uint32_t n_reasoning_tokens() const { return n_reasoning_tokens_; }
-  // It is known for all tokens before this one whether they are part of the answer.
+  // For all tokens before this one it is known whether they are part of the answer.
   uint32_t first_open_token() const;
 
  private:
@@ -75,16 +75,16 @@ class Answer {
   std::optional<OutputParser> parser_;
   const bool one_call_;
   bool is_stopped_ = false, has_calls_ = false, in_reasoning_;
-  std::string content_begin_;  // until it is told
+  std::string content_begin_;  // until it was output
   FinishReason reason_ = FinishReason::kStop;
   uint32_t n_tokens_ = 0, n_reasoning_tokens_ = 0;
-  // Tokens whose text is held back, since it may yet be of a stop string, and where in the text each begins.
+  // Tokens whose text is held back, since it may belong to a stop string, and the position of each in the text.
   struct HeldToken {
     uint32_t idx;
     size_t begin;
   };
   std::deque<HeldToken> held_tokens_;
-  std::optional<ContentTokens> content_tokens_;  // in place of held_tokens_
+  std::optional<ContentTokens> content_tokens_;  // instead of held_tokens_
   const bool tells_tokens_;
 };
 

@@ -18,7 +18,7 @@ const OutputFormat kFormat = output_of(hermes_form(), TagPair{"<think>", "</thin
 const std::vector<ToolSpec> kOneTool{{"weather", nlohmann::ordered_json::object()}};
 constexpr const char* kCall = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
 
-// An answer whose tokens are bytes, read to its end.
+// An answer whose tokens are bytes, run to its end.
 class ByteAnswer {
  public:
   ByteAnswer(const std::string& written, const AnswerOptions& options, FinishReason reason = FinishReason::kStop)

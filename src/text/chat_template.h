@@ -27,16 +27,17 @@ class ChatTemplate {
   ~ChatTemplate();
 
   // `variables` is an object: messages, tools, add_generation_prompt, bos_token, eos_token and any further variable.
-  // `now_unix_s` is what strftime_now reads (local time of the process is not used: the clock is given in UTC).
-  // Every string inside `variables["messages"]`, `["tools"]` and `["documents"]` is input: pieces made from it carry
-  // is_input, through filters, slices, concatenation and macros. Adjacent pieces of the same kind are joined.
-  // Errors: InvalidArgument when the template itself refuses (raise_exception; its message is the message) or the
-  // conversation does not fit it; Unsupported when a bound is hit.
+  // `now_unix_s`: the clock for strftime_now (in UTC; the local time of the process is not used). Every string inside
+  // `variables["messages"]`, `["tools"]` and `["documents"]` is input: pieces made from it carry is_input, through
+  // filters, slices, concatenation and macros. Adjacent pieces of the same kind are joined. Errors: InvalidArgument if
+  // the template itself refuses (raise_exception; its message is the message) or the conversation does not fit it;
+  // Unsupported if a limit is exceeded.
   Result<std::vector<PromptPiece>> render(const nlohmann::ordered_json& variables, int64_t now_unix_s) const;
 
-  // The template's traits, asked the first time by rendering some fifty small conversations, which takes milliseconds.
+  // The template's traits, determined on the first call by rendering some fifty small conversations, which takes
+  // milliseconds.
   const TemplateTraits& traits() const;
-  // How the model marks calls and thoughts, as traits() asked the first time.
+  // How the model marks calls and thoughts, determined like traits().
   const OutputFormat& output_format() const;
 
  private:

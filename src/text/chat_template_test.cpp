@@ -23,7 +23,7 @@ std::string joined(const std::vector<PromptPiece>& pieces) {
   return text;
 }
 
-// What `source` prints, or its error's message.
+// The output of `source`, or its error's message.
 std::string rendered(std::string_view source, const Json& variables = Json::object()) {
   const auto parsed = ChatTemplate::parse(source);
   if (!parsed.ok()) return parsed.error().message;
@@ -31,7 +31,7 @@ std::string rendered(std::string_view source, const Json& variables = Json::obje
   return pieces.ok() ? joined(*pieces) : pieces.error().message;
 }
 
-// 2026-07-26T12:00:00Z, the clock of the expectations.
+// 2026-07-26T12:00:00Z, the clock in the expected outputs.
 constexpr int64_t kClock = 1785067200;
 
 TEST(ChatTemplate, RealTemplatesPrintWhatJinja2Prints) {
@@ -81,7 +81,7 @@ TEST(ChatTemplate, WhatUsersWroteIsMarkedThroughEverything) {
   EXPECT_EQ(pieces_of("{% set x %}a{{ messages[0].role }}b{% endset %}{{ x }}"), "a[user]b");
 }
 
-// The methods do what Python's do.
+// The methods behave like Python's.
 TEST(ChatTemplate, ATemplateChangesItsOwnListsAndDictsAlone) {
   const Json variables = {{"messages", Json::array({{{"role", "user"}}})}, {"n", 3}};
   const auto printed = [&](std::string_view source) {
@@ -138,7 +138,7 @@ TEST(ChatTemplate, BoundsEndHostileTemplates) {
   }
 }
 
-// A long conversation through what real templates do with each message.
+// A long conversation, processed with operations that real templates apply to each message.
 TEST(ChatTemplate, LongConversationsAreNoBombs) {
   Json messages = Json::array();
   for (int i = 0; i < 500; ++i) {
@@ -161,7 +161,7 @@ TEST(ChatTemplate, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(rendered("{{ raise_exception('no such role') }}"), "chat template: no such role");
 }
 
-// Each template file is compared with its expectation, made with Jinja2 set up as Hugging Face sets it up.
+// Each template file is compared with its expected output, made by Jinja2 with Hugging Face's settings.
 TEST(ChatTemplate, ConstructsPrintWhatJinja2Prints) {
   const Json data = Json::parse(read(std::string(RZ_SOURCE_DIR) + "/tests/data/jinja/cases.json"));
   ASSERT_GT(data["cases"].size(), 200u);

@@ -23,8 +23,8 @@ std::vector<uint32_t> ContentTokens::take(std::string_view text, const std::vect
   return content;
 }
 
-// Reasoning and content are told as they stand in the text, and as soon as they are certain: what precedes them is
-// marks and calls, what follows them is at most the beginning of a mark. So each is looked for from the end.
+// Reasoning and content appear in events in the order of the text, and as soon as they are certain: marks and calls
+// precede them, and at most the beginning of a mark follows. Therefore each is searched from the end.
 std::vector<ContentTokens::Span> ContentTokens::spans_of(const std::vector<OutputEvent>& events) const {
   std::vector<Span> spans;
   size_t end = text_.size();
@@ -32,7 +32,7 @@ std::vector<ContentTokens::Span> ContentTokens::spans_of(const std::vector<Outpu
     if ((event->kind != Kind::kContent && event->kind != Kind::kReasoning) || event->text.empty()) continue;
     const size_t n_bytes = event->text.size();
     const size_t found = n_bytes <= end ? text_.rfind(event->text, end - n_bytes) : std::string::npos;
-    // Joined from pieces between which a mark was dropped: it may begin anywhere.
+    // Joined from pieces between which a mark was dropped: the beginning is unknown.
     const Span span = found == std::string::npos ? Span{0, end, false} : Span{found, found + n_bytes, false};
     spans.push_back({n_before_ + span.begin, n_before_ + span.end, event->kind == Kind::kContent});
     end = span.begin;
@@ -49,7 +49,7 @@ void ContentTokens::release(const Span& span, std::vector<uint32_t>& content) {
   }
 }
 
-// Tokens that begin where the next one does are parts of one character.
+// Tokens that begin at the same position are parts of one character.
 size_t ContentTokens::end_of_first() const {
   const auto next = std::find_if(waiting_.begin(), waiting_.end(),
                                  [&](const Waiting& token) { return token.begin != waiting_.front().begin; });

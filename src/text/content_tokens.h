@@ -1,5 +1,4 @@
-// Which of an answer's tokens its content is made of, where reasoning, calls and the marks around them lie between. One
-// per answer.
+// Determines which of an answer's tokens form its content, among reasoning, calls and their marks. One per answer.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +15,12 @@ namespace realizar::text {
 
 class ContentTokens {
  public:
-  // `idx`: the token, counted from 0. `begin`: where in the answer's text its own text begins.
+  // `idx`: the token, counted from 0. `begin`: the position of its text in the answer's text.
   void add(uint32_t idx, size_t begin);
-  // `text` is what the answer's text goes on with, and `events` what a parser has made of it. Gives each token of
-  // content once, also one that has only a part in it.
+  // `text`: the next part of the answer's text; `events`: the parser's events for it. Returns each token of content
+  // once, including tokens that only partly belong to it.
   std::vector<uint32_t> take(std::string_view text, const std::vector<OutputEvent>& events);
-  // The first token of which it is open whether it is content.
+  // The first token for which it is not decided whether it is content.
   std::optional<uint32_t> first_waiting() const {
     return waiting_.empty() ? std::nullopt : std::optional(waiting_.front().idx);
   }
@@ -40,8 +39,8 @@ class ContentTokens {
     size_t begin;
   };
   std::deque<Waiting> waiting_;
-  std::string text_;     // that no event has told of
-  size_t n_before_ = 0;  // bytes of text before it
+  std::string text_;     // not covered by an event yet
+  size_t n_before_ = 0;  // bytes of the answer's text before it
 };
 
 }  // namespace realizar::text

@@ -16,17 +16,17 @@ OutputEvent reasoning(std::string text) {
   return {EventKind::kReasoning, 0, std::move(text)};
 }
 
-// Tokens that come one by one, each with what a parser makes of the text so far.
+// Feeds tokens one by one, each with a parser's events for the text so far.
 class TokensOfAnAnswer {
  public:
-  // The texts of the tokens that are content with it, each with a bar after it.
+  // The texts of the tokens that become content with it, each followed by a bar.
   std::string push(const std::string& token, const std::vector<OutputEvent>& events) {
     add_part(token);
     n_bytes_ += token.size();
     return joined(content_tokens_.take(token, events));
   }
   std::string finish(const std::vector<OutputEvent>& events) { return joined(content_tokens_.take("", events)); }
-  // A token that is only a part of a character.
+  // Adds a token that is only a part of a character.
   void add_part(const std::string& token) {
     content_tokens_.add(static_cast<uint32_t>(tokens_.size()), n_bytes_);
     tokens_.push_back(token);
@@ -83,7 +83,7 @@ TEST(ContentTokens, MayBePartsOfACharacter) {
   EXPECT_EQ(answer.push("\xac", {content("\xe2\x82\xac")}), "\xe2|\x82|\xac|");
 }
 
-// A mark between two pieces was dropped, and the pieces are one event.
+// A mark between two pieces was dropped, and the pieces form one event.
 TEST(ContentTokens, MayStandAroundAMark) {
   TokensOfAnAnswer answer;
   EXPECT_EQ(answer.push("a<|end|>b", {content("ab")}), "a<|end|>b|");

@@ -33,7 +33,7 @@ void join_text(std::string& text, std::string_view more) {
   text += more;
 }
 
-// Nine letters and digits that stand for an id (FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv).
+// Nine letters and digits derived from an id (FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv).
 std::string short_id(const std::string& id) {
   constexpr size_t kLetters = 9;
   constexpr std::string_view kAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -46,7 +46,7 @@ std::string short_id(const std::string& id) {
   return name;
 }
 
-// The calls that have no result yet, each found by its id in constant time.
+// The calls without a result yet, found by id in constant time.
 class OpenCalls {
  public:
   void add(const std::string& id) {
@@ -54,7 +54,7 @@ class OpenCalls {
     ids_.push_back(id);
     is_open_.push_back(true);
   }
-  // The id of the first; "" where all have their results.
+  // The id of the first one; "" if all have their results.
   std::string first() {
     while (first_ < ids_.size() && !is_open_[first_]) ++first_;
     return first_ < ids_.size() ? ids_[first_] : "";
@@ -69,11 +69,11 @@ class OpenCalls {
  private:
   std::vector<std::string> ids_;
   std::vector<bool> is_open_;
-  std::unordered_map<std::string, std::deque<size_t>> places_;  // of each id's open calls
+  std::unordered_map<std::string, std::deque<size_t>> places_;  // open calls by id
   size_t first_ = 0;
 };
 
-// Each call has an id, and each result that of its call: the first that has no result yet, where the client names none.
+// Gives each call an id, and each result that of its call: the first one without a result, if the client names none.
 void name_calls(Messages& messages, bool needs_short_ids) {
   const auto named = [&](const std::string& id) { return needs_short_ids ? short_id(id) : id; };
   OpenCalls open;
@@ -90,7 +90,7 @@ void name_calls(Messages& messages, bool needs_short_ids) {
   }
 }
 
-// The tools as a text, for templates that have no place for them.
+// Describes the tools in a text, for templates that do not support them.
 void tell_tools(Conversation& conversation, const OutputFormat& format) {
   const Json example{{"argument", "value"}};
   const WrittenCall call{"name", example};
@@ -113,7 +113,7 @@ void name_developers(Messages& messages) {
   }
 }
 
-// Later system texts become the user's: where they stand they are read last, and no earlier turn changes.
+// Later system texts become the user's: at their position they are read last, and no earlier turn changes.
 void place_systems(Messages& messages, const TemplateTraits& traits) {
   if (!traits.takes_developer) name_developers(messages);
   auto turns = std::ranges::find_if_not(messages, is_system);
@@ -153,8 +153,8 @@ void write_results(Messages& messages) {
   }
 }
 
-// A message for each call, and after it that call's results; results of no call here come last. What else the message
-// has stays with its first call.
+// One message for each call, each followed by that call's results; results of other calls come last. The rest of the
+// message stays with its first call.
 void add_apart(Message message, std::span<Message> results, Messages& all) {
   std::unordered_map<std::string, std::vector<Message*>> results_of;
   for (const MessageCall& call : message.calls) results_of[call.id];
@@ -200,8 +200,8 @@ void place_texts_of_calls(Messages& messages, TemplateTraits::TextWithCalls plac
   messages = std::move(all);
 }
 
-// Puts messages side by side as the template takes them: neighbours of one role are joined, and an empty turn stands
-// between those that cannot be.
+// Arranges messages as the template requires: neighbours of the same role are joined, or separated by an empty turn if
+// they cannot be.
 class Turns {
  public:
   explicit Turns(const TemplateTraits& traits) : traits_(traits) {}
@@ -238,8 +238,8 @@ class Turns {
 
   const TemplateTraits& traits_;
   Messages all_;
-  bool has_turns_ = false;     // something else than system texts at the beginning
-  Role last_ = Role::kSystem;  // of the last message that is a text
+  bool has_turns_ = false;     // anything but system texts at the beginning
+  Role last_ = Role::kSystem;  // of the last text message
 };
 
 void add_user_if_needed(Messages& messages, const TemplateTraits& traits) {
@@ -283,7 +283,7 @@ Json message_json(const Message& message, const TemplateTraits& traits) {
   return json;
 }
 
-// Gives a function what it lacks of a field that the template needs: "properties.type" is each property's.
+// Adds a field that the template requires to a function: "properties.type" applies to each property.
 void add_tool_field(std::string_view field, Json& function) {
   const auto add = [](Json& object, const char* name, const Json& value) {
     if (object.is_object() && !object.contains(name)) object[name] = value;
@@ -303,7 +303,7 @@ void add_tool_field(std::string_view field, Json& function) {
   }
 }
 
-// Fields that a client gives as null are absent.
+// Fields that a client sets to null count as absent.
 Json tool_json(const Json& tool, const TemplateTraits& traits) {
   Json json = tool;
   const auto found = json.find("function");

@@ -1,5 +1,5 @@
-// Whatever a client sends reaches the prompt, each text at its place, in every template: the real ones of
-// tests/data/chat_templates, and small ones for what none of those refuses.
+// Everything that a client sends reaches the prompt, each text in its place, in every template: the real ones of
+// tests/data/chat_templates, and small ones for conversations that all of those accept.
 #include "text/conversation.h"
 
 #include <fmt/format.h>
@@ -116,8 +116,8 @@ Message without_id(Message message) {
   return message;
 }
 
-// All texts of a conversation, in its order. `together`: the calls of a message stand side by side; else each is
-// followed by its result.
+// All texts of a conversation, in order. `together`: the calls of a message are adjacent; otherwise each is followed by
+// its result.
 std::vector<std::string> texts_of(Messages messages, bool together) {
   std::vector<std::string> texts;
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -134,7 +134,7 @@ std::vector<std::string> texts_of(Messages messages, bool together) {
   return texts;
 }
 
-// The first text that is not where it should be; "" where all are.
+// The first text that is not in its place; "" if all are.
 std::string first_missing(std::string_view prompt, const std::vector<std::string>& texts) {
   size_t at = 0;
   for (const std::string& text : texts) {
@@ -245,7 +245,7 @@ TEST_P(ConversationTest, ThoughtsReachThePromptWhereTheTemplateReadsThem) {
   EXPECT_EQ(later.find(answering.reasoning) != std::string::npos, traits.reads_thoughts_of_answers) << later;
 }
 
-// Parameters as clients write them; "hint" and "argument" must reach the prompt where they stand at the top.
+// Parameters as clients write them; a top-level "hint" and "argument" must reach the prompt.
 std::vector<Json> parameters() {
   std::vector<Json> all;
   for (
@@ -359,7 +359,7 @@ TEST(ConversationTest, AResultWithoutAnIdBelongsToTheFirstCallThatHasNone) {
   EXPECT_EQ(messages[3]["tool_call_id"], messages[1]["tool_calls"][1]["id"]);
 }
 
-// Work that grew with the square of a message's calls would hold a server's worker for minutes.
+// Quadratic work in the number of a message's calls would occupy a server's worker for minutes.
 TEST(ConversationTest, TensOfThousandsOfCallsAreSplitFromTheirResults) {
   constexpr int kCalls = 40'000;
   Message calling{.role = Role::kAssistant, .content = "text", .more = {{"other", "member"}}};

@@ -15,9 +15,9 @@
 namespace realizar::text {
 namespace {
 
-constexpr int kMaxDepth = 50;  // of parentheses, pipes and fields, each of which encloses what was written before it
+constexpr int kMaxDepth = 50;  // of parentheses, pipes and fields, each of which wraps the text before it
 
-// Ollama's fields by the names that messages have here.
+// Ollama's fields and their names in messages here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kRootFields = {{
     {"System", "turn.system"},
     {"Prompt", "turn.prompt"},
@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kRootFiel
 
 struct ItemField {
   std::string_view name, key;
-  std::string_view zero;  // its value where there is none
+  std::string_view zero;  // its value if it is absent
 };
 
 constexpr std::string_view kNoText = "''", kNoList = "[]", kNoMap = "{}";
@@ -66,7 +66,7 @@ bool is_name_char(char c) {
 
 struct Operand {
   std::string jinja;
-  std::optional<std::string> literal = {};  // the text that it is
+  std::optional<std::string> literal = {};  // the text of a literal
 };
 using Operands = std::vector<Operand>;
 
@@ -79,7 +79,7 @@ std::string joined(const Operands& operands, std::string_view between, size_t fi
   return text;
 }
 
-// `a` has the format and its arguments.
+// `a`: the format and its arguments.
 Result<std::string> formatted(const Operands& a) {
   if (a.empty() || !a[0].literal) return wrong_template("'printf' is taken only with a text as its format");
   std::string_view format = *a[0].literal;
@@ -111,7 +111,7 @@ std::optional<std::string_view> comparison(std::string_view function) {
   return std::nullopt;
 }
 
-// Functions of Go itself. Nullopt: it is none of them, or has other arguments.
+// Go's own functions. Nullopt: not one of them, or with other arguments.
 std::optional<std::string> go_call(std::string_view function, const Operands& a) {
   if (function == "not" && a.size() == 1) return "(not " + a[0].jinja + ")";
   if (function == "and" && !a.empty()) return "(" + joined(a, " and ") + ")";
@@ -129,7 +129,7 @@ std::optional<std::string> go_call(std::string_view function, const Operands& a)
   return std::nullopt;
 }
 
-// Functions that Ollama adds.
+// Functions added by Ollama.
 std::optional<std::string> ollama_call(std::string_view function, const Operands& a) {
   if ((function == "json" || function == "toJson") && a.size() == 1) return "go_json(" + a[0].jinja + ")";
   if (function == "toTypeScriptType" && a.size() == 1) return "go_typescript(" + a[0].jinja + ")";
@@ -150,7 +150,7 @@ class GoExpression {
  public:
   GoExpression(std::string_view source, const GoScope& scope) : rest_(source), scope_(scope) {}
 
-  // All of the source.
+  // Parses the whole source.
   Result<std::string> whole() {
     RZ_TRY(std::string jinja, pipeline());
     skip_space();
@@ -177,7 +177,7 @@ class GoExpression {
     return {};
   }
 
-  // The value before a bar is the last argument of what comes after it.
+  // The value before a bar is the last argument of the call after it.
   Result<std::string> pipeline() {
     const int depth = depth_;
     RZ_CHECK_OK(deepen());
@@ -253,7 +253,7 @@ class GoExpression {
     return fields_of(std::string(found->second));
   }
 
-  // ".Function.Name" of a value; "." alone is the value.
+  // ".Function.Name" of a value; "." is the value itself.
   Result<Operand> fields_of(std::string value) {
     const int depth = depth_;
     while (take('.')) {

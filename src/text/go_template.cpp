@@ -13,7 +13,7 @@
 namespace realizar::text {
 namespace {
 
-// Where the text that begins with the quotation mark ends; npos: nowhere.
+// The end of the quoted text; npos: unterminated.
 size_t end_of_quoted(std::string_view action, size_t begin) {
   const char mark = action[begin];
   for (size_t i = begin + 1; i < action.size(); ++i) {
@@ -23,7 +23,7 @@ size_t end_of_quoted(std::string_view action, size_t begin) {
   return std::string_view::npos;
 }
 
-// Where the "}}" stands that closes the action; npos: nowhere.
+// The position of the "}}" that closes the action; npos: none.
 size_t end_of_action(std::string_view action) {
   const size_t first = action.find_first_not_of(" \t\r\n", action.starts_with('-') ? 1 : 0);
   const bool is_comment = first != std::string_view::npos && action.substr(first).starts_with("/*");
@@ -128,7 +128,7 @@ class GoWriter {
     blocks_.push_back({control, scope_.dot});
   }
 
-  // Gives what holds the value of the condition, which may declare a variable.
+  // Returns the name of the condition's value; the condition may declare a variable.
   Result<std::string> condition(std::string_view text) {
     const Assignment assignment = read_assignment(text);
     if (assignment.names.empty()) return jinja_of_go_expression(text, scope_);
@@ -169,8 +169,7 @@ class GoWriter {
     return {};
   }
 
-  // "range .Messages", "range $i, $m := .Messages". Of a map the variables are its keys and values, by the order of the
-  // keys.
+  // "range .Messages", "range $i, $m := .Messages". For a map the variables are its keys and values, sorted by key.
   Status open_range(std::string_view text) {
     open(Control::kRange);
     const Assignment assignment = read_assignment(text);

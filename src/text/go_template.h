@@ -1,4 +1,4 @@
-// Go's text/template over Ollama's variables: its text and actions as Jinja.
+// Translates Go's text/template over Ollama's variables to Jinja: its text and actions.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ struct GoNode {
   std::string text;  // or the action between its braces
 };
 
-// Text and actions in turn, trimmed as the actions' marks say; no comments.
+// Alternating text and actions, trimmed by the actions' marks, without comments.
 Result<std::vector<GoNode>> parse_go_template(std::string_view source);
 
-// Whether an action has these letters.
+// Whether an action contains this text.
 bool names_field(const std::vector<GoNode>& nodes, std::string_view field);
 
-// Jinja that prints what they print; kGoMacros are to stand before it. `ends_at_response`: nothing follows the place of
-// the answer, and what is open there is closed.
+// Jinja with the same output; kGoMacros must come before it. `ends_at_response`: the template ends at the answer's
+// position, where open blocks are closed.
 Result<std::string> jinja_of_go_nodes(const std::vector<GoNode>& nodes, bool ends_at_response);
 
 }  // namespace realizar::text

@@ -1,4 +1,4 @@
-// JSON as one line of text.
+// Serializes JSON to one line of text.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Usual chat templates by the names that llama.cpp has for them, for models whose files bring none.
+// Common chat templates by llama.cpp's names, for models whose files have none.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace realizar::text {
 
-// The Jinja source; nullopt: there is none of that name.
+// The Jinja source; nullopt for an unknown name.
 std::optional<std::string_view> find_named_template(std::string_view name);
-// All names, with commas between them.
+// All names, separated by commas.
 std::string template_names();
 
 }  // namespace realizar::text

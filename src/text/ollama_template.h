@@ -11,17 +11,18 @@
 
 namespace realizar::text {
 
-// Jinja that prints what the Go template prints. Taken are: text, comments, trim marks; if, with, range (of lists, maps
-// and numbers), else, else if, end, break, continue; fields; variables, which are declared and assigned; pipes; and,
-// or, not, eq, ne, lt, le, gt, ge, len, index, slice, print, println, printf (%s %v %d %t %q), and Ollama's json,
-// currentDate, yesterdayDate and toTypeScriptType. A template of one turn (.System, .Prompt, .Response) is repeated for
-// each, and ends where the answer begins. Errors: InvalidArgument, subject "template", naming what is not taken.
+// Jinja with the same output as the Go template. Supported: text, comments, trim marks; if, with, range (of lists, maps
+// and numbers), else, else if, end, break, continue; fields; declaration and assignment of variables; pipes; and, or,
+// not, eq, ne, lt, le, gt, ge, len, index, slice, print, println, printf (%s %v %d %t %q), and Ollama's json,
+// currentDate, yesterdayDate and toTypeScriptType. A template for a single turn (.System, .Prompt, .Response) is
+// repeated for each turn, and ends where the answer begins. Errors: InvalidArgument, subject "template", naming the
+// unsupported part.
 Result<std::string> jinja_of_go_template(std::string_view source);
 
-// A source with "{%" is Jinja.
+// Source with "{%" is Jinja.
 bool is_jinja(std::string_view source);
 
-// Of either kind. Errors: the same; those of Jinja, subject "template".
+// Accepts both kinds. Errors: as above; those of Jinja, subject "template".
 Result<std::shared_ptr<const ChatTemplate>> compile_ollama_template(std::string_view source);
 
 }  // namespace realizar::text

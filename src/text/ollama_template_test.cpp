@@ -22,7 +22,7 @@ std::string go_rendered(const std::string& source, Json variables = {{"messages"
   return text;
 }
 
-// The expected prompts are what Go's text/template gives for these templates, with Ollama's rules for turns.
+// The expected prompts are the output of Go's text/template for these templates, with Ollama's rules for turns.
 TEST(OllamaTemplate, OneTurnIsRepeatedAndEndsWhereTheAnswerBegins) {
   const std::string source =
       "{{ if .System }}<|im_start|>system\n{{ .System }}<|im_end|>\n{{ end }}"
@@ -137,7 +137,7 @@ TEST(OllamaTemplate, ValuesArePrintedAsGoPrintsThem) {
       "fF.[z a] a: number any: Record<string, any> | boolean m: string | null z: any[];g[] nothing;");
 }
 
-// Where a message lacks a field, Go has the zero of its type.
+// If a message has no such field, Go uses the zero value of its type.
 TEST(OllamaTemplate, FieldsThatAreNotThereAreEmpty) {
   EXPECT_EQ(go_rendered("{{ range .Messages }}{{ if ne .Thinking \"\" }}t{{ end }}{{ len .ToolCalls }}{{ .ToolName }}"
                         "{{ .Content }}{{ end }}{{ .Think }}{{ .ThinkLevel }}",

@@ -1,5 +1,5 @@
-// Finds stop strings in a text that arrives piece by piece (Aho and Corasick 1975): constant work a byte on average,
-// and always known how much of the text's end may yet become a stop string.
+// Finds stop strings in a text that arrives in pieces (Aho and Corasick 1975): constant work per byte on average, and
+// the length of the text's end that may become a stop string is always known.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class StopMatcher {
   void push(uint8_t byte);
   // The length of the longest end of the text that begins a stop string (or is one).
   size_t n_open() const { return nodes_[state_].depth; }
-  // The length of the longest stop string that ends here; 0 if none does.
+  // The length of the longest stop string that ends here; 0 if there is none.
   size_t n_matched() const { return nodes_[state_].n_matched; }
 
  private:

@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Arguments = CallForm::Arguments;
 
-// Words that no template has.
+// Words that no template contains.
 constexpr std::string_view kProbeUser = "zquser", kProbeAnswer = "zqanswer", kProbeText = "zqtext";
 constexpr std::array<std::string_view, 2> kProbeNames = {"zqname1", "zqname2"};
 constexpr std::array<std::string_view, 2> kProbeIds = {"zqidzqid1", "zqidzqid2"};
@@ -32,7 +32,7 @@ struct TextSpan {
   size_t begin = 0, end = 0;
 };
 
-// The end of a cut text without a mark that it cuts in two.
+// The end of a cut text, without a mark that the cut splits.
 std::string_view without_cut_mark_at_end(std::string_view text) {
   const size_t open = text.find_last_of("<[");
   if (open == std::string_view::npos) return text;
@@ -57,7 +57,7 @@ std::string_view common_end(std::string_view a, std::string_view b) {
   return a.substr(a.size() - n);
 }
 
-// The end of the JSON value that begins at `begin`; nullopt: there is none.
+// The end of the JSON value that begins at `begin`; nullopt: none.
 std::optional<size_t> json_end(std::string_view text, size_t begin) {
   JsonValueReader reader;
   std::string json;
@@ -69,7 +69,7 @@ std::optional<size_t> json_end(std::string_view text, size_t begin) {
   return std::nullopt;
 }
 
-// Where the words of one call stand in the prompt.
+// The positions of one call's words in the prompt.
 struct CallPlaces {
   TextSpan name;
   std::vector<TextSpan> keys, values;
@@ -77,20 +77,20 @@ struct CallPlaces {
   size_t end() const { return values.back().end; }
 };
 
-// One call's text apart from what stands between calls.
+// The text of one call, separated from the text between calls.
 struct PrintedCall {
   TextSpan span;
-  CallForm form;  // the parts inside of the span
+  CallForm form;  // the parts inside the span
 };
 
 class CallAnalysis {
  public:
   CallAnalysis(TemplateProbe& probe, const TemplateTraits& traits) : probe_(probe), traits_(traits) {
-    // Asked here with tools and one turn of calls, which more templates take.
+    // Asks with tools and one turn of calls, which more templates support.
     traits_.takes_calls = traits_.takes_results = traits_.takes_parallel_calls = true;
   }
 
-  // Nullopt where the template prints no calls, or in a way that is not understood.
+  // Nullopt if the template prints no calls, or in an unknown form.
   std::optional<CallForm> form() {
     const bool may_have_text = traits_.text_with_calls == TemplateTraits::TextWithCalls::kSameMessage;
     for (const bool has_text : {true, false}) {
@@ -145,7 +145,7 @@ class CallAnalysis {
     return rendered(std::move(messages));
   }
 
-  // From the user's text on, with ids as words.
+  // The text after the user's, with ids as words.
   std::optional<std::string> text_of_calls(size_t n_calls, bool has_text, bool has_result, bool has_strings) {
     const auto text = rendered_calls(n_calls, has_text, has_result, has_strings);
     if (!text) return std::nullopt;
@@ -154,7 +154,7 @@ class CallAnalysis {
     return text->substr(user + kProbeUser.size());
   }
 
-  // Finds the words of a call in their order.
+  // Finds the words of a call in order.
   static std::optional<CallPlaces> places_of(std::string_view text, size_t number, size_t from) {
     CallPlaces places;
     size_t at = from;
@@ -197,7 +197,7 @@ class CallAnalysis {
     return reads_back(form, *head, n_calls) ? std::optional(std::move(form)) : std::nullopt;
   }
 
-  // Whether the prompt's calls are read in the form that was found in it.
+  // Whether the prompt's calls can be read in the form that was found in it.
   bool reads_back(const CallForm& form, size_t head, size_t n_calls) const {
     std::vector<ToolSpec> specs;
     for (const Json& tool : tools()) specs.push_back({tool["function"]["name"], tool["function"]["parameters"]});
@@ -215,7 +215,7 @@ class CallAnalysis {
     return read.size() == n_calls && is_right(0) && is_right(n_calls - 1);
   }
 
-  // Where the model's own text with calls begins.
+  // The beginning of the model's own text with calls.
   std::optional<size_t> head_begin(bool has_text) {
     const size_t name = text_.find(kProbeNames[0]);
     if (name == std::string::npos) return std::nullopt;
@@ -230,7 +230,7 @@ class CallAnalysis {
     return without_cut_mark_at_end(common_begin(answered.substr(0, answer), text_)).size();
   }
 
-  // An answer and what stands around it, from the user's text on; "": the template refuses it.
+  // An answer and the text around it, after the user's; "": the template refuses it.
   std::string_view answered_turn() {
     if (!answered_) {
       answered_ = rendered({{.role = Role::kUser, .content = std::string(kProbeUser)},
@@ -251,7 +251,7 @@ class CallAnalysis {
 
   std::string between(size_t begin, size_t end) const { return text_.substr(begin, end - begin); }
 
-  // The object that holds the arguments: the first that begins before the first key and ends after the last value.
+  // The object with the arguments: the first one that begins before the first key and ends after the last value.
   std::optional<TextSpan> arguments_object(const CallPlaces& places) const {
     for (size_t at = text_.find('{', places.name.end); at < places.keys.front().begin; at = text_.find('{', at + 1)) {
       const auto end = json_end(text_, at);
@@ -260,7 +260,7 @@ class CallAnalysis {
     return std::nullopt;
   }
 
-  // The smallest object around name and arguments.
+  // The smallest object that contains name and arguments.
   std::optional<PrintedCall> object_unit(const CallPlaces& places, size_t from) const {
     for (size_t at = text_.find('{', from); at < places.name.begin; at = text_.find('{', at + 1)) {
       const auto end = json_end(text_, at);
@@ -272,7 +272,7 @@ class CallAnalysis {
       const auto n_brackets = std::ranges::count(rest, '}');
       unit.form.open = between(at, places.name.begin);
       unit.form.name_end = between(places.name.end, arguments->begin);
-      // Further members, such as ids, are nothing that the model must write.
+      // Other members, such as ids, need not be written by the model.
       const bool is_plain = rest.find_first_not_of("} \t\r\n") == std::string::npos;
       unit.form.close = is_plain ? rest : std::string(static_cast<size_t>(n_brackets), '}');
       return unit;
@@ -295,7 +295,7 @@ class CallAnalysis {
     return unit;
   }
 
-  // f(key="text"): a quote, or a mark in its place, stands around the values.
+  // f(key="text"): a quote, or a mark instead of it, encloses the values.
   std::optional<PrintedCall> literal_unit(const CallPlaces& places) const {
     const size_t open_at = places.keys[0].begin - 1;
     const char open = text_[open_at];
@@ -336,7 +336,7 @@ class CallAnalysis {
     return unit;
   }
 
-  // The text before the next unit, or after the last one up to the turn's end, told apart by comparing.
+  // The text before the next unit, or after the last one up to the turn's end, separated by comparison.
   CallForm joined(const std::vector<PrintedCall>& units, size_t head_begin) {
     CallForm form = units.front().form;
     const std::string head = between(head_begin, units.front().span.begin);
@@ -349,7 +349,7 @@ class CallAnalysis {
     return form;
   }
 
-  // The end of a turn stands after an answer as it does after calls.
+  // The end of a turn follows an answer in the same way as calls.
   void cut_turn_end(std::string& tail) {
     const std::string_view answered = answered_turn();
     const size_t answer = answered.find(kProbeAnswer);
@@ -389,7 +389,7 @@ class CallAnalysis {
     end_turns(form);
   }
 
-  // Marks that end the turn are not the model's text.
+  // Marks that end the turn do not belong to the model's text.
   static void end_turns(CallForm& form) {
     for (const std::string_view mark : {"<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|tool_response>", "<|end|>"}) {
       if (const size_t at = form.last.find(mark); at != std::string::npos) form.last.resize(at);
@@ -397,7 +397,7 @@ class CallAnalysis {
     form.last = without_space_after(form.last);
   }
 
-  // Tags may say whether a value is a string.
+  // Tags may indicate whether a value is a string.
   void set_json_key_close(CallForm& form) {
     if (form.arguments != Arguments::kTagged) return;
     const auto text = text_of_calls(1, false, false, false);
@@ -412,7 +412,7 @@ class CallAnalysis {
 
   TemplateProbe& probe_;
   TemplateTraits traits_;
-  std::string text_;  // from the user's text on
+  std::string text_;  // after the user's text
   std::optional<std::string> answered_;
 };
 
@@ -423,7 +423,7 @@ bool is_control(const std::string& mark) {
   return has_bar || (is_tag && inside.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == inside.npos);
 }
 
-// The control tokens that the template prints of a conversation, from the user's text on.
+// The control tokens that the template prints in a conversation, after the user's text.
 std::vector<std::string> control_marks(TemplateProbe& probe, const TemplateTraits& traits, const OutputFormat& format,
                                        std::vector<Message> messages) {
   std::string text = probe.rendered(TemplateProbe::variables_of({std::move(messages)}, traits, false)).value_or("");
@@ -437,7 +437,7 @@ std::vector<std::string> control_marks(TemplateProbe& probe, const TemplateTrait
   return marks;
 }
 
-// A model may write as text what the template prints around turns and results.
+// A model may write the marks that the template prints around turns and results.
 void add_marks_of_others(TemplateProbe& probe, const TemplateTraits& traits, OutputFormat& format) {
   const Message user{.role = Role::kUser, .content = std::string(kProbeUser)};
   const Message answer{.role = Role::kAssistant, .content = std::string(kProbeAnswer)};
@@ -463,7 +463,7 @@ OutputFormat ask_output(const ChatTemplate& chat_template, const TemplateTraits&
   OutputFormat format;
   if (known != all.end() && known->is_printed) format = known->format;
   if (!format.calls) format.calls = CallAnalysis(probe, traits).form();
-  // Templates print one bare object; models write several, and calls as code.
+  // Templates print one bare object; models write several, and calls in code syntax.
   if (format.calls && format.calls->is_single && marks_of(*format.calls).is_bare) {
     CallForm code = *llama3_json_format().format.calls;
     code.open = format.calls->open;

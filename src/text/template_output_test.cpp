@@ -81,7 +81,7 @@ TEST(TemplateOutput, ThoughtsMarksAreThoseOfTheSource) {
   EXPECT_EQ(begin("openai-gpt-oss-120b"), "");
 }
 
-// A template of turns that end with <end>, in which `calls` prints the member tool_calls of `m`.
+// A template whose turns end with <end>, in which `calls` prints the member tool_calls of `m`.
 std::string template_with(const std::string& calls) {
   return "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}"
          "{% if m.tool_calls %}" +
@@ -97,7 +97,7 @@ std::string for_each_argument(const std::string& argument) {
   return "{% for k, v in c.function.arguments.items() %}" + argument + "{% endfor %}";
 }
 
-// The second call has a number, a text and an object; each form writes it as its template prints it.
+// The second call has a number, a text and an object; each form writes it like its template.
 TEST(TemplateOutput, FormsOfAnyMarksAreFoundAndReadBack) {
   const std::string json = "{{ c.function.arguments | tojson }}";
   const std::string name = "{{ c.function.name }}";

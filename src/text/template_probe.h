@@ -1,4 +1,4 @@
-// Renders small conversations to learn what a template does with them.
+// Renders small conversations to find out how a template treats them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -29,7 +29,8 @@ class TemplateProbe {
     return variables;
   }
 
-  // Nullopt where the template refuses. One that hits a bound is asked nothing more: each answer would take as long.
+  // Nullopt if the template refuses. A template that exceeds a limit is not asked again: each answer would take as
+  // long.
   std::optional<std::string> rendered(const nlohmann::ordered_json& variables) {
     if (hits_bounds_) return std::nullopt;
     const auto pieces = template_.render(variables, 0);

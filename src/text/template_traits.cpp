@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Messages = std::vector<Message>;
 
-// Words that no template has.
+// Words that no template contains.
 std::string word(std::string_view of, int number) {
   return fmt::format("zq{}{}", of, number);
 }
@@ -54,7 +54,7 @@ Message result(int number) {
   return message;
 }
 
-// The words of a conversation, in its order.
+// The words of a conversation, in order.
 std::vector<std::string> words_of(const Messages& messages) {
   std::vector<std::string> words;
   for (const Message& message : messages) {
@@ -88,7 +88,7 @@ Json full_tool() {
                   {"required", {"zqproperty"}}});
 }
 
-// Asks one template, one trait after the other: what is known already shapes the conversations that ask the next.
+// Asks one template about one trait after the other: known traits shape the conversations for the next one.
 class Asking {
  public:
   explicit Asking(const ChatTemplate& chat_template) : probe_(chat_template) {}
@@ -118,7 +118,7 @@ class Asking {
     return text && has_in_order(*text, words_of(messages));
   }
 
-  // Whether each of the conversations arrives with the trait; else it is off.
+  // Turns the trait off unless all conversations arrive with it.
   void ask(bool TemplateTraits::*trait, std::initializer_list<Messages> conversations) {
     traits_.*trait = true;
     traits_.*trait = std::ranges::all_of(conversations, [this](const Messages& one) { return arrives(one); });
@@ -135,8 +135,8 @@ class Asking {
     traits_.null_tools = traits_.content_as_parts = false;
   }
 
-  // If several forms of nothing arrive, the best prompt is the shortest: some templates print "None", or an empty
-  // turn beside the calls.
+  // If several variants of no content arrive, the shortest prompt is best: some templates print "None", or an empty
+  // turn in addition to the calls.
   bool ask_no_content(const Messages& conversation) {
     using NoContent = TemplateTraits::NoContent;
     size_t least = std::numeric_limits<size_t>::max();
@@ -203,7 +203,7 @@ class Asking {
     ask(&TemplateTraits::takes_results, {loop});
   }
 
-  // A role whose name is only printed, as any other's would be, is none that the model knows.
+  // A role whose name is merely printed, like any other's would be, is not one that the model knows.
   bool knows_developer() {
     constexpr std::string_view kRole = "developer", kOther = "zqrole";
     Json variables = variables_of({developer(1), user(1)});
@@ -228,7 +228,7 @@ class Asking {
     traits_.needs_user = !arrives({system(1)}) || !arrives({system(1), answer(1)});
   }
 
-  // Without a name that it reads the usual one stays: a variable of the client's may make the template read it.
+  // If it reads no name, the usual one stays: a client's variable may make the template read it.
   void ask_thoughts() {
     constexpr auto kNames = std::to_array<const char*>(
         {"reasoning_content", "reasoning", "thinking", "thought", "thoughts", "reasoning_text", "thinking_content"});

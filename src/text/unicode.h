@@ -7,8 +7,8 @@
 
 namespace realizar::text {
 
-// One-letter and two-letter general categories that tokenizers ask for. kOther: anything else (controls, marks of no
-// interest, unassigned codes).
+// One-letter and two-letter general categories that tokenizers use. kOther: anything else (controls, other marks,
+// unassigned codes).
 enum class CharClass : uint8_t {
   kOther,
   kUpper,        // Lu
@@ -24,12 +24,12 @@ enum class CharClass : uint8_t {
 };
 
 CharClass char_class(uint32_t code);
-// The property White_Space: what \s means in the regular expressions of tokenizers.
+// The property White_Space: the meaning of \s in the regular expressions of tokenizers.
 bool is_white_space(uint32_t code);
-// What \w means: letters, marks, decimal digits and connector punctuation.
+// The meaning of \w: letters, marks, decimal digits and connector punctuation.
 bool is_word_char(uint32_t code);
 
-// Category Nd: what \d means.
+// Category Nd: the meaning of \d.
 bool is_decimal_digit(uint32_t code);
 // Category Mn.
 bool is_nonspacing_mark(uint32_t code);

@@ -1,4 +1,4 @@
-// UTF-8 by hand: decoding one character, and what to do with bytes that are none.
+// Hand-written UTF-8: decodes single characters, and handles invalid bytes.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ void append_utf8(std::string& out, uint32_t code);
 
 bool is_valid_utf8(std::string_view text);
 
-// The longest beginning of at most max_bytes that ends in no character's middle.
+// The longest prefix of at most max_bytes that does not end inside a character.
 std::string_view whole_chars(std::string_view text, size_t max_bytes);
 
 // Every maximal bad subpart becomes U+FFFD.
 std::string replace_invalid_utf8(std::string_view text);
 
-// A valid text of the same length with every bad byte replaced by U+001A (SUBSTITUTE), so that offsets into one are
-// offsets into the other. Regular expressions look at this; the bytes are then taken from the original.
+// A valid text of the same length with every invalid byte replaced by U+001A (SUBSTITUTE), so that offsets are the same
+// in both. Regular expressions search this text; the bytes are then taken from the original.
 std::string mask_invalid_utf8(std::string_view text);
 
 }  // namespace realizar::text

@@ -50,13 +50,13 @@ enum class ExprKind : uint8_t {
   kDict,       // children: key, value, key, value ...
   kUnary,      // op: kAdd, kSubtract or kNot; children[0]
   kBinary,     // children[0] op children[1]
-  kCompare,    // children[0], then for each operator of `operators` one more
+  kCompare,    // children[0], then one more for each of `operators`
   kCondition,  // children: then, condition, else (may be null)
   kAttribute,  // children[0].name
   kItem,       // children[0][children[1]]
   kSlice,      // children[0][children[1]:children[2]:children[3]]; the last three may be null
   kCall,       // children[0](args)
-  kFilter,     // children[0] | name(args); children[0] null: what a filter block encloses
+  kFilter,     // children[0] | name(args); children[0] null: the content of a filter block
   kTest,       // children[0] is name(args)
 };
 
@@ -64,7 +64,7 @@ struct Expr {
   ExprKind kind;
   Operator op = Operator::kAdd;
   uint32_t line;
-  int height = 1;  // of the tree below: bounded, since chains are as deep as they are long
+  int height = 1;  // of the subtree; bounded, since chains are as deep as they are long
   Value literal;
   std::string name;
   std::vector<ExprPtr> children;
@@ -92,7 +92,7 @@ enum class StmtKind : uint8_t {
   kFilterBlock,  // expr: a filter chain; body
   kWith,         // bindings, body
   kScope,        // body alone (generation, autoescape)
-  kDo,           // expr, its value dropped
+  kDo,           // expr, whose value is dropped
   kBreak,
   kContinue,
 };

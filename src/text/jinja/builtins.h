@@ -1,4 +1,4 @@
-// The tables of filters, tests and methods, by name. Null where there is none of that name.
+// The tables of filters, tests and methods, by name. Null for unknown names.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ Method find_string_method(std::string_view name);
 Method find_list_method(std::string_view name);
 Method find_dict_method(std::string_view name);
 
-// Arguments with Python's conversions. Throw TemplateError where they do not fit.
+// Arguments with Python's conversions. Throws TemplateError if they do not fit.
 int64_t int_arg(const Args& args, size_t i, std::string_view name, int64_t otherwise);
 bool bool_arg(const Args& args, size_t i, std::string_view name, bool otherwise);
 Text text_arg(const Args& args, size_t i, std::string_view name, const Text& otherwise);
 const Value& required_arg(const Args& args, size_t i, std::string_view name);
 
-// Pieces of strings that filters and methods share.
+// String functions shared by filters and methods.
 Text stripped(const Text& text, const Value* chars, bool left, bool right);
 Text replaced(const Text& text, const Text& from, const Text& to, int64_t max_count);
 Text joined(const std::vector<Value>& items, const Text& separator);
@@ -35,7 +35,7 @@ std::string lower_utf8(std::string_view utf8);
 std::string capitalize_utf8(std::string_view utf8);
 std::string title_utf8(std::string_view utf8, bool jinja_rule);
 bool is_space_char(std::string_view utf8_char);
-// Runs of what Python's \w matches: letters, numbers and "_".
+// Runs of characters that Python's \w matches: letters, numbers and "_".
 int64_t n_words(std::string_view utf8);
 // Quotes text for a path, or for a query, where a slash is data and a space is "+".
 std::string url_quoted(std::string_view text, bool in_query);

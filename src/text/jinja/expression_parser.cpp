@@ -12,14 +12,14 @@ namespace {
 
 using Nested = TokenReader::Nested;
 
-constexpr int kMaxHeight = 400;  // of one expression's tree
+constexpr int kMaxHeight = 400;  // of an expression's tree
 
 struct OperatorWord {
   std::string_view word;
   Operator op;
 };
 
-// One function a level of precedence, the loosest first.
+// One function for each level of precedence, the lowest first.
 class ExpressionParser {
  public:
   explicit ExpressionParser(TokenReader& reader) : reader_(reader) {}
@@ -41,7 +41,7 @@ class ExpressionParser {
     return tuple;
   }
 
-  // name(args) | name(args) ..., applied to what a block encloses
+  // name(args) | name(args) ..., applied to the content of a block
   ExprPtr filter_chain() {
     ExprPtr chain;
     do {
@@ -168,7 +168,7 @@ class ExpressionParser {
     return unary_of(Operator::kNot, negation());
   }
 
-  // The next token's operator where it is one of `among`, which is then read.
+  // If the next token is one of the operators in `among`, reads it.
   std::optional<Operator> accept_any(std::span<const OperatorWord> among) {
     for (const auto& [word, op] : among) {
       if (reader_.accept_op(word)) return op;
@@ -223,7 +223,7 @@ class ExpressionParser {
     return expr;
   }
 
-  // Unlike Python's, Jinja's power binds less than a sign, and to the left.
+  // Unlike in Python, Jinja's power binds less than a sign, and is left-associative.
   ExprPtr power() {
     auto expr = unary();
     while (reader_.accept_op("**")) expr = binary(Operator::kPower, std::move(expr), unary());
@@ -252,7 +252,7 @@ class ExpressionParser {
     }
   }
 
-  // The opening bracket has been read.
+  // Call after reading the opening parenthesis.
   CallArgs call_args() {
     CallArgs args;
     while (!reader_.is_op(")")) {

@@ -1,5 +1,5 @@
-// Expressions by recursive descent, with Jinja's precedences. Each reads as far as its expression goes and throws
-// TemplateError with the line.
+// Parses expressions by recursive descent, with Jinja's precedences. Each function reads to the end of its expression
+// and throws TemplateError with the line.
 #pragma once
 
 #include "text/jinja/ast.h"
@@ -10,9 +10,9 @@ namespace realizar::text::jinja {
 ExprPtr parse_expression(TokenReader& reader);
 // A tuple needs no brackets: {% for x in 1, 2 %}. `with_condition`: "x if y" belongs to the expression.
 ExprPtr parse_tuple_or_expression(TokenReader& reader, bool with_condition = true);
-// What is assigned to: name, ns.attribute, or several of them with commas or in brackets.
+// The target of an assignment: name, ns.attribute, or several of them with commas or in brackets.
 ExprPtr parse_target(TokenReader& reader);
-// name(args) | name(args) ..., applied to what a block encloses.
+// name(args) | name(args) ..., applied to the content of a block.
 ExprPtr parse_filter_chain(TokenReader& reader);
 // A name or literal with its attributes, items and calls.
 ExprPtr parse_postfix(TokenReader& reader);

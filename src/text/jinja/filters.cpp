@@ -1,4 +1,4 @@
-// What stands after "|".
+// Filters, which follow "|".
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,7 +10,7 @@
 namespace realizar::text::jinja {
 namespace {
 
-// "a.b.0": attributes or items, one after the other.
+// "a.b.0": attributes or items, resolved one after the other.
 Value dotted_attribute(Interpreter& in, const Value& object, const Value& path) {
   if (path.is_int()) return in.item(object, path);
   Value value = object;
@@ -121,7 +121,7 @@ Args rest_of(const Args& args, size_t n) {
   return rest;
 }
 
-// What map, select and their kin go over: nothing where the input is none or false in any other way.
+// The items for map, select and similar filters: none if the input is undefined or false.
 std::vector<Value> items_if_any(const Value& input) {
   return truthy(input) ? iterate(input) : std::vector<Value>();
 }
@@ -426,7 +426,7 @@ Value tojson(Interpreter&, const Value& input, Args& args) {
   return to_json(input, style);
 }
 
-// Escapes; `table` has pairs of a character and what stands for it.
+// Escapes; `table` has pairs of a character and its replacement.
 Value escape(Interpreter&, const Value& input, Args&) {
   static constexpr std::array<std::pair<char, const char*>, 5> kTable = {
       {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'\'', "&#39;"}, {'"', "&#34;"}}};

@@ -1,4 +1,4 @@
-// Python's %-formatting and str.format as far as templates use them, and strftime.
+// The parts of Python's %-formatting, str.format and strftime that templates use.
 #include <cstdio>
 #include <ctime>
 
@@ -144,7 +144,7 @@ Text brace_format(const Text& format, Args& args) {
     if (spec_text.empty()) {
       out.append(to_text(*value));
     } else {
-      // The format specification of a number is that of %, where it is one of width, precision and type alone.
+      // A number's format specification is interpreted like that of %, if it has only width, precision and type.
       Spec spec;
       size_t at = 0;
       while (at < spec_text.size() && std::string_view("+ 0").find(spec_text[at]) != std::string_view::npos)

@@ -20,7 +20,7 @@ void add_globals(Scope& scope) {
     const int64_t stop = end.as_int();
     const int64_t step = int_arg(args, 2, "step", 1);
     if (step == 0) fail("range() arg 3 must not be zero");
-    // Jinja's sandbox has the same bound, MAX_RANGE.
+    // The limit of Jinja's sandbox, MAX_RANGE.
     constexpr double kMaxRange = 100000;
     if ((static_cast<double>(stop) - static_cast<double>(start)) / static_cast<double>(step) > kMaxRange) {
       throw TemplateError{"range is larger than 100000", true};
@@ -47,7 +47,7 @@ void add_globals(Scope& scope) {
       [](Interpreter&, Args& args) -> Value { fail(to_text(required_arg(args, 0, "message")).str()); });
   add("strftime_now", [](Interpreter& interpreter, Args& args) -> Value {
     constexpr int64_t kMaxDays = 1'000'000, kDay_s = 86'400;
-    const int64_t days = std::clamp(int_arg(args, 1, "days", 0), -kMaxDays, kMaxDays);  // from today; ours alone
+    const int64_t days = std::clamp(int_arg(args, 1, "days", 0), -kMaxDays, kMaxDays);  // from today; our own extension
     return format_time(to_text(required_arg(args, 0, "format")).str(), interpreter.now_unix_s() + days * kDay_s);
   });
   add("joiner", [](Interpreter&, Args& args) -> Value {

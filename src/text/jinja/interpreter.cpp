@@ -8,7 +8,7 @@
 namespace realizar::text::jinja {
 namespace {
 
-constexpr size_t kMaxOutputBytes = size_t{1} << 26;  // of all captured output together
+constexpr size_t kMaxOutputBytes = size_t{1} << 26;  // total of all captured output
 
 bool is_private(const std::string& name) {
   return name.starts_with("_");

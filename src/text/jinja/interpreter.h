@@ -1,4 +1,4 @@
-// Walks the tree: evaluates expressions, runs statements, gathers output. One run of one template; bounded in steps,
+// Walks the tree: evaluates expressions, runs statements, collects output. One run of one template; bounded in steps,
 // depth and output. Throws TemplateError.
 #pragma once
 
@@ -33,19 +33,19 @@ class Interpreter {
   Value call(const Value& callee, Args& args);
   Value apply_filter(const std::string& name, const Value& input, Args& args);
   bool apply_test(const std::string& name, const Value& input, Args& args);
-  // obj.name and obj[key], as Jinja's environment resolves them.
+  // obj.name and obj[key], resolved like in Jinja's environment.
   Value attribute(const Value& object, const std::string& name);
   Value item(const Value& object, const Value& key);
 
  private:
-  // The variable `loop`, and the index of the item that it is at.
+  // The variable `loop`, and the index of the current item.
   struct Loop {
     std::shared_ptr<Callable> value;
     std::shared_ptr<size_t> at;
   };
   enum class Flow : uint8_t { kNext, kBreak, kContinue };
 
-  // Counts nesting while it lives: no template overflows the stack.
+  // Counts nesting while it exists: no template overflows the stack.
   class Nested {
    public:
     explicit Nested(Interpreter& interpreter) : interpreter_(interpreter) {
@@ -82,19 +82,19 @@ class Interpreter {
   Value run_macro(const Stmt& stmt, const ScopePtr& closure, Args& args);
   void bind_arguments(const Stmt& stmt, const Args& args);
   void assign(const Expr& target, const Value& value);
-  // What `body` prints.
+  // The output of `body`.
   Text captured(const Body& body);
   void print(const Text& text);
 
   ScopePtr scope_;
   Text output_;
-  Value block_input_;  // what a filter block encloses
+  Value block_input_;  // the content of the enclosing filter block
   int64_t now_unix_s_;
   size_t n_output_bytes_ = 0;
   int depth_ = 0;
 };
 
-// The functions that every template may call: range, dict, namespace, raise_exception, strftime_now ...
+// Functions available to every template: range, dict, namespace, raise_exception, strftime_now ...
 void add_globals(Scope& scope);
 
 }  // namespace realizar::text::jinja

@@ -66,7 +66,7 @@ class Lexer {
 
   void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
 
-  // The text up to the tag at `open`, less what whitespace control takes off its end.
+  // The text up to the tag at `open`, without what whitespace control removes at its end.
   void data(size_t open) {
     const size_t end = open == std::string::npos ? source_.size() : open;
     std::string text = source_.substr(at_, end - at_);
@@ -82,7 +82,7 @@ class Lexer {
     if (control == '-') {
       while (!text.empty() && is_space(text.back())) text.pop_back();
     } else if (kind != '{' && control != '+') {
-      // lstrip_blocks: blanks between the line's beginning and a block or comment.
+      // lstrip_blocks: removes blanks between the line's beginning and a block or comment.
       const size_t kept = text.find_last_not_of(" \t");
       const size_t line_start = kept == std::string::npos ? 0 : kept + 1;
       const bool from_line_start =
@@ -91,7 +91,7 @@ class Lexer {
     }
   }
 
-  // trim_blocks takes one line break after a block or comment; '-' takes all blanks.
+  // trim_blocks removes one line break after a block or comment; '-' removes all blanks.
   void strip_after(char control, bool is_variable) {
     if (control == '-') {
       while (at_ < source_.size() && is_space(source_[at_])) advance(1);

@@ -1,4 +1,4 @@
-// Template source to tokens: text between tags with whitespace control applied, and the words of tags.
+// Splits template source into tokens: text between tags with whitespace control applied, and the words of tags.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class TokenKind : uint8_t {
   kVariableBegin,  // {{
   kVariableEnd,    // }}
   kName,
-  kString,  // text: its value
+  kString,  // text: the string's value
   kInteger,
   kFloat,
   kOperator,
@@ -28,7 +28,7 @@ struct Token {
   uint32_t line;
 };
 
-// Has trim_blocks and lstrip_blocks on, as Hugging Face sets templates up. Throws TemplateError with the line.
+// trim_blocks and lstrip_blocks are on, as in Hugging Face's settings. Throws TemplateError with the line.
 std::vector<Token> tokenize(std::string_view source);
 
 [[noreturn]] void syntax_error(uint32_t line, const std::string& message);

@@ -25,7 +25,7 @@ Value rstrip(Interpreter&, const Value& self, Args& args) {
   return stripped(self.text(), args.get(0, "chars"), false, true);
 }
 
-// Splits at blanks; what is left after max_splits keeps its blanks.
+// Splits at blanks; the rest after max_splits keeps its blanks.
 std::vector<Value> split_blanks(const Text& text, int64_t max_splits, bool from_right) {
   const std::string& s = text.str();
   const auto offsets = char_offsets(s);
@@ -254,7 +254,7 @@ Value aligned(const Value& self, Args& args, Align align, const char* otherwise)
   const auto n = static_cast<int64_t>(length(self));
   if (width > kMaxWidth) fail("a width is larger than 100000");
   const int64_t n_fill = std::max<int64_t>(0, width - n);
-  // Python's center puts the odd blank left where both width and blanks are odd.
+  // Python's center puts the odd blank on the left if both width and blanks are odd.
   const int64_t left = align == Align::kRight ? n_fill : align == Align::kLeft ? 0 : n_fill / 2 + (n_fill & width & 1);
   Text out;
   for (int64_t i = 0; i < left; ++i) out.append(fill);
@@ -316,7 +316,7 @@ Value immutable(Interpreter&, const Value&, Args&) {
   fail("the sandbox does not let a template change a list or dict");
 }
 
-// Whether a list or dict is, or holds, the one at `container`.
+// Whether a list or dict is, or contains, the one at `container`.
 bool reaches(const Value& value, const void* container) {
   count_steps(1);
   if (value.is_list()) {
@@ -328,7 +328,7 @@ bool reaches(const Value& value, const void* container) {
          std::ranges::any_of(value.dict()->items, [&](const auto& item) { return reaches(item.second, container); });
 }
 
-// The items of a list that the template made itself. `added` would not make it hold itself.
+// The items of a list that the template made itself. Throws if adding `added` would make it contain itself.
 std::vector<Value>& own_items(const Value& self, const Value* added = nullptr) {
   List& list = *self.list();
   if (list.is_given || list.is_tuple) fail("the sandbox does not let a template change the lists of a request");
@@ -356,7 +356,7 @@ Value extend(Interpreter&, const Value& self, Args& args) {
   items.insert(items.end(), added.items().begin(), added.items().end());
   return None{};
 }
-// A negative index counts from the end, and every index is cut to the list, as in Python.
+// A negative index counts from the end, and every index is clamped to the list, as in Python.
 Value insert(Interpreter&, const Value& self, Args& args) {
   const Value& added = required_arg(args, 1, "object");
   std::vector<Value>& items = own_items(self, &added);

@@ -221,7 +221,7 @@ bool holds(Operator op, const Value& left, const Value& right) {
 
 Value slice(const Value& object, const Value& start, const Value& stop, const Value& step) {
   require_defined(object);
-  // A slice of anything else is undefined, like an item that is not there.
+  // A slice of anything else is undefined, like a missing item.
   if (!object.is_string() && !object.is_list()) return Undefined{std::string(type_name(object)) + " object's slice"};
   const auto bounds_in = [&](size_t n) { return slice_bounds(start, stop, step, static_cast<int64_t>(n)); };
   if (object.is_string()) {

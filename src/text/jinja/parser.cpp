@@ -24,7 +24,7 @@ class Parser {
     return stmt;
   }
 
-  // Up to a block that begins with one of `ends`, whose name is left to be read; or to the end of the source.
+  // Parses up to a block that begins with one of `ends`, whose name is not read; or to the end of the source.
   Body statements(std::initializer_list<std::string_view> ends) {
     const Nested nested(reader_);
     Body body;
@@ -161,7 +161,7 @@ class Parser {
     return list;
   }
 
-  // What a macro encloses is not in the loop around it.
+  // The body of a macro does not belong to the loop around it.
   Body macro_body(std::string_view end) {
     const int loops = std::exchange(loop_depth_, 0);
     reader_.expect_block_end();

@@ -1,4 +1,4 @@
-// Tokens to a tree, by recursive descent with Jinja's precedences.
+// Parses tokens to a tree, by recursive descent with Jinja's precedences.
 #pragma once
 
 #include <string_view>

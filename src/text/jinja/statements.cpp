@@ -1,4 +1,4 @@
-// How the interpreter runs statements.
+// The interpreter's statements.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace realizar::text::jinja {
 namespace {
 
-// `at`: the loop's position, which a template may ask for when the loop is over.
+// `at`: the loop's position, which a template may read after the loop.
 Value make_cycle(const std::shared_ptr<size_t>& at) {
   return make_function("cycle", [at](Interpreter&, Args& args) -> Value {
     if (args.positional.empty()) fail("no items for cycling given");
@@ -107,7 +107,7 @@ void Interpreter::run_for(const Stmt& stmt) {
   run_loop(stmt, evaluate(*stmt.expr), 0);
 }
 
-// The items for which the loop's own condition holds.
+// The items that satisfy the loop's own condition.
 std::vector<Value> Interpreter::chosen_items(const Stmt& stmt, std::vector<Value> items) {
   if (!stmt.condition) return items;
   const ScopePtr outer = scope_;
@@ -121,7 +121,7 @@ std::vector<Value> Interpreter::chosen_items(const Stmt& stmt, std::vector<Value
   return chosen;
 }
 
-// `loop` as all iterations see it: changed() remembers, and recursion calls it.
+// `loop`, shared by all iterations: changed() remembers, and recursion calls it.
 Interpreter::Loop Interpreter::make_loop(const Stmt& stmt, int depth, size_t n_items) {
   auto attributes = std::make_shared<Dict>();
   const auto at = std::make_shared<size_t>(0);
@@ -194,7 +194,7 @@ void Interpreter::run_call_block(const Stmt& stmt) {
 }
 
 Value Interpreter::make_macro(const Stmt& stmt, std::string name) {
-  // A macro sees the variables of the place where it stands. The scope must not own itself through it.
+  // A macro sees the variables of the scope where it is defined. The scope must not own itself through it.
   const std::weak_ptr<Scope> closure = scope_;
   return make_function(std::move(name), [&stmt, closure](Interpreter& interpreter, Args& args) -> Value {
     ScopePtr scope = closure.lock();
@@ -211,7 +211,7 @@ Value Interpreter::run_macro(const Stmt& stmt, const ScopePtr& closure, Args& ar
   return std::exchange(output_, outer_output);
 }
 
-// The macro's parameters, and what is given beyond them: varargs, kwargs and caller.
+// The macro's parameters, and additional arguments: varargs, kwargs and caller.
 void Interpreter::bind_arguments(const Stmt& stmt, const Args& args) {
   auto& variables = scope_->variables;
   std::vector<bool> is_used(args.named.size(), false);

@@ -1,4 +1,4 @@
-// Strings as Python's methods treat them, and the argument conversions of filters and methods.
+// String functions with the semantics of Python's methods, and the argument conversions of filters and methods.
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void append_code_point(std::string& out, uint32_t code) {
 enum class Case { kUpper, kLower, kTitle };
 
 void append_cased(std::string& out, std::string_view utf8_char, Case to) {
-  // The one letter of everyday text whose upper case is two.
+  // The only common letter whose upper case has two letters.
   if (utf8_char == "ß" && to != Case::kLower) {
     out += to == Case::kUpper ? "SS" : "Ss";
     return;
@@ -123,7 +123,7 @@ Text replaced(const Text& text, const Text& from, const Text& to, int64_t max_co
   size_t at = 0;
   for (int64_t n = 0; max_count < 0 || n < max_count; ++n) {
     if (from.empty()) {
-      // Python puts the replacement between all characters.
+      // Python inserts the replacement between all characters.
       const auto offsets = char_offsets(s);
       for (size_t i = 0; i < offsets.size(); ++i) {
         if (max_count < 0 || static_cast<int64_t>(i) < max_count) out.append(to);

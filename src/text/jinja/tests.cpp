@@ -1,4 +1,4 @@
-// What stands after "is".
+// Tests, which follow "is".
 #include <array>
 
 #include "text/jinja/builtins.h"

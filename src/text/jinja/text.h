@@ -1,5 +1,5 @@
-// A string that remembers, byte by byte, whether it came from the template or from what a user wrote. While all of it
-// has one origin the marks cost nothing; only a mixed text carries them.
+// A string that records for each byte whether it came from the template or from a user's input. While all of it has the
+// same origin the marks cost nothing; only mixed text stores them.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +19,20 @@ class Text {
   const std::string& str() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
-  // Any byte of it is input.
+  // Whether any byte of it is input.
   bool has_input() const { return is_input_ || marks_.find('\1') != std::string::npos; }
   bool is_input_at(size_t i) const { return marks_.empty() ? is_input_ : marks_[i] != '\0'; }
 
   void append(const Text& other);
   // Bytes [begin, begin + n), with their origins.
   Text substr(size_t begin, size_t n = std::string::npos) const;
-  // Other bytes of the same origin; input where this is mixed.
+  // Other bytes with the same origin; input if this is mixed.
   Text with_bytes(std::string bytes) const { return Text(std::move(bytes), has_input()); }
 
  private:
   std::string bytes_;
   bool is_input_ = false;
-  std::string marks_;  // empty, or one byte a byte: 1 for input
+  std::string marks_;  // empty, or one mark per byte: 1 for input
 };
 
 inline void Text::append(const Text& other) {

@@ -1,4 +1,4 @@
-// Reads tokens one after the other: what the next one is, and that it is the one that must come.
+// Reads tokens in order: checks the next one, and requires certain ones.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace realizar::text::jinja {
 
 class TokenReader {
  public:
-  // Throws TemplateError with the line, as all of these do.
+  // Throws TemplateError with the line, like all functions here.
   explicit TokenReader(std::string_view source) : tokens_(tokenize(source)) {}
 
-  // Counts nesting while it lives, so that no source overflows the stack.
+  // Counts nesting while it exists, so that no source overflows the stack.
   class Nested {
    public:
     explicit Nested(TokenReader& reader) : reader_(reader) {
@@ -62,7 +62,7 @@ class TokenReader {
   }
 
  private:
-  static constexpr int kMaxDepth = 150;  // of nested expressions and statements together
+  static constexpr int kMaxDepth = 150;  // of nested expressions and statements combined
 
   bool is_word(TokenKind kind, std::string_view text, size_t ahead) const {
     return peek(ahead).kind == kind && peek(ahead).text == text;

@@ -45,7 +45,7 @@ bool equal_at(const Value& a, const Value& b, int depth) {
   return a.is_callable() && b.is_callable() && a.callable() == b.callable();
 }
 
-// Python prints a string in single quotes, unless it holds one and no double quote.
+// Python prints a string in single quotes, unless it contains one and no double quote.
 Text quoted(const Text& text) {
   const std::string& s = text.str();
   const bool use_double = s.find('\'') != std::string::npos && s.find('"') == std::string::npos;
@@ -201,7 +201,7 @@ class JsonWriter {
     out_.append("}");
   }
 
-  // json.dumps turns keys of other scalar types into strings.
+  // json.dumps converts keys of other scalar types to strings.
   void write_key(const Value& key) {
     if (key.is_string()) return write_string(key.text());
     JsonWriter scalar(style_);
@@ -311,7 +311,7 @@ int compare(const Value& a, const Value& b) {
   }
   if (a.is_string() && b.is_string()) {
     count_work(std::min(a.str().size(), b.str().size()));
-    return a.str().compare(b.str());  // UTF-8 sorts as code points do
+    return a.str().compare(b.str());  // UTF-8 sorts like code points
   }
   if (a.is_list() && b.is_list()) {
     for (size_t i = 0; i < std::min(a.items().size(), b.items().size()); ++i) {
@@ -338,7 +338,7 @@ bool contains(const Value& container, const Value& item) {
                                             [&](const Value& other) { return equal(other, item); });
 }
 
-// memmem is linear in both lengths, which std::string's search is not.
+// memmem is linear in both lengths, unlike std::string's search.
 size_t find_in(std::string_view text, std::string_view part, size_t at) {
   if (at > text.size()) return std::string::npos;
   count_work(text.size() - at < part.size() ? 1 : part.size() + 1);
@@ -358,7 +358,7 @@ size_t rfind_in(std::string_view text, std::string_view part, size_t at) {
 }
 
 std::vector<Value> iterate(const Value& value) {
-  constexpr size_t kItemTicks = 16, kCharTicks = 128;  // a value each
+  constexpr size_t kItemTicks = 16, kCharTicks = 128;  // per value
   if (value.is_undefined()) return {};
   if (value.is_list()) {
     count_work(value.items().size() * kItemTicks);
@@ -392,7 +392,7 @@ std::string float_repr(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char buffer[40];
-  // Python's repr: the shortest digits, an exponent from 1e16 on and below 1e-4.
+  // Python's repr: the shortest digits, with an exponent from 1e16 on and below 1e-4.
   const double magnitude = std::fabs(value);
   const bool scientific = magnitude != 0 && (magnitude >= 1e16 || magnitude < 1e-4);
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value,

@@ -1,4 +1,4 @@
-// The values of a template: Python's, as far as templates see them.
+// The values of a template: the subset of Python's that templates use.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Value;
 // Thrown inside this folder, caught in chat_template.cpp.
 struct TemplateError {
   std::string message;
-  bool is_limit = false;  // a bound of the interpreter, not the template's or the conversation's fault
+  bool is_limit = false;  // a limit of the interpreter, not a fault of the template or the conversation
 };
 [[noreturn]] void fail(const std::string& message);
 
@@ -32,11 +32,11 @@ struct None {};
 struct List {
   std::vector<Value> items;
   bool is_tuple = false;
-  bool is_lazy = false;   // Python's generator, which is true even where nothing comes
-  bool is_given = false;  // in the template's variables, so that the template may not change it
+  bool is_lazy = false;   // Python's generator, which is true even if it is empty
+  bool is_given = false;  // part of the template's variables, so the template may not change it
 };
 
-// Insertion-ordered, as Python's dict.
+// Insertion-ordered, like Python's dict.
 struct Dict {
   std::vector<std::pair<Value, Value>> items;
   bool is_namespace = false;
@@ -51,7 +51,7 @@ struct Args {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
 
-  // The argument at `i` or called `name`; null where neither is given.
+  // The argument at `i` or called `name`; null if neither is given.
   const Value* get(size_t i, std::string_view name) const;
 };
 
@@ -117,13 +117,13 @@ Value make_function(std::string name, std::function<Value(Interpreter&, Args&)> 
 const char* type_name(const Value& value);
 bool truthy(const Value& value);
 bool equal(const Value& a, const Value& b);
-// Negative, zero or positive. Throws where Python has no order.
+// Negative, zero or positive. Throws if Python defines no order.
 int compare(const Value& a, const Value& b);
 bool contains(const Value& container, const Value& item);
-// Find as std::string_view's find and rfind do, in time that is counted; `part` of rfind_in is not empty.
+// Like std::string_view's find and rfind, in time that is accounted for; `part` of rfind_in is not empty.
 size_t find_in(std::string_view text, std::string_view part, size_t at);
 size_t rfind_in(std::string_view text, std::string_view part, size_t at);
-// What a for loop goes over: items, keys, characters; nothing for undefined. Throws for the others.
+// The items of a for loop: items, keys, characters; none for undefined. Throws for other types.
 std::vector<Value> iterate(const Value& value);
 size_t length(const Value& value);
 

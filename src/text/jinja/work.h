@@ -1,6 +1,5 @@
-// What a run of a template has cost so far: every comparison, every byte that is copied or searched. Whoever does the
-// work counts it before it is done, wherever it happens; the run on this thread ends with TemplateError once it has
-// done more than any honest template does.
+// The cost of a template's run so far: every comparison, every byte that is copied or searched. Code counts its work
+// before doing it; the run on this thread ends with TemplateError once it exceeds what any honest template needs.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +7,8 @@
 
 namespace realizar::text::jinja {
 
-// The account of one run. While it lives, it is this thread's; runs may nest, and an inner one has no more than what is
-// left of the outer one.
+// The account of one run, active on this thread while it exists; runs may nest, and an inner one is limited to the rest
+// of the outer one.
 class Work {
  public:
   explicit Work(uint64_t max_ticks);
@@ -23,10 +22,10 @@ class Work {
   Work* outer_;
 };
 
-inline constexpr size_t kMaxSteps = 4'000'000;  // expressions, statements and items of a run
+inline constexpr size_t kMaxSteps = 4'000'000;  // expressions, statements and items in a run
 inline constexpr size_t kTicksAStep = 64;
 
-// A tick is a byte that is copied, about; throws beyond the account. Outside of runs nothing is counted.
+// A tick is about one copied byte; throws if the account is exhausted. Outside of runs nothing is counted.
 void count_work(size_t n_ticks);
 void count_steps(size_t n_steps);
 

@@ -35,7 +35,7 @@ const char* type_of(const Json& value) {
   return value.is_number_integer() ? "integer" : "number";
 }
 
-// Adds the types that `schema` allows; false if it does not say.
+// Adds the types that `schema` allows; false if it does not restrict them.
 bool add_types(const Json& schema, Types& types, int depth) {
   if (const Json* type = member(schema, "type")) {
     if (type->is_string()) types.push_back(type->get<std::string>());
@@ -75,7 +75,7 @@ bool allows(const Types& types, const std::string& json) {
     case '[':
       return has("array");
     case '"':
-      return false;  // the text of a string argument is not written as JSON
+      return false;  // the text of a string argument is not JSON
     case 't':
     case 'f':
       return has("boolean");
@@ -86,7 +86,7 @@ bool allows(const Types& types, const std::string& json) {
   }
 }
 
-// Templates print Python's values where they do not ask for JSON.
+// Templates print Python values unless they use tojson.
 std::string_view as_json_word(std::string_view text) {
   if (text == "True") return "true";
   if (text == "False") return "false";
@@ -103,7 +103,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// 007 and +7 as 7.
+// Converts 007 and +7 to 7.
 std::string plain_number(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
@@ -113,7 +113,7 @@ std::string plain_number(std::string_view text) {
   return (is_negative ? "-" : "") + std::string(text);
 }
 
-// The JSON that a loosely spelled text stands for; "": none.
+// The JSON value of a loosely spelled text; "": none.
 std::string loosely_typed(const Types& types, std::string_view text) {
   text = without_space_around(text);
   const std::string word = lower_case(text);
@@ -127,7 +127,7 @@ std::string loosely_typed(const Types& types, std::string_view text) {
   return word == "null" || word == "none" ? "null" : "";
 }
 
-// Templates that do not ask for JSON print objects and lists as Python does, and so models write them.
+// Templates that do not use tojson print objects and lists like Python, and so do models.
 bool read_literal(std::string_view text, const Types& types, std::string& json) {
   text = without_space_around(text);
   const bool is_wanted =

@@ -1,4 +1,4 @@
-// Arguments that arrive as bare text (XML-like formats), typed by the tool's JSON Schema.
+// Converts arguments that arrive as plain text (XML-like formats), using the tool's JSON Schema.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,15 +7,15 @@
 
 namespace realizar::text {
 
-// Whether the argument can be nothing but a string, so that its text needs no look at its end to be written.
+// Whether the argument can only be a string, so that its text can be output before its end is known.
 bool is_string_only(const nlohmann::ordered_json& parameters, std::string_view key);
 
-// Whether the schema says that the argument may be a string, among others.
+// Whether the schema allows the argument to be a string, among other types.
 bool may_be_string(const nlohmann::ordered_json& parameters, std::string_view key);
 
-// The JSON of an argument: `text` itself where it is JSON of a type that the schema allows (any, if the schema does not
-// say; Python's True, False and None count as JSON's), else a string. Where the schema allows no string, numbers may
-// have zeros before them, and booleans and null any common spelling. $ref is not followed.
+// The JSON of an argument: `text` itself if it is JSON of a type that the schema allows (any, if the schema does not
+// restrict it; Python's True, False and None count as JSON's), else a string. If the schema does not allow a string,
+// numbers may have leading zeros, and booleans and null any common spelling. $ref is not followed.
 std::string typed_argument(const nlohmann::ordered_json& parameters, std::string_view key, std::string_view text);
 
 }  // namespace realizar::text

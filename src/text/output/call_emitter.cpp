@@ -12,7 +12,7 @@ const ToolSpec* CallEmitter::find_tool(std::string_view name) const {
 }
 
 bool CallEmitter::may_call(std::string_view name) const {
-  // Names of other programs' tools have dots too.
+  // Tool names of other programs may contain dots.
   const auto may_stand = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
            c == '.';

@@ -1,4 +1,4 @@
-// Gathers events: joins neighbours of one kind, numbers calls, and lets only calls of tools begin.
+// Collects events: joins adjacent ones of the same kind, numbers calls, and only lets calls of tools begin.
 #pragma once
 
 #include <string_view>
@@ -15,10 +15,10 @@ class CallEmitter {
 
   bool has_tools() const { return !tools_.empty(); }
   const ToolSpec* find_tool(std::string_view name) const;
-  // Whether a call may have this name: a tool's, or another that a tool could have, where there are tools at all. Who
-  // makes the calls tells the model of a tool that is not there.
+  // Whether a call may have this name: a tool's, or any other valid name if there are tools. The caller that runs the
+  // calls tells the model about missing tools.
   bool may_call(std::string_view name) const;
-  // From now on only tools that are there may be called.
+  // From now on only existing tools may be called.
   void set_known_only(bool known_only) { known_only_ = known_only; }
 
   void text(OutputEvent::Kind kind, std::string_view text);
@@ -36,7 +36,7 @@ class CallEmitter {
 
   std::vector<ToolSpec> tools_;
   std::vector<OutputEvent> events_;
-  size_t n_calls_ = 0;  // begun
+  size_t n_calls_ = 0;  // that have begun
   bool is_open_ = false;
   bool known_only_ = false;
 };

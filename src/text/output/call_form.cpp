@@ -9,7 +9,7 @@ namespace {
 
 using Arguments = CallForm::Arguments;
 
-// A mark ends where white space or another mark begins, or with its closing bracket.
+// A mark ends before white space or another mark, or with its closing bracket.
 size_t mark_end(std::string_view text) {
   const char closing = text.front() == '<' ? '>' : text.front() == '[' ? ']' : '\n';
   for (size_t i = 1; i < text.size(); ++i) {
@@ -19,7 +19,7 @@ size_t mark_end(std::string_view text) {
   return text.size();
 }
 
-// Without the brackets of a list or an object, which the readers take for themselves.
+// Removes the brackets of a list or an object, which the readers handle themselves.
 std::string before_brackets(const CallForm& form, const std::string& text) {
   const std::string_view bare = without_space_around(text);
   if (form.arguments == Arguments::kInObject) return std::string(bare.substr(0, bare.find('{')));
@@ -52,7 +52,7 @@ void append_new(std::vector<std::string>& all, const std::vector<std::string>& m
   }
 }
 
-// [/NAME] of [NAME], and likewise of <name> and <|name|>; "": the mark has none.
+// [/NAME] for [NAME], likewise for <name> and <|name|>; "": the mark has no closing one.
 std::string closer_of(const std::string& opener) {
   const bool is_whole =
       (opener.starts_with('[') && opener.ends_with(']')) || (opener.starts_with('<') && opener.ends_with('>'));
@@ -61,7 +61,7 @@ std::string closer_of(const std::string& opener) {
   return opener.substr(0, at) + "/" + opener.substr(at);
 }
 
-// Adds the marks before the name: the last one is the call's own, where the name stands inside of a tag or where the
+// Adds the marks before the name: the last one belongs to the call itself if the name is inside a tag or if the
 // arguments follow the name.
 void add_call_begin(const CallForm& form, CallMarks& marks) {
   std::vector<std::string> begin = split_marks(before_brackets(form, form.open));
@@ -107,7 +107,7 @@ CallMarks marks_of(const CallForm& form) {
   append_new(marks.closers, split_marks(after_brackets(form, form.close)));
   append_new(marks.closers, split_marks(without_list_close(form)));
   append_new(marks.closers, form.other_closers);
-  // Models close what they have opened, though their template does not.
+  // Models close what they have opened, even if their template does not.
   for (const std::string& opener : marks.openers) {
     if (const std::string closer = closer_of(opener); !closer.empty()) append_new(marks.closers, {closer});
   }

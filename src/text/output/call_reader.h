@@ -1,4 +1,4 @@
-// Reads a section of calls from the window, step by step: a CallSection, or one of a format's own (gpt-oss).
+// Reads a section of calls from the window, step by step: a CallSection, or a format's own reader (gpt-oss).
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace realizar::text {
 class CallReader {
  public:
   enum class Progress {
-    kNeedMore,   // the window's text is used up, or more of it is needed
+    kNeedMore,   // the window is used up, or more of its text is needed
     kEnd,        // the section is over; content follows
     kReasoning,  // the section is over; reasoning follows (channels)
-    kContent,    // as kEnd, and white space that follows is the model's (channels)
-    kReject,     // this is no call: what was taken since the last commit is content
+    kContent,    // like kEnd, but white space that follows belongs to the text (channels)
+    kReject,     // not a call: the text taken since the last commit is content
   };
 
   CallReader(TextWindow& window, CallEmitter& emitter) : window_(window), emitter_(emitter) {}
@@ -24,12 +24,13 @@ class CallReader {
   CallReader(const CallReader&) = delete;
   CallReader& operator=(const CallReader&) = delete;
 
-  // A new section begins at the window's front. `is_marked`: with a mark, not only with text that calls begin with.
+  // A new section begins at the window's front. `is_marked`: with a mark, not only with a text with which calls may
+  // begin.
   virtual void start(bool is_marked) = 0;
   virtual Progress read() = 0;
-  // Writes what makes the open call's arguments valid JSON.
+  // Completes the open call's arguments to valid JSON.
   virtual void close_arguments() = 0;
-  // Whether the open call's arguments are whole already.
+  // Whether the open call's arguments are already complete.
   virtual bool has_whole_arguments() const = 0;
 
  protected:

@@ -90,7 +90,7 @@ CallSection::Stop CallSection::openers() {
   return std::nullopt;
 }
 
-// A list of calls holds objects, or calls as code. A section may hold none.
+// A list of calls contains objects, or calls in code syntax. A section may be empty.
 CallSection::Stop CallSection::choose() {
   if (is_marked_ && n_calls_ == 0) {
     const Match closed = take_any(marks_.closers);

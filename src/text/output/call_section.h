@@ -1,4 +1,4 @@
-// Reads a section of calls: the marks around them, lists of them, and what separates them.
+// Reads a section of calls: the marks around them, lists of them, and their separators.
 #pragma once
 
 #include "text/output/call_reader.h"
@@ -17,7 +17,7 @@ class CallSection final : public CallReader {
 
  private:
   enum class State { kOpeners, kChoose, kUnit, kAfter };
-  // Why reading stops here; empty: it goes on with the next step.
+  // The reason for stopping; empty: continue with the next step.
   using Stop = std::optional<Progress>;
 
   Stop step();
@@ -27,14 +27,14 @@ class CallSection final : public CallReader {
   CallUnit* unit_for(char c) const;
   Stop read_unit();
   Stop after();
-  // Takes any of the marks that stands here; kOpen: more text decides.
+  // Takes any of the marks at this position; kOpen: more text is needed to decide.
   Match take_any(const std::vector<std::string>& marks);
   bool goes_on(char c) const;
 
   CallForm form_;
   CallMarks marks_;
   CallUnitPtr object_, own_, literal_;
-  CallUnit* unit_ = nullptr;  // of the call that is read
+  CallUnit* unit_ = nullptr;  // of the current call
   State state_ = State::kOpeners;
   bool is_marked_ = false, in_list_ = false, is_closed_ = false;
   size_t n_calls_ = 0;

@@ -1,4 +1,4 @@
-// How one call is read, by the kind of its arguments. What stands around calls is CallSection's (call_section.h).
+// Reads one call, by the kind of its arguments. CallSection reads the text around calls (call_section.h).
 #pragma once
 
 #include <memory>
@@ -23,23 +23,23 @@ class CallUnit {
   CallUnit(const CallUnit&) = delete;
   CallUnit& operator=(const CallUnit&) = delete;
 
-  // A call begins here. `is_marked`: a mark before it said so.
+  // A call begins at this position. `is_marked`: a mark before it announced it.
   virtual void start(bool is_marked) = 0;
   virtual Step read() = 0;
-  // Writes what makes the open call's arguments valid JSON.
+  // Completes the open call's arguments to valid JSON.
   virtual void close_arguments() = 0;
-  // Whether the arguments are whole already, whatever is missing around them.
+  // Whether the arguments are already complete, even if the text around them is not.
   virtual bool has_whole_arguments() const { return false; }
 
  protected:
   using Match = TextWindow::Match;
 
-  // False if no call may have that name. Once true, the call's text so far is not given back.
+  // False if no call may have that name. Once true, the call's text so far can no longer be given back.
   bool begin_call(std::string_view name);
   void end_call();
-  // read_json for an open call's arguments, which go out as they come.
+  // read_json for an open call's arguments, which are output as they arrive.
   JsonValueReader::Step stream_arguments(JsonValueReader& reader);
-  // Takes the marks one after the other, with white space between them. kNo: some other text stands here.
+  // Takes the marks in order, with white space between them. kNo: there is other text.
   Match take_marks(const std::vector<std::string>& marks, size_t& n_taken);
 
   TextWindow& window_;

@@ -147,7 +147,7 @@ JsonValueReader::Step JsonValueReader::push_string(char c, std::string& out) {
   return stack_.empty() ? Step::kInvalid : Step::kTaken;
 }
 
-// An escape that JSON does not know is read as a backslash and what follows it.
+// An escape that JSON does not define is read as a backslash and the character after it.
 JsonValueReader::Step JsonValueReader::push_escape(char c, std::string& out) {
   const bool is_unicode = escape_.size() > 1;
   const bool fits = is_unicode ? hex_digit(c) >= 0 : std::string_view("\"\\/bfnrtu").find(c) != std::string_view::npos;

@@ -1,5 +1,5 @@
-// Reads one JSON value byte by byte and writes it, byte by byte, as valid JSON: what models get wrong inside strings
-// (raw control characters, unknown escapes, lone surrogates) and commas before a closing bracket are put right.
+// Reads one JSON value byte by byte and writes it, byte by byte, as valid JSON: corrects models' mistakes inside
+// strings (raw control characters, unknown escapes, lone surrogates) and commas before a closing bracket.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@ namespace realizar::text {
 class JsonValueReader {
  public:
   enum class Step {
-    kTaken,      // the byte belongs to the value, which goes on
+    kTaken,      // the byte belongs to the value, which continues
     kEnd,        // the byte was the value's last
     kEndBefore,  // the value, a number, ended before this byte
-    kInvalid,    // no JSON continues with this byte
+    kInvalid,    // no JSON value continues with this byte
   };
   static constexpr size_t kMaxDepth = 128;
 
-  // Appends to `out` what is certain. Bytes of UTF-8 pass unchecked.
+  // Appends the certain part to `out`. UTF-8 is not checked.
   Step push(char c, std::string& out);
-  // Appends what makes a value that was cut off valid: open strings, members and brackets are closed.
+  // Completes a value that was cut off: closes open strings, members and brackets.
   void close(std::string& out);
 
  private:
@@ -57,16 +57,16 @@ class JsonValueReader {
   Number number_ = Number::kMinus;
   std::string stack_;      // the open brackets
   std::string gap_;        // white space, commas and colons since the last token, written with the next one
-  std::string escape_;     // an escape that is not complete
-  std::string high_;       // the escape of a high surrogate whose other half has not come
-  std::string_view word_;  // what is missing of true, false or null
+  std::string escape_;     // an incomplete escape
+  std::string high_;       // the escape of a high surrogate whose other half has not arrived
+  std::string_view word_;  // the missing rest of true, false or null
   bool in_key_ = false;
 };
 
-// Whether `text`, white space around it aside, is one JSON value; then `json` is its text, put right.
+// Whether `text`, apart from surrounding white space, is one JSON value; if it is, `json` is its corrected text.
 bool read_json_value(std::string_view text, std::string& json);
 
-// Appends `text` as it stands inside a JSON string, without the quotes.
+// Appends `text` in the form that it has inside a JSON string, without the quotes.
 void append_json_escaped(std::string& out, std::string_view text);
 
 inline constexpr std::string_view kJsonSpace = " \t\r\n";

@@ -7,7 +7,7 @@
 namespace realizar::text {
 namespace {
 
-// What the reader makes of `text`, cut off after it: valid JSON whatever the cut.
+// The reader's result for a cut-off `text`: valid JSON for any cut.
 std::string closed(std::string_view text) {
   JsonValueReader reader;
   std::string json;

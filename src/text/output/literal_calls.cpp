@@ -1,5 +1,5 @@
 // Calls written as name(key="text", n=2) or call:name{key:<|"|>text<|"|>,n:2}: Python's literals and Gemma's, which are
-// written again as JSON.
+// converted to JSON.
 #include <optional>
 
 #include "text/output/call_unit.h"
@@ -64,7 +64,7 @@ CallUnit::Step LiteralUnit::read() {
   }
 }
 
-// Where the bracket stands; no name goes on over white space.
+// The position of the bracket; a name does not extend over white space.
 LiteralUnit::Match LiteralUnit::find_bracket(size_t& n_bytes) const {
   const Match found = window_.find_any(std::string_view(&style_.open, 1), n_bytes);
   if (is_marked_ || !name_end_.empty()) return found;
@@ -84,7 +84,7 @@ LiteralUnit::Stop LiteralUnit::read_name() {
   if (!name.ends_with(end)) return Step::kReject;
   name = without_space_after(std::string_view(name).substr(0, name.size() - end.size()));
   window_.take(n_bytes + 1);
-  // Without the suffix or a mark it may be a program's text.
+  // Without the suffix or a mark it may be program code.
   const bool may_be_other = !has_suffix || !is_marked_;
   if (may_be_other && emitter_.find_tool(name) == nullptr) return Step::kReject;
   if (!begin_call(name)) return Step::kReject;

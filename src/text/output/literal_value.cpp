@@ -90,7 +90,7 @@ LiteralReader::Stop LiteralReader::open_bracket(char c, TextWindow& window, std:
   return std::nullopt;
 }
 
-// Begins a string if a quote stands here; else the state stays.
+// Begins a string if there is a quote at this position; else the state stays.
 LiteralReader::Stop LiteralReader::open_quote(TextWindow& window, std::string& json) {
   for (const std::string& quote : style_.quotes) {
     const TextWindow::Match match = window.take(quote);
@@ -131,7 +131,7 @@ LiteralReader::Stop LiteralReader::end_string(std::string& json) {
   return std::nullopt;
 }
 
-// False if the byte after the backslash has not come.
+// False if the byte after the backslash has not arrived.
 bool LiteralReader::push_escape(TextWindow& window, std::string& json) {
   if (window.rest().size() < 2) return false;
   const char c = window.rest()[1];
@@ -150,7 +150,7 @@ void LiteralReader::push_plain(char c, std::string& json) {
   string_.push(c, json);
 }
 
-// Numbers and Python's or JSON's words; anything else is a string.
+// Numbers, and Python's or JSON's words; anything else is a string.
 LiteralReader::Stop LiteralReader::read_word(TextWindow& window, std::string& json) {
   size_t n_bytes = 0;
   const TextWindow::Match found = window.find_any(",(){}[]:= \t\r\n", n_bytes);

@@ -1,4 +1,4 @@
-// Python's literals and Gemma's, written again as JSON while they arrive.
+// Converts Python's literals and Gemma's to JSON while they arrive.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@
 namespace realizar::text {
 
 struct LiteralStyle {
-  char open;  // around the arguments
+  char open;  // enclose the arguments
   char close;
-  char assign;                      // between an argument's name and its value; inside nested objects it is a colon
-  std::vector<std::string> quotes;  // the form's own first; those of one byte have escapes
+  char assign;                      // separates an argument's name from its value; inside nested objects it is a colon
+  std::vector<std::string> quotes;  // the form's own first; single-byte quotes have escapes
 };
 
-// Reads what stands between `open` and `close` and writes it as a JSON object; as a list where they are [ and ].
+// Reads the text between `open` and `close` and writes it as a JSON object, or as a list if they are [ and ].
 class LiteralReader {
  public:
   enum class Step { kNeedMore, kEnd, kInvalid };
 
   explicit LiteralReader(LiteralStyle style) : style_(std::move(style)) {}
 
-  // `open` was taken.
+  // Call after `open` was read.
   void start(std::string& json);
   Step read(TextWindow& window, std::string& json);
   void close(std::string& json);
 
  private:
   enum class State { kKey, kKeyWord, kAssign, kValue, kWord, kString, kAfter };
-  // Why reading stops here; empty: it goes on with the next step.
+  // The reason for stopping; empty: continue with the next step.
   using Stop = std::optional<Step>;
 
   Stop step(TextWindow& window, std::string& json);
@@ -55,14 +55,14 @@ class LiteralReader {
 
   LiteralStyle style_;
   State state_ = State::kKey;
-  std::string stack_;   // the open brackets, as JSON's
-  bool comma_ = false;  // to be written before the next item
+  std::string stack_;   // the open brackets, as in JSON
+  bool comma_ = false;  // pending before the next item
   bool in_key_ = false;
   std::string_view quote_;
-  JsonValueReader string_;  // what the literal's string is as JSON
+  JsonValueReader string_;  // writes the literal's string as JSON
 };
 
-// Whether `text` is one list or dictionary of Python's; then `json` is the same as JSON.
+// Whether `text` is one Python list or dictionary; if it is, `json` is its JSON.
 bool read_python_value(std::string_view text, std::string& json);
 
 }  // namespace realizar::text

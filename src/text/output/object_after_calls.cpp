@@ -1,4 +1,4 @@
-// Calls that name the function, and whose arguments are a JSON object after the name.
+// Calls that name the function, followed by the arguments as a JSON object.
 #include <algorithm>
 #include <optional>
 
@@ -40,7 +40,7 @@ class ObjectAfterUnit final : public CallUnit {
   std::vector<std::string> begin_;  // the call's own first mark
   State state_ = State::kBegin;
   bool is_marked_ = true;
-  size_t n_taken_ = 0;  // marks of those that are taken now
+  size_t n_taken_ = 0;  // of the current sequence of marks
   std::string name_;
   JsonValueReader reader_;
 };
@@ -93,7 +93,7 @@ ObjectAfterUnit::Stop ObjectAfterUnit::read_name() {
   return std::nullopt;
 }
 
-// No object at all, but the call's end: there are no arguments.
+// The call ends without an object: it has no arguments.
 ObjectAfterUnit::Stop ObjectAfterUnit::before_arguments() {
   if (window_.front() == '{') {
     reader_ = {};

@@ -8,7 +8,7 @@ namespace {
 
 using JsonStep = JsonValueReader::Step;
 
-// The string that a JSON string's text stands for; empty if it is none.
+// The string value of a JSON string; empty if it is not one.
 std::string decoded(const std::string& json) {
   const auto value = nlohmann::json::parse(json, nullptr, false);
   return value.is_string() ? value.get<std::string>() : std::string();
@@ -53,14 +53,14 @@ class ObjectUnit final : public CallUnit {
   const bool name_is_key_;  // {"f": {...}}
   bool is_marked_ = true;
   State state_ = State::kObject;
-  size_t n_open_ = 0;  // objects: the call's own, and "function" in it
+  size_t n_open_ = 0;  // open objects: the call's own, and "function" in it
   std::string name_;
   std::string arguments_;  // held until the name is known
   bool has_arguments_ = false;
-  bool streams_ = false;  // the value that is being read goes out as it comes
+  bool streams_ = false;  // the current value is output as it arrives
   Role role_ = Role::kOther;
-  JsonValueReader reader_;  // of the key or value
-  std::string text_;        // what reader_ wrote
+  JsonValueReader reader_;  // for the key or value
+  std::string text_;        // the output of reader_
 };
 
 CallUnit::Step ObjectUnit::read() {
@@ -168,12 +168,12 @@ bool ObjectUnit::take_name(std::string name) {
   return is_whole_first() || !has_arguments_ || begin_with_arguments();
 }
 
-// Nothing but its form says that the object is a call, and that shows at its end.
+// Only its form shows that the object is a call, and that is not known before its end.
 bool ObjectUnit::is_whole_first() const {
   return !is_marked_ && emitter_.find_tool(name_) == nullptr;
 }
 
-// Arguments that are an object written as a string, as in OpenAI's own format, or null, are accepted too.
+// Also accepts arguments that are an object in a string, as in OpenAI's own format, or null.
 bool ObjectUnit::take_held_arguments() {
   const std::string text = text_.front() == '"' ? decoded(text_) : text_;
   const bool is_none = text.empty() || text == "null";

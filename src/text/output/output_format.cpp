@@ -54,7 +54,7 @@ void find_tags(OutputFormat& format, std::string_view source) {
   if (auto tags = first_tags_in(source, kReasoningTags)) format.reasoning = std::move(tags);
   if (auto tags = first_tags_in(source, kWrapperTags)) format.content_wrapper = std::move(tags);
   if (!format.content_wrapper || !format.content_wrapper->begin.starts_with("<|")) return;
-  // Models of one family write the marks of another template of theirs.
+  // Models of a family may write the marks of another template of that family.
   for (const Tags& tags : kWrapperTags) {
     if (!tags.begin.starts_with("<|") || tags.begin == format.content_wrapper->begin) continue;
     format.stray_marks.insert(format.stray_marks.end(), {std::string(tags.begin), std::string(tags.end)});

@@ -13,19 +13,19 @@ using Kind = OutputEvent::Kind;
 using Match = TextWindow::Match;
 using Progress = CallReader::Progress;
 
-// Fewer bytes of a mark, at which an answer is cut, are text.
+// A shorter part of a mark at the end of a cut answer is text.
 constexpr size_t kLeastMarkBytes = 2;
 
 enum class Action {
   kBeginReasoning,
   kEndReasoning,
   kBeginCalls,
-  kBeginBareCalls,   // the beginning of calls without marks
-  kCallsInThoughts,  // a call, if the thoughts never end
+  kBeginBareCalls,   // text with which unmarked calls begin
+  kCallsInThoughts,  // a call if the thoughts never end
   kBeginWrapper,
   kEndWrapper,
   kDrop,
-  kDropSpace,  // with the white space before it
+  kDropSpace,  // including the white space before it
   kDropAtEnd,  // if nothing follows
 };
 
@@ -34,7 +34,7 @@ enum class Place {
   kStart,  // before the first word
   kLineStart,
   kUnquoted,   // not after a quote
-  kNoMention,  // where a text that speaks of the mark does not have it: not after a space or a quote
+  kNoMention,  // not where text mentions the mark: not after a space or a quote
   kAfterCalls,
   kInWrapper,
 };
@@ -43,10 +43,10 @@ struct Marker {
   std::string text;
   Action action = Action::kDrop;
   Place place = Place::kAnywhere;
-  bool is_taken = true;  // else it is the first part of what it begins
+  bool is_taken = true;  // false: it belongs to the part that it begins
 };
 
-// The marks at which calls begin. One that is plain text begins them where it is the first of all, or another opener.
+// The marks with which calls begin. A plain-text mark begins them only if it is the first one, or another opener.
 std::vector<std::string> section_begins(const CallForm& form) {
   const CallMarks marks = marks_of(form);
   std::vector<std::string> begins = form.other_openers;
@@ -58,7 +58,7 @@ std::vector<std::string> section_begins(const CallForm& form) {
   return begins;
 }
 
-// The texts with which calls without marks begin.
+// The texts with which unmarked calls begin.
 std::vector<std::string> bare_begins(const CallForm& form, const std::vector<ToolSpec>& tools) {
   using Arguments = CallForm::Arguments;
   if (form.arguments == Arguments::kMessage) return {"to="};
@@ -86,7 +86,7 @@ void append_call_markers(const OutputFormat& format, const std::vector<ToolSpec>
   }
 }
 
-// Gemma may leave out the word after "<|channel>".
+// Gemma may omit the word after "<|channel>".
 std::string reasoning_opener(const OutputFormat& format) {
   const std::vector<std::string> marks = split_marks(format.reasoning->begin);
   return is_plain(marks.front()) ? format.reasoning->begin : marks.front();
@@ -159,14 +159,14 @@ std::string without_space(std::string_view text) {
   return rest;
 }
 
-// A state in which text flows until one of its markers.
+// A state in which text is output until one of its markers.
 struct TextState {
   TextState(Kind kind_, std::vector<Marker> markers_)
       : kind(kind_), markers(std::move(markers_)), stops(first_bytes_of(markers)) {}
 
   Kind kind;
   std::vector<Marker> markers;
-  std::string stops;  // bytes that white space or a marker begins with
+  std::string stops;  // first bytes of white space and markers
 };
 
 }  // namespace
@@ -210,19 +210,19 @@ struct OutputParser::Impl {
   TextState reasoning;
   TextState* text_state = &content;
   bool in_calls = false;
-  bool is_marked = false;              // the section of calls that is read began with a mark
-  size_t n_calls_before = 0;           // this section
-  std::string space;                   // white space that came last and is dropped if a marker follows
-  size_t n_space = std::string::npos;  // bytes of `space` before a mark that may end the answer
-  char last_byte = '\n';               // of the text that was given out
-  bool drops_space = false;            // white space that comes next belongs to the marker before it
+  bool is_marked = false;              // the current section of calls began with a mark
+  size_t n_calls_before = 0;           // before this section
+  std::string space;                   // trailing white space that is dropped if a marker follows
+  size_t n_space = std::string::npos;  // length of `space` before a mark that may end the answer
+  char last_byte = '\n';               // of the text that was output
+  bool drops_space = false;            // white space that follows belongs to the marker before it
   bool answered = false;               // the answer has begun
   bool has_thought = false;            // the thoughts have begun
   bool is_wrapped = false;             // the content's wrapper is open
-  // Where thoughts hold the mark of a call, it is their end that tells whether the call is made.
+  // If thoughts contain the mark of a call, their end decides whether the call is made.
   enum class Thoughts { kOpen, kEnd, kNeverEnd } thoughts = Thoughts::kOpen;
-  size_t n_searched = 0;     // bytes of the window in which the thoughts' end was searched
-  size_t n_tried_bytes = 0;  // bytes that were read to see whether thoughts that never end have a whole call
+  size_t n_searched = 0;     // bytes of the window already searched for the end of thoughts
+  size_t n_tried_bytes = 0;  // bytes already searched for a complete call in thoughts that never end
 };
 
 void OutputParser::Impl::run() {
@@ -237,7 +237,7 @@ void OutputParser::Impl::run() {
   }
 }
 
-// Gives out text up to the marker that follows; null if more text must come first.
+// Outputs text up to the next marker; null if more text is needed first.
 const Marker* OutputParser::Impl::next_marker() {
   take_space();
   while (!window.empty()) {
@@ -307,7 +307,7 @@ void OutputParser::Impl::write_text(std::string_view text) {
   (text_state == &content ? answered : has_thought) = true;
 }
 
-// False if more text must come first.
+// False if more text is needed first.
 bool OutputParser::Impl::act(const Marker& marker) {
   if (marker.action == Action::kCallsInThoughts) return take_thoughts(marker);
   if (marker.action == Action::kDrop) emitter.text(text_state->kind, std::exchange(space, {}));
@@ -353,7 +353,7 @@ void OutputParser::Impl::enter(TextState& state) {
   drops_space = true;
 }
 
-// A mark of calls stands in thoughts: they are read on as thoughts once their end is found.
+// There is a mark of calls in thoughts: they are read as thoughts once their end is found.
 bool OutputParser::Impl::take_thoughts(const Marker& marker) {
   if (thoughts == Thoughts::kNeverEnd) {
     if (has_whole_call()) {
@@ -376,7 +376,7 @@ bool OutputParser::Impl::take_thoughts(const Marker& marker) {
   return false;
 }
 
-// Whether the section that begins here has a whole call of a known tool.
+// Whether the section that begins here has a complete call of a known tool.
 bool OutputParser::Impl::has_whole_call() {
   constexpr size_t kMaxTriedTimes = 4;
   const std::string_view rest = window.rest();
@@ -403,7 +403,7 @@ void OutputParser::Impl::start_calls(bool with_mark) {
   calls->start(with_mark);
 }
 
-// False if more text must come first.
+// False if more text is needed first.
 bool OutputParser::Impl::read_calls() {
   const Progress progress = calls->read();
   if (emitter.n_calls() > n_calls_before) space.clear();
@@ -420,7 +420,7 @@ void OutputParser::Impl::end_calls(Progress progress) {
   if (progress == Progress::kEnd) enter(*text_state);
   drops_space = progress != Progress::kContent;
   if (progress != Progress::kEnd || text_state == &content) return;
-  drops_space = false;  // the thoughts go on
+  drops_space = false;  // the thoughts continue
   space = "\n";
 }
 
@@ -432,7 +432,7 @@ void OutputParser::Impl::give_back() {
   }
   std::string text = window.give_back();
   if (text.empty() && !has_called && !window.empty()) {
-    // The marker alone was no beginning: its first byte is text, so that it is not found again.
+    // The marker by itself was not a beginning: its first byte is text, so that it is not found again.
     window.take(1);
     text = window.give_back();
   }
@@ -444,7 +444,7 @@ void OutputParser::Impl::give_back() {
   }
 }
 
-// Text that was cut off while it may have become a call is nobody's.
+// Text that was cut off while it might have become a call is dropped.
 void OutputParser::Impl::finish_cut() {
   thoughts = Thoughts::kEnd;
   if (in_calls) {
@@ -463,13 +463,13 @@ void OutputParser::Impl::finish_cut() {
 }
 
 bool OutputParser::Impl::drops_cut_calls() const {
-  const bool is_after_call = emitter.n_calls() > n_calls_before;  // ";" may have come
+  const bool is_after_call = emitter.n_calls() > n_calls_before;  // ";" may have been read
   if (is_marked || is_after_call) return true;
   const std::string text = std::string(window.taken()).append(window.rest());
   return std::ranges::any_of(tools, [&](const ToolSpec& tool) { return may_become_call(text, tool); });
 }
 
-// Whether the text names the tool, or is the beginning of a call of it as the model writes them.
+// Whether the text names the tool, or is the beginning of a call of it in the model's form.
 bool OutputParser::Impl::may_become_call(std::string_view text, const ToolSpec& tool) const {
   if (text.find(tool.name) != std::string_view::npos) return true;
   const CallForm& form = *format.calls;

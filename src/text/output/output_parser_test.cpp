@@ -44,16 +44,16 @@ TEST(OutputParser, Hermes) {
            "\"arguments\": {\"x\": [1]}}\n</tool_call>\nDone.\n",
            {"", "Done.\n", {{"f", "{}"}, {"g", "{\"x\": [1]}"}}}},
           {call_with_nested.c_str(), {"", "", {{"f", nested}}}},
-          // Members in another order, further ones, arguments as a string, as null, not there.
+          // Members in another order, additional ones, arguments as a string, as null, or missing.
           {"<tool_call>{\"id\": [1], \"arguments\": {\"n\": 1}, \"name\": \"f\", \"x\": {}}</tool_call>",
            {"", "", {{"f", "{\"n\": 1}"}}}},
           {R"(<tool_call>{"name": "f", "arguments": "{\"n\": 1}"}</tool_call>)", {"", "", {{"f", "{\"n\": 1}"}}}},
           {R"(<tool_call>{"name": "f", "arguments": null}</tool_call>)", {"", "", {{"f", "{}"}}}},
           {R"(<tool_call>{"name": "f"}</tool_call>)", {"", "", {{"f", "{}"}}}},
-          // A tool that is not there.
+          // An unknown tool.
           {"a\n<tool_call>\n{\"name\": \"no.body\", \"arguments\": {\"a\": 1}}\n</tool_call>\nb",
            {"", "ab", {{"no.body", "{\"a\": 1}"}}}},
-          // The end tag is forgotten.
+          // The end tag is missing.
           {"<tool_call>{\"name\": \"g\", \"arguments\": {}}\nAnd so on", {"", "And so on", {{"g", "{}"}}}},
       });
 }
@@ -82,7 +82,7 @@ TEST(OutputParser, HermesWhatIsNoCallIsContentByteForByte) {
              {{"<tool_call><tool_call>{\"name\": \"g\", \"arguments\": {}}</tool_call>", {"", "", {{"g", "{}"}}}}});
 }
 
-// Where the text ends, nothing is added to it.
+// At the end of the text, nothing is added to it.
 TEST(OutputParser, ABegunCallThatCannotGoOnIsClosed) {
   expect_all(
       output_of(hermes_form()),
@@ -111,7 +111,7 @@ TEST(OutputParser, Llama3) {
           {R"(<|python_tag|>f.call(s="it's \"so\"", n=2))", {"", "", {{"f", R"({"s": "it's \"so\"", "n": 2})"}}}},
           {"\n{\"answer\": {\"name\": \"f\"}}", {"", "\n{\"answer\": {\"name\": \"f\"}}", {}}},
           {R"({"name": "Alice", "age": 3})", {"", R"({"name": "Alice", "age": 3})", {}}},
-          // A tool that is not there, where the whole text has a call's form.
+          // An unknown tool, where the whole text has a call's form.
           {R"({"name": "nobody", "parameters": {"n": 1}})", {"", "", {{"nobody", "{\"n\": 1}"}}}},
           {R"({"parameters": "{}", "name": "nobody"}; {"name": "f"})", {"", "", {{"nobody", "{}"}, {"f", "{}"}}}},
           {"<|python_tag|>nobody.call(n=2)", {"", "", {{"nobody", R"({"n": 2})"}}}},
@@ -204,7 +204,7 @@ TEST(OutputParser, Qwen3Coder) {
           {"<tool_call>\n<function=no body>\n</function>\n</tool_call>",
            {"", "<tool_call>\n<function=no body>\n</function>\n</tool_call>", {}}},
           {"<tool_call>{\"name\"", {"", "<tool_call>{\"name\"", {}}},
-          // Cut off in a string, before its end tag is whole, in another type, and broken between arguments.
+          // Cut off in a string, before its end tag is complete, in another type, and broken between arguments.
           {"<function=f>\n<parameter=s>\nhal", {"", "", {{"f", R"({"s": "hal)"}}}},
           {"<function=f>\n<parameter=s>\nhalf\n</para", {"", "", {{"f", R"({"s": "half)"}}}},
           {"<function=f>\n<parameter=s>\na\n</parameter>\n<parameter=n>\n1", {"", "", {{"f", R"({"s": "a")"}}}},
@@ -284,7 +284,7 @@ TEST(OutputParser, Lfm2) {
           {R"(<|tool_call_start|>[{"name": "g", "arguments": {}}]<|tool_call_end|>)", {"", "", {{"g", "{}"}}}},
           {"<|tool_call_start|>[nobody()]<|tool_call_end|>", {"", "", {{"nobody", "{}"}}}},
           {"<|tool_call_start|>[f(s=\"cut \\", {"", "", {{"f", R"({"s": "cut )"}}}},
-          // Without the marks, of tools that are there alone.
+          // Without the marks, only for known tools.
           {"Let me see.[f(n=1), g()]", {"", "Let me see.", {{"f", R"({"n": 1})"}, {"g", "{}"}}}},
           {"[nobody()] and a[0] and [see f(x)]", {"", "[nobody()] and a[0] and [see f(x)]", {}}},
       });
@@ -305,7 +305,7 @@ TEST(OutputParser, GptOss) {
            "<|message|>{}<|call|><|start|>assistant to=functions.g<|channel|>commentary<|message|>{}<|call|>",
            {"", "First I look.", {{"f", "{}"}, {"g", "{}"}}}},
           {"<|channel|>commentary to=functions.nobody<|message|>{}<|call|>", {"", "", {{"nobody", "{}"}}}},
-          // To somebody who is no tool.
+          // The recipient is not a tool.
           {"<|channel|>commentary to=python<|message|>f(1) < 2<|call|>", {"", "", {}}},
           {"<|channel|>commentary to=assistant<|channel|>final<|message|>Hello<|return|>", {"", "Hello", {}}},
           {"<|channel|>analysis to=python<|message|>{}<|end|>", {"{}", "", {}}},
@@ -323,7 +323,7 @@ TEST(OutputParser, Reasoning) {
                  {"<think>\n\n</think>\n\nAnswer.", {"", "Answer.", {}}},
                  {"<think></think>", {"", "", {}}},
                  {"<think>\nR\n</think>\n\nC\n<tool_call>\n{\"name\": \"g\"}\n</tool_call>", {"R", "C", {{"g", "{}"}}}},
-                 // A whole call of a tool that is there, in thoughts that have no end.
+                 // A complete call of a known tool, in thoughts that never end.
                  {"<think>I could <tool_call>{\"name\": \"g\"}</tool_call> now", {"I could\nnow", "", {{"g", "{}"}}}},
                  {"<think>I could <tool_call>{\"name\": \"g\"}</tool_call> now</think>A",
                   {"I could <tool_call>{\"name\": \"g\"}</tool_call> now", "A", {}}},
@@ -331,7 +331,7 @@ TEST(OutputParser, Reasoning) {
                   {"I could <tool_call>{\"name\": \"no\"}</tool_call> now", "", {}}},
                  {"<think>R <tool_call>{\"name\": \"f\", \"arguments\": {",
                   {"R <tool_call>{\"name\": \"f\", \"arguments\": {", "", {}}},
-                 // More thoughts, and marks without their others.
+                 // More thoughts, and unmatched marks.
                  {"<think>R</think>A\n<think>S</think>B</think>C", {"RS", "ABC", {}}},
                  {"<think>R</think>A\n  <think>S</think>B", {"RS", "AB", {}}},
                  {"<think>cut off </thi", {"cut off </thi", "", {}}},
@@ -473,8 +473,8 @@ TEST(OutputParser, AStringArgumentBetweenTagsFlowsToo) {
   EXPECT_EQ(parser.push("e"), (std::vector<OutputEvent>{{Kind::kToolCallArguments, 0, "\\n<e"}}));
 }
 
-// Texts that keep the parser waiting, a megabyte each in small pieces. Nothing here measures time; a parser that looked
-// at what waits again and again would run into the test's time limit.
+// Texts that keep the parser waiting, a megabyte each in small pieces. Nothing here measures time; a parser that
+// repeatedly searched the waiting text would exceed the test's time limit.
 TEST(OutputParser, AMegabyteThatIsNoCallComesBackWhole) {
   for (const char* unit : {" ", "<tool_call>{\"a\": \"", "<tool_call>", "<", "{\"a\":"}) {
     OutputParser parser(with_reasoning(hermes_form()), kTools, false);

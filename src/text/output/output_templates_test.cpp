@@ -1,4 +1,4 @@
-// What real chat templates render for an assistant's message is what the model was trained to write: parsed, it must
+// A real chat template's rendering of an assistant's message is what the model was trained to write: parsing it must
 // give the message back.
 #include <filesystem>
 #include <fstream>
@@ -108,7 +108,7 @@ TEST_P(OutputOfTemplate, WhatTheTemplateRendersIsParsedBack) {
   EXPECT_EQ(Json::parse(parsed.calls[1].second), Json::object());
 }
 
-// What each real template's generation prompt, with thinking as it is by default and off, leaves open.
+// The end of each real template's generation prompt, with thinking as it is by default and off.
 TEST(OutputTemplates, OnlySomePromptsOpenReasoning) {
   std::ifstream in(std::string(RZ_SOURCE_DIR) + "/tests/data/chat_templates/expected.json");
   const Json data = Json::parse(in);

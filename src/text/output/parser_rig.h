@@ -1,4 +1,4 @@
-// For tests: runs an OutputParser over a text cut in many ways, and reads its events as what a client would gather.
+// For tests: runs an OutputParser over a text cut in many ways, and collects its events like a client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ inline std::ostream& operator<<(std::ostream& out, const ParsedOutput& output) {
   return out;
 }
 
-// Neighbours of one kind joined across pushes.
+// Joins adjacent events of the same kind across pushes.
 inline void append_events(std::vector<OutputEvent>& all, std::vector<OutputEvent> events) {
   for (OutputEvent& event : events) {
     const bool is_text =
@@ -66,7 +66,7 @@ struct ParserRig {
     return all;
   }
 
-  // Parses whole, character by character and in random cuts, which all must agree.
+  // Parses the whole text, character by character and in random cuts, which must all agree.
   ParsedOutput parse(std::string_view text) const {
     const std::vector<OutputEvent> whole = events(text, [](size_t) { return false; });
     EXPECT_EQ(whole, events(text, [](size_t) { return true; })) << "character by character: " << text;
@@ -103,7 +103,7 @@ struct ParserRig {
           break;
       }
     }
-    // Only the last call may have no end, where the text ends in it.
+    // Only the last call may be unfinished, if the text ends in it.
     for (size_t i = 0; i + (is_open ? 1 : 0) < output.calls.size(); ++i) {
       const auto& [name, arguments] = output.calls[i];
       EXPECT_TRUE(Json::parse(arguments, nullptr, false).is_object()) << name << " " << arguments;

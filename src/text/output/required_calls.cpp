@@ -34,7 +34,7 @@ Error of_tool(const RequiredTool& tool, Error error) {
   return error;
 }
 
-// Adds the rules of the schema at `place` in the tool's parameters. Errors speak of that place.
+// Adds the rules of the schema at `place` in the tool's parameters. Errors name that location.
 Result<ExprId> add_schema(const RequiredTool& tool, const Json& parameters, const std::string& place, RuleBook& book) {
   auto rule = grammar::add_json_schema(book, json_text(parameters), {},
                                        {.root = place, .relaxed = !tool.is_strict, .name = tool.spec->name});
@@ -70,7 +70,7 @@ ExprId text_without(std::span<const std::string> marks, RuleBook& book) {
   return grammar::expr_of(book, *machine, false);
 }
 
-// The quote or tag after a string, which holds none.
+// The quote or tag that ends a string, which cannot contain it.
 std::string end_of_text(const ArgumentTags& tags) {
   return tags.quote.empty() ? split_marks(tags.value_close).front() : tags.quote;
 }
@@ -80,7 +80,7 @@ ExprId bare_text(const ArgumentTags& tags, RuleBook& book) {
   return text_without({&end, 1}, book);
 }
 
-// A string of the schema at `place`. Where it is not strict, and no automaton holds the schema, any will do.
+// A string of the schema at `place`. If the schema is not strict and no automaton can enforce it, any string.
 Result<ExprId> string_value(const ArgumentTags& tags, const RequiredTool& tool, const std::string& place,
                             RuleBook& book) {
   auto text = grammar::add_schema_text(book, json_text(tool.spec->parameters), end_of_text(tags), {},
@@ -90,7 +90,7 @@ Result<ExprId> string_value(const ArgumentTags& tags, const RequiredTool& tool, 
   return book.sequence({book.literal(tags.quote), is_wide ? bare_text(tags, book) : *text, book.literal(tags.quote)});
 }
 
-// Strings are bare text in tags, and JSON's where the form has JSON's quotes.
+// Strings are plain text in tags, or JSON if the form uses JSON's quotes.
 bool is_bare_text(const ArgumentTags& tags, const Json& parameters, const std::string& key) {
   if (tags.quote == "\"") return false;
   const bool says_type = !tags.json_key_close.empty() || !tags.quote.empty();
@@ -109,7 +109,7 @@ Result<ExprId> tagged_argument(const ArgumentTags& tags, const RequiredTool& too
   return book.sequence({open, value, book.literal(tags.value_close)});
 }
 
-// In the schema's order; those that are not required may be missing.
+// Arguments in the schema's order; optional ones may be missing.
 struct Argument {
   ExprId rule;
   bool is_required;
@@ -117,7 +117,8 @@ struct Argument {
 
 ExprId argument_list(std::span<const Argument> arguments, const std::string& between, RuleBook& book) {
   const ExprId separator = book.literal(between);
-  ExprId first = book.literal(""), later = book.literal("");  // from here on: before and after another argument
+  ExprId first = book.literal(""), later = book.literal("");  // the rules from here on: before and after another
+                                                              // argument
   for (size_t i = arguments.size(); i-- > 0;) {
     const Argument& argument = arguments[i];
     const ExprId with = book.sequence({argument.rule, later});
@@ -152,7 +153,7 @@ Result<ExprId> call_of(const CallForm& form, const RequiredTool& tool, RuleBook&
   return book.sequence({head, arguments, book.literal(form.close)});
 }
 
-// One or more calls, as the form joins them.
+// One or more calls, joined as in the form.
 ExprId calls_of(const CallForm& form, std::span<const ExprId> calls, bool parallel, RuleBook& book) {
   const ExprId call = book.add("call", book.choice(calls));
   const ExprId another = book.sequence({book.literal(form.between), call});
@@ -161,7 +162,7 @@ ExprId calls_of(const CallForm& form, std::span<const ExprId> calls, bool parall
   return book.sequence({book.literal(form.first), call, more, book.literal(form.last)});
 }
 
-// A call whose arguments are only held to what can be read.
+// A call whose arguments only need to be parseable.
 Result<ExprId> free_call_of(const CallForm& form, const RequiredTool& tool, RuleBook& book) {
   ExprId arguments = grammar::kNoExpr;
   if (const auto& tags = form.tags) {

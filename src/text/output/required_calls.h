@@ -1,4 +1,4 @@
-// The grammars of required tool calls, in the form in which the model writes them.
+// Grammars of required tool calls, in the model's own form.
 #pragma once
 
 #include <span>
@@ -11,26 +11,25 @@
 
 namespace realizar::text {
 
-// A tool of which a call may be required.
+// A tool that the model may be required to call.
 struct RequiredTool {
   const ToolSpec* spec;
   std::string place;  // of its parameters, e.g. "tools[2].function.parameters"; for messages
-  bool is_strict;     // its schema must be kept to whole; else what no grammar holds of it is left out
-  // What its only argument, a text, must be; null: the schema says it.
+  bool is_strict;     // its whole schema is enforced; otherwise parts that no grammar can enforce are dropped
+  // The grammar of its only argument, a text; null: the schema applies.
   const grammar::RuleSet* input = nullptr;
 };
 
-// The rules of one or more calls (exactly one where not `parallel`) of the tools, of which there is one at least.
-// Errors, each naming the field: Unsupported for what no grammar holds of a strict tool's schema; InvalidArgument for
-// schemas that are wrong.
+// The rules of one or more calls (exactly one unless `parallel`) of the tools, of which there is at least one. Errors,
+// each naming the field: Unsupported if no grammar can enforce a strict tool's schema; InvalidArgument for malformed
+// schemas.
 Result<grammar::RuleSet> required_calls(const CallForm& form, std::span<const RequiredTool> tools, bool parallel);
 
-// Whether the calls that a model makes of its own accord can be told from its text beforehand, which optional_calls()
-// needs.
+// Whether voluntary calls can be recognized in the model's text as they begin, which optional_calls() requires.
 bool has_optional_calls(const OutputFormat& format);
-// The rules of text and, after it, any number of calls (one at most where not `parallel`). Text holds none of the marks
-// with which calls begin. Only tools with an `input` are held to it: of others, calls are only such that they can be
-// read.
+// The rules of text followed by any number of calls (at most one unless `parallel`). The text contains none of the
+// marks with which calls begin. Only tools with an `input` are constrained by it: calls of others must just be
+// parseable.
 Result<grammar::RuleSet> optional_calls(const CallForm& form, std::span<const RequiredTool> tools, bool parallel);
 
 }  // namespace realizar::text

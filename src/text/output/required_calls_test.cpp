@@ -35,7 +35,7 @@ std::string qwen3_coder(const std::string& key, const std::string& value) {
   return "<tool_call>\n<function=f>\n<parameter=" + key + ">\n" + value + "\n</parameter>\n</function>\n</tool_call>";
 }
 
-// References lead through the whole schema, also where each argument has a grammar of its own.
+// References may point anywhere in the schema, even if each argument has its own grammar.
 TEST(RequiredCalls, ArgumentsMayReferToAnyPlaceOfTheSchema) {
   const ToolSpec one = tool(R"({"type": "object", "properties": {"a/b": {"$ref": "#/definitions/count"},
       "c": {"$ref": "#/properties/a~1b"}}, "definitions": {"count": {"type": "integer"}}})");
@@ -47,7 +47,7 @@ TEST(RequiredCalls, ArgumentsMayReferToAnyPlaceOfTheSchema) {
   }
 }
 
-// All tools' rules stand in one grammar.
+// All tools' rules are in one grammar.
 TEST(RequiredCalls, DefinitionsOfOneNameBelongToTheirTools) {
   for (const CallForm& format : {hermes_form(), qwen3_coder_form()}) {
     const ToolSpec f = tool(R"({"properties": {"n": {"$ref": "#/$defs/x"}}, "required": ["n"],
@@ -132,7 +132,7 @@ TEST(RequiredCalls, SchemasThatAreNoneAreRefused) {
   }
 }
 
-// What a format's grammar allows, the format's reader reads as the call: the two stand in one file, and agree.
+// Every call that a format's grammar allows is read back by the format's reader: both are in one file, and agree.
 TEST(RequiredCalls, AreReadBackByTheirFormat) {
   const ToolSpec one = tool(R"({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})");
   const std::pair<CallForm, const char*> cases[] = {
@@ -175,7 +175,7 @@ TEST(RequiredCalls, AreReadBackByTheirFormat) {
   }
 }
 
-// A custom tool: its only argument is a text with a grammar of its own.
+// A custom tool: its only argument is a text with its own grammar.
 ToolSpec text_tool() {
   return tool(R"({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})");
 }

@@ -1,4 +1,4 @@
-// For tests: the forms of calls that models' templates print, as template_output.h finds them.
+// For tests: the forms of calls in models' templates, as found by template_output.h.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Calls whose arguments stand one by one between tags. Values are bare text, typed by the tool's schema where the tags
-// do not say what they are; a value that can only be a string goes out as it comes.
+// Calls whose arguments are written one by one between tags. Values are plain text, typed by the tool's schema if the
+// tags do not state their type; a value that can only be a string is output as it arrives.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -48,7 +48,7 @@ class TaggedUnit final : public CallUnit {
  private:
   enum class State { kBegin, kName, kNameEnd, kNext, kKey, kKeyClose, kFirstLine, kValue, kObject };
   enum class ValueKind { kBySchema, kString, kJson };
-  // Why reading stops here; empty: it goes on with the next step.
+  // The reason for stopping; empty: continue with the next step.
   using Stop = std::optional<Step>;
 
   Stop step();
@@ -69,20 +69,20 @@ class TaggedUnit final : public CallUnit {
   CallMarks marks_;
   std::string key_open_;
   Marks key_close_, json_key_close_;
-  std::string key_end_;  // with which any key_close begins
+  std::string key_end_;  // common beginning of all variants of key_close
   std::string value_close_;
-  bool has_own_lines_;  // a newline after the value's begin and one before its end belong to the tags
+  bool has_own_lines_;  // the line breaks at the beginning and end of a value belong to the tags
   Marks begin_;
 
   State state_ = State::kBegin;
-  size_t n_taken_ = 0;                // marks of those that are taken now
+  size_t n_taken_ = 0;                // of the current sequence of marks
   const Json* parameters_ = nullptr;  // the tool's schema
   std::string name_, key_;
   ValueKind value_kind_ = ValueKind::kBySchema;
-  std::string value_;     // held where its type shows only at its end
+  std::string value_;     // held until its type is known at its end
   bool streams_ = false;  // the value can only be a string
   bool is_first_ = true;
-  JsonValueReader object_;  // in place of tags
+  JsonValueReader object_;  // used instead of tags
 };
 
 CallUnit::Step TaggedUnit::read() {
@@ -150,7 +150,7 @@ TaggedUnit::Stop TaggedUnit::begin() {
   return std::nullopt;
 }
 
-// Models write an object in place of the tags too. Its opening bracket is written already.
+// Models may also write an object instead of the tags. Its opening bracket is already written.
 TaggedUnit::Stop TaggedUnit::begin_object() {
   std::string open;
   object_ = {};

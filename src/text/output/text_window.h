@@ -1,6 +1,6 @@
-// The text that has come and is not yet understood, and what was taken of it since the last commit, which can still be
-// given back. Every decision depends on the bytes alone, never on how they were cut into pieces: where more bytes
-// could change an answer, it is kOpen.
+// The received text that is not parsed yet, and the part taken since the last commit, which can still be given back.
+// Every decision depends only on the bytes, never on how they were split into pieces: if more bytes could change an
+// answer, it is kOpen.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace realizar::text {
 class TextWindow {
  public:
   enum class Match { kNo, kYes, kOpen /* more text decides */ };
-  // Names and headers are looked for within this many bytes.
+  // Limit for the search of names and headers.
   static constexpr size_t kMaxHeaderBytes = 512;
 
   void append(std::string_view text);
-  // No more text comes: nothing is kOpen any more.
+  // No more text follows: nothing is kOpen any more.
   void end() { ended_ = true; }
   bool ended() const { return ended_; }
 
@@ -23,18 +23,18 @@ class TextWindow {
   char front() const { return text_[begin_]; }
   std::string_view rest() const { return std::string_view(text_).substr(begin_); }
 
-  // Whether `literal` stands at `offset` <= rest().size().
+  // Whether `literal` is at `offset` <= rest().size().
   Match match(std::string_view literal, size_t offset = 0) const;
-  // Whether `literal`, or any byte of `bytes`, stands within the next kMaxHeaderBytes; then `offset` is where.
+  // Whether `literal`, or any byte of `bytes`, is within the next kMaxHeaderBytes; `offset` is its position.
   Match find(std::string_view literal, size_t& offset) const;
   Match find_any(std::string_view bytes, size_t& offset) const;
 
   void take(size_t n_bytes);
-  // Takes `literal`, if it stands here.
+  // Takes `literal`, if it is next.
   Match take(std::string_view literal);
   // Takes white space; true if other text follows.
   bool skip_space();
-  // What was taken so far is understood and will not be given back.
+  // The text taken so far is parsed and will not be given back.
   void commit() { taken_.clear(); }
   std::string give_back();
   // The text that would be given back.

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As OpenAI's API has it; no format of a call spells such a name in two ways.
+// The rule of OpenAI's API; no format of a call spells such a name in two ways.
 bool is_tool_name(const Json& name) {
   if (!name.is_string()) return false;
   const auto& text = name.get_ref<const std::string&>();

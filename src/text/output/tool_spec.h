@@ -1,4 +1,4 @@
-// A tool that a chat model may call, as its calls are read.
+// A tool that a chat model may call, with what is needed to parse its calls.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,10 +17,10 @@ struct ToolSpec {
   nlohmann::ordered_json parameters;  // JSON Schema of the arguments object; types the arguments of XML-like formats
 };
 
-// Reads the member "function" of a tool as OpenAI's API has it. `place`: where the function stands for the client, e.g.
-// "tools[2].function", for messages. Errors: InvalidArgument whose subject is the field.
+// Reads the member "function" of a tool in the format of OpenAI's API. `place`: the function's location for the client,
+// e.g. "tools[2].function", for messages. Errors: InvalidArgument whose subject is the field.
 Result<ToolSpec> read_tool_spec(const nlohmann::ordered_json& tool, const std::string& place);
-// Those of a JSON array of tools; tools that are no functions are left out. Errors: InvalidArgument.
+// The tools in a JSON array; tools that are not functions are left out. Errors: InvalidArgument.
 Result<std::vector<ToolSpec>> read_tool_specs(std::string_view tools_json);
 
 }  // namespace realizar::text

@@ -1,4 +1,4 @@
-// Calls as a model of a format writes them, for templates that do not write those of earlier turns.
+// Calls written in a model's format, for templates that do not print those of earlier turns.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,10 +12,10 @@ namespace realizar::text {
 
 struct WrittenCall {
   std::string_view name;
-  const nlohmann::ordered_json& arguments;  // an object, or a text that is no JSON
+  const nlohmann::ordered_json& arguments;  // an object, or a text that is not JSON
 };
 
-// In the general form where the format has none.
+// Uses the general form if the format has none.
 std::string written_calls(const OutputFormat& format, std::span<const WrittenCall> calls);
 
 }  // namespace realizar::text

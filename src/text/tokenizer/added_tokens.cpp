@@ -10,7 +10,7 @@
 namespace realizar::text {
 namespace {
 
-// Where the character that ends just before `end` begins.
+// The beginning of the character that ends just before `end`.
 size_t previous_char(std::string_view text, size_t end) {
   size_t begin = end - 1;
   while (begin > 0 && end - begin < 4 && continues_character(text[begin])) --begin;
@@ -72,7 +72,7 @@ AddedTokenMatcher::Match AddedTokenMatcher::longest_at(std::string_view text, si
 
 void AddedTokenMatcher::split(std::string_view text, std::span<const TextRange> special_ranges,
                               std::vector<Segment>& out) const {
-  size_t done = 0;  // everything before is in `out`
+  size_t done = 0;  // everything before it is in `out`
   size_t i_range = 0;
   for (size_t at = 0; !empty() && at < text.size();) {
     if (!starts_[static_cast<uint8_t>(text[at])]) {

@@ -1,6 +1,5 @@
-// The tokens that are cut out of a text before anything else looks at it: control tokens and user-defined words.
-// One linear scan, leftmost first and longest of those, with the word and whitespace rules of Hugging Face's
-// tokenizers.
+// Tokens that are cut out of a text before any other processing: control tokens and user-defined words.
+// One linear scan, leftmost-longest, with the word and whitespace rules of Hugging Face's tokenizers.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +16,14 @@ namespace realizar::text {
 struct AddedToken {
   TokenId id = kNoToken;
   std::string content;
-  bool special = false;      // a control token: never recognised in input text
-  bool single_word = false;  // only where no word character touches it
-  bool lstrip = false;       // takes the white space before it
-  bool rstrip = false;       // takes the white space after it
-  bool normalized = false;   // looked for in the normalized text instead of the text as it came
+  bool special = false;      // a control token: never recognized in input text
+  bool single_word = false;  // only if no word character is adjacent
+  bool lstrip = false;       // includes the white space before it
+  bool rstrip = false;       // includes the white space after it
+  bool normalized = false;   // searched in the normalized text instead of the original
 };
 
-// A stretch of text, in bytes, end exclusive.
+// A range of text, in bytes, end exclusive.
 struct TextRange {
   size_t begin = 0;
   size_t end = 0;
@@ -42,8 +41,8 @@ class AddedTokenMatcher {
     TextRange range;
     TokenId id = kNoToken;  // kNoToken: ordinary text
   };
-  // Appends `text`, cut at the tokens found, to `out`; ordinary segments are not empty. Special tokens are recognised
-  // only where they lie wholly inside one of `special_ranges` (ordered, disjoint).
+  // Appends `text`, split at the tokens found, to `out`; ordinary segments are not empty. Special tokens are recognized
+  // only if they lie wholly inside one of `special_ranges` (ordered, disjoint).
   void split(std::string_view text, std::span<const TextRange> special_ranges, std::vector<Segment>& out) const;
 
  private:
@@ -54,8 +53,8 @@ class AddedTokenMatcher {
   Match longest_at(std::string_view text, size_t begin, size_t special_end) const;
 
   std::vector<AddedToken> tokens_;
-  ByteTrie trie_;          // of their contents, by index into tokens_
-  bool starts_[256] = {};  // bytes that some token begins with
+  ByteTrie trie_;          // of their contents, with the index in tokens_
+  bool starts_[256] = {};  // first bytes of all tokens
   bool has_special_ = false;
 };
 

@@ -39,7 +39,7 @@ Unit last_unit(std::string_view s, bool byte_level) {
   return unit_at(s, begin, byte_level);
 }
 
-// The text that a token stands for; "" if no word may become it.
+// The text of a token; "" if no word can become it.
 std::string word_of(const Vocabulary& vocab, TokenId id, bool byte_level) {
   const TokenType type = vocab.type(id);
   const std::string_view piece = vocab.piece(id);
@@ -47,7 +47,7 @@ std::string word_of(const Vocabulary& vocab, TokenId id, bool byte_level) {
   if (!byte_level) return is_text || is_unit(piece, Units::kCharacters) ? std::string(piece) : std::string();
   auto bytes = unspell_bytes(piece);
   if (!bytes) return {};
-  // A user-defined word is no spelling of bytes.
+  // A user-defined word is not a spelling of bytes.
   const bool is_reachable = type == TokenType::kUserDefined ? *bytes == piece : is_text || type == TokenType::kByte;
   return is_reachable || bytes->size() == 1 ? std::move(*bytes) : std::string();
 }
@@ -66,7 +66,7 @@ class BpeModel final : public MergeModel {
   void encode_word(std::string_view word, std::vector<TokenId>& out) const override;
 
  private:
-  // Whether a word that is in the vocabulary as a whole is also what its merges give: found out at its first use.
+  // Whether a word in the vocabulary equals the result of its merges: determined on first use.
   enum class Whole : uint8_t { kUnknown, kYes, kNo };
 
   bool may_join(uint32_t left, uint32_t right) const { return junctions_.find(left, right) != nullptr; }
@@ -80,12 +80,12 @@ class BpeModel final : public MergeModel {
 
   const Vocabulary& vocab_;
   const BpeOptions options_;
-  const bool decorated_;               // symbols carry a prefix or a suffix: words can be neither looked up nor cut
-  const StringTable words_;            // [n_vocab] the text that each token stands for; "" if no word may become it
+  const bool decorated_;               // symbols carry a prefix or a suffix: words can neither be looked up nor split
+  const StringTable words_;            // [n_vocab] the text of each token; "" if no word can become it
   StringIndex word_index_;             // of words_
   PairMap<Merge> merges_;              // by symbols
   PairMap<Nothing> junctions_;         // last unit of the left part and first unit of the right part of any merge
-  std::array<int32_t, 256> byte_ids_;  // the tokens of single bytes; -1 if there is none
+  std::array<int32_t, 256> byte_ids_;  // tokens of single bytes; -1 if there is none
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // [n_vocab]
 };
 
@@ -153,8 +153,8 @@ void BpeModel::encode_word(std::string_view word, std::vector<TokenId>& out) con
   }
 }
 
-// Units that no merge brings together side by side stay apart for good, so a long word is cut there: exact, and much
-// faster where a vocabulary has no pre-tokenizer and the word is a whole text.
+// Units that no merge joins stay apart, so a long word is split there: exact, and much faster if a vocabulary has no
+// pre-tokenizer and the word is a whole text.
 void BpeModel::encode_parts(std::string_view word, std::vector<TokenId>& out) const {
   size_t begin = 0;
   const auto finish = [&](size_t end) {
@@ -206,9 +206,9 @@ void BpeModel::merge_part(std::string_view part, std::vector<TokenId>& out) cons
   for (size_t i = 0; i < n_merged; ++i) out.push_back(TokenId{symbols[i]});
 }
 
-// `symbols` has room for one per byte of `part`. A character that is neither in the vocabulary nor replaced by bytes
-// or by the unknown token is dropped, as Hugging Face does it.
-// Bytes stand for a character where all of its own are tokens, whatever others lack.
+// `symbols` has room for one per byte of `part`. A character that is neither in the vocabulary nor replaced by bytes or
+// by the unknown token is dropped, as in Hugging Face's tokenizers.
+// Bytes replace a character if all of its own are tokens, even if others are missing.
 size_t BpeModel::split_symbols(std::string_view part, int32_t* symbols) const {
   size_t n = 0;
   bool unknown_before = false;

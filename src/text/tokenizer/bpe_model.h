@@ -18,17 +18,17 @@ namespace realizar::text {
 struct BpeOptions {
   // Words are raw bytes; the vocabulary spells them in GPT-2's byte alphabet. Excludes the prefix and the suffix below.
   bool byte_level = false;
-  bool ignore_merges = false;  // a word that is in the vocabulary as a whole is that token
-  bool byte_fallback = false;  // an unknown character becomes its bytes, spelled <0x00> to <0xFF>, where it has all
-  bool fuse_unk = false;       // neighbouring unknown characters become one unknown token
+  bool ignore_merges = false;  // a word that is in the vocabulary becomes that token
+  bool byte_fallback = false;  // an unknown character becomes its bytes, spelled <0x00> to <0xFF>, if all of them exist
+  bool fuse_unk = false;       // adjacent unknown characters become one unknown token
   std::optional<TokenId> unk_id;
-  std::string continuing_subword_prefix;  // written before every symbol of a word but the first
-  std::string end_of_word_suffix;         // written after the last symbol of a word
+  std::string continuing_subword_prefix;  // prefix of every symbol of a word except the first
+  std::string end_of_word_suffix;         // suffix of the last symbol of a word
 };
 
 using MergeRule = std::pair<std::string_view, std::string_view>;
 
-// A rule with its own rank: rules of one rank are applied from left to right, whichever of them it is.
+// A rule with an explicit rank: rules of the same rank are applied from left to right, in any mixture.
 struct RankedRule {
   MergeRule parts;
   uint32_t rank = 0;  // lower is earlier
@@ -45,7 +45,7 @@ Result<std::unique_ptr<MergeModel>> make_ranked_bpe_model(const Vocabulary& voca
 
 // "<0x00>" to "<0xFF>".
 std::string spell_byte_token(uint8_t byte);
-// The byte that a piece spells so.
+// The byte of a piece with such a spelling.
 std::optional<uint8_t> byte_of_token(std::string_view piece);
 
 }  // namespace realizar::text

@@ -15,7 +15,7 @@
 namespace realizar::text {
 namespace {
 
-// A rule is two pieces with a space between; a piece itself may begin with a space.
+// A rule is two pieces separated by a space; a piece itself may begin with a space.
 Result<std::vector<MergeRule>> read_merges(const GgufVocab& vocab) {
   std::vector<MergeRule> merges;
   merges.reserve(vocab.merges.size());
@@ -47,7 +47,7 @@ StringTable decode_all(const Vocabulary& vocab, bool byte_level) {
   return decoded;
 }
 
-// bos, eos, and what is put around a text.
+// bos, eos, and the tokens put around a text.
 Status read_special_ids(const GgufVocab& vocab, const NamedPreTokenizer& named, TokenizerParts& parts) {
   const size_t n = vocab.tokens.size();
   RZ_TRY(parts.bos, read_token_id(vocab.bos_id, n, "tokenizer.ggml.bos_token_id"));

@@ -1,4 +1,4 @@
-// A tokenizer from Hugging Face's tokenizer.json, and from its tokenizer_config.json what the former does not say.
+// Builds a tokenizer from Hugging Face's tokenizer.json, supplemented by its tokenizer_config.json.
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
@@ -17,7 +17,7 @@
 namespace realizar::text {
 namespace {
 
-// A section; null where it is absent.
+// A section; null if it is absent.
 element section_of(const element& document, std::string_view key, const element& null) {
   return json_member(document, key).value_or(null);
 }
@@ -28,7 +28,7 @@ struct HfVocab {
   std::vector<TokenType> types;
   std::vector<AddedToken> added;
   std::unordered_set<int64_t> added_ids;
-  std::unordered_map<std::string_view, int64_t> model_ids;  // of the pieces that the model itself has
+  std::unordered_map<std::string_view, int64_t> model_ids;  // of the model's own pieces
 
   void index_model() {
     model_ids.reserve(pieces.size());
@@ -37,7 +37,7 @@ struct HfVocab {
     }
   }
 
-  // Errors: FormatError for an id that leaves the vocabulary mostly holes, or that another piece has.
+  // Errors: FormatError for an id that would leave the vocabulary mostly empty, or that another piece has.
   Status set(int64_t id, std::string_view piece, size_t n_entries) {
     const int64_t limit = static_cast<int64_t>(4 * n_entries + 65536);
     if (id < 0 || id >= limit) {
@@ -101,7 +101,7 @@ AddedToken read_added_token(const element& entry, int64_t id) {
   return token;
 }
 
-// A token that the model's vocabulary has keeps its id there, whatever the list says, and one without text is none.
+// A token in the model's vocabulary keeps its id there, whatever the list says, and a token without text is ignored.
 Status add_token(const element& entry, int64_t id, HfVocab& vocab) {
   std::string_view content;
   if (entry["content"].get(content) != simdjson::SUCCESS) {
@@ -169,7 +169,7 @@ Result<std::vector<MergeRule>> read_merges(const element& model) {
   return merges;
 }
 
-// Nothing also where the name is no piece: most vocabularies that have one so never need it.
+// Nullopt also if the name is not a piece: most vocabularies with such an entry never need it.
 std::optional<TokenId> find_unk(const element& model, const Vocabulary& vocab) {
   const std::string unk = json_string(model, "unk_token");
   return unk.empty() ? std::nullopt : vocab.find(unk);
@@ -207,7 +207,7 @@ Result<std::unique_ptr<MergeModel>> read_wordpiece(const element& model, const V
   return make_wordpiece_model(vocab, std::move(options));
 }
 
-// tokenizer.json files of the first versions do not say the type.
+// The first versions of tokenizer.json do not state the type.
 std::string model_type(const element& model) {
   const std::string type = json_string(model, "type");
   if (!type.empty()) return type;
@@ -215,7 +215,7 @@ std::string model_type(const element& model) {
   return json_member(model, "continuing_subword_prefix") ? "WordPiece" : "WordLevel";
 }
 
-// The piece that a member of tokenizer_config.json names: a string, or an object with a content.
+// The piece named by a member of tokenizer_config.json: a string, or an object with a content.
 std::optional<TokenId> config_token(const element& config, std::string_view key, const Vocabulary& vocab) {
   if (!config.is_object()) return std::nullopt;
   std::string_view piece;
@@ -225,7 +225,7 @@ std::optional<TokenId> config_token(const element& config, std::string_view key,
   return vocab.find(piece);
 }
 
-// tokenizer_config.json's bos and eos, and what it says of them.
+// tokenizer_config.json's bos and eos, and related settings.
 void read_config(const element& config, bool has_post_processor, TokenizerParts& parts) {
   parts.bos = config_token(config, "bos_token", *parts.vocab);
   parts.eos = config_token(config, "eos_token", *parts.vocab);
@@ -233,8 +233,8 @@ void read_config(const element& config, bool has_post_processor, TokenizerParts&
   apply_class_rules(config, has_post_processor, parts);
 }
 
-// Tokens that are looked for after the normalizer are themselves normalized. Those that are part of plain text, by
-// their type, are not looked for.
+// Tokens that are searched after the normalizer are themselves normalized. Tokens whose type makes them part of plain
+// text are not searched.
 void set_added(std::vector<AddedToken> added, TokenizerParts& parts) {
   std::vector<AddedToken> raw, normalized;
   for (AddedToken& token : added) {
@@ -252,7 +252,7 @@ void set_added(std::vector<AddedToken> added, TokenizerParts& parts) {
   parts.added_normalized = AddedTokenMatcher(std::move(normalized));
 }
 
-// The token for what the vocabulary has no piece for.
+// The token for text without a piece in the vocabulary.
 std::optional<TokenId> unknown_token(const element& model, const HfVocab& vocab) {
   const int64_t id = json_int(model, "unk_id", -1);
   if (id >= 0) return TokenId{static_cast<int32_t>(std::min<int64_t>(id, INT32_MAX))};

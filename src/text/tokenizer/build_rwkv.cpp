@@ -1,5 +1,5 @@
-// RWKV's World vocabulary, from GGUF metadata or from its own file of one token a line: byte strings, of which a text
-// takes the longest that fits.
+// RWKV's World vocabulary, from GGUF metadata or from its own file with one token per line: byte strings, of which the
+// longest match in a text is taken.
 #include <charconv>
 #include <utility>
 
@@ -16,11 +16,11 @@ namespace {
 
 constexpr const char* kFile = "rwkv_vocab_v20230424.txt";
 constexpr int64_t kMaxTokens = 1 << 20;
-// What llama.cpp's converter calls the token that divides texts, which the file leaves out.
+// llama.cpp's converter uses this name for the token that separates texts, which the file omits.
 constexpr const char* kDivider = "<s>";
 constexpr std::string_view kEndOfTurn = "\n\n";
 
-// Sets the parts that follow from the vocabulary and `decoded`.
+// Sets the parts that are derived from the vocabulary and `decoded`.
 Status add_model(TokenizerParts& parts, std::optional<TokenId> unk, std::optional<TokenId> eot) {
   RZ_TRY(parts.model, make_longest_match_model(*parts.vocab, parts.decoded, unk));
   parts.keeps_invalid_utf8 = !unk;
@@ -29,7 +29,7 @@ Status add_model(TokenizerParts& parts, std::optional<TokenId> unk, std::optiona
   return {};
 }
 
-// A line of the file: the id, the token as Python writes it, and its length in bytes.
+// A line of the file: the id, the token in Python's notation, and its length in bytes.
 struct Line {
   int64_t id = 0;
   std::string bytes;
@@ -72,7 +72,7 @@ Result<Line> read_line(std::string_view text, size_t n_line) {
       n_line, "expected a token of " + std::to_string(n_bytes) + " bytes, got " + std::to_string(line.bytes.size()));
 }
 
-// By id; ids that the file leaves out are empty.
+// Indexed by id; ids that the file omits are empty.
 Result<std::vector<std::string>> read_lines(std::string_view file) {
   std::vector<std::string> tokens(1);
   for (size_t at = 0, n_line = 1; at < file.size(); ++n_line) {
@@ -90,7 +90,7 @@ Result<std::vector<std::string>> read_lines(std::string_view file) {
   return tokens;
 }
 
-// The divider's name in tokenizer_config.json, where that gives it one.
+// The separator's name in tokenizer_config.json, if there is one.
 std::string read_divider(std::string_view config_json) {
   simdjson::dom::parser parser;
   const auto config = parse_side_file(parser, config_json, "tokenizer_config.json");
@@ -122,7 +122,7 @@ Result<TokenizerParts> build_rwkv_gguf(const GgufVocab& vocab) {
   return parts;
 }
 
-// As llama.cpp's converter makes GGUF's of it: id 0 begins and ends texts, and two line breaks end a turn.
+// Equals the result of llama.cpp's converter: id 0 begins and ends texts, and two line breaks end a turn.
 Result<TokenizerParts> build_rwkv_lines(std::string_view file, std::string_view config_json) {
   RZ_TRY(const std::vector<std::string> tokens, read_lines(file));
   std::vector<std::string> pieces = {read_divider(config_json)};

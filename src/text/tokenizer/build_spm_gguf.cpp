@@ -23,7 +23,8 @@ Status check_counts(const GgufVocab& vocab) {
   return {};
 }
 
-// bos, eos, and what is put around a text. Vocabularies of this kind begin a text with bos unless they say otherwise.
+// bos, eos, and the tokens put around a text. Vocabularies of this kind begin a text with bos unless they say
+// otherwise.
 Status read_special_ids(const GgufVocab& vocab, TokenizerParts& parts) {
   const size_t n = vocab.tokens.size();
   RZ_TRY(parts.bos, read_token_id(vocab.bos_id, n, "tokenizer.ggml.bos_token_id"));

@@ -1,4 +1,4 @@
-// Builds a tokenizer from a serialized sentencepiece ModelProto and from tokenizer_config.json, which adds to it.
+// Builds a tokenizer from a serialized sentencepiece ModelProto, supplemented by tokenizer_config.json.
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -13,7 +13,7 @@ namespace realizar::text {
 namespace {
 
 constexpr int64_t kMaxAddedTokens = 65536;
-// ChatGLM's: [gMASK] and sop stand before every text, and a turn of the user or of a tool ends the model's.
+// For ChatGLM: [gMASK] and sop precede every text, and a turn of the user or of a tool ends the model's.
 constexpr const char* kChatGlmTokens[] = {"[MASK]",   "[gMASK]",       "[sMASK]",        "sop", "eop", "<|system|>",
                                           "<|user|>", "<|assistant|>", "<|observation|>"};
 constexpr int32_t kGMask = 1, kSop = 3, kUser = 6;
@@ -41,7 +41,7 @@ Status add_token(std::string_view key, const element& entry, SpmDescription& des
   return {};
 }
 
-// ChatGLM 2 and 3 name no tokens beyond the pieces, or not all: their tokenizer's own code does.
+// The folders of ChatGLM 2 and 3 do not list all tokens beyond the pieces: the tokenizer's code defines them.
 void add_chatglm_tokens(SpmDescription& description) {
   for (const char* piece : kChatGlmTokens) {
     description.pieces.emplace_back(piece);
@@ -70,7 +70,7 @@ Status read_config(const element& config, SpmDescription& description) {
   if (const auto eos = find_piece(description, config, "eos_token")) description.eos = eos;
   description.add_bos = json_bool(config, "add_bos_token", description.add_bos);
   description.add_eos = json_bool(config, "add_eos_token", description.add_eos);
-  // "legacy": every stretch of text between special tokens gets its own space.
+  // "legacy": every text between special tokens gets its own space.
   description.whitespace.prefix_every_segment = json_bool(config, "legacy", true);
   description.whitespace.add_prefix = json_bool(config, "add_prefix_space", description.whitespace.add_prefix);
   return {};
@@ -85,7 +85,7 @@ Result<TokenizerParts> build_spm_model(std::string_view model, std::string_view 
   const std::string tokenizer_class = json_string(config, "tokenizer_class");
   if (tokenizer_class == "ChatGLM4Tokenizer") return build_tiktoken(model, config);
   RZ_TRY(SpmDescription description, read_model_proto(model));
-  description.add_bos = !description.unigram;  // as Llama's tokenizers do where nothing else is said
+  description.add_bos = !description.unigram;  // the default of Llama's tokenizers
   const auto n_pieces = static_cast<int32_t>(description.pieces.size());
   const bool is_chatglm = tokenizer_class == "ChatGLMTokenizer";
   if (is_chatglm) add_chatglm_tokens(description);

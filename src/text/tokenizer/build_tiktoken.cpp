@@ -1,6 +1,6 @@
-// GLM-4's tokenizer.model: tiktoken's ranks, a line for each token, its bytes in base64 and then its rank, which is its
-// id. Of two neighbours in a word those are joined first whose joint bytes have the lowest rank (tiktoken's
-// byte_pair_encode), and a word that is a token is that token.
+// GLM-4's tokenizer.model: tiktoken's ranks, one token per line, its bytes in base64 and then its rank, which is its
+// id. Among adjacent parts of a word, the pair whose joined bytes have the lowest rank is joined first (tiktoken's
+// byte_pair_encode), and a word that is a token stays whole.
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kRanksFile = "tokenizer.model";
 constexpr size_t kMaxRanks = size_t{1} << 20, kMaxRankedBytes = 512, kMaxGlm4Tokens = 65536;
-// The tokenizer's own code has these after the ranks, whatever tokenizer_config.json says.
+// The tokenizer's own code adds these after the ranks, whatever tokenizer_config.json says.
 constexpr const char* kGlm4Tokens[] = {"<|endoftext|>",
                                        "[MASK]",
                                        "[gMASK]",
@@ -42,7 +42,7 @@ Error bad_rank(size_t n_line, const std::string& why) {
   return format_error(std::string(kRanksFile) + ": line " + std::to_string(n_line) + ": " + why, kRanksFile);
 }
 
-// tokens[rank]; ranks that the file leaves out are empty.
+// tokens[rank]; ranks that the file omits are empty.
 Status read_rank(std::string_view line, size_t n_line, std::vector<std::string>& tokens) {
   const size_t space = line.find(' ');
   const std::string_view digits = space == std::string_view::npos ? "" : line.substr(space + 1);
@@ -79,13 +79,13 @@ Result<std::vector<std::string>> read_ranks(std::string_view file) {
   return tokens;
 }
 
-// What stands for itself, by id less the number of ranks.
+// Special tokens, indexed by id minus the number of ranks.
 struct Glm4Tokens {
   std::vector<std::string> pieces{std::begin(kGlm4Tokens), std::end(kGlm4Tokens)};
   std::vector<TokenType> types = std::vector<TokenType>(std::size(kGlm4Tokens), TokenType::kControl);
 };
 
-// CodeGeeX4 has more of them, which its tokenizer_config.json names.
+// CodeGeeX4 has additional ones, which its tokenizer_config.json lists.
 Status add_glm4_token(std::string_view key, const element& entry, size_t n_ranks, Glm4Tokens& special) {
   size_t id = 0;
   const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
@@ -112,7 +112,7 @@ Result<Glm4Tokens> read_glm4_tokens(const element& config, size_t n_ranks) {
   return special;
 }
 
-// Every way to divide a token into two others, at the token's rank.
+// Every way to split a token into two others, at the token's rank.
 std::vector<RankedRule> rules_of(const Vocabulary& vocab, size_t n_ranks) {
   const auto is_ranked = [&](std::string_view piece) {
     const auto id = vocab.find(piece);

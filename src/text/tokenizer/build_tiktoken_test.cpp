@@ -1,4 +1,4 @@
-// GLM-4's file of tiktoken's ranks: words are joined as tiktoken's rule says, and broken files are refused.
+// GLM-4's file of tiktoken's ranks: words are joined by tiktoken's rule, and malformed files are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-// All bytes, and then what is given.
+// All bytes, followed by the given tokens.
 std::vector<std::string> tokens_with(std::vector<std::string> more) {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
@@ -43,7 +43,8 @@ std::vector<int> ids_of(const Tokenizer& tokenizer, const std::string& text, Enc
   return ids;
 }
 
-// A word as tiktoken has it: itself where it is a token; or else, again and again, the first pair of the lowest rank.
+// Tokenizes a word like tiktoken: a word that is a token stays whole; otherwise the first pair with the lowest rank is
+// joined repeatedly.
 std::vector<int> naive(const std::map<std::string, int>& ranks, const std::string& word) {
   if (const auto whole = ranks.find(word); whole != ranks.end()) return {whole->second};
   std::vector<std::string> parts;

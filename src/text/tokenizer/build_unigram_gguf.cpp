@@ -32,7 +32,7 @@ Result<TokenizerParts> build_unigram_gguf(const GgufVocab& vocab) {
   description.add_eos = vocab.add_eos.value_or(true);
   RZ_TRY(const auto sep, read_token_id(vocab.sep_id, n, "tokenizer.ggml.seperator_token_id"));
   RZ_TRY(TokenizerParts parts, build_spm(std::move(description)));
-  // XLM-RoBERTa's, also where an older file does not say it: a T5's vocabulary has no such token.
+  // For XLM-RoBERTa, even if an older file does not state it: a T5 vocabulary has no such token.
   if (sep && vocab.add_sep.value_or(true)) {
     parts.post.between = parts.post.suffix;
     parts.post.between->push_back(*sep);

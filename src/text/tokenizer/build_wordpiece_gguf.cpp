@@ -1,5 +1,5 @@
-// A WordPiece vocabulary from GGUF metadata. It spells the pieces that begin a word with U+2581 before them and those
-// that go on without "##"; text is cleaned and divided as BERT's models do it.
+// A WordPiece vocabulary from GGUF metadata. Pieces that begin a word are spelled with a leading U+2581 and those that
+// continue one without "##"; text is cleaned and split like in BERT's models.
 #include <utility>
 
 #include "base/try.h"
@@ -17,7 +17,7 @@ Result<std::optional<TokenId>> first_id(const GgufVocab& vocab, std::optional<in
   return read_token_id(id ? id : other, vocab.tokens.size(), key);
 }
 
-// Pieces of one character are part of every text, at a word's beginning and within it.
+// Single-character pieces occur in every text, at a word's beginning and within it.
 void set_unit_types(const GgufVocab& vocab, std::optional<TokenId> unk, std::vector<TokenType>& types) {
   for (size_t i = 0; i < types.size(); ++i) {
     std::string_view piece = vocab.tokens[i];

@@ -7,7 +7,7 @@
 namespace realizar::text {
 namespace {
 
-constexpr uint32_t kMaxCode = 0x143;  // the 68 bytes that are not printable become U+0100 ... U+0143
+constexpr uint32_t kMaxCode = 0x143;  // the 68 unprintable bytes become U+0100 ... U+0143
 
 constexpr bool is_printable(uint32_t byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;

@@ -1,6 +1,6 @@
 // GPT-2's spelling of bytes: each of the 256 bytes is written as one printable character, so that a vocabulary of byte
-// strings can be kept as text. Printable Latin-1 bytes stand for themselves, the others are U+0100 and up, in order.
-// (Radford et al. 2019, section 2.2; the table is the one of GPT-2's vocabulary.)
+// strings can be stored as text. Printable Latin-1 bytes represent themselves, the others are U+0100 and up, in order.
+// (Radford et al. 2019, section 2.2; the table is that of GPT-2's vocabulary.)
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace realizar::text {
 // The UTF-8 spelling of `byte`, e.g. "Ġ" for a space.
 std::string_view spell_byte(uint8_t byte);
 void append_spelled(std::string& out, std::string_view bytes);
-// The bytes that `piece` spells; nothing if one of its characters is not in the alphabet.
+// The bytes spelled by `piece`; nullopt if one of its characters is not in the alphabet.
 std::optional<std::string> unspell_bytes(std::string_view piece);
 
 }  // namespace realizar::text

@@ -9,7 +9,7 @@
 namespace realizar::text {
 namespace {
 
-// Digits of the number after \x, \u or \U; 0: the letter begins no number.
+// Digits of the number after \x, \u or \U; 0 for other letters.
 size_t n_digits(char letter, Escapes escapes) {
   if (letter == 'x') return 2;
   if (escapes == Escapes::kBytes) return 0;

@@ -1,4 +1,4 @@
-// A tokenizer for tests that has every byte as a token.
+// For tests: a tokenizer that has every byte as a token.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace realizar::text {
 
-// A SentencePiece vocabulary: "<s>" is 0, byte b is 1 + b, then the given pieces.
+// A SentencePiece vocabulary: "<s>" is 0, byte b is 1 + b, followed by the given pieces.
 inline Tokenizer make_byte_tokenizer(std::vector<std::string_view> pieces, bool add_space_prefix) {
   static std::vector<std::string> byte_pieces;
   if (byte_pieces.empty()) {

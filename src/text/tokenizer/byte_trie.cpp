@@ -5,7 +5,7 @@
 
 namespace realizar::text {
 
-// Breadth first, so that a node's children lie side by side. Each queue entry is a node with the entries below it.
+// Built breadth first, so that a node's children are adjacent. Each queue entry is a node with the entries below it.
 ByteTrie::ByteTrie(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
   struct Pending {

@@ -1,4 +1,4 @@
-// A set of byte strings with a number each, walked byte by byte.
+// A map from byte strings to numbers, walked byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class ByteTrie {
   static constexpr int32_t kNone = -1;
 
   ByteTrie() = default;
-  // Where keys are equal, the first one counts.
+  // For equal keys, the first one wins.
   explicit ByteTrie(std::vector<Entry> entries);
 
   static constexpr int32_t kRoot = 0;
@@ -27,9 +27,9 @@ class ByteTrie {
 
  private:
   struct Node {
-    uint32_t first_child = 0;  // children lie side by side, sorted by byte
+    uint32_t first_child = 0;  // children are adjacent, sorted by byte
     uint16_t n_children = 0;
-    uint8_t byte = 0;  // that leads here
+    uint8_t byte = 0;  // that leads to this node
     int32_t value = kNone;
   };
   std::vector<Node> nodes_ = {Node{}};

@@ -1,5 +1,5 @@
 // SentencePiece's precompiled_charsmap: a double array of UTF-8 strings (Aoe 1989, in the layout of darts-clone) whose
-// values are offsets of NUL-terminated replacements. Layout: u32 bytes of the array, the array's u32 units,
+// values are offsets of NUL-terminated replacements. Layout: size of the array in bytes (u32), the array's units (u32),
 // replacements.
 #include <cstring>
 #include <string>
@@ -13,7 +13,7 @@
 namespace realizar::text {
 namespace {
 
-constexpr size_t kMaxKeyBytes = 256;           // no rule of a published normalizer comes near
+constexpr size_t kMaxKeyBytes = 256;           // far above any rule of a published normalizer
 constexpr size_t kMaxReplacementBytes = 1024;  // so that a text cannot grow without bound
 
 class TrieUnit {

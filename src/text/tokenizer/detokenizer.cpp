@@ -14,7 +14,7 @@ std::vector<std::string> make_valid(std::vector<std::string> strings) {
   return strings;
 }
 
-// Whether the bad sequence `c` at the end of a text may be the beginning of a character.
+// Whether the invalid sequence `c` at the end of a text may be the beginning of a character.
 bool is_beginning(std::string_view text, size_t at, const DecodedChar& c) {
   const auto lead = static_cast<uint8_t>(text[at]);
   return !c.valid && at + c.n_bytes == text.size() && lead >= 0xC2 && lead <= 0xF4;
@@ -78,14 +78,14 @@ void StreamingDetokenizer::append_text(std::string_view text) {
   }
 }
 
-// A stop string that begins there has come to its end.
+// Records a complete stop string that begins at `begin`.
 void StreamingDetokenizer::note_stop(size_t begin) {
   if (begin >= n_before_stop_) return;
   n_before_stop_ = begin;
   stop_string_ = held_.substr(begin);
 }
 
-// Gives out the beginning of held_.
+// Removes and returns the beginning of held_.
 std::string StreamingDetokenizer::take(size_t n_bytes) {
   std::string text = held_.substr(0, n_bytes);
   held_.erase(0, n_bytes);

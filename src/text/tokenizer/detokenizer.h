@@ -1,5 +1,5 @@
-// Token ids to text while they arrive. Gives out only whole UTF-8 characters, and never a piece of text that may yet
-// turn out to be the beginning of a stop string. One per sequence; not thread-safe.
+// Converts token ids to text while they arrive. Outputs only whole UTF-8 characters, and never a piece of text that may
+// be the beginning of a stop string. One per sequence; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,26 @@ namespace realizar::text {
 
 class StreamingDetokenizer {
  public:
-  // `tokenizer` must outlive this. Empty stop strings are ignored. Of several stop strings the one that begins
-  // earliest in the text ends it, so one that is complete waits while another that began before it may still be.
-  // `shown`: control tokens that are given as text even where the options skip them. `min_tokens`: a stop string that
-  // is complete within that many tokens is text like any other.
+  // `tokenizer` must outlive this. Empty stop strings are ignored. Among several stop strings the one that begins
+  // earliest in the text ends it, so a complete one waits while another that began before it may still be completed.
+  // `shown`: control tokens that are output as text even if the options skip them. `min_tokens`: a stop string that is
+  // complete within this many tokens is ordinary text.
   StreamingDetokenizer(const Tokenizer& tokenizer, std::vector<std::string> stop_strings, DecodeOptions options = {},
                        std::vector<TokenId> shown = {}, uint32_t min_tokens = 0);
 
   struct Output {
-    std::string text;      // what is now certain; may be empty
-    bool stopped = false;  // a stop string is complete; text ends just before it, and no more comes
+    std::string text;      // the text that is certain now; may be empty
+    bool stopped = false;  // a stop string is complete; text ends just before it, and nothing follows
   };
   Output push(TokenId id);
-  // The text held back, at the end of the generation. Incomplete UTF-8 becomes U+FFFD; where a limit cut the text
-  // (`is_cut`), it is left out.
+  // The text held back, at the end of the generation. Incomplete UTF-8 becomes U+FFFD, or is dropped if a limit cut the
+  // text (`is_cut`).
   Output finish(bool is_cut = false);
 
-  // The stop string that ended the text; "": none did.
+  // The stop string that ended the text; "": none.
   const std::string& stop_string() const { return stop_string_; }
 
-  // Bytes of text that were given out and that were made, and whether some text or part of a character waits for its
-  // end.
+  // Bytes of text that were output and that were made, and whether some text or part of a character is waiting.
   size_t n_given_bytes() const { return n_given_; }
   size_t n_text_bytes() const { return n_given_ + held_.size(); }
   bool holds_back() const { return !held_.empty() || !partial_.empty(); }
@@ -50,10 +49,10 @@ class StreamingDetokenizer {
   DecodeOptions options_;
   std::vector<TokenId> shown_;
   StopMatcher matcher_;
-  uint32_t n_unstoppable_;          // tokens yet to come within which no stop string ends the text
-  std::string partial_;             // the beginning of a character whose other bytes have not come; at most 3 bytes
-  std::string held_;                // whole characters not yet given out
-  size_t n_before_stop_ = kNoStop;  // how much of held_ is before the earliest stop string that is complete
+  uint32_t n_unstoppable_;          // remaining tokens during which no stop string ends the text
+  std::string partial_;             // the beginning of a character whose other bytes have not arrived; at most 3 bytes
+  std::string held_;                // whole characters not yet output
+  size_t n_before_stop_ = kNoStop;  // length of held_ before the earliest complete stop string
   std::string stop_string_;
   size_t n_given_ = 0;
   bool at_start_ = true;

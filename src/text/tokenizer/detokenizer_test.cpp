@@ -1,5 +1,5 @@
-// What the streaming detokenizer gives out, put together, is the whole text decoded at once, cut at the first stop
-// string; and each output is whole characters.
+// The concatenated output of the streaming detokenizer equals the whole text decoded at once, cut at the first stop
+// string; and each output consists of whole characters.
 #include "text/tokenizer/detokenizer.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace realizar::text {
 namespace {
 
-// How many bytes of the text are certain once the first n tokens are there.
+// How many bytes of the text are certain after the first n tokens.
 size_t n_bytes_after(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, uint32_t n_tokens) {
   StreamingDetokenizer detokenizer(tokenizer, {});
   for (uint32_t i = 0; i < std::min<size_t>(n_tokens, ids.size()); ++i) detokenizer.push(ids[i]);
@@ -25,7 +25,7 @@ std::string naive(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, c
   const size_t n_unstoppable = ids.size() < min_tokens ? text.size() : n_bytes_after(tokenizer, ids, min_tokens);
   size_t cut = text.size();
   for (const std::string& stop : stops) {
-    // A stop string counts if it ends after the bytes that nothing stops.
+    // A stop string counts if it ends after the first n_unstoppable bytes.
     const size_t from = n_unstoppable < stop.size() ? 0 : n_unstoppable - stop.size() + 1;
     if (!stop.empty()) cut = std::min(cut, text.find(stop, from));
   }

@@ -30,7 +30,7 @@ class GroupingPreTokenizer final : public PreTokenizer {
  private:
   std::vector<size_t> cuts_of(std::string_view piece) const {
     std::vector<size_t> cuts;
-    std::vector<size_t> digits;  // where the digits of the present number begin
+    std::vector<size_t> digits;  // positions of the current number's digits
     for (size_t at = 0; at < piece.size();) {
       const DecodedChar c = decode_char(piece, at);
       if (is_decimal_digit(c.code)) {

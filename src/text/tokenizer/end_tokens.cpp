@@ -12,8 +12,7 @@
 namespace realizar::text {
 namespace {
 
-// Tokens with which published chat models end a turn or a call of a tool. Files often give them another type than
-// control.
+// Tokens with which published chat models end a turn or a tool call. Files often do not mark them as control tokens.
 constexpr std::string_view kEndPieces[] = {
     "<|im_end|>",
     "<|eot_id|>",
@@ -49,7 +48,7 @@ constexpr std::string_view kEndPieces[] = {
     "<|role_end|>",
     "<|message_end|>",
 };
-// A mark of HTML too: it counts only where the vocabulary says that it is a control token.
+// Also an HTML tag: it only counts if the vocabulary marks it as a control token.
 constexpr std::string_view kControlEndPiece = "</s>";
 
 constexpr const char* kKnownName = "its name";
@@ -60,7 +59,7 @@ bool is_known_name(std::string_view piece, TokenType type) {
   return std::ranges::find(kEndPieces, piece) != std::end(kEndPieces);
 }
 
-// In formats of channels <|end|> ends one message of an answer, and other tokens the answer.
+// In formats with channels <|end|> ends one message of an answer, and other tokens end the answer.
 template <class Vocab>
 bool ends_messages_alone(const Vocab& vocab, std::string_view piece) {
   if (piece != "<|end|>") return false;

@@ -1,5 +1,5 @@
-// The tokens that end an answer: what a model's files claim, what its vocabulary names so, and what a user adds and
-// takes out, united. Each end keeps the places that name it.
+// The tokens that end an answer: the union of the model's files, well-known names in its vocabulary, and the user's
+// changes. Each token records the sources that name it.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ namespace realizar::text {
 
 struct EndToken {
   TokenId id;
-  std::vector<std::string> sources;  // e.g. "tokenizer.ggml.eos_token_id", in the order in which they were found
+  std::vector<std::string> sources;  // e.g. "tokenizer.ggml.eos_token_id", in the order of discovery
 };
 
 class EndTokens {
  public:
   // `tokenizer` must outlive it.
   explicit EndTokens(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
-  // The union of `claims`, a list of formats' EndClaim, and of the tokenizer's own ends.
+  // The union of `claims`, a list of formats' EndClaim, and of the tokenizer's own end tokens.
   template <class Claims>
   static EndTokens united(const Tokenizer& tokenizer, const Claims& claims);
 
-  // A claim for a token that the vocabulary lacks is left out with a note.
+  // A claim for a token outside the vocabulary is skipped with a note.
   void claim(int64_t id, const std::string& source);
   void claim(const std::string& piece, const std::string& source);
-  // The tokenizer's own: those of its format, and the names that are known to end answers.
+  // The tokenizer's own end tokens: those of its format, and well-known names.
   void claim_own();
-  // The token ends no answer, whoever claims it.
+  // The token ends no answer, regardless of claims.
   void deny(int64_t id);
 
-  // A user's changes, over all claims. Errors: InvalidArgument for a piece that is no token; `subject` stands in
-  // it.
+  // A user's changes, which override all claims. Errors: InvalidArgument for a piece that is not a token, with
+  // `subject`.
   Status add(const std::string& piece, const std::string& subject);
   Status remove(const std::string& piece, const std::string& subject);
 

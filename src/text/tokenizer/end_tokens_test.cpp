@@ -15,7 +15,7 @@ struct TestClaim {
 
 using TestClaims = std::vector<TestClaim>;
 
-constexpr int32_t kFirstAdded = 257;  // of the pieces that a test adds
+constexpr int32_t kFirstAdded = 257;  // the first piece that a test adds
 
 std::vector<int32_t> end_ids(const EndTokens& ends) {
   std::vector<int32_t> ids;

@@ -1,5 +1,5 @@
-// What the builders of GGUF vocabularies share: reading token types and ids with their checks, the tokens that are cut
-// out of a text, and the text that a piece spelled with U+2581 for spaces stands for.
+// Shared by the builders of GGUF vocabularies: checked reading of token types and ids, the tokens that are cut out of a
+// text, and the text of a piece that is spelled with U+2581 for spaces.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ namespace realizar::text {
 // U+2581, SentencePiece's spelling of a space.
 inline constexpr std::string_view kMetaspace = "\u2581";
 
-// One type a token, or none. Types that the format does not name count as unused.
+// One type per token, or none. Undefined types count as unused.
 Result<std::vector<TokenType>> read_token_types(const GgufVocab& vocab);
-// `key` names the metadata in the error of an id that is not below `n_tokens`.
+// `key`: the metadata key, for the error if an id is not below `n_tokens`.
 Result<std::optional<TokenId>> read_token_id(std::optional<int64_t> id, size_t n_tokens, const std::string& key);
-// The token whose type says that it stands for what the vocabulary has no piece for.
+// The token whose type marks it as the unknown token.
 std::optional<TokenId> first_unknown(const std::vector<TokenType>& types);
-// Control tokens and user-defined ones are cut out of the text; they stand for themselves, in no alphabet.
+// Control tokens and user-defined ones are cut out of the text; they are not spelled in an alphabet.
 AddedTokenMatcher find_added_tokens(const Vocabulary& vocab);
 // <0x0A> is the byte; in other pieces U+2581 is a space.
 std::string decode_metaspace_piece(std::string_view piece, TokenType type);

@@ -11,7 +11,7 @@ namespace {
 
 struct ClassRule {
   std::string_view name;  // without "Fast"
-  bool adds_bos = false;  // where add_bos_token is not given
+  bool adds_bos = false;  // if add_bos_token is not given
 };
 
 constexpr ClassRule kClassRules[] = {
@@ -43,7 +43,7 @@ void apply_class_rules(const element& config, bool has_post_processor, Tokenizer
   parts.post = {};
   if (add_bos.value_or(rule != nullptr && rule->adds_bos) && parts.bos) parts.post.prefix.push_back(*parts.bos);
   if (add_eos.value_or(false) && parts.eos) parts.post.suffix.push_back(*parts.eos);
-  // The second of two texts begins as the first does.
+  // The second of two texts begins like the first.
   if (rule == nullptr || parts.post.prefix.empty()) return;
   parts.post.between = parts.post.suffix;
   parts.post.between->insert(parts.post.between->end(), parts.post.prefix.begin(), parts.post.prefix.end());

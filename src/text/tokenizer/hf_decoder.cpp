@@ -1,5 +1,5 @@
-// Decoders of tokenizer.json work on the list of a text's pieces. Nearly all treat each piece by itself, so they are
-// applied once to every piece of the vocabulary; the exception, a space taken off the front of the text, is a flag.
+// Decoders of tokenizer.json process the list of a text's pieces. Nearly all treat each piece separately, so they are
+// applied once to every piece of the vocabulary; the exception, removing a space at the front of the text, is a flag.
 #include <functional>
 #include <utility>
 
@@ -35,13 +35,13 @@ void decode_byte_token(std::string& piece) {
   if (high >= 0 && low >= 0) piece = std::string(1, static_cast<char>(high * 16 + low));
 }
 
-// Takes a character off the ends, a number of times at most.
+// Removes a character from the ends, up to the given numbers of times.
 void strip(std::string& piece, std::string_view character, int64_t start, int64_t stop) {
   for (; start > 0 && piece.starts_with(character); --start) piece.erase(0, character.size());
   for (; stop > 0 && piece.ends_with(character); --stop) piece.resize(piece.size() - character.size());
 }
 
-// Takes the spaces away that a WordPiece vocabulary puts before punctuation and inside contractions.
+// Removes the spaces that a WordPiece vocabulary puts before punctuation and inside contractions.
 void clean_up(std::string& piece) {
   constexpr std::pair<std::string_view, std::string_view> kRules[] = {
       {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
@@ -87,7 +87,7 @@ class DecoderReader {
   }
 
  private:
-  // Added tokens stand for themselves, in no alphabet.
+  // Added tokens represent themselves, not in an alphabet.
   enum class Applies { kToAll, kToPlainTokens };
 
   Status add(DecodeStep step, Applies applies = Applies::kToAll) {
@@ -134,7 +134,7 @@ class DecoderReader {
     });
   }
 
-  // The suffix is a space. Hugging Face drops it from a text's last piece, which no streaming decoder can know.
+  // The suffix is a space. Hugging Face drops it from a text's last piece, which a streaming decoder cannot know.
   Status read_bpe(const element& section) {
     return add(
         [suffix = json_string(section, "suffix", "</w>")](std::string& piece) { replace_all(piece, suffix, " "); });

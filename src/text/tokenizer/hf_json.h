@@ -1,4 +1,4 @@
-// Reading the side files of a tokenizer, and their fields with defaults. Private to the builders.
+// Reads a tokenizer's side files, and their fields with defaults. Private to the builders.
 #pragma once
 
 #include <simdjson.h>
@@ -14,7 +14,7 @@ namespace realizar::text {
 
 using simdjson::dom::element;
 
-// The root of a file, in any of the forms that Python writes. It lives as long as the parser.
+// The root of a file, including Python's variants of JSON. It lives as long as the parser.
 inline Result<element> parse_side_file(simdjson::dom::parser& parser, std::string_view text, const std::string& name) {
   element document;
   const simdjson::padded_string padded(plain_json(text));
@@ -25,7 +25,7 @@ inline Result<element> parse_side_file(simdjson::dom::parser& parser, std::strin
   return document;
 }
 
-// The member, if it is there and not null.
+// The member, unless it is absent or null.
 inline std::optional<element> json_member(const element& object, std::string_view key) {
   element value;
   if (object[key].get(value) != simdjson::SUCCESS || value.is_null()) return std::nullopt;
@@ -67,7 +67,7 @@ inline Result<JsonPattern> json_pattern(const element& object, const std::string
   return JsonPattern{false, std::string(text)};
 }
 
-// Sections nest (Sequence); this deep at most.
+// Maximum nesting of sections (Sequence).
 inline constexpr int kMaxSectionDepth = 16;
 
 }  // namespace realizar::text

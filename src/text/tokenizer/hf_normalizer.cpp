@@ -21,8 +21,8 @@ Result<NormalizerPtr> read_charsmap(const element& section) {
   return make_charsmap_normalizer({reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()});
 }
 
-// How many times longer the steps, one after the other, may make a text: each alone is harmless, but twenty that double
-// it are not.
+// The limit on the combined growth of a text through all steps: each step is harmless, but twenty that double the text
+// are not.
 constexpr size_t kMaxGrowth = 4096;
 
 Status multiply_growth(size_t factor, size_t& growth) {
@@ -55,7 +55,7 @@ NormalizerPtr read_bert(const element& section) {
   options.clean_text = json_bool(section, "clean_text", true);
   options.handle_chinese_chars = json_bool(section, "handle_chinese_chars", true);
   options.lowercase = json_bool(section, "lowercase", true);
-  // Where it is not said, accents go with the case.
+  // By default, accents are stripped when lowercasing.
   options.strip_accents = json_bool(section, "strip_accents", options.lowercase);
   return make_bert_normalizer(options);
 }

@@ -1,5 +1,5 @@
 // The sections of Hugging Face's tokenizer.json, each read by one function into the parts that it describes. A section
-// that is absent or null gives an empty part; a component that is not built is refused by its name.
+// that is absent or null gives an empty part; an unsupported component is refused by its name.
 #pragma once
 
 #include <memory>

@@ -10,7 +10,7 @@ simdjson::dom::element parse(simdjson::dom::parser& parser, const std::string& j
   return parser.parse(json);
 }
 
-// The pieces of `text`, divided by '|', or the error.
+// The pieces of `text`, separated by '|', or the error.
 std::string split(const std::string& json, std::string text, bool at_start = true) {
   simdjson::dom::parser parser;
   auto read = read_pre_tokenizer(parse(parser, json), false);

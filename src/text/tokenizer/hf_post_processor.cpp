@@ -36,7 +36,7 @@ Status append_special(const element& section, std::string_view name, const Vocab
   return {};
 }
 
-// What the template of a pair has between the texts, where it has one.
+// The tokens between the texts in the template of a pair, if there is one.
 Status read_pair_template(const element& section, const Vocabulary& vocab, PostProcessor& post) {
   simdjson::dom::array pieces;
   if (section["pair"].get(pieces) != simdjson::SUCCESS) return {};
@@ -74,7 +74,7 @@ Status read_template(const element& section, const Vocabulary& vocab, PostProces
   return read_pair_template(section, vocab, post);
 }
 
-// "cls" and "sep" are pairs of piece and id. RoBERTa's has the latter twice between two texts.
+// "cls" and "sep" are pairs of piece and id. RoBERTa puts "sep" twice between two texts.
 Status read_bert(const element& section, const Vocabulary& vocab, bool is_roberta, PostProcessor& post) {
   int64_t cls = -1;
   int64_t sep = -1;
@@ -91,7 +91,7 @@ Status read_bert(const element& section, const Vocabulary& vocab, bool is_robert
 
 Status read_one(const element& section, const Vocabulary& vocab, PostProcessor& post, int depth) {
   const std::string type = json_string(section, "type");
-  if (type == "ByteLevel") return {};  // concerns offsets only
+  if (type == "ByteLevel") return {};  // only affects offsets
   if (type == "TemplateProcessing") return read_template(section, vocab, post);
   const bool is_roberta = type == "RobertaProcessing";
   if (type == "BertProcessing" || is_roberta) return read_bert(section, vocab, is_roberta, post);

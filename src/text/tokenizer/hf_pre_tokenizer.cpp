@@ -31,7 +31,7 @@ Result<SplitBehavior> read_behavior(const element& section, std::string_view oth
 }
 
 Result<PrependScheme> read_prepend_scheme(const element& section) {
-  // Older files say add_prefix_space instead.
+  // Older files use add_prefix_space instead.
   const bool adds = json_bool(section, "add_prefix_space", true);
   const std::string name = json_string(section, "prepend_scheme", adds ? "always" : "never");
   if (name == "always") return PrependScheme::kAlways;
@@ -79,7 +79,7 @@ class PreTokenizerReader {
     }
     byte_level_ = is_last && raw_bytes_;
     if (byte_level_) return {};
-    // Spelling again what is spelled doubles it each time.
+    // Spelling bytes again would double the text each time.
     if (is_spelled_) return unsupported("pre_tokenizer: ByteLevel more than once is not built", "pre_tokenizer");
     is_spelled_ = true;
     steps_.push_back(make_byte_speller());

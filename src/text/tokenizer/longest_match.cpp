@@ -1,5 +1,5 @@
-// The model step of RWKV's World vocabulary: from left to right the longest token that the rest of the text begins
-// with. Tokens are byte strings, which need not be whole characters.
+// The model step of RWKV's World vocabulary: from left to right, the longest token that begins the rest of the text.
+// Tokens are byte strings, which need not be whole characters.
 #include <string>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace realizar::text {
 namespace {
 
-// Every place of a text looks this far ahead at most.
+// The maximum look-ahead at every position of a text.
 constexpr size_t kMaxTokenBytes = 4096;
 
 bool is_text(TokenType type) {
@@ -34,7 +34,7 @@ class LongestMatch final : public MergeModel {
     size_t n_bytes;
   };
 
-  // A byte that no token begins with is an unknown one.
+  // A byte that no token begins with becomes an unknown token.
   Match longest_at(std::string_view word, size_t at) const {
     Match longest{unk_, 1};
     int32_t node = ByteTrie::kRoot;

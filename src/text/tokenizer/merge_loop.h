@@ -1,4 +1,4 @@
-// The loop of byte-pair encoding: of all neighbouring symbols that have a merge, the one with the lowest rank is
+// The loop of byte-pair encoding: among all adjacent symbols that have a merge, the pair with the lowest rank is
 // merged, the leftmost of equals first, until none is left.
 #pragma once
 
@@ -17,10 +17,10 @@ struct Merge {
   int32_t id = -1;  // the symbol that the pair becomes
 };
 
-// Up to this many symbols the quadratic loop, which needs no other memory, is the faster one.
+// Up to this many symbols the quadratic loop, which needs no additional memory, is faster.
 inline constexpr size_t kShortWord = 48;
 
-// `lookup(left, right)` gives the Merge of two symbols. Merges in place; returns the number of symbols left.
+// `lookup(left, right)` returns the Merge of two symbols. Merges in place; returns the number of symbols left.
 // symbols.size() <= kShortWord.
 template <class Lookup>
 size_t merge_short(std::span<int32_t> symbols, const Lookup& lookup) {
@@ -45,8 +45,8 @@ size_t merge_short(std::span<int32_t> symbols, const Lookup& lookup) {
   return n;
 }
 
-// The positions that wait for a merge of one rank, given out from left to right. Positions mostly arrive in that
-// order already, so they are a list; a heap holds the few that come late.
+// The positions that wait for a merge of one rank, returned from left to right. Positions mostly arrive in that order,
+// so they are a list; a heap holds the few that arrive late.
 class PositionQueue {
  public:
   void push(uint32_t position) {

@@ -10,7 +10,7 @@ namespace {
 
 using Rules = std::map<std::pair<int32_t, int32_t>, Merge>;
 
-// The definition, word for word.
+// A literal implementation of the definition.
 std::vector<int32_t> merge_naively(std::vector<int32_t> symbols, const Rules& rules) {
   while (true) {
     Merge best;
@@ -27,7 +27,7 @@ std::vector<int32_t> merge_naively(std::vector<int32_t> symbols, const Rules& ru
   }
 }
 
-// Random rules over an alphabet of three, some of equal rank, some that make what a lower rank merges.
+// Random rules over an alphabet of three, some with equal rank, some that create what a lower rank merges.
 Rules random_rules(std::mt19937& random, int n_rules) {
   Rules rules;
   int32_t n_symbols = 3;

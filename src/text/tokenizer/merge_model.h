@@ -15,8 +15,8 @@ class MergeModel {
   virtual ~MergeModel() = default;
 
   // Appends the ids of `word` to `out`. `word` may be megabytes long (vocabularies without a pre-tokenizer get whole
-  // texts), so the work must stay near linear in its length. It is valid UTF-8 unless the tokenizer keeps invalid
-  // bytes (TokenizerParts::keeps_invalid_utf8), and never empty.
+  // texts), so the work must be nearly linear in its length. It is valid UTF-8 unless the tokenizer keeps invalid bytes
+  // (TokenizerParts::keeps_invalid_utf8), and never empty.
   virtual void encode_word(std::string_view word, std::vector<TokenId>& out) const = 0;
 };
 

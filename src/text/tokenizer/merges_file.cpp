@@ -1,4 +1,4 @@
-// GPT-2's vocab.json and merges.txt as tokenizer.json, as transformers' classes would build it.
+// Converts GPT-2's vocab.json and merges.txt to tokenizer.json, like transformers' classes.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -70,7 +70,7 @@ Result<Json> read_object(std::string_view text, const char* name) {
   return format_error(std::string(name) + ": expected a JSON object", name);
 }
 
-// A rule a line, after a line that tells the version.
+// One rule per line, after a line with the version.
 Result<Json> read_rules(std::string_view merges) {
   Json rules = Json::array();
   for (size_t at = 0, n_line = 1; at < merges.size(); ++n_line) {
@@ -90,7 +90,7 @@ Result<Json> read_rules(std::string_view merges) {
   return rules;
 }
 
-// Names of special tokens that are pieces of the vocabulary, whose ids only it tells.
+// Names of special tokens that are pieces of the vocabulary, which has their ids.
 void add_named_tokens(const Json& named, const Json& vocab, bool is_mask, Json& added) {
   if (named.is_array()) {
     for (const Json& one : named) add_named_tokens(one, vocab, is_mask, added);
@@ -124,10 +124,10 @@ Json post_processor(const MergesClass& kind, const Json& vocab) {
           {"sep", Json::array({"</s>", vocab["</s>"]})}};
 }
 
-// The names that the classes have where the folder gives none.
+// The classes' default names, used if the folder sets none.
 void set_default_tokens(const MergesClass& kind, const Json& vocab, Json& config) {
   const std::string_view bos = kind.is_roberta ? "<s>" : "<|endoftext|>", eos = kind.is_roberta ? "</s>" : bos;
-  const bool has_bos = !kind.composes;  // Qwen's has none
+  const bool has_bos = !kind.composes;  // Qwen has none
   const auto set = [&](const char* key, std::string_view piece) {
     if (!config.contains(key) && vocab.contains(piece)) config[key] = piece;
   };

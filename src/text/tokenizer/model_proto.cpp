@@ -13,7 +13,7 @@ namespace {
 struct Field {
   uint32_t number = 0;
   uint64_t value = 0;      // varint, or the bits of a fixed-size field
-  std::string_view bytes;  // of a length-delimited field
+  std::string_view bytes;  // for a length-delimited field
 };
 
 class Message {
@@ -88,7 +88,7 @@ Status read_piece(std::string_view bytes, SpmDescription& description) {
     if (field.number == 2) score = std::bit_cast<float>(static_cast<uint32_t>(field.value));
     if (field.number == 3) type = field.value;
   }
-  // ModelProto numbers the types as GGUF does.
+  // ModelProto uses the same numbers for types as GGUF.
   const bool known = type >= 1 && type <= 6;
   description.pieces.push_back(std::move(piece));
   description.scores.push_back(score);
@@ -96,7 +96,7 @@ Status read_piece(std::string_view bytes, SpmDescription& description) {
   return {};
 }
 
-// Ids are signed; below 0 there is no such piece.
+// Ids are signed; a negative one means no such piece.
 std::optional<TokenId> to_id(uint64_t value) {
   const auto id = static_cast<int32_t>(value);
   return id < 0 ? std::optional<TokenId>() : TokenId{id};
@@ -135,7 +135,7 @@ Status read_normalizer_spec(std::string_view bytes, SpmDescription& description)
   return {};
 }
 
-// Ids outside the vocabulary, and those of pieces of another kind, count as absent.
+// Ids outside the vocabulary, and those of pieces of another type, count as absent.
 void keep_if(std::optional<TokenId>& id, TokenType type, const SpmDescription& description) {
   const auto i = id ? static_cast<size_t>(to_index(*id)) : 0;
   if (id && (i >= description.types.size() || description.types[i] != type)) id.reset();

@@ -1,5 +1,5 @@
-// The parts of a serialized sentencepiece ModelProto (tokenizer.model) that make a tokenizer. Read by hand from the
-// protocol buffer wire format (protobuf.dev, "Encoding"; fields as in sentencepiece_model.proto).
+// Reads the parts of a serialized sentencepiece ModelProto (tokenizer.model) that a tokenizer needs. Parsed by hand
+// from the protocol buffer wire format (protobuf.dev, "Encoding"; fields as in sentencepiece_model.proto).
 #pragma once
 
 #include <string_view>

@@ -10,7 +10,7 @@
 namespace realizar::text {
 namespace {
 
-// A normalizer that does not care where its segment stands.
+// A normalizer that does not depend on the position of its segment.
 class Simple final : public Normalizer {
  public:
   explicit Simple(std::function<void(std::string&)> apply) : apply_(std::move(apply)) {}
@@ -35,7 +35,7 @@ class NormalizerSequence final : public Normalizer {
   std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 
-// Calls `put(code, out)` for every character; bytes that are none are kept.
+// Calls `put(code, out)` for every character; invalid bytes are kept.
 template <class Put>
 void rewrite_chars(std::string& text, const Put& put) {
   std::string out;
@@ -98,7 +98,7 @@ void strip(std::string& text, bool left, bool right) {
   text = text.substr(begin, end - begin);
 }
 
-// The blocks of CJK ideographs as BERT's reference code lists them.
+// The blocks of CJK ideographs listed in BERT's reference code.
 bool is_ideograph(uint32_t c) {
   return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
          (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||

@@ -14,21 +14,21 @@ namespace realizar::text {
 std::unique_ptr<Normalizer> make_sequence(std::vector<std::unique_ptr<Normalizer>> steps);
 std::unique_ptr<Normalizer> make_normal_form(NormalForm form);
 std::unique_ptr<Normalizer> make_lowercase();
-// Removes the non-spacing marks; to take accents off, NFD or NFKD comes before.
+// Removes the non-spacing marks; to remove accents, NFD or NFKD must come first.
 std::unique_ptr<Normalizer> make_strip_accents();
 std::unique_ptr<Normalizer> make_prepend(std::string prefix);
 std::unique_ptr<Normalizer> make_replace(std::string wanted, std::string content);
 std::unique_ptr<Normalizer> make_replace(Regex regex, std::string content);
-// Takes white space off the ends.
+// Removes white space from the ends.
 std::unique_ptr<Normalizer> make_strip(bool left, bool right);
-// NMT's cleaning of a text: controls away, spaces of all kinds and marks without a width become plain spaces.
+// NMT's text cleaning: removes controls, and converts all kinds of spaces and zero-width marks to plain spaces.
 std::unique_ptr<Normalizer> make_nmt();
 // Writes every byte in GPT-2's alphabet.
 std::unique_ptr<Normalizer> make_byte_spelling();
 
 struct BertNormalizerOptions {
-  bool clean_text = true;            // controls away, any white space to a plain space
-  bool handle_chinese_chars = true;  // a space on both sides of each ideograph
+  bool clean_text = true;            // removes controls, converts any white space to a plain space
+  bool handle_chinese_chars = true;  // puts a space on both sides of each ideograph
   bool strip_accents = false;
   bool lowercase = true;
 };

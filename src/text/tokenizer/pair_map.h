@@ -13,8 +13,8 @@ class PairMap {
  public:
   explicit PairMap(size_t max_entries = 0) : slots_(std::bit_ceil(max_entries + max_entries / 2 + 2)) {}
 
-  // Replaces the value of a pair that is there already. At most `max_entries` different pairs may be set, none of them
-  // with first == 0xFFFFFFFF.
+  // Replaces the value of an existing pair. At most `max_entries` different pairs may be set, none of them with first
+  // == 0xFFFFFFFF.
   void set(uint32_t first, uint32_t second, Value value) {
     Slot& slot = slots_[locate(first, second)];
     slot = {first, second, value};

@@ -53,7 +53,7 @@ struct Part {
   bool is_match = false;
 };
 
-// Takes the parts from left to right and joins them as the behavior says. An empty part only ever separates.
+// Takes the parts from left to right and joins them according to the behavior. An empty part only separates.
 class Joiner {
  public:
   Joiner(SplitBehavior behavior, size_t base, std::vector<TextRange>& out)
@@ -67,7 +67,7 @@ class Joiner {
       pending_ = part;
       has_pending_ = true;
     }
-    // A run of matches after a joined one stands alone: only one delimiter belongs to its neighbour.
+    // In a run of matches, only one delimiter is joined with its neighbour.
     previous_was_match_ = part.is_match;
     pending_.is_match = part.is_match;
   }

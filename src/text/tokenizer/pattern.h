@@ -1,4 +1,4 @@
-// What a pre-tokenizer looks for in a text, and what it does with what it found.
+// The search pattern of a pre-tokenizer, and what happens to its matches.
 #pragma once
 
 #include <memory>
@@ -27,10 +27,10 @@ std::unique_ptr<Pattern> make_string_pattern(std::string wanted);
 // Matches one character at a time.
 std::unique_ptr<Pattern> make_char_pattern(CharPredicate predicate);
 
-// Hugging Face's SplitDelimiterBehavior: what becomes of the matches.
+// Hugging Face's SplitDelimiterBehavior: what happens to the matches.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-// Appends the parts of `subject` to `out`, offset by `base`. `invert` exchanges matches and what lies between them.
+// Appends the parts of `subject` to `out`, offset by `base`. `invert` swaps matches and the text between them.
 void split_text(std::string_view subject, const Pattern& pattern, SplitBehavior behavior, bool invert, size_t base,
                 std::vector<TextRange>& out);
 

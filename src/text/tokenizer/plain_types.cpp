@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kBytesInAll = 256;
 
-// Whether the token stands in a text as the vocabulary spells it.
+// Whether the token occurs in a text exactly as the vocabulary spells it.
 bool is_literal(std::string_view piece, Units units) {
   if (units == Units::kBytes) return unspell_bytes(piece) == piece;
   return units == Units::kCharacters || piece != kMetaspace;
@@ -23,7 +23,7 @@ TokenType type_of_unit(TokenType type, bool is_cut_out) {
   return is_text || !is_cut_out ? TokenType::kNormal : TokenType::kUserDefined;
 }
 
-// No character of a valid text has these bytes, and their spellings are letters that vocabularies add as words.
+// No character of a valid text contains these bytes, and their spellings are letters that vocabularies add as words.
 bool is_never_in_utf8(std::string_view byte) {
   const auto value = static_cast<uint8_t>(byte[0]);
   return value == 0xC0 || value == 0xC1 || value >= 0xF5;

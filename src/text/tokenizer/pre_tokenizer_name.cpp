@@ -14,8 +14,8 @@
 namespace realizar::text {
 namespace {
 
-// Contractions in either case, digits in groups and in other scripts, letters with marks, scripts that models treat
-// apart, symbols before letters, line breaks and spaces in runs.
+// Contractions in both cases, digits in groups and in other scripts, letters with marks, scripts that models treat
+// separately, symbols before letters, line breaks and runs of spaces.
 constexpr std::string_view kProbe =
     "I'm we'll DON'T it'S you're\tHTTPServer camelCase x_y  $b @user #tag\n\n\n 1 12 123 1234 12345678 3.14 1,000 "
     "v2\r\n"
@@ -35,7 +35,7 @@ std::vector<std::string> pieces_of(const PreTokenizer* pre_tokenizer) {
   return texts;
 }
 
-// llama.cpp's converter writes these names no more, or never has.
+// llama.cpp's converter no longer writes these names, or never did.
 bool is_old_name(std::string_view name) {
   return name.empty() || name == "default" || name == "gpt2" || name == "llama3" || name == "llama-v3";
 }

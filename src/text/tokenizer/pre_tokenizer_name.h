@@ -1,5 +1,5 @@
-// The name of GGUF's that a folder's pre-tokenizer has, found by what it does: tokenizer.json has the expressions
-// themselves, in many spellings.
+// Finds GGUF's name of a folder's pre-tokenizer by its behaviour: tokenizer.json has the expressions themselves, in
+// many spellings.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@
 
 namespace realizar::text {
 
-// Of the names whose pre-tokenizers cut a text with what tells them apart as tokenizer.json's does: `hint`, where it is
-// one of them (many are called as an architecture is), else the first. Errors: FormatError, and Unsupported where there
-// is none.
+// Among the names whose pre-tokenizers split a distinguishing text like tokenizer.json's: `hint`, if it is one of them
+// (many are named after an architecture), else the first. Errors: FormatError, and Unsupported if there is none.
 Result<std::string> pre_tokenizer_name(std::string_view tokenizer_json, std::string_view hint);
 
 }  // namespace realizar::text

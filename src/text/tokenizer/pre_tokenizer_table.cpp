@@ -22,7 +22,7 @@ constexpr Regex kLlama3[] = {RZ_CONTRACTIONS "|" RZ_PREFIX "\\p{L}+|\\p{N}{1,3}|
 constexpr Regex kQwen2[] = {RZ_CONTRACTIONS "|" RZ_PREFIX "\\p{L}+|\\p{N}|" RZ_PUNCTUATION "|" RZ_SPACES};
 constexpr Regex kQwen35[] = {RZ_CONTRACTIONS "|" RZ_PREFIX
                                              "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" RZ_SPACES};
-// The cased letters, as DeepSeek lists them.
+// The cased letters, as listed by DeepSeek.
 #define RZ_DEEPSEEK_LETTERS                                                                                      \
   "A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}"                \
   "\\x{295}-\\x{2AF}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}\\x{38C}" \

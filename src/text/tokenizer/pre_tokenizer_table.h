@@ -1,4 +1,4 @@
-// The pre-tokenizers that tokenizer.ggml.pre names: data only.
+// The pre-tokenizers named by tokenizer.ggml.pre: data only.
 #pragma once
 
 #include <span>
@@ -8,15 +8,15 @@ namespace realizar::text {
 
 struct NamedPreTokenizer {
   std::string_view name;
-  // Applied one after the other, each to the pieces that the one before left; matches and gaps both become pieces.
+  // Applied in order, each to the pieces of the previous one; matches and gaps both become pieces.
   std::span<const std::string_view> regexes;
   bool ignore_merges = false;
-  bool add_bos = false;    // where the file does not say
+  bool add_bos = false;    // if the file does not say
   bool byte_level = true;  // false: spaces are written as U+2581 and unknown characters as byte tokens
 };
 
 std::span<const NamedPreTokenizer> named_pre_tokenizers();
-// nullptr if the name is not known.
+// nullptr for an unknown name.
 const NamedPreTokenizer* find_pre_tokenizer(std::string_view name);
 
 }  // namespace realizar::text

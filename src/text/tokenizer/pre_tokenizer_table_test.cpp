@@ -7,7 +7,7 @@
 namespace realizar::text {
 namespace {
 
-// The pieces of `text`, divided by '|'.
+// The pieces of `text`, separated by '|'.
 std::string pieces_of(std::string_view name, std::string text) {
   const NamedPreTokenizer* named = find_pre_tokenizer(name);
   if (named == nullptr) return "unknown";
@@ -52,7 +52,7 @@ TEST(PreTokenizerTable, CutsAsTheModelsDo) {
   EXPECT_EQ(pieces_of("gemma4", "a b\n\nc"), "a b|\n\n|c");
 }
 
-// The grouping of digits is done by hand; the regular expressions that it stands for are the oracle.
+// Digits are grouped by hand-written code; the regular expressions that it replaces are the reference.
 TEST(PreTokenizerTable, DigitGroupsMatchTheirExpressions) {
   for (const std::string_view pattern : {"(?=(\\d{3})+(?!\\d))", "\\d{1,3}(?=(?:\\d{3})*\\b)"}) {
     for (const std::string_view text :

@@ -16,7 +16,7 @@ std::string_view view(const Pieces& pieces, const TextRange& range) {
   return std::string_view(pieces.text).substr(range.begin, range.end - range.begin);
 }
 
-// Gives every piece a new text: `write(piece, is_first, out)` appends it to `out`.
+// Replaces the text of every piece: `write(piece, is_first, out)` appends the new one to `out`.
 template <class Write>
 void rewrite(Pieces& pieces, const Write& write) {
   std::string text;

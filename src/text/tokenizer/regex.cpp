@@ -12,7 +12,7 @@ constexpr size_t kJitStackBytesMin = 32 * 1024;
 constexpr size_t kJitStackBytesMax = 16 * 1024 * 1024;
 constexpr uint32_t kHeapLimitKib = 512 * 1024;
 
-// What one thread needs to match.
+// One thread's buffers for matching.
 struct MatchState {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   pcre2_match_context* context = pcre2_match_context_create(nullptr);

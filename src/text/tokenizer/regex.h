@@ -1,5 +1,5 @@
-// Regular expressions over UTF-8, compiled by PCRE2's JIT. Patterns are written as tokenizer.json holds them
-// (Oniguruma's Ruby syntax with Unicode classes); compile() translates what PCRE2 understands differently.
+// Regular expressions over UTF-8, compiled by PCRE2's JIT. Patterns are in tokenizer.json's syntax (Oniguruma's Ruby
+// syntax with Unicode classes); compile() translates what PCRE2 interprets differently.
 // Any thread may match.
 #pragma once
 
@@ -31,7 +31,7 @@ class Regex {
   std::shared_ptr<const Code> code_;
 };
 
-// `pattern` in PCRE2's syntax: see Regex. Errors: Unsupported (a construct that PCRE2 lacks).
+// `pattern` in PCRE2's syntax: see Regex. Errors: Unsupported (a construct that PCRE2 does not have).
 Result<std::string> translate_regex(std::string_view pattern);
 
 }  // namespace realizar::text

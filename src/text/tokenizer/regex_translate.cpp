@@ -6,9 +6,9 @@
 namespace realizar::text {
 namespace {
 
-// \s is the property White_Space; PCRE2's also takes U+180E.
+// \s is the property White_Space; PCRE2's also includes U+180E.
 constexpr std::string_view kWhiteSpace = "\\p{Z}\\x{09}-\\x{0D}\\x{85}";
-// \w: PCRE2 10.42 leaves the marks and the connectors other than _ out, and takes all numbers in.
+// \w: PCRE2 10.42 omits the marks and the connectors other than _, and includes all numbers.
 constexpr std::string_view kWord = "\\p{L}\\p{M}\\p{Nd}\\p{Pc}";
 constexpr std::string_view kHexDigit = "0-9a-fA-F";
 
@@ -31,7 +31,7 @@ class Translator {
   }
 
  private:
-  // An escape that stands for a set of characters, as the inside of a class; "" for any other.
+  // The content of the class for an escape that means a set of characters; "" for any other escape.
   static std::string_view set_of(char c) {
     return c == 's' ? kWhiteSpace : c == 'w' ? kWord : c == 'h' ? kHexDigit : std::string_view();
   }
@@ -102,7 +102,7 @@ class Translator {
     return conditions.empty() ? members : "(?:" + conditions + members + ")";
   }
 
-  // The members of a class that stands inside another one.
+  // The members of a class inside another one.
   Result<std::string> class_in_class() {
     auto other = character_class();
     if (!other.ok()) return other;

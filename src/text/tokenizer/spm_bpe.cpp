@@ -16,7 +16,7 @@ bool is_mergeable(TokenType type) {
   return type == TokenType::kNormal || type == TokenType::kUserDefined || type == TokenType::kUnused;
 }
 
-// ranks[id]: the place of the piece's score among all distinct scores, highest first.
+// ranks[id]: the index of the piece's score among all distinct scores, highest first.
 std::vector<uint32_t> rank_scores(std::span<const float> scores) {
   std::vector<float> distinct(scores.begin(), scores.end());
   std::sort(distinct.begin(), distinct.end(), std::greater<>());
@@ -42,7 +42,7 @@ Status check_piece(std::string_view piece, float score, int32_t id) {
   return {};
 }
 
-// Every way to put `piece` together from two other pieces.
+// Every way to split `piece` into two other pieces.
 void append_rules(const Vocabulary& vocab, std::string_view piece, uint32_t rank, std::vector<RankedRule>& rules) {
   for (size_t cut = 0;;) {
     cut += decode_char(piece, cut).n_bytes;
@@ -63,7 +63,7 @@ Result<std::unique_ptr<MergeModel>> make_spm_bpe_model(const Vocabulary& vocab, 
   for (int32_t i = 0; i < vocab.size(); ++i) {
     const std::string_view piece = vocab.piece(TokenId{i});
     RZ_CHECK_OK(check_piece(piece, scores[static_cast<size_t>(i)], i));
-    // A piece that occurs twice counts where it is found.
+    // For a duplicate piece, only the one that find() returns counts.
     if (piece.empty() || vocab.find(piece) != TokenId{i} || !is_mergeable(vocab.type(TokenId{i}))) continue;
     append_rules(vocab, piece, ranks[static_cast<size_t>(i)], rules);
   }

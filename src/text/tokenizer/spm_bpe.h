@@ -1,5 +1,5 @@
-// SentencePiece BPE (Kudo and Richardson 2018) as ranked merge rules: it always joins the two neighbours whose joined
-// piece has the highest score, the leftmost of equals, so a piece's rank is the place of its score.
+// SentencePiece BPE (Kudo and Richardson 2018) as ranked merge rules: it always joins the adjacent pair whose joined
+// piece has the highest score, the leftmost of equals, so a piece's rank is the index of its score.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace realizar::text {
 Result<std::unique_ptr<MergeModel>> make_spm_bpe_model(const Vocabulary& vocab, std::span<const float> scores,
                                                        std::optional<TokenId> unk_id);
 
-// A piece is looked up at each place where it may be cut, so its length is bounded.
+// A piece is looked up at each possible split, so its length is bounded.
 inline constexpr size_t kMaxSpmPieceBytes = 1024;
 
 }  // namespace realizar::text

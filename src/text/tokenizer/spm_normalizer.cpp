@@ -7,7 +7,7 @@
 namespace realizar::text {
 namespace {
 
-// Spaces at the ends go, and of several only one stays.
+// Removes spaces at the ends and all but one in a run.
 void remove_extra_spaces(std::string& text) {
   size_t n = 0;
   for (const char c : text) {

@@ -1,5 +1,5 @@
-// SentencePiece's normalizer: its character map, then its white space: spaces become U+2581, one more is put before the
-// text, and (where asked) spaces at the ends and repeated ones are dropped.
+// SentencePiece's normalizer: its character map, then its white space: spaces become U+2581, another one is put before
+// the text, and (optionally) spaces at the ends and repeated ones are dropped.
 #pragma once
 
 #include <memory>

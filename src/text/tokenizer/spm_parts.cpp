@@ -22,7 +22,7 @@ Result<std::unique_ptr<MergeModel>> make_model(SpmDescription& description, cons
   return make_unigram_model(vocab, std::move(options));
 }
 
-// Spaces in the content become U+2581 as in the text, but nothing is put before it.
+// Spaces in the content become U+2581 as in the text, but no prefix is added.
 std::string normalized_content(const SpmDescription& description, std::string_view content) {
   SpmWhitespace inside = description.whitespace;
   inside.add_prefix = inside.remove_extra = false;

@@ -1,4 +1,4 @@
-// A SentencePiece model in memory, whatever file it came from, and the tokenizer that it describes.
+// A SentencePiece model in memory, from any file format, and the tokenizer that it describes.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 namespace realizar::text {
 
 struct SpmDescription {
-  bool unigram = true;              // else BPE
+  bool unigram = true;              // false: BPE
   std::vector<std::string> pieces;  // "" is a hole
-  std::vector<float> scores;        // one a piece
-  std::vector<TokenType> types;     // one a piece
+  std::vector<float> scores;        // one per piece
+  std::vector<TokenType> types;     // one per piece
   std::vector<uint8_t> charsmap;    // may be empty
   SpmWhitespace whitespace;
   bool byte_fallback = false;
@@ -24,8 +24,8 @@ struct SpmDescription {
   bool add_bos = false, add_eos = false;
 };
 
-// Control pieces are cut out of the text as it came, user-defined ones out of the normalized text; each stretch between
-// control pieces is normalized on its own. Errors: FormatError.
+// Control pieces are cut out of the original text, user-defined ones out of the normalized text; each text between
+// control pieces is normalized separately. Errors: FormatError.
 Result<TokenizerParts> build_spm(SpmDescription description);
 
 }  // namespace realizar::text

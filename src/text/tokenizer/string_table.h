@@ -1,4 +1,4 @@
-// Many short strings, one after another in one allocation, found by index.
+// Many short strings in one allocation, found by index.
 #pragma once
 
 #include <cstdint>

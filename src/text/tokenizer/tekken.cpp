@@ -1,6 +1,5 @@
-// Mistral's tekken.json as tokenizer.json. The form, as mistral_common reads it: "config" has the pattern and the
-// sizes, "special_tokens" the first ids (the versions before 7 leave them out and mean a fixed list), "vocab" the
-// ranks.
+// Converts Mistral's tekken.json to tokenizer.json. The format, as mistral_common reads it: "config" has the pattern
+// and the sizes, "special_tokens" the first ids (versions before 7 omit them and mean a fixed list), "vocab" the ranks.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -71,7 +70,7 @@ Status add_specials(const simdjson::dom::array& entries, std::vector<Special>& s
   return {};
 }
 
-// Special tokens by id; ids without one get names as mistral_common gives them.
+// Special tokens by id; ids without one get the same names as in mistral_common.
 Result<std::vector<Special>> read_specials(const element& root, const element& config) {
   simdjson::dom::array entries;
   const bool has_list = root["special_tokens"].get(entries) == simdjson::SUCCESS;
@@ -93,7 +92,7 @@ Status read_rank(const element& entry, size_t n_ranks, std::vector<std::string>&
   const int64_t rank = json_int(entry, "rank", -1);
   if (rank < 0 || rank >= kMaxTekkenTokens) return bad_tekken("vocab: expected a rank");
   const auto i = static_cast<size_t>(rank);
-  if (i >= n_ranks) return {};  // tokens that the model has no row for
+  if (i >= n_ranks) return {};  // tokens without a row in the model
   const auto bytes = decode_base64(json_string(entry, "token_bytes"));
   if (!bytes || bytes->empty() || bytes->size() > kMaxTekkenBytes) {
     return bad_tekken("vocab: rank " + std::to_string(i) + ": expected 1 to " + std::to_string(kMaxTekkenBytes) +
@@ -142,7 +141,7 @@ Result<Ranks> index_ranks(const Tekken& tekken) {
   return ranks;
 }
 
-// Spellings of the byte alphabet need no other escapes.
+// Spellings in the byte alphabet need no other escapes.
 void append_quoted(std::string& json, std::string_view bytes) {
   json += '"';
   for (const char c : bytes) {
@@ -162,7 +161,7 @@ void append_vocab(std::string& json, const Tekken& tekken) {
   json += "}";
 }
 
-// Every way to divide a token into two others, in the order of ranks.
+// Every way to split a token into two others, in the order of ranks.
 void append_merges(std::string& json, const Tekken& tekken, const Ranks& ranks) {
   json += "[";
   for (const std::string& token : tekken.ranks) {
@@ -208,7 +207,7 @@ std::string post_processor(const Tekken& tekken) {
        {"special_tokens", {{bos, {{"id", bos}, {"ids", Json::array({kBos})}, {"tokens", Json::array({bos})}}}}}});
 }
 
-// Names the tokens that begin and end texts where the folder does not.
+// Names the tokens that begin and end texts if the folder does not.
 Result<std::string> config_with_ends(std::string_view config_json, const Tekken& tekken) {
   Json config = Json::parse(plain_json(config_json.empty() ? "{}" : config_json), nullptr, false);
   if (!config.is_object()) return format_error("tokenizer_config.json: expected an object", "tokenizer_config.json");

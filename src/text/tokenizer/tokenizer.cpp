@@ -13,18 +13,18 @@ namespace realizar::text {
 
 struct Tokenizer::Impl {
   TokenizerParts parts;
-  size_t longest_token_bytes = 4;  // a character that the vocabulary does not know
+  size_t longest_token_bytes = 4;  // a character outside the vocabulary
 };
 
 namespace {
 
-// A prompt made one text, and where in it special tokens may be recognised.
+// A prompt joined to one text, and the ranges in which special tokens may be recognized.
 struct JoinedPrompt {
   std::string text;
   std::vector<TextRange> special_ranges;  // ordered, disjoint, none empty
 };
 
-// Joins neighbours of one kind first: a character may be split between two pieces.
+// Joins adjacent pieces of the same kind first: a character may be split between two pieces.
 JoinedPrompt join(std::span<const PromptPiece> pieces, bool keeps_invalid_utf8) {
   JoinedPrompt prompt;
   for (size_t i = 0; i < pieces.size();) {
@@ -38,7 +38,7 @@ JoinedPrompt join(std::span<const PromptPiece> pieces, bool keeps_invalid_utf8) 
   return prompt;
 }
 
-// `ranges` inside `segment`, relative to its beginning.
+// The parts of `ranges` inside `segment`, relative to its beginning.
 std::vector<TextRange> clip(std::span<const TextRange> ranges, TextRange segment) {
   std::vector<TextRange> clipped;
   for (const TextRange& range : ranges) {
@@ -73,9 +73,9 @@ class Encoder {
   }
 
  private:
-  // Special tokens that are looked for in normalized text: which characters came from input is known before the
-  // normalizer only. So a segment with both kinds goes through as a whole if no special token would be found, and
-  // else each run of one kind goes through by itself.
+  // For special tokens that are searched in normalized text: the origin of characters is only known before the
+  // normalizer. Therefore a segment of mixed origin is processed as a whole if no special token would be found, and
+  // otherwise each run of one origin separately.
   void encode_mixed(std::string_view segment, std::span<const TextRange> special_ranges, bool at_start) {
     const bool all_special =
         special_ranges.size() == 1 && special_ranges[0].end - special_ranges[0].begin == segment.size();

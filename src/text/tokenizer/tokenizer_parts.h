@@ -1,7 +1,7 @@
-// The seam between Tokenizer and its builders: the parts that a vocabulary's description chooses, and the struct that
-// holds them assembled. A text goes through them in this order:
+// The interface between Tokenizer and its builders: the parts chosen by a vocabulary's description, and the struct that
+// holds them. A text passes through them in this order:
 //   added tokens (raw) -> per segment: normalizer -> added tokens (normalized) -> pre-tokenizer -> model -> post
-// and comes back through `decoded`, one byte string a token.
+// and comes back through `decoded`, one byte string per token.
 #pragma once
 
 #include <memory>
@@ -18,48 +18,48 @@
 
 namespace realizar::text {
 
-// Rewrites one segment (the text between added tokens). `at_start`: nothing comes before it.
-// Given invalid UTF-8 (only if the tokenizer keeps it) a normalizer leaves the bad bytes as they are.
+// Rewrites one segment (the text between added tokens). `at_start`: nothing precedes it.
+// In invalid UTF-8 (only if the tokenizer keeps it) a normalizer leaves the invalid bytes as they are.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
   virtual void apply(std::string& segment, bool at_start) const = 0;
 };
 
-// A segment and its division into pieces, in order. Bytes of `text` that no range covers are dropped.
+// A segment and its division into pieces, in order. Bytes of `text` outside of all ranges are dropped.
 struct Pieces {
   std::string text;
   std::vector<TextRange> ranges;  // none empty
-  bool at_start = true;           // nothing comes before the segment
+  bool at_start = true;           // nothing precedes the segment
 };
 
-// Divides every piece further; may also rewrite the text (then it gives all ranges anew).
+// Divides every piece further; may also rewrite the text (then it replaces all ranges).
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
   virtual void apply(Pieces& pieces) const = 0;
 };
 
-// What is put around the ids of a text when EncodeOptions::add_special.
+// The tokens put around a text with EncodeOptions::add_special.
 struct PostProcessor {
   std::vector<TokenId> prefix;
   std::vector<TokenId> suffix;
-  std::optional<std::vector<TokenId>> between = {};  // of two texts that are one input; nothing: the suffix
+  std::optional<std::vector<TokenId>> between = {};  // between two texts in one input; nullopt: the suffix
 };
 
 struct TokenizerParts {
   std::unique_ptr<Vocabulary> vocab;            // never null; the model may point into it
-  AddedTokenMatcher added;                      // looked for in the text as it came
-  AddedTokenMatcher added_normalized;           // looked for after the normalizer
+  AddedTokenMatcher added;                      // searched in the original text
+  AddedTokenMatcher added_normalized;           // searched after the normalizer
   std::unique_ptr<Normalizer> normalizer;       // null: none
   std::unique_ptr<PreTokenizer> pre_tokenizer;  // null: a segment is one piece
   std::unique_ptr<MergeModel> model;            // never null
   PostProcessor post;
 
-  // decoded[id]: the bytes that the token adds in the middle of a text, whatever its type; one per vocabulary entry.
+  // decoded[id]: the bytes of the token in the middle of a text, whatever its type; one per vocabulary entry.
   StringTable decoded;
-  bool strips_leading_space = false;  // the decoder takes one leading space off the text
-  // The model can represent any bytes, so invalid UTF-8 reaches it as it came; otherwise it arrives as U+FFFD.
+  bool strips_leading_space = false;  // the decoder removes one leading space from the text
+  // The model can represent any bytes, so invalid UTF-8 reaches it unchanged; otherwise it arrives as U+FFFD.
   bool keeps_invalid_utf8 = false;
 
   std::optional<TokenId> bos;

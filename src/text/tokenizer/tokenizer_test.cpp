@@ -58,7 +58,7 @@ std::string bpe_json(const std::string& added, const std::string& merges = "") {
          "]}}";
 }
 
-// Were each compared with those before it, this would take hours.
+// Comparing each one with all before it would take hours.
 TEST(Tokenizer, AMillionAddedTokensAreRead) {
   constexpr int kTokens = 1'000'000;
   std::string added;
@@ -83,7 +83,7 @@ TEST(Tokenizer, ErrorsNameTheFileAndCutWhatTheyRepeat) {
   EXPECT_EQ(id_error, "tokenizer.json: vocab: id 0 is both 'a' and '\\x1b[2J'");
 }
 
-// The special token is looked for after a normalizer that writes U+2581 before every segment.
+// The special token is searched after a normalizer that puts U+2581 before every segment.
 TEST(Tokenizer, SpecialTokensInNormalizedText) {
   auto tokenizer = Tokenizer::from_hf(
       R"({"added_tokens":[{"id":9,"content":"<E>","special":true,"normalized":true}],"normalizer":{"type":"Lowercase"},

@@ -1,5 +1,5 @@
-// The unigram language model (Kudo 2018): of all ways to cut a word into pieces the one with the highest sum of scores,
-// found from left to right over the ends of pieces (Viterbi).
+// The unigram language model (Kudo 2018): among all ways to split a word into pieces, the one with the highest sum of
+// scores, found from left to right over the ends of pieces (Viterbi).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace realizar::text {
 namespace {
 
-// What an unknown character scores below the least likely piece.
+// How much lower an unknown character scores than the least likely piece.
 constexpr double kUnknownPenalty = 10.0;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -22,7 +22,7 @@ class Unigram final : public MergeModel {
  public:
   Unigram(const Vocabulary& vocab, UnigramOptions options) : options_(std::move(options)) {
     std::vector<ByteTrie::Entry> entries;
-    double least = kInfinity, most = -kInfinity;  // of the normal pieces
+    double least = kInfinity, most = -kInfinity;  // over the normal pieces
     for (int32_t i = 0; i < vocab.size(); ++i) {
       const TokenType type = vocab.type(TokenId{i});
       const std::string_view piece = vocab.piece(TokenId{i});
@@ -62,7 +62,7 @@ class Unigram final : public MergeModel {
  private:
   static constexpr int32_t kUnknown = -1, kUnreached = -2;
 
-  // The best way to the text's prefix that ends here: its score, and its last piece.
+  // The best path to the prefix that ends here: its score, and its last piece.
   struct Node {
     double score = 0;
     uint32_t n_bytes = 0;
@@ -73,7 +73,7 @@ class Unigram final : public MergeModel {
     int32_t id;
   };
 
-  // SentencePiece lets user-defined pieces win over whatever normal pieces could make of the same text.
+  // SentencePiece prefers user-defined pieces to any normal pieces for the same text.
   void favor_user_defined(const Vocabulary& vocab, double most) {
     for (int32_t i = 0; i < vocab.size(); ++i) {
       if (vocab.type(TokenId{i}) != TokenType::kUserDefined) continue;
@@ -101,7 +101,7 @@ class Unigram final : public MergeModel {
     for (size_t begin = 0; begin < word.size();) {
       const size_t char_end = begin + decode_char(word, begin).n_bytes;
       const double so_far = best[begin].score;
-      bool is_piece = false;  // a piece of one character keeps the unknown token out
+      bool is_piece = false;  // a piece of one character excludes the unknown token
       int32_t node = ByteTrie::kRoot;
       for (size_t end = begin; end < word.size();) {
         node = trie_.step(node, static_cast<uint8_t>(word[end++]));
@@ -126,7 +126,7 @@ class Unigram final : public MergeModel {
   UnigramOptions options_;
   ByteTrie trie_;
   double unknown_score_ = 0;
-  std::vector<TokenId> byte_tokens_;  // one a byte, kNoToken where it has none; empty without fallback
+  std::vector<TokenId> byte_tokens_;  // one per byte, kNoToken if there is none; empty without fallback
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The pieces of a vocabulary as it spells them, with their types, found by id and by spelling.
+// The pieces of a vocabulary in its own spelling, with their types, found by id and by spelling.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace realizar::text {
 
-// Finds a string's index in a StringTable (open addressing; the table must outlive this). Of equal strings the first
-// added is found. Empty strings are not indexed.
+// Finds a string's index in a StringTable (open addressing; the table must outlive this). For equal strings, the first
+// one added is found. Empty strings are not indexed.
 class StringIndex {
  public:
   explicit StringIndex(const StringTable& table);
-  // Returns false if an equal string was there before (which then stays).
+  // Returns false if an equal string exists (which then stays).
   bool insert(int32_t i);
   // -1 if absent.
   int32_t find(std::string_view s) const;
@@ -44,7 +44,7 @@ class Vocabulary {
   std::string_view piece(TokenId id) const { return pieces_[static_cast<size_t>(to_index(id))]; }
   TokenType type(TokenId id) const { return types_[static_cast<size_t>(to_index(id))]; }
   std::optional<TokenId> find(std::string_view piece) const;
-  // The first piece that occurs twice, if one does.
+  // The first piece that occurs twice, if there is one.
   std::optional<TokenId> duplicate() const { return duplicate_; }
 
  private:

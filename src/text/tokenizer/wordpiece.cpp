@@ -1,5 +1,5 @@
-// The models that look words up: WordPiece (Devlin et al. 2019), which takes the longest known beginning of what is
-// left of a word, and WordLevel, which knows whole words only.
+// Models that look up words: WordPiece (Devlin et al. 2019), which takes the longest known beginning of the rest of a
+// word, and WordLevel, which knows whole words only.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ class WordPiece final : public MergeModel {
     for (int32_t i = 0; i < vocab.size(); ++i) longest_ = std::max(longest_, vocab.piece(TokenId{i}).size());
   }
 
-  // A word with a part that is in no piece is one unknown token as a whole.
+  // A word that contains a part without a piece becomes a single unknown token.
   void encode_word(std::string_view word, std::vector<TokenId>& out) const override {
     const size_t n_before = out.size();
     bool known = !is_too_long(word);

@@ -1,4 +1,4 @@
-// WordPiece takes the longest known beginning; a word that cannot be put together is one unknown token.
+// WordPiece takes the longest known beginning; a word that cannot be split completely is one unknown token.
 #include <gtest/gtest.h>
 
 #include "text/tokenizer/builders.h"

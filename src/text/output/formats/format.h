@@ -1,5 +1,5 @@
-// The forms of calls that are kept by hand: of models that write otherwise than their templates print earlier calls, or
-// whose templates print none. Each stands in its own file, which says why it is here.
+// Call formats defined by hand: of models whose output differs from how their templates print earlier calls, or whose
+// templates print none. Each has its own file, which gives the reason.
 #pragma once
 
 #include <span>
@@ -13,15 +13,16 @@ namespace realizar::text {
 
 struct KnownFormat {
   std::string_view name;
-  std::vector<std::string_view> signs;  // a template whose source contains one of them is of this format
-  bool is_printed;  // the template prints calls in another form than the model's, so that this one comes first
+  std::vector<std::string_view> signs;  // a template whose source contains one of them has this format
+  bool is_printed;  // the template prints calls in a form other than the model's, so this one takes precedence
   OutputFormat format;
 };
 
-// In the order in which a template's source is searched: what is particular stands before what others contain too.
+// In the order in which a template's source is searched: specific signs come before those that other templates contain
+// too.
 std::span<const KnownFormat> known_formats();
 
-// JSON with a name and arguments, in the marks that most models have met: where a template shows no form.
+// JSON with a name and arguments, in the marks that most models were trained on: used if a template shows no form.
 const OutputFormat& general_format();
 
 const KnownFormat& functionary_format();

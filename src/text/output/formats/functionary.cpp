@@ -1,5 +1,5 @@
-// >>>name, a line's end and an object, where the answer's text is >>>all: Functionary 3.2. The prompt ends with the
-// first >>>, so that an answer begins with the name.
+// >>>name, a line break and an object, while the answer's text follows >>>all: Functionary 3.2. The prompt ends with
+// the first >>>, so an answer begins with the name.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

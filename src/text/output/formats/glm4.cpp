@@ -1,4 +1,4 @@
-// The name, a line's end and an object, as the whole message: GLM-4 9B and 0414, ChatGLM3, whose templates print calls
+// The name, a line break and an object, as the whole message: GLM-4 9B and 0414, ChatGLM3, whose templates print calls
 // as messages with a header.
 #include "text/output/formats/format.h"
 

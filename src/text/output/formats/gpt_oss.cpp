@@ -1,6 +1,6 @@
 // gpt-oss (harmony): messages with a header that names a channel (analysis, final, commentary) and, for a call, a
-// recipient: <|start|>assistant<|channel|>commentary to=functions.name <|constrain|>json<|message|>{..}<|call|>. It is
-// kept by hand since what its template prints of earlier calls tells nothing of channels.
+// recipient: <|start|>assistant<|channel|>commentary to=functions.name <|constrain|>json<|message|>{..}<|call|>.
+// Defined by hand, since its template's output for earlier calls does not show the channels.
 #include "text/output/call_unit.h"
 #include "text/output/formats/format.h"
 
@@ -12,7 +12,7 @@ using JsonStep = JsonValueReader::Step;
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kChannel = "<|channel|>";
 
-// What follows `before` in the header, up to white space or a marker; empty if `before` is not there.
+// The word after `before` in the header, up to white space or a marker; empty if `before` does not occur.
 std::string_view word_after(std::string_view header, std::string_view before) {
   const size_t at = header.rfind(before);
   if (at == std::string_view::npos) return {};
@@ -46,7 +46,7 @@ class MessageReader final : public CallReader {
   bool has_whole_arguments() const override { return false; }
 
  private:
-  // A header that the end of the generation cut off is nobody's text.
+  // An unfinished header at the end of the generation is dropped.
   Progress no_message() {
     const bool is_cut_off =
         window_.ended() && window_.front() == '<' && window_.rest().size() < window_.kMaxHeaderBytes;
@@ -59,7 +59,7 @@ class MessageReader final : public CallReader {
     const std::string_view channel = word_after(header, kChannel);
     const std::string_view recipient = word_after(header, "to=");
     name_ = recipient.starts_with("functions.") ? recipient.substr(10) : recipient;
-    // A recipient in the analysis may be a tool of the model's own, whose calls are no JSON.
+    // A recipient in the analysis may be one of the model's own tools, whose calls are not JSON.
     const bool is_function = recipient.starts_with("functions.") && emitter_.may_call(name_);
     if (emitter_.find_tool(name_) != nullptr || (channel != "analysis" && is_function)) {
       state_ = State::kArguments;
@@ -75,7 +75,7 @@ class MessageReader final : public CallReader {
     return channel == "analysis" ? Progress::kReasoning : Progress::kContent;
   }
 
-  // A message to no tool of ours, up to the next mark.
+  // Drops a message to an unknown recipient, up to the next mark.
   Progress drop() {
     const std::string_view rest = window_.rest();
     const size_t mark = rest.find("<|");

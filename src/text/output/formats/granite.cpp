@@ -1,4 +1,4 @@
-// <|tool_call|>[{"name": .., "arguments": {..}}]: Granite 3, whose template tells the form and prints none.
+// <|tool_call|>[{"name": .., "arguments": {..}}]: Granite 3, whose template describes the form but prints no calls.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

@@ -1,4 +1,5 @@
-// <tool_call>{"name": .., "arguments": {..}}</tool_call>: templates that tell the form to the model, and print none.
+// <tool_call>{"name": .., "arguments": {..}}</tool_call>: templates that describe the form to the model, but print no
+// calls.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

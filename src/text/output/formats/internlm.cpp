@@ -1,5 +1,5 @@
-// <|action_start|><|plugin|>{"name": .., "parameters": {..}}<|action_end|>: InternLM 2 to 3, whose templates print
-// texts alone.
+// <|action_start|><|plugin|>{"name": .., "parameters": {..}}<|action_end|>: InternLM 2 to 3, whose templates only print
+// texts.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

@@ -1,5 +1,5 @@
 // <|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{..}<|tool_call_end|>: Kimi K2, whose templates print
-// the call's id in place of its name.
+// the call's id instead of its name.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

@@ -1,5 +1,5 @@
-// <|tool_call_start|>[name(key="text", n=2)]<|tool_call_end|>: LFM2, and LFM2.5, which may leave the marks out. Their
-// templates print neither calls nor thoughts but as content that they are given.
+// <|tool_call_start|>[name(key="text", n=2)]<|tool_call_end|>: LFM2, and LFM2.5, which may omit the marks. Their
+// templates only print calls and thoughts that are given as content.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

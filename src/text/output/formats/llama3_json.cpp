@@ -1,5 +1,5 @@
-// {"name": .., "parameters": {..}} as the whole message, several with ";" between; after <|python_tag|> also
-// name.call(k="v"): Llama 3. Its templates print one call, without a mark.
+// {"name": .., "parameters": {..}} as the whole message, several separated by ";"; after <|python_tag|> also
+// name.call(k="v"): Llama 3. Its templates print a single call, without a mark.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

@@ -1,4 +1,5 @@
-// [name(key="text"), other()]: Llama 3.2's and 4's system texts tell this form; what their templates print differs.
+// [name(key="text"), other()]: the system texts of Llama 3.2 and 4 describe this form; their templates print another
+// one.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

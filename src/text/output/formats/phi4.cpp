@@ -1,5 +1,5 @@
-// functools[{"name": .., "arguments": {..}}], or in <|tool_call|> and <|/tool_call|>: Phi-4-mini, whose template prints
-// the list of tools alone.
+// functools[{"name": .., "arguments": {..}}], or in <|tool_call|> and <|/tool_call|>: Phi-4-mini, whose template only
+// prints the list of tools.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {

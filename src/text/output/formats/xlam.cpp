@@ -1,4 +1,4 @@
-// [{"name": .., "arguments": {..}}] as the whole message: xLAM, whose templates tell the form and print none.
+// [{"name": .., "arguments": {..}}] as the whole message: xLAM, whose templates describe the form but print no calls.
 #include "text/output/formats/format.h"
 
 namespace realizar::text {
