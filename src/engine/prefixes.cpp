@@ -20,39 +20,39 @@ namespace realizar::engine {
 // Blocks of the KV cache that do not fit on the device, in host memory.
 class HostBlocks final : public kv::BlockStore {
  public:
-  // Allocates memory when a slot is first filled, never more than n_places blocks.
-  HostBlocks(Backend& backend, uint32_t n_places, EngineCounters& counters)
-      : backend_(backend), places_(n_places), counters_(counters) {}
+  // Allocates memory when a slot is first filled, never more than n_slots blocks.
+  HostBlocks(Backend& backend, uint32_t n_slots, EngineCounters& counters)
+      : backend_(backend), slots_(n_slots), counters_(counters) {}
 
-  bool save(BlockId id, uint32_t place) override {
-    std::span<std::byte>& bytes = places_[place];
+  bool save(BlockId id, uint32_t slot) override {
+    std::span<std::byte>& bytes = slots_[slot];
     // Without memory for it a block only loses its name.
-    const bool has_place = caught([&] {
-                             if (bytes.empty()) bytes = backend_.allocate_host(backend_.block_bytes());
-                           }).ok() &&
-                           !bytes.empty();
-    if (!has_place) return false;
+    const bool has_slot = caught([&] {
+                            if (bytes.empty()) bytes = backend_.allocate_host(backend_.block_bytes());
+                          }).ok() &&
+                          !bytes.empty();
+    if (!has_slot) return false;
     backend_.save_block(id, bytes);
     return true;
   }
-  void restore(uint32_t place, BlockId id) override {
-    backend_.restore_block(id, places_[place]);
+  void restore(uint32_t slot, BlockId id) override {
+    backend_.restore_block(id, slots_[slot]);
     counters_.n_restored_blocks.fetch_add(1, std::memory_order_relaxed);
   }
   void copy(BlockId from, BlockId to) override { backend_.copy_block(from, to); }
   // Call after pending copies into it are done.
-  void wipe(uint32_t place) { std::ranges::fill(places_[place], std::byte{0}); }
+  void wipe(uint32_t slot) { std::ranges::fill(slots_[slot], std::byte{0}); }
 
  private:
   Backend& backend_;
-  std::vector<std::span<std::byte>> places_;
+  std::vector<std::span<std::byte>> slots_;
   EngineCounters& counters_;
 };
 
 namespace {
 
 // Slots in host memory for cached prefixes.
-uint32_t n_places_for(const EngineOptions& options, const Backend& backend) {
+uint32_t n_slots_for(const EngineOptions& options, const Backend& backend) {
   if (options.host_kv_bytes == 0) return 0;
   return static_cast<uint32_t>(
       std::min<uint64_t>(options.host_kv_bytes / std::max<size_t>(1, backend.block_bytes()), uint64_t{1} << 20));
@@ -71,10 +71,10 @@ Prefixes::Prefixes(const ModelConfig& config, Backend& backend, const EngineOpti
       kv_type_(options.kv_type),
       n_ctx_(options.n_ctx),
       counters_(counters),
-      host_blocks_(std::make_unique<HostBlocks>(backend, n_places_for(options, backend), counters)),
+      host_blocks_(std::make_unique<HostBlocks>(backend, n_slots_for(options, backend), counters)),
       groups_(group_layers(state_layouts(config, options.n_ctx))),
       blocks_(n_blocks_for(groups_.windows, options), options.block_tokens, kv::random_hash_key(), host_blocks_.get(),
-              n_places_for(options, backend), groups_.windows),
+              n_slots_for(options, backend), groups_.windows),
       states_(make_states(blocks_, cache_layout_for(config, options).n_states, backend)) {
   counters_.n_blocks = blocks_.n_blocks();
   counters_.n_block_tokens = blocks_.block_tokens();
@@ -98,8 +98,7 @@ void Prefixes::forget(std::optional<uint64_t> tenant) {
 
 bool Prefixes::wipe_some(uint32_t max_blocks) {
   const bool is_done = blocks_.wipe_nameless(
-      max_blocks, [this](BlockId id) { backend_.zero_block(id); },
-      [this](uint32_t place) { host_blocks_->wipe(place); });
+      max_blocks, [this](BlockId id) { backend_.zero_block(id); }, [this](uint32_t slot) { host_blocks_->wipe(slot); });
   const auto wipe_state = [this](BlockId slot) { backend_.zero_state(StateId{to_index(slot)}); };
   const bool are_states_done = states_ == nullptr || states_->wipe_nameless(max_blocks, wipe_state, {});
   return is_done && are_states_done;

@@ -8,14 +8,14 @@
 
 namespace realizar::kv {
 
-BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store, uint32_t n_places,
+BlockPool::BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store, uint32_t n_slots,
                      std::vector<uint32_t> windows)
     : n_blocks_(n_blocks),
       block_tokens_(block_tokens),
       key_(key),
       store_(store),
       windows_(std::move(windows)),
-      blocks_(n_blocks + n_places),
+      blocks_(n_blocks + n_slots),
       tokens_(blocks_.size() * block_tokens),
       table_(std::bit_ceil(4 * blocks_.size() + 1)) {
   REQUIRE(block_tokens > 0 && !windows_.empty());
@@ -33,12 +33,12 @@ std::optional<BlockId> BlockPool::allocate() {
 }
 
 // The first free block, with one holder; kNone if all are held. Its old content is never saved to the store's slot
-// `kept_place`.
-uint32_t BlockPool::take_first(uint32_t kept_place) {
+// `kept_slot`.
+uint32_t BlockPool::take_first(uint32_t kept_slot) {
   if (first_free_ == kNone) return kNone;
   const uint32_t block = first_free_;
   take_free(block);
-  save_or_forget(block, kept_place);
+  save_or_forget(block, kept_slot);
   blocks_[block].n_holders = 1;
   blocks_[block].is_used = true;
   return block;
@@ -53,34 +53,34 @@ void BlockPool::move_name(uint32_t from, uint32_t to) {
   observer_ = observer;
 }
 
-// A block loses its name, which moves to a slot of the store if one other than `kept_place` is available.
-void BlockPool::save_or_forget(uint32_t block, uint32_t kept_place) {
-  const auto n_places = static_cast<uint32_t>(blocks_.size()) - n_blocks_;
+// A block loses its name, which moves to a slot of the store if one other than `kept_slot` is available.
+void BlockPool::save_or_forget(uint32_t block, uint32_t kept_slot) {
+  const auto n_slots = static_cast<uint32_t>(blocks_.size()) - n_blocks_;
   if (blocks_[block].hash == 0) return;
   ++counts_.n_evicted;
-  if (n_places > 0 && n_blocks_ + next_place_ == kept_place) next_place_ = (next_place_ + 1) % n_places;
-  const uint32_t place = n_blocks_ + next_place_;
-  if (n_places == 0 || place == kept_place) return erase_name(block);
-  drop_place(place);
-  if (!store_->save(BlockId{block}, next_place_)) return erase_name(block);
-  blocks_[place].is_used = true;
-  next_place_ = (next_place_ + 1) % n_places;
-  move_name(block, place);
+  if (n_slots > 0 && n_blocks_ + next_slot_ == kept_slot) next_slot_ = (next_slot_ + 1) % n_slots;
+  const uint32_t slot = n_blocks_ + next_slot_;
+  if (n_slots == 0 || slot == kept_slot) return erase_name(block);
+  drop_slot(slot);
+  if (!store_->save(BlockId{block}, next_slot_)) return erase_name(block);
+  blocks_[slot].is_used = true;
+  next_slot_ = (next_slot_ + 1) % n_slots;
+  move_name(block, slot);
   ++counts_.n_saved;
 }
 
-void BlockPool::drop_place(uint32_t place) {
-  if (blocks_[place].hash == 0) return;
-  erase_name(place);
+void BlockPool::drop_slot(uint32_t slot) {
+  if (blocks_[slot].hash == 0) return;
+  erase_name(slot);
   ++counts_.n_dropped;
 }
 
 // Copies the bytes of a store slot into a block, with one holder; kNone if all are held.
-uint32_t BlockPool::bring_back(uint32_t place) {
-  const uint32_t block = take_first(place);
+uint32_t BlockPool::bring_back(uint32_t slot) {
+  const uint32_t block = take_first(slot);
   if (block == kNone) return kNone;
-  store_->restore(place - n_blocks_, BlockId{block});
-  move_name(place, block);
+  store_->restore(slot - n_blocks_, BlockId{block});
+  move_name(slot, block);
   return block;
 }
 
@@ -267,12 +267,12 @@ void BlockPool::forget_name(uint64_t hash, std::span<const TokenId> tokens, uint
 }
 
 bool BlockPool::wipe_nameless(uint32_t max_blocks, const std::function<void(BlockId)>& wipe_block,
-                              const std::function<void(uint32_t)>& wipe_place) {
+                              const std::function<void(uint32_t)>& wipe_slot) {
   for (uint32_t block = 0; block < blocks_.size(); ++block) {
     Block& used = blocks_[block];
     if (!used.is_used || used.n_holders > 0 || used.hash != 0) continue;
     if (max_blocks-- == 0) return false;
-    block < n_blocks_ ? wipe_block(BlockId{block}) : wipe_place(block - n_blocks_);
+    block < n_blocks_ ? wipe_block(BlockId{block}) : wipe_slot(block - n_blocks_);
     std::ranges::fill(std::span(tokens_).subspan(size_t{block} * block_tokens_, block_tokens_), TokenId{0});
     used.is_used = false;
   }
@@ -367,7 +367,7 @@ void BlockPool::insert(const Entry& entry) {
   table_[slot] = entry;
 }
 
-// Deletion from a linearly probed table: entries after the hole move up where their place allows it (Knuth, 6.4, R).
+// Deletion from a linearly probed table: entries after the hole move up where their position allows it (Knuth, 6.4, R).
 void BlockPool::erase(const Entry& entry) {
   const size_t mask = table_.size() - 1;
   size_t hole = home_of(entry);

@@ -37,8 +37,8 @@ class BlockStore {
  public:
   virtual ~BlockStore() = default;
   // Saves a block's bytes to a slot. False if the slot is unavailable.
-  virtual bool save(BlockId id, uint32_t place) = 0;
-  virtual void restore(uint32_t place, BlockId id) = 0;
+  virtual bool save(BlockId id, uint32_t slot) = 0;
+  virtual void restore(uint32_t slot, BlockId id) = 0;
   // Copies a block within the cache.
   virtual void copy(BlockId from, BlockId to) = 0;
 };
@@ -48,7 +48,7 @@ class BlockPool {
   // `key`: for all names. `store`, with its number of slots, must outlive the pool. `windows`: for each group, the
   // number of positions that a row sees, including its own; 0: all.
   BlockPool(uint32_t n_blocks, uint32_t block_tokens, const HashKey& key, BlockStore* store = nullptr,
-            uint32_t n_places = 0, std::vector<uint32_t> windows = {0});
+            uint32_t n_slots = 0, std::vector<uint32_t> windows = {0});
 
   // Host memory for the lists of such a pool.
   static uint64_t list_bytes(uint64_t n_blocks, uint32_t block_tokens);
@@ -140,10 +140,10 @@ class BlockPool {
   // Forgets all names, or those of one owner and of all tails: the rows after another owner's tail may be this owner's,
   // left over in the block.
   void forget_names(std::optional<uint64_t> owner = std::nullopt);
-  // Zeroes leftover data: calls wipe_block for unheld, unnamed blocks and wipe_place for unnamed slots that were used
+  // Zeroes leftover data: calls wipe_block for unheld, unnamed blocks and wipe_slot for unnamed slots that were used
   // since they were last zeroed; at most max_blocks in all. True: there are no more.
   bool wipe_nameless(uint32_t max_blocks, const std::function<void(BlockId)>& wipe_block,
-                     const std::function<void(uint32_t)>& wipe_place);
+                     const std::function<void(uint32_t)>& wipe_slot);
 
   struct NameCounts {
     uint32_t n_named = 0, n_stored = 0;  // named blocks, and named slots of the store
@@ -182,14 +182,14 @@ class BlockPool {
   bool name(uint32_t block, const Name& name);
   bool may_grow(uint32_t block, const Name& name) const;
   void shorten_name(uint32_t block);
-  void drop_place(uint32_t place);
+  void drop_slot(uint32_t slot);
   std::span<const TokenId> tokens_of(uint32_t block) const;
   uint64_t hash_at(const Entry& entry) const;
   std::span<const TokenId> tokens_at(const Entry& entry) const;
   void move_name(uint32_t from, uint32_t to);
-  void save_or_forget(uint32_t block, uint32_t kept_place);
-  uint32_t take_first(uint32_t kept_place);
-  uint32_t bring_back(uint32_t place);
+  void save_or_forget(uint32_t block, uint32_t kept_slot);
+  uint32_t take_first(uint32_t kept_slot);
+  uint32_t bring_back(uint32_t slot);
   void prepend_free(uint32_t block);
   void append_free(uint32_t block);
   void take_free(uint32_t block);
@@ -205,7 +205,7 @@ class BlockPool {
   BlockStore* store_;
   Observer* observer_ = nullptr;
   std::vector<uint32_t> windows_;  // [n_groups]
-  uint32_t next_place_ = 0;        // the next one to fill
+  uint32_t next_slot_ = 0;         // the next one to fill
   std::vector<Block> blocks_;      // then the slots of the store, which only have names
   std::vector<TokenId> tokens_;    // [blocks and slots, block_tokens]; valid for named ones
   uint32_t first_free_ = kNone, last_free_ = kNone, n_free_ = 0;

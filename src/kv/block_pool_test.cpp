@@ -124,11 +124,11 @@ TEST(BlockPool, ReusesTheLeastRecentlyReleasedAndForgetsItsName) {
 // Records all moves.
 class RecordingStore final : public BlockStore {
  public:
-  bool save(BlockId id, uint32_t place) override {
-    saved.emplace_back(id, place);
+  bool save(BlockId id, uint32_t slot) override {
+    saved.emplace_back(id, slot);
     return has_room;
   }
-  void restore(uint32_t place, BlockId id) override { restored.emplace_back(place, id); }
+  void restore(uint32_t slot, BlockId id) override { restored.emplace_back(slot, id); }
   void copy(BlockId from, BlockId to) override { copied.emplace_back(from, to); }
 
   bool has_room = true;
@@ -221,7 +221,7 @@ TEST(BlockPool, ATailIsCopiedToNoBlockButAFreeOne) {
   EXPECT_TRUE(pool.is_consistent());
 }
 
-TEST(BlockPool, ATailIsCopiedFromItsPlaceInTheStore) {
+TEST(BlockPool, ATailIsCopiedFromItsSlotInTheStore) {
   RecordingStore store;
   BlockPool pool(1, 4, {7, 0}, &store, 2);
   const BlockId only = *pool.allocate();
@@ -283,12 +283,12 @@ TEST(BlockPool, HasAllWipedThatWasUsedAndIsNobodysAnyMore) {
   name_from_root(pool, {named}, tokens_of({1}));
   for (const BlockId block : {named, ended, other}) pool.release(block);
   std::vector<BlockId> blocks;
-  std::vector<uint32_t> places;
+  std::vector<uint32_t> slots;
   const auto wipe = [&](uint32_t max_blocks) {
     blocks.clear();
-    places.clear();
+    slots.clear();
     return pool.wipe_nameless(
-        max_blocks, [&](BlockId id) { blocks.push_back(id); }, [&](uint32_t place) { places.push_back(place); });
+        max_blocks, [&](BlockId id) { blocks.push_back(id); }, [&](uint32_t slot) { slots.push_back(slot); });
   };
   EXPECT_FALSE(wipe(1));
   EXPECT_EQ(blocks, std::vector{ended});
@@ -297,11 +297,11 @@ TEST(BlockPool, HasAllWipedThatWasUsedAndIsNobodysAnyMore) {
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(pool.allocate().has_value());
   ASSERT_EQ(store.saved.size(), 1u) << "the named one had to go";
   EXPECT_TRUE(wipe(9));
-  EXPECT_TRUE(blocks.empty() && places.empty());
+  EXPECT_TRUE(blocks.empty() && slots.empty());
   pool.forget_names();
   EXPECT_TRUE(wipe(9));
   EXPECT_TRUE(blocks.empty());
-  EXPECT_EQ(places, std::vector{store.saved[0].second});
+  EXPECT_EQ(slots, std::vector{store.saved[0].second});
   EXPECT_EQ(pool.n_holders(held), 1u);
 }
 
@@ -467,10 +467,10 @@ TEST(BlockPool, TellsAnObserverOfANameItsTokensAndItsParent) {
 }
 
 TEST(BlockPool, AnObserverKnowsAllWholeBlocksThatCanBeFoundUnderRandomUse) {
-  for (const uint32_t n_places : {0u, 3u}) {
-    std::mt19937 random(n_places);
+  for (const uint32_t n_slots : {0u, 3u}) {
+    std::mt19937 random(n_slots);
     RecordingStore store;
-    BlockPool pool(8, 2, {1, 0}, &store, n_places, {0, 4});
+    BlockPool pool(8, 2, {1, 0}, &store, n_slots, {0, 4});
     Watching watching;
     pool.set_observer(&watching);
     std::vector<BlockId> held;
@@ -535,7 +535,7 @@ TEST(BlockPool, ANamedBlockThatIsTakenAgainComesBackFromTheStore) {
   EXPECT_TRUE(pool.is_consistent());
 }
 
-TEST(BlockPool, TheOldestPlaceOfTheStoreIsFilledAgain) {
+TEST(BlockPool, TheOldestSlotOfTheStoreIsFilledAgain) {
   RecordingStore store;
   BlockPool pool(1, 1, {0, 0}, &store, 1);
   for (const int id : {1, 2, 3}) {

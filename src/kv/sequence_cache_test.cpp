@@ -130,8 +130,8 @@ class WindowedCacheTest : public testing::Test {
  protected:
   static constexpr uint32_t kWindow = 8, kMaxPositions = 64;
 
-  void make_pool(uint32_t n_blocks, uint32_t n_places = 0) {
-    pool_.emplace(n_blocks, kBlockTokens, HashKey{1, 2}, &store_, n_places, std::vector<uint32_t>{0, kWindow});
+  void make_pool(uint32_t n_blocks, uint32_t n_slots = 0) {
+    pool_.emplace(n_blocks, kBlockTokens, HashKey{1, 2}, &store_, n_slots, std::vector<uint32_t>{0, kWindow});
   }
   SequenceCache make(uint32_t max_rollback = 0) { return {*pool_, 0, 0, kMaxPositions, max_rollback}; }
   static void compute(SequenceCache& cache, const std::vector<TokenId>& text, uint32_t n_rows) {
@@ -266,8 +266,8 @@ TEST_F(WindowedCacheTest, WhatComesBackFromTheStoreIsWholeOrNotTaken) {
     void restore(uint32_t, BlockId) override {}
     void copy(BlockId, BlockId) override {}
   } store;
-  for (const uint32_t n_places : {1u, 3u, 8u, 30u}) {
-    pool_.emplace(12, kBlockTokens, HashKey{1, 2}, &store, n_places, std::vector<uint32_t>{0, kWindow});
+  for (const uint32_t n_slots : {1u, 3u, 8u, 30u}) {
+    pool_.emplace(12, kBlockTokens, HashKey{1, 2}, &store, n_slots, std::vector<uint32_t>{0, kWindow});
     const auto first = text_of(30), second = text_of(30, 100);
     for (int round = 0; round < 3; ++round) {
       leave(first);

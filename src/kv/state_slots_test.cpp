@@ -147,7 +147,7 @@ TEST_F(StatesTest, OfStatesInPassingTheLastOneIsFound) {
   EXPECT_EQ(n_found(text), 28u);
   EXPECT_EQ(n_found(text_of(27)), 8u) << "the prompt's";
   EXPECT_EQ(states_.name_counts().n_named, 2u);
-  EXPECT_EQ(states_.name_counts().n_evicted, 0u) << "those in passing take no other's place";
+  EXPECT_EQ(states_.name_counts().n_evicted, 0u) << "those in passing take no other's slot";
 }
 
 TEST_F(StatesTest, PositionsOfOtherBitsLeaveNoState) {
