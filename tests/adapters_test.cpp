@@ -546,7 +546,7 @@ TEST_F(AdaptersAtRunTime, TellWhoRunsAndWhoWaits) {
     }
     return all;
   };
-  EXPECT_EQ(adapted_->adapters().n_places(), 2u);
+  EXPECT_EQ(adapted_->adapters().n_slots(), 2u);
   EXPECT_EQ(numbers(), (Numbers{{"b", 0, 0}, {"a", 0, 0}}));
   {
     auto waiting = adapted_->adapters().hold(requests({"a"})[0]);

@@ -44,11 +44,11 @@ void AdapterHold::set_running(bool is_running) {
     n_running.fetch_sub(1, std::memory_order_relaxed);
 }
 
-AdapterLoad::AdapterLoad(Adapters& owner, uint32_t place, std::unique_ptr<const Adapter> adapter)
-    : owner_(&owner), place_(place), adapter_(std::move(adapter)) {}
+AdapterLoad::AdapterLoad(Adapters& owner, uint32_t slot, std::unique_ptr<const Adapter> adapter)
+    : owner_(&owner), slot_(slot), adapter_(std::move(adapter)) {}
 
 AdapterLoad::~AdapterLoad() {
-  if (owner_ != nullptr) owner_->abandon(place_);
+  if (owner_ != nullptr) owner_->abandon(slot_);
 }
 
 Adapters::Adapters(const Model& model, Backend& backend)
@@ -56,22 +56,22 @@ Adapters::Adapters(const Model& model, Backend& backend)
       targets_(model.adapter_targets()),
       backend_(backend),
       ranks_(targets_.n_parts(), std::vector<float>(targets_.room().n_places)),
-      places_(targets_.room().n_places),
+      slots_(targets_.room().n_places),
       users_(targets_.room().n_places) {}
 
-const Adapters::Place* Adapters::find(std::string_view name) const {
+const Adapters::Slot* Adapters::find(std::string_view name) const {
   const auto found = std::ranges::find_if(
-      places_, [&](const Place& place) { return place.state == State::kReady && place.info.name == name; });
-  return found == places_.end() ? nullptr : &*found;
+      slots_, [&](const Slot& slot) { return slot.state == State::kReady && slot.info.name == name; });
+  return found == slots_.end() ? nullptr : &*found;
 }
 
 // The acquire load makes everything visible that ended requests did to the slot.
-bool Adapters::has_users(const Place& place) const {
-  return users_[static_cast<size_t>(&place - places_.data())].n.load(std::memory_order_acquire) > 0;
+bool Adapters::has_users(const Slot& slot) const {
+  return users_[static_cast<size_t>(&slot - slots_.data())].n.load(std::memory_order_acquire) > 0;
 }
 
-bool Adapters::is_free(const Place& place) const {
-  return place.state == State::kFree || (place.state == State::kLeaving && !has_users(place));
+bool Adapters::is_free(const Slot& slot) const {
+  return slot.state == State::kFree || (slot.state == State::kLeaving && !has_users(slot));
 }
 
 Error Adapters::not_there(std::string_view name) const {
@@ -79,7 +79,7 @@ Error Adapters::not_there(std::string_view name) const {
 }
 
 Result<std::unique_ptr<AdapterLoad>> Adapters::read(const AdapterSource& source) {
-  if (places_.empty()) return begin_load(source, nullptr);
+  if (slots_.empty()) return begin_load(source, nullptr);
   RZ_TRY(Adapter adapter, read_adapter(source.path, model_));
   return begin_load(source, std::make_unique<const Adapter>(std::move(adapter)));
 }
@@ -100,47 +100,46 @@ Result<std::unique_ptr<AdapterLoad>> Adapters::begin_load(const AdapterSource& s
   }
   if (!std::isfinite(source.scale)) return invalid_argument("lora: expected a finite scale", "scale");
   const std::lock_guard lock(mutex_);
-  if (places_.empty()) return unsupported("the model was loaded without room for adapters", "max_loras");
-  const bool is_taken = std::ranges::any_of(places_, [&](const Place& place) {
-    return (place.state == State::kReady || place.state == State::kLoading) && place.info.name == source.name;
+  if (slots_.empty()) return unsupported("the model was loaded without room for adapters", "max_loras");
+  const bool is_taken = std::ranges::any_of(slots_, [&](const Slot& slot) {
+    return (slot.state == State::kReady || slot.state == State::kLoading) && slot.info.name == source.name;
   });
   if (is_taken) return invalid_argument(fmt::format("an adapter is called '{}' already", source.name), "lora");
-  const auto free = std::ranges::find_if(places_, [this](const Place& place) { return is_free(place); });
-  if (free == places_.end()) {
-    return Error{
-        ErrorCode::kResourceExhausted,
-        fmt::format("all {} places for adapters are taken, by those that are loaded or that requests still use",
-                    places_.size()),
-        "max_loras"};
+  const auto free = std::ranges::find_if(slots_, [this](const Slot& slot) { return is_free(slot); });
+  if (free == slots_.end()) {
+    return Error{ErrorCode::kResourceExhausted,
+                 fmt::format("all {} slots for adapters are taken, by those that are loaded or that requests still use",
+                             slots_.size()),
+                 "max_loras"};
   }
   *free = {.state = State::kLoading,
            .info = {source.name, source.path, source.scale, adapter->rank},
            .fingerprint = adapter->fingerprint,
            .order = n_loaded_++};
-  const auto place = static_cast<uint32_t>(free - places_.begin());
-  return std::make_unique<AdapterLoad>(*this, place, std::move(adapter));
+  const auto slot = static_cast<uint32_t>(free - slots_.begin());
+  return std::make_unique<AdapterLoad>(*this, slot, std::move(adapter));
 }
 
 Result<bool> Adapters::write_some(AdapterLoad& load) {
   size_t n_left = kFloatsAtOnce;
   while (load.n_written_ < targets_.n_parts() && n_left > 0) {
     const size_t part = load.n_written_++;
-    RZ_CHECK_OK(targets_.write(backend_, load.place_, *load.adapter_, part, ranks_[part]));
+    RZ_CHECK_OK(targets_.write(backend_, load.slot_, *load.adapter_, part, ranks_[part]));
     const AdapterPair& pair = load.adapter_->pairs[part];
     n_left -= std::min(n_left, pair.down.size() + pair.up.size());
   }
   if (load.n_written_ < targets_.n_parts()) return false;
   const std::lock_guard lock(mutex_);
-  places_[load.place_].state = State::kReady;
+  slots_[load.slot_].state = State::kReady;
   load.owner_ = nullptr;
   return true;
 }
 
 Status Adapters::remove(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  Place* place = find(name);
-  if (place == nullptr) return not_there(name);
-  place->state = State::kLeaving;
+  Slot* slot = find(name);
+  if (slot == nullptr) return not_there(name);
+  slot->state = State::kLeaving;
   if (default_name_ == name) default_name_.clear();
   return {};
 }
@@ -159,43 +158,43 @@ Result<AdapterHold> Adapters::hold(const Request& request) {
   const std::lock_guard lock(mutex_);
   const std::string& name = request.adapter ? *request.adapter : default_name_;
   if (name.empty()) return hold;
-  Place* place = find(name);
-  if (place == nullptr) return not_there(name);
+  Slot* slot = find(name);
+  if (slot == nullptr) return not_there(name);
   const std::optional<float> wanted = request.adapter || request.adapter_scale ? request.adapter_scale : default_scale_;
-  const float scale = wanted.value_or(place->info.scale);
+  const float scale = wanted.value_or(slot->info.scale);
   if (!std::isfinite(scale)) return invalid_argument("lora: expected a finite scale", "adapter_scale");
   if (scale == 0) return hold;
-  const auto place_idx = static_cast<uint32_t>(place - places_.data());
-  users_[place_idx].n.fetch_add(1, std::memory_order_relaxed);
+  const auto slot_idx = static_cast<uint32_t>(slot - slots_.data());
+  users_[slot_idx].n.fetch_add(1, std::memory_order_relaxed);
   hold.owner_ = this;
-  hold.in_batch_ = {place_idx, scale};
-  hold.fingerprint_ = place->fingerprint;
+  hold.in_batch_ = {slot_idx, scale};
+  hold.fingerprint_ = slot->fingerprint;
   return hold;
 }
 
-void Adapters::abandon(uint32_t place) {
+void Adapters::abandon(uint32_t slot) {
   const std::lock_guard lock(mutex_);
-  places_[place].state = State::kFree;
+  slots_[slot].state = State::kFree;
 }
 
 // Requires the mutex. Loaded adapters, and those being unloaded.
-std::vector<const Adapters::Place*> Adapters::places_in_order() const {
-  std::vector<const Place*> taken;
-  for (const Place& place : places_) {
-    if (place.state != State::kLoading && !is_free(place)) taken.push_back(&place);
+std::vector<const Adapters::Slot*> Adapters::slots_in_order() const {
+  std::vector<const Slot*> taken;
+  for (const Slot& slot : slots_) {
+    if (slot.state != State::kLoading && !is_free(slot)) taken.push_back(&slot);
   }
-  std::ranges::sort(taken, {}, &Place::order);
+  std::ranges::sort(taken, {}, &Slot::order);
   return taken;
 }
 
 std::vector<AdapterUse> Adapters::uses() const {
   const std::lock_guard lock(mutex_);
   std::vector<AdapterUse> all;
-  for (const Place* place : places_in_order()) {
-    const Users& users = users_[static_cast<size_t>(place - places_.data())];
+  for (const Slot* slot : slots_in_order()) {
+    const Users& users = users_[static_cast<size_t>(slot - slots_.data())];
     const uint32_t n_running = users.n_running.load(std::memory_order_relaxed);
     const uint32_t n = users.n.load(std::memory_order_relaxed);
-    all.push_back({place->info.name, n_running, n - std::min(n, n_running)});
+    all.push_back({slot->info.name, n_running, n - std::min(n, n_running)});
   }
   return all;
 }
@@ -203,9 +202,9 @@ std::vector<AdapterUse> Adapters::uses() const {
 std::vector<AdapterInfo> Adapters::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<AdapterInfo> all;
-  for (const Place* place : places_in_order()) {
-    if (place->state != State::kReady) continue;
-    AdapterInfo info = place->info;
+  for (const Slot* slot : slots_in_order()) {
+    if (slot->state != State::kReady) continue;
+    AdapterInfo info = slot->info;
     info.is_default = info.name == default_name_;
     if (info.is_default) info.default_scale = default_scale_.value_or(info.scale);
     all.push_back(std::move(info));

@@ -60,7 +60,7 @@ struct AdapterUse {
 // An adapter that is being written to its slot.
 class AdapterLoad {
  public:
-  AdapterLoad(Adapters& owner, uint32_t place, std::unique_ptr<const Adapter> adapter);
+  AdapterLoad(Adapters& owner, uint32_t slot, std::unique_ptr<const Adapter> adapter);
   AdapterLoad(const AdapterLoad&) = delete;
   AdapterLoad& operator=(const AdapterLoad&) = delete;
   ~AdapterLoad();  // frees the slot if loading did not finish
@@ -68,7 +68,7 @@ class AdapterLoad {
  private:
   friend class Adapters;
   Adapters* owner_;  // null: finished
-  uint32_t place_;
+  uint32_t slot_;
   std::unique_ptr<const Adapter> adapter_;
   size_t n_written_ = 0;  // number of parts
 };
@@ -100,13 +100,13 @@ class Adapters {
   // All adapters in the order of loading, including those that are unloaded with their last request. The engine's
   // thread never waits for a caller.
   std::vector<AdapterUse> uses() const;
-  uint32_t n_places() const { return static_cast<uint32_t>(places_.size()); }
+  uint32_t n_slots() const { return static_cast<uint32_t>(slots_.size()); }
 
  private:
   friend class AdapterHold;
   friend class AdapterLoad;
   enum class State : uint8_t { kFree, kLoading, kReady, kLeaving };  // kLeaving: free when no sequence uses it
-  struct Place {
+  struct Slot {
     State state = State::kFree;
     AdapterInfo info;
     uint64_t fingerprint = 0;
@@ -118,20 +118,20 @@ class Adapters {
     std::atomic<uint32_t> n{0}, n_running{0};
   };
 
-  const Place* find(std::string_view name) const;
-  Place* find(std::string_view name) { return const_cast<Place*>(std::as_const(*this).find(name)); }
-  bool has_users(const Place& place) const;
-  bool is_free(const Place& place) const;
-  std::vector<const Place*> places_in_order() const;
+  const Slot* find(std::string_view name) const;
+  Slot* find(std::string_view name) { return const_cast<Slot*>(std::as_const(*this).find(name)); }
+  bool has_users(const Slot& slot) const;
+  bool is_free(const Slot& slot) const;
+  std::vector<const Slot*> slots_in_order() const;
   Error not_there(std::string_view name) const;
-  void abandon(uint32_t place);
+  void abandon(uint32_t slot);
 
   const Model& model_;
   const AdapterTargets& targets_;
   Backend& backend_;
   std::vector<std::vector<float>> ranks_;  // [n_targets][slots]; used only by the engine's thread
   mutable std::mutex mutex_;               // guards the members below
-  std::vector<Place> places_;
+  std::vector<Slot> slots_;
   std::vector<Users> users_;  // by slot
   uint64_t n_loaded_ = 0;
   std::string default_name_;

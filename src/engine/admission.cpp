@@ -153,9 +153,9 @@ std::optional<size_t> Admission::pick_claimant() const {
 // its share.
 bool Admission::can_have_room(const Sequence& sequence) const {
   const uint64_t tenant = sequence.request->tenant;
-  const bool has_place =
-      running_.size() < max_seqs_ || has_claim(shares_.n_running(tenant) + 1, n_running_most(), shares_.place_share());
-  if (!has_place) return false;
+  const bool has_slot =
+      running_.size() < max_seqs_ || has_claim(shares_.n_running(tenant) + 1, n_running_most(), shares_.slot_share());
+  if (!has_slot) return false;
   const uint64_t share = block_share(), n_wanted = n_missing(sequence);
   if (n_blocks_of(running_, tenant) + n_wanted > share) return false;
   return n_wanted <= pool_.n_free() || n_wanted <= pool_.n_free() + n_beyond_share(running_, share);

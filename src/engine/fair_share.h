@@ -53,8 +53,8 @@ auto newest_of_most(const Holders& holders, HoldingOf holding_of, const Holding&
 
 class FairShare {
  public:
-  // `n_places`: requests that run at the same time.
-  explicit FairShare(uint32_t n_places = UINT32_MAX) : n_places_(n_places) {}
+  // `n_slots`: requests that run at the same time.
+  explicit FairShare(uint32_t n_slots = UINT32_MAX) : n_slots_(n_slots) {}
 
   // A request of `tenant` arrives or ends.
   void join(uint64_t tenant) {
@@ -83,8 +83,8 @@ class FairShare {
   uint32_t n_running(uint64_t tenant) const { return account_of(tenant).n_running; }
   uint32_t n_requests(uint64_t tenant) const { return account_of(tenant).n_requests; }
   // Whether it runs fewer requests than its share of the slots.
-  bool lacks_place(uint64_t tenant) const { return n_running(tenant) < place_share(); }
-  uint64_t place_share() const { return share_of(n_places_, n_active_); }
+  bool lacks_slot(uint64_t tenant) const { return n_running(tenant) < slot_share(); }
+  uint64_t slot_share() const { return share_of(n_slots_, n_active_); }
   size_t n_active() const { return n_active_; }  // tenants with requests
   // Orders tenants by the time since when they have had requests without a break.
   uint64_t active_since(uint64_t tenant) const { return account_of(tenant).active_since; }
@@ -120,7 +120,7 @@ class FairShare {
   std::unordered_map<uint64_t, Account> accounts_;
   uint64_t n_arrivals_ = 0;
   size_t n_active_ = 0;
-  uint32_t n_places_;
+  uint32_t n_slots_;
 };
 
 }  // namespace realizar::engine

@@ -238,7 +238,7 @@ std::optional<size_t> pick_claimant(std::span<const SequencePtr> waiting, const 
   std::optional<size_t> claimant;
   for (size_t i = 0; i < waiting.size(); ++i) {
     const Sequence& seq = *waiting[i];
-    if (!shares.lacks_place(seq.request->tenant) || (claimant && turn(*waiting[*claimant]) < turn(seq))) continue;
+    if (!shares.lacks_slot(seq.request->tenant) || (claimant && turn(*waiting[*claimant]) < turn(seq))) continue;
     if (is_next_of_tenant(seq) && can_have_room(seq)) claimant = i;
   }
   return claimant;
