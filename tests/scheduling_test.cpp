@@ -29,7 +29,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
     engine::EngineOptions options = make_options();
     const bool phases_agree = *rc::gen::arbitrary<bool>();
     const Layers layers = kAllLayers[*rc::gen::inRange<size_t>(0, std::size(kAllLayers))];
-    options.guesses = !has_state(layers) && *rc::gen::arbitrary<bool>();
+    options.speculates = !has_state(layers) && *rc::gen::arbitrary<bool>();
     Rig rig(options, phases_agree, layers);
     if (*rc::gen::arbitrary<bool>()) {
       const uint32_t max_catch_up = *rc::gen::inRange(1u, 40u);

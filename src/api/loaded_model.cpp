@@ -389,7 +389,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   }
   engine_options.n_draft = options.draft.n_tokens;
   const bool has_states = state_bytes(state_layouts(config, config.n_ctx)) > 0;
-  engine_options.guesses = !options.draft.path.empty() || (options.draft.guesses && !has_states);
+  engine_options.speculates = !options.draft.path.empty() || (options.draft.guesses && !has_states);
   return engine_options;
 }
 
@@ -448,7 +448,7 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
                                    const LoadOptions& options, engine::EngineOptions engine_options) {
   // The CPU's cache is in host memory anyway.
   if (choice == BackendChoice::kCuda) engine_options.host_kv_bytes = options.gpu.host_cache_mb << 20;
-  engine_options.guesses = engine_options.guesses && (drafter != nullptr || choice == BackendChoice::kCpu);
+  engine_options.speculates = engine_options.speculates && (drafter != nullptr || choice == BackendChoice::kCpu);
   draft = {};
   engine = nullptr;
   model = nullptr;

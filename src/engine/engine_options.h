@@ -7,7 +7,7 @@
 
 #include "backend/state_layout.h"
 #include "engine/fair_share.h"
-#include "engine/guesses.h"
+#include "engine/speculation.h"
 
 namespace realizar {
 struct SequenceBreakers;
@@ -25,10 +25,10 @@ struct EngineOptions {
   // also keep states while they are idle). 0: as many as fit in a gigabyte, at least 2 and at most two more than
   // max_seqs. Models without such layers keep none.
   uint32_t n_kept_states = 0;
-  uint32_t n_draft = 0;  // speculative tokens in every step; 0: none, or with `guesses` as many as pay off
+  uint32_t n_draft = 0;  // speculative tokens in every step; 0: none, or with `speculates` as many as pay off
   // With n_draft 0: as many speculative tokens as pay off, judged by the steps' times and the hits so far. They come
   // from the text so far only for models without recurrent layers.
-  bool guesses = false;
+  bool speculates = false;
   uint32_t block_tokens = 32;
   KvType kv_type = KvType::kF16;
   PriorityScope priority_scope = PriorityScope::kTenant;
@@ -42,7 +42,7 @@ struct EngineOptions {
   std::function<std::shared_ptr<const SequenceBreakers>()> make_breakers = {};
 
   // The most speculative tokens of a sequence in a step.
-  uint32_t max_drafts() const { return n_draft == 0 && guesses ? kMaxGuesses : n_draft; }
+  uint32_t max_drafts() const { return n_draft == 0 && speculates ? kMaxSpeculated : n_draft; }
 };
 
 }  // namespace realizar::engine

@@ -66,8 +66,8 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   sequence.cache.drop_mark();
   sequence.drafts.clear();
   sequence.n_right = n_right;
-  sequence.hit_rates.learn(sequence.guess, std::span(sequence.tokens).subspan(n_known));
-  sequence.guess.clear();
+  sequence.hit_rates.learn(sequence.lookup, std::span(sequence.tokens).subspan(n_known));
+  sequence.lookup.clear();
   sequence.ending.stats.n_drafted += n_drafted;
   sequence.ending.stats.n_accepted += n_right;
   add_to(counters_.n_drafts, n_drafted > 0 ? 1 : 0);

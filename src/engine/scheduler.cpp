@@ -56,7 +56,7 @@ void plan_decodes(std::span<const SequencePtr> running, Room& room, std::vector<
 
 // With recurrent layers, wrong speculative tokens leave a few tokens to recompute: that counts as decoding, not as
 // prefill.
-void plan_after_guesses(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
+void plan_after_drafts(std::span<const SequencePtr> running, Room& room, std::vector<PlannedChunk>& plan) {
   for (uint32_t i = 0; i < running.size(); ++i) {
     const Sequence& seq = *running[i];
     const bool is_short = seq.is_decoding() && n_pending(seq) > 1 && n_pending(seq) <= kShortReplay;
@@ -155,7 +155,7 @@ void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, s
   plan.clear();
   Room room{limits.max_rows, limits.max_logit_rows, 0};
   plan_decodes(running, room, plan);
-  plan_after_guesses(running, room, plan);
+  plan_after_drafts(running, room, plan);
   room.n_prefill = plan.empty() ? room.n_rows : std::min(room.n_rows, limits.max_prefill_tokens);
   plan_replays(running, room, plan);
   limits.whole_prompts ? plan_whole_prompts(running, room, plan) : plan_prompts(running, room, plan);

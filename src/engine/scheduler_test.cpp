@@ -85,7 +85,7 @@ TEST(Scheduler, PromptsOfRecurrentModelsEndWhereStatesAreKept) {
 }
 
 // They count as decoding: the step's budget for prefill does not apply to them and does not delay them.
-TEST(Scheduler, WhatWrongGuessesLeaveIsComputedAgainAtOnce) {
+TEST(Scheduler, RejectedDraftsAreRecomputedAtOnce) {
   kv::BlockPool blocks(100, 4, {1, 2}), states(8, 4, {1, 2});
   Sequences sequences;
   sequences.add(5, 5, 1);  // decodes

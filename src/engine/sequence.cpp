@@ -83,7 +83,7 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());
   sequence->drafts.reserve(limits.max_drafts);
-  sequence->guess.tokens.reserve(limits.max_drafts);
+  sequence->lookup.tokens.reserve(limits.max_drafts);
   const uint32_t max_rollback = pools.states != nullptr ? limits.max_drafts : 0;
   sequence->cache_salt = cache_salt;
   const uint32_t max_positions = std::min(limits.n_ctx, sequence->n_prompt + sequence->n_wanted);
@@ -102,7 +102,7 @@ FinishReason Sequence::reason_when_full() const {
 void Sequence::give_back() {
   cache.release();
   drafts.clear();
-  guess.clear();
+  lookup.clear();
   leader = SeqId{0};
 }
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "engine/adapters.h"
-#include "engine/guesses.h"
 #include "engine/op_table.h"
 #include "engine/request_sink.h"
+#include "engine/speculation.h"
 #include "kv/sequence_cache.h"
 #include "realizar/request.h"
 #include "realizar/result.h"
@@ -37,7 +37,7 @@ struct Sequence {
   SamplerState sampler;                 // after the last token
   std::vector<TokenId> drafts;          // speculative tokens to verify in the next step
   uint32_t n_right = 0;                 // how many of the last step's were right
-  Guess guess;                          // drafts are its first tokens; empty if a model made them
+  PromptLookup lookup;                  // drafts are its first tokens; empty if a model made them
   HitRates hit_rates;                   // of speculative tokens
   kv::SequenceCache cache;              // of the tokens' keys and values
   std::vector<float> embedding;         // [d_model], the sum of hidden states so far; or all of them; or scores

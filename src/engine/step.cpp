@@ -24,7 +24,7 @@ bool is_decoding_next(const Sequence& sequence) {
   return sequence.is_decoding() && sequence.n_computed() + 1 == sequence.n_known() && !sequence.lacks_mask();
 }
 
-bool wants_guess(const Sequence& sequence) {
+bool wants_drafts(const Sequence& sequence) {
   return is_decoding_next(sequence) && sequence.n_wanted > sequence.n_generated();
 }
 
@@ -39,7 +39,7 @@ Step::Step(Backend& backend, const ForwardPrograms& forward, const BackendLimits
       max_prefill_tokens_(options.max_prefill_tokens),
       block_tokens_(options.block_tokens),
       whole_prompts_(options.whole_prompts),
-      chooses_drafts_(options.n_draft == 0 && options.guesses),
+      chooses_drafts_(options.n_draft == 0 && options.speculates),
       counters_(counters),
       batch_builder_(limits.max_rows, limits.max_seqs),
       choice_builder_(backend, options.choose_on_host ? 0 : limits.max_logit_rows, n_vocab),
@@ -59,10 +59,10 @@ Status Step::draft(std::span<const SequencePtr> running) {
 
 void Step::draft_from_text(std::span<const SequencePtr> running) {
   look_up(running);
-  const auto chances_of = [](const Sequence& sequence) { return sequence.hit_rates.of(sequence.guess); };
+  const auto chances_of = [](const Sequence& sequence) { return sequence.hit_rates.of(sequence.lookup); };
   if (chooses_drafts_) grant(running, chances_of, [this](uint32_t n, uint32_t) { return budget_.decode_ms(n); });
   for (size_t i = 0; i < running.size(); ++i) {
-    const auto granted = std::span<const TokenId>(running[i]->guess.tokens).first(max_drafts_[i]);
+    const auto granted = std::span<const TokenId>(running[i]->lookup.tokens).first(max_drafts_[i]);
     running[i]->drafts.assign(granted.begin(), granted.end());
   }
 }
@@ -86,8 +86,8 @@ Status Step::draft_by_model(std::span<const SequencePtr> running) {
 void Step::look_up(std::span<const SequencePtr> running) {
   for (size_t i = 0; i < running.size(); ++i) {
     Sequence& sequence = *running[i];
-    sequence.guess.look_up(sequence.tokens, wants_guess(sequence) ? max_drafts_of_each_ : 0);
-    max_drafts_[i] = std::min(max_drafts_[i], static_cast<uint32_t>(sequence.guess.tokens.size()));
+    sequence.lookup.find(sequence.tokens, wants_drafts(sequence) ? max_drafts_of_each_ : 0);
+    max_drafts_[i] = std::min(max_drafts_[i], static_cast<uint32_t>(sequence.lookup.tokens.size()));
   }
 }
 
@@ -103,7 +103,7 @@ void Step::grant(std::span<const SequencePtr> running, const ChancesOf& chances_
   // A prompt that ends in the step needs a row of logits too.
   const auto n_needed = std::min(static_cast<uint32_t>(running.size()), limits_.max_logit_rows);
   const uint32_t n_spare = limits_.max_logit_rows - n_needed;
-  grant_guesses(offers_, n_rows, n_spare, step_ms);
+  grant_drafts(offers_, n_rows, n_spare, step_ms);
   for (size_t i = 0, offer = 0; i < running.size(); ++i) {
     if (max_drafts_[i] > 0) max_drafts_[i] = offers_[offer++].n_granted;
   }
@@ -122,7 +122,7 @@ void Step::limit_drafts(std::span<const SequencePtr> running) {
   uint32_t n_left = n_rows - std::min(static_cast<uint32_t>(running.size()), n_rows);
   max_drafts_.clear();
   for (const SequencePtr& sequence : running) {
-    const uint32_t n_useful = wants_guess(*sequence) ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
+    const uint32_t n_useful = wants_drafts(*sequence) ? sequence->n_wanted - sequence->n_generated() - 1 : 0;
     max_drafts_.push_back(std::min({max_drafts_of_each_, n_useful, n_left, n_until_block_ends(*sequence)}));
     if (!chooses_drafts_) n_left -= max_drafts_.back();
   }
@@ -142,8 +142,8 @@ bool Step::try_plan(std::span<const SequencePtr> running, size_t n_waiting) {
   plan_step(running, {limits_.max_rows, limits_.max_logit_rows, n_prefill, whole_prompts_}, chunks_);
   return std::all_of(chunks_.begin(), chunks_.end(), [&](const PlannedChunk& chunk) {
     Sequence& sequence = *running[chunk.seq_idx];
-    const bool has_guesses = chunk.kind == ChunkKind::kDecode && chunk.n_tokens > 1;
-    if (has_guesses) sequence.cache.mark();
+    const bool has_drafts = chunk.kind == ChunkKind::kDecode && chunk.n_tokens > 1;
+    if (has_drafts) sequence.cache.mark();
     return sequence.cache.reserve(sequence.n_computed() + chunk.n_tokens);
   });
 }

@@ -10,9 +10,9 @@
 #include "engine/choice_builder.h"
 #include "engine/counters.h"
 #include "engine/engine_options.h"
-#include "engine/guesses.h"
 #include "engine/op_table.h"
 #include "engine/scheduler.h"
+#include "engine/speculation.h"
 #include "engine/step_budget.h"
 #include "realizar/result.h"
 
@@ -78,7 +78,7 @@ class Step {
   StepBatch batch_;  // of the step whose results are being read
   std::vector<PlannedChunk> chunks_;
   std::vector<uint32_t> max_drafts_;  // for each running sequence
-  std::vector<GuessOffer> offers_;    // made from those
+  std::vector<DraftOffer> offers_;    // made from those
   ModelDrafter* drafter_ = nullptr;
   DraftRecord draft_record_;  // of the draft model
   double draft_ms_ = 0;       // time for those of the step

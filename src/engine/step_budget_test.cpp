@@ -76,7 +76,7 @@ TEST(StepBudget, TellsWhatItMeasuredAlone) {
   EXPECT_GT(budget.plan(kOnePrompt), 0u);
   const auto before = budget.costs(StepBudget::kind_of(4));
   EXPECT_EQ(before.decode_ms, kDecodeMs);
-  EXPECT_EQ(before.prompt_token_ms, 0) << "a guess so far, from prompts that were computed alone";
+  EXPECT_EQ(before.prompt_token_ms, 0) << "an estimate so far, from prompts that were computed by themselves";
   budget.observe({4, 10, 0}, kDecodeMs + 20);
   EXPECT_GT(budget.costs(StepBudget::kind_of(4)).prompt_token_ms, 0);
 }
@@ -231,7 +231,7 @@ TEST(StepBudget, MeasuresDecodingAgainNowAndThen) {
 
 TEST(StepCost, TellsTheFixedPartFromTheTokens) {
   StepCost cost;
-  cost.start(0, 10);  // a wrong guess
+  cost.start(0, 10);  // a wrong estimate
   for (int step = 0; step < 200; ++step) {
     const uint32_t n = step % 8 == 0 ? 64 : 128;
     cost.observe(n, 60 + 2 * n);

@@ -14,36 +14,36 @@
 
 namespace realizar::engine {
 
-inline constexpr uint32_t kMaxGuesses =
-    7;  // at a time if their number is chosen automatically: eight rows, with the newest token
+// Tokens at a time if their number is chosen automatically: eight rows, with the newest token.
+inline constexpr uint32_t kMaxSpeculated = 7;
 
 // A likely continuation of a text. Prompt lookup (Saxena 2023): the tokens after the latest earlier occurrence of the
 // longest ending of the text that occurs before, of at least two tokens.
-struct Guess {
+struct PromptLookup {
   uint32_t n_matched = 0;  // length of that ending
   std::vector<TokenId> tokens;
 
   // Fills `tokens`, which has the capacity, with max_tokens, or with none if nothing repeats.
-  void look_up(std::span<const TokenId> text, uint32_t max_tokens);
+  void find(std::span<const TokenId> text, uint32_t max_tokens);
   void clear() { tokens.clear(); }
 };
 
 // The probability that the first speculative token is right, and that of each later one if those before it are.
-struct GuessChances {
+struct DraftChances {
   double first = 0, later = 0;
 };
 
 // How often a text's speculative tokens were right; also asked when no row was spent on them.
 class HitRates {
  public:
-  GuessChances of(const Guess& guess) const;
+  DraftChances of(const PromptLookup& lookup) const;
   // `chosen`: the actual tokens, one for each right speculative token, and one more.
-  void learn(const Guess& guess, std::span<const TokenId> chosen);
+  void learn(const PromptLookup& lookup, std::span<const TokenId> chosen);
 
  private:
   // By the length of the ending: 2, 3, 4 to 7, 8 tokens. The initial values are typical of text and code.
   static constexpr size_t kClasses = 4;
-  static size_t class_of(const Guess& guess);
+  static size_t class_of(const PromptLookup& lookup);
 
   std::array<double, kClasses> first_{0.15, 0.25, 0.4, 0.6}, later_{0.4, 0.5, 0.7, 0.9};
 };
@@ -52,12 +52,12 @@ class HitRates {
 // that they are tried again: texts change.
 class DraftRecord {
  public:
-  GuessChances chances() const { return {hit_rate_, hit_rate_}; }
+  DraftChances chances() const { return {hit_rate_, hit_rate_}; }
   // For n_tokens speculative tokens of each sequence; 0 until measured.
   double ms(uint32_t n_tokens) const { return token_ms_ * n_tokens; }
 
-  // The first n_right of n_guessed tokens were right.
-  void learn_hits(uint32_t n_guessed, uint32_t n_right);
+  // The first n_right of n_drafted tokens were right.
+  void learn_hits(uint32_t n_drafted, uint32_t n_right);
   void learn_time(uint32_t n_tokens, double ms);
   // For a step without speculative tokens.
   void forget_some();
@@ -70,12 +70,12 @@ class DraftRecord {
 };
 
 // A sequence's speculative tokens that may be made or verified in the next step.
-struct GuessOffer {
-  GuessChances chances;
+struct DraftOffer {
+  DraftChances chances;
   uint32_t n_most;         // tokens
   uint32_t n_granted = 0;  // result
 
-  uint32_t n_tried = 0;  // while grant_guesses searches
+  uint32_t n_tried = 0;  // while grant_drafts searches
   double chance = 1;     // that all of these are right
 };
 
@@ -85,6 +85,6 @@ using StepTime = std::function<double(uint32_t n_rows, uint32_t n_tokens)>;
 
 // Grants rows to speculative tokens such that the step gives the most tokens for its time: n_rows rows are one for each
 // decoding sequence, n_spare more are available. If the time is unknown, none is granted.
-void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms);
+void grant_drafts(std::span<DraftOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms);
 
 }  // namespace realizar::engine

@@ -1,4 +1,4 @@
-#include "engine/guesses.h"
+#include "engine/speculation.h"
 
 #include <algorithm>
 
@@ -22,14 +22,14 @@ size_t n_alike(std::span<const TokenId> text, size_t end) {
   return n;
 }
 
-double next_chance(const GuessOffer& offer) {
+double next_chance(const DraftOffer& offer) {
   if (offer.n_tried == offer.n_most) return 0;
   return offer.chance * (offer.n_tried == 0 ? offer.chances.first : offer.chances.later);
 }
 
 }  // namespace
 
-void Guess::look_up(std::span<const TokenId> text, uint32_t max_tokens) {
+void PromptLookup::find(std::span<const TokenId> text, uint32_t max_tokens) {
   tokens.clear();
   n_matched = 0;
   if (max_tokens == 0) return;
@@ -48,26 +48,26 @@ void Guess::look_up(std::span<const TokenId> text, uint32_t max_tokens) {
   }
 }
 
-size_t HitRates::class_of(const Guess& guess) {
-  return guess.n_matched < 4 ? guess.n_matched - kShortest : guess.n_matched < kLongest ? 2 : 3;
+size_t HitRates::class_of(const PromptLookup& lookup) {
+  return lookup.n_matched < 4 ? lookup.n_matched - kShortest : lookup.n_matched < kLongest ? 2 : 3;
 }
 
-GuessChances HitRates::of(const Guess& guess) const {
-  return {first_[class_of(guess)], later_[class_of(guess)]};
+DraftChances HitRates::of(const PromptLookup& lookup) const {
+  return {first_[class_of(lookup)], later_[class_of(lookup)]};
 }
 
-void HitRates::learn(const Guess& guess, std::span<const TokenId> chosen) {
-  for (size_t i = 0; i < std::min(guess.tokens.size(), chosen.size()); ++i) {
-    double& rate = (i == 0 ? first_ : later_)[class_of(guess)];
-    const bool is_hit = guess.tokens[i] == chosen[i];
+void HitRates::learn(const PromptLookup& lookup, std::span<const TokenId> chosen) {
+  for (size_t i = 0; i < std::min(lookup.tokens.size(), chosen.size()); ++i) {
+    double& rate = (i == 0 ? first_ : later_)[class_of(lookup)];
+    const bool is_hit = lookup.tokens[i] == chosen[i];
     rate += ((is_hit ? 1 : 0) - rate) * kNewestHit;
     if (!is_hit) return;
   }
 }
 
-void DraftRecord::learn_hits(uint32_t n_guessed, uint32_t n_right) {
+void DraftRecord::learn_hits(uint32_t n_drafted, uint32_t n_right) {
   for (uint32_t i = 0; i < n_right; ++i) hit_rate_ += (1 - hit_rate_) * kNewestHit;
-  if (n_right < n_guessed) hit_rate_ -= hit_rate_ * kNewestHit;
+  if (n_right < n_drafted) hit_rate_ -= hit_rate_ * kNewestHit;
 }
 
 void DraftRecord::learn_time(uint32_t n_tokens, double ms) {
@@ -83,13 +83,13 @@ void DraftRecord::forget_some() {
 
 // Rows go to the likeliest tokens first. Several more rows may pay off where a single one does not: kernels compute
 // rows in groups.
-void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms) {
+void grant_drafts(std::span<DraftOffer> offers, uint32_t n_rows, uint32_t n_spare, const StepTime& step_ms) {
   const double plain_ms = step_ms(n_rows, 0);
   if (offers.empty() || plain_ms <= 0) return;
   double n_expected = n_rows, best = kLeastSpeedup * n_expected / plain_ms;
   uint32_t n_deepest = 0;
   for (uint32_t n_more = 1; n_more <= n_spare; ++n_more) {
-    GuessOffer& next = *std::ranges::max_element(offers, {}, next_chance);
+    DraftOffer& next = *std::ranges::max_element(offers, {}, next_chance);
     if (next_chance(next) <= 0) return;
     next.chance = next_chance(next);
     n_deepest = std::max(n_deepest, ++next.n_tried);
@@ -97,7 +97,7 @@ void grant_guesses(std::span<GuessOffer> offers, uint32_t n_rows, uint32_t n_spa
     const double tokens_per_ms = n_expected / step_ms(n_rows + n_more, n_deepest);
     if (tokens_per_ms <= best) continue;
     best = tokens_per_ms;
-    for (GuessOffer& offer : offers) offer.n_granted = offer.n_tried;
+    for (DraftOffer& offer : offers) offer.n_granted = offer.n_tried;
   }
 }
 
