@@ -1,4 +1,4 @@
-// Which adapter a request has: by the name of its model, "base:adapter", or by llama.cpp's field `lora`.
+// The adapter of a request: by the name of its model, "base:adapter", or by llama.cpp's field `lora`.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace realizar::server {
 
-// The items of a list of adapters, [{id, scale}]: the name of the one that is wanted, "" for none, and its scale.
-// `field`: what holds it. Errors: InvalidArgument naming the field, Unsupported (several adapters).
+// An item of a list of adapters, [{id, scale}]: the name of the requested one, "" for none, and its scale. `field`: the
+// name of the list. Errors: InvalidArgument naming the field, Unsupported (several adapters).
 struct AdapterWish {
   std::string name;
   float scale = 1.0f;
 };
 Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field, const ServedModel& model);
 
-// The model's name as answers have it, with the adapter that the call has named.
+// The model's name in answers, with the call's adapter.
 std::string told_name(const RequestContext& context, const ServedModel& model);
 
 }  // namespace realizar::server

@@ -30,20 +30,20 @@ AnswerRoom::Grown AnswerRoom::Share::grow_to(uint64_t n_bytes) {
   return Grown::kYes;
 }
 
-// A call that gives way may hold its memory a little longer, while a worker has it.
+// A call that gives way may hold its memory a little longer, while a worker uses it.
 bool AnswerRoom::make_room(const Share& own, uint64_t n_bytes) {
   while (n_held_bytes_ - n_leaving_bytes_ + n_bytes > n_bytes_) {
     Share* leaving = next_to_leave(own, n_bytes);
     if (leaving == &own) return false;
     leaving->is_leaving_ = true;
     n_leaving_bytes_ += leaving->n_bytes_;
-    const auto give_way = leaving->give_way_;  // the share may end in it
+    const auto give_way = leaving->give_way_;  // the call may destroy the share
     give_way();
   }
   return true;
 }
 
-// The newest of the tenant that holds most, where there is a claim to its room, else the newest of the same tenant.
+// The newest call of the tenant that holds most, if there is a claim to its room, else the newest of the same tenant.
 AnswerRoom::Share* AnswerRoom::next_to_leave(const Share& own, uint64_t n_bytes) const {
   const auto holding_of = [](const Share* one) {
     return engine::Holding{one->tenant_, one->is_leaving_ ? 0 : one->n_bytes_};

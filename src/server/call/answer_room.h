@@ -1,5 +1,5 @@
-// The room that whole answers have together while they are made, so that no request and no client fills the memory.
-// Tenants share it by the rule of engine/fair_share.h. I/O thread.
+// The total memory for whole answers while they are made, so that no request and no client fills the memory. Tenants
+// share it by the rule of engine/fair_share.h. I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,28 @@
 
 namespace realizar::server {
 
-// What an answer takes until it is sent: a token its place in the engine's stream, its id, its entry in a TokenLog and,
-// in what is told ahead, its text; an alternative its id and its log-probability in the stream and in the log.
+// The memory of an answer until it is sent: for each token its slot in the engine's stream, its id, its entry in a
+// TokenLog and, if it is reported early, its text; for each alternative its id and its log-probability in the stream
+// and in the log.
 inline constexpr uint64_t kTokenBytes = 56, kTokenTextBytes = 8, kAlternativeBytes = 16;
 
 class AnswerRoom {
  public:
-  // The beginning of an answer takes no room: short ones are always made.
+  // The beginning of an answer is not counted: short ones are always made.
   static constexpr uint64_t kFreeBytes = 64u << 10;
 
   enum class Grown : uint8_t { kYes, kTooLarge, kNoRoom };
 
-  // What the answers of one call hold of the room; gives it back when it ends.
+  // The memory of one call's answers, released when it ends.
   class Share {
    public:
-    // `give_way`: ends the call, since a tenant with a claim, or an older call of the same, needs the room.
+    // `give_way`: ends the call, because a tenant with a claim, or an older call of the same tenant, needs the room.
     Share(AnswerRoom& room, uint64_t tenant, std::function<void()> give_way);
     ~Share();
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // For answers that have n_bytes in all by now. kNoRoom: this call is the one that gives way.
+    // For answers whose total has grown to n_bytes. kNoRoom: this call is the one that gives way.
     Grown grow_to(uint64_t n_bytes);
 
    private:
@@ -37,8 +38,8 @@ class AnswerRoom {
     AnswerRoom& room_;
     const uint64_t tenant_;
     std::function<void()> give_way_;
-    uint64_t n_bytes_ = 0;     // beyond the free ones
-    bool is_leaving_ = false;  // it has been told to give way
+    uint64_t n_bytes_ = 0;     // beyond the uncounted ones
+    bool is_leaving_ = false;  // it was asked to give way
     std::list<Share*>::iterator place_;
   };
 
@@ -46,11 +47,11 @@ class AnswerRoom {
 
   uint64_t n_bytes_of_one() const { return n_bytes_of_one_; }
   uint64_t n_held_bytes() const { return n_held_bytes_; }
-  // Bytes that were given back since the last call.
+  // Bytes released since the last call.
   uint64_t take_n_freed_bytes() { return std::exchange(n_freed_bytes_, 0); }
 
  private:
-  // Has calls give way until n_bytes more fit; false: that would be this one.
+  // Makes calls give way until n_bytes more fit; false: this call would be one of them.
   bool make_room(const Share& own, uint64_t n_bytes);
   Share* next_to_leave(const Share& own, uint64_t n_bytes) const;
 

@@ -83,7 +83,7 @@ TEST(AnswerRoom, WhatGivesWayMayEndLater) {
   EXPECT_EQ(room.n_held_bytes(), 400u);
 }
 
-// Whatever others do, what holds less than its share grows up to it.
+// Whatever others do, a tenant below its share can grow up to it.
 TEST(AnswerRoom, RandomTenantsAlwaysReachTheirShares) {
   constexpr uint64_t kRoom = 10000, kTenants = 4;
   AnswerRoom room(kRoom, kFreeOfAnswer + kRoom);

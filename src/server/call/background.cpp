@@ -14,7 +14,7 @@ constexpr size_t kMaxEventBytes = 64u << 10;
 constexpr size_t kMaxRecords = 1000;
 constexpr std::string_view kEventEnd = "\n\n";
 
-// A call that nobody waits for, in the place of `call`.
+// A call without a client, in place of `call`.
 CallPtr detached(const Call& call, const BackgroundRecordPtr& record) {
   const CallPtr begun = Call::begin(call.context, call.request, record);
   Call& own = *begun;
@@ -40,14 +40,14 @@ void BackgroundRecord::send(HttpResponse response) {
   finish();
 }
 
-// Comments, which keep connections alive, are no events.
+// Comments, which keep connections alive, are not events.
 void BackgroundRecord::write(std::string_view bytes) {
   const bool is_between_events = events_.size() == (ends_.empty() ? 0 : ends_.back());
   if (is_forgotten_ || (is_between_events && bytes.starts_with(':'))) return;
   if (!take_room_(bytes.size())) return forget();
   const size_t before = events_.size();
   events_ += bytes;
-  // An event's end may come in two pieces.
+  // The end of an event may arrive in two pieces.
   const size_t begin = is_between_events ? before : before - 1;
   for (size_t at = events_.find(kEventEnd, begin); at != std::string::npos; at = events_.find(kEventEnd, at)) {
     at += kEventEnd.size();
@@ -69,7 +69,7 @@ void BackgroundRecord::finish() noexcept {
   static_cast<void>(caught([&] { tell_followers(); }));
 }
 
-// Who is told may leave at once.
+// A follower may leave during the call.
 void BackgroundRecord::tell_followers() {
   for (Call* follower : std::vector<Call*>(followers_)) {
     if (std::ranges::find(followers_, follower) != followers_.end()) follower->tell_news();
@@ -137,7 +137,7 @@ void BackgroundRecords::leave_room(uint64_t tenant, size_t n_bytes) {
   if (of_tenant != n_bytes_of_.end() && (of_tenant->second -= n_bytes) == 0) n_bytes_of_.erase(of_tenant);
 }
 
-// Whoever still reads it is told that there is no more.
+// Remaining readers are told that nothing follows.
 void BackgroundRecords::remove(std::list<Entry>::iterator entry) {
   const BackgroundRecordPtr gone = entry->record;
   entries_.erase(entry);
@@ -163,7 +163,7 @@ Task<Status> generate_in_background(Call& call, ServedModelPtr model, Completion
     records.erase(call.tenant, id);
     co_return invalid_argument("background: there is no room to store the response", "background");
   }
-  // The line of the request is written when the response is made, with its tokens and times.
+  // The request is logged when the response is complete, with its tokens and times.
   if (!record->is_over()) std::swap(call.is_logged, own->is_logged);
   if (streams) {
     const Status followed = co_await follow(call, record, 0);

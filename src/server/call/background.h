@@ -1,5 +1,5 @@
-// Responses that are made whether or not their clients wait for them. Each is made by a call of its own, which replies
-// to a record of its events; whoever reads them follows the record. I/O thread.
+// Responses that are made whether or not their clients wait for them. A separate call makes each, and replies to a
+// record of its events; readers follow the record. I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace realizar::server {
 // The reply of a call that makes a response in the background.
 class BackgroundRecord final : public Reply {
  public:
-  // `take_room` is asked before bytes are kept; false: there is no room, and the events are forgotten. `leave_room` is
-  // told of those that were kept and are forgotten.
+  // `take_room` is called before bytes are kept; false: there is no room, and the events are dropped. `leave_room` is
+  // called for kept bytes that are dropped.
   BackgroundRecord(std::function<bool(size_t n_bytes)> take_room, std::function<void(size_t n_bytes)> leave_room)
       : take_room_(std::move(take_room)), leave_room_(std::move(leave_room)) {}
 
@@ -34,14 +34,13 @@ class BackgroundRecord final : public Reply {
   bool is_congested() const override { return false; }
   void drop() noexcept override { finish(); }
 
-  // Why the call made no response; nullopt: it did.
+  // Why the call made no response; nullopt: it made one.
   const std::optional<HttpResponse>& refusal() const { return refusal_; }
   bool is_over() const { return is_over_; }
-  // Its events were more than is kept.
+  // Its events exceeded the limit.
   bool is_forgotten() const { return is_forgotten_; }
   size_t n_events() const { return ends_.size(); }
-  // Events from the i-th on, as many as some 64 KB hold, one at least where there is one; `next` is the first after
-  // them.
+  // Events from the i-th on, up to about 64 KB, but at least one if there is one; `next`: the first after them.
   std::string_view events_from(size_t first, size_t& next) const;
   // Ends the call.
   void cancel();
@@ -54,23 +53,23 @@ class BackgroundRecord final : public Reply {
 
   std::function<bool(size_t)> take_room_;
   std::function<void(size_t)> leave_room_;
-  std::string events_;        // as they are sent
-  std::vector<size_t> ends_;  // of each
+  std::string events_;        // in the form in which they are sent
+  std::vector<size_t> ends_;  // of each event
   std::vector<Call*> followers_;
   std::optional<HttpResponse> refusal_;
   bool is_over_ = false, is_forgotten_ = false;
 };
 using BackgroundRecordPtr = std::shared_ptr<BackgroundRecord>;
 
-// All records, in bounded memory: those that ended longest ago go first. A record without room for its events goes on
-// without them.
+// All records, in bounded memory: those that ended longest ago are dropped first. A record without room for its events
+// continues without them.
 class BackgroundRecords {
  public:
   BackgroundRecords(uint64_t max_bytes, uint64_t max_bytes_of_one)
       : max_bytes_(max_bytes), max_bytes_of_one_(max_bytes_of_one) {}
 
   BackgroundRecordPtr add(uint64_t tenant, const std::string& id);
-  // Null where there is none of the tenant.
+  // Null if the tenant has none with that id.
   BackgroundRecordPtr find(uint64_t tenant, const std::string& id) const;
   void erase(uint64_t tenant, const std::string& id);
 
@@ -82,7 +81,7 @@ class BackgroundRecords {
   };
   bool take_room(uint64_t tenant, size_t n_bytes);
   void leave_room(uint64_t tenant, size_t n_bytes);
-  // False where none of `tenant`, or of any where that is nullopt, has ended.
+  // Drops an ended record. False if `tenant` has none, or nobody has if it is nullopt.
   bool drop_ended(std::optional<uint64_t> tenant);
   void remove(std::list<Entry>::iterator entry);
 
@@ -92,11 +91,11 @@ class BackgroundRecords {
   uint64_t n_bytes_ = 0;
 };
 
-// Starts what `plan` says, which has a background_id, on a call of its own, and answers `call` with the response as it
-// begins, or with its events where the plan streams.
+// Starts `plan`, which has a background_id, on a separate call, and answers `call` with the beginning of the response,
+// or with its events if the plan streams.
 Task<Status> generate_in_background(Call& call, ServedModelPtr model, CompletionPlan plan);
 
-// Answers `call` with the record's events from the i-th on, until the record is over.
+// Answers `call` with the record's events from the i-th on, until the record ends.
 Task<Status> follow(Call& call, BackgroundRecordPtr record, size_t first);
 
 }  // namespace realizar::server

@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kMaxIdBytes = 200;
 
-// How many more requests the caller's key may have under way, where keys have a limit, else the queue of the model,
-// once that is known.
+// How many more requests the caller's key may have open, if keys have a limit, else the queue of the model, once that
+// is known.
 struct Room {
   uint32_t most = 0, used = 0;
 };
@@ -31,9 +31,9 @@ std::optional<Room> room_of(const Call& call, bool is_whole) {
   return Room{entry->model->thread->max_open(), entry->model->thread->n_open()};
 }
 
-// Headers by which OpenAI's clients learn how much more they may ask, and how long an answer took since its body was
-// there. They tell what the server measures and nothing else: its limits are of requests under way, so that no time is
-// known at which they are lifted, and there is none of tokens. The reply's head ends with the call where `is_whole`.
+// Headers from which OpenAI's clients learn how much more they may ask, and how long an answer took after its body
+// arrived. They only report what the server measures: its limits apply to open requests, so there is no time at which
+// they reset, and there is no limit of tokens. If `is_whole`, the reply ends together with its head.
 Headers rate_limit_headers(const Call& call, bool is_whole) {
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - call.start);
   Headers headers{{"openai-processing-ms", std::to_string(elapsed.count())}};
@@ -121,7 +121,7 @@ void Call::end() {
 
 void Call::fail(const ApiError& error) noexcept {
   if (is_in_pieces_) {
-    // What is kept of a stream says how it ended.
+    // The kept end of a stream contains the way in which it ended.
     if (last_sent_ && speller != nullptr)
       static_cast<void>(caught([&] { static_cast<void>(speller->stream_error(error)); }));
     reply_->drop();
@@ -249,7 +249,7 @@ void Call::end_if_over() noexcept {
   if (is_over_ && wait_ != Wait::kNothing && wait_ != Wait::kThread) end_task();
 }
 
-// Nobody finds the call waiting from here on, though the end of what its coroutine holds may tell it something.
+// From here on the call is not waiting, although destroying the coroutine's objects may notify it.
 void Call::end_task() noexcept {
   wait_ = Wait::kNothing;
   const CallPtr self = std::move(*place_);
@@ -277,8 +277,8 @@ RequestContext request_context(const Call& call) {
   context.has_body = !call.body.bytes.empty();
   context.key = call.key;
   context.tenant = call.tenant;
-  // How long a model stays loaded is everybody's: who may manage the server says it, and without keys whoever is on
-  // its machine, but for pages of other servers there.
+  // How long a model stays loaded affects everybody: whoever may manage the server decides it, and without keys clients
+  // on its machine, except pages of other servers there.
   context.may_set_keep_alive = call.may_manage || (has_no_key && call.request.is_local && !call.is_of_local_page);
   context.adapter = call.adapter;
   context.start = call.start;
@@ -294,7 +294,7 @@ RequestContext request_context(const Call& call) {
     return models.adapter_of(name).empty() ? std::nullopt : std::optional(name);
   };
   if (!has_no_key) return context;
-  // Where keys are asked for models stay, since other keys may use them.
+  // With API keys, models stay loaded, since other keys may use them.
   context.keep_alive = [&server = call.context](const std::string& id, const auto& duration) {
     server.http.post([&models = server.models, id, duration] { models.keep_alive(id, duration); });
   };

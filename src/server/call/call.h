@@ -1,7 +1,7 @@
-// One request on its way: from its header to the last byte of its answer it is one object, which one coroutine serves.
-// The coroutine waits for another thread, for a model or for news of the engine, and resumes on the I/O thread; a call
-// whose client has left ends where it waits. The server's list has it until it has ended; whoever calls it meanwhile
-// keeps it alive. I/O thread, but for what a worker is lent.
+// One request in progress: a single object from its header to the last byte of its answer, served by one coroutine. The
+// coroutine waits for another thread, for a model or for updates of the engine, and resumes on the I/O thread; a call
+// whose client has left ends where it waits. The server's list owns it until it has ended; code that calls it in the
+// meantime keeps it alive. I/O thread, except for data lent to a worker.
 #pragma once
 
 #include <chrono>
@@ -32,29 +32,29 @@ namespace realizar::server {
 
 struct ServerContext;
 
-// What clients send as an id comes back in a header and in the log: printable ASCII only, and not much of it.
+// A client's id is returned in a header and in the log: only short, printable ASCII.
 bool is_plain_header(std::string_view text);
 
 class Call;
 using CallPtr = std::shared_ptr<Call>;
 
-// The right that a route asks of its callers.
+// The permission that a route requires.
 enum class Right : uint8_t {
   kNone,
-  kKey,     // one of the keys, where there are any
-  kOwn,     // to change what belongs to a key: that key's; where there are none it is everybody's, and it is kManage
+  kKey,     // one of the keys, if there are any
+  kOwn,     // to change what belongs to a key: that key's; without keys it belongs to everybody, and requires kManage
   kManage,  // to change the server for others: Call::may_manage
-  kOwner,   // of the server's own user, by the owner's socket alone
+  kOwner,   // of the server's own user, only through the owner's socket
 };
 
-// One route: a path, the coroutine that serves a call of it, and the protocol that it speaks.
+// One route: a path, the coroutine that serves its calls, and its protocol.
 struct Route {
   const char* method;
-  const char* path;  // may have a name in braces: what stands there in a request's path is Call::path_id
+  const char* path;  // may contain a name in braces: that part of a request's path is Call::path_id
   Task<Status> (*serve)(Call& call);
   const Protocol* protocol = &kPlainProtocol;
   Right right = Right::kKey;
-  void (*before_body)(Call& call) = nullptr;  // may answer, or say where the body goes; null: it goes into memory
+  void (*before_body)(Call& call) = nullptr;  // may answer, or choose where the body goes; null: to memory
 };
 
 class Call final : public ReplyListener, public std::enable_shared_from_this<Call> {
@@ -68,67 +68,68 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   const HttpRequest request;
   const Clock::time_point arrival = Clock::now();  // of the header
   Clock::time_point start = arrival;               // of the body's end
-  HttpBody body;                                   // for whoever reads it, who lets go of it then
+  HttpBody body;                                   // for its reader, which then releases it
   std::string id;                                  // X-Request-Id
-  Headers headers;                                 // of every reply
-  const Protocol* protocol;                        // which it speaks; never null
-  const Route* route = nullptr;                    // once it is taken
-  std::string path_id;            // what stands in the request's path for the name in braces of its route's
-  KeyDigest key{};                // of the API key; zeros where none is asked for
+  Headers headers;                                 // added to every reply
+  const Protocol* protocol;                        // never null
+  const Route* route = nullptr;                    // once it is found
+  std::string path_id;            // the part of the request's path for the name in braces in its route's
+  KeyDigest key{};                // of the API key; zeros if none is required
   bool may_manage = false;        // it may change the server for others
   bool is_of_local_page = false;  // OriginPolicy::is_local_page
-  std::string adapter;            // that the model's name asks for; "": none
+  std::string adapter;            // named by the model's name; "": none
   uint64_t tenant = 0;            // whose share of the engine it uses
-  std::string client;             // whose turn its work takes: its key's, or its connection's where no key is asked for
-  bool is_detached = false;       // it was started by another call, with which it is counted
-  bool is_logged = true;          // when it is over; of calls that serve one request one is
+  std::string client;             // in whose turn its work is done: its key's, or its connection's if no key is
+                                  // required
+  bool is_detached = false;       // it was started by another call, and is counted with that
+  bool is_logged = true;          // when it ends; only one of the calls for a request is
   CallRecord record;
-  std::optional<ServerSpan> span;       // in a trace; nullopt: the request has none
+  std::optional<ServerSpan> span;       // in a trace; nullopt: not traced
   std::unique_ptr<Speller> speller;     // of the answer, once it is known
-  std::shared_ptr<BodySink> body_sink;  // that has the body; null: `body` has it
+  std::shared_ptr<BodySink> body_sink;  // receives the body; null: it is in `body`
   bool listens = false;                 // to changes of models, until the server ends
 
-  // Has the body go there; to be called before it is read.
+  // Sends the body there; call it before the body is read.
   void take_body_into(std::shared_ptr<BodySink> sink);
 
-  // The reply: whole, or begin_stream, any number of writes, and end. With its end it is counted and logged, and after
-  // that these do nothing.
+  // The reply: whole, or begin_stream, any number of writes, and end. At its end it is counted and logged, and these
+  // functions do nothing afterwards.
   void send(HttpResponse response);
   void begin_stream(HttpResponse head);
-  // The head of a whole reply of which the body comes in pieces, by writes and an end. Nothing else may stand in such a
-  // body: what fails after this closes the connection.
+  // The head of a whole reply whose body is sent in pieces, by writes and an end. An error cannot be inserted into such
+  // a body: a failure closes the connection.
   void begin_pieces(HttpResponse head);
-  // A stream is in the middle of an event: nothing else may stand there either.
+  // The stream is in the middle of an event, where an error cannot be inserted either.
   void set_in_event(bool is_in_event) { is_in_pieces_ = is_in_event; }
   void write(std::string_view bytes);
   void end();
-  // Ends a stream as its speller has it, and is the whole reply otherwise. Where neither can be sent, the
-  // connection is closed.
+  // Ends a stream with an error in the dialect's form, or is the whole reply. If neither can be sent, the connection is
+  // closed.
   void fail(const ApiError& error) noexcept;
   void fail(const Error& error) noexcept;
   bool is_over() const { return is_over_; }
   bool is_post() const;
-  // The header for replies and the log: that of the request, where it is one that may be repeated, or else that of the
-  // trace which begins here; "": none.
+  // The header for replies and the log: the request's, if it is valid, or that of the trace which begins here; "":
+  // none.
   std::string traceparent() const;
   bool is_congested() const { return reply_->is_congested(); }
 
-  // Counts it among its tenant's open calls until it is over.
+  // Counts it among its tenant's open calls until it ends.
   void count_as_open();
   bool is_open() const { return is_open_; }
 
-  void run(Task<Status> task);         // does what serves the call
-  bool awaits_body();                  // false: it is over already
-  void ping(Clock::time_point now);    // a stream that sent nothing for a while sends a comment
+  void run(Task<Status> task);         // runs the coroutine that serves the call
+  bool awaits_body();                  // false: it has already ended
+  void ping(Clock::time_point now);    // sends a comment in a stream that was silent for a while
   void interrupt(const Error& error);  // ends it, wherever it is
-  void tell_news();                    // the engine has some, or there is room to send it
+  void tell_news();                    // the engine has updates, or there is room to send them
   void on_body(HttpBody received) override;
   void on_no_body(int status, std::string message) override;
   void on_drained() override { tell_news(); }
   void on_closed() noexcept override;
 
-  // Where the coroutine is: on the stack, or what it waits for. Another thread must give the call back before it can
-  // end; otherwise it ends where it waits.
+  // The state of the coroutine: running, or what it waits for. Another thread must return the call before it can end;
+  // otherwise it ends where it waits.
   enum class Wait : uint8_t { kNothing, kBody, kModel, kNews, kThread };
   // The coroutine waits at `at` until resume() is called, once.
   void suspend(Wait wait, std::coroutine_handle<> at) {
@@ -136,10 +137,10 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
     at_ = at;
   }
   void resume() noexcept;
-  // Resumes the call from any thread, where it has not ended by then.
+  // Resumes the call from any thread, unless it has ended by then.
   std::function<void()> resumer();
   bool has_news() const { return has_news_; }
-  // Forgets that there are news. Gives an error where the call is interrupted.
+  // Marks pending updates as taken. Returns an error if the call was interrupted.
   Status take_news();
 
  private:
@@ -159,12 +160,12 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   bool is_over_ = false, is_open_ = false, has_news_ = false;
   bool is_in_pieces_ = false;
   Status interruption_;
-  std::optional<Clock::time_point> last_sent_;  // since a stream began
-  Task<Status> task_;                           // last: it uses all the rest
+  std::optional<Clock::time_point> last_sent_;  // after a stream began
+  Task<Status> task_;                           // last: it uses all other members
 };
 
-// Has `work`, which gives a Result or a Status, done on a worker for bodies of that size: that, or what it threw, is
-// what co_await gives. As all that is awaited here it must have a name: GCC 12 miscompiles temporaries.
+// Runs `work`, which returns a Result or a Status, on a worker for bodies of that size: co_await gives the result, or
+// the exception as an error. Like everything awaited here it must have a name: GCC 12 miscompiles temporaries.
 template <class F>
 class OnWorker final : private Job {
  public:
@@ -184,8 +185,8 @@ class OnWorker final : private Job {
   std::optional<std::invoke_result_t<F&>> result_;
 };
 
-// Has another thread than a worker do something: `begin` gets a function that gives the call back, to be called once,
-// from any thread. What that thread uses must be shared with it, since the server may end meanwhile.
+// Runs something on another thread than a worker: `begin` gets a function that returns the call, to be called once,
+// from any thread. Data used by that thread must be shared with it, since the server may end in the meantime.
 template <class Begin>
 class Lent {
  public:
@@ -202,7 +203,7 @@ class Lent {
   Begin begin_;
 };
 
-// Gives the model of that name, or why there is none.
+// Returns the model with that name, or an error.
 class ModelWait {
  public:
   ModelWait(Call& call, std::string name) : call_(call), name_(std::move(name)) {}
@@ -224,7 +225,7 @@ class ModelWait {
   std::optional<Result<ServedModelPtr>> model_;
 };
 
-// Gives an error where the call is interrupted.
+// Returns an error if the call was interrupted.
 class NewsWait {
  public:
   explicit NewsWait(Call& call) : call_(call) {}

@@ -19,7 +19,7 @@
 namespace realizar::server {
 namespace {
 
-// Writes down what it is told.
+// Records its calls.
 class FakeReply final : public Reply {
  public:
   void send(HttpResponse response) override {
@@ -41,7 +41,7 @@ class FakeReply final : public Reply {
   std::vector<HttpResponse> heads;
   std::string text;
   bool send_throws = false, is_ended = false, is_dropped = false;
-  bool fills = false, is_full = false;  // each write leaves no room for more
+  bool fills = false, is_full = false;  // each write fills it
 };
 
 class FakeSpeller final : public Speller {
@@ -54,7 +54,7 @@ class FakeSpeller final : public Speller {
   Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
 };
 
-// Set while its coroutine is there.
+// Sets the flag while its coroutine exists.
 struct Alive {
   explicit Alive(bool& flag) : is_alive(flag) { is_alive = true; }
   ~Alive() { is_alive = false; }
@@ -79,7 +79,7 @@ class CallTest : public ::testing::Test {
     co_return status;
   }
 
-  // A call whose body is there.
+  // A call whose body has arrived.
   CallPtr begin(std::function<Task<Status>(Call&)> how) {
     script = std::move(how);
     CallPtr call = Call::begin(*context, {}, reply);
@@ -311,7 +311,7 @@ TEST_F(CallTest, IsOneOfItsTenantsOpenCallsUntilItIsOver) {
   EXPECT_TRUE(context->n_open.empty());
 }
 
-// A list of texts of 1000 bytes each.
+// A list of texts with 1000 bytes each.
 Json texts(JsonPieces& pieces, size_t n, std::function<void(size_t)> on_item = {}) {
   return pieces.list(n, [on_item = std::move(on_item)](size_t i) {
     if (on_item) on_item(i);
@@ -363,7 +363,7 @@ TEST_F(CallTest, AVeryLongAnswerIsWrittenAsTheClientTakesIt) {
     ++n_rounds;
     n_most_ahead = std::max(n_most_ahead, n_made * 1000 - std::min(n_made * 1000, reply->text.size()));
     Call& call = *context->calls.front();
-    call.ping(Clock::now() + std::chrono::minutes(1));  // would be no JSON
+    call.ping(Clock::now() + std::chrono::minutes(1));  // would not be JSON
     call.on_drained();
   });
   http->run();
@@ -376,7 +376,7 @@ TEST_F(CallTest, AVeryLongAnswerIsWrittenAsTheClientTakesIt) {
   EXPECT_TRUE(was_counted(200)) << told();
 }
 
-// The client must not take the beginning for the whole.
+// The client must not mistake the beginning for the whole.
 TEST_F(CallTest, AnAnswerThatCannotBeFinishedClosesTheConnection) {
   begin([](Call& call) {
     return answer_texts(call, 5000, [](size_t i) {

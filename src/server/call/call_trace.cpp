@@ -9,7 +9,7 @@
 namespace realizar::server {
 namespace {
 
-// The operation of the conventions for generative AI that a route does; "": none of them.
+// The operation of a route in the semantic conventions for generative AI; "": none.
 std::string_view operation_of(std::string_view path) {
   const auto has = [path](std::string_view part) { return path.find(part) != std::string_view::npos; };
   if (path.ends_with("tokens") || path.ends_with("/cancel")) return "";
@@ -32,8 +32,7 @@ RequestTrace trace_of(const Call& call, int status) {
   trace.route = call.route->path;
   trace.request_id = call.id;
   trace.status = status;
-  // The times that the clock of waits has measured, as the wall's. A pause between the two makes none of them too
-  // early.
+  // Converts times of the steady clock to wall clock times. A pause between the two readings makes no time too early.
   const Clock::time_point now = Clock::now();
   const uint64_t wall_ns = count_ns(std::chrono::system_clock::now().time_since_epoch());
   const auto at = [&](Clock::time_point time) { return wall_ns - count_ns(now - time); };

@@ -1,4 +1,4 @@
-// The facts of a call that is over, for its trace.
+// The data of an ended call for its trace.
 #pragma once
 
 #include "server/watch/otlp.h"

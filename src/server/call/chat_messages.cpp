@@ -12,7 +12,7 @@
 namespace realizar::server {
 namespace {
 
-// Names under which clients send back what a model thought.
+// Names under which clients return a model's thoughts.
 constexpr std::array<const char*, 4> kThoughts = {"reasoning_content", "reasoning", "thinking", "thought"};
 
 // Some clients send numbers.
@@ -35,7 +35,7 @@ std::string take_text(Json& object, const char* name) {
   return member.is_string() ? member.get<std::string>() : std::string();
 }
 
-// The first of the names that says something; none is left.
+// Moves out the first non-empty of these members and removes them all.
 std::string take_thoughts(Json& message) {
   std::string thoughts;
   for (const char* name : kThoughts) {
@@ -56,7 +56,7 @@ Result<std::string> text_of_part(const Json& part, const std::string& where, boo
   return part[key].get<std::string>();
 }
 
-// A call of a custom tool has text in place of arguments; templates know functions alone.
+// A call of a custom tool has text instead of arguments; templates only know functions.
 void make_function(Json& call) {
   const bool is_custom = call.is_object() && call.contains("custom") && call["custom"].is_object();
   if (!is_custom) return;

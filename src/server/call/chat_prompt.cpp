@@ -18,7 +18,7 @@
 namespace realizar::server {
 namespace {
 
-// The messages after those that a stored model begins with.
+// The messages, preceded by those of a stored model.
 Result<std::vector<ChatMessage>> with_stored_texts(std::span<const ChatMessage> messages, const ServedModel& model) {
   ChatBeginning beginning;
   if (model.texts != nullptr) beginning.system = model.texts->system;
@@ -36,7 +36,7 @@ Error no_template(const ServedModel& model, const std::string& field) {
       field + ": the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is", field);
 }
 
-// The grammar of calls, which there must be or may be.
+// The grammar of required or possible calls.
 Result<std::shared_ptr<grammar::MaskCache>> calls_grammar(const ServedModel& model, const ChatTools& tools,
                                                           bool parallel) {
   const bool one_call = !parallel || !tools.only.empty();
@@ -49,14 +49,13 @@ Result<std::shared_ptr<grammar::MaskCache>> calls_grammar(const ServedModel& mod
     RZ_TRY(const grammar::RuleSet rules, calls(*model.output_format.calls, callable, !one_call));
     auto compiled = grammar::Grammar::from_rules(rules);
     if (compiled.ok()) return compiled;
-    // What the grammar's error speaks of was never written by the client.
+    // The grammar's error refers to text that the client did not write.
     return wrong(tools.field, "the schemas of the parameters are too large together, or lead back to themselves");
   });
 }
 
-// The grammar of the answer: of calls that are required, the form that is asked for, or text and calls of which some
-// have a grammar of their own. Models that write calls as no other text begins are held to those; of others the calls
-// are free.
+// The grammar of the answer: required calls, the requested form, or text and calls some of which have their own
+// grammar. If no other text of the model begins like its calls, those are constrained; calls of other models are not.
 Result<std::shared_ptr<grammar::MaskCache>> answer_grammar(const ChatRequest& chat, const ServedModel& model) {
   if (chat.tools.must_call) return calls_grammar(model, chat.tools, chat.parallel_calls);
   RZ_TRY(auto form, masks_of(chat.form, *model.loaded->grammars));
@@ -64,7 +63,7 @@ Result<std::shared_ptr<grammar::MaskCache>> answer_grammar(const ChatRequest& ch
   return form != nullptr || !holds_calls ? form : calls_grammar(model, chat.tools, chat.parallel_calls);
 }
 
-// Longer texts that do not fit are refused uncounted.
+// Longer texts that do not fit are refused without counting their tokens.
 constexpr size_t kMaxCountedBytes = size_t{2} << 20;
 
 Status check_continues(const ChatRequest& chat, const ServedModel& model) {
@@ -82,7 +81,7 @@ Status check_continues(const ChatRequest& chat, const ServedModel& model) {
   return {};
 }
 
-// An answer that has begun, in its parts.
+// An unfinished answer, split into its parts.
 struct Unfinished {
   std::string reasoning, content;
   bool has_reasoning = false, has_ended_reasoning = false;
@@ -107,8 +106,8 @@ Unfinished parts_of(const ChatMessage& message, const text::OutputFormat& format
   return parts;
 }
 
-// Writes the answer's beginning after the prompt, as the model itself would have; the reasoning is closed where content
-// follows. Returns whether the model writes on inside the reasoning.
+// Appends the beginning of the answer to the prompt, in the model's form; the reasoning is closed if content follows.
+// Returns whether the model continues inside the reasoning.
 bool append_unfinished(const ChatMessage& message, const text::OutputFormat& format, bool opens_reasoning,
                        std::vector<text::PromptPiece>& pieces) {
   const Unfinished parts = parts_of(message, format);
@@ -123,7 +122,8 @@ bool append_unfinished(const ChatMessage& message, const text::OutputFormat& for
   return has_reasoning && !parts.has_ended_reasoning;
 }
 
-// Clients that split the content themselves need both marks of the thoughts, also that which the prompt ends with.
+// Clients that split the content themselves need both marks of the thoughts, including the one at the end of the
+// prompt.
 void tell_reasoning_in_content(ChatPrompt& prompt, bool continues_last) {
   const auto& tags = prompt.choice.format->reasoning;
   if (prompt.choice.starts_in_reasoning && tags && !continues_last) {
@@ -150,7 +150,7 @@ Result<ReasoningWish> reasoning_of(const ChatRequest& chat, const ServedModel& m
   return error;
 }
 
-// Variables of the template beside the conversation; the client's replace others.
+// Variables of the template other than the conversation; the client's override the others.
 Result<Json> template_variables(const ChatRequest& chat, const Json& reasoning, const ServedModel& model) {
   Json variables = Json::object();
   const bool begins_answer = chat.continues_last || chat.begins_answer.value_or(true);
@@ -175,7 +175,7 @@ Result<std::vector<text::PromptPiece>> render(const ChatRequest& chat, size_t n_
   return model.loaded->render_conversation(std::move(conversation), variables, chat_template);
 }
 
-// The parts that the answer is to be split into.
+// The parts into which the answer is split.
 text::AnswerOptions answer_options(const ChatRequest& chat, const ServedModel& model, bool starts_in_reasoning) {
   const bool uses_tools = !chat.tools.tools.empty();
   text::AnswerOptions options;
@@ -248,7 +248,7 @@ size_t max_text_bytes(const ServedModel& model) {
 
 namespace {
 
-// `count`: gives the tokens; asked where the texts cannot fit and are not so long that it would take long.
+// `count`: counts the tokens; called if the texts cannot fit but are short enough to be counted quickly.
 template <class Count>
 Status check_bytes(size_t n_bytes, const char* field, const ServedModel& model, const Count& count) {
   const size_t most = max_text_bytes(model);

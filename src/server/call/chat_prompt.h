@@ -1,4 +1,4 @@
-// From a chat's messages and tools to the prompt's tokens, and to the plan of its answers.
+// Converts a chat's messages and tools to the prompt's tokens, and to the plan of its answers.
 #pragma once
 
 #include <initializer_list>
@@ -17,14 +17,14 @@ namespace realizar::server {
 struct ChatPrompt {
   std::vector<TokenId> tokens;
   std::string text;
-  text::AnswerOptions choice;                   // how the answer is to be split
-  std::shared_ptr<TokenConstraint> constraint;  // to what it is held; null: nothing
-  std::optional<uint32_t> reasoning_budget;     // tokens after which reasoning is ended; absent: none
-  std::vector<std::string> custom_tools;        // names of those whose calls have a text in place of arguments
+  text::AnswerOptions choice;                   // how the answer is split
+  std::shared_ptr<TokenConstraint> constraint;  // on the answer; null: none
+  std::optional<uint32_t> reasoning_budget;     // tokens after which reasoning is ended; absent: unlimited
+  std::vector<std::string> custom_tools;        // names of tools whose calls have a text instead of arguments
 };
 
 // Errors: InvalidArgument, Unsupported and ContextLengthExceeded naming the client's field; the template's own.
-// `chat_template`: in place of the model's.
+// `chat_template`: used instead of the model's.
 Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model,
                                const text::ChatTemplate* chat_template = nullptr);
 
@@ -32,10 +32,10 @@ Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model
 CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const ServedModel& model,
                        const RequestContext& context);
 
-// The longest text that can be a context's worth of tokens: each is as long as the vocabulary's longest.
+// The longest text that can fit in a context: every token as long as the vocabulary's longest.
 size_t max_text_bytes(const ServedModel& model);
-// To be asked before texts that follow each other are tokenized, which takes time and memory. Errors:
-// ContextLengthExceeded, with the number of tokens where that is soon known.
+// Call it before consecutive texts are tokenized, which takes time and memory. Errors: ContextLengthExceeded, with the
+// number of tokens if that is quickly known.
 Status check_text_length(std::span<const std::string_view> texts, const char* field, const ServedModel& model);
 inline Status check_text_length(std::initializer_list<std::string_view> texts, const char* field,
                                 const ServedModel& model) {

@@ -173,7 +173,7 @@ TEST_F(ChatPromptTest, CallsOfCustomToolsAreCallsWithAnInput) {
   EXPECT_NE(text.find(R"({"name": "shell", "arguments": {"input": "ls -l"}})"), std::string::npos) << text;
 }
 
-// As Codex CLI sends them.
+// In the form sent by Codex CLI.
 TEST_F(ChatPromptTest, ToolsThatAreNoFunctionsAreLeftOut) {
   const std::string messages = R"([{"role": "user", "content": "U"}])";
   const auto mixed = read_messages(messages, std::string(R"(, "tools": [{"type": "web_search"}, {"type": "namespace",

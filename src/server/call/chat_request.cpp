@@ -10,7 +10,7 @@
 namespace realizar::server {
 namespace {
 
-// A switch of reasoning among them replaces that of other fields.
+// A reasoning switch among them overrides that of other fields.
 Status read_template_variables(Fields& fields, ChatReading& into) {
   const Json& variables = fields.json();
   const bool is_plain = !variables.contains("messages") && !variables.contains("tools");
@@ -21,7 +21,7 @@ Status read_template_variables(Fields& fields, ChatReading& into) {
   return {};
 }
 
-// llama.cpp's: "none" leaves reasoning where the model writes it, with its marks.
+// For llama.cpp: "none" leaves reasoning in the text with the model's marks.
 Status read_reasoning_format(Fields& body, const char* name, ChatReading& into) {
   const auto format = body.text(name);
   if (!format) return body.status();
@@ -50,7 +50,7 @@ Status read_chat_fields(Fields& body, ChatReading& into) {
   RZ_CHECK_OK(chat.tools.choose(into.tool_choice));
   RZ_CHECK_OK(read_reasoning(body, chat.reasoning));
   RZ_CHECK_OK(read_fields(kChatFields, body, into));
-  // A call that must come leaves no place for a form.
+  // A required call excludes a form.
   if (chat.tools.must_call) return {};
   RZ_TRY(chat.form, read_answer_form(body.json(), std::move(into.form)));
   return {};

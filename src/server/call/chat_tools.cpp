@@ -16,10 +16,10 @@ bool is_custom_choice(const Json& choice) {
   return choice.is_object() && choice.value("type", Json()) == "custom";
 }
 
-// The name in {"type": "function", "function": {"name": ...}}, or the same of a custom one.
+// The name in {"type": "function", "function": {"name": ...}}, or likewise for a custom one.
 Result<std::string> chosen_name(const Json& choice, const std::string& field) {
   const char* member = is_custom_choice(choice) ? "custom" : "function";
-  // In the Responses API's form the name stands beside the type.
+  // In the Responses API's form, the name is next to the type.
   const bool is_flat = choice.is_object() && !choice.contains(member) && choice.contains("type");
   const Json chosen = is_flat ? choice : choice.is_object() ? choice.value(member, Json()) : Json();
   const Json name = chosen.is_object() ? chosen.value("name", Json()) : Json();
@@ -114,7 +114,7 @@ Result<ToolChoice> read_tool_choice(const Json& choice, const std::string& field
   ToolChoice read{.field = field};
   if (choice == "auto") return read;
   read.mode = choice == "none" ? Mode::kNone : Mode::kRequired;
-  if (choice == "none" || choice == "required" || choice == "any") return read;  // Mistral's clients say any
+  if (choice == "none" || choice == "required" || choice == "any") return read;  // spelled "any" by Mistral's clients
   if (choice.is_object() && choice.value("type", Json()) == "allowed_tools") {
     return read_allowed_tools(choice.value("allowed_tools", Json()), field,
                               [&](const Json& tool) { return allowed_name(tool, field); });

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = text::OutputEvent::Kind;
 
-// Tokens that may wait for the server's thread in a stream: so many, or what so many bytes hold.
+// Unread tokens in a stream: the smaller of this number, and the number that fits in this many bytes.
 constexpr uint32_t kMaxStreamedUnread = 4096, kMaxStreamedBytes = 1u << 20;
 
 // Positions repeat after a shift, and draws are a function of (seed, position).
@@ -30,7 +30,7 @@ bool joins(const text::OutputEvent& last, const text::OutputEvent& next) {
          next.kind != Kind::kToolCallEnd;
 }
 
-// Of one answer in several requests: the prompt is that of the first.
+// For one answer made by several requests: the prompt is the first one's.
 GenerationStats sum_of(const GenerationStats& before, const GenerationStats& more, bool is_first) {
   if (is_first) return more;
   GenerationStats all = before;
@@ -102,7 +102,7 @@ Choice::~Choice() {
   stream_->on_ready = {};
 }
 
-// Room for the whole answer: nobody waits for one but the server's own thread. What streams is read as it comes.
+// Holds the whole answer: only the server's own thread reads it. Streamed tokens are read as they arrive.
 std::shared_ptr<engine::TokenStream> Choice::make_stream(Request request) const {
   const uint32_t n_all = engine::capacity_for_all(request, model_->loaded->info.n_ctx);
   const uint64_t n_by_bytes = kMaxStreamedBytes / (kTokenBytes + request.n_logprobs * sizeof(TokenLogprob));
@@ -130,7 +130,7 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
     on_token(*token);
     take_token(*token, news);
   }
-  // What the engine made after the end of the text is not part of the answer.
+  // Tokens that the engine generated after the end of the text are not part of the answer.
   while (is_over() && stream_->pop()) {
   }
   if (const engine::TokenStream::End* end = stream_->end()) {
@@ -144,7 +144,7 @@ ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_to
   return news;
 }
 
-// The context is full, and neither the answer nor what was asked of it is at its end.
+// The context is full, but neither the answer nor its token limit is at its end.
 bool Choice::goes_on(const engine::TokenStream::End& end) const {
   const bool is_full = end.finish_reason == FinishReason::kLength || end.finish_reason == FinishReason::kContext;
   const bool has_grown = tokens_.size() > first_token_;
@@ -173,7 +173,7 @@ void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
   }
 }
 
-// What the cache had is always told, also where the engine was faster than the reader.
+// The number of cached tokens is always reported, even if the engine was faster than the reader.
 void Choice::take_progress(ChoiceNews& news) {
   const auto progress = stream_->progress();
   if (!progress || n_told_ == progress->n_computed) return;

@@ -16,19 +16,19 @@
 namespace realizar::server {
 namespace {
 
-// For clients that wait long anyway: it leaves the processor to everything else.
+// For clients that wait long anyway: everything else has priority on the processor.
 constexpr size_t kRestWorkBytes = WorkPool::kSmallBytes + 1;
 constexpr const char* kTraceHeader = "x-trace";
-constexpr std::string_view kOperations = "operations";  // in it
-constexpr size_t kSharedPrompts = 4;                    // of a call, whose prefixes are looked for on other servers
-constexpr size_t kMaxReasons = 16;                      // that a trace lists
-constexpr uint32_t kUsualTokens = 8192;                 // that an answer without a limit is expected to have at most
+constexpr std::string_view kOperations = "operations";  // a value of that header
+constexpr size_t kSharedPrompts = 4;                    // of a call whose prefixes are looked up on other servers
+constexpr size_t kMaxReasons = 16;                      // listed in a trace
+constexpr uint32_t kUsualTokens = 8192;                 // assumed maximum for an answer without a limit
 
 double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-// The time of whichever choice was the first; 0 is none.
+// The earliest of the choices' times; 0 means none.
 void keep_first(double& first_ms, double ms) {
   if (ms > 0 && (first_ms == 0 || ms < first_ms)) first_ms = ms;
 }
@@ -40,7 +40,7 @@ Json phase_json(const TracePhase& phase) {
           {"n_computed", phase.n_computed}};
 }
 
-// Adds the steps that the request had a part in; others may have had theirs in the same steps.
+// Adds the steps in which the request took part; others may have shared them.
 void add_operations(const Trace& trace, Json& json) {
   json["steps"] = {{"prefill", phase_json(trace.prefill)}, {"decode", phase_json(trace.decode)}};
   Json& rows = json["operations"] = Json::array();
@@ -54,7 +54,7 @@ void add_operations(const Trace& trace, Json& json) {
   }
 }
 
-// Of an answer. One without a limit that ends by itself is bounded when it has grown too large.
+// The maximum length of an answer. One without a limit is bounded when it has grown too large.
 uint64_t most_tokens(const CompletionPlan& plan, const Request& request, const ServedModel& model) {
   if (request.pooling != Pooling::kNone) return 0;
   const ModelInfo& info = model.loaded->info;
@@ -64,7 +64,7 @@ uint64_t most_tokens(const CompletionPlan& plan, const Request& request, const S
   return request.max_tokens || request.ignore_eos ? most : std::min(most, kUsualTokens);
 }
 
-// What a stream repeats at its end is kept until then.
+// The answer is kept if the end of the stream repeats it.
 bool keeps_answer(bool is_stream, Speller* speller) {
   return !is_stream || (speller != nullptr && speller->long_events() != nullptr);
 }
@@ -83,7 +83,7 @@ std::string mb_of(uint64_t n_bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(n_bytes) / (1 << 20));
 }
 
-// Errors: InvalidArgument with the numbers, where the whole answers may be larger than room.n_bytes_of_one().
+// Errors: InvalidArgument with the numbers, if the whole answers may exceed room.n_bytes_of_one().
 Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room) {
   uint64_t n_bytes = 0, n_most = 0, n_alternatives = 0;
   const bool keeps_all = keeps_answer(plan.stream, plan.speller.get());
@@ -106,10 +106,10 @@ Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, c
                   what, mb_of(n_bytes), mb_of(room.n_bytes_of_one())));
 }
 
-// One call that generates. Ends with its call: what still runs is cancelled then.
+// The generation of one call, destroyed with the call: whatever is still running is then cancelled.
 class Completion final : public PlanRun {
  public:
-  // The call has the plan's speller from then on.
+  // The call takes over the plan's speller.
   Completion(Call& call, ServedModelPtr served, CompletionPlan&& asked)
       : PlanRun(std::move(served), std::move(asked), *(call.speller = std::move(asked.speller))),
         call_(call),
@@ -136,7 +136,7 @@ class Completion final : public PlanRun {
   // kTooLarge: no copy of that size is kept.
   AnswerRoom::Grown count_copy(size_t n_bytes) { return room_share_.grow_to(n_answer_bytes_ + n_bytes); }
 
-  // The end, of a stream or as the whole answer, with the trace that the call asks for.
+  // The end, of a stream or as the whole answer, with the trace that the call requests.
   void end() {
     const Json trace_json = wants_trace() ? trace() : Json();
     end_stream(wants_trace() ? &trace_json : nullptr);
@@ -191,8 +191,7 @@ class Completion final : public PlanRun {
     share(choice);
   }
 
-  // The prefix that it has left in the cache so far is for other servers too: the prompt as soon as it is computed,
-  // since its answer may take long.
+  // Offers the cached prefix to other servers: the prompt as soon as it is computed, since its answer may take long.
   void share(const Choice& choice) {
     is_unshared_ = false;
     SharedPrefixes* shared = call_.context.shared;
@@ -233,8 +232,8 @@ class Completion final : public PlanRun {
                                           ms_between(call_.start, Clock::now()));
   }
 
-  // What was cut off has left something too. A slot's file does not tell which adapter has computed it, so requests
-  // with one leave none.
+  // An interrupted request leaves a slot too. A slot's file does not record the adapter that computed it, so requests
+  // with an adapter leave none.
   void note_slot(const Choice& choice) {
     const Request& request = choice.request();
     const bool is_plain = request.pooling == Pooling::kNone && request.adapter.value_or("").empty();
@@ -245,7 +244,7 @@ class Completion final : public PlanRun {
                               std::move(slot));
   }
 
-  // What the header X-Trace says; empty: nothing.
+  // The value of the header X-Trace; empty: none.
   std::string_view trace_wish() const { return call_.request.header(kTraceHeader); }
   bool wants_trace() const { return !trace_wish().empty() && trace_wish() != "0"; }
 
@@ -262,7 +261,7 @@ class Completion final : public PlanRun {
     return times;
   }
 
-  // One prompt's times and counts stand in the trace itself, those of several in a list, with their sums.
+  // A single prompt's times and counts are at the top of the trace, those of several in a list, with their sums.
   Json trace() const {
     Json trace{{"prepare_ms", call_.record.prepare_ms}, {"total_ms", ms_between(call_.start, Clock::now())}};
     if (n_prompts() == 1) {
@@ -283,14 +282,14 @@ class Completion final : public PlanRun {
   uint64_t n_answer_bytes_ = 0;  // of whole answers so far
 };
 
-// Gives when what other servers have of a request's prompt is there, or its time is over.
+// Waits until the parts of a request's prompt from other servers have arrived, or the time is over.
 class SharedWait {
  public:
   SharedWait(Call& call, const ServedModelPtr& model, const Request& request, const std::string& cache_name)
       : call_(call), model_(model), request_(request), cache_name_(cache_name) {}
   bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> at) {
-    // Whoever calls back does so through the I/O thread, which is this one.
+    // The callback comes through the I/O thread, which is this one.
     const bool waits = call_.context.shared->fetch(model_, request_, cache_name_, call_.resumer());
     if (waits) call_.suspend(Call::Wait::kThread, at);
     return waits;
@@ -304,8 +303,7 @@ class SharedWait {
   const std::string& cache_name_;
 };
 
-// Sends what is left of `json` in a reply that has begun. Errors: what is thrown where it is made, and the call's
-// interruption.
+// Sends the rest of `json` in a reply that has begun. Errors: exceptions while it is made, and the call's interruption.
 Task<Status> send_rest(Call& call, JsonPieces& json) {
   std::string piece;
   while (!json.is_done()) {
@@ -331,7 +329,7 @@ Task<Status> send_stream_rest(Call& call) {
   co_return sent;
 }
 
-// The copy that the server keeps of an answer is there before the client has the answer's end, who may ask for it at
+// The server's copy of an answer exists before the client gets the answer's end, since the client may request it at
 // once.
 Task<Status> keep_copy(Call& call, Completion& completion) {
   JsonPieces copy;
@@ -373,7 +371,7 @@ Task<Status> send_end(Call& call, Completion& completion) {
   co_return Status();
 }
 
-// The time that it takes is a part of what the requests have.
+// The time spent here counts as part of the requests' time.
 Task<Status> bring_shared(Call& call, const ServedModelPtr& model, CompletionPlan& plan) {
   const auto start = Clock::now();
   const size_t n_per_prompt = plan.n_per_prompt > 0 ? plan.n_per_prompt : plan.requests.size();

@@ -1,4 +1,4 @@
-// What every call can reach.
+// Everything that calls share.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,10 @@ class SharedPrefixes;
 class SlotFolder;
 class TraceExporter;
 
-// The part of a call that the reader of its body sees, as long as the call lives.
+// The part of a call that the reader of its body sees, valid as long as the call lives.
 RequestContext request_context(const Call& call);
 
-// Models that clients of Ollama's API have made, cards that were read for clients, and places for what they have the
-// server do.
+// Models made by clients of Ollama's API, and model cards read for them.
 struct ClientModels {
   static constexpr uint32_t kMaxSearches = 4;  // at hubs
 
@@ -54,21 +53,21 @@ struct ServerContext {
   ResponseStore& responses;
   BackgroundRecords& background;
   AccessLog* access_log = nullptr;  // null: none
-  TraceExporter* traces = nullptr;  // null: requests are not traced
+  TraceExporter* traces = nullptr;  // null: no tracing
   bool draining = false;
   std::unique_ptr<ClientModels> client_models = std::make_unique<ClientModels>(options.load);
-  std::unique_ptr<McpProxy> mcp = {};       // null: no servers are listed
-  const SlotFolder* slot_folder = nullptr;  // null: no slots are kept
-  SharedPrefixes* shared = nullptr;         // with other servers; null: none are
+  std::unique_ptr<McpProxy> mcp = {};       // null: no servers are configured
+  const SlotFolder* slot_folder = nullptr;  // null: slots are not saved
+  SharedPrefixes* shared = nullptr;         // with other servers; null: none
   std::unique_ptr<SlotTable> slots = std::make_unique<SlotTable>();
   ModelEvents model_events = {};
-  std::unique_ptr<ModelPulls> pulls = {};          // null: clients may not change the store; so is the next
-  std::unique_ptr<ModelDownloads> downloads = {};  // that no client waits for
+  std::unique_ptr<ModelPulls> pulls = {};          // null: clients may not change the store; likewise the next
+  std::unique_ptr<ModelDownloads> downloads = {};  // without a client that waits
   MetricsHistory history = {};
   Clock::time_point start = Clock::now();
   AnswerRoom answers{options.all_answers_bytes(), options.one_answer_bytes()};
-  std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has some
-  std::list<CallPtr> calls = {};             // those under way
+  std::map<uint64_t, uint32_t> n_open = {};  // generating calls of each tenant that has any
+  std::list<CallPtr> calls = {};             // in progress
 
   size_t n_under_way() const;
   uint32_t n_open_of(uint64_t tenant) const;

@@ -15,7 +15,7 @@ namespace {
 
 struct InputFormat {
   std::shared_ptr<const grammar::RuleSet> rules;
-  std::string described = "The tool's input, as plain text.";  // to the model
+  std::string described = "The tool's input, as plain text.";  // description for the model
 };
 
 Result<InputFormat> read_input_grammar(const Json& format, const std::string& place) {
@@ -56,7 +56,7 @@ uint32_t hex_at(std::string_view text, size_t at) {
   return code;
 }
 
-// How many bytes of a JSON string are one character's, with its escape; 0: they are not all there.
+// The number of bytes of the first character in a JSON string, including its escape; 0: incomplete.
 size_t n_character_bytes(std::string_view text) {
   if (text[0] != '\\') return 1;
   if (text.size() < 2) return 0;
@@ -92,7 +92,7 @@ std::string CustomInput::push(const std::string& arguments) {
   if (state_ == State::kOther) return std::exchange(held_, {});
   if (state_ == State::kBefore) {
     static const std::string kBegin = std::string("{\"") + kCustomInput + "\":\"";
-    // White space stands outside of strings only, and the name has none.
+    // White space only occurs outside of strings, and the name contains none.
     size_t at = 0, n_matched = 0;
     while (at < held_.size() && n_matched < kBegin.size()) {
       const char c = held_[at++];
@@ -110,7 +110,7 @@ std::string CustomInput::push(const std::string& arguments) {
   return decoded();
 }
 
-// Takes whole characters out of what is held; the closing quote ends the text.
+// Takes whole characters from the held text; the closing quote ends it.
 std::string CustomInput::decoded() {
   size_t end = 0;
   bool is_closed = false;

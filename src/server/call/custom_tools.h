@@ -1,4 +1,4 @@
-// Tools of the type custom, whose calls have a text in place of arguments. Chat templates know functions alone: a model
+// Tools of type custom, whose calls have a text instead of arguments. Chat templates only know functions: the model
 // sees such a tool as a function with one argument, the text.
 #pragma once
 
@@ -9,21 +9,21 @@
 
 namespace realizar::server {
 
-// The argument's name.
+// The name of the argument.
 inline constexpr const char* kCustomInput = "input";
 
 // Reads {"name", "description", "format"}. The format is {"type": "text"} or {"type": "grammar", "syntax": "lark" or
-// "regex", "definition"}, whose last two may also stand in a member "grammar". `where`: the place of `custom`. Errors:
-// InvalidArgument, and Unsupported for what of a grammar is not built; both name the field.
+// "regex", "definition"}, whose last two may also be in a member "grammar". `where`: the location of `custom`. Errors:
+// InvalidArgument, and Unsupported for unsupported parts of a grammar; both name the field.
 Result<ChatTool> read_custom_tool(const Json& custom, const std::string& where);
 
 // The text of a call while its arguments' JSON arrives, cut anywhere. Arguments of another kind are the text
 // themselves.
 class CustomInput {
  public:
-  // What is new of the text.
+  // The new part of the text.
   std::string push(const std::string& arguments);
-  // What was held back, at the end of the call.
+  // The rest, at the end of the call.
   std::string finish();
 
  private:
@@ -31,7 +31,7 @@ class CustomInput {
   std::string decoded();
 
   State state_ = State::kBefore;
-  std::string held_;  // what has come and is not yet understood
+  std::string held_;  // received, but not parsed yet
 };
 
 }  // namespace realizar::server

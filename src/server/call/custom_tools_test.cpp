@@ -55,7 +55,7 @@ TEST(CustomTools, AreRefusedByTheFieldThatIsWrong) {
   EXPECT_EQ(wrong_tool_field(with("\"lark\"", "\"x: y\"")), "tools[1].custom.format.definition");
 }
 
-// The text of one call, whose arguments come in pieces of that many bytes.
+// The text of one call, whose arguments arrive in pieces of n_bytes.
 std::string input_of(const std::string& arguments, size_t n_bytes) {
   CustomInput input;
   std::string text;

@@ -14,16 +14,16 @@ namespace realizar::server {
 namespace {
 
 constexpr size_t kMaxWarnings = 4;
-constexpr size_t kMaxUnknown = 64;  // fields that are looked at
-constexpr size_t kMinLetters = 4;   // shorter names are near to everything
+constexpr size_t kMaxUnknown = 64;  // fields that are examined
+constexpr size_t kMinLetters = 4;   // shorter names resemble everything
 
-// The dialects that read bodies, but for those that have no fields of their own.
+// The dialects with bodies, except those without fields of their own.
 constexpr const Protocol* kDialects[] = {&kChatCompletions, &kCompletions,    &kEmbeddings,  &kRerank,
                                          &kScore,           &kResponses,      &kMessages,    &kFim,
                                          &kLlamaCompletion, &kLlamaInfill,    &kTokenize,    &kDetokenize,
                                          &kOllamaChat,      &kOllamaGenerate, &kOllamaEmbed, &kOllamaEmbeddings};
 
-// maxTokens and max-tokens are max_tokens in another language's spelling.
+// maxTokens and max-tokens are max_tokens in other languages' spelling.
 std::string snake_case(const std::string& name) {
   std::string snake;
   for (const char c : name) {
@@ -37,7 +37,7 @@ std::string snake_case(const std::string& name) {
   return snake;
 }
 
-// The field that the name is a slip of; "" where it is none.
+// The field that the name is a typo of; "" if there is none.
 std::string meant_by(const std::string& name) {
   const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f && c != '\''; });
   if (!is_plain || name.size() < kMinLetters) return {};
@@ -47,7 +47,7 @@ std::string meant_by(const std::string& name) {
   return near.size() < kMinLetters ? std::string() : near;
 }
 
-// Ollama's clients name samplers in an object of their own.
+// Ollama's clients put sampler names in a separate object.
 bool asks_for_mirostat(const Json& body) {
   const auto options = body.find("options");
   if (options == body.end() || !options->is_object() || find_sampling_parameter("mirostat") != nullptr) return false;

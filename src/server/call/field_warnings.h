@@ -1,4 +1,4 @@
-// Fields of a body that nobody reads, and that look like a slip of one that somebody reads.
+// Unused fields of a body that look like typos of used ones.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace realizar::server {
 
-// "'temprature' is no field; did you mean 'temperature'?", one after the other, in printable ASCII of at most some 500
-// bytes; "": no field is such a slip. `body` is an object.
+// "'temprature' is no field; did you mean 'temperature'?", concatenated for all of them, in printable ASCII of at most
+// about 500 bytes; "": no such field. `body` is an object.
 std::string field_warnings(const Json& body);
-// The names of all fields that some dialect has, sorted: such a field means something elsewhere.
+// The names of all fields in any dialect, sorted: these are not typos.
 const std::vector<std::string>& known_fields();
 
 }  // namespace realizar::server

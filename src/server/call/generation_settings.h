@@ -1,4 +1,4 @@
-// What a request is generated with, as llama.cpp's server tells it.
+// The settings with which a request is generated, in the format of llama.cpp's server.
 #pragma once
 
 #include "server/call/request_fields.h"
@@ -7,8 +7,7 @@
 namespace realizar::server {
 
 // Every parameter of the sampler chain under its name, stop, max_tokens and n_predict (-1: no limit), n_keep,
-// n_discard, ignore_eos, stream, logit_bias ([{token, bias}]), n_probs, min_keep and samplers, which are the chain's in
-// their order.
+// n_discard, ignore_eos, stream, logit_bias ([{token, bias}]), n_probs, min_keep and samplers, the chain's in order.
 Json generation_settings(const GenerationFields& fields);
 
 }  // namespace realizar::server

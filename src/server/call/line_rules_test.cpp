@@ -7,7 +7,7 @@
 namespace realizar::server {
 namespace {
 
-// What is left of a text that comes in pieces of `n_bytes`.
+// The text that remains when it arrives in pieces of `n_bytes`.
 std::string left_of(std::string_view text, LineRules rules, size_t n_bytes) {
   LineWatch watch(rules);
   std::string left;

@@ -34,7 +34,7 @@ Status append_text(const std::string& text, const ServedModel& model, std::vecto
   return {};
 }
 
-// Ids and texts, one after the other.
+// A sequence of ids and texts.
 Result<std::vector<TokenId>> read_sequence(const Json& parts, const ServedModel& model) {
   std::vector<TokenId> tokens;
   for (const Json& part : parts) {

@@ -16,7 +16,7 @@ Json bytes_of(const std::string& text) {
   return bytes;
 }
 
-// The lists of a completion's log-probabilities, an item of each at a time.
+// The lists of a completion's log-probabilities, one item of each at a time.
 struct TextLogprobs {
   const std::optional<std::string>& unscored;
   const TokenLog& log;

@@ -1,4 +1,4 @@
-// Log-probabilities, as they are kept, and in the two shapes of OpenAI's API, and in llama.cpp's.
+// Log-probabilities as stored, in the two formats of OpenAI's API, and in llama.cpp's.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ namespace realizar::server {
 
 inline constexpr int64_t kMaxTopLogprobs = 20;
 
-// The bytes of a token, special ones too.
+// The bytes of a token, including special ones.
 using TokenText = std::function<std::string(TokenId)>;
 // `tokenizer` must outlive it.
 TokenText token_text(const text::Tokenizer& tokenizer);
 
-// Tokens with their log-probabilities and the likeliest alternatives, as ids: 16 bytes a token and 8 an alternative.
-// Their texts, which take ten times that, are made when they are spelled.
+// Tokens with their log-probabilities and the likeliest alternatives, stored as ids: 16 bytes per token and 8 per
+// alternative. Their texts, which take ten times that, are made during output.
 class TokenLog {
  public:
   struct Token {
@@ -41,7 +41,7 @@ class TokenLog {
   void append(const TokenLog& more);
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  size_t n_alternatives() const { return tops_.size(); }  // of all tokens
+  size_t n_alternatives() const { return tops_.size(); }  // over all tokens
   // Valid until the next add.
   Token operator[](size_t i) const;
 
@@ -49,15 +49,15 @@ class TokenLog {
   struct Entry {
     TokenId id;
     float logprob;
-    size_t tops_end;  // where its alternatives end
+    size_t tops_end;  // end of its alternatives
   };
 
   std::vector<Entry> entries_;
   std::vector<TokenLogprob> tops_;
 };
 
-// Lists of what `spell` makes of each token: as a tree, of the n tokens from `first` on, and as pieces of a whole
-// answer, which `log` must outlive.
+// Lists of `spell`'s results for each token: as a tree, for n tokens from `first` on, and as pieces of a whole answer,
+// which `log` must outlive.
 template <class Spell>
 Json spelled(const TokenLog& log, Spell spell, size_t first, size_t n) {
   Json list = Json::array();
@@ -73,14 +73,15 @@ Json spelled(const TokenLog& log, Spell spell, JsonPieces& pieces) {
   return pieces.list(log.size(), [&log, spell](size_t i) { return spell(log[i]); });
 }
 
-// Of chats: {token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}. `text` must outlive it, also in the next.
+// For chats: {token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}. `text` must outlive it, also in the next
+// type.
 struct ChatLogprob {
   const TokenText& text;
   Json operator()(const TokenLog::Token& token) const;
 };
 
-// Of llama.cpp's own routes: {id, token, bytes, logprob, top_logprobs: [{id, token, bytes, logprob}]}; of those after
-// the sampler chain prob in place of logprob, and top_probs.
+// For llama.cpp's own routes: {id, token, bytes, logprob, top_logprobs: [{id, token, bytes, logprob}]}; after the
+// sampler chain, prob instead of logprob, and top_probs.
 struct TokenProbability {
   const TokenText& text;
   bool is_after_chain = false;
@@ -93,11 +94,11 @@ Json spelled_id(const TokenLog::Token& token);
 // Characters (not bytes) of UTF-8.
 size_t n_characters(std::string_view text);
 
-// Of completions: {tokens, token_logprobs, top_logprobs, text_offset}. `unscored`: a token before the others, the first
-// of a prompt, that nothing scores. `offset`: the text's length so far in characters, which goes on.
+// For completions: {tokens, token_logprobs, top_logprobs, text_offset}. `unscored`: a token before the others, the
+// first of a prompt, which has no score. `offset`: the text's length so far in characters, which is updated.
 Json text_logprobs(const std::optional<std::string>& unscored, const TokenLog& log, const TokenText& text,
                    size_t& offset);
-// The same as pieces, which all must outlive.
+// Likewise as pieces, which all arguments must outlive.
 Json text_logprobs(const std::optional<std::string>& unscored, const TokenLog& log, const TokenText& text,
                    size_t offset, JsonPieces& pieces);
 

@@ -1,5 +1,5 @@
-// The MCP servers whose tools the chat page may call: those that `serve` was given, and no other. What they are asked
-// runs on threads of its own, since a tool may take a minute.
+// The MCP servers whose tools the chat page may call: only those given to `serve`. Requests to them run on separate
+// threads, since a tool may take a minute.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace realizar::server {
 class McpProxy {
  public:
   McpProxy(const std::vector<mcp::ServerSource>& sources, const mcp::ClientOptions& options);
-  // Ends the servers' sessions, as far as that takes no more than two seconds.
+  // Ends the servers' sessions, waiting at most two seconds.
   ~McpProxy();
   McpProxy(const McpProxy&) = delete;
   McpProxy& operator=(const McpProxy&) = delete;
 
   using ClientPtr = std::shared_ptr<mcp::Client>;
   const std::vector<ClientPtr>& servers() const { return servers_; }
-  ClientPtr find(const std::string& name) const;  // null: it is not on the list
-  // For what is asked at once.
+  ClientPtr find(const std::string& name) const;  // null: not configured
+  // Slots for concurrent requests.
   SharedPlaces& places() const { return *places_; }
 
  private:

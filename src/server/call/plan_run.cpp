@@ -6,13 +6,13 @@
 namespace realizar::server {
 namespace {
 
-constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine: a long list shares with others
-// Prompt tokens of a list of vectors in the engine, on a processor: a step takes as long as it has rows, and whoever
-// comes waits for one and is in the next. More at a time are no faster.
+constexpr size_t kMaxAtOnce = 32;  // choices of one call in the engine at a time: a long list shares with others
+// Prompt tokens of a list of vectors in the engine, on a CPU: the time of a step is proportional to its rows, and a new
+// request waits for one step and is in the next. More at a time would not be faster.
 constexpr size_t kPooledTokens = 128, kLeastPooled = 2;
 
-// What the plan says; where it says nothing, and the server shifts contexts, that of llama.cpp's server. Without a
-// limit an answer has as many tokens as the model was trained for at most.
+// The plan's shift, or else, if the server shifts contexts, that of llama.cpp's server. Without a limit an answer has
+// at most as many tokens as the model's trained context.
 ContextShift shift_of(const CompletionPlan& plan, const ServedModel& model, Request& request) {
   const bool is_wanted = model.defaults->context_shift && request.pooling == Pooling::kNone;
   if (plan.shift.is_on() || !is_wanted) return plan.shift;
@@ -46,7 +46,7 @@ PlanRun::PlanRun(ServedModelPtr model, CompletionPlan&& plan, Speller& speller)
   n_per_prompt_ = plan_.n_per_prompt > 0 ? plan_.n_per_prompt : choices_.size();
 }
 
-// The head goes out before the first token: whoever waits in the queue knows that it was taken.
+// The head is sent before the first token: a client in the queue knows that it was accepted.
 void PlanRun::start() {
   submit_some();
   if (done_ || !plan_.stream) return;
@@ -60,9 +60,9 @@ void PlanRun::submit_some() {
   }
 }
 
-// False where the queue has no room, which the end of another one of the plan makes, or the whole run has failed.
+// False if the queue is full, until another choice of the plan ends, or if the whole run has failed.
 bool PlanRun::submit_next() {
-  // The choice forgets the function before the run ends.
+  // The choice drops the function before the run ends.
   const auto status = choices_[n_submitted_]->submit([this] { on_ready(); });
   if (!status.ok() && status.error().subject == engine::kQueueSubject && n_submitted_ > n_ended_) return false;
   if (status.ok()) {
@@ -107,7 +107,7 @@ void PlanRun::take_news_of(size_t choice_idx) {
   }
 }
 
-// Short events at once, so that none waits for a worker.
+// Short events are written at once, so that none waits for a worker.
 void PlanRun::write_stream(std::string bytes) {
   if (JsonPieces* events = speller_.long_events()) events->write(bytes, JsonPieces::kFirstBytes);
   if (!bytes.empty()) write(bytes);
@@ -131,7 +131,7 @@ void PlanRun::end_with(const ApiError& error) {
   fail(error);
 }
 
-// Where there are several prompts, which of them it is about.
+// If there are several prompts, names the one concerned.
 Error PlanRun::told_of(const Error& error, size_t choice_idx) const {
   const bool is_of_one = error.subject == "prompt" || error.subject == "logits";
   return n_prompts() > 1 && is_of_one ? of_item(error, plan_.prompt_field, choice_idx / n_per_prompt_) : error;
@@ -148,7 +148,7 @@ std::optional<ApiError> PlanRun::error_of(size_t choice_idx) const {
   return std::nullopt;
 }
 
-// Choices of one prompt find the same prefix in the cache.
+// Choices with the same prompt find the same cached prefix.
 Usage PlanRun::usage_of(size_t prompt_idx) const {
   Usage usage;
   usage.n_prompt = static_cast<uint32_t>(first_of_prompt(prompt_idx).request().prompt.size());

@@ -1,6 +1,6 @@
-// A dialect of HTTP's clients as a whole: how its requests are read, its streams framed, its errors and its results
-// spelled. It has no state and is named by its routes, so that what is refused before a body is read speaks it too. One
-// file a dialect in dialects/.
+// A dialect of HTTP clients: how its requests are read, its streams framed, its errors and its results written. It is
+// stateless and belongs to its routes, so that errors before a body is read also use it. One file per dialect in
+// dialects/.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@
 
 namespace realizar::server {
 
-// What a body becomes on a worker: a response, or what is to be generated, with the Speller of its results.
+// The result of reading a body on a worker: a response, or a plan, with the Speller for its results.
 using Prepared = std::variant<HttpResponse, CompletionPlan>;
 
-// Made in place: GCC 12 warns of the destructor of a Prepared that was moved from.
+// Constructed in place: GCC 12 warns about the destructor of a moved-from Prepared.
 inline Result<Prepared> prepared(CompletionPlan plan) {
   Result<Prepared> made(Prepared{});
   made->emplace<CompletionPlan>(std::move(plan));
@@ -31,39 +31,39 @@ inline Result<Prepared> prepared(CompletionPlan plan) {
 struct Protocol {
   Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model,
                            const RequestContext& context) = nullptr;  // null: no bodies
-  KnownFields (*fields)() = nullptr;                                  // of bodies; null: they have none
-  // The id of the model that bodies name, in place of the name itself. I/O thread. Null: it is the name.
+  KnownFields (*fields)() = nullptr;                                  // of bodies; null: none
+  // Maps a model's name in bodies to its id. I/O thread. Null: the name is the id.
   Result<std::string> (*model_id)(const RequestContext& context, const std::string& name) = nullptr;
-  bool gives_text = false;                                              // which encoders do not
+  bool gives_text = false;                                              // encoders do not
   bool tells_limits = false;                                            // replies have OpenAI's headers of rate limits
-  HttpResponse (*spell_error)(const ApiError& error) = error_response;  // that is the whole reply
-  const char* id_header = nullptr;                                      // one more header that has the request's id
-  // Of streams:
+  HttpResponse (*spell_error)(const ApiError& error) = error_response;  // as the whole reply
+  const char* id_header = nullptr;                                      // an additional header with the request's id
+  // For streams:
   const char* content_type = "text/event-stream; charset=utf-8";
-  std::string_view keep_alive = ": ping\n\n";        // where nothing else was sent for a while
-  std::string_view terminator = "data: [DONE]\n\n";  // after what ends well
+  std::string_view keep_alive = ": ping\n\n";        // sent after a silence
+  std::string_view terminator = "data: [DONE]\n\n";  // sent after a successful end
 };
 
-// Of routes that have no dialect of their own: OpenAI's errors.
+// For routes without a dialect of their own: OpenAI's errors.
 inline constexpr Protocol kPlainProtocol;
 
-// Whether the client of a call is one of Anthropic's API, by its headers.
+// Whether the client of a call uses Anthropic's API, judging by its headers.
 bool is_anthropic(const HttpRequest& request);
 
-// OpenAI's API, and what others have added to it.
+// OpenAI's API, and others' extensions of it.
 extern const Protocol kChatCompletions, kChatTokens, kCompletions, kEmbeddings, kRerank, kCohereRerank, kScore, kFim;
 extern const Protocol kResponses, kResponseTokens;
 extern const Protocol kMessages, kMessageTokens;
-extern const Protocol kLlama;  // of what is not generated: its errors alone
+extern const Protocol kLlama;  // for routes that do not generate: only its errors
 extern const Protocol kLlamaCompletion, kLlamaInfill, kTokenize, kDetokenize, kApplyTemplate;
-extern const Protocol kOllama;  // of what is not generated: its errors alone
+extern const Protocol kOllama;  // for routes that do not generate: only its errors
 extern const Protocol kOllamaChat, kOllamaGenerate, kOllamaEmbed, kOllamaEmbeddings;
 
-// Errors as Anthropic's API shows them: {"type": "error", "error": {"type", "message"}, "request_id"}, with its
-// statuses: 529 where this server has no room or is not ready (https://docs.claude.com/en/api/errors).
+// Errors in the format of Anthropic's API: {"type": "error", "error": {"type", "message"}, "request_id"}, with its
+// statuses: 529 if this server is full or not ready (https://docs.claude.com/en/api/errors).
 HttpResponse message_error_response(const ApiError& error);
-// Errors as llama.cpp's server shows them on routes of its own: {"error": {"code", "message", "type"}}, `code` being
-// the HTTP status; for a prompt that is too long with n_prompt_tokens, where its tokens were counted, and n_ctx.
+// Errors in the format of llama.cpp's own routes: {"error": {"code", "message", "type"}}, where `code` is the HTTP
+// status; for a prompt that is too long also n_prompt_tokens, if its tokens were counted, and n_ctx.
 HttpResponse llama_error_response(const ApiError& error);
 
 }  // namespace realizar::server

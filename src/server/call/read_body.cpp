@@ -13,7 +13,7 @@
 namespace realizar::server {
 namespace {
 
-// How many ids of each kind a body may hold for this model.
+// The maximum number of ids of each kind in a body for this model.
 IdLimits id_limits(const ServedModel& model) {
   return {model.loaded->info.n_ctx, max_text_bytes(model)};
 }
@@ -26,14 +26,14 @@ Status check_gives_text(const ServedModel& model) {
       "model");
 }
 
-// Names the keywords of a schema that the answers' grammar does not hold.
+// Names the keywords of a schema that the answers' grammar does not enforce.
 std::string schema_warning_of(const Prepared& prepared) {
   const auto* plan = std::get_if<CompletionPlan>(&prepared);
   if (plan == nullptr || plan->requests.empty() || plan->requests[0].constraint == nullptr) return {};
   return schema_warning(plan->requests[0].constraint->left_out());
 }
 
-// Tools that the model has no form of its own to call.
+// Warns about tools for which the model has no call format of its own.
 std::string tools_warning_of(const Prepared& prepared) {
   const auto* plan = std::get_if<CompletionPlan>(&prepared);
   const bool is_general = plan != nullptr && !plan->choice.tools.empty() && plan->choice.format->is_general;
@@ -47,7 +47,7 @@ void add_warning(std::string& warnings, const std::string& warning) {
   warnings += warning;
 }
 
-// A prompt that is too long for the model is so for the server's own limit too, which its client must keep to.
+// A prompt that is too long for the model also exceeds the server's own limit, which its client must observe.
 Error with_own_limit(Error error, uint32_t most) {
   const bool is_for_model = error.code == ErrorCode::kContextLengthExceeded && error.n_ctx > most;
   if (most == 0 || !is_for_model) return error;

@@ -1,4 +1,4 @@
-// From a body's bytes to what its dialect makes of it. Any thread.
+// Reads a body's bytes in its dialect. Any thread.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace realizar::server {
 
-// Notes on a body, for its call's record.
+// Notes about a body, for its call's record.
 struct BodyNotes {
-  std::string warning;    // of fields that nothing reads, and of what a schema's grammar does not hold
-  double prepare_ms = 0;  // that the dialect's reader took
+  std::string warning;    // about unused fields, and parts of a schema that are not enforced
+  double prepare_ms = 0;  // spent in the dialect's reader
 };
 
-// Lets go of the body as soon as it is parsed. Errors: those of parse_json and of the dialect's reader; InvalidArgument
-// for what is no object, and where the model gives no text and the dialect wants some.
+// Releases the body as soon as it is parsed. Errors: those of parse_json and of the dialect's reader; InvalidArgument
+// if it is not an object, or if the model gives no text and the dialect requires it.
 Result<Prepared> read_body(HttpBody& body, const Protocol& protocol, const ServedModelPtr& model,
                            const RequestContext& context, BodyNotes& notes);
 

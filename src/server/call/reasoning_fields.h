@@ -1,4 +1,4 @@
-// How long a chat may make its model think, in the spellings of OpenAI, llama.cpp, vLLM, Qwen and Anthropic.
+// Fields that control a chat's reasoning, in the spellings of OpenAI, llama.cpp, vLLM, Qwen and Anthropic.
 #pragma once
 
 #include "api/reasoning_plan.h"
@@ -7,11 +7,11 @@
 
 namespace realizar::server {
 
-// An effort that `into` has already is kept. Errors: InvalidArgument naming the field.
+// An effort that `into` already has is kept. Errors: InvalidArgument naming the field.
 Status read_reasoning(Fields& body, ReasoningOptions& into);
 KnownFields reasoning_fields();
 
-// Takes from the server what the request leaves open.
+// Adds the server's defaults for fields that the request does not set.
 ReasoningOptions with_defaults(ReasoningOptions asked, const RequestDefaults& defaults);
 
 }  // namespace realizar::server

@@ -32,7 +32,7 @@ std::mt19937_64& random_bits() {
   return bits;
 }
 
-// Under the name that the client has for it.
+// Reports the client's name of the field.
 void check_range(Fields& fields, const char* field, const SamplingParameter& parameter, double value) {
   if (fields.any(field) == nullptr || parameter.range.has(value)) return;
   fields.fail(field, fmt::format("expected {}, actual {}", parameter.range.text(), value));
@@ -85,7 +85,7 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The ids that are meant by a number, or by a text.
+// The ids that a number or a text refers to.
 Result<std::vector<TokenId>> biased_ids(const Json& key, bool text_may_be_id, const ServedModel& model) {
   if (const auto id = token_id_of(key)) return std::vector{TokenId{*id}};
   if (!key.is_string()) return wrong(kBiasField, "expected token ids or texts to be biased");
@@ -114,9 +114,9 @@ Status add_bias(const Json& key, bool text_may_be_id, const Json& value, Generat
   return {};
 }
 
-// {"ID or TEXT": BIAS} as OpenAI's clients send it, or llama.cpp's [[ID or TEXT, BIAS]]. BIAS is a number, or `false`,
-// which is never; a text's tokens are biased each. A key that is a whole number is an id. What repeats a token adds to
-// its bias.
+// {"ID or TEXT": BIAS} from OpenAI's clients, or llama.cpp's [[ID or TEXT, BIAS]]. BIAS is a number, or `false`, which
+// excludes the token; each token of a text is biased. A key that is a whole number is an id. Repeated tokens add up
+// their biases.
 Status read_biases(Fields& fields, const char* name, GenerationReading& into) {
   const Json& given = *fields.any(name);
   if (!given.is_object() && !given.is_array()) return wrong(name, "expected an object or an array of pairs");
@@ -154,7 +154,7 @@ Status read_allowed_tokens(const Json& ids, const char* name, GenerationReading&
   return ids.empty() ? wrong(name, "expected at least one token id") : Status();
 }
 
-// Each word as a text begins with it, and as it comes after a space.
+// Each word in two forms: at the beginning of a text, and after a space.
 Status read_bad_words(const Json& words, const char* name, GenerationReading& into) {
   if (words.size() > kMaxBadWords) return wrong(name, fmt::format("expected at most {} strings", kMaxBadWords));
   for (const Json& word : words) {
@@ -196,9 +196,9 @@ Status read_cache_salt(Fields& fields, const char* name, GenerationReading& into
   return fields.status();
 }
 
-// llama.cpp's: the one item with a scale other than 0 of the list, [{id, scale}], the ids as GET /lora-adapters has
-// them. An empty list, or one of zeros: none. Without either the request has the adapter of its model's name, or the
-// default.
+// For llama.cpp: the only item of the list [{id, scale}] with a scale other than 0, with ids as in GET /lora-adapters.
+// An empty list, or one with only zeros: none. Without the field the request has the adapter of its model's name, or
+// the default.
 Status read_lora(Fields& fields, const char* name, GenerationReading& into) {
   RZ_TRY(const AdapterWish wish, read_adapter_list(*fields.any(name), name, into.model));
   Request& request = into.generation.request;
@@ -231,7 +231,7 @@ constexpr Field<GenerationReading> kCommonFields[] = {
     {"lora", read_lora},
 };
 
-// llama.cpp's and LM Studio's clients say -1 for no limit, and -2 for the end of the context.
+// Clients of llama.cpp and LM Studio send -1 for no limit, and -2 for the end of the context.
 constexpr Field<GenerationReading> kOpenAiFields[] = {
     {"stop", read_stop},
     {"n_predict", read_max_tokens<-2>},
@@ -299,7 +299,7 @@ Status GenerationReading::finish_generation() {
   return validate(request.sampling, model.loaded->info.n_vocab);
 }
 
-// A row of the parameters' table is a row here.
+// Each row of the parameters' table is a field here.
 Status read_sampling(Fields& body, GenerationReading& into) {
   for (const SamplingParameter& parameter : kSamplingParameters) {
     visit_parameter(parameter, into.generation.request.sampling, [&](auto& value) {

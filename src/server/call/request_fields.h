@@ -1,4 +1,4 @@
-// The fields that every generating route shares, from JSON to a Request.
+// The fields shared by all generating routes, from JSON to a Request.
 #pragma once
 
 #include <string>
@@ -17,36 +17,37 @@
 namespace realizar::server {
 
 struct GenerationFields {
-  Request request;         // all but the prompt
-  std::string cache_name;  // as cache_name_of has it; "": its prefixes are nobody else's
+  Request request;         // without the prompt
+  std::string cache_name;  // see cache_name_of; "": its prefixes are private
   std::vector<std::string> stop;
   TokenRules rules;        // for with_rules
-  bool has_limit = false;  // of tokens, also where that is none
-  int64_t id_slot = -1;    // under which slots.h notes what it leaves; -1: any
+  bool has_limit = false;  // the client set a limit of tokens, even if it means none
+  int64_t id_slot = -1;    // the slot in slots.h to update; -1: any
   uint32_t n = 1;
   bool stream = false;
   bool include_usage = false;
 };
 
-// A body while its fields are read. What the body does not name stays as the model recommends it, or the server.
+// The state while a body's fields are read. Unset fields keep the model's recommendations, or the server's.
 struct GenerationReading {
   GenerationReading(const ServedModel& served, const RequestContext& asked);
 
   const ServedModel& model;
   const RequestContext& context;
   GenerationFields generation;
-  uint64_t unnamed_seed = 0;  // which the request has unless it names one
+  uint64_t unnamed_seed = 0;  // used unless the request sets one
 
-  // To be called once all fields are read: what depends on several. Errors: InvalidArgument naming the field.
+  // Call it after all fields are read: handles fields that depend on each other. Errors: InvalidArgument naming the
+  // field.
   Status finish_generation();
 };
 
-// Fields that all dialects spell alike: the parameters of sampling/parameters.h, and this server's own. Errors:
+// Fields spelled alike in all dialects: the parameters of sampling/parameters.h, and this server's own. Errors:
 // InvalidArgument naming the field.
 Status read_common_fields(Fields& body, GenerationReading& into);
 KnownFields common_fields();
 
-// Reads these too, and limits, stops and the number of answers as OpenAI's and llama.cpp's clients spell them.
+// Also reads limits, stops and the number of answers in the spellings of OpenAI and llama.cpp.
 Status read_generation_fields(Fields& body, GenerationReading& into);
 KnownFields generation_fields();
 
@@ -62,21 +63,21 @@ template <auto generation>
 constexpr auto take_n = take_whole<1, 128, generation, &GenerationFields::n>;
 Status read_stream_options(Fields& options, GenerationReading& into);
 
-// The most answers of one request: each holds some 10 to 50 KB until the last is there.
+// The most answers of one request: each takes some 10 to 50 KB until the last one is done.
 inline constexpr size_t kMaxAnswers = 1024;
 
-// Holds an answer to the form; null: that is free. Errors: those of masks_of.
+// A constraint for the form; null: none. Errors: those of masks_of.
 Result<std::shared_ptr<TokenConstraint>> constraint_of(const AnswerForm& form, const ServedModel& model);
-// Holds the answers of a request that is no chat to the form that its body asks for and to the rules of its tokens.
-// Errors: those of read_answer_form and masks_of.
+// Constrains a request that is not a chat to the form in its body and to the rules for its tokens. Errors: those of
+// read_answer_form and masks_of.
 Status constrain_text(const Json& body, GenerationFields& generation, const ServedModel& model);
 
-// Calls of different keys share no cached prefixes, and neither do those of one key that name different salts. How soon
-// an answer comes would tell what others asked.
+// Calls with different keys share no cached prefixes, and neither do those of the same key with different salts:
+// response times would reveal what others asked.
 std::string cache_name_of(const KeyDigest& key, std::string_view named = "");
 uint64_t cache_salt_of(const KeyDigest& key, const ServedModel& model, std::string_view named = "");
 
-// The request of the i-th of several choices: its own seed, the rest alike.
+// The request of the i-th of several choices: only its seed differs.
 Request nth_request(const Request& request, uint32_t i);
 
 uint64_t random_number();

@@ -264,7 +264,7 @@ TEST_F(RequestFields, KeysAndSaltsShareNoPrefixes) {
   }
 }
 
-// Nobody outside the process can compute a salt that collides with another key's.
+// Nobody outside of the process can compute a salt that collides with another key's.
 TEST_F(RequestFields, SaltsDependOnASecretOfTheProcess) {
   ServedModelRig other(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
   ASSERT_TRUE(other.is_ready());

@@ -18,7 +18,7 @@ void ResponseStore::put(uint64_t tenant, StoredResponse response) {
   for (const std::string& item : stored.item_ids) shelf.response_of_item[item] = stored.id;
   shelf.n_bytes += n_bytes;
   n_bytes_ += n_bytes;
-  // The new one alone is within its tenant's bounds, so that the shelf is not empty after this.
+  // The new response by itself is within its tenant's limits, so the shelf is not empty afterwards.
   while (shelf.n_bytes > limits_.max_bytes_of_one || shelf.responses.size() > limits_.max_responses_of_one) {
     drop_oldest(tenant);
   }

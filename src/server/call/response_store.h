@@ -1,6 +1,5 @@
-// Responses that were asked to be stored, in memory, for previous_response_id, item_reference and GET. Each belongs to
-// a tenant (auth.h), and no other sees it. Bounded in number and bytes: the least recently used of a tenant go first.
-// Any thread.
+// Stored responses, in memory, for previous_response_id, item_reference and GET. Each belongs to a tenant (auth.h), and
+// is invisible to others. Limited in number and bytes: a tenant's least recently used are dropped first. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,11 @@ namespace realizar::server {
 
 struct StoredResponse {
   std::string id;
-  std::string previous_id;            // the response that it goes on with; "": none
+  std::string previous_id;            // the response that it continues; "": none
   std::string input;                  // JSON: an array of items
-  std::string response;               // JSON, as it was answered
-  std::vector<std::string> item_ids;  // of its items: the output's, and those of the input that got theirs here
-  bool is_over = true;                // nothing comes to it any more
+  std::string response;               // JSON, as sent to the client
+  std::vector<std::string> item_ids;  // of the output's items, and of those input items that got their ids here
+  bool is_over = true;                // nothing will be added
   bool in_background = false;
 
   size_t n_bytes() const { return id.size() + previous_id.size() + input.size() + response.size(); }
@@ -37,14 +36,13 @@ class ResponseStore {
   explicit ResponseStore(const ResponseLimits& limits) : limits_(limits) {}
 
   size_t max_bytes_of_one() const { return limits_.max_bytes_of_one; }
-  // In the place of the tenant's response of that id, where there is one. What is larger than a tenant's share is not
-  // kept.
+  // Replaces the tenant's response with that id, if there is one. A response that exceeds a tenant's share is not kept.
   void put(uint64_t tenant, StoredResponse response);
-  // Null where there is none of the tenant. What is found counts as used.
+  // Null if the tenant has none. A found response counts as used.
   StoredResponsePtr find(uint64_t tenant, const std::string& id);
   // The response that has the item.
   StoredResponsePtr find_by_item(uint64_t tenant, const std::string& item_id);
-  // The response and those that it goes on with, the oldest first: as far back as none is gone.
+  // The response and its predecessors, the oldest first, back to the first missing one.
   std::vector<StoredResponsePtr> find_chain(uint64_t tenant, const std::string& last_id);
   // False where there is none.
   bool erase(uint64_t tenant, const std::string& id);

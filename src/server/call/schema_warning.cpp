@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kMaxPlaces = 4, kMaxPlaceBytes = 90;
 
-// Percent-encoded as a URI needs it, where it is no plain text.
+// Percent-encoded as in a URI, unless it is plain text.
 std::string header_text(const std::string& place) {
   std::string text;
   for (const char c : place) {

@@ -1,4 +1,4 @@
-// Keywords of a schema that an answer is not held to, for its client.
+// A warning for the client about schema keywords that are not enforced.
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace realizar::server {
 
-// "The answer is not held to '#/properties/tags/uniqueItems' of its schema.", in printable ASCII of at most some 500
-// bytes; "": it is held to the whole schema.
+// "The answer is not held to '#/properties/tags/uniqueItems' of its schema.", in printable ASCII of at most about 500
+// bytes; "": the whole schema is enforced.
 std::string schema_warning(std::span<const std::string> left_out);
 
 }  // namespace realizar::server

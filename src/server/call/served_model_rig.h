@@ -1,4 +1,4 @@
-// For tests: the bundled model as a server would hold it, and the context of a request for it.
+// For tests: the bundled model in the form in which a server holds it, and the context of a request for it.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 namespace realizar::server {
 namespace {
 
-// A text goes on with a slot's where it shares more than this part of itself; llama.cpp's --slot-prompt-similarity.
+// A text continues a slot's if it shares more than this part of itself; llama.cpp's --slot-prompt-similarity.
 constexpr double kSimilarity = 0.1;
 
 size_t n_alike(std::span<const TokenId> a, std::span<const TokenId> b) {
@@ -69,7 +69,7 @@ void SlotTable::forget(const KeyDigest& key) {
   std::erase_if(owners_, [&](const auto& slots) { return slots.first.key == key; });
 }
 
-// Forgets the oldest, of a key or of all, until no more than max_tokens are left.
+// Forgets the oldest slots, of a key or of all, until at most max_tokens are left.
 void SlotTable::make_room(const KeyDigest& key, size_t max_tokens, bool of_all) {
   while (true) {
     size_t n_tokens = 0;

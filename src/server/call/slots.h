@@ -1,5 +1,5 @@
-// What llama.cpp's clients call slots: which text a key's last requests left under a number. Sequences have no fixed
-// places here, so a slot is that text alone; its keys and values are found in the cache. I/O thread.
+// Slots in the sense of llama.cpp's clients: the text that a key's last requests left under a number. Sequences here
+// have no fixed slots, so a slot is only that text; its keys and values are found in the cache. I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace realizar::server {
 
 struct Slot {
   std::vector<TokenId> tokens;
-  uint64_t cache_salt = 0;  // under which the cache has them
+  uint64_t cache_salt = 0;  // of its cached blocks
 };
 
-// Whose slots of which model.
+// The key and the model of slots.
 struct SlotOwner {
   std::string model;
   KeyDigest key{};
@@ -33,8 +33,8 @@ class SlotTable {
   // A key has a quarter of max_tokens; beyond that its oldest slots are forgotten.
   explicit SlotTable(size_t max_tokens = size_t{16} << 20) : max_tokens_(max_tokens) {}
 
-  // A request of `owner` has left this text. `wanted`: the slot that it named; below 0: the one whose text it goes on
-  // with, else one that is empty, else the oldest. No slot at or above n_slots is used.
+  // A request of `owner` has left this text. `wanted`: the slot that it named; below 0: the one whose text it
+  // continues, else an empty one, else the oldest. Slots at or above n_slots are not used.
   void note(const SlotOwner& owner, int64_t wanted, uint32_t n_slots, Slot slot);
   // Null: the slot is empty.
   const Slot* find(const SlotOwner& owner, uint32_t id) const;
@@ -43,7 +43,7 @@ class SlotTable {
   // Forgets all of a key's slots.
   void forget(const KeyDigest& key);
 
-  // One slot of a model is saved or restored at a time. False: one is.
+  // Only one slot of a model is saved or restored at a time. False: another one is.
   bool begin_transfer(const std::string& model) { return busy_.insert(model).second; }
   void end_transfer(const std::string& model) { busy_.erase(model); }
 

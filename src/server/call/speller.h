@@ -1,4 +1,4 @@
-// How one dialect spells the results of one call: with its ids, its times and what it has told so far.
+// Writes the results of one call in a dialect's format, with its ids, its times and its state.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct Usage {
   uint32_t n_prompt = 0, n_cached = 0, n_completion = 0, n_reasoning = 0;
 };
 
-// The text of the answer that is new, whatever part of it.
+// The new text of the answer, of any kind.
 inline std::string text_of(const ChoiceNews& news) {
   std::string text;
   for (const text::OutputEvent& event : news.events) text += event.text;
@@ -29,33 +29,33 @@ inline std::string plain_stream_error(const ApiError& error) {
   return "data: " + error_json(error) + "\n\n";
 }
 
-// Tells answers of one version of the program from another's.
+// Distinguishes answers of different versions of the program.
 inline std::string system_fingerprint() {
   return "realizar-" + std::string(version());
 }
 
-// A stream's pieces come as the bytes to send, "data: ...\n\n" and all.
+// Pieces of a stream are returned as bytes to send, including "data: ...\n\n".
 class Speller {
  public:
   virtual ~Speller() = default;
-  // A speller of answers that are never streamed has none of these.
+  // A writer of answers that are never streamed has none of these.
   virtual std::string stream_begin() { return {}; }
   virtual std::string stream_news(size_t /*choice_idx*/, const ChoiceNews&) { return {}; }
   virtual std::string stream_choice_end(size_t /*choice_idx*/, const Choice&) { return {}; }
   virtual std::string stream_end(const Usage&, const Json* /*trace*/) { return {}; }  // without the terminator
   virtual std::string stream_error(const ApiError& error) { return plain_stream_error(error); }
-  // Has the events of a dialect whose streams repeat what they have told, which are as long as the answer: they are
-  // sent after what these functions give. Any thread may write them, while this stays as it is. Null: these give all.
+  // The events of a dialect whose streams repeat earlier content and are as long as the answer: they are sent after the
+  // results of these functions. Any thread may write them while this object is unchanged. Null: there are none.
   virtual JsonPieces* long_events() { return nullptr; }
 
-  // Puts the copy of the answer that the server keeps, before the client has the answer's end, and gives the most bytes
-  // that are kept; 0: there is none. Any thread may write it, as whole(). To be called once, after all news.
+  // Writes the server's copy of the answer, before the client gets the answer's end, and returns the maximum number of
+  // bytes to keep; 0: no copy. Any thread may write it, like whole(). Call it once, after all updates.
   virtual size_t put_copy(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) { return 0; }
   virtual void keep_copy(std::string /*text*/) {}
 
-  // Collects what a whole answer is made of, apart from the choices.
+  // Collects the parts of a whole answer that are not in the choices.
   virtual void collect(size_t /*choice_idx*/, ChoiceNews) {}
-  // Long lists in it are those of `pieces`. Any thread may write them, while this and the choices stay as they are.
+  // Long lists in it belong to `pieces`. Any thread may write them while this and the choices are unchanged.
   virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) = 0;
 };
 

@@ -1,6 +1,6 @@
-// A coroutine of the I/O thread that gives a Status or a Result. It begins when it is awaited, or resumed; what it
-// throws is its result. Whoever has the task owns the coroutine: where the task ends while it waits, what it holds
-// ends.
+// A coroutine of the I/O thread with a Status or a Result. It begins when it is awaited, or resumed; an exception
+// becomes its result. The task's owner owns the coroutine: if the task is destroyed while it waits, its objects are
+// destroyed.
 #pragma once
 
 #include <coroutine>
@@ -12,7 +12,7 @@
 
 namespace realizar::server {
 
-// Calls `f` where a scope ends: also that of a coroutine which ends while it waits.
+// Calls `f` at the end of a scope, even of a coroutine that is destroyed while it waits.
 template <class F>
 class AtEnd {
  public:
@@ -36,7 +36,7 @@ class [[nodiscard]] Task {
     std::optional<T> result;
     std::coroutine_handle<> caller = std::noop_coroutine();
 
-    // Goes on with whoever awaits the result.
+    // Resumes the coroutine that awaits the result.
     struct End {
       bool await_ready() const noexcept { return false; }
       std::coroutine_handle<> await_suspend(Handle ended) const noexcept { return ended.promise().caller; }

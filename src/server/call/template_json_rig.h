@@ -1,4 +1,4 @@
-// For tests: a message as a template that takes everything reads it.
+// For tests: a message in the form for a template that supports everything.
 #pragma once
 
 #include "server/call/chat_messages.h"

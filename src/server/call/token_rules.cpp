@@ -73,7 +73,7 @@ class RuleConstraint final : public TokenConstraint {
   std::shared_ptr<TokenConstraint> inner_;
   TokenRules rules_;
   std::vector<uint64_t> mask_;  // of rules_.allowed
-  std::vector<TokenId> last_;   // what a bad word may have begun with
+  std::vector<TokenId> last_;   // the recent tokens, which may begin a bad word
   size_t n_kept_ = 0;
   uint32_t n_tokens_ = 0;
 };

@@ -7,9 +7,9 @@
 namespace realizar::server {
 namespace {
 
-constexpr uint32_t kVocab = 130;  // no multiple of 64
+constexpr uint32_t kVocab = 130;  // not a multiple of 64
 
-// Allows `ids` alone, and counts what it is told.
+// Only allows `ids`, and counts its calls.
 class Only final : public TokenConstraint {
  public:
   explicit Only(std::set<int32_t> ids) : ids_(std::move(ids)) {}
@@ -26,7 +26,7 @@ class Only final : public TokenConstraint {
   std::set<int32_t> ids_;
 };
 
-// The tokens that may come, or nothing where any may.
+// The allowed tokens, or nullopt if all are.
 std::optional<std::set<int32_t>> allowed_by(TokenConstraint& constraint) {
   std::vector<uint64_t> words((kVocab + 63) / 64, 0x5555);
   if (!constraint.allow(words)) return std::nullopt;

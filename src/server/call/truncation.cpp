@@ -13,7 +13,7 @@ ChatRequest newest_messages(const ChatRequest& chat, size_t first, bool (*stays)
   return newest;
 }
 
-// Each try renders all the rest, so that the tries must be few.
+// Each try renders the whole rest, so there must be few tries.
 Result<ChatPrompt> fit_newest(const std::vector<size_t>& firsts,
                               const std::function<Result<ChatPrompt>(size_t first)>& render,
                               const std::function<bool(const Result<ChatPrompt>& prompt)>& fits) {

@@ -14,7 +14,7 @@
 namespace realizar::server {
 namespace {
 
-// What Anthropic's own tools leave behind. No model here has made it, and no template knows it.
+// Blocks left by Anthropic's own tools. No model here has made them, and no template knows them.
 constexpr std::array<std::string_view, 11> kHostedBlocks = {"server_tool_use",
                                                             "web_search_tool_result",
                                                             "web_fetch_tool_result",
@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 11> kHostedBlocks = {"server_tool_use",
                                                             "mcp_tool_result",
                                                             "container_upload",
                                                             "redacted_thinking"};
-// Claude Code puts a block before its system prompt that is another one in each request: kept, it would be a prefix
-// that no two requests share.
+// Claude Code puts a block before its system prompt that differs in each request: with it, no two requests would share
+// a prefix.
 constexpr std::string_view kBillingBlock = "x-anthropic-billing-header:";
 
 Result<std::string> string_of(const Json& block, const char* name, const std::string& place) {
@@ -47,7 +47,7 @@ Error not_text(const std::string& place, const std::string& actual) {
 
 Result<std::string> text_of_blocks(const Json& content, const std::string& place, const char* between);
 
-// Its title and context, if it has some, stand before its text.
+// Its title and context, if any, precede its text.
 Result<std::string> text_of_document(const Json& block, const std::string& place) {
   const Json source = block.value("source", Json());
   RZ_TRY(const std::string kind, type_of(source, place + ".source"));
@@ -93,7 +93,8 @@ Result<std::string> text_of_blocks(const Json& content, const std::string& place
   return all;
 }
 
-// A block of a result that is no text leaves a note, or the name of the tool that Claude Code's tool search found.
+// A block of a result that is not text is replaced by a note, or by the name of the tool found by Claude Code's tool
+// search.
 Result<std::string> text_of_result_block(const Json& block, const std::string& place) {
   RZ_TRY(const std::string type, type_of(block, place));
   if (type == "tool_reference") return string_of(block, "tool_name", place);
@@ -131,7 +132,7 @@ class Conversation {
     return wrong(place + ".role", "expected user or assistant, actual " + shown(dump(role)));
   }
 
-  // An answer that has begun is to be continued; one that says nothing is no beginning.
+  // An unfinished answer is to be continued; an empty one is not a beginning.
   Status end() {
     if (list().empty() || list().back().role != Role::kAssistant) return {};
     const ChatMessage& last = list().back();
@@ -175,7 +176,7 @@ class Conversation {
     RZ_TRY(std::string text, text_of_result(block.value("content", Json()), place + ".content"));
     const Json is_error = block.value("is_error", Json(false));
     if (!is_error.is_boolean() && !is_error.is_null()) return wrong(place + ".is_error", "expected a boolean");
-    // Templates have no place for the flag.
+    // Templates do not support the flag.
     if (is_error == true && !text.starts_with("Error")) text = text.empty() ? "Error" : "Error: " + text;
     list().push_back(tool_result(id, std::move(text)));
     return {};
@@ -202,7 +203,7 @@ class Conversation {
     RZ_TRY(const std::string text, is_thinking ? string_of(block, "thinking", place) : text_of_block(block, place));
     if (is_thinking && text.empty()) return {};
     std::string& all = is_thinking ? message.reasoning : message.content;
-    // Thoughts between calls were written apart.
+    // Thoughts between calls were written separately.
     all += is_thinking && !all.empty() ? "\n\n" + text : text;
     return {};
   }

@@ -6,10 +6,10 @@
 namespace realizar::server {
 
 // Errors of both: InvalidArgument naming the block.
-// A string or blocks of text, which become the first message.
+// Reads a string or blocks of text, which become the first message.
 Status read_system_blocks(Fields& body, const char* name, ChatReading& into);
-// Results of tools become messages of their own, before the other content of their message. An assistant's last message
-// is one to be continued.
+// Tool results become separate messages, before the other content of their message. An assistant's last message is to
+// be continued.
 Status read_message_list(Fields& body, const char* name, ChatReading& into);
 
 }  // namespace realizar::server

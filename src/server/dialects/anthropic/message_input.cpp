@@ -15,7 +15,7 @@
 namespace realizar::server {
 namespace {
 
-// Nullopt for a tool that is Anthropic's own.
+// Nullopt for one of Anthropic's own tools.
 Result<std::optional<ChatTool>> read_message_tool(const Json& tool, const std::string& where) {
   if (!tool.is_object()) return wrong(where, "expected an object");
   const Json type = tool.value("type", Json());
@@ -85,7 +85,7 @@ Status read_output_config(Fields& config, MessageReading& into) {
   return {};
 }
 
-// The rest of it is read with the fields that all dialects spell alike.
+// The other members are read with the fields that all dialects spell alike.
 Status read_thinking_display(Fields& fields, MessageReading& into) {
   if (!fields.text("type")) fields.fail("type", "expected enabled, adaptive or disabled");
   const auto display = fields.text("display");

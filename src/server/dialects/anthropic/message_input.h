@@ -11,11 +11,11 @@ struct MessageReading : ChatReading {
   bool omits_thinking = false;
 };
 
-// Reads what the prompt is made of. Tools of Anthropic's own (web_search_20250305 ...), which no model here can call,
-// and their calls and results are left out; images and documents that are no text are refused. Errors: InvalidArgument
+// Reads the parts of the prompt. Anthropic's own tools (web_search_20250305 ...), which no model here can call, and
+// their calls and results are skipped; images and documents that are not text are refused. Errors: InvalidArgument
 // naming the field.
 Status read_message_fields(Fields& body, MessageReading& into);
-// Reads that, and how the answer is generated.
+// Reads these, and the generation settings.
 Status read_whole_message(Fields& body, MessageReading& into);
 KnownFields message_fields();
 

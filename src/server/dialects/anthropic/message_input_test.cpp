@@ -32,13 +32,13 @@ class MessageInput : public ::testing::Test {
     RZ_CHECK_OK(read_message_fields(fields, asked));
     return asked;
   }
-  // One message and more fields.
+  // One message and additional fields.
   static MessageReading read_with(const std::string& more) {
     auto asked = read(R"({"messages": [{"role": "user", "content": "U"}], )" + more + "}");
     EXPECT_TRUE(asked.ok()) << (asked.ok() ? "" : asked.error().message) << " of " << more;
     return asked.ok() ? std::move(*asked) : MessageReading(rig_->model(), rig_->context);
   }
-  // The chat's messages for one message or more, without brackets.
+  // The chat's messages for one or more messages, without brackets.
   static Json messages(const std::string& list, const std::string& more = "") {
     const auto asked = read("{\"messages\": [" + list + "]" + more + "}");
     EXPECT_TRUE(asked.ok()) << (asked.ok() ? "" : asked.error().message) << " of " << list;

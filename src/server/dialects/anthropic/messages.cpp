@@ -25,10 +25,10 @@ std::string event(const char* type, const Json& fields) {
 struct Block {
   Kind kind;
   std::string id, name;  // of a call
-  std::string text;      // of a call, its arguments' JSON
+  std::string text;      // for a call, its arguments' JSON
 };
 
-// A call's arguments are an object; nullopt: the text was cut off before it was one.
+// A call's arguments must be an object; nullopt: the text was cut off before that.
 std::optional<Json> arguments_of(const Block& call) {
   auto parsed = parse_json(call.text);
   return parsed.ok() && parsed->is_object() ? std::optional(std::move(*parsed)) : std::nullopt;
@@ -47,7 +47,7 @@ Json block_json(const Block& block) {
           {"input", arguments_of(block).value_or(Json::object())}};
 }
 
-// What came from the cache is told apart from the rest of the prompt.
+// Cached tokens are reported separately from the rest of the prompt.
 Json message_usage_json(const Usage& usage) {
   return {{"input_tokens", usage.n_prompt - usage.n_cached},
           {"cache_creation_input_tokens", 0},
@@ -85,8 +85,8 @@ const char* error_type(int status) {
   }
 }
 
-// The field that is wrong has no place of its own. Claude Code shortens a conversation when it reads that the prompt is
-// too long.
+// The invalid field has no place of its own in this format. Claude Code shortens a conversation when it reads that the
+// prompt is too long.
 std::string message_of(const ApiError& error) {
   const bool names_field = error.message.find(error.param) != std::string::npos;
   if (error.code != "context_length_exceeded") return names_field ? error.message : error.param + ": " + error.message;
@@ -102,7 +102,7 @@ class MessageSpeller final : public Speller {
         n_prompt_(static_cast<uint32_t>(n_prompt)),
         omits_thinking_(omits_thinking) {}
 
-  // Events begin once it is known what the cache had: after the prompt's first step.
+  // Events begin once the number of cached tokens is known: after the prompt's first step.
   std::string stream_news(size_t, const ChoiceNews& news) override {
     const bool is_known = news.timings.n_prompt > news.timings.n_cached || !news.events.empty();
     std::string bytes = is_known ? begin(news.timings.n_cached) : std::string();
@@ -170,7 +170,7 @@ class MessageSpeller final : public Speller {
     }
   }
 
-  // The events of what is new; whole answers drop them.
+  // The events for new content; whole answers drop them.
   std::string take(const text::OutputEvent& e) {
     if (e.kind == Kind::kToolCallEnd) return close_block();
     const Kind kind = e.kind == Kind::kToolCallArguments ? Kind::kToolCallBegin : e.kind;
@@ -224,7 +224,7 @@ class MessageSpeller final : public Speller {
   uint32_t n_prompt_;
   bool omits_thinking_;
   std::vector<Block> blocks_;
-  bool has_begun_ = false;  // message_start is told
+  bool has_begun_ = false;  // message_start was sent
   bool is_open_ = false;    // the last block
   Json stop_reason_, stop_sequence_;
 };

@@ -1,4 +1,4 @@
-// POST /v1/fim/completions (https://docs.mistral.ai/api/endpoint/fim): what belongs between a prompt and a suffix, in
+// POST /v1/fim/completions (https://docs.mistral.ai/api/endpoint/fim): the text between a prompt and a suffix, in
 // answers that look like a chat's.
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -24,7 +24,7 @@ class FimSpeller final : public OpenAiSpeller {
     return text.empty() ? std::string() : sse(chunk(text, nullptr));
   }
 
-  // The last event has the usage as well, which is known at the stream's end.
+  // The last event also has the usage, which is known at the stream's end.
   std::string stream_choice_end(size_t, const Choice& choice) override {
     finish_reason_ = choice.finish_reason();
     return {};
@@ -59,7 +59,7 @@ class FimSpeller final : public OpenAiSpeller {
   const char* finish_reason_ = nullptr;
 };
 
-// Without a suffix the answer goes on after the prompt.
+// Without a suffix the answer continues the prompt.
 Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, const RequestContext& context) {
   const auto before = body.text("prompt");
   const std::string after = body.text("suffix").value_or("");

@@ -1,5 +1,5 @@
-// POST /completion and /infill, as llama.cpp's server has them (tools/server/README.md there): texts, with everything
-// that is known of them. A stream is an event a token, and at the end of each answer one with `stop`.
+// POST /completion and /infill of llama.cpp's server (tools/server/README.md there): texts, with everything known about
+// them. A stream has an event for each token, and one with `stop` at the end of each answer.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,7 +23,7 @@ struct PromptShown {
   size_t n_tokens;
 };
 
-// What one answer is made of so far.
+// The parts of one answer so far.
 struct TextSoFar {
   std::string content;
   TokenLog tokens;
@@ -35,7 +35,7 @@ const char* stop_type_of(const Choice& choice) {
   return choice.is_cut() ? "limit" : "eos";
 }
 
-// The field at a path with slashes; null: there is none.
+// The field at a path with slashes; null: absent.
 const Json* find_field(const Json& json, std::string_view path) {
   const Json* at = &json;
   while (true) {
@@ -91,7 +91,7 @@ class LlamaSpeller final : public Speller {
     for (size_t i = 0; i < news.tokens.size(); ++i) {
       const bool is_last = i + 1 == news.tokens.size();
       const TokenLog::Token token = news.tokens[i];
-      // About the token's own text.
+      // Roughly the token's own text.
       const std::string_view own = is_last ? rest : text::whole_chars(rest, token_(token.id).size());
       TokenLog one;
       one.add(token.id, token.logprob, token.top);
@@ -142,7 +142,7 @@ class LlamaSpeller final : public Speller {
 
   const PromptShown& prompt_of(size_t choice_idx) const { return prompts_[choice_idx / fields_.generation.n]; }
 
-  // What every event of a stream has.
+  // Members of every event of a stream.
   Json head(size_t choice_idx, std::string_view content, const TokenLog& tokens, const Timings& timings) const {
     Json json{{"index", choice_idx},
               {"content", content},
@@ -161,7 +161,7 @@ class LlamaSpeller final : public Speller {
     return sse(json);
   }
 
-  // What is known at an answer's end, without its text.
+  // The data known at an answer's end, without its text.
   Json end_json(size_t choice_idx, const Choice& choice) const {
     const Timings timings = choice.timings();
     Json settings = fields_.settings;
@@ -184,7 +184,7 @@ class LlamaSpeller final : public Speller {
             {"timings", timings_json(timings)}};
   }
 
-  // The fields that are wanted, those within others under their whole path.
+  // The requested fields; nested ones keep their whole path.
   Json shown(Json json) const {
     if (fields_.response_fields.empty()) return json;
     Json wanted = Json::object();

@@ -44,7 +44,7 @@ constexpr Field<LlamaReading> kLlamaFields[] = {
     {"cache_prompt", take_flag<&LlamaReading::uses_cache>},
 };
 
-// A seed that nobody named has 32 bits, so that every client can send back the one that it is told.
+// A default seed has 32 bits, so that every client can send back the one that it is told.
 void take_llama_seed(const Fields& body, LlamaReading& into) {
   const Json* seed = body.any("seed");
   const bool is_named = seed != nullptr && !is_minus_one(*seed) && *seed != kSeeds - 1;
@@ -65,13 +65,13 @@ Result<LlamaFields> read_llama_fields(const Json& body, const ServedModel& model
   LlamaFields read = std::move(asked.fields);
   read.generation = std::move(asked.generation);
   Request& request = read.generation.request;
-  // Here ignore_eos does not only go on after an end token: none ever comes.
+  // Here ignore_eos means that end tokens are never generated.
   const auto ignored = request.ignore_eos ? model.loaded->generation_config.end_tokens : std::vector<TokenId>();
   for (const TokenId id : ignored) read.generation.rules.bad_words.push_back({id});
   request.logprobs = request.n_logprobs > 0;
   request.logprobs_after_chain = request.logprobs && asked.is_after_chain;
   if (!asked.uses_cache) {
-    request.cache_salt = random_number();  // nobody else's
+    request.cache_salt = random_number();  // private
     read.generation.cache_name.clear();
   }
   RZ_CHECK_OK(constrain_text(body, read.generation, model));

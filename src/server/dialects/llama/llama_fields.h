@@ -1,4 +1,4 @@
-// The fields of llama.cpp's own generating routes, apart from the prompt.
+// The fields of llama.cpp's own generating routes, except the prompt.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace realizar::server {
 struct LlamaFields {
   GenerationFields generation;
   LineRules lines;
-  std::vector<std::string> response_fields;  // of the answer, and no others; empty: all
+  std::vector<std::string> response_fields;  // the only fields of the answer; empty: all
   Json settings;                             // generation_settings of the answer
-  int64_t n_keep = 0;                        // tokens of the prompt that stay where the context is shifted; -1: all
+  int64_t n_keep = 0;                        // prompt tokens that stay when the context is shifted; -1: all
   bool return_tokens = false;
   AnswerExtras extras;
 };

@@ -1,5 +1,5 @@
 // POST /tokenize, /detokenize, /apply-template and /v1/chat/completions/input_tokens: the text side of a model, without
-// generating.
+// generation.
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
@@ -17,7 +17,7 @@ Prepared answer(const Json& json) {
   return HttpResponse{200, "application/json", dump(json), {}};
 }
 
-// A token's text, or its bytes where these are not whole characters.
+// A token's text, or its bytes if these are not whole characters.
 Json piece_of(TokenId id, const ServedModel& model) {
   const std::string bytes = model.tokenizer().token_bytes(id, {.skip_special = false});
   if (text::is_valid_utf8(bytes)) return bytes;
@@ -26,7 +26,7 @@ Json piece_of(TokenId id, const ServedModel& model) {
   return list;
 }
 
-// The prompt of a body that is a chat completion's.
+// The prompt for the body of a chat completion.
 Result<ChatPrompt> read_prompt_of_chat(Fields& body, const ServedModel& model, const RequestContext& context) {
   OpenAiChat asked(model, context);
   RZ_CHECK_OK(read_function_fields(body, asked));
@@ -34,8 +34,8 @@ Result<ChatPrompt> read_prompt_of_chat(Fields& body, const ServedModel& model, c
   return chat_prompt(asked.chat, model);
 }
 
-// {prompt, add_special_tokens} as vLLM has it, {content, add_special} as llama.cpp has it, or {messages, tools}. What a
-// prompt has of special tokens unless it is told otherwise, a content has not.
+// {prompt, add_special_tokens} from vLLM, {content, add_special} from llama.cpp, or {messages, tools}. By default a
+// prompt gets special tokens, and a content does not.
 Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   std::vector<TokenId> tokens;
   if (body.json().contains("messages")) {
@@ -81,13 +81,13 @@ Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, const Req
   return answer({{"prompt", text}, {"content", text}});
 }
 
-// Whether the tokenizer puts the token at a text's beginning that stands for it in the template.
+// Whether the tokenizer itself adds the token that begins a text in the template.
 bool begins_texts(const ServedModel& model) {
   const auto begun = model.tokenizer().encode("", {.add_special = true});
   return !begun.empty() && begun.front() == model.tokenizer().bos();
 }
 
-// The prompt is for /completion, whose tokenizer may put another bos before it.
+// The prompt is for /completion, whose tokenizer may prepend another bos.
 Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   RZ_TRY(const ChatPrompt prompt, read_prompt_of_chat(body, *model, context));
   const std::string& bos = model->loaded->template_source.bos_token;

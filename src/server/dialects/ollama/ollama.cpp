@@ -13,7 +13,7 @@ namespace realizar::server {
 
 HttpResponse ollama_error(const ApiError& error) {
   HttpResponse response = error_response(error);      // for its headers
-  if (response.status == 429) response.status = 503;  // its clients know a full queue so
+  if (response.status == 429) response.status = 503;  // the status that its clients expect for a full queue
   response.body = dump({{"error", bounded(error.message)}});
   return response;
 }
@@ -35,7 +35,7 @@ Error no_ollama_model(std::string_view name) {
 
 Result<std::string> ollama_model_id(const RequestContext& context, const std::string& name) {
   if (!context.has_body) return invalid_argument("missing request body");
-  if (name.empty()) return std::string();  // the protocol's reader tells what is wrong
+  if (name.empty()) return std::string();  // the protocol's reader reports the error
   if (const auto made = context.made->find(tenant_of(context.key), name)) return made->base;
   if (auto id = context.find_model(name)) return *std::move(id);
   return no_ollama_model(name);

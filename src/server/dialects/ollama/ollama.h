@@ -13,27 +13,27 @@
 
 namespace realizar::server {
 
-inline constexpr const char* kOllamaLines = "application/x-ndjson";  // of streams: a JSON object a line
+inline constexpr const char* kOllamaLines = "application/x-ndjson";  // of streams: one JSON object per line
 
 // {"error": "..."}
 HttpResponse ollama_error(const ApiError& error);
-// The same as a stream's last line.
+// The error as a stream's last line.
 std::string ollama_error_line(const ApiError& error);
 
 // "2026-11-22T11:14:43.416799Z"
 std::string rfc3339(std::chrono::system_clock::time_point time);
 
 Error no_ollama_model(std::string_view name);
-// The id of the model that answers for a name: exact, unlike ModelRegistry::find, since clients choose from a list and
-// fetch what is not in it. I/O thread. Errors: NotFound.
+// The id of the model for a name: exact, unlike ModelRegistry::find, since clients choose from a list and download what
+// is not in it. I/O thread. Errors: NotFound.
 Result<std::string> ollama_model_id(const RequestContext& context, const std::string& name);
 
-// A time that a model stays loaded after a request.
+// How long a model stays loaded after a request.
 struct KeepAlive {
-  std::optional<std::chrono::milliseconds> duration;  // nullopt: for ever
+  std::optional<std::chrono::milliseconds> duration;  // nullopt: forever
 };
-// Seconds, or a text of Go's durations ("5m", "1h30m", "-1"); what is below 0 means for ever. Nullopt where the field
-// is absent. Errors are kept in `body`.
+// Seconds, or a Go duration ("5m", "1h30m", "-1"); a value below 0 means forever. Nullopt if the field is absent.
+// Errors are kept in `body`.
 std::optional<KeepAlive> read_keep_alive(Fields& body);
 
 void apply_keep_alive(const std::optional<KeepAlive>& wish, const ServedModel& model, const RequestContext& context);

@@ -1,4 +1,4 @@
-// POST /api/embed and the older /api/embeddings (https://docs.ollama.com/api/embed): vectors of the length 1.
+// POST /api/embed and the older /api/embeddings (https://docs.ollama.com/api/embed): vectors of length 1.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -30,11 +30,11 @@ int64_t to_ns(double ms) {
   return static_cast<int64_t>(std::llround(ms * 1e6));
 }
 
-// What the two routes' answers differ in.
+// Differences between the answers of the two routes.
 struct OllamaAnswerForm {
-  std::string model;           // as the client named it
+  std::string model;           // as named by the client
   bool is_chat = true;         // message.content; else response
-  bool gives_context = false;  // the ids of prompt and answer, for the next request
+  bool gives_context = false;  // ids of prompt and answer, for the next request
   bool logprobs = false;
   TokenText token;
   Clock::time_point start;
@@ -140,14 +140,14 @@ class OllamaSpeller final : public Speller {
     return to_index(i < prompt.size() ? prompt[i] : choice.tokens()[i - prompt.size()]);
   }
 
-  // A call is told whole, since its arguments are an object.
+  // A call is sent when complete, since its arguments are an object.
   void take_call(const text::OutputEvent& event) {
     if (event.kind == Kind::kToolCallBegin) open_ = OpenCall{event.text, ""};
     if (event.kind == Kind::kToolCallArguments && open_) open_->arguments += event.text;
     if (event.kind == Kind::kToolCallEnd && open_) add_call(*std::exchange(open_, std::nullopt));
   }
 
-  // A call whose arguments are no object has no spelling here.
+  // A call whose arguments are not an object cannot be represented here.
   void add_call(const OpenCall& call) {
     auto arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments);
     if (!arguments.ok() || !arguments->is_object()) return;
@@ -163,7 +163,7 @@ class OllamaSpeller final : public Speller {
   Json calls_ = Json::array();
   size_t n_calls_ = 0;
   Json last_;  // line of a stream
-  // Of a whole answer:
+  // For a whole answer:
   std::string content_, thinking_;
   TokenLog logprobs_;
 };
@@ -173,13 +173,13 @@ Status check_generates(const OllamaRequest& request, const char* what) {
   return invalid_argument(fmt::format("\"{}\" does not support {}", shown(request.model_name), what), "model");
 }
 
-// The template of the request, or of the made model; null: the model's own.
+// The template of the request, or of the model alias; null: the model's own.
 Result<std::shared_ptr<const text::ChatTemplate>> template_of(const std::string& own, const OllamaRequest& request) {
   if (!own.empty()) return text::compile_ollama_template(own);
   return request.made == nullptr ? nullptr : request.made->chat_template;
 }
 
-// The made model's system message stands where the client has none; its messages come before the client's.
+// The alias's system message is used if the client has none; its messages precede the client's.
 Status add_made_messages(OllamaRequest& request) {
   if (request.made == nullptr) return {};
   std::vector<ChatMessage>& messages = request.chat.messages;
@@ -193,7 +193,7 @@ Status add_made_messages(OllamaRequest& request) {
   return {};
 }
 
-// An answer that is there at once, with a message that says nothing, and what more there is.
+// An immediate answer with an empty message and additional members.
 Prepared empty_answer(const OllamaRequest& request, bool is_chat, const char* role, const Json& more) {
   Json json{{"model", request.model_name}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
   if (is_chat) json["message"] = {{"role", role}, {"content", ""}};
@@ -208,7 +208,7 @@ Prepared loaded_answer(const OllamaRequest& request, bool is_chat) {
   return empty_answer(request, is_chat, "assistant", {{"done", true}, {"done_reason", unloads ? "unload" : "load"}});
 }
 
-// The answer stays within what is left of the context after the prompt.
+// Limits the answer to the rest of the context after the prompt.
 void limit_answer(const OllamaRequest& request, size_t n_prompt, GenerationFields& generation) {
   if (request.max_context == 0 || request.shifts) return;
   const uint32_t n_ctx = max_ollama_context(request);
@@ -217,7 +217,7 @@ void limit_answer(const OllamaRequest& request, size_t n_prompt, GenerationField
   max_tokens = std::min(max_tokens.value_or(n_left), n_left);
 }
 
-// As Ollama does it, an answer without a limit ends after ten contexts.
+// An answer without a limit ends after ten contexts, as in Ollama.
 ContextShift shift_of(const OllamaRequest& request, const GenerationFields& generation) {
   constexpr uint32_t kMaxContexts = 10;
   if (!request.shifts) return {};
@@ -227,7 +227,7 @@ ContextShift shift_of(const OllamaRequest& request, const GenerationFields& gene
 }
 
 Result<Prepared> plan_ollama(ChatPrompt prompt, OllamaRequest& request, bool is_chat, bool gives_context) {
-  if (request.renders_only) {  // what the model would read, in place of its answer
+  if (request.renders_only) {  // returns the model's input instead of its answer
     const Json rendered{{"rendered_template", prompt.text}};
     return empty_answer(request, is_chat, "", {{"done", false}, {"_debug_info", rendered}});
   }
@@ -312,7 +312,7 @@ constexpr Field<GenerateRequest> kGenerateFields[] = {
     {"context", of_list<read_context>},
 };
 
-// The text as it is.
+// The unchanged text.
 Result<ChatPrompt> plain_prompt(const GenerateRequest& request) {
   const ServedModel& model = request.model;
   RZ_CHECK_OK(check_text_length({request.prompt, request.suffix}, "prompt", model));
@@ -328,12 +328,12 @@ Result<ChatPrompt> plain_prompt(const GenerateRequest& request) {
   return prompt;
 }
 
-// A turn of a chat. What came before it stands as tokens before its own.
+// A turn of a chat. The tokens of earlier turns precede its own.
 Result<ChatPrompt> turn_prompt(GenerateRequest& request, const text::ChatTemplate* chat_template) {
   std::vector<ChatMessage>& messages = request.chat.messages;
   if (!request.system.empty()) messages.push_back({Role::kSystem, request.system});
   messages.push_back({Role::kUser, request.prompt});
-  // The conversation has its beginning already.
+  // The conversation already has its beginning.
   if (request.context.empty()) RZ_CHECK_OK(add_made_messages(request));
   RZ_TRY(ChatPrompt prompt, ollama_chat_prompt(request, chat_template));
   if (request.context.empty()) return prompt;
@@ -368,7 +368,7 @@ Result<Prepared> read_ollama_generate(Fields& body, const ServedModelPtr& model,
 
 }  // namespace
 
-// White space before a line keeps a stream alive: its readers know no other.
+// White space before a line keeps a stream alive: its readers support nothing else.
 const Protocol kOllama{.spell_error = ollama_error, .keep_alive = " "};
 const Protocol kOllamaChat{.read = read_ollama_chat,
                            .fields = fields_of<kOllamaChatFields, ollama_fields>,

@@ -25,7 +25,7 @@ Result<ChatMessage> read_ollama_message(Json message, const std::string& where) 
   if (!has_text_alone.ok() && role != "tool") return has_text_alone.error();
   message.erase("images");
   if (message.value("content", Json()).is_null()) message["content"] = "";
-  // A role of Granite's templates: whether they think, and how long an answer is.
+  // A role of Granite's templates, which controls thinking and the length of answers.
   const bool is_control = role == "control";
   if (is_control) message["role"] = "user";
   const Json tool_name = message.value("tool_name", Json());

@@ -24,11 +24,11 @@ struct DurationUnit {
   std::string_view name;
   double ms;
 };
-// Longer names stand before those that they begin with.
+// Longer names come before their prefixes.
 constexpr DurationUnit kDurationUnits[] = {{"ns", 1e-6}, {"us", 1e-3}, {"µs", 1e-3}, {"ms", 1},
                                            {"s", 1e3},   {"m", 6e4},   {"h", 3.6e6}};
 
-// Go's durations: signed sums of numbers with units, "1h30m". A number alone counts seconds.
+// Go durations: signed sums of numbers with units, "1h30m". A plain number is in seconds.
 std::optional<double> duration_ms(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
@@ -48,7 +48,7 @@ std::optional<double> duration_ms(std::string_view text) {
   return is_negative ? -total_ms : total_ms;
 }
 
-// A limit below 1 is none.
+// A limit below 1 means none.
 Status read_num_predict(Fields& options, const char* name, OllamaRequest& into) {
   const auto most = options.integer(name, INT32_MIN, INT32_MAX);
   if (!most) return options.status();
@@ -57,7 +57,7 @@ Status read_num_predict(Fields& options, const char* name, OllamaRequest& into) 
   return {};
 }
 
-// The context that the client wants; the model's is the most.
+// The context that the client wants, limited to the model's.
 Status read_num_ctx(Fields& options, const char* name, OllamaRequest& into) {
   const auto n_ctx = options.integer(name, INT32_MIN, INT32_MAX);
   into.max_context = static_cast<uint32_t>(std::max<int64_t>(n_ctx.value_or(0), 0));
@@ -68,7 +68,7 @@ constexpr Field<OllamaRequest> kOptions[] = {
     {"num_predict", read_num_predict},
     {"stop", by<read_stop>},
     {"num_ctx", read_num_ctx},
-    // -1 is all of the prompt, as the largest number is.
+    // -1 means the whole prompt, like the largest number.
     {"num_keep", take_whole<-1, INT32_MAX, &OllamaRequest::n_keep>},
 };
 
@@ -85,7 +85,7 @@ Result<Json> stored_options(const ServedModel& model) {
   return options;
 }
 
-// The request's own stand before those of the made model, which stand before the stored one's.
+// Options of the request override those of the model alias, which override the stored ones.
 Result<Json> options_of(Fields& body, const MadeModelPtr& made, const ServedModel& model) {
   RZ_TRY(Json options, stored_options(model));
   if (made != nullptr) {
@@ -109,7 +109,7 @@ Status read_format(Fields& body, const char* name, OllamaRequest& into) {
   return {};
 }
 
-// A level says how long; templates know none above "high".
+// A level sets the length; templates support none above "high".
 Status read_think(Fields& body, const char* name, OllamaRequest& into) {
   const Json& think = *body.any(name);
   if (is_empty_text(think)) return {};
@@ -158,7 +158,7 @@ constexpr Field<OllamaRequest> kOllamaFields[] = {
     {"think", read_think},
 };
 
-// A random seed is one that nobody names.
+// A random seed is one that is not set.
 Status read_options(Fields& body, OllamaRequest& into) {
   RZ_TRY(const Json given, options_of(body, into.made, into.model));
   if (!body.status().ok()) return body.status();

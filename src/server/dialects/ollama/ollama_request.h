@@ -1,4 +1,4 @@
-// The part of a request that /api/chat and /api/generate share.
+// The common part of requests to /api/chat and /api/generate.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace realizar::server {
 struct OllamaRequest : ChatReading {
   OllamaRequest(const ServedModel& served, const RequestContext& asked);
 
-  std::string model_name;     // as the client has it
-  MadeModelPtr made;          // null: none has the name
+  std::string model_name;     // the client's spelling
+  MadeModelPtr made;          // null: the name is not an alias
   bool truncates = true;      // a prompt that is too long is cut
-  bool renders_only = false;  // the prompt is the answer
-  bool shifts = false;        // an answer goes on where the context is full
+  bool renders_only = false;  // the answer is the rendered prompt
+  bool shifts = false;        // an answer continues when the context is full
   uint32_t max_context = 0;   // of prompt and answer; 0: the model's
   uint32_t n_keep = 4;        // tokens of a prompt's beginning that cutting leaves
   std::optional<KeepAlive> keep_alive;
