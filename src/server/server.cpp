@@ -39,16 +39,16 @@ namespace realizar::server {
 namespace {
 
 constexpr size_t kMaxAskedHeadersBytes = 2000;
-constexpr uint64_t kReturnedBytes = 1u << 20;  // of answers that have ended: so much is worth giving back
+constexpr uint64_t kReturnedBytes = 1u << 20;  // of ended answers, before memory is returned
 constexpr const char* kAllMethods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view kUsualHeaders =
     "Authorization, X-Api-Key, Content-Type, Content-Encoding, X-Request-Id, X-Trace, traceparent, tracestate";
 constexpr std::string_view kExposedHeaders =
     "X-Request-Id, X-Realizar-Warning, Retry-After, retry-after-ms, openai-processing-ms, x-ratelimit-limit-requests, "
     "x-ratelimit-remaining-requests";
-constexpr auto kLastWords = std::chrono::seconds(1);  // for errors of what was cut off to reach its clients
+constexpr auto kLastWords = std::chrono::seconds(1);  // for the errors of interrupted calls to reach their clients
 
-// Names of headers with commas between them.
+// Names of headers, separated by commas.
 bool is_header_list(std::string_view text) {
   static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~, ";  // RFC 9110, section 5.6.2
   const auto may_stand = [](char c) {
@@ -83,8 +83,8 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   const std::shared_ptr<LineWriter> writer_;
 };
 
-// What the program says of itself while it serves, through spdlog too: on standard output, by a thread of its own, so
-// that a reader who sleeps stops nothing. There is nowhere to tell that lines of this log are lost.
+// The program's own messages while it serves, also through spdlog: on standard output, written by a separate thread, so
+// that a stalled reader stops nothing. There is no place to report lost lines of this log.
 class ServerLog {
  public:
   ServerLog() { spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<LogSink>(writer_))); }
@@ -92,7 +92,7 @@ class ServerLog {
   ServerLog(const ServerLog&) = delete;
   ServerLog& operator=(const ServerLog&) = delete;
 
-  // The line alone, without a time or level.
+  // Only the line, without a time or level.
   void write(std::string line) { writer_->write(std::move(line)); }
 
  private:
@@ -101,7 +101,7 @@ class ServerLog {
   const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
 };
 
-// Has the allocator give back what ended answers took of small blocks: large ones go by themselves.
+// Makes the allocator return the small blocks of ended answers: large ones are returned anyway.
 class MemoryReturn final : public Job {
  public:
   void begin(HttpServer& http) {
@@ -116,7 +116,7 @@ class MemoryReturn final : public Job {
   bool is_under_way_ = false;
 };
 
-// Null: no model that is ready has these.
+// Null: no ready model has these.
 engine::EngineThread* thread_of(const ModelRegistry& models, const engine::BlockEvents& events) {
   for (const auto* entries : {&models.entries(), &models.leaving()}) {
     for (const ModelEntry& entry : *entries) {
@@ -130,11 +130,11 @@ engine::EngineThread* thread_of(const ModelRegistry& models, const engine::Block
 struct ServerParts {
   KeyStore keys;
   AccessLog log;
-  std::unique_ptr<PrefixKeeper> prefixes;  // null: none are kept
-  std::unique_ptr<SlotFolder> slots;       // null: clients save none
-  std::unique_ptr<SharedPrefixes> shared;  // null: none are shared with other servers
-  std::unique_ptr<TraceExporter> traces;   // null: there are none
-  std::unique_ptr<KvPublisher> kv_events;  // null: nobody is told what the cache holds
+  std::unique_ptr<PrefixKeeper> prefixes;  // null: not kept
+  std::unique_ptr<SlotFolder> slots;       // null: clients cannot save any
+  std::unique_ptr<SharedPrefixes> shared;  // null: not shared with other servers
+  std::unique_ptr<TraceExporter> traces;   // null: none
+  std::unique_ptr<KvPublisher> kv_events;  // null: the cache's events are not published
 };
 
 class Server {
@@ -284,7 +284,7 @@ std::string Server::url() const {
                      options_.http.host, is_ipv6 ? "]" : "", http_->port());
 }
 
-// Those that listen are told later, since a call that goes on may ask for another model.
+// Listeners are notified later, since a resumed call may request another model.
 void Server::tell_listeners() {
   http_->post([this] {
     context_->for_each_call([](Call& call) {
@@ -293,7 +293,7 @@ void Server::tell_listeners() {
   });
 }
 
-// A server whose model cannot be loaded ends; further models may fail alone.
+// The server ends if this model cannot be loaded; other models may fail by themselves.
 void Server::load_first_model() {
   if (!options_.autoload || !options_.preload) return;
   models_->acquire("", 0, [this](const Result<ServedModelPtr>& model) {
@@ -303,8 +303,8 @@ void Server::load_first_model() {
   });
 }
 
-// Publishes the blocks of the model that was named, whatever else is loaded: events say nothing of models. On a thread
-// that loads.
+// Publishes the blocks of the named model, and of no other loaded model: events do not name models. On a loading
+// thread.
 void Server::publish_blocks_of(ServedModel& model) {
   if (model.id != options_.models.front().id) return;
   engine::Prefixes& prefixes = model.loaded->engine->prefixes();
@@ -335,21 +335,21 @@ Headers Server::common_headers(const Call& call) const {
   return headers;
 }
 
-// Whether the page of another origin that the request comes from may read the answer.
+// Whether the page of another origin that sent the request may read the answer.
 bool Server::allows_page(const HttpRequest& request) const {
   const auto origin = request.header("origin");
   if (!is_plain_header(origin)) return false;
   if (origins_.is_cors_origin(origin)) return true;
   if (!origins_.is_local_page(request)) return false;
-  // Before such a request a browser asks whether its page may send it.
+  // Before such a request, a browser asks whether its page may send it.
   const std::string_view method =
       request.method == "OPTIONS" ? request.header("access-control-request-method") : request.method;
   const Route* route = find_route(method, request.path, options_.llama_answers).route;
   return route != nullptr && effect_of(*route) == Effect::kAnswer;
 }
 
-// What a path takes, and to pages of allowed origins what they may send: any header that they ask for, since clients
-// have their own. Some old browsers and proxies take no other status for a yes than 200.
+// The methods of a path, and for pages of allowed origins the headers that they may send: any that they ask for, since
+// clients have their own. Some old browsers and proxies require the status 200 for success.
 HttpResponse Server::options_of(const HttpRequest& request) const {
   HttpResponse response{200, "", "", {}};
   const std::string allowed = find_route(request.method, request.path, options_.llama_answers).allowed;
@@ -381,7 +381,7 @@ HttpResponse no_route(const Call& call, const RouteMatch& match) {
   return response;
 }
 
-// A header that is there twice is none. A list of tracestate may come in several lines; one that does is left out.
+// A repeated header counts as missing. A tracestate list in several lines is left out.
 ServerSpan begin_span_of(const HttpRequest& request) {
   const auto only = [&](const char* name) {
     return request.count(name) == 1 ? request.header(name) : std::string_view();
@@ -400,13 +400,13 @@ std::optional<HttpResponse> coding_refusal(const Call& call) {
   return response;
 }
 
-// Answers what can be refused by the header alone: nobody's body is read who may not send one.
+// Refuses by the header alone, if possible: no body is read from a client that may not send one.
 std::optional<std::string> Server::accept(HttpRequest request, const std::shared_ptr<Reply>& reply) {
   const CallPtr begun = Call::begin(*context_, std::move(request), reply);
   Call& call = *begun;
   const Status taken = caught([&] { take_or_refuse(call); });
   if (!taken.ok()) call.fail(taken.error());
-  // Connections cost little: all of an address share the room for bodies.
+  // Connections are cheap: all of an address share the room for bodies.
   std::string sender = keys_.is_empty() ? call.request.client : call.client;
   return call.awaits_body() ? std::optional(std::move(sender)) : std::nullopt;
 }
@@ -415,12 +415,12 @@ void Server::take_or_refuse(Call& call) {
   const HttpRequest& request = call.request;
   const auto given_id = request.header("x-request-id");
   call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
-  // A route that is asked again and again, by probes and scrapers, is no work to look into.
+  // Routes that probes and scrapers call again and again are not traced.
   if (traces_ != nullptr && request.method == "POST") call.span = begin_span_of(request);
   call.headers = common_headers(call);
   call.is_of_local_page = origins_.is_local_page(request);
   RouteMatch match = find_route(request.method, request.path, options_.llama_answers);
-  if (request.path.starts_with("/api/")) call.protocol = &kOllama;  // also where it leads nowhere
+  if (request.path.starts_with("/api/")) call.protocol = &kOllama;  // also if there is no such route
   if (is_under_messages(request.path)) call.protocol = &kMessages;
   if (match.route != nullptr) call.protocol = match.route->protocol;
   if (call.protocol == &kPlainProtocol && is_anthropic(request)) call.protocol = &kMessages;
@@ -443,8 +443,8 @@ ApiError owners_alone() {
           "not_allowed"};
 }
 
-// Whose call it is, by its key, and what it may do. 401 where the route asks for a key and the call has none, 403 where
-// the route asks for more than the key may.
+// Identifies the tenant of the call by its key, and checks its rights. 401 if the route requires a key and the call has
+// none, 403 if the route requires more than the key may do.
 std::optional<ApiError> Server::identify(Call& call) const {
   const Right right = call.route->right;
   call.tenant = tenant_of(call.request.client);
@@ -476,7 +476,7 @@ std::optional<ApiError> Server::identify(Call& call) const {
   return may_not_manage(call);
 }
 
-// Why a call is not taken, if it is not.
+// The reason why a call is refused, if it is.
 std::optional<ApiError> Server::admit(Call& call) const {
   if (auto refusal = identify(call)) return refusal;
   call.client =
@@ -496,7 +496,7 @@ void Server::sample() {
   context_->history.add(metrics_.totals(*models_), std::chrono::duration<double>(now).count());
 }
 
-// Whoever listens to changes of models does not hold a server that nobody asks.
+// A client that only listens to changes of models does not keep an idle server running.
 void Server::end_if_idle(Clock::time_point now) {
   if (options_.exit_idle_s == 0 || context_->draining) return;
   if (!context_->n_open.empty()) last_asked_ = now;
@@ -505,7 +505,7 @@ void Server::end_if_idle(Clock::time_point now) {
   drain();
 }
 
-// Lets what runs end, up to a limit.
+// Lets running requests end, up to a time limit.
 void Server::drain() {
   if (options_.on_stop) options_.on_stop();
   context_->draining = true;
@@ -516,7 +516,7 @@ void Server::drain() {
     if (call.listens) call.interrupt(shutting_down());
   });
   http_->every(std::chrono::milliseconds(50), [this] { finish_drain(); });
-  http_->post([this] { finish_drain(); });  // after connections that are closed, or accepted, by then
+  http_->post([this] { finish_drain(); });  // after connections that are closed or accepted by then
 }
 
 void Server::finish_drain() {
@@ -526,7 +526,7 @@ void Server::finish_drain() {
   if (now >= drain_ends_ && !std::exchange(is_cut_off_, true)) cut_off();
 }
 
-// What is under way when the time is over is told so.
+// Requests that still run when the time is over get an error.
 void Server::cut_off() {
   const size_t n_cut = context_->n_under_way();
   if (n_cut == 0) return;
@@ -536,7 +536,7 @@ void Server::cut_off() {
   context_->for_each_call([](Call& call) { call.interrupt(shutting_down()); });
 }
 
-// Null: no prefixes are shared.
+// Null: prefixes are not shared.
 Result<std::unique_ptr<SharedPrefixes>> open_shared(const ServerOptions& options) {
   if (options.cache_url.empty()) return std::unique_ptr<SharedPrefixes>();
   SharedOptions shared;

@@ -1,4 +1,4 @@
-// realizar serve: models and the HTTP routes that reach them.
+// realizar serve: models and the HTTP routes for them.
 #pragma once
 
 #include "realizar/result.h"
@@ -7,7 +7,7 @@
 namespace realizar::server {
 
 // Serves until SIGINT or SIGTERM, which lets running requests end, or a second one, which does not. Once the port is
-// open, standard output gets a line with the URL. Errors: those of the options; a failed load of the first model.
+// open, prints a line with the URL on standard output. Errors: those of the options; a failed load of the first model.
 Status serve(const ServerOptions& options);
 
 }  // namespace realizar::server

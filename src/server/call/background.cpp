@@ -137,7 +137,7 @@ void BackgroundRecords::leave_room(uint64_t tenant, size_t n_bytes) {
   if (of_tenant != n_bytes_of_.end() && (of_tenant->second -= n_bytes) == 0) n_bytes_of_.erase(of_tenant);
 }
 
-// Remaining readers are told that nothing follows.
+// Notifies remaining readers that nothing follows.
 void BackgroundRecords::remove(std::list<Entry>::iterator entry) {
   const BackgroundRecordPtr gone = entry->record;
   entries_.erase(entry);

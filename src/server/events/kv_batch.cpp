@@ -7,8 +7,8 @@ namespace {
 
 using namespace msgpack;
 
-constexpr uint64_t kRank = 0;           // data-parallel: each server is one of its own
-constexpr const char* kMedium = "GPU";  // vLLM's name of the memory where blocks are computed, whatever the device
+constexpr uint64_t kRank = 0;           // data-parallel rank: each server is its own
+constexpr const char* kMedium = "GPU";  // vLLM's name for the memory where blocks are computed, whatever the device
 
 void append_hashes(std::string& out, const std::vector<uint64_t>& hashes) {
   begin_array(out, static_cast<uint32_t>(hashes.size()));
@@ -51,13 +51,13 @@ void KvBatch::add_removed(uint64_t hash, uint32_t group) {
   events_.back().hashes.push_back(hash);
 }
 
-// Events that were added before it do not count any more.
+// Events added before this one no longer count.
 void KvBatch::add_cleared() {
   events_.clear();
   events_.push_back({Kind::kCleared, 0, {}, std::nullopt, {}});
 }
 
-// As vLLM does, it tells group and kind of a model with one group too.
+// Like vLLM, gives group and kind also for a model with only one group.
 void KvBatch::write_stored(std::string& out, const Event& event, const KvLayout& layout) {
   const bool is_states = event.group >= layout.windows.size();
   const uint32_t window = is_states ? 0 : layout.windows[event.group];

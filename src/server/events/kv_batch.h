@@ -1,9 +1,9 @@
-// Events of KV blocks in the form in which vLLM publishes them, since its version 0.24 (vllm/distributed/kv_events.py):
-// msgpack of an array [time in seconds, [events], data-parallel rank], each event a map. A map's "type" is BlockStored,
-// BlockRemoved or AllBlocksCleared. Hashes are unsigned 64-bit integers; a block's hash stands for all tokens up to its
-// end. llm-d (since its KV cache library 0.9) and NVIDIA Dynamo read the fields by name and skip those that they do not
-// know. Both index whole blocks only: Dynamo skips a block whose number of tokens is not its block size, and llm-d one
-// whose tokens are no multiple of it.
+// Events of KV blocks in vLLM's format since version 0.24 (vllm/distributed/kv_events.py): msgpack of an array [time in
+// seconds, [events], data-parallel rank], where each event is a map. A map's "type" is BlockStored, BlockRemoved or
+// AllBlocksCleared. Hashes are unsigned 64-bit integers; a block's hash covers all tokens up to its end. llm-d (since
+// its KV cache library 0.9) and NVIDIA Dynamo read the fields by name and skip unknown ones. Both index only whole
+// blocks: Dynamo skips a block whose number of tokens is not its block size, and llm-d a block whose number of tokens
+// is not a multiple of it.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ namespace realizar::server {
 // The positions that an engine's groups of layers keep.
 struct KvLayout {
   uint32_t block_tokens = 0;
-  std::vector<uint32_t> windows;  // of each group, in positions; 0: all
-  bool has_states = false;        // of recurrent layers: one more group
+  std::vector<uint32_t> windows;  // of each group, in positions; 0: unlimited
+  bool has_states = false;        // recurrent layers, which are one more group
 };
 
 class KvBatch {
  public:
-  static constexpr size_t kMaxBlocks = 256;  // of an event, and what a message begins no further event after
+  static constexpr size_t kMaxBlocks = 256;  // of an event; also, a message with this many begins no further event
 
-  // Blocks that follow each other become one event.
+  // Consecutive blocks become one event.
   void add_stored(uint64_t hash, std::optional<uint64_t> parent_hash, std::span<const TokenId> tokens, uint32_t group);
   void add_removed(uint64_t hash, uint32_t group);
   void add_cleared();
 
   bool is_empty() const { return events_.empty(); }
-  // The next message: of what was added first, which is taken out.
+  // Removes the oldest events, and returns them as the next message.
   std::string take(double time_s, const KvLayout& layout);
 
  private:

@@ -53,7 +53,7 @@ TEST(KvBatch, IsCutIntoMessages) {
   }
 }
 
-// The reader is that of another library.
+// The reader is another library's.
 TEST(Msgpack, WritesWhatOthersRead) {
   for (int bits = 0; bits <= 64; ++bits) {
     const uint64_t top = bits == 0 ? 0 : ~uint64_t{0} >> (64 - bits);

@@ -1,4 +1,4 @@
-// Where events are published: addresses as ZeroMQ has them, checked before a socket is made.
+// The addresses where events are published, in ZeroMQ's syntax, checked before a socket is made.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace realizar::server {
 
 struct KvEndpoint {
   std::string address;
-  bool binds = false;    // waits there for others; else goes there, where one waits
+  bool binds = false;    // listens there; otherwise connects to a listener there
   bool is_ipv6 = false;  // has an IPv6 address
 };
 
-// tcp://HOST:PORT or ipc://PATH. By vLLM's rule addresses with "*" or "::", and those of ipc, bind, and others connect;
-// with `always_binds` all do. PORT may be * or 0 where it binds: any free one. `flag` begins the error. Errors:
-// InvalidArgument.
+// tcp://HOST:PORT or ipc://PATH. By vLLM's rule, addresses with "*" or "::" and ipc addresses bind, and others connect;
+// with `always_binds` all bind. PORT may be * or 0 for a bound address: any free port. `flag` is at the beginning of
+// the error's message. Errors: InvalidArgument.
 Result<KvEndpoint> read_kv_endpoint(const std::string& address, const std::string& flag, bool always_binds);
 
 }  // namespace realizar::server

@@ -14,14 +14,14 @@ namespace {
 constexpr int kRoundMs = 10;
 constexpr int kLingerMs = 1000;
 constexpr int kReconnectMaxMs = 5000;
-constexpr int kNewsLimit = 2000;          // messages that wait for a subscriber; further ones are lost to it
-constexpr int kReplyLimit = 100;          // the same of what is repeated; further ones follow
-constexpr int kRequestLimit = 100;        // requests that wait
-constexpr int64_t kMaxHeardBytes = 1024;  // of a message from outside: a request, or a topic that is subscribed to
-constexpr size_t kMaxFrameBytes = 256;    // an identity has 255 at most
-constexpr size_t kMaxReplies = 16;        // at once; who asks meanwhile gets none, and asks again
-constexpr size_t kMaxRequests = 16;       // a round
-constexpr size_t kMaxRepeated = 500;      // messages a round and subscriber
+constexpr int kNewsLimit = 2000;          // messages queued for a subscriber; it loses further ones
+constexpr int kReplyLimit = 100;          // the same for replayed messages; the rest follow later
+constexpr int kRequestLimit = 100;        // queued requests
+constexpr int64_t kMaxHeardBytes = 1024;  // of a message from outside: a request, or a subscription to a topic
+constexpr size_t kMaxFrameBytes = 256;    // an identity has at most 255
+constexpr size_t kMaxReplies = 16;        // at once; clients that ask during that time get none, and ask again
+constexpr size_t kMaxRequests = 16;       // per round
+constexpr size_t kMaxRepeated = 500;      // messages per round and subscriber
 constexpr uint64_t kEndNumber = ~uint64_t{0};
 
 double seconds_now() {
@@ -87,7 +87,7 @@ void KvPublisher::watch(Source source) {
   next_sources_.push_back(std::move(source));
 }
 
-// After a round that failed, for want of memory, nobody knows what was told.
+// After a round that failed from lack of memory, it is unknown which events were published.
 void KvPublisher::run() {
   bool is_over = false;
   while (!is_over) {
@@ -160,7 +160,7 @@ void KvPublisher::take_requests() {
   }
 }
 
-// All that is held is published once more, from number 0 on: so nobody's replay asks for more than there is.
+// Publishes the whole content again, from number 0 on, so that no replay requests more than is kept.
 void KvPublisher::begin_anew() {
   for (Reply& reply : replies_) reply.end = 0;
   history_.begin_anew();
@@ -176,7 +176,7 @@ void KvPublisher::send_replies() {
   std::erase_if(replies_, [this](Reply& reply) { return send_some(reply); });
 }
 
-// True: it has all, or is gone.
+// True: all was sent, or the subscriber has disconnected.
 bool KvPublisher::send_some(Reply& reply) {
   for (size_t n = 0; n < kMaxRepeated; ++n) {
     const std::string* payload = reply.next < reply.end ? history_.find(reply.next) : nullptr;

@@ -1,9 +1,9 @@
-// Tells subscribers what the cache of a served model holds: events of KV blocks over ZeroMQ, as vLLM publishes them
-// (kv_batch.h), so that a router knows which server has the beginning of a prompt. A message is topic, number (eight
-// bytes, the first one first), batch. A further socket repeats messages that a subscriber has missed: it is asked with
-// an empty frame and the first number that is wanted, and answers an empty frame, topic, number and batch for each, and
-// at last with an empty topic, eight bytes 255 and an empty batch (vLLM 0.26). Both are lossy where nobody reads: no
-// request waits for a subscriber. A thread of its own does all of it, and looks for news every 10 ms.
+// Publishes the content of a served model's cache: events of KV blocks over ZeroMQ, in vLLM's format (kv_batch.h), so
+// that a router knows which server has the beginning of a prompt. A message consists of a topic, a number (eight bytes,
+// big-endian) and a batch. A second socket replays messages that a subscriber has missed: a request has an empty frame
+// and the first requested number; the answer has an empty frame, topic, number and batch for each message, and at the
+// end an empty topic, eight bytes 255 and an empty batch (vLLM 0.26). Both lose messages if nobody reads them: no
+// request waits for a subscriber. A separate thread does all of this, and looks for new events every 10 ms.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ namespace realizar::server {
 class KvPublisher {
  public:
   struct Options {
-    std::string endpoint, replay_endpoint;  // as read_kv_endpoint has them; no replay_endpoint: nothing is repeated
+    std::string endpoint, replay_endpoint;  // as in read_kv_endpoint(); no replay_endpoint: no replay
     std::string topic;                      // of all messages; llm-d expects kv@HOST:PORT@MODEL
     size_t max_kept_messages = KvHistory::kMaxMessages;
   };
@@ -37,24 +37,24 @@ class KvPublisher {
   static Result<std::unique_ptr<KvPublisher>> open(const Options& options);
   KvPublisher(const KvPublisher&) = delete;
   KvPublisher& operator=(const KvPublisher&) = delete;
-  // Publishes what there is, and waits a second at most until subscribers have it.
+  // Publishes the remaining events, and waits at most a second until subscribers have them.
   ~KvPublisher();
 
   struct Source {
     std::shared_ptr<engine::BlockEvents> events;
-    std::vector<uint64_t> roots;  // as ToldBlocks has them
-    // Has the engine's thread call events->tell_some(), or events->wish_again() called. It must neither wait nor throw.
+    std::vector<uint64_t> roots;  // as in ToldBlocks
+    // Makes the engine's thread call events->tell_some(), or calls events->wish_again(). Must neither wait nor throw.
     std::function<void()> reach_engine;
   };
-  // Any thread. What comes in the place of a source waits until that has ended.
+  // Any thread. A new source replaces the old one only when that has ended.
   void watch(Source source);
 
-  // Where subscribers find it, or where it goes; the second is empty where nothing is repeated.
+  // The address that it is bound or connected to; the second one is empty without replay.
   const std::string& address() const { return address_; }
   const std::string& replay_address() const { return replay_address_; }
 
  private:
-  // Messages on their way to a subscriber that has missed them.
+  // Messages being replayed to a subscriber that has missed them.
   struct Reply {
     std::string subscriber;
     uint64_t next, end;
@@ -79,7 +79,7 @@ class KvPublisher {
   std::string address_, replay_address_;
   KvHistory history_;
   std::deque<Reply> replies_;
-  // The model that is told of.
+  // The model whose events are published.
   std::optional<Source> source_;
   std::optional<ToldBlocks> told_;
   KvLayout layout_;

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr size_t kFrameBytes = 1 << 20;
 constexpr auto kDealer = static_cast<ZmqType>(5);
 
-// The engine is this thread: it does what the publisher asks for in ask().
+// This thread is the engine: ask() does what the publisher requests.
 class KvPublisherTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ class KvPublisherTest : public testing::Test {
     pool_.name_blocks({&*block, 1}, {&id, 1}, 0, hash);
     pool_.release(*block);
   }
-  // Messages from that number on, by number; the batches' events alone.
+  // Messages from that number on, by number; only the batches' events.
   std::vector<std::pair<uint64_t, Json>> ask(uint64_t first) {
     const std::string number = kv_number_bytes(first);
     dealer_->send({"", number});
@@ -65,7 +65,7 @@ class KvPublisherTest : public testing::Test {
       messages.emplace_back(*given, Json::from_msgpack(frames->at(3))[1]);
     }
   }
-  // The tokens of all blocks that are told from number 0 on.
+  // The tokens of all published blocks from number 0 on.
   std::set<int> tokens() {
     std::set<int> tokens;
     std::map<Json, int> of_hash;
@@ -105,7 +105,7 @@ TEST_F(KvPublisherTest, RepeatsWhatItHasPublished) {
   await_tokens({});
 }
 
-// llm-d takes a reply only from the number that it asked for.
+// llm-d accepts a reply only if it begins with the requested number.
 TEST_F(KvPublisherTest, WhereTheFirstMessagesAreGoneNumbersBeginAnewWithAllThatIsHeld) {
   while (ask(0).empty()) {
   }

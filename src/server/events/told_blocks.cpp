@@ -55,7 +55,7 @@ void ToldBlocks::tell(uint64_t hash, KvBatch& batch) {
   block.tokens = {};
 }
 
-// The block, and those that wait for it, each after the one before it.
+// Publishes the block and those that wait for it, each after its parent.
 void ToldBlocks::tell_waiting(uint64_t hash, KvBatch& batch) {
   std::vector<uint64_t> ahead{hash};
   while (!ahead.empty()) {

@@ -1,8 +1,8 @@
-// Blocks that subscribers have been told of, and those that they may be told of: blocks of texts that begin at one
-// of the known roots, which are those of requests without an adapter and without a cache_salt of their own. Others have
-// hashes that lead to no root, and the format has no place where a router would learn what tells them apart. A block is
-// told after the one before it, since llm-d drops those that follow a block which it does not know; so a block whose
-// beginning is not there waits for it. Each block of a group is told once, and taken back once.
+// The blocks that subscribers know, and those that can be published: blocks of texts that begin at one of the known
+// roots, which are the roots of requests without an adapter and without a cache_salt. Other blocks have hashes that
+// lead to no root, and the format has no field for what distinguishes them. A block is published after
+// its parent, since llm-d drops blocks whose parent it does not know; so a block without its parent waits for it. Each
+// block of a group is published once, and removed once.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace realizar::server {
 
 class ToldBlocks {
  public:
-  // `roots`: hashes to which the first blocks of texts are chained.
+  // `roots`: the parent hashes of the first blocks of texts.
   explicit ToldBlocks(std::vector<uint64_t> roots) : roots_(std::move(roots)) {}
 
-  // Adds what subscribers are told of it.
+  // Adds the events to publish.
   void apply(const engine::BlockEvent& event, KvBatch& batch);
 
  private:
-  // The blocks of all groups that hold the same tokens after the same text.
+  // The blocks of all groups with the same tokens after the same text.
   struct Block {
     uint64_t parent_hash = 0;
     std::vector<uint32_t> groups;
     bool is_told = false;
-    std::vector<TokenId> tokens;  // until it is told
+    std::vector<TokenId> tokens;  // until published
   };
 
   bool is_root(uint64_t hash) const;

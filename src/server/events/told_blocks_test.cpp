@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kRoot = 1000, kOtherRoot = 2000;
 const KvLayout kThreeGroups{.block_tokens = 2, .windows = {0, 8}, .has_states = true};
 
-// A subscriber that holds its publisher to the format.
+// A subscriber that checks that the publisher keeps to the format.
 class Subscriber {
  public:
   void read(KvBatch& batch) {
@@ -111,8 +111,8 @@ TEST(ToldBlocks, EachGroupOfLayersIsToldOfItsOwn) {
   EXPECT_EQ(told(blocks, {named(2, 1, 0)}).size(), 1u) << "its beginning is there in another group";
 }
 
-// Blocks of a tree of texts come and go in any order. A subscriber knows those that were named when, or after, the one
-// before them was known, and is told of none twice.
+// Blocks of a tree of texts come and go in any order. A subscriber knows a block if its parent was known when it was
+// published or became known later, and gets each block only once.
 TEST(ToldBlocks, ASubscriberKnowsWhatCanBeFoundUnderRandomUse) {
   std::mt19937 random(2);
   ToldBlocks blocks({kRoot});

@@ -54,7 +54,7 @@ std::string ZmqSocket::last_endpoint() const {
   return text.data();
 }
 
-// Room is asked for with the first frame: those after it belong to a message that was begun.
+// The first frame checks for room: the following ones belong to a message that has begun.
 ZmqSent ZmqSocket::send(const std::vector<std::string_view>& frames) {
   for (size_t i = 0; i < frames.size(); ++i) {
     const int flags = kDontWait | (i + 1 < frames.size() ? kSendMore : 0);
@@ -75,7 +75,7 @@ std::optional<std::vector<std::string>> ZmqSocket::receive(size_t max_frame_byte
     const int n_bytes = calls_->recv(socket_, frame.data(), frame.size(), kDontWait);
     if (n_bytes < 0 && calls_->error_number() == EINTR) continue;
     if (n_bytes < 0) return std::nullopt;
-    // More of them are read to their end, and left out.
+    // Further frames are read and dropped.
     if (frames.size() < kMaxFrames) frames.push_back(frame.substr(0, static_cast<size_t>(n_bytes)));
     size_t n_value = sizeof has_more;
     if (calls_->getsockopt(socket_, kReceiveMore, &has_more, &n_value) != 0) return std::nullopt;
@@ -106,7 +106,7 @@ Result<std::unique_ptr<ZmqSocket>> Zmq::make_socket(ZmqType type) {
   return std::make_unique<ZmqSocket>(calls_, socket);
 }
 
-// An interrupted wait is as good as one that is over.
+// An interrupted wait is as good as a complete one.
 void Zmq::wait(const ZmqSocket* socket, int timeout_ms) {
   ZmqPollItem item{socket != nullptr ? socket->handle() : nullptr, -1, kPollIn, 0};
   calls_.poll(&item, socket != nullptr ? 1 : 0, timeout_ms);

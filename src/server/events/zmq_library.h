@@ -1,5 +1,5 @@
-// The part of ZeroMQ that is used, of libzmq.so.5, which is opened when the program runs: nothing is linked, and no
-// header of it is needed. The functions and numbers here are the same in all versions of that name (ZeroMQ 4).
+// The functions of ZeroMQ used here. libzmq.so.5 is opened at run time, so that neither linking nor headers are needed.
+// The functions and numbers here are the same in all versions with that name (ZeroMQ 4).
 #pragma once
 
 #include <cstddef>
@@ -39,12 +39,12 @@ struct ZmqCalls {
 enum class ZmqType : int { kPub = 1, kRouter = 6 };
 enum class ZmqOption : int {
   kLastEndpoint = 32,
-  kLinger = 17,           // ms that close leaves for what was sent
-  kReconnectMaxMs = 21,   // between attempts to connect, which are ever rarer
-  kMaxMessageBytes = 22,  // that a peer may send; int64_t
-  kSendLimit = 23,        // messages that wait for a peer
+  kLinger = 17,           // ms that closing allows for unsent messages
+  kReconnectMaxMs = 21,   // between attempts to connect, which become ever rarer
+  kMaxMessageBytes = 22,  // from a peer; int64_t
+  kSendLimit = 23,        // messages queued for a peer
   kReceiveLimit = 24,
-  kRefuseUnroutable = 33,  // a message to a peer that is gone, or has no room, is an error and not lost
+  kRefuseUnroutable = 33,  // a message to a peer without room, or a disconnected one, is an error instead of lost
   kIpv6 = 42,
 };
 
@@ -64,12 +64,12 @@ class ZmqSocket {
   // Errors: the system's reason.
   Status bind(const std::string& endpoint);
   Status connect(const std::string& endpoint);
-  // Where it is bound, with the port that the system has chosen.
+  // The bound address, with the port that the system has chosen.
   std::string last_endpoint() const;
 
-  // Neither waits. A message of several frames is sent whole or not at all.
+  // Does not wait. A message of several frames is sent whole or not at all.
   ZmqSent send(const std::vector<std::string_view>& frames);
-  // nullopt: no message is there. Of a frame that is longer than max_frame_bytes only these many are given.
+  // nullopt: no message. A longer frame is cut to max_frame_bytes.
   std::optional<std::vector<std::string>> receive(size_t max_frame_bytes);
   void* handle() const { return socket_; }
 
@@ -80,7 +80,7 @@ class ZmqSocket {
   void* socket_;
 };
 
-// The library, with a context for sockets; those go before it.
+// The library, with a context for sockets; the sockets must end first.
 class Zmq {
  public:
   // Errors: NotFound, which names Debian's package; ResourceExhausted.
@@ -91,7 +91,7 @@ class Zmq {
 
   // Errors: ResourceExhausted.
   Result<std::unique_ptr<ZmqSocket>> make_socket(ZmqType type);
-  // Until a socket, which may be null, has a message, for timeout_ms at most.
+  // Waits until a socket, which may be null, has a message, for at most timeout_ms.
   void wait(const ZmqSocket* socket, int timeout_ms);
 
  private:

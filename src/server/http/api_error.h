@@ -1,6 +1,6 @@
-// Errors as OpenAI's API shows them: {"error": {"message", "type", "param", "code"}}, with an HTTP status. A prompt
-// that is too long has llama.cpp's type for it, and two fields more: n_prompt_tokens, where its tokens were counted,
-// and n_ctx.
+// Errors in OpenAI's format: {"error": {"message", "type", "param", "code"}}, with an HTTP status. For a prompt that is
+// too long the type is llama.cpp's, and there are two more fields: n_prompt_tokens, if its tokens were counted, and
+// n_ctx.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace realizar::server {
 struct ApiError {
   int status = 500;
   std::string message;
-  std::string param;  // the field that is wrong; "": null
+  std::string param;  // the invalid field; "": null
   std::string code;   // "": null
-  // The numbers of a prompt that is too long; 0: not shown.
+  // The sizes for a prompt that is too long; 0: not reported.
   uint32_t n_prompt = 0, n_ctx = 0;
-  std::string request_id = {};  // of the call, for dialects whose errors repeat it
-  const char* type = nullptr;   // where it is not that of the status
+  std::string request_id = {};  // the call's, for dialects whose errors repeat it
+  const char* type = nullptr;   // if different from the status's type
 };
 
 ApiError to_api_error(const Error& error);
 ApiError bad_request(std::string message, std::string param = {}, std::string code = {});
 
-// A message that is not too long to be told. What errors repeat is shown by whoever makes them; here is the bound for
-// all that was missed.
+// The message, cut to a reasonable length. Code that quotes a client's text in an error shortens it itself; this is the
+// limit for what was missed.
 std::string bounded(const std::string& message, size_t max_bytes = 1000);
 
-// The body alone, for an error inside a stream, and the whole response.
+// Only the body, for an error within a stream, and the whole response.
 std::string error_json(const ApiError& error);
 HttpResponse error_response(const ApiError& error);
 

@@ -18,7 +18,7 @@
 namespace realizar::server {
 namespace {
 
-constexpr uint64_t kMaxBytes = 16u << 20;  // of a file of keys
+constexpr uint64_t kMaxBytes = 16u << 20;  // of a key file
 constexpr std::string_view kHashed = "sha256:", kBearer = "Bearer ", kAdmin = "admin";
 
 std::optional<KeyDigest> parse_digest(std::string_view hex) {
@@ -32,7 +32,7 @@ std::optional<KeyDigest> parse_digest(std::string_view hex) {
   return digest;
 }
 
-// Takes "admin" and what separates it from the key off a line; a key that is called so stays one.
+// Removes "admin" and the separator before the key from a line; a key named "admin" remains one.
 bool take_admin(std::string_view& line) {
   const bool is_admin =
       line.starts_with(kAdmin) && line.size() > kAdmin.size() && line.find_first_of(" \t") == kAdmin.size();
@@ -40,7 +40,7 @@ bool take_admin(std::string_view& line) {
   return is_admin;
 }
 
-// Such as the zeros of UTF-16, which no client could send as a key.
+// For example the zeros of UTF-16, which no client could send as part of a key.
 bool has_control_characters(std::string_view key) {
   return std::ranges::any_of(key, [](char c) { return static_cast<uint8_t>(c) < ' ' || c == 0x7f; });
 }
@@ -118,7 +118,7 @@ std::optional<KeyDigest> KeyStore::find(std::string_view authorization) const {
   return find_key(authorization);
 }
 
-// Every digest is compared, whole: the time tells nothing.
+// Compares with every digest, and all of it, so that the time reveals nothing.
 std::optional<KeyDigest> KeyStore::find_key(std::string_view key) const {
   if (key.empty()) return std::nullopt;
   const KeyDigest digest = digest_of(key);

@@ -14,18 +14,18 @@ namespace realizar::server {
 namespace {
 
 constexpr size_t kPieceBytes = 16u << 10;
-constexpr int kMaxWindowLog = 23;  // 8 MB, which every decoder must have room for (RFC 8878, section 3.1.1.1.2)
+constexpr int kMaxWindowLog = 23;  // 8 MB, which every decoder must support (RFC 8878, section 3.1.1.1.2)
 
 using End = DecodedBody::End;
 using Piece = std::array<char, kPieceBytes>;
 
-// The decoded bytes, as far as they may grow.
+// The decoded bytes, up to the limits.
 class Output {
  public:
   Output(size_t n_coded_bytes, size_t max_bytes, BodyRoom::Share& share)
       : n_coded_bytes_(n_coded_bytes), max_bytes_(max_bytes), share_(share) {}
 
-  // False where there is no place for them, which ends the decoding.
+  // False if there is no room for the piece, which ends decoding.
   bool add(std::string_view piece) {
     const size_t n_bytes = decoded_.bytes.size() + piece.size();
     if (n_bytes > max_bytes_) return end(End::kTooLarge), false;
@@ -46,7 +46,7 @@ class Output {
   BodyRoom::Share& share_;
 };
 
-// A header of zlib's format (RFC 1950): many clients send "deflate" without it.
+// Whether it begins with zlib's header (RFC 1950): many clients send "deflate" without it.
 bool has_zlib_header(std::string_view coded) {
   if (coded.size() < 2) return false;
   const auto method = static_cast<uint8_t>(coded[0]), flags = static_cast<uint8_t>(coded[1]);
@@ -59,7 +59,7 @@ int window_bits(std::string_view coded, BodyCoding coding) {
   return has_zlib_header(coded) ? MAX_WBITS : -MAX_WBITS;
 }
 
-// gzip may come in several members, one after the other (RFC 1952, section 2.2).
+// gzip data may have several members, one after the other (RFC 1952, section 2.2).
 void inflate_all(std::string_view coded, BodyCoding coding, Output& output) {
   z_stream stream{};
   if (inflateInit2(&stream, window_bits(coded, coding)) != Z_OK) throw std::bad_alloc();
@@ -80,7 +80,7 @@ void inflate_all(std::string_view coded, BodyCoding coding, Output& output) {
   }
 }
 
-// So does zstd in frames (RFC 8878, section 3).
+// Likewise zstd data may have several frames (RFC 8878, section 3).
 void unzstd_all(std::string_view coded, Output& output) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
   if (context == nullptr || ZSTD_isError(ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kMaxWindowLog))) {

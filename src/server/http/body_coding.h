@@ -1,4 +1,4 @@
-// Bodies that come compressed (RFC 9110, section 8.4): gzip, deflate and zstd, decoded within bounds. Any thread.
+// Compressed bodies (RFC 9110, section 8.4): gzip, deflate and zstd, decoded within limits. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace realizar::server {
 
 enum class BodyCoding : uint8_t { kIdentity, kGzip, kDeflate, kZstd };
 
-// What a Content-Encoding header names, in any case; "" is kIdentity. Nullopt: none of these, or several.
+// The coding that a Content-Encoding header names, in any case; "" is kIdentity. Nullopt: another, or several.
 std::optional<BodyCoding> body_coding(std::string_view content_encoding);
 // The names, for a header Accept-Encoding.
 inline constexpr const char* kBodyCodings = "gzip, deflate, zstd";
@@ -23,8 +23,8 @@ struct DecodedBody {
   std::string bytes;  // at most max_bytes
 };
 
-// Takes no memory for what is beyond max_bytes, or beyond the room that `share`, which holds the coded bytes, can still
-// get. The decoder itself takes at most 8 MB more. Bytes after the end of the coded text make it broken.
+// Uses no memory beyond max_bytes, or beyond the room that `share`, which holds the coded bytes, can still get. The
+// decoder itself uses at most 8 MB more. Bytes after the end of the coded data are an error.
 DecodedBody decode_body(std::string_view coded, BodyCoding coding, size_t max_bytes, BodyRoom::Share& share);
 
 }  // namespace realizar::server

@@ -1,5 +1,5 @@
-// The room that bodies of requests have together, so that many of them cannot fill the memory; decoded ones count with
-// what they are decoded to. Any thread.
+// The total memory for request bodies, so that many of them cannot fill the memory; compressed ones count with their
+// decoded size. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace realizar::server {
 
-// What is said of a body that finds no room.
+// The message when there is no room for a body.
 inline constexpr const char* kNoBodyRoom = "other requests' bodies fill the room that this server has for them";
 
 class BodyRoom {
  public:
-  // The beginning of a body takes no room: small requests are read also while large ones fill it.
+  // The beginning of a body is not counted: small requests are accepted even when large ones fill the room.
   static constexpr size_t kFreeBytes = 64u << 10;
 
-  // What one body holds of the room; gives it back when it ends.
+  // One body's part of the room, released when it ends.
   class Share {
    public:
     Share() = default;
@@ -27,7 +27,7 @@ class BodyRoom {
     Share& operator=(Share&& other) noexcept;
     ~Share();
 
-    // For a body that has n_bytes in all by now; false where there is no room for it.
+    // For a body that now has n_bytes in total; false if there is no room for it.
     bool grow_to(size_t n_bytes);
 
    private:
@@ -36,7 +36,7 @@ class BodyRoom {
     size_t n_held_bytes_ = 0;
   };
 
-  // A client may hold half of the room, and one body of the largest size in any case.
+  // A client may use half of the room, but in any case one body of the maximum size.
   BodyRoom(size_t n_bytes, size_t max_body_bytes);
 
   size_t n_held_bytes() const;

@@ -1,5 +1,5 @@
-// Tables of the fields that bodies have: a row has a field's name and what reads it. Errors and the list of known
-// fields have their names from here too.
+// Tables of the fields of request bodies: a row has a field's name and its reader. Error messages and the list of known
+// fields take the names from here too.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace realizar::server {
 template <class T>
 struct Field {
   const char* name;
-  // Called where the body has the field and it is not null.
+  // Called if the body has the field and it is not null.
   Status (*read)(Fields& body, const char* name, T& into);
 };
 
-// Reads what the body has of a table's fields, in the table's order, up to the first error.
+// Reads the fields of a table from the body, in the table's order, up to the first error.
 template <class T, size_t n>
 Status read_fields(const Field<T> (&table)[n], Fields& body, std::type_identity_t<T>& into) {
   for (const Field<T>& field : table) {
@@ -34,7 +34,7 @@ Status read_fields(const Field<T> (&table)[n], Fields& body, std::type_identity_
 template <auto read>
 constexpr auto by = [](Fields& body, const char* name, auto& into) -> Status { return read(body, name, into); };
 
-// A row's readers of a list, and of an object with fields of its own.
+// Readers of a list, and of an object with fields of its own.
 template <auto read>
 constexpr auto of_list = [](Fields& body, const char* name, auto& into) -> Status {
   const Json* list = body.array(name);
@@ -49,10 +49,10 @@ constexpr auto of_object = [](Fields& body, const char* name, auto& into) -> Sta
   return fields.status();
 };
 
-// Reads nothing of an object, which has no effect.
+// Ignores an object's fields, which have no effect.
 constexpr auto take_nothing = [](Fields&, auto&) -> Status { return {}; };
 
-// A row's reader where the field is read before or after the others.
+// A row's reader for a field that is read before or after the others.
 constexpr auto apart = [](Fields&, const char*, auto&) -> Status { return {}; };
 
 // Readers of plain members. `path`: pointers to members, from the table's type inwards.
@@ -96,7 +96,7 @@ KnownFields without_effect(const Name*... names) {
   return {{names, false}...};
 }
 
-// The fields of several tables and lists, and of functions that give some.
+// The fields of several tables and lists, and of functions that return some.
 template <class... Parts>
 KnownFields known_in(const Parts&... parts) {
   KnownFields all;
@@ -111,7 +111,7 @@ KnownFields known_in(const Parts&... parts) {
   return all;
 }
 
-// This as a function, which is how a protocol has it.
+// That list as a function, for protocols.
 template <const auto&... parts>
 KnownFields fields_of() {
   return known_in(parts...);

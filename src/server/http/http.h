@@ -1,4 +1,4 @@
-// What routes see of HTTP: a request's header, its body once that has been read whole, and the reply. Plain types, no
+// HTTP as routes see it: a request's header, its body after it was read completely, and the reply. Plain types, no
 // sockets; all calls on the I/O thread.
 #pragma once
 
@@ -18,29 +18,29 @@ namespace realizar::server {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-// A request up to the end of its header; trailers of a chunked body are not headers.
+// A request up to the end of its header; the trailers of a chunked body do not count as headers.
 struct HttpRequest {
   std::string method;  // "GET"
   std::string path;    // without the query
   std::string query;   // after '?', as sent
   Headers headers;
-  std::string peer;            // the address that the connection comes from
-  std::string client;          // the client's: the peer's, or what a trusted proxy says
+  std::string peer;            // the address of the connection
+  std::string client;          // the peer's address, or the client's according to a trusted proxy
   bool is_local = false;       // the client is on the server's machine
-  bool is_owner = false;       // it came by HttpOptions::owner_socket
-  uint64_t connection_id = 0;  // no two connections of a server have the same
+  bool is_owner = false;       // it came through HttpOptions::owner_socket
+  uint64_t connection_id = 0;  // unique within a server
 
-  // The first header of that name, in any case; "" where there is none.
+  // The first header of that name, in any case; "" if there is none.
   std::string_view header(std::string_view name) const;
   size_t count(std::string_view name) const;
 };
 
 struct HttpBody {
   std::string bytes;
-  BodyRoom::Share share;  // of the room for all bodies, until the bytes are gone
+  BodyRoom::Share share;  // of the room for all bodies, released with the bytes
 };
 
-// Takes a body as it arrives, in the place of HttpBody's bytes: one that may be larger than memory is.
+// Receives a body as it arrives, instead of HttpBody's bytes, for bodies that may be larger than memory.
 class BodySink {
  public:
   struct Refusal {
@@ -49,9 +49,9 @@ class BodySink {
   };
   virtual ~BodySink() = default;
   virtual void take(std::string_view bytes) = 0;
-  // It wants no more for now; whoever reads the body waits until on_room is called.
+  // True: accepts no more for now; the reader of the body waits until on_room is called.
   virtual bool is_full() const = 0;
-  // Why the rest of the body is not wanted; nullopt: it is.
+  // Why the rest of the body is refused; nullopt: it is not.
   virtual std::optional<Refusal> refusal() const = 0;
 
   std::function<void()> on_room;
@@ -64,45 +64,46 @@ struct HttpResponse {
   Headers headers;
 };
 
-// What the connection tells whoever replies, until the reply is over.
+// Receives the connection's events until the reply is over.
 class ReplyListener {
  public:
   virtual ~ReplyListener() = default;
-  virtual void on_body(HttpBody received) = 0;                   // it is there, whole
-  virtual void on_no_body(int status, std::string message) = 0;  // it cannot be taken: 400, 413 or 503
+  virtual void on_body(HttpBody received) = 0;                   // the whole body has arrived
+  virtual void on_no_body(int status, std::string message) = 0;  // the body was refused: 400, 413 or 503
   virtual void on_drained() = 0;                                 // there is room to write again
-  virtual void on_closed() noexcept = 0;                         // the client went away; the last that is told
+  virtual void on_closed() noexcept = 0;                         // the client has disconnected; the last event
 };
 
 class Reply {
  public:
   virtual ~Reply() = default;
-  // The whole reply, once; or begin_stream, any number of writes, and end. After the client is gone all do nothing.
+  // The whole reply, once; or begin_stream, any number of writes, and end. After the client has disconnected, all of
+  // them do nothing.
   virtual void send(HttpResponse response) = 0;
   virtual void begin_stream(HttpResponse head) = 0;
   virtual void write(std::string_view bytes) = 0;
   virtual void end() = 0;
-  // So much is unsent that the writer should wait for on_drained().
+  // True: much is unsent, and the writer should wait for on_drained().
   virtual bool is_congested() const = 0;
-  // Closes the connection: the way out where not even an error can be sent.
+  // Closes the connection, for cases where not even an error can be sent.
   virtual void drop() noexcept = 0;
 
-  // Where the body goes; to be set before it is read. Null: into HttpBody.
+  // The receiver of the body, to be set before the body is read. Null: HttpBody.
   std::shared_ptr<BodySink> body_sink;
-  std::weak_ptr<ReplyListener> listener;  // whoever replies, until the reply is over
+  std::weak_ptr<ReplyListener> listener;  // the sender of the reply, until it is over
 };
 
 // The names and values of a query, "a=1&b=%20", decoded; a name without a value has "".
 std::vector<std::pair<std::string, std::string>> query_fields(std::string_view query);
-// The value of the first field of that name; "" where there is none.
+// The value of the first field of that name; "" if there is none.
 std::string query_value(std::string_view query, std::string_view name);
 
 const char* reason_phrase(int status);
 
-// Without blanks at both ends, and a carriage return at the last one.
+// Without blanks at either end, nor a carriage return at the end.
 std::string_view trimmed(std::string_view text);
 
-// The number that a text is, all of it; nullopt for any other text.
+// The number that the whole text consists of; nullopt for any other text.
 template <class T>
 std::optional<T> number_of(std::string_view text) {
   T number{};

@@ -29,14 +29,14 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadBytes = 4096;
 constexpr size_t kReadBodyBytes = 64u << 10;
-constexpr size_t kLeastBodyBytes = 64u << 10;     // of an upload, in the time of body_timeout_ms: 1 KB/s by default
-constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead while a reply is under way
-constexpr size_t kMaxUnwantedBytes = 64u << 10;   // of a refused request's body, to keep its connection
-constexpr const char* kOwner = "owner";           // in the place of an address
+constexpr size_t kLeastBodyBytes = 64u << 10;     // of an upload within body_timeout_ms: 1 KB/s by default
+constexpr size_t kMaxPipelinedBytes = 64u << 10;  // read ahead during a reply
+constexpr size_t kMaxUnwantedBytes = 64u << 10;   // of a refused request's body that are read to keep the connection
+constexpr const char* kOwner = "owner";           // in place of an address
 constexpr uint32_t kLingerMs = 5000;
 constexpr uint32_t kLastReadMs = 1000;
 
-// A body of Beast's parser that takes what arrives, as far as it is wanted and there is room for it.
+// A body for Beast's parser that accepts data as long as it is wanted and there is room for it.
 struct BoundedBody {
   struct value_type {  // NOLINT(readability-identifier-naming): Beast's name
     HttpBody body;
@@ -68,7 +68,7 @@ struct BoundedBody {
       if (n_all_bytes > value_.max_bytes) error = http::error::body_limit;
       if (!error && !value_.body.share.grow_to(n_all_bytes)) error = asio::error::no_buffer_space;
       if (error) return 0;
-      // Twice the bytes that are there, and never more than there will be: who announces much takes nothing by that.
+      // Twice the received bytes, but never more than announced: announcing a large body allocates nothing.
       if (n_all_bytes > bytes.capacity()) bytes.reserve(std::min<uint64_t>(2 * n_all_bytes, n_expected_bytes_));
       bytes.append(static_cast<const char*>(buffer.data()), n_bytes);
       return n_bytes;
@@ -111,7 +111,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     count_for("");
   }
 
-  // An exception, for want of memory, ends the connection.
+  // An exception, from lack of memory, ends the connection.
   void start() {
     auto self = this->shared_from_this();
     asio::co_spawn(stream_.get_executor(), run(self), [self](const std::exception_ptr& thrown) {
@@ -137,12 +137,13 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     }
     if (state_ == State::kAnswering) state_ = State::kIdle;
     arm(read_timer_, context_->options.idle_timeout_ms);
-    // The reader sleeps in a read; what it holds already may be the next request.
+    // The reader waits in a read, but its buffer may already hold the next request.
     if (buffer_.size() > 0) wake_reader();
     if (context_->draining) close_if_idle();
   }
 
-  // A client that has connected and sent nothing yet is about to. Else whatever was read by now is handed on first.
+  // A client that has connected but not yet sent anything is about to. Otherwise the data read so far is handed on
+  // first.
   void close_if_idle() override {
     const bool reads = state_ == State::kReading || state_ == State::kLingering;
     if (reads) return arm(read_timer_, context_->options.body_timeout_ms);
@@ -165,10 +166,10 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
  private:
   enum class State : uint8_t {
     kIdle,       // between requests
-    kReading,    // a request arrives
-    kAnswering,  // it is there whole, and its reply is under way
+    kReading,    // a request is arriving
+    kAnswering,  // it has arrived completely, and its reply is being sent
     kClosing,    // the connection is closed when all is sent
-    kLingering,  // so it is, and what still arrives is thrown away until then
+    kLingering,  // likewise, and input is discarded until then
     kClosed,
   };
   bool is_open() const { return state_ < State::kClosing; }
@@ -176,7 +177,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   bool takes_requests() const override { return !context_->draining; }
 
-  // Closing on unread bytes would reset the connection, and their sender would get no answer.
+  // Closing with unread bytes would reset the connection, and the sender would not get an answer.
   void close_unless_asked() {
     if (state_ != State::kIdle) return;
     error_code ignored;
@@ -186,7 +187,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     close_when_sent();
   }
 
-  // Counts as the address's, and no longer as another's; "": as nobody's.
+  // Counts the connection as this address's instead of another's; "": as nobody's.
   void count_for(const std::string& address) {
     const auto before = context_->n_of_address.find(counted_);
     if (before != context_->n_of_address.end() && --before->second == 0) context_->n_of_address.erase(before);
@@ -194,10 +195,10 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (!address.empty()) ++context_->n_of_address[address];
   }
 
-  // Holds the connection while it is served.
+  // Owns the connection while it is served.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self) { co_await self->serve(); }
 
-  // GCC 12 miscompiles co_await inside conditions, hence the single steps.
+  // GCC 12 miscompiles co_await inside conditions, hence the separate steps.
   asio::awaitable<void> serve() {
     arm(read_timer_, context_->options.header_timeout_ms);
     bool goes_on = co_await handshake();
@@ -212,8 +213,8 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (lingers || exchange_ != nullptr || n_unsent_bytes() == 0) close();
   }
 
-  // Reads on for a while after a refusal: closing on unread bytes would reset the connection, and the client would not
-  // see the answer.
+  // Keeps reading for a while after a refusal: closing with unread bytes would reset the connection, and the client
+  // would not see the answer.
   asio::awaitable<void> discard_input() {
     arm(read_timer_, kLingerMs);
     while (!is_closed()) {
@@ -231,7 +232,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     co_return !error;
   }
 
-  // One request, to its handler. False: the connection is over.
+  // Reads one request and passes it to its handler. False: the connection is over.
   asio::awaitable<bool> read_request() {
     Parser parser;
     parser.header_limit(context_->options.max_header_bytes);
@@ -244,18 +245,18 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       const std::shared_ptr<BodySink> sink = parser.get().body().sink;
       if (sink != nullptr) co_await keep_pace(*sink);
       const bool has_more = co_await read_some();
-      // A reply that ends the connection may be sent before the body is there.
+      // A reply that ends the connection may be sent before the body has arrived.
       if (!has_more || !is_open()) co_return false;
     }
     if (state_ == State::kReading) state_ = exchange_ == nullptr ? State::kIdle : State::kAnswering;
-    // Idle connections are many.
+    // There may be many idle connections.
     if (buffer_.capacity() >= kReadBodyBytes) buffer_.shrink_to_fit();
     hand_over(parser);
     co_return true;
   }
 
-  // A body that a sink takes may last for any time, but at least kLeastBodyBytes of it must come in each
-  // body_timeout_ms. Where the sink is full, that is not the client's fault.
+  // A body that a sink receives may take any time, but at least kLeastBodyBytes of it must arrive in each
+  // body_timeout_ms. Time in which the sink is full does not count against the client.
   asio::awaitable<void> keep_pace(BodySink& sink) {
     const bool is_full = sink.is_full();
     if (is_full) read_timer_.cancel();
@@ -272,7 +273,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (const auto refusal = exchange_->body_sink->refusal()) refuse(refusal->status, refusal->message);
   }
 
-  // What is thrown is the reply.
+  // A thrown value is the reply.
   bool take_in_or_refuse(Parser& parser) {
     bool goes_on = false;
     const Status taken = caught([&] { goes_on = take_in(parser); });
@@ -291,10 +292,10 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
       error_code error;
       const size_t n_bytes = parser.put(buffer_.data(), error);
       buffer_.consume(n_bytes);
-      // The parser bounds each line of a header, and not all of them together.
+      // The parser limits each line of a header, but not their total.
       if (!had_header) n_header_bytes_ += n_bytes;
       if (n_header_bytes_ > context_->options.max_header_bytes) error = http::error::header_limit;
-      // A chunk's head and the trailers have no bound of their own.
+      // A chunk's head and the trailers have no limit of their own.
       const size_t most_bytes = context_->options.max_header_bytes + kReadBytes;
       if (error == http::error::need_more && had_header && buffer_.size() > most_bytes) error = http::error::bad_chunk;
       if (error == http::error::need_more) return true;
@@ -358,7 +359,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (is_wanted && is_bounded && parser.content_length().value_or(0) > max_bytes) {
       return refuse(http::error::body_limit);
     }
-    // Each chunk says its size ahead.
+    // Each chunk begins with its size.
     if (parser.chunked() && is_bounded) parser.body_limit(max_bytes);
     parser.eager(true);
     if (wants_continue && is_wanted && !parser.is_done()) send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
@@ -400,7 +401,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     return refuse(400, "this is not HTTP/1.1: " + error.message());
   }
 
-  // Answers what could not be read, and gives the connection up.
+  // Answers an unreadable request, and closes the connection.
   bool refuse(int status, const std::string& message) {
     state_ = State::kLingering;
     if (const auto exchange = exchange_; exchange != nullptr && !exchange->listener.expired()) {
@@ -413,7 +414,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   void hand_over(Parser& parser) {
-    const auto exchange = exchange_;  // its reply may be over in this
+    const auto exchange = exchange_;  // its reply may end in this call
     if (exchange == nullptr) return;
     read_timer_.cancel();
     exchange->set_keep_alive(parser.get().keep_alive());
@@ -428,7 +429,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     co_return !error && !is_closed();
   }
 
-  // While a reply is under way: notices a client that went away, and takes in a bounded part of its next requests.
+  // During a reply: detects a client that disconnects, and reads a limited part of its next requests.
   asio::awaitable<bool> watch() {
     if (buffer_.size() < kMaxPipelinedBytes) {
       reader_ = Reader::kWatches;
@@ -441,7 +442,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     co_return !is_closed();
   }
 
-  // Until a reply is over, more of one is sent, or the connection is closed.
+  // Waits until a reply is over, more of one is sent, or the connection is closed.
   asio::awaitable<void> sleep() {
     sleep_timer_.expires_at(asio::steady_timer::time_point::max());
     reader_ = Reader::kSleeps;
@@ -455,7 +456,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
 
   void wake_reader() {
     wake_sleeper();
-    // A write that is under way would be cancelled too; on_sent() calls again.
+    // A running write would be cancelled too; on_sent() calls again.
     error_code ignored;
     if (reader_ == Reader::kWatches && sending_.empty()) lowest(stream_).cancel(ignored);
   }
@@ -470,7 +471,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   void on_sent(error_code error) {
-    // Idle connections are many; what a large reply took is given back.
+    // There may be many idle connections; the memory of a large reply is released.
     if (sending_.capacity() > kReadBytes) std::string().swap(sending_);
     sending_.clear();
     write_timer_.cancel();
@@ -495,7 +496,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     lowest(stream_).shutdown(tcp::socket::shutdown_send, ignored);
   }
 
-  // A server that ends does not wait long for what is half sent.
+  // A server that is stopping does not wait long for half-sent replies.
   void arm(asio::steady_timer& timer, uint32_t timeout_ms) {
     if (context_->draining && &timer == &read_timer_) timeout_ms = std::min(timeout_ms, kLastReadMs);
     timer.expires_after(std::chrono::milliseconds(timeout_ms));
@@ -517,17 +518,17 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   const bool is_owner_;
   beast::flat_buffer buffer_;
   std::string unsent_, sending_;
-  std::shared_ptr<Exchange> exchange_;  // the reply under way, or that of a request whose body is still read
-  size_t n_header_bytes_ = 0;           // of the request that is read
+  std::shared_ptr<Exchange> exchange_;  // the current reply, or that of a request whose body is being read
+  size_t n_header_bytes_ = 0;           // of the request being read
   size_t n_paced_bytes_ = 0;            // of its body, since the timer was armed
-  const std::string address_;           // whoever connected
-  const bool is_proxy_;                 // one that is trusted
-  std::string counted_;                 // whom the connection counts for in n_of_address
+  const std::string address_;           // the peer's
+  const bool is_proxy_;                 // a trusted one
+  std::string counted_;                 // the address that the connection counts for in n_of_address
   const uint64_t id_;
   asio::steady_timer read_timer_, write_timer_, sleep_timer_;
   State state_ = State::kIdle;
-  bool has_been_asked_ = false;  // a request has begun at some time
-  // Where the reader waits; in a read of its own it is not to be woken.
+  bool has_been_asked_ = false;  // at least one request has begun
+  // The reader's kind of wait; it must not be woken while in a read of its own.
   enum class Reader : uint8_t { kReads, kWatches, kSleeps } reader_ = Reader::kReads;
 };
 

@@ -17,14 +17,14 @@ namespace realizar::server {
 
 constexpr size_t kCongestedBytes = 64u << 10;
 
-// What an Exchange needs of its connection.
+// The part of a connection that an Exchange uses.
 class ConnectionBase {
  public:
   virtual ~ConnectionBase() = default;
   virtual void send_bytes(std::string_view bytes) = 0;
   virtual void finish_reply(bool keep_alive) = 0;
   virtual size_t n_unsent_bytes() const = 0;
-  // No request is waited for any more; one that has arrived is answered.
+  // Do not wait for further requests; one that has arrived is answered.
   virtual void close_if_idle() = 0;
   virtual bool takes_requests() const = 0;
   virtual void close() = 0;
@@ -37,7 +37,7 @@ class Exchange final : public Reply {
 
   void send(HttpResponse response) override {
     if (state_ != State::kOpen) return;
-    // RFC 9110, section 8.6: a length belongs to a body, or to the one that HEAD leaves out.
+    // RFC 9110, section 8.6: a length describes the body, or the one that HEAD omits.
     const bool has_body = response.status != 204 && response.status != 304;
     if (has_body) response.headers.emplace_back("Content-Length", std::to_string(response.body.size()));
     settle_keep_alive();
@@ -49,7 +49,7 @@ class Exchange final : public Reply {
 
   void begin_stream(HttpResponse head) override {
     if (state_ != State::kOpen) return;
-    // HTTP/1.0 knows no chunks: the end of the connection is the end of the reply.
+    // HTTP/1.0 has no chunks: the end of the connection marks the end of the reply.
     if (is_http_1_0_) keep_alive_ = false;
     if (!is_http_1_0_) head.headers.emplace_back("Transfer-Encoding", "chunked");
     settle_keep_alive();
@@ -75,14 +75,14 @@ class Exchange final : public Reply {
   void drop() noexcept override {
     if (const auto connection = connection_.lock()) connection->close();
   }
-  // The body of the request, or why there is none.
+  // The request's body, or the reason that there is none.
   void take(HttpBody body) {
     if (const auto told = listener.lock()) told->on_body(std::move(body));
   }
   void refuse(int status, std::string message) {
     if (const auto told = listener.lock()) told->on_no_body(status, std::move(message));
   }
-  // Whether further requests may come after the reply; to be said before it begins.
+  // Whether further requests may follow the reply; to be called before it begins.
   void set_keep_alive(bool keep_alive) { keep_alive_ = keep_alive; }
   void notify_closed() {
     if (std::exchange(state_, State::kClosed) == State::kDone) return;
@@ -110,7 +110,7 @@ class Exchange final : public Reply {
     return head + "\r\n";
   }
 
-  // A head of which some bytes are lost cannot be followed by anything.
+  // A head with missing bytes cannot be followed by anything.
   void put_head(std::string_view bytes) {
     state_ = State::kStreaming;
     if (!caught([&] { put(bytes); }).ok()) drop();

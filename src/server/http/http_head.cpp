@@ -11,7 +11,7 @@
 namespace realizar::server {
 namespace {
 
-// Whether some item of a list with commas fulfils `is_it`.
+// Whether any item of a comma-separated list fulfils `is_it`.
 template <class IsIt>
 bool any_item(std::string_view list, IsIt is_it) {
   while (!list.empty()) {
@@ -22,7 +22,7 @@ bool any_item(std::string_view list, IsIt is_it) {
   return false;
 }
 
-// Chunks alone have an end that every reader sees.
+// Only chunks have an end that every reader recognizes.
 std::string wrong_transfer_encoding(const HttpRequest& request, bool is_http_1_0) {
   const size_t n = request.count("transfer-encoding");
   if (n == 0) return {};

@@ -36,7 +36,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
-constexpr auto kPause = std::chrono::milliseconds(50);  // where memory or file descriptors ran out
+constexpr auto kPause = std::chrono::milliseconds(50);  // after running out of memory or file descriptors
 
 std::shared_ptr<BodyRoom> room_for(const HttpOptions& options) {
   return std::make_shared<BodyRoom>(options.max_bodies_bytes, options.max_body_bytes);
@@ -46,8 +46,8 @@ void report(const Status& status) {
   if (!status.ok()) spdlog::error("the server goes on after: {}", status.error().message);
 }
 
-// No connection is made from now on: the system drops their first packets, and when these come again the port is
-// closed or another server's. Where it has no such filter, a connection that is made just now may still be reset.
+// Prevents new connections: the system drops their first packets, and when they are repeated the port is closed or
+// belongs to another server. Without such a filter, a connection that is being made at this moment may still be reset.
 void refuse_handshakes(int listening_fd) {
   constexpr uint32_t kFlagsOffset = 13, kSyn = 2;  // RFC 9293, section 3.1
   constexpr uint32_t kAllOfIt = UINT32_MAX;
@@ -58,19 +58,19 @@ void refuse_handshakes(int listening_fd) {
   static_cast<void>(::setsockopt(listening_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program));
 }
 
-// Jobs on their way back to the I/O thread, which takes no memory: any thread pushes, one takes.
+// Jobs on their way back to the I/O thread, in a list that allocates nothing: any thread pushes, one takes.
 class FinishedJobs {
  public:
   void push(Job& job) {
     const std::lock_guard lock(mutex_);
     job.next = std::exchange(newest_, &job);
   }
-  // Goes on with each, oldest first.
+  // Runs each job's then(), oldest first.
   void take_all() {
     Job* oldest = oldest_first();
     while (oldest != nullptr) {
       Job* job = oldest;
-      oldest = job->next;  // first: the job may be gone after then()
+      oldest = job->next;  // before then(), which may destroy the job
       job->then();
     }
   }
@@ -135,7 +135,7 @@ class AsioServer final : public HttpServer {
   void wake() override {
     if (is_woken_.exchange(true, std::memory_order_acq_rel)) return;
     const uint64_t one = 1;
-    // The counter cannot be full: it is set once between two reads.
+    // The counter cannot overflow: it is set once between two reads.
     static_cast<void>(::write(wake_fd_.native_handle(), &one, sizeof one) == sizeof one);
   }
   void set_on_wake(std::function<void()> on_wake) override { on_wake_ = std::move(on_wake); }
@@ -177,12 +177,12 @@ class AsioServer final : public HttpServer {
   uint32_t n_connections() const override { return static_cast<uint32_t>(context_->connections.size()); }
 
  private:
-  // Where connections come in.
+  // A listening socket.
   struct Door {
     tcp::acceptor acceptor;
     bool is_owners = false;
-    std::string path = {};  // of a Unix socket, which goes with it; "": it is none, or systemd's
-    bool accepts = false;   // its loop is there
+    std::string path = {};  // of a Unix socket, removed with it; "": none, or owned by systemd
+    bool accepts = false;   // its loop is running
 
     void close() {
       if (!acceptor.is_open()) return;
@@ -198,7 +198,7 @@ class AsioServer final : public HttpServer {
 
   Status load_certificate();
 
-  // Ends what still runs while all that its callbacks use is there.
+  // Ends whatever still runs while the objects that its callbacks use exist.
   void close_all() {
     door_.close();
     owner_door_.close();
@@ -249,7 +249,7 @@ class AsioServer final : public HttpServer {
     ticker.is_armed = true;
   }
 
-  // Starts the loops of the server that are not there: all of them at first, later those that an exception ended.
+  // Starts the loops that are not running: all of them at first, later those that an exception ended.
   void revive() {
     keep(door_.accepts, [this] { return accept(door_); });
     if (owner_door_.acceptor.is_open()) keep(owner_door_.accepts, [this] { return accept(owner_door_); });
@@ -264,7 +264,7 @@ class AsioServer final : public HttpServer {
     if (is_there) return;
     asio::co_spawn(io_, loop(), [&is_there](const std::exception_ptr& thrown) {
       is_there = false;
-      if (thrown) std::rethrow_exception(thrown);  // to run(), which starts it again
+      if (thrown) std::rethrow_exception(thrown);  // to run(), which starts the loop again
     });
     is_there = true;
   }
@@ -276,14 +276,14 @@ class AsioServer final : public HttpServer {
   asio::posix::stream_descriptor wake_fd_;
   asio::posix::stream_descriptor stop_fd_, reopen_fd_;
   std::function<void()> on_reopen_;
-  uint64_t n_reopen_signals_ = 0;  // that a read gave
+  uint64_t n_reopen_signals_ = 0;  // from a read
   std::optional<asio::ssl::context> tls_;
   std::list<Ticker> tickers_;
   std::function<void()> on_wake_;
   std::atomic<bool> is_woken_{false};
   bool awaits_wakes_ = false;
   FinishedJobs finished_;
-  WorkPool workers_;  // last: its tasks may hold what the others serve
+  WorkPool workers_;  // last: its tasks may hold objects that the members above serve
 };
 
 Status AsioServer::load_certificate() {
@@ -300,7 +300,7 @@ Status AsioServer::load_certificate() {
   return {};
 }
 
-// Whoever has the owner's socket already keeps it: the port is what this server was started for.
+// If another server already has the owner's socket, it keeps it: the port is what this server was started for.
 void AsioServer::listen_to_owner() {
   const HttpOptions& options = context_->options;
   if (options.owner_fd >= 0) return static_cast<void>(owner_door_.acceptor.assign(tcp::v4(), options.owner_fd));
@@ -350,13 +350,13 @@ asio::awaitable<void> AsioServer::accept(Door& door) {
       continue;
     }
     if (!door.acceptor.is_open()) co_return;
-    // Out of file descriptors: others must end first.
+    // Out of file descriptors: other connections must end first.
     asio::steady_timer pause(io_, kPause);
     co_await pause.async_wait(kTuple);
   }
 }
 
-// Takes the connections that the system has made: closing the port would reset them.
+// Accepts the connections that the system has established: closing the port would reset them.
 void AsioServer::accept_all(Door& door) {
   if (!door.acceptor.is_open()) return;
   error_code error;

@@ -10,7 +10,7 @@
 namespace realizar::server {
 namespace {
 
-// Exactly, where 64 bits with a sign hold it: 7, -7 and 7.0 are whole numbers.
+// Exact, if it fits into a signed 64-bit integer: 7, -7 and 7.0 are whole numbers.
 std::optional<int64_t> whole_number(const Json& json) {
   if (json.is_number_unsigned()) {
     const auto value = json.get<uint64_t>();

@@ -1,4 +1,4 @@
-// Parses bodies: what is too much ends the parsing before it takes memory.
+// Parses bodies: anything beyond the limits ends parsing before it takes memory.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -11,15 +11,15 @@ namespace {
 
 constexpr size_t kMaxDepth = 100;
 constexpr size_t kMaxValues = 200'000;
-// Objects keep their members' order and look for each new name among those before it; so many comparisons are allowed
-// in all. An object alone may have 10,000 members.
+// Objects keep their members' order, and compare each new name with the earlier ones; this is the total number of
+// comparisons allowed. A single object may have 10,000 members.
 constexpr uint64_t kMaxComparisons = 50'000'000;
 
 Error not_json(size_t position, size_t n_bytes) {
   return invalid_argument(fmt::format("the body is not JSON, at byte {} of {}", position, n_bytes));
 }
 
-// What both readers of a text have in common: the first error, and that numbers are numbers.
+// The common part of both readers of a text: the first error, and numbers.
 class Reader : public nlohmann::json_sax<Json> {
  public:
   const Status& status() const { return status_; }
@@ -89,7 +89,7 @@ class Builder final : public Reader {
     if (max_ids == 0) return add(std::move(value));
     Json& list = *open_.back();
     if (list.size() == max_ids) {
-      ++n_ids_beyond_;  // counted, so that the error says how many there are
+      ++n_ids_beyond_;  // counted for the error message
     } else {
       list.push_back(std::move(value));
     }
@@ -142,7 +142,7 @@ class Builder final : public Reader {
 
   IdLimits ids_;
   Json root_;
-  std::vector<Json*> open_;  // objects and arrays; what an outer one holds does not move while an inner one is open
+  std::vector<Json*> open_;  // objects and arrays; an outer one's values do not move while an inner one is open
   Json* member_ = nullptr;   // of the innermost object
   std::string field_;        // of the outermost object
   size_t n_values_ = 0, n_ids_beyond_ = 0;

@@ -9,9 +9,9 @@
 namespace realizar::server {
 namespace {
 
-constexpr size_t kValueBytes = 8;  // that a value's text has about, apart from its strings
+constexpr size_t kValueBytes = 8;  // the approximate size of a value's text, without its strings
 
-// Whether a value can be written at once; takes what it needs about from `room`.
+// Whether a value can be written at once; subtracts its approximate size from `room`.
 bool fits(const Json& json, size_t& room) {
   const size_t n_bytes = kValueBytes + (json.is_string() ? json.get_ref<const std::string&>().size() : 0);
   if (json.is_binary() || n_bytes > room) return false;
@@ -26,7 +26,8 @@ bool fits(const Json& json, size_t& room) {
   return true;
 }
 
-// Where a slice of the text from `at` on ends: before a character, so that the slices' JSON is the whole text's.
+// The end of a slice of the text from `at` on: between characters, so that the slices' JSON adds up to the whole
+// text's.
 size_t slice_end(const std::string& text, size_t at) {
   constexpr size_t kMaxContinuing = 3;  // bytes of a character after its first
   if (text.size() - at <= JsonPieces::kStepBytes) return text.size();
@@ -135,7 +136,7 @@ void JsonPieces::unfold(Json& json, std::vector<Part>& parts) {
   }
 }
 
-// To those before them, as long as that stays one step.
+// Appends to the previous bytes as long as they remain one step.
 void JsonPieces::add_bytes(std::string_view bytes, std::vector<Part>& parts) {
   const bool is_new =
       parts.empty() || parts.back().kind != Part::Kind::kBytes || parts.back().text.size() >= kStepBytes;

@@ -1,5 +1,5 @@
-// JSON that is written piece by piece: lists in it are made item by item, and long texts in slices, when their turn
-// comes, so that neither its tree nor its text is ever there as a whole. One thread at a time.
+// JSON that is written piece by piece: lists are made item by item, and long texts in slices, only when they are
+// written, so that neither the tree nor the text ever exists as a whole. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,24 @@ namespace realizar::server {
 
 class JsonPieces {
  public:
-  // Gives the i-th item. Called once for each, in their order. An item may hold lists itself.
+  // Returns the i-th item. Called once for each, in order. An item may itself contain lists.
   using MakeItem = std::function<Json(size_t i)>;
-  // About the most that one step writes, unless a single item is longer.
+  // The approximate maximum that one step writes, unless a single item is longer.
   static constexpr size_t kStepBytes = 16u << 10;
-  // The bytes that are written where the JSON is put together, before a worker is asked for the rest.
+  // The bytes that are written where the JSON is put together, before a worker writes the rest.
   static constexpr size_t kFirstBytes = 32u << 10;
 
-  // Stands for a list of n_items in whatever is put here; to be used once. JSON's binary values, which no text can
-  // hold, are those that stand for lists.
+  // A placeholder for a list of n_items within a put value; to be used once. Placeholders are JSON's binary values,
+  // which no text can contain.
   Json list(size_t n_items, MakeItem make);
-  // Has `json` written after what was put before.
+  // Appends `json` to the output.
   void put(Json json);
-  // The same of bytes, as they are.
+  // Appends bytes unchanged.
   void put_bytes(std::string_view bytes);
-  // Appends what comes next to `out`, by steps, until that has n_bytes or all is written.
+  // Appends the next output to `out`, step by step, until that has n_bytes or everything is written.
   void write(std::string& out, size_t n_bytes);
   bool is_done() const { return parts_.empty(); }
-  // How many steps were made: each writes an item of a list, a slice of a text, or what stands around those.
+  // The number of steps so far: each writes an item of a list, a slice of a text, or the JSON around them.
   uint64_t n_steps() const { return n_steps_; }
 
  private:
@@ -45,9 +45,9 @@ class JsonPieces {
   struct Part {
     enum class Kind : uint8_t { kBytes, kText, kList };
     Kind kind;
-    std::string text;      // kBytes: as it is written; kText: what the string says
-    size_t at = 0;         // bytes of the text, or items of the list, that are written
-    List* list = nullptr;  // of kList
+    std::string text;      // kBytes: written unchanged; kText: the string's value
+    size_t at = 0;         // bytes of the text, or items of the list, already written
+    List* list = nullptr;  // for kList
   };
 
   void step(std::string& out);
@@ -57,7 +57,7 @@ class JsonPieces {
   static void add_bytes(std::string_view bytes, std::vector<Part>& parts);
 
   std::deque<List> lists_;
-  std::vector<Part> parts_;  // that are left, the next one last
+  std::vector<Part> parts_;  // the remaining ones, the next one last
   uint64_t n_steps_ = 0;
 };
 

@@ -75,7 +75,7 @@ TEST(JsonPieces, WhatIsPutLaterIsWrittenLater) {
   EXPECT_EQ(written(pieces), R"({"a":[0]}"b")");
 }
 
-// Around the size of a slice, with whole characters, parts of some, and bytes that are none.
+// Lengths around the size of a slice, with whole characters, parts of some, and invalid bytes.
 TEST(JsonPieces, LongTextsAreCutBetweenCharacters) {
   constexpr size_t kStep = JsonPieces::kStepBytes;
   const std::vector<std::string> fillers{
@@ -93,7 +93,7 @@ TEST(JsonPieces, LongTextsAreCutBetweenCharacters) {
   EXPECT_EQ(written_of({{"noise", noise}}, 1), dump({{"noise", noise}}));
 }
 
-// However long it all is, each step is short: what is written after n_bytes goes little beyond them.
+// Each step is short, however long the output: it goes little beyond n_bytes.
 TEST(JsonPieces, NoStepIsLong) {
   constexpr size_t kStep = JsonPieces::kStepBytes, kPiece = 4096;
   JsonPieces pieces;

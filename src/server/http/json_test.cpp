@@ -96,7 +96,7 @@ TEST(ParseJson, BoundsListsOfIdsByTheirOwnLimit) {
   EXPECT_EQ(second.error().n_prompt, 300'500u);
   EXPECT_EQ(error_with(repeated(R"({"tokens":[)", "1", 400'001, "]}")),
             "tokens: a list has more than 400000 token ids");
-  // What is no id, and what stands elsewhere, counts as a value.
+  // Values that are not ids, and values in other places, count as values.
   for (const char* begin : {R"({"prompt":[)", R"({"other":[)"}) {
     const char* value = begin[2] == 'p' ? "1.5" : "1";
     EXPECT_EQ(error_with(repeated(begin, value, 200'001, "]}")), "the body has more than 200000 values") << begin;

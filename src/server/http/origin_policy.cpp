@@ -11,7 +11,7 @@
 namespace realizar::server {
 namespace {
 
-// The name or address of "localhost:8080", "[::1]:8080" or "localhost."; an address of IPv6 without its brackets.
+// The name or address in "localhost:8080", "[::1]:8080" or "localhost."; an IPv6 address without its brackets.
 std::string_view without_port(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
   const size_t colon = host.rfind(':');
@@ -21,7 +21,8 @@ std::string_view without_port(std::string_view host) {
   return name;
 }
 
-// "a.example:8080" of "https://a.example:8080"; nothing for "null" and for what no web server can be.
+// "a.example:8080" of "https://a.example:8080"; nullopt for "null" and anything else that cannot be a web server's
+// origin.
 std::optional<std::string_view> authority_of(std::string_view origin) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (origin.starts_with(scheme)) return origin.substr(scheme.size());
@@ -33,7 +34,7 @@ bool is_port(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "localhost:3000": a server on its user's machine, with any port or none.
+// "localhost:3000": a server on its user's machine, with or without a port.
 bool is_local_authority(std::string_view authority) {
   constexpr std::string_view kHosts[] = {"localhost", "127.0.0.1", "[::1]"};
   return std::ranges::any_of(kHosts, [&](std::string_view host) {
@@ -43,14 +44,14 @@ bool is_local_authority(std::string_view authority) {
   });
 }
 
-// Programs whose windows are pages: desktop programs and editors. No page of the web has such an origin.
+// Programs whose windows are web pages: desktop programs and editors. No page on the web has such an origin.
 constexpr std::string_view kProgramSchemes[] = {"app://", "file://", "tauri://", "vscode-file://", "vscode-webview://"};
 
 bool is_program(std::string_view origin) {
   return std::ranges::any_of(kProgramSchemes, [&](std::string_view scheme) { return origin.starts_with(scheme); });
 }
 
-// "*", an origin, all of a scheme ("chrome-extension://*"), or of a host with any port ("http://localhost:*").
+// "*", an origin, any origin of a scheme ("chrome-extension://*"), or a host with any port ("http://localhost:*").
 bool fits(std::string_view origin, std::string_view allowed) {
   if (allowed == "*" || allowed == origin) return true;
   const bool is_scheme = allowed.ends_with("://*");
@@ -71,7 +72,7 @@ bool is_address(const std::string& name) {
   return inet_pton(AF_INET, name.c_str(), &v4) == 1 || inet_pton(AF_INET6, name.c_str(), &v6) == 1;
 }
 
-// A name that no DNS server of a stranger answers for: no page from elsewhere can be made to have it.
+// A name that no stranger's DNS server answers: no foreign page can get such a name.
 bool is_local_name(std::string_view host, std::string_view machine_name) {
   const std::string name(without_port(host));
   if (name.find('.') == std::string::npos || is_address(name)) return true;
@@ -124,7 +125,7 @@ std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect
   if (options_.asks_for_keys) return std::nullopt;
   const std::string_view host = request.header("host");
   const bool has_effect = effect == Effect::kFarReaching;
-  // HTTP/1.0 has no Host, and no browser speaks it.
+  // HTTP/1.0 has no Host, and no browser uses it.
   const bool is_named = request.count("host") > 0 && !is_own_host(host);
   if (is_named && checks_every_host()) {
     return forbidden(fmt::format("the Host header names '{}', which is no name of this server; --allowed-host adds one",
@@ -149,7 +150,7 @@ std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect
     return forbidden(
         fmt::format("pages of '{}' may not call this server; --cors-origin allows an origin", shown(origin)));
   }
-  // Pictures and links of a page come without Origin.
+  // Images and links of a page come without Origin.
   if (!equals_ignoring_case(request.header("sec-fetch-site"), "cross-site")) return std::nullopt;
   return forbidden("pages of other sites may not call this; --cors-origin allows an origin");
 }

@@ -109,7 +109,7 @@ TEST(OriginPolicy, OnlyItsOwnPagesAndThoseOfCorsOriginsMayDoAnything) {
     return status_of(policy, {{"Host", "localhost:8080"}, {"Origin", origin}}, method);
   };
   EXPECT_EQ(of("http://localhost:8080"), 200);
-  EXPECT_EQ(of("https://localhost:8080"), 200);  // behind a proxy that ends TLS
+  EXPECT_EQ(of("https://localhost:8080"), 200);  // through a proxy that ends TLS
   EXPECT_EQ(of("http://localhost:3000"), 200);
   for (const char* origin : {"http://evil.example", "http://localhost", "http://localhost:8081", "null", "",
                              "http://localhost:8080.evil.example", "ftp://localhost:8080", "http://127.0.0.1:8080",
@@ -141,7 +141,7 @@ TEST(OriginPolicy, PagesOfTheUsersMachineMayAskForAnswersAlone) {
                              "http://localhost@evil.example", "http://evil.example", "http://::1", "null", ""}) {
     EXPECT_EQ(status(here, origin, Effect::kAnswer), 403) << origin;
   }
-  // Neither of a server that others reach too, nor under a name that others have for it.
+  // Not on a server that others reach too, nor under a name that others know it by.
   EXPECT_EQ(status({"0.0.0.0", {}, {}, false, {}}, "http://localhost:3000", Effect::kAnswer), 403);
   EXPECT_EQ(status(here, "http://localhost:3000", Effect::kAnswer, "llm.example"), 403);
   EXPECT_EQ(status({"127.0.0.1", {}, {}, true, {}}, "http://evil.example", Effect::kAnswer), 200);  // has a key

@@ -15,7 +15,7 @@ namespace realizar::server {
 
 void return_large_blocks() {
 #if defined(__GLIBC__)
-  // Left to itself the threshold grows up to 32 MB, and bodies of requests stay in the heap.
+  // By default the threshold grows up to 32 MB, and request bodies stay in the heap.
   constexpr int kThresholdBytes = 128 << 10;
   mallopt(M_MMAP_THRESHOLD, kThresholdBytes);
 #endif
@@ -44,7 +44,7 @@ uint64_t raise_file_limit() {
 
 uint32_t max_connections_under(uint64_t file_limit) {
   constexpr uint64_t kOwnFiles =
-      64;  // listening, logs, models and their side files, devices; of a small limit a quarter
+      64;  // listening sockets, logs, models and their side files, devices; a quarter of a small limit
   const uint64_t n_own = std::min(kOwnFiles, file_limit / 4);
   return static_cast<uint32_t>(std::clamp<uint64_t>(file_limit - n_own, 1, UINT32_MAX));
 }

@@ -1,6 +1,6 @@
-// Places for what runs for a while at a client's wish: uploads, downloads, questions to MCP servers. Tenants share them
-// as they share the engine: one that has fewer than its share gets a place at once, and the newest of whoever has most
-// gives way.
+// A limited number of places for long-running activities of clients: uploads, downloads, questions to MCP servers.
+// Tenants share them as they share the engine: a tenant with fewer than its share gets a place at once, and the newest
+// activity of the tenant with most places gives way.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class SharedPlaces : public std::enable_shared_from_this<SharedPlaces> {
   using HolderPtr = std::shared_ptr<Holder>;
 
  public:
-  // Held while something runs. Any thread.
+  // Held while an activity runs. Any thread.
   class Place {
    public:
     Place(std::shared_ptr<SharedPlaces> places, HolderPtr holder)
@@ -37,8 +37,8 @@ class SharedPlaces : public std::enable_shared_from_this<SharedPlaces> {
   static std::shared_ptr<SharedPlaces> create(uint32_t n_places) { return std::make_shared<SharedPlaces>(n_places); }
   explicit SharedPlaces(uint32_t n_places) : n_places_(n_places) {}
 
-  // Null where there is none for the tenant. `give_way` is called at most once, by the call of another tenant that gets
-  // the place: it has what runs end soon, and takes no place itself.
+  // Null if there is none for the tenant. `give_way` is called at most once, during the call for another tenant that
+  // gets the place: it must make the activity end soon, and must not take a place itself.
   PlacePtr take(uint64_t tenant, std::function<void()> give_way);
   uint32_t n_taken() const;
 
@@ -47,7 +47,7 @@ class SharedPlaces : public std::enable_shared_from_this<SharedPlaces> {
 
   const uint32_t n_places_;
   mutable std::mutex mutex_;
-  std::list<HolderPtr> holders_;  // the newest last
+  std::list<HolderPtr> holders_;  // newest last
 };
 
 }  // namespace realizar::server

@@ -9,7 +9,7 @@
 namespace realizar::server {
 namespace {
 
-// What runs ends as soon as it has to give way.
+// An activity that ends as soon as it has to give way.
 struct Running {
   uint64_t tenant;
   SharedPlaces::PlacePtr place;
@@ -40,7 +40,7 @@ TEST(SharedPlaces, TheNewestOfWhoeverHasMostGivesWay) {
   EXPECT_NE(c->place, nullptr);
   EXPECT_TRUE(a3->gave_way);
   EXPECT_FALSE(a1->gave_way || a2->gave_way || b->gave_way);
-  // With three tenants a share is one place; who has one has no claim to more.
+  // With three tenants a share is one place; a tenant with one has no claim to more.
   EXPECT_EQ(begin(*places, 3)->place, nullptr);
   EXPECT_EQ(begin(*places, 2)->place, nullptr);
 }

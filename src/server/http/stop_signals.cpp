@@ -15,7 +15,7 @@
 namespace realizar::server {
 namespace {
 
-// A signal handler reaches its work through globals only.
+// A signal handler can only use globals.
 std::atomic<int> told_fd{-1}, reopen_fd{-1};
 std::atomic<int> n_signals{0};
 

@@ -12,7 +12,7 @@ void TaskThread::Listener::tell(const std::function<void()>& f) {
 TaskThread::TaskThread(std::function<void(Listener&)> task)
     : listener_(std::make_shared<Listener>()), thread_([listener = listener_, task = std::move(task)]() mutable {
         task(*listener);
-        task = {};  // what it holds goes before anyone is told
+        task = {};  // its captures are destroyed before anyone is notified
         const std::lock_guard lock(listener->mutex_);
         listener->has_ended_ = true;
         listener->end_.notify_all();

@@ -1,5 +1,5 @@
-// A thread that does one thing which the system may never let it finish, such as reading from a disk that does not
-// answer. It is joined when it has ended; else it is abandoned, and nobody hears its result.
+// A thread for one task that the system may never let finish, such as reading from a disk that does not answer. It is
+// joined when it has ended; otherwise it is abandoned, and its result is lost.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@ namespace realizar::server {
 
 class TaskThread {
  public:
-  // What the thread shares with whoever waits for it.
+  // State shared by the thread and its owner.
   class Listener {
    public:
-    // Calls `f` unless the thread was abandoned: what `f` uses is there for as long as the call takes.
+    // Calls `f` unless the thread was abandoned: objects that `f` uses exist for the duration of the call.
     void tell(const std::function<void()>& f);
 
    private:
@@ -26,15 +26,15 @@ class TaskThread {
     bool has_ended_ = false, is_left_ = false;
   };
 
-  // Calls task(listener) on a new thread; it must not throw, and what it uses must be its own or be used in tell().
-  // Throws std::system_error where the system gives no thread.
+  // Calls task(listener) on a new thread; it must not throw, and must only use objects of its own, or others within
+  // tell(). Throws std::system_error if the system cannot start a thread.
   explicit TaskThread(std::function<void(Listener&)> task);
   // Waits for its end.
   ~TaskThread();
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
 
-  // Waits for its end until `deadline`, then abandons the thread. False where it had to.
+  // Waits for its end until `deadline`, then abandons the thread. False if it was abandoned.
   bool end_until(std::chrono::steady_clock::time_point deadline);
 
  private:

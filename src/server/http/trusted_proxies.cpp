@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kAddressBits = 128, kMappedBits = 96;
 
-// The address of "10.1.2.3:4567" and "[fe80::1]:4567", as some proxies write it.
+// The address in "10.1.2.3:4567" and "[fe80::1]:4567", as some proxies write it.
 std::string_view address_part(std::string_view text) {
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
@@ -31,14 +31,14 @@ bool is_mapped(const std::array<uint8_t, 16>& address) {
          address[10] == 0xff && address[11] == 0xff;
 }
 
-// One spelling for each address: tenants and bounds are of what it says.
+// One spelling for each address, since it identifies tenants and limits.
 std::string spelled(const std::array<uint8_t, 16>& address) {
   char text[INET6_ADDRSTRLEN];
   const bool is_v4 = is_mapped(address);
   return inet_ntop(is_v4 ? AF_INET : AF_INET6, address.data() + (is_v4 ? 12 : 0), text, sizeof text);
 }
 
-// The entries of all lines of the header, in their order.
+// The entries of all lines of the header, in order.
 std::vector<std::string_view> forwarded_for(const HttpRequest& request) {
   std::vector<std::string_view> entries;
   for (const auto& [name, value] : request.headers) {
@@ -81,7 +81,7 @@ Result<TrustedProxies> TrustedProxies::create(const std::vector<std::string>& ne
 }
 
 bool TrustedProxies::parse(std::string_view text, Address& address) {
-  const std::string name(text.substr(0, text.find('%')));  // a zone says which of this machine's interfaces leads there
+  const std::string name(text.substr(0, text.find('%')));  // a zone names the interface of this machine to use
   if (inet_pton(AF_INET6, name.c_str(), address.data()) == 1) return true;
   address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   return inet_pton(AF_INET, name.c_str(), address.data() + 12) == 1;
@@ -106,7 +106,7 @@ void TrustedProxies::set_client(HttpRequest& request) const {
   if (networks_.empty() || !has(request.peer)) return;
   const auto entries = forwarded_for(request);
   if (entries.empty()) return;
-  // A proxy elsewhere that speaks of loopback means its own machine.
+  // A proxy elsewhere that reports loopback means its own machine.
   const bool is_proxy_local = std::exchange(request.is_local, false);
   std::optional<Address> client;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {

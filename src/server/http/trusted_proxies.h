@@ -1,5 +1,5 @@
-// Proxies whose word about their clients' addresses is taken: those of X-Forwarded-For. Anybody can send this header,
-// so it counts only where the connection comes from one of them.
+// Proxies that are trusted to report their clients' addresses in X-Forwarded-For. Anybody can send this header, so it
+// only counts if the connection comes from one of them.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ class TrustedProxies {
   static Result<TrustedProxies> create(const std::vector<std::string>& networks);
 
   bool has(std::string_view address) const;
-  // Sets the request's client. Each proxy appends the address that it was asked from, and what stands before that may
-  // be made up: the last address that is no proxy's is the client's, or the first of all where all are proxies'. Where
-  // that is no address, the proxy counts as the client.
+  // Sets the request's client. Each proxy appends the address that it was asked from, and earlier entries may be
+  // forged: the last address that is not a proxy's is the client's, or the first of all if all are proxies'. If that is
+  // not an address, the proxy counts as the client.
   void set_client(HttpRequest& request) const;
 
  private:
-  // As IPv6 has it; an address of IPv4 is mapped into it.
+  // An IPv6 address; IPv4 addresses are mapped.
   using Address = std::array<uint8_t, 16>;
   struct Network {
     Address address;

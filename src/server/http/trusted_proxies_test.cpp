@@ -44,7 +44,7 @@ TEST(TrustedProxies, WithoutAnAddressTheProxyIsTheClient) {
                             ",", "1.2.3.4, x", "x, 10.0.0.2", "1.2.3.4,", "localhost", "for=1.2.3.4"}) {
     EXPECT_EQ(client_of("10.0.0.1", {entry}), "10.0.0.1") << entry;
   }
-  EXPECT_EQ(client_of("10.0.0.1", {"x, 9.9.9.9"}), "9.9.9.9");  // what the client made up is not looked at
+  EXPECT_EQ(client_of("10.0.0.1", {"x, 9.9.9.9"}), "9.9.9.9");  // forged entries are ignored
 }
 
 TEST(TrustedProxies, AnAddressHasOneSpelling) {
@@ -64,7 +64,7 @@ TEST(TrustedProxies, AClientBehindOneIsLocalIfItsOwnAddressIs) {
   EXPECT_FALSE(request_from("127.0.0.1", {"127.0.0.1, 9.9.9.9"}).is_local);
   EXPECT_FALSE(request_from("127.0.0.1", {"unknown"}).is_local);
   EXPECT_FALSE(request_from("127.0.0.1", {""}).is_local);
-  EXPECT_FALSE(request_from("10.0.0.1", {"127.0.0.1"}).is_local);  // the proxy's own machine is another
+  EXPECT_FALSE(request_from("10.0.0.1", {"127.0.0.1"}).is_local);  // the proxy's own machine is a different one
   EXPECT_FALSE(request_from("9.9.9.9", {"127.0.0.1"}).is_local);
 }
 

@@ -21,7 +21,7 @@ Error cannot_listen(const std::string& path, int error) {
           "host"};
 }
 
-// A folder that others can write to would let them put a socket of theirs there.
+// In a folder that others can write to, they could create a socket of that name.
 Status make_private_folder(const std::string& folder) {
   if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return cannot_listen(folder, errno);
   struct stat found {};

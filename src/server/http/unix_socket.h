@@ -7,12 +7,12 @@
 
 namespace realizar::server {
 
-// A listening socket, non-blocking. One that a server left behind is replaced; whatever else has the path stays.
-// Errors: ResourceExhausted, subject "host".
+// A listening socket, non-blocking. Replaces a socket that a server left; any other file at that path is kept. Errors:
+// ResourceExhausted, subject "host".
 Result<int> listen_on_path(const std::string& path);
 
-// The same for the socket on which a server answers the other commands of the user who started it. Its folder is made,
-// and is that user's alone.
+// Opens the socket on which a server answers other commands of the user who started it. Creates its folder,
+// which only that user can access.
 Result<int> open_owner_socket(const std::string& path);
 
 // Whether the process at the other end is the user's own, or root's.

@@ -12,9 +12,9 @@
 namespace realizar::server {
 namespace {
 
-// The priority of threads with large bodies: on a machine that is busy they get a tenth of what others get.
+// The priority of threads for large bodies: on a busy machine they get a tenth of the others' time.
 constexpr int kLargeNice = 10;
-// What such a body took is in small pieces when it is done with.
+// The memory of such a body is in small blocks when it is done with.
 constexpr size_t kMemoryBytes = 1u << 20;
 
 }  // namespace
@@ -24,7 +24,7 @@ WorkPool::WorkPool(uint32_t n_small_threads, uint32_t n_large_threads) {
   large_.n_threads = n_large_threads;
   try {
     start();
-  } catch (...) {  // those that there are must end
+  } catch (...) {  // threads that were started must end
     stop();
     throw;
   }
@@ -35,7 +35,7 @@ void WorkPool::start() {
   for (uint32_t i = 0; i < small_.n_threads; ++i) threads_.emplace_back([this] { run(small_); });
   for (uint32_t i = 0; i < large_.n_threads; ++i) {
     threads_.emplace_back([this] {
-      // Of this thread alone, on Linux.
+      // Only for this thread, on Linux.
       static_cast<void>(setpriority(PRIO_PROCESS, 0, kLargeNice));
       run(large_);
     });
@@ -48,7 +48,7 @@ void WorkPool::submit(Work work) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
     Lane::Client& client = lane.clients[work.client];
-    // What throws here leaves the lane as it was.
+    // If this throws, the lane is unchanged.
     std::string turn = work.client;
     client.waiting.push_back(std::move(work));
     if (client.waiting.size() == 1) {
@@ -93,7 +93,7 @@ void WorkPool::run(Lane& lane) {
     lock.lock();
     const auto client = lane.clients.find(work.client);
     if (--client->second.n_running == 0 && client->second.waiting.empty()) lane.clients.erase(client);
-    // The client may have a thread again, which another one that sleeps can take.
+    // The client may use a thread again, and a sleeping thread can take its work.
     lane.has_work.notify_one();
   }
 }
@@ -107,7 +107,7 @@ void WorkPool::stop() {
   large_.has_work.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
-  // Tasks may hold what others serve: they end here, not later.
+  // Tasks may hold objects that other members serve, so they are destroyed here.
   small_.clients.clear();
   large_.clients.clear();
 }

@@ -1,6 +1,6 @@
-// The threads that do what would hold the I/O thread up: parsing, templates, tokenizing, grammars. Clients share them
-// fairly: they take turns, and none holds all threads. Work on small and on large bodies has threads of its own each,
-// so that a small request never waits for a large one; those for large bodies leave the processor to everything else.
+// The threads for work that would block the I/O thread: parsing, templates, tokenizing, grammars. Clients share them
+// fairly: they take turns, and none can occupy all threads. Work on small and on large bodies has separate threads, so
+// that a small request never waits for a large one; threads for large bodies run at low priority.
 #pragma once
 
 #include <condition_variable>
@@ -16,27 +16,27 @@
 namespace realizar::server {
 
 struct Work {
-  std::string client;          // whose turn it takes
-  size_t n_bytes = 0;          // of the body that it is about
-  std::function<void()> task;  // throws nothing
+  std::string client;          // for taking turns
+  size_t n_bytes = 0;          // of the body to work on
+  std::function<void()> task;  // must not throw
 };
 
 class WorkPool {
  public:
-  // Bodies above this are large.
+  // Larger bodies are large.
   static constexpr size_t kSmallBytes = 64u << 10;
 
-  // Throws std::system_error where the system gives no threads.
+  // Throws std::system_error if the system cannot start threads.
   WorkPool(uint32_t n_small_threads, uint32_t n_large_threads);
   ~WorkPool() { stop(); }
 
-  // Any thread. After stop() the work is dropped.
+  // Any thread. After stop() work is dropped.
   void submit(Work work);
-  // Waits for what runs, and drops what waits.
+  // Waits for running work, and drops queued work.
   void stop();
 
  private:
-  // Threads of one kind, and what waits for them.
+  // Threads of one kind, and the work that waits for them.
   struct Lane {
     uint32_t n_threads = 0;
     struct Client {
@@ -44,13 +44,13 @@ class WorkPool {
       uint32_t n_running = 0;
     };
     std::map<std::string, Client> clients;  // those with any work
-    std::deque<std::string> turns;          // the clients with work that waits, the next one first
+    std::deque<std::string> turns;          // clients with queued work, the next one first
     std::condition_variable has_work;
   };
 
   void start();
   void run(Lane& lane);
-  // The next work whose client has a thread left; nothing where there is none.
+  // The next work whose client may use another thread; false if there is none.
   static bool take(Lane& lane, Work& work);
 
   std::mutex mutex_;

@@ -36,7 +36,7 @@ class Blockers {
   bool released_ = false;
 };
 
-// Ends when the pool has done the work.
+// Returns when the pool has done the work.
 void run_one(WorkPool& pool, const std::string& client, size_t n_bytes) {
   std::promise<void> done;
   pool.submit({client, n_bytes, [&] { done.set_value(); }});

@@ -47,7 +47,7 @@ const Protocol* protocol_of(std::string_view path) {
   return nullptr;
 }
 
-// As the C interface numbers what a status says.
+// The C interface's code for a status.
 int c_code_of(const ApiError& error) {
   if (error.n_ctx > 0) return RZ_CONTEXT_LENGTH_EXCEEDED;
   if (error.status == 404) return RZ_NOT_FOUND;
@@ -57,7 +57,7 @@ int c_code_of(const ApiError& error) {
   return error.status >= 500 ? RZ_INTERNAL : RZ_INVALID_ARGUMENT;
 }
 
-// Whom an answer is told.
+// The receiver of an answer.
 struct Listener {
   rz_response_callback on_bytes = nullptr;
   rz_result_callback on_result = nullptr;
@@ -76,7 +76,7 @@ rz_result result_of(const Choice& choice) {
   return result;
 }
 
-// An answer on its way. All but cancel() on the session's thread.
+// An answer in progress. Everything except cancel() runs on the session's thread.
 class LibraryAnswer final : public SessionAnswer, private PlanRun {
  public:
   LibraryAnswer(const Protocol& protocol, const Listener& listener, ServedModelPtr model, CompletionPlan&& plan,
@@ -131,7 +131,7 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
     write(bytes);
   }
 
-  // Choices that still run after the end of the reply are ended, and the end of each is told.
+  // Choices that still run after the end of the reply are ended, and each end is reported.
   bool have_all_ended() {
     bool all_ended = true;
     for (size_t i = 0; i < n_submitted(); ++i) {
@@ -195,7 +195,7 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
   ApiError error_{200, "", "", ""};
 };
 
-// An answer that is there at once, or the refusal of a body.
+// An answer that is available at once, or the refusal of a body.
 class WholeAnswer final : public SessionAnswer {
  public:
   // `error`: why the body was refused; null: it was not.
@@ -226,7 +226,7 @@ class WholeAnswer final : public SessionAnswer {
   std::string message_;
 };
 
-// The session's model under the name that its answers have. The session has what it points to.
+// The session's model, under the name that answers contain. The session owns what it points to.
 ServedModelPtr served_model(const SessionParts& parts, const char* name) {
   auto model = std::make_shared<ServedModel>();
   model->id = name != nullptr ? name : std::filesystem::path(parts.model.info.path).stem().string();

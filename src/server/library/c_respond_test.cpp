@@ -13,7 +13,7 @@
 namespace realizar::server {
 namespace {
 
-// Everything that the callbacks of one body were told.
+// Everything that the callbacks for one body received.
 struct Heard {
   int status = 0;
   std::string content_type, text, message;
@@ -147,7 +147,7 @@ TEST_F(Respond, TellsWhatIsNotBuiltByItsCode) {
   EXPECT_EQ(heard.end.error_code, RZ_UNSUPPORTED);
 }
 
-// All but Ollama's, which the server answers from its list of models, and old names of two paths.
+// All paths except Ollama's, which the server answers from its list of models, and old names of two paths.
 TEST_F(Respond, KnowsThePathsOnWhichTheServersModelsAnswer) {
   for (const Route& route : all_routes()) {
     const std::string path = route.path;

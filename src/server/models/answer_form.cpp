@@ -16,13 +16,13 @@ namespace {
 
 using FormKind = AnswerForm::Kind;
 
-// A field that can ask for a form, and what reads its value.
+// A field that can request a form, and the reader of its value.
 struct FormField {
   const char* name;
   Result<AnswerForm> (*read)(const Json& value, const std::string& where);
 };
 
-// vLLM's clients send a schema as its text too.
+// vLLM's clients also send a schema as text.
 Result<AnswerForm> read_schema(const Json& schema, const std::string& where) {
   if (schema.is_object()) return AnswerForm{FormKind::kSchema, dump(schema), where};
   if (!schema.is_string()) return wrong(where, "expected a JSON Schema");
@@ -61,7 +61,7 @@ Result<AnswerForm> refuse_tags(const Json&, const std::string& where) {
   return Error{unsupported(where + ": structural tags are not built", where)};
 }
 
-// The form that one field of `object` asks for; more than one, `form` included, are an error.
+// The form that a field of `object` requests; more than one, including `form`, is an error.
 Result<AnswerForm> read_one_of(const Json& object, const std::string& prefix, std::span<const FormField> fields,
                                AnswerForm form = {}) {
   for (const FormField& field : fields) {
@@ -91,7 +91,7 @@ Result<AnswerForm> read_grammar(const Json& grammar, const std::string& where) {
   return grammar.is_object() ? read_response_form(grammar, where) : read_gbnf(grammar, where);
 }
 
-// The first one is where dialects have fields of their own; `regex` and those after it are SGLang's.
+// The first one is the one that dialects with fields of their own replace; `regex` and the following ones are SGLang's.
 constexpr FormField kFormFields[] = {{"response_format", read_response_form},
                                      {"grammar", read_grammar},
                                      {"json_schema", read_schema},
@@ -111,7 +111,7 @@ Compiled of_schema(const AnswerForm& form) {
   auto grammar = grammar::Grammar::from_json_schema(form.source, {}, {.relaxed = !form.is_strict});
   if (grammar.ok()) return grammar;
   const Error& error = grammar.error();
-  // The keyword's place in the schema, "#/properties/...", follows the schema's in the body.
+  // The keyword's path in the schema, "#/properties/...", follows the schema's path in the body.
   const bool has_place = error.subject.starts_with('#');
   return Error{error.code, error.message, form.where + (has_place ? error.subject : std::string())};
 }

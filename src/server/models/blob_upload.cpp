@@ -19,7 +19,7 @@ constexpr size_t kMostWaitingBytes = 4u << 20;
 Result<std::shared_ptr<BlobUpload>> BlobUpload::start(const hub::Store& store, std::string sha256, uint64_t n_bytes,
                                                       SharedPlaces& places, uint64_t tenant, const PostIo& post_io) {
   std::shared_ptr<BlobUpload> upload(new BlobUpload);
-  // On the I/O thread, where the upload is still there.
+  // Runs on the I/O thread if the upload still exists.
   const auto tell = [self = upload->self_, post_io](const std::function<void(BlobUpload&)>& news) {
     post_io([self, news] {
       if (*self != nullptr) news(**self);
@@ -57,7 +57,7 @@ BlobUpload::~BlobUpload() {
   if (thread_ != nullptr) thread_->end_until(std::chrono::steady_clock::now());
 }
 
-// What waits is not written, and what has been is removed.
+// Waiting data is dropped, and written data removed.
 void BlobUpload::leave() {
   shared_->tell([this] { shared_->is_left = true; });
 }

@@ -1,5 +1,5 @@
-// A file that a client uploads into the store: the I/O thread hands its bytes on as they arrive, and a thread of its
-// own hashes and writes them. I/O thread.
+// A file that a client uploads into the store: the I/O thread passes its bytes on as they arrive, and a separate thread
+// hashes and writes them. I/O thread.
 #pragma once
 
 #include <condition_variable>
@@ -22,27 +22,27 @@ class BlobUpload final : public BodySink {
   static constexpr uint32_t kMost = 8;  // at a time
   using PostIo = std::function<void(std::function<void()>)>;
 
-  // `post_io` runs a task on the I/O thread. Errors: ResourceExhausted where there is no place for the tenant, or the
-  // system gives no thread.
+  // `post_io` runs a task on the I/O thread. Errors: ResourceExhausted if there is no place for the tenant, or the
+  // system cannot start a thread.
   static Result<std::shared_ptr<BlobUpload>> start(const hub::Store& store, std::string sha256, uint64_t n_bytes,
                                                    SharedPlaces& places, uint64_t tenant, const PostIo& post_io);
-  // The upload ends, and what is not stored is removed.
+  // Ends the upload; a file that is not yet stored is removed.
   ~BlobUpload() override;
 
   void take(std::string_view bytes) override;
   bool is_full() const override;
   std::optional<Refusal> refusal() const override;
 
-  // The body is whole: `on_end` is called when it is in the store, or cannot be. A later call's stands for it.
+  // The body is complete: `on_end` is called when it is in the store, or has failed. A later call replaces `on_end`.
   void finish(std::function<void()> on_end);
   const std::optional<Status>& result() const { return result_; }
 
  private:
-  // What the thread and the upload share.
+  // State shared by the thread and the upload.
   struct Shared {
     std::mutex mutex;
     std::condition_variable has_news;
-    std::string waiting;  // bytes that are to be written
+    std::string waiting;  // bytes to be written
     bool is_whole = false, is_left = false;
 
     template <class Change>
@@ -61,7 +61,7 @@ class BlobUpload final : public BodySink {
   void leave();
 
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-  std::shared_ptr<BlobUpload*> self_ = std::make_shared<BlobUpload*>(this);  // null once it is gone; I/O thread
+  std::shared_ptr<BlobUpload*> self_ = std::make_shared<BlobUpload*>(this);  // null after it is destroyed; I/O thread
   SharedPlaces::PlacePtr place_;
   std::optional<Status> result_;
   std::function<void()> on_end_;

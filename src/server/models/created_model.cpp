@@ -31,7 +31,7 @@ Error wrong_files(std::string message) {
   return invalid_argument("files: " + std::move(message), "files");
 }
 
-// Clients may call a single GGUF file as they like.
+// Clients may give a single GGUF file any name.
 Result<bool> is_gguf_blob(const std::filesystem::path& path) {
   constexpr std::string_view kMagic = "GGUF";
   RZ_TRY(const OpenFile file, open_regular_file(path));
@@ -83,7 +83,7 @@ Result<std::vector<hub::StoredFile>> model_files(const hub::Store& store, const 
   return files;
 }
 
-// Errors: those of the parameters, as loading would give them.
+// Errors: those of the parameters, the same as from loading.
 Result<std::string> merged_parameters(const std::string& parents, const std::string& given) {
   RZ_TRY(Json all, parse_json(parents.empty() ? "{}" : parents));
   RZ_TRY(const Json own, parse_json(given));
@@ -96,7 +96,7 @@ Result<std::string> merged_parameters(const std::string& parents, const std::str
   return text;
 }
 
-// The manifest's text of that role; "" where there is none.
+// The manifest's text with that role; "" if there is none.
 Result<std::string> text_of(const hub::Store& store, const hub::Manifest& manifest, FileRole role) {
   const hub::StoredFile* file = manifest.find(role);
   return file == nullptr ? Result<std::string>("") : store.read_blob(*file, kMaxTextBytes);
@@ -110,7 +110,7 @@ Status set_text(const hub::Store& store, hub::Manifest& manifest, FileRole role,
     return invalid_argument(fmt::format("{}: expected at most {} bytes, actual {}", name, kMaxTextBytes, text.size()),
                             name);
   }
-  // No name of an uploaded file: those lie in the model's folder.
+  // Not the name of an uploaded file, which are in the model's folder.
   RZ_TRY(hub::StoredFile file, hub::add_text(store, role, fmt::format("realizar-{}", hub::role_name(role)), text));
   manifest.files.push_back(std::move(file));
   return {};
@@ -160,7 +160,7 @@ Status create_stored(const hub::Store& store, const CreateWish& wish) {
   manifest.pulled = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                                 fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   RZ_CHECK_OK(set_texts(store, manifest, wish));
-  // What cannot be read gets no name.
+  // A model that cannot be read gets no name.
   RZ_TRY(const hub::StoredModel model, store.lay_out(manifest));
   const auto card = read_model_card(model.path.string());
   if (!card.ok()) return wrong(wish.parent ? "from" : "files", card.error().message);

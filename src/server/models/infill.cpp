@@ -5,7 +5,7 @@
 namespace realizar::server {
 namespace {
 
-// How vocabularies spell the three marks.
+// How vocabularies spell the three markers.
 struct Marks {
   const char *before, *after, *middle;
 };
@@ -19,7 +19,7 @@ constexpr Marks kMarks[] = {
     {"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"},  // GLM
 };
 
-// How vocabularies spell the marks of a repository and of each file in it.
+// How vocabularies spell the markers of a repository and of each file in it.
 struct FileMarks {
   const char *repository, *file;
 };
@@ -29,7 +29,7 @@ constexpr FileMarks kFileMarks[] = {
     {"<reponame>", "<filename>"},       // StarCoder
 };
 
-// The names that stand where nobody has given one.
+// The default names.
 constexpr std::string_view kRepositoryName = "repository", kFileName = "filename";
 
 class InfillTokens {

@@ -1,5 +1,5 @@
 // Prompts for models that fill a gap between a beginning and an end (Bavarian et al. 2022, "Efficient training of
-// language models to fill in the middle"): beginning, end, then what belongs between.
+// language models to fill in the middle"): beginning, end, then the text between them.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 
 namespace realizar::server {
 
-// A file beside the one with the gap.
+// A file next to the one with the gap.
 struct InfillFile {
   std::string name, text;
 };
 
-// `files` come first: where the vocabulary has marks for it as files of a repository (Hui et al. 2024, "Qwen2.5-Coder
-// Technical Report", section 3.2), and plainly where it has not. `begun`: what the gap begins with. Nullopt where the
+// `files` come first: as files of a repository if the vocabulary has markers for that (Hui et al. 2024, "Qwen2.5-Coder
+// Technical Report", section 3.2), otherwise as plain text. `begun`: the beginning of the gap's text. Nullopt if the
 // vocabulary has no tokens for gaps: the model cannot infill.
 std::optional<std::vector<TokenId>> infill_prompt(const text::Tokenizer& tokenizer, std::string_view before,
                                                   std::string_view after, std::span<const InfillFile> files = {},

@@ -5,10 +5,10 @@
 namespace realizar::server {
 namespace {
 
-// A vocabulary of single bytes, and of marks from the id 200 on.
+// A vocabulary of single bytes, and of markers from id 200 on.
 text::Tokenizer tokenizer_with(const std::vector<std::string>& marks) {
   std::string vocab, added;
-  // The byte-level alphabet has printable ASCII as it is, the space as U+0120 and the line break as U+010A.
+  // The byte-level alphabet has printable ASCII unchanged, the space as U+0120 and the line break as U+010A.
   for (char c = '!'; c <= '~'; ++c) {
     const std::string letter = c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
     vocab += "\"" + letter + "\":" + std::to_string(static_cast<int>(c)) + ",";

@@ -1,6 +1,6 @@
-// Models that clients made of others while the server runs (Ollama's /api/copy and /api/create): a name with its own
-// template, system message and parameters over a model that was given at the start. In memory alone, bounded in number
-// and bytes. Each belongs to an owner, and no other sees it. Any thread.
+// Models that clients made from others while the server runs (Ollama's /api/copy and /api/create): a name with its own
+// template, system message and parameters for a model that was given at the start. In memory only, limited in number
+// and bytes. Each belongs to an owner, and others do not see it. Any thread.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@
 
 namespace realizar::server {
 
-// A name with its tag, "latest" where it has none: "tiny" is "tiny:latest". A colon before a slash begins no tag.
+// A name with its tag, by default "latest": "tiny" is "tiny:latest". A colon before a slash does not begin a tag.
 std::string with_tag(std::string_view name);
 
 struct MadeModel {
-  std::string name;                                         // as it was given
+  std::string name;                                         // as given
   std::string base;                                         // the id of the model that answers
-  std::string parent;                                       // the name that it was made of
+  std::string parent;                                       // the name that it was made from
   std::string template_source;                              // "": the base's
   std::shared_ptr<const text::ChatTemplate> chat_template;  // of template_source; null: the base's
   std::string system, license;
@@ -37,15 +37,15 @@ using MadeModelPtr = std::shared_ptr<const MadeModel>;
 
 class MadeModels {
  public:
-  static constexpr size_t kMaxOfOne = 256;            // models of an owner
-  static constexpr size_t kMaxBytesOfOne = 4u << 20;  // of an owner
+  static constexpr size_t kMaxOfOne = 256;            // models per owner
+  static constexpr size_t kMaxBytesOfOne = 4u << 20;  // per owner
   static constexpr size_t kMaxOwners = 256;
 
-  // Takes the place of one of the same name. Errors: ResourceExhausted where there is no room for it.
+  // Replaces a model of the same name. Errors: ResourceExhausted if there is no room for it.
   Status put(uint64_t owner, MadeModel model);
-  // Names are compared with their tags, without regard to case. Null where there is none of the owner.
+  // Compares names with their tags, ignoring case. Null if the owner has none.
   MadeModelPtr find(uint64_t owner, std::string_view name) const;
-  bool erase(uint64_t owner, std::string_view name);  // false where there is none
+  bool erase(uint64_t owner, std::string_view name);  // false if there is none
   std::vector<MadeModelPtr> list(uint64_t owner) const;
 
  private:

@@ -21,7 +21,7 @@
 namespace realizar::server {
 namespace {
 
-// Those that differ from what is taken where nothing is recommended.
+// The recommended parameters that differ from the defaults.
 std::string recommended_parameters(const SamplingParams& recommended) {
   std::string lines;
   const SamplingParams plain;

@@ -1,5 +1,5 @@
-// What a model's file tells of it without its weights, as Ollama's API shows models. Reading one takes as long as its
-// vocabulary is large: for workers.
+// A model's description in its file, apart from its weights, as Ollama's API shows models. Reading one takes time in
+// proportion to its vocabulary: for workers.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ModelCard {
   uint32_t n_ctx = 0, d_model = 0;     // as it was trained
   std::string template_source;         // Jinja; "": it has none
   std::string parameters;              // what its makers recommend: lines of a name and a value
-  // Of completion, tools, insert, thinking, embedding.
+  // A subset of completion, tools, insert, thinking, embedding.
   std::vector<std::string> capabilities;
 };
 using ModelCardPtr = std::shared_ptr<const ModelCard>;
@@ -32,8 +32,8 @@ using ModelCardPtr = std::shared_ptr<const ModelCard>;
 // Without n_needed_bytes. Errors: those of the file, its config and its tokenizer.
 Result<ModelCard> read_model_card(const std::string& path);
 
-// The metadata of a file under GGUF's names, as /api/show has them; arrays are null unless `verbose`. A model of
-// Hugging Face has its config's names, and beside them those that clients ask for.
+// The metadata of a file under GGUF's names, as in /api/show; arrays are null unless `verbose`. A Hugging Face model
+// has its config's names, and in addition those that clients read.
 Result<Json> read_model_info(const std::string& path, const ModelCard& card, bool verbose);
 // [{name, type, shape}], the shape in GGUF's order.
 Result<Json> read_tensor_list(const std::string& path);
@@ -47,7 +47,7 @@ class ModelCards {
   // `load`: how the server loads models.
   explicit ModelCards(LoadOptions load) : load_(std::move(load)) {}
 
-  // An empty card where the file cannot be read, which is tried again then.
+  // An empty card if the file cannot be read, which is then tried again.
   ModelCardPtr of(const std::string& path);
   void forget(const std::string& path);
 

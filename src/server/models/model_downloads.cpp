@@ -39,7 +39,7 @@ std::vector<hub::PullProgress> ModelPull::take_steps() {
   return steps;
 }
 
-// True where it is the first that is not taken.
+// True if it is the first step not yet taken.
 bool ModelPull::add_step(const hub::PullProgress& step) {
   const std::lock_guard lock(mutex_);
   const bool is_first = steps_.empty();
@@ -78,7 +78,7 @@ Result<ModelPullPtr> ModelPulls::start(uint64_t tenant, const hub::ModelName& na
   return pull;
 }
 
-// On the download's thread. Its result is set on the I/O thread, after the model has got its name there.
+// On the download's thread. Its result is set on the I/O thread, after the model got its name there.
 void ModelPulls::run(const ModelPullPtr& pull, const std::function<void(ModelSource)>& on_stored) const {
   const auto tell_news = [pull] {
     if (pull->on_news) pull->on_news();
@@ -98,7 +98,7 @@ void ModelPulls::run(const ModelPullPtr& pull, const std::function<void(ModelSou
     pull->place_.reset();
     tell_news();
   };
-  // It may not get lost, however long memory is short.
+  // It must not get lost, however long memory is short.
   while (!caught([&] { post_io_(end); }).ok()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
@@ -141,7 +141,7 @@ void ModelDownloads::on_news(std::list<Download>::iterator download) {
   if (!result.ok()) spdlog::error("'{}' could not be downloaded: {}", shown(download->name), result.error().message);
   events_.add_download_end(download->name, result);
   on_event_();
-  // The function that runs lies in what is let go.
+  // The running function belongs to the object that is released.
   const ModelPullPtr kept = download->pull;
   const auto own = std::exchange(kept->on_news, {});
   downloads_.erase(download);

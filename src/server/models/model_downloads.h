@@ -1,5 +1,5 @@
-// Downloads into the store that clients ask for while a server runs, each on a thread of its own. I/O thread, but for
-// what a download's own thread does.
+// Downloads into the store that clients request while a server runs, each on its own thread. I/O thread, except for the
+// work of a download's own thread.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@
 
 namespace realizar::server {
 
-// One download. It goes on until it has ended or is cancelled, whoever still has it.
+// One download. It continues until it has ended or is cancelled, whoever still holds it.
 class ModelPull {
  public:
-  // The steps since the last call: how far a file is stands for what was told of that before.
+  // The steps since the last call: a file's latest progress replaces earlier ones.
   std::vector<hub::PullProgress> take_steps();
-  // Nullopt until it has ended. By then the model is there under its name.
+  // Nullopt until it has ended. By then the model is available under its name.
   const std::optional<Status>& result() const { return result_; }
-  // Ends it soon; what has arrived is kept for the next download.
+  // Ends it soon; received data is kept for the next download.
   void cancel() { is_cancelled_ = true; }
 
   hub::ModelName name, source;
@@ -40,7 +40,7 @@ class ModelPull {
   bool add_step(const hub::PullProgress& step);
 
   std::atomic<bool> is_cancelled_{false};
-  bool gave_way_ = false;         // to another tenant's; I/O thread, as is the next
+  bool gave_way_ = false;         // to another tenant's download; I/O thread, as is the next
   SharedPlaces::PlacePtr place_;  // until it has ended
   std::mutex mutex_;
   std::deque<hub::PullProgress> steps_;
@@ -52,16 +52,16 @@ class ModelPulls {
  public:
   static constexpr uint32_t kMost = 8;  // at a time
 
-  // `post_io` runs a task on the I/O thread. `store` and what `post_io` uses must outlive this.
+  // `post_io` runs a task on the I/O thread. `store` and the objects that `post_io` uses must outlive this.
   ModelPulls(const ModelStore& store, std::function<void(std::function<void()>)> post_io)
       : store_(store), post_io_(std::move(post_io)) {}
   ModelPulls(const ModelPulls&) = delete;
   ModelPulls& operator=(const ModelPulls&) = delete;
-  // Cancels all and waits for them: a connection is given up within a tenth of a second.
+  // Cancels all and waits for them: a connection is closed within a tenth of a second.
   ~ModelPulls();
 
-  // Begins a download of what `source` means, which gets the name `name`. `on_stored` is called with the model before
-  // whoever listens learns that it is there. Errors: ResourceExhausted where there is no place for the tenant.
+  // Begins to download the model `source`, which gets the name `name`. `on_stored` is called with the model before
+  // listeners learn of it. Errors: ResourceExhausted if there is no place for the tenant.
   Result<ModelPullPtr> start(uint64_t tenant, const hub::ModelName& name, const hub::ModelName& source,
                              std::function<void(ModelSource)> on_stored);
 
@@ -78,28 +78,28 @@ class ModelPulls {
   std::list<Running> running_;
 };
 
-// Downloads that go on whether or not their clients wait, as llama.cpp's router has them: POST /v1/models begins one,
-// GET /v1/models/sse tells of it.
+// Downloads that continue whether or not their clients wait, as in llama.cpp's router: POST /v1/models begins one, GET
+// /v1/models/sse reports it.
 class ModelDownloads {
  public:
   struct Download {
-    std::string name;  // as the client gave it
+    std::string name;  // as given by the client
     ModelPullPtr pull;
     FileShares files;
     FileShare whole = {0, 0};  // of all its files; 0 bytes: not known yet
   };
 
-  // `on_event`: there is one more among `events`.
+  // `on_event`: called when an event was added to `events`.
   ModelDownloads(ModelPulls& pulls, ModelEvents& events, std::function<void()> on_event)
       : pulls_(pulls), events_(events), on_event_(std::move(on_event)) {}
   ModelDownloads(const ModelDownloads&) = delete;
   ModelDownloads& operator=(const ModelDownloads&) = delete;
   ~ModelDownloads();
 
-  // Errors: InvalidArgument where it is under way; those of ModelPulls::start.
+  // Errors: InvalidArgument if it is already running; those of ModelPulls::start.
   Status start(uint64_t tenant, const std::string& given, const hub::ModelName& name, const hub::ModelName& source,
                std::function<void(ModelSource)> on_stored);
-  // False where no download of that name is under way.
+  // False if no download of that name is running.
   bool cancel(const std::string& given);
   const std::list<Download>& list() const { return downloads_; }
 
@@ -109,7 +109,7 @@ class ModelDownloads {
   ModelPulls& pulls_;
   ModelEvents& events_;
   std::function<void()> on_event_;
-  std::list<Download> downloads_;  // those under way
+  std::list<Download> downloads_;  // the running ones
 };
 
 }  // namespace realizar::server

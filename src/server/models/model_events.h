@@ -1,4 +1,4 @@
-// The last changes of models, for clients that listen to them. I/O thread.
+// The latest changes of models, for clients that listen to them. I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace realizar::server {
 
-// How far a file of a download is.
+// The progress of a file's download.
 struct FileShare {
   uint64_t n_done, n_bytes;
 };
@@ -24,12 +24,12 @@ Json shares_json(const FileShares& files);
 class ModelEvents {
  public:
   void add(const ModelChange& change);
-  // A change that is no model's: the list was read anew.
+  // A change not of one model: the list was read anew.
   void add_reload();
   void add_download(const std::string& model, const FileShares& files, const FileShare& whole);
   void add_download_end(const std::string& model, const Status& result);
   uint64_t end() const { return end_; }
-  // As server-sent events all from `next` on that are still there; `next` is at their end then.
+  // Server-sent events for all remaining changes from `next` on; sets `next` to their end.
   std::string since(uint64_t& next) const;
 
  private:
@@ -37,7 +37,7 @@ class ModelEvents {
   void keep(std::string event);
 
   std::deque<std::string> events_;
-  uint64_t end_ = 0;  // how many there were
+  uint64_t end_ = 0;  // events so far
 };
 
 }  // namespace realizar::server

@@ -165,7 +165,7 @@ void ModelList::set_state(Entry& entry, State state) {
   if (is_told) on_change_({"model_status", entry.source.id, model_status(entry), {}});
 }
 
-// Told in steps that a reader can follow.
+// Reported in steps that a reader can follow.
 void ModelList::set_progress(Entry& entry, double progress) {
   constexpr double kSteps = 20;
   const bool is_step = static_cast<int>(progress * kSteps) > static_cast<int>(entry.progress * kSteps);

@@ -1,4 +1,4 @@
-// A look at a body before it is parsed: which model it is for.
+// Finds the model's name in a body before the body is parsed.
 #include <simdjson.h>
 
 #include <sstream>
@@ -7,11 +7,10 @@
 
 namespace realizar::server {
 
-// Walks over the outermost object's members; what these hold is skipped, not parsed. An error of the text ends the
-// walk.
+// Goes over the outermost object's members, and skips their values without parsing. An error in the text ends this.
 Result<std::string> peek_model_name(std::string& text) {
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-  // The parser of all takes a mark of the byte order, and so must this one.
+  // The full parser accepts a byte order mark, so this one must too.
   const size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
   simdjson::ondemand::parser parser;
   simdjson::ondemand::document document;

@@ -22,12 +22,12 @@ Error not_loaded(const std::string& id) {
   return invalid_argument(fmt::format("the model '{}' is not loaded; POST /models/load loads it", id), "model");
 }
 
-// Tells what may not get lost, however long memory is short.
+// Delivers a notice that must not get lost, however long memory is short.
 void tell_at_last(TaskThread::Listener& listener, const std::function<void()>& f) {
   bool is_told = false;
   const auto try_once = [&] { is_told = caught(f).ok(); };
   while (true) {
-    is_told = true;  // also where nobody listens any more
+    is_told = true;  // also if nobody listens any more
     listener.tell(try_once);
     if (is_told) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -36,7 +36,7 @@ void tell_at_last(TaskThread::Listener& listener, const std::function<void()>& f
 
 constexpr const char* kMemorySubject = "memory_mb";
 
-// ResourceExhausted, with that subject: the model takes more than is left for it.
+// ResourceExhausted, with that subject: the model needs more than is left for it.
 Error beyond_memory(const std::string& id, uint64_t n_needed_bytes, uint64_t n_left_bytes) {
   return {ErrorCode::kResourceExhausted,
           fmt::format("'{}' takes {} MB with its cache, and --memory-mb leaves {} MB; --ctx, --kv-tokens and --kv-type "
@@ -45,12 +45,12 @@ Error beyond_memory(const std::string& id, uint64_t n_needed_bytes, uint64_t n_l
           kMemorySubject};
 }
 
-// Before a load has counted the cache, the files alone.
+// Only the files' size until a load has counted the cache.
 uint64_t bytes_to_load(const ModelEntry& entry) {
   return std::max(entry.n_needed_bytes, bytes_on_disk(entry.source.path));
 }
 
-// The bytes that a model has or is getting.
+// The bytes that a model uses or will use when loaded.
 uint64_t held_bytes(const ModelEntry& entry) {
   const uint64_t n_wanted = entry.state == ModelEntry::State::kLoading ? entry.n_wanted_bytes : 0;
   return n_wanted + (entry.model != nullptr ? entry.model->n_bytes() : 0);
@@ -64,8 +64,8 @@ void log_loaded(const std::string& id, const ModelInfo& info) {
   if (!info.check.empty()) spdlog::info("{}", info.check);
 }
 
-// From its file until it answers. Any thread; `stopping` may become true meanwhile. Errors: those of loading;
-// Unsupported where there is no tokenizer; Cancelled.
+// Loads a model until it can answer. Any thread; `stopping` may become true during the call. Errors: those of loading;
+// Unsupported without a tokenizer; Cancelled.
 Result<ServedModelPtr> load_served_model(const ModelSource& source, const RegistryOptions& options,
                                          const LoadOptions& load_options, const std::atomic<bool>& stopping) {
   RZ_TRY(auto loaded, options.load_model(source.path, load_options));
@@ -109,7 +109,7 @@ ModelRegistry::~ModelRegistry() {
     spdlog::error("'{}' is still being loaded from a disk that does not answer; the load is abandoned",
                   entry->source.id);
   }
-  // What requests still hold is closed too, so that the server knows how that went.
+  // Models that requests still hold are closed too, so that the server knows the result.
   for (const Entry* entry : all()) {
     if (entry->model != nullptr) entry->model->close();
   }
@@ -203,7 +203,7 @@ void ModelRegistry::put(ModelSource source) {
   }
   const auto added = add_entry(std::move(source), old);
   if (old == entries_.end()) return;
-  // Whoever waits for a model that another takes the place of waits for that one.
+  // Requests that wait for a replaced model wait for the new one.
   for (Waiting& one : waiting_) {
     if (one.entry == &*old) one.entry = &*added;
   }
@@ -214,7 +214,7 @@ void ModelRegistry::put(ModelSource source) {
   unload_idle();
 }
 
-// Finds room for a further one, which may be the place of another tenant's. Errors: ResourceExhausted.
+// Finds a place for one more waiting request, possibly another tenant's. Errors: ResourceExhausted.
 Status ModelRegistry::make_place(const Entry& entry, uint64_t tenant) {
   const auto n_waiting = static_cast<uint64_t>(std::ranges::count(waiting_, &entry, &Waiting::entry));
   const uint64_t n_places = std::max<uint64_t>(options_.max_queue, 1);
@@ -236,7 +236,7 @@ bool ModelRegistry::is_wanted(const Entry& entry) const {
   return std::ranges::count(waiting_, &entry, &Waiting::entry) > 0;
 }
 
-// They wait no more.
+// These requests no longer wait.
 void ModelRegistry::tell(const Entry& entry, const Result<ServedModelPtr>& outcome) {
   const auto is_other = [&](const Waiting& waiting) { return waiting.entry != &entry; };
   const auto mine = std::stable_partition(waiting_.begin(), waiting_.end(), is_other);
@@ -245,14 +245,14 @@ void ModelRegistry::tell(const Entry& entry, const Result<ServedModelPtr>& outco
   for (const Waiting& waiting : called) waiting.then(outcome);
 }
 
-// Until it is loading, or an error says why it is not.
+// Starts loading, or returns the reason why not.
 Status ModelRegistry::start_loading(Entry& entry, uint64_t tenant) {
   RZ_CHECK_OK(make_place(entry, tenant));
   const bool is_under_way = entry.state == State::kLoading || entry.state == State::kUnloading;
   return is_under_way || must_wait_for_memory() ? Status() : begin_loading(entry);
 }
 
-// What is leaving still has its memory: whoever wants some waits for on_unloaded().
+// Models being removed still hold memory: a load that needs it waits for on_unloaded().
 bool ModelRegistry::must_wait_for_memory() {
   const auto is_leaving = [](const Entry* entry) { return entry->state == State::kUnloading; };
   return has_bounds() && std::ranges::any_of(all(), is_leaving);
@@ -267,13 +267,13 @@ Status ModelRegistry::begin_loading(Entry& entry) {
   return started;
 }
 
-// Gives up the least recently used models that nobody uses, until the wanted one fits beside the others and the
+// Evicts the least recently used models that nobody uses, until the wanted one fits together with the others and the
 // answers. Errors: ResourceExhausted (all loaded models are in use, or it never fits).
 Result<std::list<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
   std::list<GivenUp> given_up;
   if (!has_bounds()) return given_up;
   const uint64_t memory_bytes = options_.memory_bytes;
-  // Nobody else goes for what cannot fit.
+  // A model that cannot fit evicts nothing.
   if (memory_bytes > 0 && wanted.n_needed_bytes > memory_bytes) {
     return beyond_memory(wanted.source.id, wanted.n_needed_bytes, memory_bytes);
   }
@@ -285,7 +285,7 @@ Result<std::list<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& 
   for (Entry* entry : all()) {
     n_held += held_bytes(*entry);
     if (entry->state == State::kLoading || entry->model != nullptr) ++n_loaded;
-    // Nobody but the registry can hand it out, so that who has it alone keeps it alone.
+    // Only the registry can hand it out, so it remains unused.
     if (entry->model != nullptr && entry->is_unused()) unused.push_back(entry);
   }
   std::ranges::stable_sort(unused, {}, &Entry::last_used);
@@ -320,7 +320,7 @@ void ModelRegistry::take_back(std::list<GivenUp>& given_up) {
   }
 }
 
-// The given-up models end, and keep their prefixes, on the loader's thread, before the memory is taken again.
+// The evicted models end, and keep their prefixes, on the loader's thread, before the memory is used again.
 Status ModelRegistry::load(Entry& entry, std::list<GivenUp>& given_up) {
   const auto leaving = std::make_shared<std::vector<ServedModelPtr>>();
   const auto loaded = std::make_shared<Result<ServedModelPtr>>(ServedModelPtr());
@@ -366,7 +366,7 @@ Status ModelRegistry::load(Entry& entry, std::list<GivenUp>& given_up) {
   return {};
 }
 
-// Bytes that the others have not and are not getting.
+// Bytes that the other models neither use nor will use.
 uint64_t ModelRegistry::left_bytes(const Entry& wanted) {
   if (options_.memory_bytes == 0) return UINT64_MAX;
   uint64_t n_held = 0;
@@ -375,12 +375,12 @@ uint64_t ModelRegistry::left_bytes(const Entry& wanted) {
 }
 
 void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes) {
-  entry.loader.reset();  // has nothing left to do
+  entry.loader.reset();  // it has nothing left to do
   entry.failure.reset();
   const bool is_news = n_needed_bytes > entry.n_needed_bytes;
   entry.n_needed_bytes = n_needed_bytes;
   const bool lacks_room = !loaded.ok() && loaded.error().subject == kMemorySubject;
-  // Now that its size is known, more of the others may have to go.
+  // Now that its size is known, more of the others may have to be evicted.
   if (lacks_room && is_news && n_needed_bytes <= options_.memory_bytes) {
     entry.state = State::kUnloaded;
     const Status again = must_wait_for_memory() ? Status() : begin_loading(entry);
@@ -394,7 +394,7 @@ void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint6
   } else {
     entry.failure = loaded.error();
     entry.failed_at = std::chrono::steady_clock::now();
-    // The failure of the first model at the start is the server's own, which tells it.
+    // If the first model fails at the start, the server fails, and reports it.
     const bool is_own = !has_served_ && !entries_.empty() && &entry == &entries_.front();
     if (!is_own) spdlog::error("'{}' could not be loaded: {}", entry.source.id, loaded.error().message);
   }
@@ -421,7 +421,7 @@ void ModelRegistry::unload_idle() {
   drop_gone();
 }
 
-// The model ends, and keeps its prefixes, on a thread of its own.
+// The model ends, and keeps its prefixes, on a separate thread.
 void ModelRegistry::unload(Entry& entry) {
   const auto leaving = std::make_shared<ServedModelPtr>();
   std::function<void(TaskThread::Listener&)> task = [this, &entry, leaving,
@@ -442,7 +442,7 @@ void ModelRegistry::unload(Entry& entry) {
 }
 
 void ModelRegistry::on_unloaded(Entry& entry) {
-  entry.loader.reset();  // has nothing left to do
+  entry.loader.reset();  // it has nothing left to do
   set_state(entry, State::kUnloaded);
   spdlog::info("{} is unloaded", entry.source.id);
   for (Entry& wanted : entries_) {

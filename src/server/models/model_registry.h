@@ -1,5 +1,5 @@
 // The models of one server: named at the start or found later, loaded when first used, unloaded least recently used
-// when memory is wanted. Each has its own engine and thread. All calls on the I/O thread.
+// first when memory is needed. Each has its own engine and thread. All calls on the I/O thread.
 #pragma once
 
 #include <atomic>
@@ -24,28 +24,28 @@ class PrefixKeeper;
 // How a server's models are loaded, and how long they stay.
 struct RegistryOptions {
   LoadOptions load;
-  uint32_t max_queue = 256;                             // requests that wait for each model
-  bool strict_names = false;                            // a model that is alone is not asked for by any other name
-  uint64_t memory_bytes = 0;                            // for weights and caches of all models; 0: no bound
-  std::function<uint64_t()> n_answer_bytes = {};        // that count with them; null: none do
-  uint32_t max_loaded = 0;                              // models that are loaded at once; 0: no bound
+  uint32_t max_queue = 256;                             // requests waiting for each model
+  bool strict_names = false;                            // a single model has no other names
+  uint64_t memory_bytes = 0;                            // for weights and caches of all models; 0: unlimited
+  std::function<uint64_t()> n_answer_bytes = {};        // that count towards the limit; null: none
+  uint32_t max_loaded = 0;                              // models loaded at once; 0: unlimited
   std::optional<std::chrono::milliseconds> keep_alive;  // of every model when it is loaded
   bool autoload = true;                                 // a request for a model that is not loaded loads it
-  bool preload = true;                                  // it is ready when one is loaded, and not before
+  bool preload = true;                                  // the server is ready only when a model is loaded
   PrefixKeeper* prefixes = nullptr;                     // over restarts; must outlive all models; null: none
-  bool hash_weights = false;                            // also where no prefixes are kept
-  uint32_t retry_ms = 5000;                             // a model that could not be loaded is not tried again before
+  bool hash_weights = false;                            // even if no prefixes are kept
+  uint32_t retry_ms = 5000;                             // the wait before a model that failed to load is tried again
   uint32_t stop_timeout_ms = 5000;                      // for loads to end when the registry does
   std::function<Result<std::unique_ptr<LoadedModel>>(const std::string&, const LoadOptions&)> load_model =
       LoadedModel::load;
-  // The memory that a model will take. Where it cannot be told, the files' size counts, and loading says why.
+  // The memory that a model will need. If unknown, the files' size counts, and loading reports the reason.
   std::function<Result<uint64_t>(const std::string&, const LoadOptions&)> needed_bytes = LoadedModel::needed_bytes;
-  // Changes every model when it has been loaded, before anyone has it. Any thread.
+  // Called for every loaded model before it is used. Any thread.
   std::function<Status(LoadedModel&)> adapt = {};
-  // The same, once its cache has what was kept and before its engine's thread begins.
+  // Called after kept prefixes were restored and before the engine's thread begins. Any thread.
   std::function<void(ServedModel&)> watch = {};
   std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
-  std::function<void()> on_progress;                   // a stream of some model has news; any thread
+  std::function<void()> on_progress;                   // a stream of some model has updates; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
 };
 
@@ -54,54 +54,54 @@ class ModelRegistry final : public ModelList {
   using Then = std::function<void(const Result<ServedModelPtr>&)>;
 
   ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options);
-  // Stops what is being loaded; what does not stop in time is abandoned.
+  // Stops loads; one that does not stop in time is abandoned.
   ~ModelRegistry();
   ModelRegistry(const ModelRegistry&) = delete;
   ModelRegistry& operator=(const ModelRegistry&) = delete;
 
-  // Gives the model to `then`, which must not throw, at once if it is ready, else when it has been loaded. `id` is as
-  // for find(). Errors: NotFound; ResourceExhausted where memory is wanted and all models are busy, or where too many
-  // wait for the model, unless the tenant has a claim to the place of another one that waits; told_failure() where it
-  // cannot be loaded, or could not be a short while ago. Gives a ticket for forget().
+  // Passes the model to `then`, which must not throw: at once if it is ready, otherwise when it has been loaded. `id`
+  // as in find(). Errors: NotFound; ResourceExhausted if memory is needed and all models are busy, or if too many
+  // requests wait for the model, unless the tenant has a claim to the place of another waiting request; told_failure()
+  // if it cannot be loaded, or failed a short while ago. Returns a ticket for forget().
   uint64_t acquire(const std::string& id, uint64_t tenant, Then then);
-  // `then` is not wanted any more, where it was not called yet.
+  // Cancels `then`, unless it was already called.
   void forget(uint64_t ticket) {
     std::erase_if(waiting_, [&](const Waiting& one) { return one.ticket == ticket; });
   }
-  // What models did before they were unloaded.
+  // Counts of models from before they were unloaded.
   const PastCountsOfModels& past_counts() const { return past_counts_; }
-  // Where prefixes are kept over restarts; null: nowhere.
+  // Keeps prefixes over restarts; null: they are not kept.
   const PrefixKeeper* prefixes() const { return options_.prefixes; }
-  // Some model was ready at some time, or none is loaded before it is asked for.
+  // Some model has been ready at some time, or none is loaded before it is requested.
   bool has_been_ready() const { return !options_.autoload || !options_.preload || has_served_; }
 
-  // How long the model of that id, where it is ready, stays loaded without use; nullopt: for ever, as each model does
-  // when it is loaded.
+  // Sets how long the ready model of that id stays loaded without use; nullopt: without limit, the default when a model
+  // is loaded.
   void keep_alive(const std::string& id, std::optional<std::chrono::milliseconds> duration);
-  // Unloads models that nobody has used for as long as keep_alive() says; to be called every second.
+  // Unloads models that have been idle for their keep_alive; to be called every second.
   void unload_idle();
 
-  // Loads a model, or does so with the next that is wanted. Errors: NotFound; InvalidArgument where it is loaded or
-  // being loaded; those of acquire.
+  // Loads a model, or does so when memory becomes free. Errors: NotFound; InvalidArgument if it is loaded or being
+  // loaded; those of acquire.
   Status load_now(const std::string& id, uint64_t tenant);
-  // Unloads a model as soon as nobody uses it. Errors: NotFound; InvalidArgument where it is not loaded.
+  // Unloads a model as soon as nobody uses it. Errors: NotFound; InvalidArgument if it is not loaded.
   Status unload_now(const std::string& id);
-  // Takes a model away: it has no name any more, and goes when nobody uses it. Errors: NotFound.
+  // Removes a model: its name at once, the model when nobody uses it. Errors: NotFound.
   Status remove(const std::string& id);
-  // Adds a model, or takes it in the place of one of the same id, whose aliases and tags it keeps.
+  // Adds a model, or replaces one of the same id and keeps its aliases and tags.
   void put(ModelSource source);
-  // Takes away what is not among these or has changed on the disk, and adds what is new.
+  // Removes models that are not among these or have changed on the disk, and adds new ones.
   void set_sources(std::vector<ModelSource> sources);
 
  private:
-  // A model that is unloaded for another's sake.
+  // A model that is unloaded to make room for another.
   struct GivenUp {
     Entry* entry;
     ServedModelPtr model;
     PastCounts counts = {};
   };
-  // A request that waits for a model to be loaded: a bounded number for each model, whose places tenants share as they
-  // share an engine's queue.
+  // A request that waits for a model to be loaded: a limited number for each model, shared among tenants like an
+  // engine's queue.
   struct Waiting {
     uint64_t ticket, tenant;
     const Entry* entry;
@@ -125,14 +125,14 @@ class ModelRegistry final : public ModelList {
   void on_unloaded(Entry& entry);
 
   RegistryOptions options_;
-  std::vector<Waiting> waiting_;  // the newest last
+  std::vector<Waiting> waiting_;  // newest last
   PastCountsOfModels past_counts_;
   uint64_t n_tickets_ = 0;
-  bool has_served_ = false;  // some model was ready at some time
+  bool has_served_ = false;  // some model has been ready
   std::shared_ptr<std::atomic<bool>> stopping_;
 };
 
-// What clients are told of a model that could not be loaded: no path of the server.
+// The message for clients when a model could not be loaded, without the server's paths.
 Error told_failure(const std::string& id, const Error& failure);
 
 }  // namespace realizar::server

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kServedModel = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
 
-// Tasks for the test's own thread, which stands for the I/O thread.
+// Tasks for the test's own thread, which acts as the I/O thread.
 class IoThread {
  public:
   void post(std::function<void()> task) {
@@ -58,7 +58,7 @@ class Registry : public ::testing::Test {
     options.post_io = [this](std::function<void()> task) { io_.post(std::move(task)); };
     return options;
   }
-  // What acquire gives in the end.
+  // The final result of acquire.
   Result<ServedModelPtr> acquired(ModelRegistry& models, const std::string& id) {
     std::optional<Result<ServedModelPtr>> given;
     models.acquire(id, 0, [&](const Result<ServedModelPtr>& model) { given = model; });
@@ -74,7 +74,7 @@ std::string id_of(const ModelRegistry::Entry* entry) {
   return entry == nullptr ? "none" : entry->source.id;
 }
 
-// What is logged while it lives.
+// Records log lines during its lifetime.
 class Log {
  public:
   Log() : before_(spdlog::default_logger()) {
@@ -271,7 +271,7 @@ TEST_F(Registry, TenantsShareThePlacesWhereTheyWaitForALoad) {
   });
   settings.max_queue = 4;
   ModelRegistry models({{"slow", "slow.gguf"}}, settings);
-  std::vector<std::pair<uint64_t, ErrorCode>> told;  // by the number of the request, as they come
+  std::vector<std::pair<uint64_t, ErrorCode>> told;  // by the number of the request, in order of arrival
   uint64_t n_requests = 0;
   const auto ask = [&](uint64_t tenant) {
     models.acquire("slow", tenant, [&, n = n_requests++](const Result<ServedModelPtr>& model) {

@@ -15,14 +15,14 @@ namespace realizar::server {
 
 namespace {
 
-// "": it came from where its name says.
+// "": it was downloaded from where its name says.
 std::string parent_of(const hub::LocalModel& model) {
   const bool is_own =
       model.source == hub::to_string(model.name) || model.source == hub::to_string(source_of(model.name));
   return is_own ? "" : model.source;
 }
 
-// As chats have them; "" where there are none or they cannot be read.
+// In the format of chats; "" if there are none or they cannot be read.
 std::string chat_messages(const hub::LocalModel& model, const std::string& text) {
   if (text.empty()) return "";
   const auto read = [&]() -> Result<Json> {

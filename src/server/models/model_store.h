@@ -1,4 +1,4 @@
-// The store of models beside a server: where its models by name are, and where more of them come from.
+// The server's view of the store of models: which models it has by name, and where to get more.
 #pragma once
 
 #include "hub/library.h"
@@ -14,7 +14,7 @@ struct ModelStore {
   bool may_change = false;  // clients may download, create, copy and delete models
 };
 
-// A model of this machine as the registry takes it. Errors: those of reading its texts and of adapter_of.
+// A local model as a source for the registry. Errors: those of reading its texts and of adapter_of.
 Result<ModelSource> source_of_local(const hub::LocalModel& model);
 
 }  // namespace realizar::server

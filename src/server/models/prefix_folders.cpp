@@ -29,13 +29,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// File systems take names of 255 bytes; the file's ending comes after it, and more while it is written.
+// File systems allow names of 255 bytes; an ending follows, and a longer one while the file is written.
 constexpr size_t kMaxNameBytes = 200;
 constexpr const char* kEnding = ".prefixes";
 constexpr size_t kMaxSlotNameBytes = 128;
-constexpr const char* kKeyFolder = ".key-";  // no client's name has a dot in front
+constexpr const char* kKeyFolder = ".key-";  // clients' names cannot begin with a dot
 
-// The purpose of a folder, as errors say it, and the option that names it.
+// The purpose of a folder, for error messages, and its option.
 struct FolderUse {
   const char *kept, *subject;
 };
@@ -51,7 +51,7 @@ Status make_folder(const std::string& folder, const FolderUse& use) {
   return cannot("make", folder, use);
 }
 
-// Permissions alone do not tell whether it can be written to: root passes them, and a file system may be read-only.
+// Permissions alone do not show whether it is writable: root ignores them, and a file system may be read-only.
 Status make_writable_folder(const std::string& folder, const FolderUse& use) {
   RZ_CHECK_OK(make_folder(folder, use));
   std::string probe = (fs::path(folder) / ".probe-XXXXXX").string();
@@ -66,8 +66,8 @@ bool is_plain(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
 }
 
-// Letters, digits and marks stay, other bytes become %XX: no slash, and no dot in front. The names of long ids end with
-// their digest, and are longer than those of short ones.
+// Letters, digits and marks are kept, other bytes become %XX: no slash, and no leading dot. The names of long ids end
+// with their digest, and are longer than those of short ones.
 std::string safe_name(const std::string& id) {
   std::string name;
   for (const char c : id) {
@@ -79,7 +79,7 @@ std::string safe_name(const std::string& id) {
   return name + hex_of(digest_of(id));
 }
 
-// What earlier versions wrote into: "model.prefixes.part4711", with a process id.
+// A temporary file of an earlier version: "model.prefixes.part4711", with a process id.
 bool is_old_part(std::string_view name) {
   constexpr std::string_view kPart = ".prefixes.part";
   const size_t at = name.rfind(kPart);
@@ -88,7 +88,7 @@ bool is_old_part(std::string_view name) {
          });
 }
 
-// Whether a file's bytes are zeroes on the disk; else errno says why not.
+// Overwrites a file's bytes with zeroes on the disk; false: errno has the reason.
 bool zero_file(const FileDescriptor& file, off_t n_bytes) {
   const std::vector<char> zeroes(size_t{1} << 20);
   for (off_t at = 0; at < n_bytes;) {
@@ -100,7 +100,7 @@ bool zero_file(const FileDescriptor& file, off_t n_bytes) {
   return ::fsync(file.get()) == 0;
 }
 
-// A writer that was killed at once left nothing.
+// A writer that was killed at its beginning left nothing.
 bool has_prefixes(const FileDescriptor& file, const struct stat& info, const std::string& path) {
   if (!S_ISREG(info.st_mode)) return false;
   const std::string name = fs::path(path).filename().string();
@@ -113,8 +113,8 @@ Error cannot_erase(const std::string& path, const std::string& why) {
   return invalid_argument(fmt::format("cannot erase {}: {}", path, why), "cache_dir");
 }
 
-// Its bytes may outlive a file's name on the disk: zeroes take their place first. Who may write to the folder could lay
-// another file there, or a second name of one that lies elsewhere: neither may lose a byte.
+// Its bytes may remain on the disk after its name is removed, so they are overwritten with zeroes first. Someone who
+// may write to the folder could put another file there, or a second name of a file elsewhere: neither may lose a byte.
 Status erase_file(const std::string& path) {
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
@@ -141,7 +141,7 @@ void sweep_slots(const fs::path& folder) {
   }));
 }
 
-// Of all keys.
+// For all keys.
 void sweep_all_slots(const fs::path& folder) {
   sweep_slots(folder);
   std::error_code error;

@@ -1,4 +1,4 @@
-// A model that answers. Lives as long as a request holds it; its prefixes are kept then, where that is wanted.
+// A model that can answer. Lives as long as a request holds it; then its prefixes are kept, if requested.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct ServedModel {
 
   std::string id;
   std::shared_ptr<LoadedModel> loaded;
-  std::shared_ptr<engine::BlockEvents> block_events;      // null: nobody is told of its cache
-  std::function<void(const ServedModel&)> keep_prefixes;  // once the engine has ended; null: nobody keeps them
-  std::shared_ptr<const StoredTexts> texts;               // null: there are none
+  std::shared_ptr<engine::BlockEvents> block_events;      // null: events are not published
+  std::function<void(const ServedModel&)> keep_prefixes;  // called after the engine has ended; null: not kept
+  std::shared_ptr<const StoredTexts> texts;               // null: none
   text::OutputFormat output_format;
   std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
-  std::shared_ptr<engine::EngineThread> thread;  // last: it must end before what it runs on
+  std::shared_ptr<engine::EngineThread> thread;  // last: it must end before the objects that it uses
 
   // Ends its engine's thread and keeps its prefixes.
   void close() {

@@ -1,4 +1,4 @@
-// The beginning of a conversation beside a stored model, as Ollama's API has it (https://docs.ollama.com/api).
+// The beginning of a conversation stored with a model, as in Ollama's API (https://docs.ollama.com/api).
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace realizar::server {
 
-// Messages as they are stored, spelled as chat completions have them: thinking becomes reasoning_content, tool_name
-// name. Errors: InvalidArgument naming the field for what is no message, for images, and for roles and contents that
-// such a beginning cannot have.
+// Messages for storing, in the format of chat completions: thinking becomes reasoning_content, tool_name name. Errors:
+// InvalidArgument naming the field for invalid messages, images, and roles and contents that such a beginning cannot
+// have.
 Result<Json> read_stored_messages(const Json& messages);
-// The images of a message, or of what has `prefix` before its fields.
+// Refuses the images of a message, or of an object whose fields follow `prefix`.
 Status refuse_images(const Json& holder, const std::string& prefix);
 
 }  // namespace realizar::server

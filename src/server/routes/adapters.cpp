@@ -1,6 +1,6 @@
-// Adapters while the server runs: GET and POST /lora-adapters as llama.cpp's server has them (the list, and the one
-// that requests have which name none), POST /v1/load_lora_adapter and /v1/unload_lora_adapter as vLLM has them. What
-// changes something wants --lora-dir, or for the former llama-server's answers, and takes files of that folder alone.
+// Adapters at run time: GET and POST /lora-adapters as in llama.cpp's server (the list, and the default adapter of
+// requests), POST /v1/load_lora_adapter and /v1/unload_lora_adapter as in vLLM. Changes require --lora-dir, or for the
+// former llama-server's answers, and only use files in that folder.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -25,7 +25,7 @@ bool may_change(const Call& call) {
   return !call.context.options.lora_dir.empty();
 }
 
-// llama-server lets every client do so.
+// llama-server allows every client to do so.
 bool may_set_default(const Call& call) {
   return may_change(call) || call.context.options.llama_answers;
 }
@@ -34,7 +34,7 @@ ApiError not_allowed() {
   return {403, "adapters do not change here: the server was started without --lora-dir", "", "not_allowed"};
 }
 
-// A path as it is, or below the folder of adapters; only what is in that folder once links are followed.
+// A path, absolute or relative to the adapters' folder; after following links it must be in that folder.
 Result<std::string> allowed_path(const std::string& path, const std::string& folder) {
   std::error_code error;
   const auto root = std::filesystem::canonical(folder, error);
@@ -46,7 +46,7 @@ Result<std::string> allowed_path(const std::string& path, const std::string& fol
   return is_inside && whole != root ? Result<std::string>(whole.string()) : Result<std::string>(unknown);
 }
 
-// Messages of files name them; their folder is nobody's business.
+// Error messages name files, but the folder must not be disclosed.
 Error without_folder(Error error, const std::string& folder) {
   std::error_code ignored;
   const std::string root = std::filesystem::canonical(folder, ignored).string() + "/";
@@ -60,14 +60,14 @@ HttpResponse success(const std::string& name, const char* done) {
   return {200, "text/plain; charset=utf-8", fmt::format("Success: LoRA adapter '{}' {} successfully.", name, done), {}};
 }
 
-// An adapter that is to come or to go, and the model whose it is.
+// An adapter to load or unload, and its model.
 struct Asked {
   AdapterSource wish;
   ServedModelPtr model;
 };
 
-// The change that the body asks for; nothing where the call is over, since it may not ask or its body cannot be
-// decoded.
+// The change that the body requests; an error if the call is over because it has no right to do this or its body cannot
+// be decoded.
 Task<Result<Asked>> read_asked(Call& call, bool wants_path) {
   if (!may_change(call)) {
     call.fail(not_allowed());

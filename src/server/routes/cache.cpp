@@ -1,4 +1,5 @@
-// DELETE /cache: what a key's calls have left in memory, on the disk and in a Redis is forgotten, and zeroed but there.
+// DELETE /cache: removes what a key's calls have left in memory, on the disk and in Redis, and overwrites it with
+// zeroes except in Redis.
 #include <spdlog/spdlog.h>
 
 #include <atomic>
@@ -13,12 +14,12 @@
 namespace realizar::server {
 namespace {
 
-// Where keys are asked for, the others' prefixes stay; where none is, all are of one owner.
+// With keys, other keys' prefixes are kept; without keys, all belong to one owner.
 std::optional<uint64_t> owner_of(const Call& call) {
   return call.key == KeyDigest{} ? std::nullopt : std::optional(call.tenant);
 }
 
-// Goes on after an error, which is the first one's.
+// Continues after an error, and returns the first one.
 Status erase_all(const PrefixKeeper& prefixes, const std::vector<std::string>& ids) {
   Status status;
   for (const std::string& id : ids) {
@@ -28,7 +29,7 @@ Status erase_all(const PrefixKeeper& prefixes, const std::vector<std::string>& i
   return status;
 }
 
-// Prefixes in other servers' memory stay.
+// Prefixes in other servers' memory are not removed.
 Task<Status> forget_shared(Call& call) {
   if (call.context.shared == nullptr) co_return Status();
   const auto told = std::make_shared<Status>();
@@ -44,8 +45,8 @@ Task<Status> forget_shared(Call& call) {
 
 }  // namespace
 
-// The files hold prefixes of all keys: they are written anew when the server ends. Slots that a client has saved under
-// a name stay.
+// The files hold prefixes of all keys; they are written again when the server ends. Slots that a client has saved under
+// a name are kept.
 Task<Status> delete_cache(Call& call) {
   Task<Status> forgetting = forget_shared(call);
   const Status forgotten = co_await forgetting;

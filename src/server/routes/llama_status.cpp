@@ -1,4 +1,4 @@
-// GET /props and GET /slots, as llama.cpp's server has them: what a model is served with, and how busy it is.
+// GET /props and GET /slots, as in llama.cpp's server: a model's settings, and its load.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -25,19 +25,19 @@ Json default_settings(const ServedModel& model) {
   return {{"n_ctx", model.loaded->info.n_ctx}, {"params", std::move(params)}};
 }
 
-// Of a model that sleeps, which asking does not wake.
+// For a sleeping model, which this request does not wake.
 Json unloaded_props(const ModelRegistry::Entry& entry) {
   return {{"default_generation_settings", {{"n_ctx", 0}, {"params", Json::object()}}},
           {"model_path", std::filesystem::path(entry.source.path).filename().string()},
           {"chat_template", ""}};
 }
 
-// Its next request wakes it, whether it was unloaded for want of use or to make room for another.
+// Its next request wakes it, whether it was unloaded for being idle or to make room for another.
 bool is_sleeping(const ModelRegistry::Entry& entry) {
   return entry.has_served && entry.model == nullptr && entry.state != ModelRegistry::State::kFailed;
 }
 
-// A file's folders are nobody's business.
+// The folder of the file is not disclosed.
 Json loaded_props(const ServedModel& model) {
   const LoadedModel& loaded = *model.loaded;
   const auto& ends = loaded.generation_config.end_tokens;
@@ -54,7 +54,7 @@ Json loaded_props(const ServedModel& model) {
 
 }  // namespace
 
-// Of several models that which the query names; where it names none, what the server is.
+// The properties of the model that the query names; with several models and no name, the server's.
 HttpResponse get_props(const Call& call) {
   const ServerOptions& options = call.context.options;
   const ModelRegistry& models = call.context.models;
@@ -76,7 +76,7 @@ HttpResponse get_props(const Call& call) {
   return json_response(json);
 }
 
-// Sequences have no fixed places: the first slots are those at work.
+// Sequences have no fixed slots: the first slots show the active ones.
 HttpResponse get_slots(const Call& call) {
   if (!call.context.options.slots) {
     return llama_error_response({501, "this server was started with --no-slots", "", "not_supported"});

@@ -1,5 +1,5 @@
-// MCP servers for the chat page: GET /mcp lists them, GET /mcp/NAME/tools has the tools of one, and POST /mcp/NAME/call
-// calls one of these. The page asks its user before it calls.
+// MCP servers for the chat page: GET /mcp lists them, GET /mcp/NAME/tools returns the tools of one, and POST
+// /mcp/NAME/call calls a tool. The page asks its user before calling.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -20,21 +20,21 @@ ApiError no_server(const std::string& name) {
   return {404, "there is no MCP server '" + shown(name) + "' on this server's list", "", "not_found"};
 }
 
-// What a server did wrong is no fault of the client's.
+// A server's error is not the client's fault.
 ApiError mcp_error(const Error& error) {
   if (error.subject == kForeignPlaces) return to_api_error(error);
   const bool is_late = error.subject == mcp::kTimeout;
   return {is_late ? 504 : 502, error.message, "", is_late ? "mcp_timeout" : "mcp_error"};
 }
 
-// Null where the call is over, since the list has no such server.
+// Null if the list has no such server; then the call is over.
 McpProxy::ClientPtr find_server(Call& call) {
   McpProxy::ClientPtr server = call.context.mcp == nullptr ? nullptr : call.context.mcp->find(call.path_id);
   if (server == nullptr) call.fail(no_server(call.path_id));
   return server;
 }
 
-// Each is a function as /v1/chat/completions takes it, and has its server's own name, by which it is called here.
+// Each is a function in the format of /v1/chat/completions, and keeps its server's name, by which it is called here.
 Json tools_body(const mcp::ToolList& list) {
   Json tools = mcp::tools_json(list.tools);
   for (size_t i = 0; i < list.tools.size(); ++i) tools[i]["name"] = list.tools[i].name;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxPage = 1000;
 
-// Which models a page has, as a query says: "limit=20&after_id=ID".
+// The models of a page, from a query: "limit=20&after_id=ID".
 struct ModelPage {
   size_t limit = 20;
   std::string after_id, before_id;  // "": none
@@ -47,7 +47,7 @@ Result<size_t> place_of(std::span<const Json> models, const char* field, const s
   return static_cast<size_t>(found - models.begin());
 }
 
-// A page before a model ends right before it, any other begins with the first model or after one; has_more tells of
+// A page before a model ends right before it, any other begins with the first model or after one; has_more reports
 // models further in that direction.
 Result<Json> page_json(std::span<const Json> models, const ModelPage& page) {
   size_t begin = 0, end = models.size();
@@ -68,7 +68,7 @@ Result<Json> page_json(std::span<const Json> models, const ModelPage& page) {
   return Json{{"data", std::move(data)}, {"has_more", has_more}, {"first_id", first}, {"last_id", last}};
 }
 
-// `id`: the model's, or that of one of its adapters. How long its context is shows once a model is loaded.
+// `id`: the model's, or that of one of its adapters. The context's size is only known when the model is loaded.
 Json message_model_json(const ModelRegistry::Entry& entry, const std::string& id) {
   const auto created = std::chrono::floor<std::chrono::seconds>(entry.created);
   const Json n_ctx = entry.model == nullptr ? Json() : Json(entry.model->loaded->info.n_ctx);

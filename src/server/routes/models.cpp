@@ -1,5 +1,5 @@
-// Models at run time, as llama.cpp's router has them: POST /models downloads one, POST /models/load and /models/unload,
-// DELETE /models, and GET /models/sse, which tells of their changes.
+// Models at run time, as in llama.cpp's router: POST /models downloads one, POST /models/load and /models/unload,
+// DELETE /models, and GET /models/sse, which reports their changes.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace realizar::server {
 namespace {
 
-// A stream whose end is the server's says nothing more.
+// A stream that the server ends gets no last event.
 class EventSpeller final : public Speller {
  public:
   std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
@@ -39,7 +39,7 @@ Result<std::string> named_model(const Json& body) {
   return name;
 }
 
-// The first part of a split file stands for all; a folder is the model's own, since it lies in the folder of models.
+// The first part of a split file means all parts; a folder belongs to the model, since it is in the models' folder.
 Status delete_files(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -69,7 +69,7 @@ Status post_models_unload(Call& call, const Json& body) {
   return {};
 }
 
-// The last model stays: a server without any has nothing to say.
+// The last model is kept: a server without models cannot answer anything.
 Task<Status> delete_models(Call& call) {
   ModelRegistry& models = call.context.models;
   const std::string name = query_value(call.request.query, "model");
@@ -120,7 +120,7 @@ Task<Status> get_models_sse(Call& call) {
   co_return Status();
 }
 
-// Begins a download, which events tell of.
+// Begins a download, whose progress is reported by events.
 Status post_models(Call& call, const Json& body) {
   RZ_TRY(const std::string given, named_model(body));
   RZ_TRY(const hub::ModelName name, name_to_pull(given));

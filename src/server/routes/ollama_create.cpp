@@ -1,6 +1,6 @@
-// Ollama's POST /api/create (https://docs.ollama.com/api): a model of uploaded files, or of another model, with a
-// template, parameters and messages of its own; and the blobs that clients upload for it. Where the server lets clients
-// change the store, models of it and of files are made there; else one model's name over another is kept in memory.
+// Ollama's POST /api/create (https://docs.ollama.com/api): a model from uploaded files or from another model, with its
+// own template, parameters and messages; and the blobs that clients upload for it. If clients may change the store,
+// models from the store and from files are created there; otherwise a name for another model is kept in memory.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -22,7 +22,7 @@
 namespace realizar::server {
 namespace {
 
-// What of a body would need work on weights.
+// Refuses fields that would require work on weights.
 Status refuse_unbuilt(const Json& body) {
   static constexpr std::pair<const char*, const char*> kUnbuilt[] = {
       {"adapters", "not built: a model is created without adapters"},
@@ -45,7 +45,7 @@ std::string license_text(const Json& license) {
   return text;
 }
 
-// The body's own texts. Errors: InvalidArgument naming the field.
+// Reads the body's own texts. Errors: InvalidArgument naming the field.
 Status read_texts(Fields& body, CreateWish& wish) {
   wish.system = body.text("system");
   wish.chat_template = body.text("template");
@@ -74,12 +74,12 @@ Status read_files(Fields& body, CreateWish& wish) {
   return {};
 }
 
-// What a body asks for. One of the two is where the model is made.
+// The requested model. Only one of the two members is used, depending on where it is created.
 struct Creation {
   std::string name;
   bool is_stream = true;
   CreateWish wish;                  // for the store
-  std::optional<NamedFile> parent;  // nullopt: it is made of files
+  std::optional<NamedFile> parent;  // nullopt: created from files
   bool is_stored = false;
 };
 
@@ -141,7 +141,7 @@ Error wrong_digest(const Call& call) {
       fmt::format("invalid digest '{}': expected sha256: and 64 hexadecimal digits", shown(call.path_id)), "digest");
 }
 
-// 0: the request does not say.
+// 0: the request has no length.
 uint64_t content_length(const HttpRequest& request) {
   const std::string_view text = request.header("content-length");
   uint64_t n_bytes = 0;
@@ -156,7 +156,7 @@ bool has_blob(const Call& call, const std::string& sha256) {
 
 }  // namespace
 
-// HEAD asks whether the blob is there.
+// HEAD checks whether the blob exists.
 HttpResponse get_blob(const Call& call) {
   const auto sha256 = sha256_of_digest(call.path_id);
   if (!sha256) return ollama_error(to_api_error(wrong_digest(call)));
@@ -164,7 +164,7 @@ HttpResponse get_blob(const Call& call) {
   return ollama_error({404, "blob " + shown(call.path_id) + " not found", "", ""});
 }
 
-// Before its body is read, which may be larger than memory is.
+// Called before its body is read, which may be larger than memory.
 void take_blob(Call& call) {
   if (refuse_store_change(call)) return;
   const auto sha256 = sha256_of_digest(call.path_id);
@@ -180,7 +180,7 @@ void take_blob(Call& call) {
   call.take_body_into(std::move(*upload));
 }
 
-// The body is whole.
+// Called when the body is complete.
 Task<Status> post_blob(Call& call) {
   const auto upload = std::static_pointer_cast<BlobUpload>(call.body_sink);
   upload->finish([&call] { call.tell_news(); });

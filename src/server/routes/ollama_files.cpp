@@ -17,7 +17,7 @@ constexpr const char* kOllamaJson = "application/json; charset=utf-8";
 NamedFile adapted_file_of(const ModelRegistry::Entry& entry, std::string adapter) {
   NamedFile file = file_of(entry, adapted_name(entry.source.id, adapter));
   file.adapter = std::move(adapter);
-  file.store_name = std::nullopt;  // the store has the model alone
+  file.store_name = std::nullopt;  // only the model without the adapter is in the store
   return file;
 }
 

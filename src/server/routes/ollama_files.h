@@ -1,4 +1,4 @@
-// What Ollama's routes of models share: the models' files by the names that clients use, and answers.
+// The common parts of Ollama's routes of models: models' files by clients' names, and answers.
 #pragma once
 
 #include <chrono>
@@ -13,31 +13,32 @@
 
 namespace realizar::server {
 
-// A model's file as the registry has it: what a worker may read while the I/O thread goes on.
+// A copy of the registry's data on a model's file, which a worker may read while the I/O thread continues.
 struct NamedFile {
   std::string name, id, path;
   std::chrono::system_clock::time_point modified;
   BesideSettings beside;
-  std::shared_ptr<const StoredTexts> texts;  // null: there are none
-  std::optional<hub::ModelName> store_name;  // nullopt: it is not of the store
+  std::shared_ptr<const StoredTexts> texts;  // null: none
+  std::optional<hub::ModelName> store_name;  // nullopt: not from the store
   MadeModelPtr made;                         // null: the name is the model's own
-  std::string adapter = {};                  // that the name asks for
+  std::string adapter = {};                  // that the name requests
 };
 
-// I/O thread, as the next two. `made`: what the name is of, where it is none of the entry's own.
+// I/O thread, as are the next two. `made`: the model made under this name, if the name is not the entry's own.
 NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, MadeModelPtr made = nullptr);
-// Under every name that the client may use.
+// Files under every name that the client may use.
 std::vector<NamedFile> all_files(const Call& call);
 // Errors: NotFound.
 Result<NamedFile> find_file(const Call& call, const std::string& name);
-// The same for what another model is made of. Errors: also InvalidArgument naming `field` for a model with an adapter.
+// Finds the file that another model is made from. Errors: also InvalidArgument naming `field` for a model with an
+// adapter.
 Result<NamedFile> find_file_to_make_of(const Call& call, const std::string& name, const char* field);
 
 HttpResponse ollama_json(const Json& json);
-// What was done, as the lines of a stream or as its last line alone.
+// The completed steps, as the lines of a stream, or only its last line.
 HttpResponse told_steps(bool is_stream, std::initializer_list<const char*> steps);
 
-// The name under "model", or under "name" as older clients have it.
+// The name in the field "model", or in "name" as older clients send it.
 Result<std::string> required_name(const Json& body);
 
 }  // namespace realizar::server

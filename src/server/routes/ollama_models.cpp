@@ -1,5 +1,5 @@
-// Ollama's routes that generate nothing (https://docs.ollama.com/api): what models there are, and bodies of /api/chat
-// and /api/generate that only want a model unloaded, which are served without loading it first.
+// Ollama's routes that generate nothing (https://docs.ollama.com/api): lists of models, and bodies of /api/chat and
+// /api/generate that only unload a model, which are served without loading it first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace realizar::server {
 namespace {
 
-// For ever, as clients are told it.
+// An unlimited time, as reported to clients.
 constexpr auto kForEver = std::chrono::hours(24 * 365 * 100);
 
 std::string parent_of(const NamedFile& file) {
@@ -25,8 +25,8 @@ std::string parent_of(const NamedFile& file) {
   return file.texts == nullptr ? "" : file.texts->parent;
 }
 
-// What distinguishes a file from others: the SHA-256 of what is said of it. Not that of its bytes, which would take as
-// long as reading them.
+// A digest that distinguishes the file from others: the SHA-256 of its description, not of its bytes, which would take
+// too long to read.
 std::string digest_of_file(const NamedFile& file, const ModelCard& card) {
   std::string identity =
       fmt::format("{} {} {} {}", file.id, card.n_bytes, file.modified.time_since_epoch().count(), file.adapter);
@@ -62,7 +62,7 @@ Json tag_of(const NamedFile& file, const ModelCard& card) {
           {"capabilities", card.capabilities}};
 }
 
-// Of a model that is ready.
+// For a ready model.
 Json running_json(const ModelRegistry::Entry& entry, const NamedFile& file, const ModelCard& card) {
   Json json = tag_of(file, card);
   json.erase("modified_at");
@@ -73,7 +73,7 @@ Json running_json(const ModelRegistry::Entry& entry, const NamedFile& file, cons
     if (device.name.starts_with("cuda")) n_gpu_bytes += device.weight_bytes + device.kv_bytes;
   }
   json["size"] = entry.model->n_bytes();
-  // The time runs from the end of the last use.
+  // The time begins at the end of the last use.
   const bool is_used = entry.model->thread->n_open() > 0;
   const auto idle =
       is_used ? std::chrono::steady_clock::duration(0) : std::chrono::steady_clock::now() - entry.last_used;
@@ -86,10 +86,10 @@ Json running_json(const ModelRegistry::Entry& entry, const NamedFile& file, cons
   return json;
 }
 
-// What a model has besides its weights: the made model's texts, where a name stands for one, over those of the store.
+// A model's texts besides its weights: those of the made model, if the name is one, in preference to the store's.
 struct ShownTexts {
   std::string chat_template, system, license, messages;
-  std::optional<std::string> parameters;  // JSON; nullopt: those that the file recommends hold
+  std::optional<std::string> parameters;  // JSON; nullopt: those that the file recommends
 };
 
 Result<ShownTexts> texts_of(const NamedFile& file) {
@@ -114,7 +114,7 @@ Result<ShownTexts> texts_of(const NamedFile& file) {
   return texts;
 }
 
-// Lines of a name and a value, a line for each value of a list.
+// Lines of a name and a value, one line for each value of a list.
 Result<std::string> parameter_lines(const ModelCard& card, const ShownTexts& texts, const char* before) {
   std::string lines;
   if (!texts.parameters) return card.parameters;
@@ -160,14 +160,14 @@ Result<HttpResponse> show_answer(const NamedFile& file, const ModelCard& card, b
   return ollama_json(json);
 }
 
-constexpr size_t kMaxUnloadBytes = 1024;  // of a body that says no more than that
+constexpr size_t kMaxUnloadBytes = 1024;  // of a body that does only that
 
 bool holds_something(const Json& body, const char* field) {
   const Json value = body.value(field, Json());
   return !value.is_null() && !is_empty_text(value) && !(value.is_array() && value.empty());
 }
 
-// The model's name; "": the body wants something else, or is wrong.
+// The model's name; "": the body requests something else, or is invalid.
 std::string model_to_unload(const Call& call) {
   if (call.body.bytes.size() > kMaxUnloadBytes || call.request.count("content-encoding") > 0) return {};
   const auto body = parse_json(call.body.bytes);
@@ -212,7 +212,7 @@ Task<Status> with_ollama_model(Call& call) {
 }
 
 HttpResponse get_ollama_version(const Call&) {
-  // Clients ask for what Ollama's API could do at some version of Ollama: Copilot for 0.6.4 at least.
+  // Clients require the features of some version of Ollama: Copilot at least 0.6.4.
   constexpr const char* kOllamaLevel = "0.13.0";
   return ollama_json({{"version", kOllamaLevel}, {"realizar", version()}});
 }
@@ -230,7 +230,7 @@ Task<Status> get_ollama_tags(Call& call) {
   co_return Status();
 }
 
-// Cards are read on a worker, models looked at here.
+// Cards are read on a worker, models are examined here.
 Task<Status> get_ollama_ps(Call& call) {
   std::vector<std::string> paths;
   for (const auto& entry : call.context.models.entries()) {

@@ -1,5 +1,5 @@
-// Ollama's routes that change what models there are (https://docs.ollama.com/api): pull, copy, delete, push. Models of
-// the store are changed in the store, where the server lets clients do so; others are copied in memory.
+// Ollama's routes that change the set of models (https://docs.ollama.com/api): pull, copy, delete, push. Models from
+// the store are changed in the store, if clients may do so; others are copied in memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kShownDigits = 12;
 
-// Files whose source tells no SHA-256 are told by their names.
+// Files whose source gives no SHA-256 are identified by their names.
 std::string pulling_line(const hub::PullProgress& step) {
   const size_t colon = step.digest.find(':');
   const std::string what = colon == std::string::npos ? step.file : step.digest.substr(colon + 1, kShownDigits);
@@ -39,7 +39,7 @@ std::string pull_lines(const hub::PullProgress& step) {
   return status_line("verifying sha256 digest") + status_line("writing manifest");
 }
 
-// What a stream has begun with cannot be taken back: its last line tells what went wrong.
+// A stream that has begun cannot become an error response: its last line reports the error.
 void end_pull(Call& call, bool is_stream, const Status& result) {
   if (is_stream) {
     call.write(result.ok() ? status_line("success") : ollama_error_line(to_api_error(result.error())));
@@ -49,7 +49,7 @@ void end_pull(Call& call, bool is_stream, const Status& result) {
   call.send(ollama_json({{"status", "success"}}));
 }
 
-// A client whose stream is full hears of later steps; those between are not kept for it.
+// A client whose stream is full gets later steps; those in between are not kept for it.
 Task<Status> follow_pull(Call& call, ModelPull& pull, bool is_stream) {
   while (true) {
     for (const hub::PullProgress& step : pull.take_steps()) {
@@ -72,7 +72,7 @@ Task<Status> follow_pull(Call& call, ModelPull& pull, bool is_stream) {
 struct PullWish {
   hub::ModelName name;
   bool is_stream;
-  bool is_there;  // there is nothing to download
+  bool is_there;  // it already exists
 };
 
 Result<PullWish> read_pull(const Call& call, const Json& body) {
@@ -131,7 +131,7 @@ Task<Status> post_ollama_pull(Call& call, const Json& body) {
   const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
   const Result<ModelPullPtr> pull = context.pulls->start(call.tenant, wish->name, wish->name, on_stored);
   if (!pull.ok()) co_return pull.error();
-  // The call hears of the download, which ends with it.
+  // The call is notified by the download, which ends with it.
   (*pull)->on_news = [&call] { call.tell_news(); };
   const AtEnd unheard([&] {
     (*pull)->on_news = {};

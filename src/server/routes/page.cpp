@@ -1,5 +1,4 @@
-// GET /: to browsers the chat page, compressed where they take it so, and not at all where they have it.
-// GET /page/NAME: a file that the page loads when it needs it.
+// GET /: the chat page for browsers, compressed if they accept it, and empty if they have it already.
 // GET /manifest.webmanifest: lets a browser install the page as an app (W3C Web Application Manifest).
 #include "server/routes/page.h"
 
@@ -18,7 +17,7 @@
 namespace realizar::server {
 namespace {
 
-// What the root says to programs: clients of Ollama look for it before they go on.
+// The root's reply to programs: clients of Ollama check it before they continue.
 constexpr const char* kOllamaIsRunning = "Ollama is running";
 
 // Addresses are relative to the manifest, so that the page can also be installed under a path prefix.

@@ -1,4 +1,4 @@
-// The chat page's files, embedded when the program is built; none if it was built with REALIZAR_PAGE=OFF.
+// The chat page's files, embedded at build time; none if built with REALIZAR_PAGE=OFF.
 #pragma once
 
 #include <span>

@@ -12,14 +12,14 @@
 namespace realizar::server {
 namespace {
 
-// An answer that is there at once.
+// An answer that is available at once.
 template <HttpResponse (*answer)(const Call&)>
 Task<Status> at_once(Call& call) {
   call.send(answer(call));
   co_return Status();
 }
 
-// An answer to the JSON object that a call's body is, given at once or by a coroutine.
+// An answer to the JSON object in a call's body, made at once or by a coroutine.
 template <auto serve, bool may_be_missing>
 Task<Status> with_object(Call& call) {
   Task<Result<Json>> reading = json_object(call, may_be_missing);
@@ -106,7 +106,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/manifest.webmanifest", at_once<get_manifest>, &kPlainProtocol, Right::kNone},
 };
 
-// Tools run with the operator's credentials; models, adapters and the cache are everybody's.
+// Tools run with the operator's credentials; models, adapters and the cache are shared by everybody.
 bool is_far_reaching(const Route& route) {
   constexpr std::string_view kPaths[] = {"/mcp",      "/slots/{slot_id}", "/api/copy",  "/api/pull",
                                          "/api/push", "/api/create",      "/api/delete"};
@@ -128,7 +128,7 @@ std::string_view without_version(std::string_view path) {
   return has_version ? path.substr(kVersion.size()) : path;
 }
 
-// Without slashes that follow another one, and without one at the end.
+// Without repeated slashes, and without one at the end.
 std::string without_extra_slashes(std::string_view path) {
   std::string tidy;
   for (const char c : path) {
@@ -139,11 +139,11 @@ std::string without_extra_slashes(std::string_view path) {
 }
 
 struct PathMatch {
-  std::string_view id;  // what stands in the place of the pattern's name
+  std::string_view id;  // the text that matches the name in the pattern
   size_t n_fixed;       // bytes of the pattern outside its braces
 };
 
-// Nullopt: the path is another.
+// Nullopt: the path does not match.
 std::optional<PathMatch> match_path(std::string_view path, std::string_view pattern) {
   const size_t brace = pattern.find('{');
   if (brace == std::string_view::npos) {
@@ -155,8 +155,8 @@ std::optional<PathMatch> match_path(std::string_view path, std::string_view patt
   return is_one ? std::optional(PathMatch{path.substr(before.size(), path.size() - n_fixed), n_fixed}) : std::nullopt;
 }
 
-// How a request's path may be spelled for a route. A proxy's rules for what it does not pass on (/metrics, /mcp, /api)
-// must hold: such a path has no second spelling that begins in another way.
+// The spellings of a route's path that requests may use. A proxy's rules for paths that it blocks (/metrics, /mcp,
+// /api) must hold: such a path has no second spelling with a different beginning.
 std::optional<PathMatch> match_spelled(std::string_view path, std::string_view tidy, std::string_view pattern) {
   const bool is_versioned = pattern.starts_with("/v1/") || pattern.starts_with("/v2/");
   if (is_versioned) return match_path(without_version(tidy), without_version(pattern));
@@ -170,14 +170,14 @@ std::span<const Route> all_routes() {
   return kRoutes;
 }
 
-// A GET changes nothing; but a list of tools is asked for with the operator's credentials.
+// A GET changes nothing; but requesting a list of tools uses the operator's credentials.
 Effect effect_of(const Route& route) {
   const bool may_have = route.method != std::string_view("GET") || std::string_view(route.path).starts_with("/mcp");
   if (may_have && is_far_reaching(route)) return Effect::kFarReaching;
   return gives_answers(route) ? Effect::kAnswer : Effect::kNone;
 }
 
-// Without a version /completions is llama-server's own route, and for everybody else OpenAI's.
+// Without a version, /completions is llama-server's own route for clients of llama-server, and OpenAI's for all others.
 RouteMatch find_route(std::string_view method, std::string_view path, bool llama_answers) {
   std::string tidy = without_extra_slashes(path);
   if (llama_answers && tidy == "/completions") path = tidy = "/completion";

@@ -1,5 +1,5 @@
-// The routes: paths, the coroutine that serves a call of each, and the protocol that it speaks. What is there at once
-// is a plain function, in routes/.
+// The routes: paths, the coroutine that serves calls of each, and its protocol. Answers that are available at once are
+// plain functions, in routes/.
 #pragma once
 
 #include <span>
@@ -17,16 +17,16 @@ std::span<const Route> all_routes();
 
 Effect effect_of(const Route& route);
 
-// Where a request's method and path lead.
+// The route for a request's method and path.
 struct RouteMatch {
-  const Route* route = nullptr;  // null: nowhere
+  const Route* route = nullptr;  // null: none
   std::string path_id;           // percent-decoded
-  std::string allowed;           // the path's methods, as the header Allow has them; "": there is no such path
+  std::string allowed;           // the path's methods, for the header Allow; "": no such path
 };
 
-// A route whose path begins with /v1 is there without it too, and no other route is there with it. Slashes too many
-// lead to the routes of /v1, /v2 and /api. HEAD goes where GET goes. Where several paths fit, the one with most text
-// outside its braces is meant.
+// A route whose path begins with /v1 also works without it, and no other route works with it. Extra slashes are ignored
+// in routes of /v1, /v2 and /api. HEAD goes where GET goes. If several paths match, the one with most text outside its
+// braces is used.
 RouteMatch find_route(std::string_view method, std::string_view path, bool llama_answers = false);
 
 HttpResponse get_model(const Call& call);
@@ -82,20 +82,20 @@ inline HttpResponse json_response(const Json& json, int status = 200) {
   return {status, "application/json", dump(json), {}};
 }
 
-// A loaded model: the one of that name, or the first where it is "". Holding it keeps it loaded. Errors: NotFound;
-// ResourceExhausted where it is not loaded.
+// The loaded model of that name; "": the first one. It stays loaded while it is held. Errors: NotFound;
+// ResourceExhausted if it is not loaded.
 Result<ServedModelPtr> loaded_model(const Call& call, const std::string& name);
 
-// Puts the decoded body in the place of a coded one. Where it cannot be decoded the call is over.
+// Replaces a compressed body with the decoded one. If that fails, the call is over.
 Task<Status> decode(Call& call);
 
 // The JSON object of a call's body, decoded; without a body an empty one, or an error. Errors: InvalidArgument.
 Task<Result<Json>> json_object(Call& call, bool may_be_missing);
 
-// The way of what a model answers: its body is decoded, the model that it names acquired, the protocol's `read` called
-// on a worker, and what that gives is sent or generated.
+// Serves a call that a model answers: decodes its body, acquires its model, calls the protocol's `read` on a worker,
+// and sends or generates the result.
 Task<Status> with_model(Call& call);
-// The same, but that a body which only unloads its model does not load it first.
+// Like with_model, but a body that only unloads its model does not load it first.
 Task<Status> with_ollama_model(Call& call);
 
 }  // namespace realizar::server

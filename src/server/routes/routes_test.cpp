@@ -15,7 +15,7 @@
 namespace realizar::server {
 namespace {
 
-// Of the row of that name in SECURITY.md's table: its routes, sorted.
+// The routes in the row of that name in SECURITY.md's table, sorted.
 std::vector<std::string> told_routes(const std::string& right) {
   std::ifstream file(RZ_SOURCE_DIR "/SECURITY.md");
   std::vector<std::string> routes;
@@ -54,9 +54,9 @@ std::set<std::string> described_fields(const Json& api, const std::string& path)
   return names;
 }
 
-// A field that a route's schema leaves out is told at the chats of OpenAI or the completions of llama.cpp.
+// A field that a route's schema omits is described at the chats of OpenAI or the completions of llama.cpp.
 TEST(Fields, AreThoseThatTheDescriptionHas) {
-  // Further names of reasoning_budget.
+  // Other names of reasoning_budget.
   const std::set<std::string> kToldElsewhere{"thinking_budget_tokens", "reasoning_budget_tokens",
                                              "thinking_token_budget", "thinking_budget"};
   std::ifstream file(RZ_SOURCE_DIR "/docs/openapi.json");

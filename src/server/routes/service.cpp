@@ -1,4 +1,4 @@
-// POST /service/models: a model for another command of the server's own user, who may name any file of theirs.
+// POST /service/models: a model for another command of the server's own user, who may name any of their files.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -17,7 +17,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, error) && !error;
 }
 
-// The served model that answers as `source` would; null: none does.
+// The served model that would answer like `source`; null: none.
 const ModelEntry* find_same(const ModelRegistry& models, const ModelSource& source) {
   for (const ModelEntry& entry : models.entries()) {
     ModelSource other = entry.source;
@@ -70,7 +70,7 @@ Task<Status> post_service_models(Call& call, const Json& body) {
   const ModelEntry* served = find_same(models, *source);
   const std::string id = served == nullptr ? source->id : served->source.id;
   if (served == nullptr) {
-    // A file that is no model would stay in the list.
+    // A file that is not a model would stay in the list.
     OnWorker reading(call, 0, [&] { return read_model_card(source->path); });
     const Result<ModelCard> card = co_await reading;
     if (!card.ok()) co_return invalid_argument(card.error().message, "model");

@@ -1,6 +1,6 @@
-// POST /slots/ID?action=save, restore and erase, as llama.cpp's server has them: what the last request of a key has
-// left in the cache under a slot's number goes to a file under a name, comes back from there, or is forgotten. Between
-// two steps the engine hands out, or takes, a slice of the bytes; the file is read and written on workers.
+// POST /slots/ID?action=save, restore and erase, as in llama.cpp's server: the cached prefix of a key's last request,
+// under a slot's number, is saved to a file under a name, restored from there, or erased. The engine hands out or
+// accepts a slice of the bytes between two steps; the file is read and written on workers.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -25,20 +25,20 @@ namespace {
 
 constexpr size_t kSliceBytes = size_t{16} << 20;
 
-// The state of a transfer, which the engine's thread, the call and its workers share. One of them uses it at a time.
+// The state of a transfer, shared by the engine's thread, the call and its workers. Only one of them uses it at a time.
 struct Transfer {
   engine::PrefixShape shape;
   engine::PrefixCounts counts;
   std::optional<engine::HeldPrefix> held;
   std::unique_ptr<engine::NewPrefix> added;
-  // The pieces from `begin` to `end`, and, of blocks on their way in, their groups and what shorter names stand for.
+  // The pieces from `begin` to `end`, and for restored blocks their groups and the meaning of shorter names.
   uint64_t begin = 0, end = 0;
   std::vector<std::byte> slice;
   std::vector<std::pair<uint32_t, uint32_t>> groups;
 
   bool is_done() const { return end == counts.n_pieces(); }
   size_t bytes_of(uint64_t piece) const { return piece < counts.n_blocks ? shape.block_bytes : shape.state_bytes; }
-  // Goes on to the pieces after the last: one at least, where there is one.
+  // Advances to the pieces after the last one: at least one, if any is left.
   void next_slice() {
     size_t n_bytes = 0;
     for (begin = end; end < counts.n_pieces(); ++end) {
@@ -49,7 +49,7 @@ struct Transfer {
     slice.resize(n_bytes);
     groups.resize(end - begin);
   }
-  // Calls visit(piece, bytes) for each piece of the slice, until one gives an error.
+  // Calls visit(piece, bytes) for each piece of the slice, until one returns an error.
   template <class Visit>
   Status for_each_piece(const Visit& visit) {
     size_t at = 0;
@@ -62,7 +62,7 @@ struct Transfer {
 };
 using TransferPtr = std::shared_ptr<Transfer>;
 
-// Gives back on the engine's thread what a transfer holds of the cache, wherever its call ends.
+// Releases on the engine's thread what a transfer holds of the cache, wherever its call ends.
 auto ended_with(Call& call, ServedModelPtr model, TransferPtr transfer) {
   return AtEnd([&slots = *call.context.slots, model = std::move(model), transfer = std::move(transfer)] {
     slots.end_transfer(model->id);
@@ -73,7 +73,7 @@ auto ended_with(Call& call, ServedModelPtr model, TransferPtr transfer) {
   });
 }
 
-// What a call asks for.
+// The parameters of a call.
 struct SlotWish {
   SlotOwner owner;
   uint32_t id = 0;
@@ -81,7 +81,7 @@ struct SlotWish {
   std::string path;
 };
 
-// Has `visit` done on the engine's thread: what it gives or throws is the result.
+// Calls `visit` on the engine's thread, and returns its result or exception.
 template <class Visit>
 Task<Status> on_engine(Call& call, const ServedModel& model, Visit visit) {
   const auto status = std::make_shared<Status>();
@@ -261,7 +261,7 @@ Result<SlotWish> read_wish(const Call& call, Fields& body, const ServedModel& mo
   return wish;
 }
 
-// A folder that is full is no reason to try again soon. What the system says, with the server's paths, is for the log.
+// A full folder is no reason to try again soon. The system's message, with the server's paths, is only logged.
 ApiError to_slot_error(const Error& error, const std::string& path) {
   constexpr const char* kFull = "insufficient_storage";
   if (error.code == ErrorCode::kResourceExhausted && error.subject == "filename") {

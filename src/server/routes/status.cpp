@@ -1,4 +1,4 @@
-// What a server says of itself: models, health, metrics.
+// The server's own state: models, health, metrics.
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -35,7 +35,7 @@ const char* to_string(ModelRegistry::State state) {
   return "";
 }
 
-// The values that a request gets where it names none, under the names of requests.
+// The default values of a request, under the names of its fields.
 Json sampling_json(const SamplingParams& params) {
   Json json;
   for (const SamplingParameter& parameter : kSamplingParameters) {
@@ -49,7 +49,7 @@ Json sampling_json(const SamplingParams& params) {
   return json;
 }
 
-// As the metrics have them: scratch and free memory change while the model is used.
+// Equal to the metrics: scratch and free memory change while the model is used.
 Json devices_json(const ServedModel& model) {
   Json devices = Json::array();
   for (const DeviceNumbers& device : numbers_of(*model.loaded->backend).devices) {
@@ -63,7 +63,7 @@ Json devices_json(const ServedModel& model) {
   return devices;
 }
 
-// As llama.cpp's router has it.
+// In the format of llama.cpp's router.
 Json status_json(const ModelRegistry::Entry& entry) {
   Json json{{"value", model_status(entry)}};
   if (entry.failure) json["failed"] = true;
@@ -108,7 +108,7 @@ Json model_json(const ModelRegistry::Entry& entry) {
   return json;
 }
 
-// A model that is not there yet, as llama.cpp's router lists it.
+// A model being downloaded, in the format of llama.cpp's router.
 Json download_json(const ModelDownloads::Download& download) {
   return {{"id", download.name},
           {"object", "model"},
@@ -123,7 +123,7 @@ Json download_json(const ModelDownloads::Download& download) {
           {"loaded", false}};
 }
 
-// An adapter, as vLLM lists them.
+// An adapter, in vLLM's format.
 Json adapter_json(const ModelRegistry::Entry& entry, const std::string& adapter) {
   return {{"id", adapted_name(entry.source.id, adapter)},
           {"object", "model"},
@@ -141,7 +141,7 @@ std::string_view condition_of(const ServerContext& context) {
   return context.models.has_been_ready() ? "ready" : "loading";
 }
 
-// Nullopt: the query is something else.
+// Nullopt: an invalid query.
 std::optional<double> since_of(std::string_view query) {
   constexpr std::string_view kSince = "since=";
   if (query.empty()) return 0.0;
@@ -159,7 +159,7 @@ Json totals_json(const MetricsTotals& totals) {
 
 }  // namespace
 
-// With ?reload=1 the folder of models is read anew first, with ?details=1 files are looked into.
+// With ?reload=1 the folder of models is read again first.
 Task<Status> get_models(Call& call) {
   ServerContext& context = call.context;
   if (!query_value(call.request.query, "reload").empty() && context.options.find_models) {
@@ -215,7 +215,7 @@ HttpResponse get_livez(const Call&) {
   return json_response({{"status", "alive"}});
 }
 
-// Ready: a model has answered or could, new work is taken and gets done.
+// Ready: a model has answered or could, new work is accepted and makes progress.
 HttpResponse get_readyz(const Call& call) {
   const std::string_view condition = condition_of(call.context);
   return json_response({{"status", condition}}, condition == "ready" ? 200 : 503);
@@ -253,8 +253,8 @@ HttpResponse get_metrics(const Call& call) {
       {{"Process-Start-Time-Unix", std::to_string(unix_now_s() - static_cast<int64_t>(context.metrics.uptime_s()))}}};
 }
 
-// The server's activity during its last hour, for the page's charts. "?since=SECONDS" (Unix time) leaves out the
-// samples until then.
+// The server's activity during its last hour, for the page's charts. "?since=SECONDS" (Unix time) omits the samples
+// until then.
 HttpResponse get_metrics_history(const Call& call) {
   const ServerContext& context = call.context;
   if (!context.options.metrics) {

@@ -1,5 +1,5 @@
-// Responses that were stored (https://platform.openai.com/docs/api-reference/responses): GET and DELETE
-// /v1/responses/ID, GET /v1/responses/ID/input_items and POST /v1/responses/ID/cancel.
+// Stored responses (https://platform.openai.com/docs/api-reference/responses): GET and DELETE /v1/responses/ID, GET
+// /v1/responses/ID/input_items and POST /v1/responses/ID/cancel.
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
@@ -60,7 +60,7 @@ Task<Status> get_response(Call& call) {
   co_return followed;
 }
 
-// What is still being made ends.
+// A response that is still being made ends.
 HttpResponse delete_response(const Call& call) {
   if (const BackgroundRecordPtr record = call.context.background.find(call.tenant, call.path_id)) {
     record->cancel();
@@ -88,7 +88,7 @@ Task<Status> get_input_items(Call& call) {
   co_return Status();
 }
 
-// As OpenAI's API has it, only a response in the background can be cancelled. One that is over stays as it is.
+// Only a response in the background can be cancelled, as in OpenAI's API. A completed one is unchanged.
 HttpResponse post_cancel_response(const Call& call) {
   const auto find = [&] { return call.context.responses.find(call.tenant, call.path_id); };
   StoredResponsePtr stored = find();

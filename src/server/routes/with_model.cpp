@@ -1,4 +1,4 @@
-// The way of every call that a model answers: body, model, preparation on a worker, answer.
+// The path of every call that a model answers: body, model, preparation on a worker, answer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,7 @@ ApiError not_decoded(DecodedBody::End end, size_t max_bytes) {
   }
 }
 
-// A small body is looked at here, at once: that takes no longer than its bytes took to arrive. A large one would hold
-// the others up.
+// A small body is examined here, at once: that takes no longer than receiving it. A large one would delay other calls.
 Task<Result<std::string>> model_name(Call& call) {
   const auto peek = [&] { return peek_model_name(call.body.bytes); };
   const size_t n_bytes = call.body.bytes.size();
@@ -41,7 +40,7 @@ Task<Result<std::string>> model_name(Call& call) {
   co_return name;
 }
 
-// 503 while the first model is loaded for the first time: a balancer should send its clients elsewhere.
+// 503 while the first model is loaded for the first time: a load balancer should send its clients elsewhere.
 bool is_starting(const ModelRegistry& models, const std::string& name) {
   const auto* entry = models.find(name);
   return !models.has_been_ready() && entry == &models.entries().front() &&
@@ -50,7 +49,7 @@ bool is_starting(const ModelRegistry& models, const std::string& name) {
 
 }  // namespace
 
-// What a small body decodes to may be large: such a body is decoded again, where large ones are.
+// A small body may decode to a large one: it is then decoded again on a worker for large bodies.
 Task<Status> decode(Call& call) {
   const BodyCoding coding = body_coding(call.request.header("content-encoding")).value_or(BodyCoding::kIdentity);
   if (coding == BodyCoding::kIdentity) co_return Status();

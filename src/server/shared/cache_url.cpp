@@ -21,7 +21,7 @@ constexpr size_t kMaxUrlBytes = 1024, kMaxPasswordBytes = 4096;
 constexpr std::string_view kPlainScheme = "redis://", kTlsScheme = "rediss://";
 constexpr uint32_t kMaxDb = 65535;
 
-// `part` never has a password in it.
+// `part` never contains a password.
 Error wrong_cache_url(std::string_view part, std::string_view why) {
   return invalid_argument(fmt::format("--cache-url: {}: {}", realizar::shown(part), why), kUrlSubject);
 }

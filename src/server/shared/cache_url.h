@@ -10,21 +10,21 @@
 namespace realizar::server {
 
 struct CacheUrl {
-  std::string host;  // a name or an address; of IPv6 without its brackets
+  std::string host;  // a name or an address; IPv6 without its brackets
   uint16_t port = 6379;
   uint32_t db = 0;
-  std::string user;  // of Redis's access lists; "": the default user
+  std::string user;  // in Redis's access lists; "": the default user
   bool has_tls = false;
 
   // "redis://cache.local:6379/0", for messages.
   std::string shown() const;
 };
 
-// Errors: InvalidArgument (another scheme, a password in the address, and users, hosts, ports and databases that there
-// cannot be), with what to write instead.
+// Errors: InvalidArgument (another scheme, a password in the address, invalid users, hosts, ports and databases), with
+// the right form.
 Result<CacheUrl> parse_cache_url(std::string_view text);
 
-// The first line of a file, without the blanks around it. Errors: read_file_or_pipe's; InvalidArgument (it is empty, or
+// The first line of a file, without blanks around it. Errors: read_file_or_pipe's; InvalidArgument (it is empty, or
 // longer than 4 KB).
 Result<std::string> read_cache_password(const std::string& path);
 

@@ -1,4 +1,5 @@
-// How long a request may wait for shared prefixes, and how long they take: numbers alone, without a clock or threads.
+// How long a request may wait for shared prefixes, and how long they take. Only computes numbers, without a clock or
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +11,12 @@
 
 namespace realizar::server {
 
-// The time that computing a prompt's token takes, as prompts of late have shown; they may have shared their steps.
+// The time to compute a token of a prompt, measured on recent prompts, which may have shared their steps.
 class ComputeRate {
  public:
-  // Most of a short prompt's time is what any step takes.
+  // Most of a short prompt's time is the fixed time of a step.
   static constexpr uint32_t kLeastTokens = 16;
-  // Until a prompt was computed.
+  // Used until a prompt was computed.
   static constexpr double kUnknownTokenMs = 0.25;
 
   void observe(uint32_t n_tokens, double ms) {
@@ -32,15 +33,15 @@ class ComputeRate {
   double token_ms_ = 0;
 };
 
-// The time that Redis takes: for any question, and for each byte of its answer. What was seen counts half as much ten
-// seconds later, so that a Redis that was slow is tried again.
+// The time that Redis takes: per question, and per byte of its answer. A measurement counts half as much ten seconds
+// later, so that a Redis that was slow is tried again.
 class FetchPace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // A question whose answer was short.
+  // For a question with a short answer.
   void observe_trip(double ms, Clock::time_point now) { trip_.observe(ms, now); }
-  // One that brought n_bytes in that time, or not even all of them.
+  // For a question that brought n_bytes in that time, or not even all of them.
   void observe_bytes(size_t n_bytes, double ms, Clock::time_point now) {
     const double left_ms = std::max(ms - trip_.at(now), ms / 2);
     byte_.observe(left_ms / static_cast<double>(std::max<size_t>(n_bytes, 1)), now);
@@ -49,7 +50,7 @@ class FetchPace {
   double ms_for(size_t n_questions, size_t n_bytes, Clock::time_point now) const {
     return trip_.at(now) * static_cast<double>(n_questions) + byte_.at(now) * static_cast<double>(n_bytes);
   }
-  // How many bytes come in that time.
+  // How many bytes arrive in that time.
   size_t bytes_in(double ms, Clock::time_point now) const {
     const double byte_ms = byte_.at(now), left_ms = std::max(ms - trip_.at(now), 0.0);
     constexpr double kMost = 1e15;

@@ -1,4 +1,4 @@
-// Names that were noted of late, each with a number. It forgets the oldest ones beyond a bound. One thread at a time.
+// Recently noted names, each with a number. Drops the oldest ones beyond a limit. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class RecentNames {
  public:
   explicit RecentNames(size_t most) : most_(most) {}
 
-  // A name that is known keeps its place among the oldest.
+  // A known name keeps its age.
   void note(uint64_t name, int64_t mark) {
     const auto [known, is_new] = marks_.try_emplace(name, mark);
     known->second = mark;
@@ -25,7 +25,7 @@ class RecentNames {
     }
   }
 
-  // The names noted last.
+  // The number of a name among the most recent ones.
   std::optional<int64_t> find(uint64_t name) const {
     const auto known = marks_.find(name);
     return known != marks_.end() ? std::optional(known->second) : std::nullopt;
@@ -36,7 +36,7 @@ class RecentNames {
  private:
   size_t most_;
   std::unordered_map<uint64_t, int64_t> marks_;
-  std::deque<uint64_t> order_;  // as they were first noted
+  std::deque<uint64_t> order_;  // in the order of first being noted
 };
 
 }  // namespace realizar::server

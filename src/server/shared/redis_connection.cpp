@@ -28,7 +28,7 @@ namespace {
 using Clock = RedisConnection::Clock;
 
 constexpr size_t kReadBytes = 256 << 10;
-constexpr std::chrono::seconds kPatience{2};  // without a byte
+constexpr std::chrono::seconds kPatience{2};  // without receiving a byte
 
 Error redis_is_lost(std::string why) {
   return not_found(std::move(why), "redis");
@@ -38,7 +38,7 @@ Error redis_is_slow() {
   return not_found("no answer in time", kRedisIsSlow);
 }
 
-// Until the socket may have become ready for `events`.
+// Waits until the socket may have become ready for `events`.
 Status wait_for(int socket, short events, const StopSignal& stop, Clock::time_point deadline) {
   const auto end = std::min(deadline, Clock::now() + kPatience);
   while (true) {
@@ -76,7 +76,7 @@ Result<FileDescriptor> connect_to(const addrinfo& address, const StopSignal& sto
   return socket;
 }
 
-// Whoever resolves the name may wait longer than the deadline: the system's resolver knows none.
+// Resolving the name may take longer than the deadline: the system's resolver has none.
 Result<FileDescriptor> connect_to(const CacheUrl& url, const StopSignal& stop, Clock::time_point deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -100,7 +100,7 @@ std::string tls_reason() {
   return text;
 }
 
-// The bytes of a socket, with or without TLS. Both functions give how many were moved, 0 where the socket has to become
+// The bytes of a socket, with or without TLS. Both functions return how many were moved, or 0 if the socket must become
 // ready for wanted() first.
 class ByteStream {
  public:
@@ -115,7 +115,7 @@ class ByteStream {
     ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
     ssl_.reset(::SSL_new(context_.get()));
     if (ssl_ == nullptr || ::SSL_set_fd(ssl_.get(), socket_.get()) != 1) return redis_is_lost("TLS: " + tls_reason());
-    // A certificate names an address in another place than a host, and only hosts are told to the server.
+    // A certificate has addresses in a different field than hosts, and only hosts are sent to the server.
     const bool is_address = ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl_.get()), url.host.c_str()) == 1;
     if (!is_address) {
       ::ERR_clear_error();

@@ -1,5 +1,5 @@
-// A connection to a Redis: questions go out together, their replies are read, and all of it ends at a deadline. Its
-// thread waits meanwhile, unless a StopSignal ends that too.
+// A connection to a Redis: sends questions together and reads their replies, all with a deadline. The calling thread
+// waits for them, unless a StopSignal ends that too.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace realizar::server {
 
-// Ends what waits at connections, from any thread, for good.
+// Permanently ends waits on connections, from any thread.
 class StopSignal {
  public:
   StopSignal();
@@ -27,8 +27,8 @@ class StopSignal {
   FileDescriptor event_;
 };
 
-// Errors that a connection gives have this subject where the deadline has passed, else "redis", save those by which
-// Redis refuses the user or the password.
+// The subject of a connection's errors if the deadline has passed; otherwise "redis", except for errors by which Redis
+// refuses the user or the password.
 inline constexpr const char* kRedisIsSlow = "redis_slow";
 inline constexpr const char* kRedisRefuses = "redis_password";
 
@@ -37,19 +37,17 @@ class RedisConnection {
   using Clock = std::chrono::steady_clock;
   using Command = std::vector<std::string_view>;
 
-  // Connects, gives the password, where there is one, and chooses the database. `stop` must outlive it. Errors:
-  // NotFound (nobody answers there, with the reason; at once or for two seconds), FormatError, and InvalidArgument
-  // (kRedisRefuses).
+  // Connects, sends the password, if any, and selects the database. `stop` must outlive it. Errors: NotFound (no server
+  // answers, with the reason; at once or after two seconds), FormatError, and InvalidArgument (kRedisRefuses).
   static Result<std::unique_ptr<RedisConnection>> open(const CacheUrl& url, const std::string& password,
                                                        const StopSignal& stop, Clock::time_point deadline);
   virtual ~RedisConnection() = default;
 
-  // The replies to all commands, in their order; those that are errors stand among them. After an error of this
-  // function the connection is of no use any more. Errors: NotFound (it is lost, or silent for two seconds),
-  // FormatError.
+  // The replies to all commands, in order, including error replies. After an error of this function the connection can
+  // no longer be used. Errors: NotFound (lost, or silent for two seconds), FormatError.
   virtual Result<std::vector<RedisReply>> ask(std::span<const Command> commands, const ReplyBounds& bounds,
                                               Clock::time_point deadline) = 0;
-  // Bytes that the last question has brought, whether or not it went well.
+  // Bytes received for the last question, whether or not it succeeded.
   virtual size_t n_received() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// A Redis that may be there or not. All workers share what is known of it, each has a connection of its own: once it is
-// lost, only one of them tries to find it again, ever more rarely, and no request waits for that.
+// A Redis that may be reachable or not. All workers share its state, each has its own connection: once it is lost, only
+// one of them tries to reach it again, less and less often, and no request waits for that.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class RedisHealth {
   RedisHealth(std::string name, SharedCounters& counters) : name_(std::move(name)), counters_(counters) {}
 
   bool is_up() const { return counters_.is_up.load(std::memory_order_relaxed); }
-  // Connections of other numbers are from before it was lost.
+  // Connections with another number were made before it was lost.
   uint64_t n_losses() const;
   // Logs the first of several in a row.
   void note_lost(const std::string& why, Clock::time_point now);
@@ -32,9 +32,9 @@ class RedisHealth {
   // When to look for it again.
   Clock::time_point next_try() const;
 
-  // Whether it takes values.
+  // Whether it accepts values.
   bool takes_values(Clock::time_point now) const;
-  // It took none, with this reason.
+  // It refused a value, with this reason.
   void note_refused(std::string_view why, Clock::time_point now);
   void note_taken();
 
@@ -53,19 +53,19 @@ class RedisLink {
   using Clock = RedisHealth::Clock;
   using Command = RedisConnection::Command;
 
-  // Most that a question without a deadline may take, however steadily its answer comes. One that takes longer means
-  // that Redis is lost.
+  // The maximum time of a question without a deadline, however steadily its answer arrives. A longer time means that
+  // Redis is lost.
   static constexpr std::chrono::seconds kMostTime{30};
 
   RedisLink(const CacheUrl& url, const std::string& password, const StopSignal& stop, RedisHealth& health)
       : url_(url), password_(password), stop_(stop), health_(health) {}
 
-  // The replies. Where it is lost by this, that is noted. Errors: those of RedisConnection.
+  // The replies. If Redis is lost, this is noted. Errors: those of RedisConnection.
   Result<std::vector<RedisReply>> ask(std::span<const Command> commands, const ReplyBounds& bounds,
                                       std::optional<Clock::time_point> deadline = {});
   // Bytes of the last question's answer.
   size_t n_received() const { return n_received_; }
-  // Looks whether it is there. Errors: as ask.
+  // Checks whether it answers. Errors: as for ask.
   Status probe();
 
  private:

@@ -12,8 +12,8 @@
 namespace realizar::server {
 namespace {
 
-// hiredis asks these for the objects of a reply; null ends the reading with an error. Before it asks for a list it has
-// taken no memory for it, and it asks for a text when all of it has arrived.
+// hiredis calls these to create the objects of a reply; null ends reading with an error. It calls them before it
+// allocates a list, and when all of a text has arrived.
 RedisReply* made_reply(const redisReadTask* task, RedisReply reply) {
   RedisReply* made = nullptr;
   const Status status = caught([&] {
@@ -63,7 +63,7 @@ void free_reply(void* reply) {
   delete static_cast<RedisReply*>(reply);
 }
 
-// Kinds of RESP3, which newer versions of hiredis read too and nobody asked for.
+// Types of RESP3, which newer versions of hiredis also read, and which were not requested.
 template <class Functions>
 void refuse_resp3(Functions& functions) {
   if constexpr (requires { functions.createDouble; }) {
@@ -98,7 +98,7 @@ RedisReader::RedisReader()
     : left_(std::make_unique<ReplyBounds>()), reader_(redisReaderCreateWithFunctions(reply_functions())) {
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->privdata = left_.get();
-  reader_->maxbuf = 0;  // it keeps its buffer: values come one after the other, and fresh memory takes time
+  reader_->maxbuf = 0;  // it keeps its buffer: values arrive one after the other, and new memory takes time
 }
 
 RedisReader::~RedisReader() = default;
@@ -109,7 +109,7 @@ void RedisReader::set_bounds(const ReplyBounds& bounds) {
   *left_ = bounds;
 }
 
-// The parser keeps all of a text until its end is there, however long its head says that it is.
+// The parser keeps a text until its end has arrived, whatever length its head announces.
 Status RedisReader::feed(std::span<const char> bytes) {
   if (bytes.size() > left_->n_bytes) return format_error("replies that are longer than they can be", "redis");
   left_->n_bytes -= bytes.size();

@@ -1,4 +1,4 @@
-// Replies of a Redis, of which nothing is believed: they are of bounded size, read by hiredis's parser.
+// Replies of a Redis, which are not trusted: they are limited in size, and read by hiredis's parser.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ struct RedisReply {
   Kind kind = Kind::kNil;
   std::string text;  // of a text, a status or an error
   int64_t number = 0;
-  std::vector<RedisReply> list;  // lists in it have none in themselves
+  std::vector<RedisReply> list;  // nested lists contain no further lists
 
   bool is_error() const { return kind == Kind::kError; }
 };
 
-// The most that the replies to a question may have.
+// The limits on the replies to a question.
 struct ReplyBounds {
-  size_t n_bytes = 64 << 10;  // all together, as they arrive
-  size_t n_items = 16;        // in lists, all together
+  size_t n_bytes = 64 << 10;  // in total, as received
+  size_t n_items = 16;        // in lists, in total
 };
 
 class RedisReader {
@@ -39,19 +39,18 @@ class RedisReader {
   RedisReader(RedisReader&&) noexcept;
   RedisReader& operator=(RedisReader&&) noexcept;
 
-  // Hold for what is fed from now on.
+  // Apply to data fed from now on.
   void set_bounds(const ReplyBounds& bounds);
-  // Takes what has arrived. Errors: FormatError (no reply of RESP2, or beyond the bounds); nothing can be read after
-  // it.
+  // Adds received data. Errors: FormatError (not a reply of RESP2, or beyond the limits); nothing can be read after it.
   Status feed(std::span<const char> bytes);
-  // The next whole reply; nullopt: more has to arrive. Errors: as feed.
+  // The next complete reply; nullopt: more data is needed. Errors: as for feed.
   Result<std::optional<RedisReply>> next();
 
  private:
   struct Free {
     void operator()(redisReader* reader) const;
   };
-  std::unique_ptr<ReplyBounds> left_;  // of the bounds
+  std::unique_ptr<ReplyBounds> left_;  // of the limits
   std::unique_ptr<redisReader, Free> reader_;
 };
 

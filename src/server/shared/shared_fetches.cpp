@@ -11,11 +11,11 @@ namespace {
 
 using Clock = SharedTransfer::Clock;
 
-constexpr uint32_t kLeastTokens = 64;      // that are missing: for fewer nobody asks
-constexpr size_t kMostFetches = 8;         // under way, of all models
-constexpr uint32_t kMostAdding = 2;        // slices that wait for the engine
+constexpr uint32_t kLeastTokens = 64;      // missing ones; fewer are not requested
+constexpr size_t kMostFetches = 8;         // at once, of all models
+constexpr uint32_t kMostAdding = 2;        // slices waiting for the engine
 constexpr size_t kQuickTokens = 16 << 10;  // of a text that the I/O thread hashes: 0.1 ms
-constexpr double kLeastMs = 1;             // below it nothing can come
+constexpr double kLeastMs = 1;             // a shorter time is not enough for any answer
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -35,7 +35,7 @@ bool SharedPrefixes::fetch(const ServedModelPtr& model, const Request& request, 
 
 bool SharedPrefixes::try_fetch(const ServedModelPtr& model, const Request& request, std::string_view cache_name,
                                std::function<void()> then) {
-  // Whoever wants scores of the prompt has all of it computed.
+  // With scores of the prompt, all of it must be computed.
   const bool is_computed = request.prompt.empty() || request.prompt_logprobs;
   if (!health_.is_up() || cache_name.empty() || is_computed) return false;
   engine::Engine& engine = *model->loaded->engine;
@@ -44,7 +44,7 @@ bool SharedPrefixes::try_fetch(const ServedModelPtr& model, const Request& reque
   const size_t n_tokens = (request.prompt.size() - 1) / block_tokens * block_tokens;
   if (n_tokens < kLeastTokens) return false;
   const auto salt = engine.prefix_salt_of(request);
-  if (!salt.ok()) return false;  // the engine says why
+  if (!salt.ok()) return false;  // the engine reports the reason
   const SharedTransferPtr transfer =
       make_transfer(model, request, *salt, cache_name, std::span(request.prompt).first(n_tokens), false);
   transfer->then = std::move(then);
@@ -54,13 +54,13 @@ bool SharedPrefixes::try_fetch(const ServedModelPtr& model, const Request& reque
     if (is_local(*transfer)) return false;
   }
   if (!begin_waiting(transfer, request.timeout_ms)) return false;
-  // Where there is no memory for it, its time passes.
+  // Without memory for it, its time expires.
   static_cast<void>(caught([&] { threads_.add_fetch([this, transfer](RedisLink&) { begin_fetch(transfer); }); }));
   return true;
 }
 
-// Whether the cache had the text but for a few blocks when it was looked at last, and has given up few blocks since. So
-// most requests of a chat neither ask nor wait for the engine's next step.
+// Whether the cache had the text except for a few blocks when last checked, and has evicted few blocks since. So most
+// requests of a chat neither ask nor wait for the engine's next step.
 bool SharedPrefixes::is_local(const SharedTransfer& transfer) {
   const engine::TextPieces& text = *transfer.text;
   if (text.rules().n_kinds() > 1) return false;
@@ -113,7 +113,7 @@ void SharedPrefixes::shorten_deadline(const SharedTransferPtr& transfer, double 
   changed_.notify_all();
 }
 
-// The first call counts.
+// Only the first call counts.
 void SharedPrefixes::finish(const SharedTransferPtr& transfer, Outcome outcome) {
   {
     const std::lock_guard lock(mutex_);
@@ -143,7 +143,7 @@ void SharedPrefixes::watch_deadlines() {
       continue;
     }
     SharedTransferPtr transfer = waiting_.begin()->second;
-    lock.unlock();  // which is wanted where the last of a transfer goes
+    lock.unlock();  // which is needed to destroy the last reference to a transfer
     static_cast<void>(caught([&] { finish(transfer, Outcome::kLate); }));
     transfer.reset();
     lock.lock();
@@ -159,7 +159,7 @@ void SharedPrefixes::begin_fetch(const SharedTransferPtr& transfer) {
   });
 }
 
-// Which of the missing pieces Redis has, and how far they reach in the time that is left.
+// Finds which of the missing pieces Redis has, and how many can be fetched in the remaining time.
 void SharedPrefixes::look_up(RedisLink& link, const SharedTransferPtr& transfer) {
   const engine::TextPieces& text = *transfer->text;
   const engine::PieceRules& rules = text.rules();
@@ -191,7 +191,7 @@ void SharedPrefixes::look_up(RedisLink& link, const SharedTransferPtr& transfer)
   fetch_some(link, transfer);
 }
 
-// The next slice; others have their turns between two.
+// Fetches the next slice; other transfers have their turns between two.
 void SharedPrefixes::fetch_some(RedisLink& link, const SharedTransferPtr& transfer) {
   if (transfer->is_over.load(std::memory_order_relaxed)) return;
   const size_t begin = transfer->n_done;
@@ -227,8 +227,8 @@ void SharedPrefixes::fetch_some(RedisLink& link, const SharedTransferPtr& transf
   threads_.add_fetch([this, transfer](RedisLink& other) { fetch_some(other, transfer); });
 }
 
-// One that ended too early counts as if it had brought a sixteenth at least: a Redis that was slow once is not so for
-// ever.
+// One that ended too early counts as if it had brought at least a sixteenth: a Redis that was slow once is not avoided
+// forever.
 void SharedPrefixes::note_pace(const RedisLink& link, const Error* error, size_t n_asked_bytes,
                                Clock::time_point asked_at) {
   counters_.n_read_bytes.fetch_add(link.n_received(), std::memory_order_relaxed);
@@ -238,8 +238,8 @@ void SharedPrefixes::note_pace(const RedisLink& link, const Error* error, size_t
   pace_.observe_bytes(std::max(link.n_received(), n_asked_bytes / 16), ms_since(asked_at), Clock::now());
 }
 
-// How many of the values, from the first on, are the pieces that they should be. One that is not is of no use to
-// anybody: it is removed, so that it is sent anew.
+// How many of the values, from the first on, are the expected pieces. An invalid one is removed, so that it is sent
+// again.
 size_t SharedPrefixes::read_values(RedisLink& link, SharedTransfer& transfer, size_t end, const RedisReply& reply,
                                    std::span<std::byte> slice) {
   const size_t begin = transfer.n_done;

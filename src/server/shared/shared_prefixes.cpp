@@ -36,7 +36,7 @@ void SharedPrefixes::start(std::function<void(std::function<void()>)> post_io) {
   watcher_ = std::thread([this] { watch_deadlines(); });
 }
 
-// Engines drop what they were to do after their current steps.
+// Engines drop tasks that would follow their current steps.
 void SharedPrefixes::stop() {
   std::vector<SharedTransferPtr> open;
   {
@@ -79,7 +79,7 @@ SharedTransferPtr SharedPrefixes::make_transfer(const ServedModelPtr& model, con
   return {made.release(), [this](SharedTransfer* gone) { bury(gone); }};
 }
 
-// Whichever thread drops a transfer last must not end its model, which may be that thread's own.
+// The thread that drops the last reference to a transfer must not end its model, which may be running that very thread.
 void SharedPrefixes::bury(SharedTransfer* gone) {
   bool has_to_tell = false;
   {
@@ -110,11 +110,11 @@ void SharedPrefixes::visit(const SharedTransferPtr& transfer, std::function<void
       [f = std::move(f)](engine::Engine& engine) { static_cast<void>(caught([&] { f(engine); })); });
 }
 
-// Which pieces Redis has; what it has not is not known to be there any more.
+// Finds which pieces Redis has; for missing ones, forgets that they were sent.
 Result<std::vector<bool>> SharedPrefixes::exist(RedisLink& link, const SharedTransfer& transfer,
                                                 std::span<const PieceAt> pieces,
                                                 std::optional<Clock::time_point> deadline) {
-  constexpr size_t kNamesAtOnce = 1024;  // in a question
+  constexpr size_t kNamesAtOnce = 1024;  // per question
   std::vector<bool> found;
   while (found.size() < pieces.size()) {
     const auto now = pieces.subspan(found.size(), std::min(pieces.size() - found.size(), kNamesAtOnce));

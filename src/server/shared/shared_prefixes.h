@@ -1,14 +1,13 @@
-// Prefixes that servers share through a Redis, a tier below memory and disk: what one has computed another finds. A
-// request's missing blocks are fetched before it is handed to the engine, for as long as computing them would take at
-// most; what a request has left in the cache is sent when it ends. Both are done by threads of their own; the engine's
-// thread only copies pieces, some at a time, between steps. Redis may be slow, full, gone or wrong: that costs time,
-// within the bounds that are told here, and nothing else.
+// Prefixes that servers share through a Redis, a tier below memory and disk: one server finds what another has
+// computed. A request's missing blocks are fetched before it is passed to the engine, for at most the time that
+// computing them would take; the blocks that a request has left in the cache are sent when it ends. Separate threads do
+// both; the engine's thread only copies pieces, some at a time, between steps. Redis may be slow, full, unreachable or
+// wrong: that only costs time, within the limits given here.
 //
-// A fetched block is checked (shared_value.h) and added to the engine's cache under the names that the request's salt
-// gives, so that a request finds its own as if this server had computed it.
+// A fetched block is checked (shared_value.h) and added to the engine's cache under the names that follow from the
+// request's salt, so that a request finds its own as if this server had computed it.
 //
-// Requests wait in shared_fetches.cpp, blocks are sent in shared_stores.cpp, and what both need is in
-// shared_prefixes.cpp.
+// shared_fetches.cpp contains waiting requests, shared_stores.cpp sending, and shared_prefixes.cpp the common parts.
 #pragma once
 
 #include <atomic>
@@ -41,38 +40,39 @@ namespace realizar::server {
 
 struct SharedOptions {
   CacheUrl url;
-  std::string password;             // "": none is given
+  std::string password;             // "": none
   uint32_t ttl_s = 24 * 60 * 60;    // after which Redis drops a value
-  std::optional<uint32_t> wait_ms;  // of a request, at most; nullopt: as long as computing would take
+  std::optional<uint32_t> wait_ms;  // maximum for a request; nullopt: the time of computing
 };
 
 class SharedPrefixes {
  public:
-  // Connects; without an answer it says so in the log, and looks for Redis again and again. Errors: InvalidArgument
-  // where Redis refuses the user or the password.
+  // Connects; without an answer it logs that, and keeps trying to reach Redis. Errors: InvalidArgument if Redis refuses
+  // the user or the password.
   static Result<std::unique_ptr<SharedPrefixes>> open(SharedOptions options);
   ~SharedPrefixes() { stop(); }
   SharedPrefixes(const SharedPrefixes&) = delete;
   SharedPrefixes& operator=(const SharedPrefixes&) = delete;
 
-  // The rest is the I/O thread's, save where a function says more. `post_io` runs a task there, from any thread.
+  // The following is for the I/O thread, unless a function says otherwise. `post_io` runs a task there, from any
+  // thread.
   void start(std::function<void(std::function<void()>)> post_io);
-  // Models let go of, and nobody waits any more. Before models and the I/O thread end.
+  // Releases models, and ends all waits. To be called before models and the I/O thread end.
   void stop();
 
-  // Looks for what the model's cache lacks of the request's prompt. False: that is not worth it, or Redis is not there,
-  // and `then` is never called. Else it is called once, from any thread: when all is there that could be found, or the
-  // time is over. `cache_name`: as SharedNames has it.
+  // Looks for the blocks of the request's prompt that the model's cache lacks. False: not worth it, or Redis is
+  // unreachable, and `then` is never called. Otherwise it is called once, from any thread: when all available blocks
+  // have arrived, or the time is over. `cache_name`: as in SharedNames.
   bool fetch(const ServedModelPtr& model, const Request& request, std::string_view cache_name,
              std::function<void()> then);
-  // Sends what the model's cache has of these tokens, the request's prompt and what came after it.
+  // Sends the model's cached blocks of these tokens: the request's prompt and its answer.
   void offer(const ServedModelPtr& model, const Request& request, std::string_view cache_name,
              std::span<const TokenId> tokens);
-  // The time of a request that has computed some of its prompt: that is the rate at which fetching is worth it.
+  // Measures a request that has computed some of its prompt: its rate decides when fetching is worth it.
   void observe(const ServedModel& model, const GenerationStats& stats);
 
-  // Has Redis drop what any server has sent of an API key's prefixes; zeros: of requests without keys. What is under
-  // way ends. `then` is called once, from any thread, unless the server ends: with NotFound where Redis does not
+  // Makes Redis drop all prefixes of an API key that any server has sent; zeros: of requests without keys. Running
+  // transfers end. `then` is called once, from any thread, unless the server ends: with NotFound if Redis does not
   // answer.
   void forget(const KeyDigest& key, std::function<void(const Status&)> then);
 
@@ -92,7 +92,7 @@ class SharedPrefixes {
   using PieceAt = engine::PieceAt;
 
   static constexpr size_t kSliceBytes = 8 << 20;         // that the engine copies between two steps
-  static constexpr size_t kPiecesAtOnce = 256;           // in a question
+  static constexpr size_t kPiecesAtOnce = 256;           // per question
   static constexpr size_t kReplyBytes = 256;             // of a number or an error
   static constexpr size_t kMostNames = size_t{1} << 17;  // that are remembered
 
@@ -148,22 +148,22 @@ class SharedPrefixes {
   SharedCounters counters_;
   RedisHealth health_;
   SharedThreads threads_;
-  // The I/O thread's.
-  std::map<std::string, ComputeRate> rates_;  // of models, by id
+  // Only for the I/O thread.
+  std::map<std::string, ComputeRate> rates_;  // by model id
   std::function<void(std::function<void()>)> post_io_;
 
-  std::atomic<uint64_t> n_forgotten_{0};  // times that some were
+  std::atomic<uint64_t> n_forgotten_{0};  // number of calls that forgot some
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   FetchPace pace_;
-  RecentNames sent_;   // to Redis: names of pieces, and when that was, in seconds
-  RecentNames local_;  // in a cache: names of blocks, and how many it had given up then
+  RecentNames sent_;   // to Redis: names of pieces, and the time in seconds
+  RecentNames local_;  // in a cache: names of blocks, and its number of evictions at that time
   Waiting waiting_;
   SharedTransfer* gone_ = nullptr;  // a list of those to be deleted
   size_t n_live_ = 0, n_stores_ = 0;
   bool is_stopped_ = false;
-  std::thread watcher_;  // of deadlines
+  std::thread watcher_;  // for deadlines
 };
 
 }  // namespace realizar::server

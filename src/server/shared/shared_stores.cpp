@@ -11,14 +11,14 @@
 namespace realizar::server {
 namespace {
 
-constexpr size_t kMostStores = 16;  // under way, of all models
+constexpr size_t kMostStores = 16;  // at once, of all models
 constexpr int64_t kNotSent = -1;
 
 int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(SharedTransfer::Clock::now().time_since_epoch()).count();
 }
 
-// Two pieces of one short name cost no more than that one of them is not sent.
+// If two pieces have the same short name, the only harm is that one of them is not sent.
 uint64_t short_name(const Sha256& chain, uint32_t kind) {
   uint64_t name = 0;
   std::memcpy(&name, chain.data(), sizeof name);
@@ -60,8 +60,8 @@ void SharedPrefixes::begin_store(const SharedTransferPtr& transfer) {
   });
 }
 
-// So that most turns of a chat cost the engine nothing. Where there are states or windows, only the cache tells what
-// there is to be sent.
+// Lets most turns of a chat cost the engine nothing. With states or windows, only the cache knows what there is to
+// send.
 bool SharedPrefixes::are_all_sent(const SharedTransfer& transfer) {
   if (transfer.text->rules().n_kinds() > 1) return false;
   for (uint32_t block = 0; block < transfer.text->n_blocks(); ++block) {
@@ -70,7 +70,7 @@ bool SharedPrefixes::are_all_sent(const SharedTransfer& transfer) {
   return true;
 }
 
-// Pieces of the cache that Redis has not.
+// Chooses the cached pieces that Redis lacks.
 void SharedPrefixes::choose_pieces(RedisLink& link, const SharedTransferPtr& transfer) {
   const engine::TextPieces& text = *transfer->text;
   note_local(*transfer, engine::longest_usable(text.rules(), text.n_blocks(), transfer->here));
@@ -86,7 +86,7 @@ void SharedPrefixes::choose_pieces(RedisLink& link, const SharedTransferPtr& tra
   store_some(transfer);
 }
 
-// The next slice, without what another request's transfer has sent meanwhile.
+// Sends the next slice, without pieces that another request's transfer has sent since.
 void SharedPrefixes::store_some(const SharedTransferPtr& transfer) {
   const auto begin = transfer->wanted.begin() + static_cast<std::ptrdiff_t>(transfer->n_done);
   transfer->wanted.erase(
@@ -131,7 +131,7 @@ void SharedPrefixes::send_slice(RedisLink& link, const SharedTransferPtr& transf
   const std::string ttl_s = std::to_string(options_.ttl_s);
   std::vector<RedisLink::Command> commands;
   for (size_t k = 0; k < pieces.size(); ++k) commands.push_back({"SET", keys[k], values[k], "EX", ttl_s});
-  const auto replies = link.ask(commands, {kReplyBytes * (commands.size() + 1), 1});  // none where none is left
+  const auto replies = link.ask(commands, {kReplyBytes * (commands.size() + 1), 1});  // no reply if none is left
   if (!replies.ok()) return;
   for (size_t k = 0; k < pieces.size(); ++k) {
     const RedisReply& reply = (*replies)[k];
@@ -145,7 +145,7 @@ void SharedPrefixes::send_slice(RedisLink& link, const SharedTransferPtr& transf
   store_some(transfer);
 }
 
-// Redis drops values too: what was sent long ago is looked for again.
+// Redis drops values too: pieces sent long ago are looked up again.
 bool SharedPrefixes::is_sent(const SharedTransfer& transfer, const PieceAt& piece) {
   const std::lock_guard lock(mutex_);
   const auto sent_at = sent_.find(short_name(transfer.names->chain_at(piece.block), piece.kind));
@@ -158,7 +158,7 @@ void SharedPrefixes::note_sent(const SharedTransfer& transfer, const PieceAt& pi
   if (is_there || sent_.find(name)) sent_.note(name, is_there ? seconds_now() : kNotSent);
 }
 
-// Blocks that are sent meanwhile have begun later.
+// Blocks that are still being sent began later.
 void SharedPrefixes::forget(const KeyDigest& key, std::function<void(const Status&)> then) {
   ++n_forgotten_;
   {

@@ -38,7 +38,7 @@ void SharedThreads::add_store(Step step) {
   changed_.notify_all();
 }
 
-// Nothing at the end.
+// Empty at the end.
 SharedThreads::Step SharedThreads::next_step(bool takes_stores) {
   std::unique_lock lock(mutex_);
   while (!is_stopped_) {
@@ -66,7 +66,7 @@ void SharedThreads::run(bool takes_stores) {
     static_cast<void>(caught([&] { step(link); }));
     step = {};
     if (health_.is_up()) continue;
-    // Whoever looks for Redis may wait for steps alone.
+    // A thread that tries to reach Redis may only wait for steps.
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
   }

@@ -1,5 +1,5 @@
-// The threads that talk to a Redis: two take what requests wait for, and one of them, when none waits, sends prefixes
-// and looks for a Redis that is lost. So a Redis that takes its time over what is sent holds up no request.
+// The threads that talk to a Redis: two fetch blocks for waiting requests; when none waits, one of them sends prefixes
+// and tries to reach a lost Redis. So slow sending does not delay requests.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace realizar::server {
 
 class SharedThreads {
  public:
-  // Work that is done with a connection. An exception ends it and nothing else.
+  // Work with a connection. An exception ends only this work.
   using Step = std::function<void(RedisLink&)>;
 
   SharedThreads(const CacheUrl& url, const std::string& password, RedisHealth& health)
@@ -28,10 +28,10 @@ class SharedThreads {
 
   const StopSignal& stop_signal() const { return stop_signal_; }
   void start();
-  // Ends what is under way; what has not begun is dropped.
+  // Ends running steps; those that have not begun are dropped.
   void stop();
 
-  // Any thread. Dropped once it is stopped.
+  // Any thread. Dropped after stop().
   void add_fetch(Step step);
   void add_store(Step step);
 

@@ -1,4 +1,4 @@
-// A text whose pieces go to Redis or come from there. The I/O thread makes it and deletes it, since it holds a model;
+// A text whose pieces are sent to or fetched from Redis. The I/O thread creates and deletes it, since it holds a model;
 // between the two, one thread at a time works on it: a worker, or the engine's.
 #pragma once
 
@@ -31,24 +31,24 @@ struct SharedTransfer {
   std::string cache_name;
   uint64_t owner = 0;
   bool is_store = false;
-  uint64_t n_forgotten = 0;     // times that prefixes were forgotten before it was made
+  uint64_t n_forgotten = 0;     // forget() calls before it was created
   std::vector<TokenId> tokens;  // until `text` has them
 
-  // Made by a worker.
+  // Set by a worker.
   engine::PrefixShape shape;
   std::optional<engine::TextPieces> text;
   std::optional<SharedNames> names;
-  engine::PieceFlags here;              // what the engine's cache has
+  engine::PieceFlags here;              // those in the engine's cache
   std::vector<engine::PieceAt> wanted;  // to fetch or to send, in the text's order
   size_t n_done = 0;                    // of these
 
-  // For one that a request waits for.
+  // For a transfer that a request waits for.
   std::function<void()> then;
   ComputeRate rate;
   Clock::time_point start, deadline;
   std::atomic<bool> is_over{false};
   std::atomic<bool> has_no_room{false};  // in the engine's cache
-  uint32_t n_adding = 0;                 // slices on their way into the cache
+  uint32_t n_adding = 0;                 // slices being added to the cache
   bool waits_for_adding = false;
 
   SharedTransfer* next_gone = nullptr;
@@ -63,7 +63,7 @@ struct SharedTransfer {
   size_t max_value_bytes_of(const engine::PieceAt& at) const {
     return max_value_bytes(block_tokens(), text->bytes_of(at.kind));
   }
-  // The end of the pieces from n_done on of at most max_bytes together: one at least, where one is left.
+  // The end of the pieces from n_done on with at most max_bytes in total: at least one, if any is left.
   size_t slice_end(size_t max_bytes) const {
     size_t n_bytes = 0, end = n_done;
     for (; end < wanted.size(); ++end) {
@@ -93,11 +93,11 @@ std::vector<engine::PieceAt> pieces_where(const engine::TextPieces& text, const 
   return pieces;
 }
 
-// Makes the text's pieces and names. Errors: Internal where the weights were not hashed: pieces of others might be
-// taken for theirs.
+// Creates the text's pieces and names. Errors: Internal if the weights were not hashed: pieces of other weights could
+// be mistaken for these.
 Status name_text(SharedTransfer& transfer);
 
-// Calls visit(piece, bytes) for the pieces from `begin` to `end`, whose bytes lie one after the other.
+// Calls visit(piece, bytes) for the pieces from `begin` to `end`, whose bytes are consecutive.
 template <class Bytes, class Visit>
 void for_each_piece(const SharedTransfer& transfer, size_t begin, size_t end, std::span<Bytes> bytes,
                     const Visit& visit) {

@@ -46,7 +46,7 @@ std::string_view text_of(const Sha256& digest) {
 
 using Tag = std::array<uint8_t, kTagBytes>;
 
-// Poly1305 (RFC 8439, section 2.5), by a key that is used once.
+// Poly1305 (RFC 8439, section 2.5), with a one-time key.
 std::optional<Tag> tag_of(std::string_view text, const Sha256& once) {
   struct Free {
     void operator()(EVP_MAC* mac) const { ::EVP_MAC_free(mac); }
@@ -81,7 +81,7 @@ bool is_worth_compressing(std::span<const std::byte> bytes) {
   return ::ZSTD_isError(n_coded) == 0 && n_coded <= n_sample - n_sample / 4;
 }
 
-// Nothing where the bytes are better kept as they are.
+// nullopt if the bytes are better stored uncompressed.
 std::optional<std::string> compressed(std::span<const std::byte> bytes) {
   if (!is_worth_compressing(bytes)) return std::nullopt;
   std::string coded(::ZSTD_compressBound(bytes.size()), '\0');
@@ -111,7 +111,7 @@ SharedNames::SharedNames(const engine::PrefixShape& shape, const engine::Engine:
   append_raw(all, shape.state_bytes);
   append_raw(all, salt.adapter_fingerprint);
   append_raw(all, salt.adapter_factor);
-  all += cache_name;  // the last part, so that none can run into another
+  all += cache_name;  // the last part, so that it cannot run into another
   root_ = digest_of(all);
   KeyDigest key{};
   cache_name.copy(reinterpret_cast<char*>(key.data()), key.size());

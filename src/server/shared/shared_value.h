@@ -1,17 +1,17 @@
-// A piece of a prefix as it lies in Redis: the name that servers find it by, and its value, which is checked as bytes
-// of a stranger are. Pure.
+// A piece of a prefix as stored in Redis: the name by which servers find it, and its value, which is checked like a
+// stranger's data. Pure.
 //
-// Names. SHA-256 is chained over a text's blocks, from a root that is SHA-256 over all that decides whether a piece is
-// of use to a request: the fingerprint of program, weights and arithmetic, the sizes of pieces, the adapter, the digest
-// of the API key, and the request's cache_salt. So no client can compute another's names or make two texts of one name.
-// A piece's key in Redis is "realizar:", what stands for the API key, so that all of it can be removed, the chain at
-// its block in hexadecimal, and its kind.
+// Names. SHA-256 is chained over a text's blocks, from a root that is the SHA-256 of everything that decides whether a
+// piece can be used for a request: the fingerprint of program, weights and arithmetic, the sizes of pieces, the
+// adapter, the digest of the API key, and the request's cache_salt. So no client can compute another's names or create
+// two texts with one name. A piece's key in Redis is "realizar:", an identifier of the API key, so that all of its
+// pieces can be removed, the chain at its block in hexadecimal, and its kind.
 //
-// A value holds "RZSHARE1", the fingerprint (u64), the chain at its block (32 bytes), its kind, the number of tokens
-// (u32 each), the piece's bytes and those that are stored of it (u64 each), its coding (u32: 0 as it is, 1 zstd), a
-// nonce (16 bytes) and zeros (u32); then the block's tokens (i32 each), the stored bytes, and a Poly1305 tag of all
-// before it (16 bytes), whose one-time key is SHA-256 over the root, the nonce, the chain and the kind. Integers are
-// little-endian. Redis never sees the root: where clients have API keys, it cannot make a value that is believed.
+// A value contains "RZSHARE1", the fingerprint (u64), the chain at its block (32 bytes), its kind, the number of tokens
+// (u32 each), the size of the piece and its stored size (u64 each), its coding (u32: 0 uncompressed, 1 zstd), a nonce
+// (16 bytes) and zeros (u32); then the block's tokens (i32 each), the stored bytes, and a Poly1305 tag of all before it
+// (16 bytes), whose one-time key is SHA-256 over the root, the nonce, the chain and the kind. Integers are
+// little-endian. Redis never sees the root: if clients have API keys, it cannot create a value that is accepted.
 #pragma once
 
 #include <array>
@@ -36,10 +36,10 @@ using Sha256 = std::array<uint8_t, 32>;
 // The names of a text's pieces.
 class SharedNames {
  public:
-  // How the names of all pieces of an API key begin; zeros: there is none.
+  // The beginning of the names of all pieces of an API key; zeros: no key.
   static std::string beginning_of(const KeyDigest& key);
 
-  // `tokens`: whole blocks of the shape. `cache_name`: the API key's digest and what the request names as cache_salt.
+  // `tokens`: whole blocks of the shape. `cache_name`: the API key's digest and the request's cache_salt.
   SharedNames(const engine::PrefixShape& shape, const engine::Engine::PrefixSalt& salt, std::string_view cache_name,
               std::span<const TokenId> tokens);
 
@@ -53,7 +53,7 @@ class SharedNames {
   std::vector<Sha256> chain_;
 };
 
-// The engine and the text that a value must be of.
+// The engine and the text that a value must belong to.
 struct SharedPiece {
   uint64_t fingerprint = 0;
   const Sha256* root = nullptr;
@@ -62,16 +62,16 @@ struct SharedPiece {
   std::span<const TokenId> tokens;
 };
 
-// No value of a piece of n_bytes is longer.
+// The maximum size of a value of a piece of n_bytes.
 size_t max_value_bytes(size_t n_tokens, size_t n_bytes);
 
-// zstd is used where a sample of the piece shrinks by a quarter or more. Nothing where OpenSSL gives no tag.
+// zstd is used if a sample of the piece shrinks by a quarter or more. nullopt if OpenSSL cannot compute a tag.
 std::optional<std::string> write_value(const SharedPiece& piece, std::span<const std::byte> bytes);
 
-// Appends the tag to a value that lacks it. False: OpenSSL gives none.
+// Appends the tag to a value that lacks it. False: OpenSSL cannot compute it.
 bool seal_value(std::string& value, const SharedPiece& piece);
 
-// Fills `bytes`, the piece's. False: it is not the value of that piece, and what `bytes` hold is of no use.
+// Fills `bytes` with the piece. False: it is not the value of that piece, and `bytes` is undefined.
 bool read_value(std::string_view value, const SharedPiece& piece, std::span<std::byte> bytes);
 
 }  // namespace realizar::server

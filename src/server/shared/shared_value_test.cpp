@@ -15,7 +15,7 @@ std::vector<TokenId> tokens_from(int32_t first, size_t n) {
   return tokens;
 }
 
-// A value of one piece, and what it is checked against.
+// A value of one piece, and the piece to check it against.
 struct ValueRig {
   Sha256 root{}, chain{};
   std::vector<TokenId> tokens = tokens_from(7, kBlockTokens);

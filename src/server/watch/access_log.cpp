@@ -17,8 +17,8 @@ void tell_loss(const std::string& reason) {
   spdlog::error("lines of the access log are lost; realizar_access_log_lost_lines_total counts them ({})", reason);
 }
 
-// Terminals take some characters above ASCII for commands too (U+0080 to U+009F), and DEL. They stand inside strings
-// only, where JSON has another spelling.
+// Terminals interpret some characters above ASCII as commands too (U+0080 to U+009F), and DEL. They can only be inside
+// strings, where JSON has another spelling.
 std::string with_escaped_controls(const std::string& json) {
   std::string text;
   text.reserve(json.size());

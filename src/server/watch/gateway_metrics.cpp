@@ -1,5 +1,6 @@
-// The metrics by which the endpoint picker of the Gateway API inference extension and of llm-d scores servers, beside
-// those of requests and KV use: names, labels and types of its model server protocol (proposal 003), as vLLM has them.
+// The metrics by which the endpoint picker of the Gateway API inference extension and of llm-d scores servers, in
+// addition to those of requests and KV use: names, labels and types from its model server protocol (proposal 003), as
+// in vLLM.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -11,12 +12,12 @@
 namespace realizar::server {
 namespace {
 
-// A picker splits the list at commas and trims what it finds: a name that would come out as another one is left out.
+// A picker splits the list at commas and trims the items: a name that this would change is left out.
 bool can_be_listed(std::string_view name) {
   return name.find(',') == std::string_view::npos && !name.starts_with(' ') && !name.ends_with(' ');
 }
 
-// Two places have one name while an adapter leaves and its successor is there.
+// Two slots have the same name while an adapter's successor is already loaded.
 bool has_name(std::string_view list, std::string_view name) {
   const std::string whole = "," + std::string(list) + ",";
   return whole.find("," + std::string(name) + ",") != std::string::npos;

@@ -33,7 +33,7 @@ constexpr size_t kMaxWaitingBytes = 4u << 20;
 constexpr auto kMostTimeToEnd = 1s;
 constexpr int kPollMs = 100;
 
-// A file that others made readable becomes its owner's alone where it must.
+// If required, a file that others could read is made accessible only to its owner.
 Result<FileDescriptor> open_to_append(const std::string& path, Readers readers) {
   const bool is_private = readers == Readers::kOwnerAlone;
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -57,11 +57,11 @@ struct LineWriter::State {
   State(std::string name_, int fd_, void (*on_first_loss_)(const std::string&))
       : name(std::move(name_)), fd(fd_), on_first_loss(on_first_loss_) {}
 
-  // A line, or a mark to open the file anew.
+  // A line, or a request to reopen the file.
   using Item = std::optional<std::string>;
 
   void run() {
-    // A reader that has left is an error like others, not a signal.
+    // A closed reader is an error like others, not a signal.
     sigset_t broken_pipe;
     sigemptyset(&broken_pipe);
     sigaddset(&broken_pipe, SIGPIPE);
@@ -72,7 +72,7 @@ struct LineWriter::State {
         static_cast<void>(caught([&] { open_anew(); }));
         continue;
       }
-      // A line that there is no memory for is lost like others.
+      // A line without memory for it is lost like others.
       if (!caught([&] { put(*item); }).ok()) ++n_lost;
       const bool has_dropped = std::exchange(n_dropped_before, n_lost.load()) < n_lost;
       if (!has_dropped || std::exchange(has_told_loss, true)) continue;
@@ -83,7 +83,7 @@ struct LineWriter::State {
     changed.notify_all();
   }
 
-  // False once nobody waits for the end any more.
+  // False when nobody waits for the end any more.
   bool next(Item& item) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return stopping || !items.empty(); });
@@ -107,7 +107,7 @@ struct LineWriter::State {
     size_t n_written = 0;
     while (n_written < text.size()) {
       if (!wait_until_writable()) return lose("nobody reads it");
-      // A pipe that can be written takes so much without waiting, also where it is not ours to make non-blocking.
+      // A pipe that is ready takes this much without blocking, even one that must not be made non-blocking.
       const size_t n_bytes = std::min<size_t>(text.size() - n_written, PIPE_BUF);
       const ssize_t n = ::write(fd, text.data() + n_written, n_bytes);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
@@ -136,9 +136,9 @@ struct LineWriter::State {
   }
 
   const std::string name;
-  bool is_file = false;  // that was opened here, by its name
+  bool is_file = false;  // opened here, by its name
   Readers readers = Readers::kAsTheUserHasIt;
-  FileDescriptor own;  // where it is; the thread's, as `fd` is
+  FileDescriptor own;  // of a file opened here; only used by the thread, like `fd`
   int fd;
   void (*const on_first_loss)(const std::string&);
   std::atomic<uint64_t> n_lost = 0;
@@ -151,7 +151,7 @@ struct LineWriter::State {
   std::atomic<bool> stopping = false;
   std::atomic<std::chrono::steady_clock::time_point> ends_at{};
 
-  // The thread's own.
+  // Only used by the thread.
   bool is_in_line = false;  // an earlier line was cut
   bool has_told_loss = false;
 };
@@ -182,7 +182,7 @@ LineWriter::~LineWriter() {
   state_->ends_at = std::chrono::steady_clock::now() + kMostTimeToEnd;
   state_->stopping = true;
   state_->changed.notify_all();
-  // A write to somebody else's terminal or pipe may hang in spite of all; then the thread is left alone.
+  // A write to another process's terminal or pipe may hang in spite of everything; then the thread is abandoned.
   state_->changed.wait_for(lock, 2 * kMostTimeToEnd, [&] { return state_->has_ended; });
 }
 

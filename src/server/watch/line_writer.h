@@ -1,5 +1,5 @@
-// Lines on their way to a file, pipe or terminal: a thread of its own writes them, so that nobody waits for a reader
-// that sleeps or for a disk. What comes faster than it can be written is dropped and counted.
+// Lines for a file, pipe or terminal: a separate thread writes them, so that nobody waits for a stalled reader or a
+// disk. Lines that arrive faster than they can be written are dropped and counted.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace realizar::server {
 
 class LineWriter {
  public:
-  // "-": standard error; else a file that is appended to. Errors: InvalidArgument (it cannot be written; a pipe that
-  // nobody reads). `on_first_loss` is called once, on the writer's thread, with the reason why lines are lost.
+  // "-": standard error; otherwise a file to append to. Errors: InvalidArgument (not writable; a pipe without a
+  // reader). `on_first_loss` is called once, on the writer's thread, with the reason why lines are lost.
   static Result<std::unique_ptr<LineWriter>> open(const std::string& path,
                                                   void (*on_first_loss)(const std::string& reason),
                                                   Readers readers = Readers::kAsTheUserHasIt);
-  // The same over standard output or standard error, which stay open.
+  // For standard output or standard error, which stay open.
   static std::unique_ptr<LineWriter> over(int fd, const std::string& name,
                                           void (*on_first_loss)(const std::string& reason));
-  // Writes what waits, for a second at most.
+  // Writes the remaining lines, for at most a second.
   ~LineWriter();
 
   // Any thread; never waits.
   void write(std::string line);
-  // Any thread. The lines after this go to what then has the file's name, which somebody may have moved or removed;
-  // where it cannot be opened they go on in the old file.
+  // Any thread. Later lines go to the file that then has the name, for example after a log was moved; if it cannot be
+  // opened, they continue in the old file.
   void reopen();
   uint64_t n_lost() const;
 
@@ -35,7 +35,7 @@ class LineWriter {
   struct State;
   explicit LineWriter(std::shared_ptr<State> state);
 
-  std::shared_ptr<State> state_;  // the thread's too: one that hangs in a write outlives this
+  std::shared_ptr<State> state_;  // shared with the thread: if it hangs in a write, it outlives this
 };
 
 }  // namespace realizar::server

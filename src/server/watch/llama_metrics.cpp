@@ -19,7 +19,7 @@ Families llama_metrics(std::span<const ModelState> models) {
     all.add_counts(c);
     all.n_running += c.n_running;
     all.n_waiting += c.n_waiting;
-    // A prompt's cached tokens are counted when it is admitted, and all of them with its first token.
+    // A prompt's cached tokens are counted when it is admitted, and all its tokens with its first output token.
     n_prompt += c.n_prompt_tokens - std::min(c.n_prefix_hits.load(), c.n_prompt_tokens.load());
   }
   const double prefill_s = all.prefill_steps.sum_s, decode_s = all.decode_steps.sum_s;

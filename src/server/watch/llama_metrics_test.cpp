@@ -26,7 +26,7 @@ TEST(LlamaMetrics, AreSumsOverTheModels) {
   two.n_generated_tokens = 6;
   two.n_waiting = 4;
   two.n_tokens_max = 90;
-  two.n_prefix_hits = 5;  // of a prompt that has no token yet
+  two.n_prefix_hits = 5;  // of a prompt without an output token yet
   const ModelState models[] = {{"a", {}, &one}, {"b", {}, &two}};
   const std::string text = prometheus::TextSerializer().Serialize(llama_metrics(models));
   for (const char* line :

@@ -34,7 +34,7 @@ const Buckets kRequest{0.3,  0.5,  0.8,  1.0,  1.5,   2.0,   2.5,   5.0,   10.0,
                        30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
 const Buckets kTokens{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
 
-// As a histogram: each class counts all steps up to its bound.
+// A histogram: each bucket counts all steps up to its bound.
 prometheus::ClientMetric steps_of(Labels labels, const engine::EngineCounters& c) {
   prometheus::ClientMetric metric = sample_of(std::move(labels), 0);
   uint64_t n = 0;
@@ -88,7 +88,7 @@ Samples memory_samples(const ModelState& model) {
   return samples;
 }
 
-// Each phase's number of steps, their time, and what its deviation follows from.
+// Each phase's number of steps, their time, and the sum for its deviation.
 void add_step_times(Families& families, std::span<const ModelState> models) {
   const auto add = [&](const char* name, MetricType type, const char* help, auto number, bool wants_any = false) {
     Samples samples;
@@ -124,7 +124,7 @@ double held_share(const Counters& counters) {
   return static_cast<double>(counters.n_held_blocks) / std::max(1u, counters.n_blocks.load());
 }
 
-// One number of each model. Rows of one family follow each other, and a label tells them apart.
+// One number per model. Rows of one family are adjacent, and a label distinguishes them.
 struct EngineRow {
   const char* name;
   MetricType type;
@@ -217,7 +217,7 @@ void add_shared_prefixes(Families& families, const SharedCounters& shared) {
       "reason", {{"lost", n(shared.n_lost)}, {"value", n(shared.n_bad_values)}, {"refused", n(shared.n_refused)}});
 }
 
-// What the step budget learned: for each range of decode rows, the parts of a step's time.
+// The learned costs of the step budget: for each range of decode rows, the parts of a step's time.
 Samples step_cost_samples(const ModelState& model) {
   Samples samples;
   for (size_t kind = 0; kind < engine::StepBudget::kKinds; ++kind) {
@@ -235,7 +235,7 @@ Samples step_cost_samples(const ModelState& model) {
   return samples;
 }
 
-// What each device does for the model, and did before.
+// The numbers of each device for the model, including earlier loads.
 std::vector<DeviceNumbers> devices_of(const ModelState& model) {
   std::vector<DeviceNumbers> devices;
   if (model.backend) devices = model.backend->devices;
@@ -243,7 +243,7 @@ std::vector<DeviceNumbers> devices_of(const ModelState& model) {
   return devices;
 }
 
-// All models that have counted something, each with the sum of what it counts and counted.
+// All models that have counted something, each with the sum of current and past counts.
 class ModelStates {
  public:
   explicit ModelStates(const ModelRegistry& models) {
@@ -269,7 +269,7 @@ class ModelStates {
     states_.push_back({id, std::nullopt, &counters_.back()});
     return states_.size() - 1;
   }
-  // Of several with one id the first has it, and the others are on their way out.
+  // If several have the same id, the first one gets it, and the others are being removed.
   void add(const std::string& id, const LoadedModel& model) {
     const size_t idx = index_of(id);
     counters_[idx].add_counts(model.engine->counters());
@@ -285,7 +285,7 @@ class ModelStates {
   std::vector<ModelState> states_;
 };
 
-// The sum of a family's counters; with `status`, of those whose status begins so.
+// The sum of a family's counters; with `status`, only of those whose status begins with it.
 uint64_t count_of(const prometheus::Family<prometheus::Counter>& family, std::string_view status = "") {
   double sum = 0;
   for (const prometheus::MetricFamily& collected : family.Collect()) {
@@ -477,7 +477,7 @@ std::string ServerMetrics::text(const ModelRegistry& models, const ServerCounts&
     add_family(families, name, type, help, {sample_of(std::move(labels), value)});
   };
   one("realizar_build_info", MetricType::Gauge, "The release.", 1, {{"version", version()}});
-  // Two names that every Prometheus client has.
+  // Two standard names of Prometheus clients.
   one("process_start_time_seconds", MetricType::Gauge, "When the server began, in seconds since 1970.",
       std::chrono::duration<double>(impl_->started_at.time_since_epoch()).count());
   one("process_resident_memory_bytes", MetricType::Gauge, "Physical memory that the process has.",

@@ -1,4 +1,4 @@
-// What /metrics shows, in Prometheus' text format. Names, labels and buckets are vLLM's where the meaning is the same.
+// The output of /metrics, in Prometheus' text format. Names, labels and buckets are vLLM's if the meaning is the same.
 #pragma once
 
 #include <prometheus/metric_family.h>
@@ -20,7 +20,7 @@
 
 namespace realizar::server {
 
-// Metrics that are read when somebody asks, and not counted here, as prometheus-cpp has them.
+// Metrics that are read on request rather than counted here, in prometheus-cpp's types.
 using Families = std::vector<prometheus::MetricFamily>;
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 using Samples = std::vector<prometheus::ClientMetric>;
@@ -39,27 +39,27 @@ inline void add_family(Families& families, const char* name, MetricType type, co
   if (!samples.empty()) families.push_back({name, help, type, std::move(samples)});
 }
 
-// A model that is loaded or was, as far as metrics read it.
+// The metrics' view of a model that is or was loaded.
 struct ModelState {
   std::string id;
-  std::optional<BackendNumbers> backend;   // nullopt: it is not loaded
+  std::optional<BackendNumbers> backend;   // nullopt: not loaded
   const engine::EngineCounters* counters;  // since the server's start
-  std::string gpu_refusal = {};            // as ModelInfo has it
-  const PastCounts* past = nullptr;        // before it was loaded; null: nothing
+  std::string gpu_refusal = {};            // as in ModelInfo
+  const PastCounts* past = nullptr;        // from earlier loads; null: none
   std::vector<engine::AdapterUse> adapters = {};
   uint32_t n_adapter_places = 0;
 };
-// What devices hold of models and did for them. Where a model is on several, the times of its steps are of all of them.
+// The devices' memory and operations for models. If a model is on several devices, each has the times of all its steps.
 Families device_metrics(std::span<const ModelState> models);
-// The part that has llama.cpp's names, for dashboards that were made for its server: sums over the models, without
-// labels. Rates are means since the server's start.
+// Metrics with llama.cpp's names, for dashboards made for its server: sums over the models, without labels. Rates are
+// means since the server's start.
 Families llama_metrics(std::span<const ModelState> models);
 
-// Figures that only inference gateways read: the cache's blocks, and the adapters in use. A series for each loaded
-// model; `unix_s` is the time now.
+// Metrics that only inference gateways read: the cache's blocks, and the adapters in use. A series for each loaded
+// model; `unix_s` is the current time.
 Families gateway_metrics(std::span<const ModelState> models, double unix_s);
 
-// Spans of traces that a collector has taken, and that are lost.
+// Spans of traces that a collector has accepted, and lost ones.
 struct SpanCounts {
   uint64_t n_sent = 0, n_lost = 0;
 };
@@ -68,8 +68,8 @@ struct SpanCounts {
 struct ServerCounts {
   uint32_t n_connections = 0;
   uint64_t n_lost_log_lines = 0;
-  const SharedCounters* shared = nullptr;  // null: no prefixes are shared with other servers
-  std::optional<SpanCounts> spans = {};    // nullopt: no traces are sent
+  const SharedCounters* shared = nullptr;  // null: prefixes are not shared
+  std::optional<SpanCounts> spans = {};    // nullopt: traces are not sent
 };
 
 class ServerMetrics {
@@ -82,13 +82,13 @@ class ServerMetrics {
                        uint32_t n_tokens, double total_ms);
   void count_aborted(const std::string& model);
   void count_http(const std::string& route, int status);
-  // Since this was made, when the server began.
+  // Since this was created, when the server started.
   double uptime_s() const;
 
   // For the history of metrics.
   MetricsTotals totals(const ModelRegistry& models) const;
 
-  // The text of /metrics, with what the engines say now.
+  // The text of /metrics, with the engines' current values.
   std::string text(const ModelRegistry& models, const ServerCounts& counts) const;
 
  private:

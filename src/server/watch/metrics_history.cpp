@@ -36,7 +36,7 @@ constexpr Column kColumns[] = {
     {"kv_bytes", &Sample::kv_bytes},
 };
 
-// A count that fell is of models that were unloaded; what the others added is not known then.
+// A count fell because a model was unloaded; the others' increase is then unknown.
 double increase(uint64_t before, uint64_t after) {
   return after < before ? 0.0 : static_cast<double>(after - before);
 }

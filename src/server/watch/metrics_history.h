@@ -1,5 +1,4 @@
-// What the server did during its last hour: one sample every few seconds, in a ring that stops growing when it is full.
-// I/O thread.
+// The server's activity during its last hour: one sample every few seconds, in a ring buffer. I/O thread.
 #pragma once
 
 #include <chrono>
@@ -18,12 +17,12 @@ struct LatencyCounts {
   std::vector<uint64_t> n;
 };
 
-// What the server's metrics say at one time, summed over the models.
+// The values of the server's metrics at one time, summed over the models.
 struct MetricsTotals {
   uint32_t n_running = 0, n_waiting = 0;
-  double kv_use = 0;                        // held share of the KV blocks, 0 to 1
+  double kv_use = 0;                        // used share of the KV blocks, 0 to 1
   uint64_t weight_bytes = 0, kv_bytes = 0;  // of the loaded models
-  // Counts since the server's start: these never fall.
+  // Counts since the server's start, which never decrease.
   uint64_t n_prompt_tokens = 0, n_generated_tokens = 0;
   uint64_t n_prefix_queried = 0, n_prefix_hits = 0;  // prompt tokens
   uint64_t n_preemptions = 0;
@@ -34,8 +33,8 @@ struct MetricsTotals {
   LatencyCounts first_token, inter_token;
 };
 
-// The q-quantile, in seconds, of what was observed between two counts, interpolated inside its class as Prometheus'
-// histogram_quantile does. nullopt where nothing was observed.
+// The q-quantile, in seconds, of the observations between two counts, interpolated within its bucket like Prometheus'
+// histogram_quantile. nullopt without observations.
 std::optional<double> quantile_between(const LatencyCounts& before, const LatencyCounts& after, double q);
 
 class MetricsHistory {
@@ -45,8 +44,8 @@ class MetricsHistory {
 
   // Adds a sample at `time_s` (Unix time) and drops the oldest beyond kMaxSamples.
   void add(const MetricsTotals& totals, double time_s);
-  // {"time": [...], "running": [...], ...}: one array a column, of the samples after `since_s`. What was not measured
-  // is null: rates of the first sample, latencies of a time without requests.
+  // {"time": [...], "running": [...], ...}: one array per column, of the samples after `since_s`. Unmeasured values are
+  // null: rates of the first sample, latencies of a time without requests.
   Json columns(double since_s) const;
 
   struct Sample {

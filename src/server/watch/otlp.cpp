@@ -20,7 +20,7 @@ constexpr int kClientLeft = 499;
 constexpr uint32_t kSampledFlag = 1, kHasIsRemote = 0x100, kIsRemote = 0x200;  // SpanFlags
 constexpr size_t kMaxMessageBytes = 200;
 
-// Numbers of 64 bits are strings in proto3's JSON.
+// 64-bit numbers are strings in proto3's JSON.
 std::string decimal_text(uint64_t value) {
   return std::to_string(value);
 }
@@ -58,7 +58,7 @@ void add_times(Json& span, uint64_t from_ns, uint64_t to_ns) {
   span["endTimeUnixNano"] = decimal_text(to_ns);
 }
 
-// Nothing where the server did what it was asked for, or was asked for what it does not do.
+// Empty if the request succeeded, or requested something unsupported.
 std::string failure_of(const RequestTrace& trace) {
   const auto is_error = [](const std::string& reason) { return reason == "error" || reason == "timeout"; };
   if (trace.status >= 500) return decimal_text(static_cast<uint64_t>(trace.status));
@@ -66,7 +66,7 @@ std::string failure_of(const RequestTrace& trace) {
   return reason == trace.finish_reasons.end() ? std::string() : *reason;
 }
 
-// The times that vLLM's traces have, in seconds.
+// The times in vLLM's traces, in seconds.
 void add_latencies(const RequestTrace& trace, Attributes& attributes) {
   if (trace.queued_ns == 0) return;
   attributes.add_seconds("gen_ai.latency.e2e", trace.arrived_ns, trace.ended_ns);
@@ -117,7 +117,7 @@ Json request_span(const RequestTrace& trace) {
   return span;
 }
 
-// A part of the request's time, where it is known.
+// A part of the request's time, if known.
 struct Phase {
   const char* name;
   uint64_t from_ns, to_ns;
@@ -127,7 +127,7 @@ struct Phase {
 std::vector<Phase> phases_of(const RequestTrace& trace) {
   std::vector<Phase> phases;
   const auto end_of = [&](uint64_t ns) { return ns > 0 ? ns : trace.done_ns; };
-  // A prefill that is over has told when the queue ended; else that is not known.
+  // A completed prefill has reported when the queue ended; otherwise that is unknown.
   const bool knows_queue = trace.first_step_ns > 0 || trace.first_token_ns == 0;
   const Phase all[] = {{"queue", knows_queue ? trace.queued_ns : 0, end_of(trace.first_step_ns)},
                        {"prefill", trace.first_step_ns, end_of(trace.first_token_ns)},

@@ -19,7 +19,7 @@ int lower_hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? -1 : hex_digit(c);
 }
 
-// False where `text` is anything but n bytes in lower-case hexadecimal.
+// False if `text` is anything but n bytes in lower-case hexadecimal.
 template <size_t n>
 bool read_hex(std::string_view text, std::array<uint8_t, n>& bytes) {
   if (text.size() != 2 * n) return false;

@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Some kilobytes each at most, so that the queue takes a few megabytes.
+// At most some kilobytes each, so that the queue takes a few megabytes.
 constexpr size_t kMaxWaiting = 2048, kMaxBatch = 256;  // traces
 constexpr auto kBatchTime = 1s;                        // that a trace waits for others
 constexpr auto kConnectTimeout = 5s, kSendTimeout = 10s;
@@ -37,7 +37,7 @@ constexpr std::chrono::milliseconds kMostTimeToFlush = 2s, kMostTimeToCancel = 5
 
 enum class Taken { kYes, kLater, kNo };
 
-// The statuses that the protocol has clients try again.
+// The statuses after which the protocol has clients try again.
 bool is_passing(int status) {
   return status == 429 || status == 502 || status == 503 || status == 504;
 }
@@ -58,18 +58,18 @@ struct TraceExporter::State {
 
   const hub::Url url;
   const OtlpResource resource;
-  hub::HttpClient client;                   // the thread's
-  std::chrono::milliseconds asked_pause{};  // by the collector's last reply; the thread's
-  bool was_well = true;                     // the thread's
+  hub::HttpClient client;                   // only used by the thread
+  std::chrono::milliseconds asked_pause{};  // only used by the thread
+  bool was_well = true;                     // in the collector's last reply; only used by the thread
   std::atomic<uint64_t> n_sent{0}, n_lost{0};
   std::atomic<bool> cancelled{false};
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable news, end;
   std::deque<RequestTrace> waiting;
   bool is_ending = false, has_ended = false;
 };
 
-// A trace that there is no memory for is lost like others.
+// A trace without memory for it is lost like others.
 void TraceExporter::State::run() {
   while (true) {
     std::vector<RequestTrace> batch;
@@ -84,7 +84,7 @@ void TraceExporter::State::run() {
   end.notify_all();
 }
 
-// Empty where all is sent that ever comes.
+// Empty when all traces are sent and no more will come.
 std::vector<RequestTrace> TraceExporter::State::next_batch() {
   std::vector<RequestTrace> batch;
   batch.reserve(kMaxBatch);
@@ -120,7 +120,7 @@ Taken TraceExporter::State::try_to_send(const std::string& body, uint64_t n_batc
   hub::HttpCall call;
   call.url = url;
   call.method = "POST";
-  // Without the last one libcurl would wait for a leave to send a large body.
+  // Without the last one, libcurl would wait for permission to send a large body.
   call.headers = {"Content-Type: application/json", "Expect:"};
   call.body = body;
   call.max_bytes = kMaxReplyBytes;
@@ -158,7 +158,7 @@ void TraceExporter::State::wait_for(std::chrono::milliseconds time) {
   news.wait_for(lock, time, [&] { return is_ending; });
 }
 
-// One line when it begins to go wrong, and one when it is well again.
+// Logs one line when errors begin, and one when they end.
 void TraceExporter::State::tell(bool is_well, const std::string& why) {
   if (std::exchange(was_well, is_well) == is_well) return;
   if (is_well) {
@@ -186,7 +186,7 @@ Result<std::unique_ptr<TraceExporter>> TraceExporter::open(const std::string& en
   auto state = std::make_shared<State>(std::move(url), std::move(resource), std::move(*client));
   return caught([&]() -> Result<std::unique_ptr<TraceExporter>> {
     std::thread([state] {
-      // Signals are for the threads that wait for them; a connection that broke is an error like others.
+      // Signals are for the threads that wait for them; a broken connection is an error like others.
       sigset_t all;
       sigfillset(&all);
       pthread_sigmask(SIG_BLOCK, &all, nullptr);

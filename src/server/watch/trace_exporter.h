@@ -1,5 +1,5 @@
-// Sends traces to a collector, on a thread of its own, in batches. Whoever has a trace never waits: the queue has a
-// bound, and what a collector that is slow, gone or refusing does not take is dropped and counted.
+// Sends traces to a collector in batches, on a separate thread. Adding a trace never waits: the queue is limited, and
+// traces that a collector does not accept in time are dropped and counted.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace realizar::server {
 
 class TraceExporter {
  public:
-  // `endpoint` as traces_url() has it. Errors: InvalidArgument; Unsupported without libcurl.
+  // `endpoint` as from traces_url(). Errors: InvalidArgument; Unsupported without libcurl.
   static Result<std::unique_ptr<TraceExporter>> open(const std::string& endpoint, OtlpResource resource);
-  // Sends what waits, once and for two seconds at most.
+  // Sends the remaining traces, once and for at most two seconds.
   ~TraceExporter();
 
   // Any thread; never waits.
   void add(RequestTrace trace);
-  // Spans that the collector has taken, and that it has not and will not get.
+  // Spans that the collector has accepted, and those that it never will.
   uint64_t n_sent() const;
   uint64_t n_lost() const;
 
@@ -28,7 +28,7 @@ class TraceExporter {
   struct State;
   explicit TraceExporter(std::shared_ptr<State> state);
 
-  std::shared_ptr<State> state_;  // the thread's too: one that hangs in libcurl outlives this
+  std::shared_ptr<State> state_;  // shared with the thread: if it hangs in libcurl, it outlives this
 };
 
 }  // namespace realizar::server

@@ -44,7 +44,7 @@ constexpr Field<LlamaReading> kLlamaFields[] = {
     {"cache_prompt", take_flag<&LlamaReading::uses_cache>},
 };
 
-// A default seed has 32 bits, so that every client can send back the one that it is told.
+// A default seed has 32 bits, so that every client can send it back exactly.
 void take_llama_seed(const Fields& body, LlamaReading& into) {
   const Json* seed = body.any("seed");
   const bool is_named = seed != nullptr && !is_minus_one(*seed) && *seed != kSeeds - 1;

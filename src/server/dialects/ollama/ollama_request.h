@@ -23,7 +23,7 @@ struct OllamaRequest : ChatReading {
   std::optional<KeepAlive> keep_alive;
 };
 
-// Errors: InvalidArgument naming the field, also where the model cannot think.
+// Errors: InvalidArgument naming the field, including requests for thinking that the model cannot do.
 Status read_ollama_request(Fields& body, OllamaRequest& into);
 KnownFields ollama_fields();
 

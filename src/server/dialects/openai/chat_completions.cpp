@@ -28,18 +28,18 @@ struct Message {
   std::optional<CustomInput> custom;  // of the last call, where that is a custom tool's
 };
 
-// What is told beside the answers.
+// Parts of the reply besides the answers.
 struct ChatExtras {
   AnswerExtras wanted;
   size_t n_prompt = 0;
-  bool begins_with_null = false;  // the first chunk of a stream, as llama-server's does
-  Json verbose;                   // where that is wanted
+  bool begins_with_null = false;  // the first chunk of a stream, as in llama-server
+  Json verbose;                   // null unless requested
 };
 
-// How calls are told.
+// How calls are written.
 struct CallSpellings {
-  bool is_legacy = false;                 // as message.function_call, for old clients
-  std::vector<std::string> custom_tools;  // names of tools whose calls have a text in place of arguments
+  bool is_legacy = false;                 // as message.function_call, for older clients
+  std::vector<std::string> custom_tools;  // tools whose calls have a text instead of arguments
 };
 
 class ChatSpeller final : public OpenAiSpeller {
@@ -150,7 +150,7 @@ class ChatSpeller final : public OpenAiSpeller {
     return calls_.is_legacy && std::string_view(reason) == "tool_calls" ? "function_call" : reason;
   }
 
-  // Null for what has no spelling of its own.
+  // Null for an event without a delta of its own.
   Json delta_of(const text::OutputEvent& event, Message& message) const {
     switch (event.kind) {
       case Kind::kReasoning:
@@ -179,7 +179,7 @@ class ChatSpeller final : public OpenAiSpeller {
     return call_delta({{"index", event.call_idx}, {"function", {{"arguments", text}}}});
   }
 
-  // What an event adds to a call's arguments, or to the text in their place.
+  // The part of a call's arguments, or of the text in their place, that an event adds.
   static std::string arguments_of(const text::OutputEvent& event, Message& message) {
     if (!message.custom) return event.text;
     return event.kind == Kind::kToolCallEnd ? message.custom->finish() : message.custom->push(event.text);
@@ -257,7 +257,7 @@ constexpr Field<ChatCompletion> kChatCompletionFields[] = {
     {"top_logprobs", take_whole<0, kMaxTopLogprobs, kAnswered, kAsked, &Request::n_logprobs>},
 };
 KnownFields chat_completion_fields() {
-  // Fields of OpenAI's own service, of vLLM, and of other routes of llama.cpp's.
+  // Fields of OpenAI's own service, of vLLM, and of llama.cpp's other routes.
   const KnownFields foreign = without_effect(
       "audio", "cache_prompt", "chat_template", "documents", "guided_decoding_backend", "guided_whitespace_pattern",
       "include_reasoning", "include_stop_str_in_output", "kv_transfer_params", "length_penalty", "logits_processors",

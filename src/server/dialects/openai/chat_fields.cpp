@@ -16,7 +16,7 @@ bool has_member(const Json& object, const char* name) {
   return object.is_object() && object.contains(name) && !object[name].is_null();
 }
 
-// Calls of the first spelling have no ids; a result belongs to the last call before it.
+// Calls in the oldest format have no ids; a result belongs to the last call before it.
 Result<ChatMessage> read_openai_message(Json message, const std::string& where, size_t& n_calls) {
   const bool is_result = has_member(message, "role") && message["role"] == "function";
   const bool is_call = has_member(message, "function_call") && !has_member(message, "tool_calls");
@@ -132,7 +132,7 @@ Status read_function_choice(Fields& body, const char* name, OpenAiChat& into) {
   return {};
 }
 
-// An answer calls one of `functions` at most.
+// An answer makes at most one call from `functions`.
 Status read_parallel(Fields& body, const char* name, OpenAiChat& into) {
   if (!into.has_functions) into.chat.parallel_calls = body.boolean(name).value_or(true);
   return body.status();

@@ -25,29 +25,29 @@ struct TextReading : GenerationReading {
   using GenerationReading::GenerationReading;
 
   std::string suffix;
-  uint32_t best_of = 0;   // answers that are made for each prompt, of which generation.n are shown
+  uint32_t best_of = 0;   // answers generated for each prompt, of which generation.n are returned
   bool echo = false;      // each answer begins with its prompt
-  bool logprobs = false;  // are shown
+  bool logprobs = false;  // reported
 };
 
 struct Text {
   std::string text;
-  std::optional<std::string> unscored;  // the prompt's first token, until a stream has told it
-  TokenLog log;                         // of a whole answer: of its prompt too, where those are asked for
-  size_t offset = 0;                    // of the text so far in a stream, in characters
+  std::optional<std::string> unscored;  // the prompt's first token, until a stream has reported it
+  TokenLog log;                         // of a whole answer, including its prompt on request
+  size_t offset = 0;                    // characters streamed so far
 };
 
-// What replies tell of a request, besides its answers.
+// The request's options that its replies depend on.
 struct TextOptions {
-  std::vector<std::string> echoes;  // the text put before each prompt's answers; empty strings without echo
-  // Each prompt's first token, where the prompt's tokens are scored and it has any: nothing comes before to score it
-  // by.
+  std::vector<std::string> echoes;  // the text before each prompt's answers; empty strings without echo
+  // Each prompt's first token, where prompt tokens are scored and there is one: it has no score, since no token
+  // precedes it.
   std::vector<std::optional<std::string>> first_tokens;
-  uint32_t n = 1, best_of = 1;  // answers shown and made for each prompt
+  uint32_t n = 1, best_of = 1;  // answers returned and generated for each prompt
   bool logprobs = false;
   bool include_usage = false;
   AnswerExtras extras;
-  std::vector<size_t> n_prompt_tokens;  // of each prompt
+  std::vector<size_t> n_prompt_tokens;  // for each prompt
 };
 
 class TextSpeller final : public OpenAiSpeller {
@@ -161,10 +161,10 @@ class TextSpeller final : public OpenAiSpeller {
   std::vector<Text> texts_;
 };
 
-constexpr uint32_t kDefaultMaxTokens = 16;  // as OpenAI's API has it
+constexpr uint32_t kDefaultMaxTokens = 16;  // the default of OpenAI's API
 constexpr size_t kMaxInfills = 128;
 
-// With a suffix the prompt is what stands before the gap.
+// With a suffix, the prompt is the text before the gap.
 Result<std::vector<TokenId>> read_infill(const Json& prompt, const std::string& suffix, const ServedModel& model) {
   if (!prompt.is_string()) return wrong("prompt", "expected a string or an array of strings, since there is a suffix");
   const auto& before = prompt.get_ref<const std::string&>();
@@ -187,7 +187,7 @@ Result<std::vector<std::vector<TokenId>>> read_infills(const Json& prompt, const
   return prompts;
 }
 
-// The beginning of a new text: the token before the first, or the one that ends the text before it.
+// The beginning of a new text: the vocabulary's first token of a text, or the token that ends the previous text.
 std::vector<TokenId> beginning(const text::Tokenizer& tokenizer) {
   auto tokens = tokenizer.encode("");
   const auto end = tokenizer.eos();
@@ -206,7 +206,7 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(const Fields& body, const
   return std::move(read.prompts);
 }
 
-// A number here: 0 gives the chosen tokens alone.
+// A number here; 0 means only the chosen tokens.
 Status read_text_logprobs(Fields& body, const char* name, TextReading& into) {
   const auto n_top = body.integer(name, 0, kMaxTopLogprobs);
   if (!n_top) return body.status();

@@ -1,5 +1,5 @@
 // POST /v1/embeddings (https://platform.openai.com/docs/api-reference/embeddings): hidden states of the last layer,
-// pooled and of the length 1. POST /embedding tells the same in llama.cpp's form, and with --pooling none the states of
+// pooled and normalized. POST /embedding returns the same in llama.cpp's format, and with --pooling none the states of
 // all tokens, as /embeddings does then.
 #include <algorithm>
 #include <bit>
@@ -43,7 +43,7 @@ class EmbeddingSpeller final : public Speller {
   uint32_t n_values_;
 };
 
-// llama.cpp's list: an array of vectors for each text.
+// llama.cpp's format: an array of vectors for each text.
 class StatesSpeller final : public Speller {
  public:
   explicit StatesSpeller(uint32_t d_model) : d_model_(d_model) {}
@@ -68,8 +68,8 @@ Error wrong_input() {
                           "input");
 }
 
-// A text, or ids with texts among them, as llama.cpp takes them. `most`: tokens of a text; nullopt: too long a one is
-// refused.
+// A text, or ids mixed with texts, as llama.cpp accepts them. `most`: maximum tokens of a text; nullopt: too long a
+// text is refused.
 Result<std::vector<TokenId>> read_tokens(const Json& input, std::optional<size_t> most, const ServedModel& model) {
   if (input.is_string()) {
     const auto& text = input.get_ref<const std::string&>();
@@ -100,7 +100,7 @@ Result<std::vector<TokenId>> read_input(const Json& input, std::optional<size_t>
   return tokens;
 }
 
-// vLLM's truncate_prompt_tokens, where -1 is all that the model takes, and Text Embeddings Inference's truncate.
+// vLLM's truncate_prompt_tokens, where -1 means the model's maximum, and Text Embeddings Inference's truncate.
 std::optional<size_t> most_tokens(Fields& body, const ServedModel& model) {
   const int64_t n_ctx = model.loaded->info.n_ctx;
   const auto n_tokens = body.integer("truncate_prompt_tokens", -1, INT32_MAX);

@@ -1,5 +1,4 @@
-// The common parts of how OpenAI's API spells chats and texts: what every answer begins with, and the chunks of
-// streams.
+// The common parts of OpenAI's chat and text responses: the beginning of every answer, and the chunks of streams.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -40,7 +39,7 @@ class OpenAiSpeller : public Speller {
             {"total_tokens", usage.n_prompt + usage.n_completion}};
   }
 
-  // A chunk with news of one choice. `timings`: of the answer so far, which are told where that is wanted; null: never.
+  // A chunk with an update of one choice. `timings`: of the answer so far, if requested; null: never.
   Json chunk_json(Json choice, const Timings* timings = nullptr) const {
     Json json = head(true);
     json["choices"] = Json::array({std::move(choice)});
@@ -49,7 +48,7 @@ class OpenAiSpeller : public Speller {
     return json;
   }
 
-  // Chunks that tell how far the choice's prompt of n_prompt tokens is. `choice`: with nothing new.
+  // Chunks that report the progress of the choice's prompt of n_prompt tokens. `choice`: without new text.
   std::string progress_chunks(const ChoiceNews& news, const Json& choice, size_t n_prompt) const {
     std::string bytes;
     for (const auto& progress : news.progress) {

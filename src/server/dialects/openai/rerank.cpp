@@ -1,5 +1,5 @@
-// POST /v1/rerank, as Jina's API, llama.cpp's server and Text Embeddings Inference have it, and /v2/rerank, as Cohere's
-// API does: documents in the order of how well they answer a query, by a model that was trained to tell.
+// POST /v1/rerank, as in Jina's API, llama.cpp's server and Text Embeddings Inference, and /v2/rerank, as in Cohere's
+// API: documents ordered by how well they answer a query, according to a reranking model.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxDocuments = 2048;
 
-// How the results are told.
+// The format of the results.
 enum class RankForm : uint8_t {
   kUsual,   // Jina's
   kPlain,   // of Text Embeddings Inference: a list
@@ -25,7 +25,7 @@ enum class RankForm : uint8_t {
 
 class RankSpeller final : public Speller {
  public:
-  // `documents`: what is given back with their places; empty: nothing.
+  // `documents`: returned next to their indices; empty: not returned.
   RankSpeller(std::string model, size_t n_wanted, std::vector<std::string> documents, RankForm form)
       : model_(std::move(model)), n_wanted_(n_wanted), documents_(std::move(documents)), form_(form) {}
 

@@ -1,4 +1,4 @@
-// POST /v1/score, as vLLM's server has it: how well texts answer others, in the order in which they were sent.
+// POST /v1/score, as in vLLM's server: how well texts answer others, in the order in which they were sent.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -40,7 +40,7 @@ class ScoreSpeller final : public Speller {
   std::string model_;
 };
 
-// A string, or a list of them, under the older or the newer of two names.
+// A string or a list of strings, under an old or a new name.
 Result<std::vector<std::string>> read_side(const Fields& body, const char* older, const char* newer) {
   const Json* given = body.any(older) != nullptr ? body.any(older) : body.any(newer);
   if (given == nullptr) return wrong(older, "expected a string or an array of strings");

@@ -63,7 +63,7 @@ class Messages {
     return reading_.tool_names.find(space.is_string() ? space.get<std::string>() : "", name.get<std::string>());
   }
 
-  // Calls that follow each other, or the assistant's text, are of one message.
+  // Consecutive calls, and calls after the assistant's text, belong to one message.
   void add_call(const Json& id, std::string name, const Json& arguments) {
     if (list().empty() || !can_call(list().back())) add({Role::kAssistant, ""});
     list().back().calls.push_back(function_call(id, std::move(name), arguments));
@@ -90,7 +90,7 @@ class Messages {
  private:
   std::vector<ChatMessage>& list() { return reading_.chat.messages; }
 
-  // Whether the next call is one of the message's. What the model thought between two calls stays between them.
+  // Whether the next call belongs to this message. Reasoning between two calls stays between them.
   bool can_call(const ChatMessage& message) const {
     const bool has_thought = !message.calls.empty() || !message.reasoning.empty();
     return message.role == Role::kAssistant && (reasoning_.empty() || !has_thought);
@@ -110,10 +110,10 @@ Json call_id_of(const Json& item) {
   return id.is_null() ? item.value("id", Json()) : id;
 }
 
-// Calls that are no functions: what stands in the place of a function's name and arguments.
+// Calls of tools other than functions: what replaces a function's name and arguments.
 struct OwnCall {
   std::string_view type;
-  const char* name;       // null: the item has it
+  const char* name;       // null: the item's name
   const char* arguments;  // the item's field
 };
 constexpr auto kOwnCalls = std::to_array<OwnCall>({
@@ -138,7 +138,7 @@ Status add_call(const OwnCall& call, const Json& item, const std::string& place,
   return has_result ? messages.add_result(item.value("id", Json()), item["output"], place) : Status();
 }
 
-// Whether an item belongs to a tool that runs where the model does, and so not here.
+// Whether an item belongs to a hosted tool, which does not exist here.
 bool is_hosted(std::string_view type) {
   return type.ends_with("_call") || type.ends_with("_output") || type.starts_with("mcp_") || type == "compaction";
 }
@@ -165,13 +165,13 @@ Status add_item(const Json& item, const std::string& place, Messages& messages) 
   return {};
 }
 
-// Puts items together: those of earlier responses, references to them, and the request's own.
+// Collects items: those of earlier responses, references to them, and the request's own.
 class Items {
  public:
   Items(ResponseStore& store, uint64_t tenant, Messages& messages)
       : store_(store), tenant_(tenant), messages_(messages) {}
 
-  // The items of a response and of all before it, the oldest first.
+  // The items of a response and of all responses before it, oldest first.
   Status add_history(const std::string& last_id) {
     const std::vector<StoredResponsePtr> chain = store_.find_chain(tenant_, last_id);
     const std::string& missing = chain.empty() ? last_id : chain.front()->previous_id;
@@ -188,7 +188,7 @@ class Items {
     return {};
   }
 
-  // Puts in the place of each reference what it refers to.
+  // Replaces each reference with the item it refers to.
   Status add_own(Json& items) {
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string place = fmt::format("input[{}]", i);
@@ -204,7 +204,7 @@ class Items {
   static constexpr const char* kKept =
       "Responses are kept for a while only, and for the key that asked for them: send all items, or set store to false";
 
-  // An item with an id alone is a reference too.
+  // An item with only an id is a reference too.
   static std::optional<std::string> referred_id(const Json& item) {
     if (!item.is_object()) return std::nullopt;
     const Json type = item.value("type", Json()), id = item.value("id", Json());
@@ -230,7 +230,7 @@ class Items {
   ResponseStore& store_;
   uint64_t tenant_;
   Messages& messages_;
-  std::map<std::string, Json> items_;  // of responses that were referred to
+  std::map<std::string, Json> items_;  // of referenced responses
 };
 
 Result<Json> input_items(const Json& input) {
@@ -273,7 +273,7 @@ Status read_effort(Fields& reasoning, ResponseReading& into) {
   return {};
 }
 
-// Fields that change the answer and cannot be obeyed.
+// Refuses fields that would change the answer and are not supported.
 Status refuse_conversation(Fields& body, const char* name, ResponseReading&) {
   return body.wrong(name, "this server keeps responses, not conversations: use previous_response_id");
 }

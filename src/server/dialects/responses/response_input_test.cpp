@@ -30,7 +30,7 @@ class ResponseInputTest : public ::testing::Test {
     RZ_CHECK_OK(read_response_input(fields, asked));
     return asked;
   }
-  // "role: content" of each message, calls as "name(arguments)".
+  // "role: content" for each message, with calls as "name(arguments)".
   static std::string messages_of(const std::string& body) {
     const auto asked = read(body);
     if (!asked.ok()) return asked.error().message;
@@ -170,7 +170,7 @@ TEST_F(ResponseInputTest, WhatIsNotThereOrAnothersIsNotFound) {
   EXPECT_EQ(reference.code, ErrorCode::kNotFound);
   EXPECT_EQ(reference.subject, "input[0].id");
   EXPECT_NE(reference.message.find("store"), std::string::npos) << reference.message;
-  for (const uint64_t tenant : {kEva, kTom}) {  // Ann's leads to one that is gone
+  for (const uint64_t tenant : {kEva, kTom}) {  // Ann's refers to a deleted response
     const Error previous = error_of(R"({"input": "U", "previous_response_id": "resp_1"})", tenant);
     EXPECT_EQ(previous.code, ErrorCode::kNotFound);
     EXPECT_EQ(previous.subject, "previous_response_id");

@@ -1,4 +1,4 @@
-// The items of stored responses: what they were asked and what they answered, as OpenAI's API lists them.
+// The items of stored responses, input and output, as OpenAI's API lists them.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace realizar::server {
 
-// Gives each of a request's items what listed ones have: a type, an id, a message's content as parts. Returns the ids
-// that are new.
+// Completes each of a request's items as lists show them: a type, an id, and a message's content as parts. Returns the
+// new ids.
 std::vector<std::string> complete_items(Json& items);
 
-// A stored response's input and its output after that. Errors: InvalidArgument where that is too much for one body.
+// A stored response's input followed by its output. Errors: InvalidArgument if that is too much for one body.
 Result<Json> items_of(const StoredResponse& stored);
-// The items that a response was made from: those of the chain before it, and its own input.
+// The items that a response was made from: those of the earlier responses in its chain, and its own input.
 Result<Json> input_items_of(const std::vector<StoredResponsePtr>& chain);
 
-// Which items a list has, as a query says: "limit=20&order=desc&after=ID".
+// The items that a query of a list selects: "limit=20&order=desc&after=ID".
 struct ItemsQuery {
   size_t limit = 20;
   bool is_ascending = false;
@@ -28,7 +28,7 @@ struct ItemsQuery {
 // Errors: InvalidArgument naming the field.
 Result<ItemsQuery> read_items_query(std::string_view query);
 
-// {"object": "list", "data": [...], "first_id", "last_id", "has_more"}. Errors: InvalidArgument where no item is
+// {"object": "list", "data": [...], "first_id", "last_id", "has_more"}. Errors: InvalidArgument if no item has the id
 // `after`.
 Result<Json> list_items(const Json& items, const ItemsQuery& query);
 

@@ -31,19 +31,19 @@ Json reasoning_text(const std::string& text) {
   return {{"type", "reasoning_text"}, {"text", text}};
 }
 
-// Moves the fields there: texts may be long.
+// Moves the fields, since texts may be long.
 Json with_fields(Json json, Json fields) {
   for (auto& [name, value] : fields.items()) json[name] = std::move(value);
   return json;
 }
 
-// Clients know these codes alone; the message says the rest.
+// Clients know only these codes; the message has the details.
 const char* code_of(const ApiError& error) {
   if (error.status == 429) return "rate_limit_exceeded";
   return error.status == 400 ? "invalid_prompt" : "server_error";
 }
 
-// How many of the tokens from `first` on a text is of.
+// How many of the tokens from `first` on make up a text.
 size_t n_tokens_of(std::string_view text, const TokenLog& tokens, size_t first, const TokenText& token) {
   size_t n_tokens = 0;
   for (size_t n_bytes = 0; first + n_tokens < tokens.size() && n_bytes < text.size(); ++n_tokens) {
@@ -107,7 +107,7 @@ class ResponseSpeller final : public Speller {
     return fmt::format("event: {}\ndata: {}\n\n", kType, dump(numbered(kType, {{"response", std::move(response)}})));
   }
 
-  // All but errors.
+  // All events except errors.
   JsonPieces* long_events() override { return &events_; }
 
   size_t put_copy(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& copy) override {
@@ -136,10 +136,10 @@ class ResponseSpeller final : public Speller {
   struct Item {
     Kind kind;
     std::string id, call_id, text;
-    ToolNames::Parts tool = {};             // of a call
-    std::optional<CustomInput> input = {};  // of a custom tool's
+    ToolNames::Parts tool = {};             // only for calls
+    std::optional<CustomInput> input = {};  // only for custom tools
     TokenLog logprobs = {};                 // of a message's text
-    bool is_cut = false;                    // at the limit of tokens
+    bool is_cut = false;                    // ended by the limit of tokens
   };
 
   void begin_progress() {
@@ -154,7 +154,7 @@ class ResponseSpeller final : public Speller {
     return fields;
   }
 
-  // Nothing comes to it any more.
+  // Completes the item.
   void settle(bool is_cut) {
     is_cut_ = is_cut;
     close_item(is_cut);
@@ -189,7 +189,7 @@ class ResponseSpeller final : public Speller {
     return json;
   }
 
-  // Long lists of this and the next ones are those of `pieces`.
+  // `pieces` holds the long lists of this and the following functions.
   Json final_json(const Usage& usage, JsonPieces& pieces) const {
     Json json = response_json(is_cut_ ? "incomplete" : "completed");
     if (is_cut_) json["incomplete_details"] = {{"reason", "max_output_tokens"}};
@@ -215,7 +215,7 @@ class ResponseSpeller final : public Speller {
                      item.is_cut ? "incomplete" : "completed");
   }
 
-  // `content`: of a message, or of reasoning.
+  // `content`: a message's, or reasoning's.
   Json item_json(const Item& item, Json content, const char* status) const {
     if (item.kind == Kind::kToolCallBegin) {
       Json call{{"type", item.input ? "custom_tool_call" : "function_call"},
@@ -245,7 +245,7 @@ class ResponseSpeller final : public Speller {
 
   void keep(const Json& response, bool is_over) { keep_text(dump(response), is_over); }
 
-  // A response that is not over may be kept again.
+  // A response that is not yet over may be stored again later.
   void keep_text(std::string response, bool is_over) {
     if (!telling_.shelf) return;
     const ResponseShelf& shelf = *telling_.shelf;
@@ -264,7 +264,7 @@ class ResponseSpeller final : public Speller {
     if (is_over) telling_.shelf.reset();
   }
 
-  // Tells what is new; whole answers have no events.
+  // Writes the events of an update; whole answers have no events.
   void take_all(const ChoiceNews& news) {
     size_t first = 0;
     auto n_left = std::ranges::count(news.events, Kind::kContent, &text::OutputEvent::kind);
@@ -280,7 +280,7 @@ class ResponseSpeller final : public Speller {
     }
   }
 
-  // A message's text is of the n tokens from `first` on.
+  // A message's text consists of the n tokens from `first` on.
   void take(const text::OutputEvent& e, const TokenLog& tokens, size_t first, size_t n) {
     if (e.kind == Kind::kToolCallEnd) return close_item();
     const bool is_argument = e.kind == Kind::kToolCallArguments;
@@ -363,13 +363,13 @@ class ResponseSpeller final : public Speller {
 
   ResponseTelling telling_;
   int64_t created_;
-  std::optional<int64_t> completed_at_;  // once it is
-  std::deque<Item> items_;               // which stay where they are, for the lists of their log-probabilities
-  JsonPieces events_;                    // that are not sent yet
+  std::optional<int64_t> completed_at_;  // nullopt until then
+  std::deque<Item> items_;               // a deque, since the lists of log-probabilities refer to items
+  JsonPieces events_;                    // not yet sent
   bool is_open_ = false, is_cut_ = false, is_begun_ = false;
-  bool is_whole_ = false;  // nothing is streamed
+  bool is_whole_ = false;  // not streamed
   uint64_t n_events_ = 0;
-  Json timings_;  // of the answer so far, where a stream tells them
+  Json timings_;  // of the answer so far, if the stream reports them
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How the Responses API spells an answer: its items and the events of its stream.
+// Responses API output: the items of an answer and the events of its stream.
 #pragma once
 
 #include <memory>
@@ -14,32 +14,32 @@
 
 namespace realizar::server {
 
-// Where a response is kept, and what it answers.
+// The store of a response, and the input that it answers.
 struct ResponseShelf {
   ResponseStore* store;
   uint64_t tenant;
   std::string input;                   // JSON
-  std::vector<std::string> input_ids;  // of its items that have an id of this server
+  std::vector<std::string> input_ids;  // of its items with an id of this server
 };
 
 struct ResponseTelling {
   std::string id, model;
-  TokenText token;                        // of the model, where log-probabilities are told
+  TokenText token;                        // the model's, if log-probabilities are requested
   Json echoed;                            // of the request
-  ToolNames tool_names;                   // of its functions and custom tools
-  std::vector<std::string> custom_tools;  // those of them that are custom, as the model calls them
-  std::optional<ResponseShelf> shelf;     // nullopt: it is not kept
-  bool tells_reasoning = false;           // for a client that sends it back: as `encrypted_content`
-  bool in_background = false;             // kept from its beginning on, whoever reads it
-  AnswerExtras extras = {};               // `verbose` means nothing here
+  ToolNames tool_names;                   // of the request's functions and custom tools
+  std::vector<std::string> custom_tools;  // the custom ones among them, by the names that the model uses
+  std::optional<ResponseShelf> shelf;     // nullopt: not stored
+  bool tells_reasoning = false;           // as `encrypted_content`, for clients that send it back
+  bool in_background = false;             // stored from its beginning, whether or not anyone reads it
+  AnswerExtras extras = {};               // `verbose` has no effect here
   size_t n_prompt = 0;
 };
 
-// What a request asked for, as responses repeat it.
+// The request's settings, as responses repeat them.
 Json response_echo(const Json& body, const Request& request, bool stores);
 
-// The text of reasoning as `encrypted_content`, and back; nullopt for what no such text is. It is not secret: the
-// client has had the text itself.
+// The text of reasoning as `encrypted_content`, and the reverse; nullopt for anything else. It is not secret: the
+// client has seen the text itself.
 std::string packed_reasoning(const std::string& text);
 std::optional<std::string> unpacked_reasoning(std::string_view packed);
 

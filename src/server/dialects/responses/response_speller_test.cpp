@@ -26,14 +26,14 @@ std::vector<std::string> types_of(const std::vector<Json>& events) {
   return types;
 }
 
-// The events that are to be sent.
+// The events to send.
 std::string bytes_of_events(Speller& speller) {
   std::string bytes;
   speller.long_events()->write(bytes, SIZE_MAX);
   return bytes;
 }
 
-// Ends a stream as a server does it.
+// Ends a stream as the server does.
 void end_stream(Speller& speller) {
   JsonPieces copy;
   if (speller.put_copy({}, {}, copy) > 0) {
@@ -70,7 +70,7 @@ ChoiceNews two_calls() {
   return news;
 }
 
-// OpenAI's client wants a part to be added before it grows.
+// OpenAI's client requires that a part is added before it grows.
 TEST(ResponseSpeller, ThoughtsStandBeforeEachCall) {
   const auto owned = response_speller(telling());
   Speller& speller = *owned;
@@ -117,7 +117,7 @@ TEST(ResponseSpeller, ReasoningIsPackedForClientsThatSendItBack) {
   EXPECT_EQ(unpacked_reasoning(packed.get<std::string>()), "So");
 }
 
-// The last events have all of the answer, with its log-probabilities: none is made before it is sent.
+// The last events contain the whole answer with its log-probabilities: each is made only when it is sent.
 TEST(ResponseSpeller, LongEventsAreWrittenInSteps) {
   constexpr size_t kTokens = 2000;
   ResponseTelling told = telling();

@@ -15,7 +15,7 @@ bool is_type(const Json& tool, const char* type) {
   return tool.is_object() && tool.value("type", Json()) == type;
 }
 
-// Whether it is a tool that a model here can call.
+// Whether a model here can call the tool.
 bool is_callable(const Json& tool) {
   return is_type(tool, "function") || is_type(tool, "custom");
 }
@@ -32,19 +32,19 @@ Status add_tool(Json tool, const std::string& where, ResponseReading& into) {
   const Json type = tool.value("type", Json("function"));
   if (!type.is_string()) return wrong(where + ".type", "expected a string");
   if (!tool.contains("type")) {
-    // A chat completion's tools may have none.
+    // A chat completion's tools may omit it.
     RZ_TRY(tools.emplace_back(), read_function_tool(std::move(tool), where + ".function"));
   } else if (type == "custom") {
     RZ_TRY(tools.emplace_back(), read_custom_tool(tool, where));
   } else if (type == "function") {
-    // Templates print what is there, and a chat completion's function has no type.
+    // Templates print every field, and a chat completion's function has no type.
     tool.erase("type");
     RZ_TRY(tools.emplace_back(), read_function_tool(Json{{"type", type}, {"function", std::move(tool)}}, where));
   }
   return {};
 }
 
-// The first of the functions tells what the namespace is for.
+// The first function's description also describes the namespace.
 Status add_namespace(const Json& space, const std::string& where, ResponseReading& into) {
   const Json name = space.value("name", Json()), tools = space.value("tools", Json());
   if (!name.is_string() || name.get_ref<const std::string&>().empty())
@@ -67,7 +67,7 @@ Status add_namespace(const Json& space, const std::string& where, ResponseReadin
   return {};
 }
 
-// The name under which the model sees the tool; nullopt for a tool of another kind.
+// The name under which the model sees the tool; nullopt for other kinds of tools.
 Result<std::optional<std::string>> seen_name(const Json& choice, const std::string& field, const ToolNames& names) {
   const bool is_other = choice.is_object() && choice.contains("type") && !is_callable(choice);
   if (is_other) return std::optional<std::string>();

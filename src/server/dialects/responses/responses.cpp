@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kMaxMetadata = 16, kMaxMetadataKeyBytes = 64, kMaxMetadataBytes = 512;
 
-// Fields of the answer that are there only where they are asked for. Two of OpenAI's mean something here.
+// Parts of the answer that only appear on request. Two of OpenAI's have an effect here.
 constexpr std::string_view kLogprobs = "message.output_text.logprobs", kReasoning = "reasoning.encrypted_content";
 constexpr std::array<std::string_view, 8> kIncludable = {"code_interpreter_call.outputs",
                                                          "computer_call_output.output.image_url",
@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 8> kIncludable = {"code_interpreter_call.
                                                          "web_search_call.action.sources",
                                                          "web_search_call.results"};
 
-// What is asked of the answer, apart from the conversation.
+// The options of the answer, apart from the conversation.
 struct ResponseOptions {
   bool stores = true, in_background = false, truncates = false;
   bool includes_logprobs = false, includes_reasoning = false;
@@ -84,7 +84,7 @@ Status read_truncation(Fields& body, const char* name, ResponseOptions& into) {
   return body.status();
 }
 
-// Only calls of hosted tools are counted, and there are none.
+// Only calls of hosted tools count, and there are none.
 Status check_max_tool_calls(Fields& body, const char* name, ResponseOptions&) {
   body.integer(name, 1, INT32_MAX);
   return body.status();
@@ -110,7 +110,7 @@ KnownFields all_response_fields() {
   return known_in(kOptionFields, response_fields(), extra_fields());
 }
 
-// Where it may be cut, it loses as many of the oldest messages as must be to leave room for an answer.
+// With truncation, drops as many of the oldest messages as needed to leave room for an answer.
 Result<ChatPrompt> response_prompt(const ChatRequest& chat, bool truncates, const ServedModel& model,
                                    const RequestContext& context) {
   const auto render = [&](const ChatRequest& part) -> Result<ChatPrompt> {
@@ -124,7 +124,7 @@ Result<ChatPrompt> response_prompt(const ChatRequest& chat, bool truncates, cons
   auto whole = render(chat);
   const bool is_wrong = !whole.ok() && whole.error().code != ErrorCode::kContextLengthExceeded;
   if (!truncates || is_wrong || fits(whole)) return whole;
-  // Instructions stay where others are left out, and no result of a tool stands first, without its call.
+  // Instructions are always kept, and the rest never begins with a tool's result without its call.
   std::vector<size_t> firsts;
   for (size_t i = 0; i < chat.messages.size(); ++i) {
     const ChatMessage& message = chat.messages[i];
@@ -167,7 +167,7 @@ Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const 
   return prepared(std::move(plan));
 }
 
-// How many tokens the prompt of a response would have.
+// How many tokens a response's prompt would have.
 Result<Prepared> count_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   ResponseReading asked(*model, context);
   RZ_CHECK_OK(read_response_input(body, asked));

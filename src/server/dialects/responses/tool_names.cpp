@@ -10,8 +10,7 @@
 namespace realizar::server {
 namespace {
 
-// mcp__files and read give mcp__files__read. Whatever a namespace is called, its functions have names that a tool may
-// have, as far as their own are such.
+// mcp__files and read give mcp__files__read. Valid function names give valid joined names, whatever the namespace.
 std::string joined_name(std::string_view space, std::string_view name) {
   if (space.empty()) return std::string(name);
   std::string joined;

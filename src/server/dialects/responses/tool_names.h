@@ -1,5 +1,5 @@
-// Names of functions that stand in namespaces, as the Responses API has them: a model sees each function under one
-// name, joined from both, and a client is told of its call by the two.
+// Names of functions in namespaces, as in the Responses API: the model sees each function under one joined name, and
+// the client gets the two parts of it.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ class ToolNames {
     std::string name;
   };
 
-  // A function without a namespace keeps its name: all of these come first. What is joined is no other's name, and as
-  // long as names may be.
+  // A function without a namespace keeps its name; all such functions must be added first. A joined name is unique, and
+  // no longer than the maximum.
   std::string add(std::string_view space, std::string_view name);
   // The name under which the model sees the function. A function that was not added,
-  // because an earlier turn called it, gets the best guess; a bare name may be one in a namespace.
+  // because an earlier turn called it, gets its most likely name; a name without a namespace may belong to one.
   std::string find(std::string_view space, std::string_view name) const;
-  // The function that the model calls so.
+  // The function that the model calls by this name.
   Parts parts_of(std::string_view joined) const;
 
  private:
