@@ -1,5 +1,6 @@
-// Speed of each matrix product of the CUDA backend in the shapes of real models, as shares of what the same GPU copies
-// and multiplies: bytes of weights, activations and output a second, and operations a second by mma.sync.
+// Speed of each matrix product of the CUDA backend in the shapes of real models, relative to the copy and
+// multiplication speeds of the same GPU: bytes of weights, activations and output per second, and operations per second
+// with mma.sync.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,10 +16,10 @@ using namespace realizar;
 
 namespace {
 
-// More than twice what the caches of any GPU hold.
+// More than twice the size of any GPU's caches.
 constexpr uint64_t kPoolBytes = uint64_t{384} << 20;
 
-// As the backend launches them: q, k and v are one product, and so are gate and up.
+// Launched as in the backend: q, k and v are one product, and so are gate and up.
 const std::vector<bench::ProductShape> kShapes = {
     {"1.5b qkv", 2048, 1536},     {"1.5b o", 1536, 1536},    {"1.5b gate+up", 17920, 1536}, {"1.5b down", 1536, 8960},
     {"1.5b head", 151936, 1536},  {"8b qkv", 6144, 4096},    {"8b o", 4096, 4096},          {"8b gate+up", 28672, 4096},

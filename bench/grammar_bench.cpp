@@ -1,6 +1,6 @@
-// What constrained generation costs a token, fill_mask and accept, over JSON documents of several schemas: median and
-// slowest microseconds, the first time through a grammar and once its masks are kept.
-// Usage: grammar_bench [--benchmark_...] [TOKENIZER.json | MODEL.gguf]; without it, RZ_SHARED_DIR's Llama 3 vocabulary.
+// The cost of constrained generation per token, fill_mask and accept, over JSON documents of several schemas: median
+// and maximum in microseconds, the first time through a grammar and with cached masks.
+// Usage: grammar_bench [--benchmark_...] [TOKENIZER.json | MODEL.gguf]; by default RZ_SHARED_DIR's Llama 3 vocabulary.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-// Microseconds of each token; empty where the grammar refuses one.
+// Microseconds for each token; empty if the grammar refuses one.
 std::vector<double> walk(const std::shared_ptr<grammar::MaskCache>& cache, const std::vector<TokenId>& tokens,
                          std::vector<uint64_t>& mask) {
   std::vector<double> micros;

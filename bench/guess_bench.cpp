@@ -1,7 +1,6 @@
-// What guesses are worth, from the text so far or with --draft a smaller model's: a model answers a prompt with a given
-// text, token by token, with guesses and without them in turns. The answer is forced by a constraint, so that a model
-// with random weights writes it as one that was trained for it would; what a step costs does not depend on the weights'
-// values.
+// The gain from speculative tokens, from the text so far or with --draft from a smaller model: a model answers a prompt
+// with a given text, token by token, with and without them in turns. The answer is forced by a constraint, so that a
+// model with random weights writes it like a trained one; the cost of a step does not depend on the weights' values.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,7 +22,7 @@ struct Args {
   uint32_t n_reps = 5, n_seqs = 1, n_threads = 0, max_tokens = 512;
 };
 
-// Only the next token of one text may come.
+// Allows only the next token of one text.
 class OneText final : public TokenConstraint {
  public:
   explicit OneText(std::span<const TokenId> text) : text_(text) {}
@@ -65,7 +64,7 @@ struct Texts {
   std::vector<TokenId> prompt, answer;
 };
 
-// By the tokenizer that was named, or by the model's own.
+// With the named tokenizer, or the model's own.
 Result<Texts> tokenize(const Args& args, const LanguageModel& model) {
   const std::string prompt = read_file(args.prompt), answer = read_file(args.answer);
   Texts texts;
@@ -80,7 +79,7 @@ Result<Texts> tokenize(const Args& args, const LanguageModel& model) {
   return texts;
 }
 
-// The time of the whole batch for each token that it gave.
+// The time of the whole batch per token of the result.
 Result<Measured> answer(LanguageModel& model, std::span<const TokenId> prompt, std::span<const TokenId> text,
                         uint32_t n_seqs) {
   std::vector<Request> requests(n_seqs);
@@ -120,7 +119,7 @@ Status run(const Args& args) {
   for (uint32_t rep = 0; rep <= args.n_reps; ++rep) {
     RZ_TRY(const Measured plain, answer(without, prompt, text, args.n_seqs));
     RZ_TRY(last, answer(with, prompt, text, args.n_seqs));
-    if (rep == 0) continue;  // the prompt is computed, and costs are learned
+    if (rep == 0) continue;  // in which the prompt is computed, and costs are learned
     without_ms.push_back(plain.ms_a_token);
     with_ms.push_back(last.ms_a_token);
     ratios.push_back(plain.ms_a_token / last.ms_a_token);

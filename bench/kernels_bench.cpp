@@ -1,6 +1,6 @@
 // Matrix products of the CPU backend: decode (one row: GB/s of packed weights, share of the measured read bandwidth)
 // and prefill (512 rows: GFLOP/s, share of the best measured peak), for each type and level. --benchmark_filter
-// chooses. The delta rule of qwen3-next's shape, as decode and prefill rows. Layers of each kind. And the barrier
+// chooses. Also the delta rule in qwen3-next's shape, for decode and prefill rows; layers of each kind; and the barrier
 // between operations.
 #include <benchmark/benchmark.h>
 
@@ -75,7 +75,7 @@ void multiply(benchmark::State& state, TypeId type, cpu::CpuIsa isa, Shape shape
   }
 }
 
-// One layer's delta rule over the n_tokens rows of a sequence: 7 operations for each number of a state and row.
+// One layer's delta rule over n_tokens rows of a sequence: 7 operations for each number of a state and row.
 void learn(benchmark::State& state, cpu::CpuIsa isa, uint32_t n_tokens) {
   constexpr uint32_t kHeads = 32, kKeyHeads = 16, kDim = 128, kKeys = kKeyHeads * kDim, kValues = kHeads * kDim;
   auto made = cpu::make_cpu_backend({.isa = isa});
@@ -127,7 +127,7 @@ void learn(benchmark::State& state, cpu::CpuIsa isa, uint32_t n_tokens) {
   state.counters["GFLOP/s"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsRate);
 }
 
-// What it costs that all members of a team wait for each other, as they do between operations.
+// The cost of having all members of a team wait for each other, as between operations.
 void barrier(benchmark::State& state) {
   ThreadTeam team(static_cast<uint32_t>(state.range(0)));
   constexpr int kBarriers = 1000;

@@ -14,8 +14,8 @@
 namespace realizar {
 namespace {
 
-// A model of one layer and a vocabulary so small that the layer is what costs. The sizes are those of a model's
-// config.json; of experts there are as many as a token of 512 meets or fewer, so that files stay small.
+// A model of one layer and a vocabulary so small that only the layer matters. The sizes are from a model's config.json;
+// it has at most as many experts as a batch of 512 tokens uses, so that files stay small.
 struct Kind {
   const char* name;
   const ArchSpec* spec;
@@ -121,7 +121,7 @@ const Kind kKinds[] = {
 
 constexpr uint32_t kPromptRows = 512;
 
-// Norms, biases, the taps of convolutions and shares of the row before are no blocks.
+// Norms, biases, the taps of convolutions and shares of the previous row are not quantized.
 TypeId type_of(const test::TinyTensor& tensor) {
   const bool has_blocks = tensor.shape.size() > 1 && tensor.shape.back() % 32 == 0 && !tensor.name.ends_with("bias") &&
                           !tensor.name.ends_with("norm.weight") && tensor.role != Role::kShifts;

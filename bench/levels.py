@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every kernel level that this machine has, and what `--isa auto` takes, on one model: prefill, decode, a batch of 8, and
-the server with 1, 8 and 32 streams. Levels take turns in each repetition; medians, as Markdown tables. Nothing else may run
-meanwhile. Node 18 or newer for the clients.
+"""All kernel levels that this machine supports, and the choice of `--isa auto`, on one model: prefill, decode, a batch
+of 8, and the server with 1, 8 and 32 streams. Levels take turns in each repetition; medians, as Markdown tables. Run
+nothing else at the same time. Node 18 or newer for the clients.
 
   bench/levels.py build/release/bin/realizar MODEL.gguf [--levels auto,avx512,avx2] [--streams 1,8,32] [--reps 5]
       [--threads 2] [--prompt 128] [--gen 64] [--vocab 100000] [--no-bench] [--no-serving] [--out FILE.json]
-Without --levels: auto and all that the machine has, portable aside. About 25 minutes a level for a model of 1 B weights
-on two cores."""
+Without --levels: auto and all levels of the machine except portable. About 25 minutes per level for a model of 1 B
+weights on two cores."""
 import argparse
 import json
 import pathlib
@@ -33,7 +33,7 @@ SERVED = [
 
 
 def bench(args, level, options):
-    """The JSON line of one repetition, or None where the machine lacks the level."""
+    """The JSON line of one repetition, or None if the machine lacks the level."""
     command = [args.realizar, "bench", args.model, "--backend", "cpu", "--isa", level, "-t", str(args.threads), "-r", "1", "--json"]
     result = subprocess.run(command + options, capture_output=True, text=True)
     if result.returncode != 0 and "cannot run the kernels" in result.stderr:

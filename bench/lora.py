@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What an adapter of low rank costs: a random one on every matrix of a GGUF model's attention and ffns, prefill and decode
-with it and without it in turns, and the processor's time of decoding, as a Markdown table. Where others use the machine,
-take the processor's time with --threads 1: several threads wait for each other, which is counted too.
+"""The cost of a LoRA adapter: a random one for every matrix of a GGUF model's attention and ffns, prefill and decode
+with and without it in turns, and the processor time of decoding, as a Markdown table. If others use the machine,
+measure the processor time with --threads 1: several threads wait for each other, which is counted too.
 
   bench/lora.py build/release/bin/realizar MODEL.gguf [--rank 16] [--reps 5] [--threads 2] [--batch 1] [--gen 64]"""
 import argparse
@@ -28,7 +28,7 @@ def shapes_of(path):
 
 
 def run(args, n_tokens, extra):
-    """What bench tells of a run, and its seconds of the processor."""
+    """bench's report on a run, and its processor seconds."""
     command = [args.realizar, "bench", args.model, "--backend", "cpu", "-t", str(args.threads), "-b", str(args.batch), "-p",
                str(args.prompt), "-n", str(n_tokens), "-r", "1", "--json", *extra]
     before = os.times()
@@ -39,7 +39,8 @@ def run(args, n_tokens, extra):
 
 
 def measure(args, extra):
-    """Each figure of one round. Loading and the prompt are taken from the processor's time by a run without more tokens."""
+    """Each number of one round. A run without further tokens is subtracted to exclude the processor time of loading and
+    the prompt."""
     _, before = run(args, 1, extra)
     told, seconds = run(args, args.gen + 1, extra)
     return {"ms a prompt token": 1e3 / told["prefill_tok_s"]["median"], "ms a token": 1e3 / told["decode_tok_s"]["median"],

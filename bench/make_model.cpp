@@ -1,6 +1,6 @@
-// Writes a GGUF file of random weights in the shape of a known model, for measurements: such a file costs as much to
-// load and to run as the real one. The weights are written piece by piece from a pool of encoded random values.
-// --memory writes no file: it prints docs/models.md's table of what such models take.
+// Writes a GGUF file of random weights in the shape of a known model, for measurements: loading and running such a file
+// costs as much as the real one. The weights are written piece by piece from a pool of encoded random values. --memory
+// writes no file: it prints docs/models.md's table of the memory for such models.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -53,14 +53,14 @@ const Shape kShapes[] = {
 constexpr float kWeightStd = 0.02F;  // GPT-2's initialisation: activations stay near 1 at these widths
 constexpr float kNormEps = 1e-5F;
 
-enum class Use { kPlain, kSensitive, kOutput };  // kSensitive: attn_v and ffn_down, of which the mix keeps more bits
+enum class Use { kPlain, kSensitive, kOutput };  // kSensitive: attn_v and ffn_down, for which the mix keeps more bits
 
-// Which layers keep more bits in llama.cpp's "M" mixes: the first and last eighth, and every third between.
+// The layers with more bits in llama.cpp's "M" mixes: the first and last eighth, and every third between.
 bool keeps_more_bits(uint32_t layer, uint32_t n_layers) {
   return layer < n_layers / 8 || layer >= 7 * n_layers / 8 || (layer - n_layers / 8) % 3 == 2;
 }
 
-// A row that is no multiple of 256 takes the nearest type of smaller blocks.
+// A row whose length is not a multiple of 256 gets the nearest type with smaller blocks.
 TypeId fit_to_row(TypeId type, uint64_t row_elems) {
   if (row_elems % traits(type).block_elems == 0) return type;
   switch (type) {
@@ -87,8 +87,8 @@ struct Mix {
   }
 };
 
-// Encoded random blocks, about a million elements a type. A tensor reads them in a circle from a start of its own; the
-// number of blocks is a prime, so rows of any length begin at ever different blocks.
+// Encoded random blocks, about a million elements per type. A tensor reads them in a circle from its own starting
+// point; the number of blocks is a prime, so rows of any length begin at different blocks.
 class RandomBlocks {
  public:
   explicit RandomBlocks(uint32_t seed) : random_(seed) {}
@@ -125,15 +125,15 @@ class RandomBlocks {
   std::map<TypeId, std::shared_ptr<const std::vector<std::byte>>> pools_;
 };
 
-// A byte-level BPE vocabulary: the 256 bytes, then pairs of bytes, then pairs and a byte, each by one merge; a begin
-// and an end token close it.
+// A byte-level BPE vocabulary: the 256 bytes, then pairs of bytes, then pairs and a byte, each by one merge; at the end
+// a begin and an end token.
 void add_vocabulary(GgufWriter& writer, const Shape& shape) {
   const auto byte = [](size_t i) { return std::string(text::spell_byte(static_cast<uint8_t>(i))); };
   std::vector<std::string> tokens, merges;
   for (size_t i = 0; i < 256; ++i) tokens.push_back(byte(i));
   const size_t n_merged = shape.n_vocab - 256 - 2;
   for (size_t i = 0; i < n_merged; ++i) {
-    // Merge i joins tokens i / 256 and i % 256; the first 256 of the left parts are the bytes, then come the pairs.
+    // Merge i joins tokens i / 256 and i % 256; the first 256 of the left parts are the bytes, followed by the pairs.
     merges.push_back(tokens[i / 256] + " " + byte(i % 256));
     tokens.push_back(tokens[i / 256] + byte(i % 256));
   }
@@ -190,7 +190,7 @@ std::vector<float> llama3_rope_freqs(const Shape& shape) {
 
 class ModelMaker {
  public:
-  // With the vocabulary of `vocab_file`, which has shape.n_vocab tokens; null: with a made one.
+  // With the vocabulary of `vocab_file`, which has shape.n_vocab tokens; null: a generated one.
   ModelMaker(const Shape& shape, Mix mix, uint32_t seed, const ModelFile* vocab_file = nullptr)
       : shape_(shape), mix_(mix), blocks_(seed), vocab_file_(vocab_file) {}
 
@@ -280,7 +280,7 @@ const Shape* find_shape(const std::string& name) {
   return nullptr;
 }
 
-// "Q4_K_M" is Q4_K with more bits in some matrices, "Q4_K" the same without; any other name is that type alone.
+// "Q4_K_M" is Q4_K with more bits in some matrices, "Q4_K" without; any other name means only that type.
 std::optional<Mix> find_mix(std::string name) {
   const bool more_bits = name.ends_with("_K_M");
   if (more_bits) name.resize(name.size() - 2);
@@ -295,7 +295,7 @@ uint64_t kv_bytes(const Shape& shape, uint64_t n_tokens) {
   return uint64_t{2} * 2 * shape.n_layers * shape.n_kv_heads * shape.head_dim * n_tokens;
 }
 
-// A Markdown table: weights of each shape in the types that are usual, and the KV cache of two contexts.
+// A Markdown table: weights of each shape in the usual types, and the KV cache of two contexts.
 void print_memory() {
   constexpr double kGb = 1e9;
   std::printf("| model | Q4_K_M | Q5_K_M | Q6_K | Q8_0 | F16 | KV cache, 8,192 tokens | 32,768 tokens |\n");

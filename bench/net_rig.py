@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Two hosts on one machine: two network namespaces joined by a veth pair, each direction limited to --rate by a token
-bucket. Each host has half of the processors that this process may use, and a name of its own. Everything is taken down
-again at the end, also after an error or a signal. Needs root, ip, tc and unshare; without them it ends with status 77.
+bucket. Each host has half of the processors that this process may use, and its own name. Everything is removed at the
+end, also after an error or a signal. Needs root, ip, tc and unshare; without them it ends with status 77.
 
-  bench/net_rig.py [--rate 10gbit] measure                    reached rate and time of round trips, as a Markdown table
-  bench/net_rig.py [--rate 10gbit] pair 'WORKER' 'COMMAND'    WORKER on the second host for as long as COMMAND runs on the first
-  bench/net_rig.py [--rate 10gbit] mpi PROGRAM ARGUMENTS...   an Open MPI job with one rank a host
+  bench/net_rig.py [--rate 10gbit] measure                    the actual rate and round-trip times, as a Markdown table
+  bench/net_rig.py [--rate 10gbit] pair 'WORKER' 'COMMAND'    WORKER on the second host for as long as COMMAND runs on
+  the first
+  bench/net_rig.py [--rate 10gbit] mpi PROGRAM ARGUMENTS...   an Open MPI job with one rank per host
 
-The hosts' addresses are 10.77.0.1 and 10.77.0.2. Commands of `pair` are given to a shell; COMMAND waits for its worker
-itself. --burst: bytes that pass unlimited after a pause; a smaller bucket limits short messages too, but timers may then
-not reach the rate. Latency is the machine's own: a namespace has no slower wire."""
+The hosts' addresses are 10.77.0.1 and 10.77.0.2. A shell runs the commands of `pair`; COMMAND waits for its worker
+itself. --burst: bytes that pass unlimited after a pause; a smaller bucket limits short messages too, but timers may
+then not reach the rate. Latency is the machine's own: a namespace has no slower wire."""
 import argparse
 import contextlib
 import os
@@ -33,7 +34,7 @@ PREFIX = "rzrig"
 
 
 class Unavailable(Exception):
-    """This machine or user cannot have namespaces or token buckets."""
+    """This machine or user cannot create namespaces or token buckets."""
 
 
 def run_tool(*command):
@@ -56,7 +57,7 @@ def is_running(pid):
 
 
 class Rig:
-    """The two hosts, for as long as a `with` lasts."""
+    """The two hosts, for the duration of a with block."""
 
     def __init__(self, rate="10gbit", burst=256 << 10):
         self.rate, self.burst = rate, burst
@@ -89,7 +90,8 @@ class Rig:
                 run_tool("ip", "-n", name, "link", "set", link, "up")
             run_tool("tc", "-n", name, "qdisc", "add", "dev", "wire", "root", "tbf", "rate", self.rate, "burst",
                      str(self.burst), "latency", "5ms")
-            # A namespace may not choose every control. BBR, which some machines have, is slow in both directions at once.
+            # A namespace may not choose every congestion control. BBR, which some machines use, is slow in both
+            # directions at once.
             run_tool("ip", "netns", "exec", name, "sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control")
 
     def address(self, host):
@@ -106,8 +108,8 @@ class Rig:
         return self.shell(host, "exec " + shlex.join(command))
 
     def mpirun(self, command):
-        """`command` as a job with one rank a host. mpirun and rank 0 are on the first; to Open MPI the other is reached by
-        a remote shell, which gets the host and the words of a command line."""
+        """`command` as a job with one rank per host. mpirun and rank 0 are on the first; Open MPI reaches the other
+        through a remote shell, which gets the host and the words of a command line."""
         agent = pathlib.Path(self.folder.name) / "agent"
         there = shlex.join(self.shell(1, 'eval "$COMMAND"'))
         agent.write_text(f'#!/bin/sh\nshift\nexport COMMAND="$*"\nexec {there}\n')
@@ -123,7 +125,7 @@ class Rig:
 
 
 def remove(name):
-    """A namespace and what still runs in it, which nothing but this rig started."""
+    """Removes a namespace and its remaining processes, all of which this rig started."""
     pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
     for pid in map(int, pids):
         try:
@@ -134,7 +136,7 @@ def remove(name):
 
 
 def remove_left_over():
-    """Namespaces of a rig that was killed before it could clean up."""
+    """Removes namespaces of a rig that was killed before it could clean up."""
     for line in run_tool("ip", "netns", "list").splitlines():
         name = line.split()[0]
         owner = name.removeprefix(PREFIX).split("h")[0]
@@ -151,7 +153,7 @@ def receive_exactly(connection, view):
 
 
 def serve_measurement():
-    """The second host: takes `n_bytes` and answers with one byte, for each request, until the first host closes."""
+    """The second host: receives `n_bytes` and answers with one byte, for each request, until the first host closes."""
     with socket.create_server(("", PORT)) as listener:
         print("ready", flush=True)
         connection, _ = listener.accept()
@@ -201,7 +203,7 @@ def this_script(*arguments):
 
 @contextlib.contextmanager
 def running(command, **options):
-    """A process that ends with the `with`, also where an exception leaves it."""
+    """A process that ends with the with block, also after an exception."""
     process = subprocess.Popen(command, **options)
     try:
         yield process
@@ -229,7 +231,7 @@ def mpi(rig, command):
 
 
 def end_on_signals():
-    """Turns the signals that end a process into an exception, so that the rig is taken down."""
+    """Turns the signals that end a process into an exception, so that the rig is removed."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 

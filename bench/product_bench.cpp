@@ -14,14 +14,14 @@ namespace {
 
 using cuda::aligned_bytes;
 
-constexpr uint32_t kFirstTileBatch = 32;  // prompts of fewer rows are not worth a kernel of their own here
+constexpr uint32_t kFirstTileBatch = 32;  // prompts with fewer rows do not use a separate kernel here
 constexpr uint64_t kFillBytes = uint64_t{1} << 20;
 
 uint64_t whole_groups(uint32_t n_cols) {
   return (uint64_t{n_cols} + cuda::kGroupCols - 1) / cuda::kGroupCols * cuda::kGroupCols;
 }
 
-// Where the planes of a matrix begin, and where the last ends.
+// The offsets of a matrix's planes, and the end of the last one.
 struct PlanePlaces {
   uint64_t low, high, headers, scales, end;
 };
@@ -36,7 +36,7 @@ PlanePlaces planes_of(TypeId type, const ProductShape& shape) {
   return places;
 }
 
-// The parts of what products read of activations: values (of any kind), and then what belongs to groups or rows.
+// The activations' parts that products read: values (of any kind), followed by those for groups or rows.
 struct InputPlaces {
   uint64_t n_values, first_scale, second_scale, end;
 };
@@ -55,7 +55,7 @@ uint64_t input_bytes(const Product& product) {
   return n_values * sizeof(float);  // in F32, or as two values of 16 bits
 }
 
-// Numbers that are finite in every type: F16 from 1 to 1.25, and what other types make of the same bits.
+// Numbers that are finite in every type: F16 from 1 to 1.25, and the same bits in other types.
 std::vector<uint16_t> made_up_bits() {
   std::mt19937 random(1);
   std::vector<uint16_t> bits(kFillBytes / sizeof(uint16_t));

@@ -1,5 +1,5 @@
-// Times the CUDA backend's matrix products, one kernel at a time, in the shapes of real models: as decode and prompt
-// rows launch them, recorded, with weights that no cache holds.
+// Times the CUDA backend's matrix products, one kernel at a time, in the shapes of real models: as launched for decode
+// and prompt rows, recorded, with weights that do not fit into any cache.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace realizar::bench {
 
-// What a launch multiplies: some rows of activations with a matrix.
+// The product of a launch: some rows of activations with a matrix.
 struct ProductShape {
   std::string name;  // "8b down"
   uint32_t n_rows, n_cols;
@@ -31,17 +31,17 @@ struct ProductTime {
   double us;         // of a launch, the shortest of some repetitions
   uint64_t n_bytes;  // of the weights, the activations and the output, once each
   uint64_t n_flops;
-  uint64_t n_different;  // copies of the weights that launches take in turn
+  uint64_t n_different;  // copies of the weights that launches use in turn
 };
 
-// The kernels that the backend uses for so many rows of a matrix of this type: as decode rows, and from 32 rows on as a
-// prompt's.
+// The kernels that the backend uses for this number of rows of a matrix of this type: as decode rows, and from 32 rows
+// on as a prompt's.
 std::vector<Product> products_of(std::span<const ProductShape> shapes, std::span<const TypeId> types,
                                  std::span<const uint32_t> batches);
 
 class ProductBench {
  public:
-  // pool_bytes: of weights that are read before any is read again; more than the device's caches hold.
+  // pool_bytes: weights that are read before any is read again; more than the size of the device's caches.
   ProductBench(cuda::Device& device, uint64_t pool_bytes, uint32_t n_repetitions = 5)
       : device_(device), pool_bytes_(pool_bytes), n_repetitions_(n_repetitions) {}
 
@@ -51,7 +51,7 @@ class ProductBench {
  private:
   static constexpr uint32_t kGraphLaunches = 20;
 
-  // Device memory of random bytes, made again where it is too small.
+  // Device memory of random bytes, enlarged as needed.
   struct Bytes {
     std::byte* at = nullptr;
     uint64_t n_bytes = 0;

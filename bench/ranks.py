@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""One model shared by two processes of one thread each, by realizar and by programs that can do the same: llama.cpp with
-RPC and distributed-llama. All take turns; medians as a Markdown table, with realizar's tensor split against each. Nothing
-else may run meanwhile. Programs that are not given are skipped.
+"""One model shared by two processes of one thread each, with realizar and with programs that can do the same: llama.cpp
+with RPC and distributed-llama. All take turns; medians as a Markdown table, with realizar's tensor split relative to
+each. Run nothing else at the same time. Programs that are not given are skipped.
 
   bench/ranks.py MODEL.gguf [--realizar PATH] [--llama-bench PATH] [--llama-modes host,layer,tensor]
-      [--dllama PATH --dllama-model FILE.m --dllama-tokenizer FILE.t] [-p 512] [-n 32] [-r 5] [--rate 10gbit] [--out R.json]
+      [--dllama PATH --dllama-model FILE.m --dllama-tokenizer FILE.t] [-p 512] [-n 32] [-r 5] [--rate 10gbit] [--out
+      R.json]
 
-Without --rate the processes are on this machine, each bound to a core, and speak TCP over loopback; --btl '' leaves the
-choice to Open MPI, which takes shared memory. With --rate they are on the two hosts of net_rig.py, which needs root.
-llama.cpp's modes: `host` keeps half of the layers in llama-bench and gives half to an RPC server (--llama-ngl: how many of
-the layers, and the output); `layer` and `tensor` give all to two RPC servers, as its --split-mode says."""
+Without --rate the processes are on this machine, each bound to a core, and use TCP over loopback; --btl '' leaves the
+choice to Open MPI, which uses shared memory. With --rate they are on the two hosts of net_rig.py, which needs root.
+llama.cpp's modes: `host` keeps half of the layers in llama-bench and gives half to an RPC server (--llama-ngl: how many
+of the layers, and the output); `layer` and `tensor` give all to two RPC servers, by its --split-mode."""
 import argparse
 import contextlib
 import json
@@ -31,7 +32,7 @@ TENSOR = "realizar, 2 ranks, tensor split"
 
 
 class Loopback:
-    """This machine as the hosts of net_rig.Rig: rank i has core i."""
+    """This machine in place of net_rig.Rig's hosts: rank i has core i."""
 
     def __init__(self, btl):
         self.btl = btl
@@ -85,14 +86,14 @@ def free_port():
 
 
 def listens(pid, port):
-    """Whether anyone in the network namespace of that process does."""
+    """Whether any process in the network namespace of that process listens there."""
     table = pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
     return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in table)
 
 
 @contextlib.contextmanager
 def worker(place, host, command, port):
-    """A program that serves `port` on that host, for as long as the `with` lasts."""
+    """A program that serves `port` on that host, for the duration of a with block."""
     with net_rig.running(place.command(host, command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while not listens(process.pid, port):
             if process.poll() is not None:
@@ -124,7 +125,8 @@ def llama_cpp(args, place, mode):
 
 
 def dllama(args, place):
-    """Its tokenizer may make another number of tokens of the prompt than characters; the rates are by its own count."""
+    """Its tokenizer may make a different number of tokens of the prompt than characters; the rates are by its own
+    count."""
     port = free_port()
     with worker(place, 1, [args.dllama, "worker", "--port", str(port), "--nthreads", "1"], port) as address:
         prompt = ("the quick brown fox jumps over the lazy dog " * (1 + args.prompt // 44))[:args.prompt]
@@ -144,7 +146,7 @@ def ranked(args, place, split):
 
 
 def programs(args, place):
-    """Name -> function that measures it once; notes on what is missing."""
+    """Name -> function that measures it once; and notes on missing programs."""
     found, notes = {}, []
     if pathlib.Path(args.realizar).exists():
         found["realizar, 1 process, 1 thread"] = lambda: realizar(args, ["-t", "1"])
@@ -167,7 +169,7 @@ def programs(args, place):
 
 
 def in_turns(args, found, notes):
-    """Name -> what each turn measured; a program that fails once is left out from then on."""
+    """Name -> the measurements of its turns; a program that fails once is left out from then on."""
     runs = {name: [] for name in found}
     for turn in range(args.reps):
         for name, measure in found.items():

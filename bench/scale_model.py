@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""What arithmetic expects of one model shared by several machines (tensor split, one token at a time): bytes and messages a
-token, memory a node and tokens/s, as Markdown tables for docs/scale.md. Nothing here is measured.
+"""The expected speed of one model shared by several machines (tensor split, one token at a time), by calculation: bytes
+and messages per token, memory per node and tokens/s, as Markdown tables for docs/scale.md. Nothing here is measured.
 
   bench/scale_model.py [--nodes 1,2,4,8,16] [--bandwidth 40,200] [--context 4096] [--node-gb 64]
       [--network NAME:LATENCY_US:GBIT_PER_S]...
 
-A node holds and reads 1/n of the matrices and of the keys and values, which more nodes than KV heads hold several times;
-the embedding, of which a token reads one row, is on each. After the attention and after the ffn of each layer the nodes
-join sums of d_model F32 a token. Short messages go from each node to each other (n - 1 messages of the whole sum); where
-that is slower, each node first adds up its n-th part and then sends it to all (2 (n - 1) messages of an n-th, two
-latencies). At the end the first node gets the others' logits.
+A node stores and reads 1/n of the matrices and of the keys and values, which are stored several times if there are more
+nodes than KV heads; the embedding, of which a token reads one row, is on each. After the attention and after the ffn of
+each layer the nodes join sums of d_model F32 per token. Short messages go from each node to every other (n - 1 messages
+of the whole sum); if that is slower, each node first adds up its n-th part and then sends it to all (2 (n - 1) messages
+of an n-th, two latencies). At the end the first node gets the others' logits.
 
   time of a token = bytes read on a node / memory bandwidth + sum over joins (latencies + bytes sent by a node / rate)
 
-Nothing overlaps, and arithmetic, norms and barriers inside of a node cost nothing, so real machines are slower.
---bandwidth: GB/s that one node reads; --node-gb: its memory, where a model that needs more is not run."""
+Nothing overlaps, and arithmetic, norms and barriers within a node cost nothing, so real machines are slower.
+--bandwidth: GB/s that one node reads; --node-gb: its memory; a model that needs more is not run."""
 import argparse
 import dataclasses
 
@@ -58,7 +58,7 @@ class Network:
 
 
 def keeps_more_bits(layer, n_layers):
-    """As make_model.cpp: layers whose attn_v and ffn_down the mix Q4_K_M keeps in Q6_K."""
+    """Like make_model.cpp: layers whose attn_v and ffn_down are in Q6_K in the mix Q4_K_M."""
     return layer < n_layers // 8 or layer >= 7 * n_layers // 8 or (layer - n_layers // 8) % 3 == 2
 
 
@@ -72,7 +72,7 @@ def layer_bytes(shape, mix, layer):
 
 
 def matrix_bytes(shape, mix):
-    """What each token reads: the layers and the output."""
+    """The weights read for each token: the layers and the output."""
     output = shape.n_vocab * shape.d_model * BLOCK_BYTES["Q8_0" if mix == "Q8_0" else "Q6_K"]
     return output + sum(layer_bytes(shape, mix, layer) for layer in range(shape.n_layers))
 
@@ -86,7 +86,7 @@ def kv_bytes(shape, n_tokens):
 
 
 def read_bytes(shape, mix, n_nodes, n_context):
-    """What a node reads for a token."""
+    """The bytes that a node reads for a token."""
     return matrix_bytes(shape, mix) / n_nodes + kv_bytes(shape, n_context) / min(n_nodes, shape.n_kv_heads)
 
 
@@ -96,7 +96,7 @@ def node_bytes(shape, mix, n_nodes, n_context):
 
 @dataclasses.dataclass(frozen=True)
 class Join:
-    """What one node sends for one sum of all, and how long that takes."""
+    """The messages of one node for one sum over all, and their time."""
     n_messages: int
     n_bytes: float
     seconds: float
@@ -164,7 +164,7 @@ def traffic_table(args):
 
 
 def speed_row(args, shape, mix, network, bandwidth):
-    """tokens/s, and how many times that of the fewest nodes on which the model fits."""
+    """tokens/s, and the ratio to the fewest nodes on which the model fits."""
     cells, first = [], None
     for n in args.nodes:
         if node_bytes(shape, mix, n, args.context) > args.node_gb * GB:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Time to the first token of a long prompt: computed, from memory, from --cache-dir after a restart, and from a Redis that
-another server has filled (--cache-url), on loopback and at --rate. Medians as a Markdown table. Nothing else may run
-meanwhile. Needs redis-server; for --rate root, ip and tc (net_rig.py).
+"""Time to the first token of a long prompt: computed, from memory, from --cache-dir after a restart, and from a Redis
+that another server has filled (--cache-url), on loopback and at --rate. Medians as a Markdown table. Run nothing else
+at the same time. Needs redis-server; for --rate root, ip and tc (net_rig.py).
 
-  bench/shared_prefixes.py MODEL.gguf [--realizar PATH] [--tokens 4000] [-r 5] [--rate 10gbit] [--threads N] [--out R.json]
+  bench/shared_prefixes.py MODEL.gguf [--realizar PATH] [--tokens 4000] [-r 5] [--rate 10gbit] [--threads N] [--out
+  R.json]
 
-Each of -r prompts is of random ids, computed once by one server, which keeps them on disk and in Redis. Servers are asked
-for one token each, one prompt after the other; the time is the client's, from sending to the whole answer."""
+Each of -r prompts consists of random ids, computed once by one server, which keeps them on disk and in Redis. Servers
+are asked for one token each, one prompt after the other; the time is the client's, from sending to the whole answer."""
 import argparse
 import contextlib
 import http.client
@@ -61,7 +62,7 @@ def ask_here(address, port, prompt):
 
 
 def there(place, words, stdin=""):
-    """The same by a process on the first host, since only that one reaches its addresses."""
+    """The time measured by a process on the first host, since only that one reaches its addresses."""
     done = subprocess.run(place.command(0, [sys.executable, str(pathlib.Path(__file__).resolve()), *map(str, words)]),
                           input=stdin, capture_output=True, text=True)
     if done.returncode != 0:

@@ -1,4 +1,4 @@
-// Encoding speed in MB/s of one core: a book, and texts made to hurt. Needs RZ_SHARED_DIR's vocabulary and book.
+// Encoding speed in MB/s of one core: a book, and adversarial texts. Needs RZ_SHARED_DIR's vocabulary and book.
 #include <benchmark/benchmark.h>
 
 #include <fstream>

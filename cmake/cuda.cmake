@@ -1,5 +1,5 @@
-# Kernels for NVIDIA GPUs: which are built, and whether nvcc can build them. Sets RZ_HAS_CUDA and RZ_CUDA_CODE, nvcc's
-# options for them. Each outcome is told in a line that begins with "realizar:", which scripts/build shows.
+# Kernels for NVIDIA GPUs: which to build, and whether nvcc can build them. Sets RZ_HAS_CUDA and RZ_CUDA_CODE, nvcc's
+# options for them. Each outcome is reported in a line that begins with "realizar:", which scripts/build shows.
 set(REALIZAR_GPUS here CACHE STRING
     "GPUs to build kernels for: here (those that nvidia-smi lists), all, none, or compute capabilities, as 8.6;9.0")
 option(REALIZAR_STRICT_KERNELS "Make errors of nvcc's warnings, of spilled registers too" OFF)
@@ -7,7 +7,7 @@ set(RZ_HAS_CUDA OFF)
 set(RZ_CUDA_CODE "")
 set(RZ_LEAST_CAPABILITY 8.0)
 
-# The compute capabilities of this machine's GPUs that the kernels know.
+# The compute capabilities of this machine's GPUs that the kernels support.
 function(rz_gpus_here out)
   set(known "")
   find_program(NVIDIA_SMI nvidia-smi)
@@ -27,8 +27,8 @@ function(rz_gpus_here out)
   set(${out} "${known}" PARENT_SCOPE)
 endfunction()
 
-# nvcc's options for GPUs of some compute capabilities. One that nvcc does not know yet gets the code of the highest
-# before it, which the driver assembles.
+# nvcc's options for GPUs of some compute capabilities. A GPU that nvcc does not know yet gets the code of the highest
+# one before it, which the driver assembles.
 function(rz_code_for capabilities out)
   execute_process(COMMAND ${NVCC} --list-gpu-arch OUTPUT_VARIABLE listed ERROR_QUIET)
   string(REGEX MATCHALL "[0-9]+" known "${listed}")
@@ -51,7 +51,7 @@ function(rz_code_for capabilities out)
   set(${out} "${code}" PARENT_SCOPE)
 endfunction()
 
-# Why this nvcc, with the compiler that it takes for the host, cannot build the kernels; empty if it can.
+# The reason why this nvcc, with its compiler for the host, cannot build the kernels; empty if it can.
 function(rz_fault_of_nvcc out)
   set(source ${CMAKE_BINARY_DIR}/nvcc_trial.cu)
   file(WRITE ${source} "#include <concepts>\ntemplate <std::integral T> __global__ void add(T* x) { *x += 1; }\n"
@@ -68,8 +68,8 @@ function(rz_fault_of_nvcc out)
   set(${out} "${fault}" PARENT_SCOPE)
 endfunction()
 
-# The kernels know two generations, without and with FP8's conversions; what is compiled for the first of one is
-# assembled for its others. Blackwell has its own, since there one kernel would not fit its registers otherwise. GPUs
+# The kernels have two generations, without and with FP8's conversions; code compiled for the first GPU of a generation
+# is assembled for its others. Blackwell has its own, since one kernel would otherwise not fit into its registers. GPUs
 # that are not named assemble the PTX themselves.
 set(RZ_CODE_FOR_ALL "--generate-code=arch=compute_80,code=[sm_80,sm_86]"
                     "--generate-code=arch=compute_89,code=[sm_89,sm_90,compute_89]"
@@ -83,7 +83,7 @@ endif()
 if(NOT REALIZAR_GPUS MATCHES "^(here|all|none|[0-9]+\\.[0-9]+(;[0-9]+\\.[0-9]+)*)$")
   message(FATAL_ERROR "REALIZAR_GPUS is '${REALIZAR_GPUS}'; it can be here, all, none, or compute capabilities: 8.6;9.0")
 elseif(REALIZAR_GPUS STREQUAL "none")
-  # Nothing to look for.
+  # There is nothing to look for.
 elseif(NOT gpus)
   message(STATUS "realizar: no NVIDIA GPU is here, so the program is built for CPUs alone; with nvcc, "
                  "cmake --preset release -DREALIZAR_GPUS=all adds kernels for all GPUs")

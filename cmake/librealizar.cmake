@@ -1,10 +1,11 @@
-# librealizar: all rooms up to api, and the server's dialects, in one shared library, and what `cmake --install` puts where. Programs that link it see
-# the public API; bin/realizar, which is of the same build always, uses the rooms themselves, under a version of their own.
-# The tree is relocatable: bin/realizar, lib/librealizar.so, include/realizar/, share/realizar/models/.
+# librealizar: all rooms up to api, and the server's dialects, in one shared library, and the files that `cmake
+# --install` installs. Programs that link it see the public API; bin/realizar, which is always from the same build, uses
+# the rooms directly, under a separate symbol version. The tree is relocatable: bin/realizar, lib/librealizar.so,
+# include/realizar/, share/realizar/models/.
 
 add_library(librealizar SHARED $<TARGET_OBJECTS:rz_api> $<TARGET_OBJECTS:rz_dialects>)
 target_link_libraries(librealizar PRIVATE rz_dialects rz_api)
-# Calls within the library are bound when it is linked, as if only the API were exported.
+# Calls within the library are bound at link time, as if only the API were exported.
 target_link_options(librealizar PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/librealizar.map -Wl,-Bsymbolic)
 set_target_properties(librealizar PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/librealizar.map)
 set_target_properties(librealizar PROPERTIES OUTPUT_NAME realizar VERSION ${PROJECT_VERSION}
@@ -15,13 +16,13 @@ target_include_directories(librealizar INTERFACE $<BUILD_INTERFACE:${PROJECT_SOU
 target_compile_features(librealizar INTERFACE cxx_std_20)
 add_library(realizar::realizar ALIAS librealizar)
 
-# Packages carry the libraries that program and library need in lib/realizar. A runpath, the newer kind, would not hold for
-# what these need in turn.
+# Packages contain the libraries that program and library need in lib/realizar. A runpath, the newer kind, would not
+# apply to the libraries that these need.
 target_link_options(realizar PRIVATE -Wl,--disable-new-dtags)
 target_link_options(librealizar PRIVATE -Wl,--disable-new-dtags)
 set_target_properties(realizar PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/realizar")
 set_target_properties(librealizar PROPERTIES INSTALL_RPATH "$ORIGIN/realizar")
-# Else CMake keeps room for it by colons, each of which stands for the current folder.
+# Otherwise CMake reserves space for it with colons, each of which means the current folder.
 set_target_properties(realizar librealizar PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
 
 include(CMakePackageConfigHelpers)
@@ -29,7 +30,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/realizar-config-version.c
 configure_file(cmake/realizar.pc.in ${PROJECT_BINARY_DIR}/realizar.pc @ONLY)
 
 install(TARGETS realizar RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# Under its other name the program takes the command line of llama.cpp's llama-server.
+# Under its other name the program accepts the command line of llama.cpp's llama-server.
 install(CODE "file(CREATE_LINK realizar \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/realizar-server\" SYMBOLIC)")
 install(TARGETS librealizar EXPORT realizar-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/realizar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -1,8 +1,9 @@
-# A room is a folder of src/ with one library target, rz_<name>, and one test program, <name>_test, made of the
-# *_test.cpp files beside the code. Rooms say whom they may use in DEPS; scripts/check-rooms holds includes to that.
+# A room is a folder of src/ with one library target, rz_<name>, and one test program, <name>_test, made from the
+# *_test.cpp files next to the code. Rooms declare which others they use in DEPS; scripts/check-rooms checks includes
+# against that.
 
 set(RZ_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
-# Other compilers than those of the checks may warn of more, which must not keep anyone from building.
+# Compilers other than those of the checks may have more warnings, which must not prevent building.
 if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
    OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15))
   list(APPEND RZ_WARNINGS -Werror)
@@ -14,7 +15,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND RZ_WARNINGS -Wno-restrict)
 endif()
 
-# Of files that are written for AVX-512.
+# For files that are written for AVX-512.
 set(RZ_AVX512_FLAGS -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12's own intrinsics read a variable on purpose before it is set (GCC bug 105593).
@@ -23,9 +24,10 @@ endif()
 
 add_library(rz_options INTERFACE)
 target_compile_options(rz_options INTERFACE ${RZ_WARNINGS})
-# The floating-point order of sums is part of the product's contract: no contraction behind the source's back.
+# The floating-point order of sums is part of the product's contract: no implicit contraction.
 target_compile_options(rz_options INTERFACE -ffp-contract=off)
-# Failed checks name their file from the source's root, so that a program tells nothing of the machine that built it.
+# Failed checks name their file relative to the source's root, so that a program reveals nothing of the machine that
+# built it.
 target_compile_options(rz_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_include_directories(rz_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 if(REALIZAR_SANITIZE)
@@ -38,15 +40,16 @@ endif()
 if(REALIZAR_FUZZ)
   target_compile_options(rz_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
-# All presets but debug compile 16 files of a room at once (release: 32), which takes 0.6 of the time, since headers cost
-# as much as the rest. The files of a room share one anonymous namespace then: a name stands there once, or its
-# file is ALONE. What a file holds in its anonymous namespace looks to GCC as if in a header.
+# All presets except debug compile 16 files of a room at once (release: 32), which takes 0.6 of the time, since headers
+# cost as much as the rest. The files of a room then share one anonymous namespace: each name may appear only once in
+# it, or its
+# file is ALONE. To GCC, the anonymous namespace of such a file looks like a header's.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(rz_options INTERFACE -Wno-subobject-linkage)
 endif()
 
-# rz_group_by_folder(target source...): files of one folder below the current one are compiled together and with no others,
-# so that a name stands once in a folder.
+# rz_group_by_folder(target source...): files of one folder below the current one are compiled together and with no
+# others, so that a name appears only once in a folder.
 function(rz_group_by_folder target)
   foreach(source IN LISTS ARGN)
     file(RELATIVE_PATH path ${CMAKE_CURRENT_SOURCE_DIR} ${source})
@@ -60,9 +63,10 @@ function(rz_group_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# rz_room(name [RECURSE] [BY_FOLDER] [COLD] [EXCLUDE regex] [ALONE regex] [DEPS target...]): the room in the current source
-# folder. BY_FOLDER: rz_group_by_folder.
-# COLD: no long loops run in it, so that a release is optimized for size there, which takes a quarter less time to compile.
+# rz_room(name [RECURSE] [BY_FOLDER] [COLD] [EXCLUDE regex] [ALONE regex] [DEPS target...]): the room in the current
+# source folder. BY_FOLDER: rz_group_by_folder.
+# COLD: it contains no long loops, so that a release is optimized for size there, which takes a quarter less time to
+# compile.
 function(rz_room name)
   cmake_parse_arguments(ROOM "RECURSE;BY_FOLDER;COLD" "EXCLUDE;ALONE" "DEPS" ${ARGN})
   if(ROOM_RECURSE)
@@ -103,13 +107,13 @@ function(rz_room name)
 endfunction()
 
 # rz_test(name sources... [WHOLE] DEPS target...): one GoogleTest program, its cases found by ctest; WHOLE: one case for
-# ctest, where the program has hundreds that are shorter than its start.
+# ctest, for programs with hundreds of cases that are shorter than its start.
 function(rz_test name)
   cmake_parse_arguments(TEST "WHOLE" "" "DEPS" ${ARGN})
   add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${TEST_DEPS} rz_options GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE RZ_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RZ_SHARED_DIR="${RZ_SHARED_DIR}")
-  # What is tested lies in libraries; the tests' own code need not be fast, but quick to compile.
+  # The tested code is in libraries; the tests' own code need not be fast, but quick to compile.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(TEST_WHOLE)
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)

@@ -15,18 +15,18 @@ namespace realizar::fleet {
 namespace {
 
 constexpr kv::HashKey kBlockKey = {0x626c6f636b73, 0x6e616d6573};
-constexpr TokenId kOtherAnswer{0};  // workloads that are generated have no such token
+constexpr TokenId kOtherAnswer{0};  // generated workloads do not contain this token
 
 struct Event {
   double at_s;
-  uint64_t order;  // of two at one time, the one that was planned first
+  uint64_t order;  // of two at the same time, the one that was planned first
   enum class Kind : uint8_t { kConversation, kTurn, kStepEnd } kind;
-  size_t idx;  // of the conversation on its way, or the server
+  size_t idx;  // of the active conversation, or the server
 
   bool operator>(const Event& other) const { return std::pair(at_s, order) > std::pair(other.at_s, other.order); }
 };
 
-// A conversation on its way, and the request of its current turn.
+// An active conversation, and the request of its current turn.
 struct Talk {
   Conversation conversation;
   size_t turn = 0;
@@ -77,7 +77,7 @@ class Fleet {
     for (uint32_t i = 0; i < n; ++i) next_conversation();
   }
 
-  // The next one begins now where there are clients, else when it arrives.
+  // With clients the next one begins now, otherwise when it arrives.
   void next_conversation() {
     auto conversation = workload_.next();
     if (!conversation || (!has_clients() && conversation->arrival_s >= options_.end_s)) return;
@@ -133,7 +133,7 @@ class Fleet {
 
   void begin_step(uint32_t server) {
     const double ms = servers_[server]->begin_step(clock_.now_s);
-    publish(server);  // blocks that were taken for the step
+    publish(server);  // blocks allocated for the step
     is_busy_[server] = ms > 0;
     if (ms > 0) plan(clock_.now_s + ms / 1e3, Event::Kind::kStepEnd, server);
   }

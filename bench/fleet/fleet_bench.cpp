@@ -1,4 +1,4 @@
-// Runs fleets on paper: README.md beside this file says what is simulated.
+// Simulates fleets: README.md in this folder describes the simulation.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,10 +20,10 @@ namespace {
 struct Args {
   std::vector<uint32_t> n_servers = {3};
   std::vector<std::string> policies = {"round-robin", "conversation", "kv-events"};
-  double load = 0, load_each = 0.2;  // requests a second of all servers, or of each
+  double load = 0, load_each = 0.2;  // requests per second of all servers, or of each
   double seconds = 600, warm_up_s = 120;
-  std::optional<double> first_token_s;  // p99 that servers are counted for
-  uint32_t max_servers = 4096;          // that are tried for it
+  std::optional<double> first_token_s;  // the p99 to reach, for counting servers
+  uint32_t max_servers = 4096;          // tried for it
   std::string workload, new_workload;   // files
   size_t n_requests = 300;              // of a new file
   uint32_t n_clients = 0;
@@ -37,19 +37,19 @@ struct Args {
   RouterOptions router;
   double event_delay_ms = 10;
   double noise = 0;
-  uint32_t n_repeats = 1;  // with noise of other seeds
+  uint32_t n_repeats = 1;  // with different seeds of the noise
 };
 
 // One row of the table.
 struct Row {
   uint32_t n_servers;
   Policy policy;
-  double load;  // requests a second; 0: as clients send them
+  double load;  // requests per second; 0: by clients
   FleetResult result;
   std::vector<double> hit_rates = {};  // of repeats, ascending; `result` is the last one's
 };
 
-// "8:74" is a step of 8 decode rows that takes 74 ms.
+// "8:74" means that a step of 8 decode rows takes 74 ms.
 Result<StepTimes::Point> read_point(const std::string& text) {
   StepTimes::Point point{};
   char end = 0;
@@ -83,11 +83,11 @@ Result<std::vector<Policy>> policies(const Args& args) {
   return policies;
 }
 
-// The settings that all runs share.
+// The settings shared by all runs.
 struct Plan {
   Args args;
   StepTimes times;
-  std::vector<Conversation> listed;  // of a file; empty: made ones
+  std::vector<Conversation> listed;  // from a file; empty: generated ones
 
   WorkloadOptions made(uint32_t n_servers) const {
     WorkloadOptions options = args.made;
@@ -106,7 +106,7 @@ struct Plan {
     return static_cast<uint32_t>(most) + 1;
   }
 
-  // `may_end`: as soon as the fleet is overloaded.
+  // `may_end`: stops as soon as the fleet is overloaded.
   Result<Row> run(uint32_t n_servers, Policy policy, bool may_end = false, uint32_t repeat = 0) const {
     FleetOptions options;
     if (may_end) options.max_open = uint64_t{2} * args.engine.max_seqs * n_servers;
@@ -142,7 +142,7 @@ struct Plan {
     }
   }
 
-  // The fewest servers whose p99 is within the bound, or max_servers where those are too few; it begins with n_servers.
+  // The fewest servers whose p99 is within the limit, or max_servers if those are too few; begins with n_servers.
   Result<Row> fewest(Policy policy, uint32_t n_servers) const {
     uint32_t too_few = 0, enough = 0;
     std::optional<Row> best;
@@ -194,7 +194,7 @@ void print_head() {
   fmt::print("|---|---|---|---|---|---|---|---|\n");
 }
 
-// The median and the range, where there are several.
+// The median and the range, if there are several.
 std::string hit_rate_of(const Row& row) {
   const std::vector<double>& rates = row.hit_rates;
   if (rates.size() < 2) return fmt::format("{:.1f} %", 100 * row.result.hit_rate());

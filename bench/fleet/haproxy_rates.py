@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Hit rates of several servers behind the HAProxy of deploy/, with the same conversations for each policy in turn: round
-robin, and consistent hashing with bounded load, of the conversation's number (a header) or of the body's first kilobyte.
-As Markdown. HAProxy and openssl have to be installed.
+"""Hit rates of several servers behind the HAProxy of deploy/, with the same conversations for each policy in turn:
+round robin, and consistent hashing with bounded load, by the conversation's number (a header) or the body's first
+kilobyte. As Markdown. Needs HAProxy and openssl.
 
   bench/fleet/haproxy_rates.py build/release/bin/realizar WORKLOAD.jsonl [--servers 3] [--clients 6] [--ctx 2048]
-      [--kv-tokens 8192] [--max-seqs 8] [--policies round-robin,conversation,kilobyte] [--balance-factor 200] [--weight 64]
+      [--kv-tokens 8192] [--max-seqs 8] [--policies round-robin,conversation,kilobyte] [--balance-factor 200] [--weight
+      64]
       [--model realizar-tiny] [--backend reference]
 
 A line of the workload is a request: {"conversation": id, "turn": n, "arrival_s": t, "tenant": name, "prompt_tokens":
-[ids...], "output_tokens": n}. The replay has no clock: each client takes the next conversation in the order of the file,
-sends its turns one after the other, each as soon as the one before is answered, and takes the next conversation. A prompt
-is sent as it is in the file, so what a server answered is in no later prompt. Servers share this machine: the times say
-nothing of servers with machines of their own."""
+[ids...], "output_tokens": n}. The replay has no clock: each client takes the next conversation in the order of the
+file, sends its turns one after the other, each as soon as the previous one is answered, and takes the next
+conversation. Prompts are sent as they are in the file, so no later prompt contains a server's answer. Servers share
+this machine: the times do not apply to servers with machines of their own."""
 import argparse
 import json
 import pathlib
@@ -64,7 +65,7 @@ class Replay:
             for request in turns:
                 try:
                     self.results.append(self.ask(connection, name, request))
-                except Exception as fault:  # told at the end; the client goes on with a connection of its own
+                except Exception as fault:  # reported at the end; the client continues with a new connection
                     self.failures.append(f"conversation {name}, turn {request['turn']}: {fault!r}")
                     connection.close()
 

@@ -26,7 +26,7 @@ class RoundRobin final : public Router {
   uint32_t n_servers_, next_ = 0;
 };
 
-// Where several have as few, the one after the last that was picked.
+// If several have as few, chooses the one after the last that was chosen.
 class LeastOpen final : public Router {
  public:
   explicit LeastOpen(uint32_t n_servers) : open_(n_servers) {}
@@ -73,9 +73,9 @@ class BoundedHash final : public Router {
   OpenCounts open_;
 };
 
-// Dynamo's rule: the server with the least overlap_weight * prefill_blocks + decode_blocks, where both count what it
-// has and what the request would bring: prefill_blocks without those that its cache holds, decode_blocks each once,
-// however many open requests have it (NVIDIA Dynamo, "Router design", cost calculation).
+// Dynamo's rule: the server with the least overlap_weight * prefill_blocks + decode_blocks, where both count its open
+// requests and the new one: prefill_blocks without those in its cache, decode_blocks each once, however many open
+// requests share it (NVIDIA Dynamo, "Router design", cost calculation).
 class KvRouter final : public Router {
  public:
   explicit KvRouter(const RouterOptions& options)
@@ -129,7 +129,7 @@ class KvRouter final : public Router {
  private:
   struct Load {
     uint64_t n_prefill_tokens = 0;                   // of requests without a token yet
-    std::unordered_map<uint64_t, uint32_t> n_users;  // open requests that have a block, by its name
+    std::unordered_map<uint64_t, uint32_t> n_users;  // open requests that use a block, by its name
   };
   struct Open {
     std::vector<uint64_t> names;  // of its prompt's whole blocks
@@ -156,11 +156,11 @@ class KvRouter final : public Router {
   }
 
   const RouterOptions options_;
-  const kv::BlockPool names_;   // for its hashes alone
-  BlockIndex cached_, active_;  // by events, and blocks of open requests
+  const kv::BlockPool names_;   // only for its hashes
+  BlockIndex cached_, active_;  // from events, and blocks of open requests
   std::vector<Load> loads_;
   std::unordered_map<const Call*, Open> open_;
-  Open newest_;                                // that was picked for last
+  Open newest_;                                // the most recently chosen one
   std::vector<uint32_t> n_cached_, n_active_;  // of its blocks, on each server
   uint32_t next_ = 0;
 };
@@ -223,7 +223,7 @@ void BlockIndex::take(uint32_t server, const KvEvent& event) {
   if (entry->second.empty()) holders_.erase(entry);
 }
 
-// Only servers that hold all blocks so far can hold more.
+// Only servers with all blocks so far can have more.
 void BlockIndex::match(std::span<const uint64_t> hashes, std::vector<uint32_t>& n_blocks) {
   for (size_t block = 0; block < hashes.size(); ++block) {
     const auto entry = holders_.find(hashes[block]);

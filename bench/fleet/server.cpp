@@ -76,7 +76,7 @@ double Server::begin_step(double now_s) {
   return step_ms_;
 }
 
-// Engine::try_step as far as the run of the backend. There are neither guesses nor masks.
+// Engine::try_step up to the run of the backend. There are neither guesses nor masks.
 double Server::begin_requests(double now_s) {
   admission_.update(time_point_of(now_s));
   if (admission_.running().empty()) return 0;
@@ -116,7 +116,7 @@ void Server::end_step() {
   admission_.remove_ended();
 }
 
-// The step's results give blocks back, so which they are is noted before.
+// The step's results release blocks, so they are noted first.
 void Server::note_blocks(const engine::Sequence& sequence, uint32_t n_tokens) {
   const uint32_t block_tokens = pool_.block_tokens();
   const uint32_t first = sequence.n_computed() / block_tokens, end = (sequence.n_computed() + n_tokens) / block_tokens;
@@ -124,7 +124,7 @@ void Server::note_blocks(const engine::Sequence& sequence, uint32_t n_tokens) {
   filled_.insert(filled_.end(), completed.begin(), completed.end());
 }
 
-// One whose name another block had already has none.
+// A block whose name another block already had gets none.
 void Server::tell_stored() {
   for (const BlockId id : filled_) {
     const kv::BlockPool::Name name = pool_.name_of(id);

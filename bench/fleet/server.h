@@ -1,5 +1,5 @@
-// One server of a simulated fleet: the engine's own parts, put together as Engine does it, on a backend that computes
-// nothing. A step has two moments, its begin and its end, and takes the simulated time between them.
+// One server of a simulated fleet: the engine's own parts, connected as in Engine, with a backend that computes
+// nothing. A step has a beginning and an end, with the simulated time between them.
 #pragma once
 
 #include <cstdint>
@@ -21,36 +21,36 @@
 
 namespace realizar::fleet {
 
-// A fleet as clients and routers see it.
+// The fleet's clock, for clients and routers.
 struct FleetClock {
   double now_s = 0;
 };
 
-// A request on its way through a server, and when its tokens came. Must outlive its sequence.
+// A request in a server, and the times of its tokens. Must outlive its sequence.
 struct Call final : engine::RequestSink {
   Request request;
-  std::span<const TokenId> answer;  // the tokens that will be generated
+  std::span<const TokenId> answer;  // the tokens to generate
   const FleetClock* clock = nullptr;
   uint64_t conversation = 0;
-  size_t talk = 0;  // of the fleet, which has it
+  size_t talk = 0;  // the fleet's index for it
   uint32_t server = 0;
-  uint32_t n_cached = 0;                              // of the prompt's tokens
+  uint32_t n_cached = 0;                              // tokens of the prompt
   double sent_s = 0, first_token_s = -1, end_s = -1;  // -1: not yet
   FinishReason reason{};
-  std::vector<Call*>* ended = nullptr;  // gets it when it has ended
-  std::vector<Call*>* begun = nullptr;  // gets it when its first token is there
+  std::vector<Call*>* ended = nullptr;  // receives it when it has ended
+  std::vector<Call*>* begun = nullptr;  // receives it when it has its first token
 
   bool on_token(const TokenEvent& event) override;
   void on_end(const engine::Ending& ending) noexcept override;
 };
 
-// A whole block can be found in a server's cache from now on, or no more; vLLM's BlockStored and BlockRemoved.
+// A whole block can be found in a server's cache from now on, or no longer; vLLM's BlockStored and BlockRemoved.
 struct KvEvent {
   uint64_t hash;
   bool is_stored;
 };
 
-// A device that gives the tokens that it was told.
+// A device that returns predetermined tokens.
 class TokenBackend final : public Backend {
  public:
   explicit TokenBackend(bool phases_agree) : phases_agree_(phases_agree) {}
@@ -84,25 +84,25 @@ class TokenBackend final : public Backend {
 struct ServerOptions {
   engine::EngineOptions engine;
   StepTimes times;
-  bool phases_agree = true;  // BackendInfo has it: an answer's blocks serve the next turn as they are
-  uint32_t n_vocab = 0;      // ids of tokens are below
+  bool phases_agree = true;  // as in BackendInfo: an answer's blocks serve the next turn unchanged
+  uint32_t n_vocab = 0;      // token ids are smaller
   double noise = 0;          // standard deviation of the logarithm of a step's time
 };
 
 class Server {
  public:
-  // Names of all servers' blocks are made with one key, so that they can be compared. `seed`: of the noise.
+  // All servers name blocks with one key, so that names can be compared. `seed`: for the noise.
   Server(const ServerOptions& options, const kv::HashKey& key, uint64_t seed = 0);
 
-  // Is taken in when the next step begins. Errors: as engine::make_sequence.
+  // Admitted when the next step begins. Errors: as engine::make_sequence.
   Status submit(Call& call);
-  // Begins the next step and gives its milliseconds; 0: there is nothing to do. Computes answers again where nothing
-  // runs, as Engine::idle_step does.
+  // Begins the next step and returns its milliseconds; 0: there is nothing to do. Recomputes answers when idle, like
+  // Engine::idle_step.
   double begin_step(double now_s);
-  // Its tokens are there.
+  // Its tokens are available.
   void end_step();
 
-  // Since they were last cleared. By whoever reads them.
+  // Since the reader last cleared them.
   std::vector<KvEvent>& events() { return events_; }
   const kv::BlockPool& pool() const { return pool_; }
   const engine::EngineCounters& counters() const { return counters_; }
@@ -110,7 +110,7 @@ class Server {
   double busy_s() const { return busy_s_; }
 
  private:
-  // Tells of names that blocks lose. It has one place, in which nothing is ever kept.
+  // Reports the names that blocks lose. It has one slot, in which nothing is ever stored.
   class Evictions final : public kv::BlockStore {
    public:
     explicit Evictions(Server& server) : server_(server) {}

@@ -1,4 +1,4 @@
-// How long steps take on a machine: of decode rows as measured, of prompt tokens a fixed part and one for each.
+// The time of steps on a machine: for decode rows as measured, for prompt tokens a fixed part and one for each.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ struct StepTimes {
     uint32_t n_rows;
     double ms;
   };
-  std::vector<Point> decode;   // steps that only decode, by ascending rows; at least one
-  double prompt_fixed_ms = 0;  // that any prompt tokens add to a step
-  double prompt_token_ms = 0;  // that each of them adds
+  std::vector<Point> decode;   // decode-only steps, by ascending rows; at least one
+  double prompt_fixed_ms = 0;  // added to a step with any prompt tokens
+  double prompt_token_ms = 0;  // added for each of them
 
-  // Between two points and after the last one along straight lines, before the first one as long as that.
+  // Interpolated linearly between points and after the last one; before the first one constant.
   double decode_ms(uint32_t n_rows) const;
   double ms(const engine::StepWork& work) const;
 };
 
-// Measured machines by name (README.md says where the figures stand); nullopt: there is none of that name.
+// Measured machines by name (README.md has the sources of the numbers); nullopt: unknown.
 std::optional<StepTimes> measured_times(std::string_view machine);
 
 }  // namespace realizar::fleet

@@ -20,7 +20,7 @@ constexpr uint32_t kChatTurns = 8;                      // at most
 constexpr uint32_t kLeastAgents = 2, kMostAgents = 8;   // of a burst
 constexpr uint32_t kLeastTurns = 2, kMostTurns = 6;     // of an agent
 constexpr double kChatThinkS = 20, kAgentThinkS = 1.5;  // means: a person reads and types, a tool runs
-constexpr double kBurstS = 0.5;                         // in which the agents of a burst begin
+constexpr double kBurstS = 0.5;                         // within which the agents of a burst begin
 constexpr uint32_t kLengths = 4;                        // of system prompts
 constexpr uint32_t kSystemLengths[kLengths] = {128, 512, 1024, 2048},
                    kShortSystemLengths[kLengths] = {48, 96, 160, 256};
@@ -184,7 +184,7 @@ class Reader {
     return {};
   }
 
-  // The answers of last turns are in no prompt: any tokens stand for them.
+  // The answers of last turns are not in any prompt: arbitrary tokens replace them.
   std::vector<Conversation> finish() {
     for (Conversation& conversation : conversations_) conversation.tokens.resize(end_of(conversation), TokenId{0});
     return std::move(conversations_);

@@ -1,5 +1,5 @@
-// Conversations that arrive in bursts, made from a seed or read from a file: what a fleet is asked. Turns of a
-// conversation contain the turns before them, so all of its prompts are beginnings of one text.
+// Conversations that arrive in bursts, generated from a seed or read from a file: the fleet's input. Turns of a
+// conversation contain the previous turns, so all of its prompts are beginnings of one text.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@
 namespace realizar::fleet {
 
 struct Turn {
-  uint32_t n_prompt = 0;  // tokens of the conversation that are its prompt
-  uint32_t n_output = 0;  // tokens after those that are its answer
-  double think_s = 0;     // between the end of the turn before and this one
+  uint32_t n_prompt = 0;  // the conversation's tokens up to here are its prompt
+  uint32_t n_output = 0;  // the tokens after those are its answer
+  double think_s = 0;     // between the end of the previous turn and this one
 };
 
 struct Conversation {
   uint64_t id = 0;
   uint32_t tenant = 0;
   double arrival_s = 0;
-  std::vector<TokenId> tokens;  // of all turns, the last answer included
+  std::vector<TokenId> tokens;  // of all turns, including the last answer
   std::vector<Turn> turns;      // at least one
 
   std::span<const TokenId> prompt(const Turn& turn) const { return std::span(tokens).first(turn.n_prompt); }
@@ -35,24 +35,24 @@ struct Conversation {
   }
 };
 
-// Gives conversations in the order in which they arrive.
+// Returns conversations in the order in which they arrive.
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual std::optional<Conversation> next() = 0;  // nullopt: there are no more
+  virtual std::optional<Conversation> next() = 0;  // nullopt: no more
 };
 
 struct WorkloadOptions {
   uint64_t seed = 1;
   double requests_per_s = 1;                // on average
   uint32_t n_tenants = 8;                   // the k-th of them has 1/k of the first one's sessions
-  double agent_share = 0.25;                // of sessions that are bursts of agents; the others are chats
+  double agent_share = 0.25;                // share of sessions that are bursts of agents; the others are chats
   bool has_short_texts = false;             // prompts of a few hundred tokens
-  uint32_t n_ctx = 8192;                    // a conversation ends before it is longer
+  uint32_t n_ctx = 8192;                    // a conversation ends before it becomes longer
   uint32_t first_id = 256, last_id = 2255;  // of tokens
 };
 
-// Endless. A session is a chat of 1 to 8 turns, or a burst of 2 to 8 agents that share a task and take 2 to 6 turns
+// Endless. A session is a chat of 1 to 8 turns, or a burst of 2 to 8 agents that share a task and run for 2 to 6 turns
 // each. Every tenant has a system prompt for its chats and one for its agents.
 class GeneratedWorkload final : public Workload {
  public:
@@ -88,7 +88,7 @@ class GeneratedWorkload final : public Workload {
   std::priority_queue<Conversation, std::vector<Conversation>, LaterArrival> begun_;
 };
 
-// Requests that a file has, or that another workload gave.
+// Requests from a file, or from another workload.
 class ListedWorkload final : public Workload {
  public:
   explicit ListedWorkload(std::span<const Conversation> conversations) : conversations_(conversations) {}
@@ -102,11 +102,11 @@ class ListedWorkload final : public Workload {
   size_t next_ = 0;
 };
 
-// Conversations of `workload` until they have n_requests turns, in all.
+// Conversations from `workload` until they have n_requests turns in total.
 std::vector<Conversation> take_requests(Workload& workload, size_t n_requests);
 
-// Files as README.md describes them. Errors: InvalidArgument (the file cannot be read or written, or what a line lacks,
-// with its number).
+// Files in the format described in README.md. Errors: InvalidArgument (the file cannot be read or written, or an
+// invalid line, with its number).
 Status write_workload(const std::string& path, std::span<const Conversation> conversations);
 Result<std::vector<Conversation>> read_workload(const std::string& path);
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Whether an adapter of low rank gives what llama.cpp gives with it: a random adapter in GGUF on every matrix of a model's
-attention and ffns, loaded by both servers beside the same model. Each program continues texts greedily, without the adapter
-and with it at several scales; compared are the tokens, and the log probabilities of the likeliest ones at each place.
+"""Compares the effect of a LoRA adapter with llama.cpp's: a random adapter in GGUF for every matrix of a model's
+attention and ffns, loaded by both servers with the same model. Each program continues texts greedily, without the
+adapter and with it at several scales; compares the tokens, and the log probabilities of the likeliest ones at each
+position.
 
   bench/quality/lora.py build/release/bin/realizar /path/to/llama-server MODEL.gguf [--rank 16] [--tokens 24]
 
-Use a file in F32 or F16: quantized arithmetic differs between the programs by more than an adapter's does."""
+Use a file in F32 or F16: quantized arithmetic differs between the programs by more than an adapter's effect."""
 import argparse
 import json
 import pathlib
@@ -69,7 +70,7 @@ class Program:
         self.process.wait(timeout=DEADLINE_S)
 
     def continued(self, text, scale, n_tokens):
-        """The ids of the tokens, and for each place {id: log probability} of the likeliest."""
+        """The ids of the tokens, and for each position {id: log probability} of the likeliest."""
         body = {"prompt": text, "temperature": 0, "n_predict": n_tokens, "n_probs": 8, "cache_prompt": False, "seed": 1,
                 "samplers": ["temperature"], "lora": [{"id": 0, "scale": scale}]}
         places = ask(self.url, body)["completion_probabilities"]
@@ -77,10 +78,12 @@ class Program:
 
 
 def compare(ours, peers):
-    """How many tokens are the same from the beginning, of how many, and the largest difference of a log probability there."""
+    """How many tokens are equal from the beginning, of how many, and the largest difference of a log probability
+    there."""
     (own_ids, own), (peer_ids, peer) = ours, peers
     n_tokens = min(len(own_ids), len(peer_ids))
-    assert max(len(own_ids), len(peer_ids)) <= n_tokens + 1, "one has ended long before the other"  # an end token may be told
+    # an end token may be reported
+    assert max(len(own_ids), len(peer_ids)) <= n_tokens + 1, "one has ended long before the other"
     n_same = next((i for i, (a, b) in enumerate(zip(own_ids, peer_ids)) if a != b), n_tokens)
     apart = 0.0
     for a, b in zip(own[:n_same + 1], peer[:n_same + 1]):

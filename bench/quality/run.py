@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What quantized arithmetic costs, beside llama.cpp on the same files: perplexity, and the KL divergence of a file's
-predictions from those of the same program with the F16 file, as a Markdown table.
+"""The cost of quantized arithmetic, compared with llama.cpp on the same files: perplexity, and the KL divergence of a
+file's predictions from those of the same program with the F16 file, as a Markdown table.
 
 usage: run.py TEXT BASE-F16.gguf MODEL.gguf... --llama-perplexity PATH [--realizar PATH] [--windows N]
 Windows of 512 tokens; the second half of each is scored. Both programs read the same tokens. A TEXT in JSON lines
-(tests/data/eval.jsonl) stands for the contents of its dialogues and their answers, one a line.
+(tests/data/eval.jsonl) is replaced by the contents of its dialogues and their answers, one per line.
 """
 import argparse
 import json

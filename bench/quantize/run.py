@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""realizar quantize beside llama-quantize: how near to the source their files predict, and what making them costs.
+"""realizar quantize compared with llama-quantize: how close their files' predictions are to the source's, and the cost
+of making them.
 
 usage: run.py SOURCE TEXT --realizar PROGRAM [--peer FOLDER] [--types Q4_K_M,...] [--importance] [--speed-source FILE]
               [--repeats N] [--threads N] [--windows N] [--ctx N] [--chunks N]
 
 SOURCE is a GGUF file in F16 or F32, TEXT a text for the predictions; --peer is the folder of llama.cpp's programs. Two
 tables are printed. The first has, for each type, the mean Kullback-Leibler divergence of both programs' files from
-SOURCE, measured by `realizar perplexity --against` for both, and their sizes; --windows 0 leaves it out. The second has
-the medians of CPU time (user and system), of wall time and of the peak of resident memory over N runs of each program
-(--repeats, 5 unless it is given; 0 leaves the table out), which take turns: ours, theirs, ours, theirs. Its wall times
-mean something only on a machine where nothing else runs: the load before the first run is printed above it.
---speed-source is the file whose quantization is timed, SOURCE itself if it is not given. --importance: both use the
-importance matrix that `realizar imatrix` makes of the first half of TEXT; the windows that are scored come from the
-second half.
+SOURCE, measured by `realizar perplexity --against` for both, and their sizes; --windows 0 omits it. The second has the
+medians of CPU time (user and system), wall time and peak resident memory over N runs of each program (--repeats, by
+default 5; 0 omits the table), which take turns: ours, theirs, ours, theirs. Its wall times are only meaningful if
+nothing else runs on the machine: the load before the first run is printed above it. --speed-source is the file whose
+quantization is timed, by default SOURCE. --importance: both use the importance matrix that `realizar imatrix` makes
+from the first half of TEXT; the scored windows are from the second half.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ NEEDS_IMPORTANCE = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "Q2_K_S"}
 
 
 def cost_of(command):
-    """CPU seconds, wall seconds and peak megabytes of a command; None where it fails."""
+    """CPU seconds, wall seconds and peak megabytes of a command; None if it fails."""
     begin = time.monotonic()
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -67,7 +67,7 @@ class Comparison:
         return [pathlib.Path(self.args.peer) / "llama-quantize", *extra, source, out, kind, self.args.threads], out
 
     def divergence(self, program, kind):
-        """The mean divergence of the program's file in nats a token, and its size in bytes."""
+        """The mean divergence of the program's file in nats per token, and its size in bytes."""
         command, out = self.command(program, self.args.source, kind)
         if cost_of(command) is None:
             return None, None
@@ -80,7 +80,7 @@ class Comparison:
         return (json.loads(result.stdout)["kl_divergence"] if result.returncode == 0 else None), size
 
     def costs(self, kind):
-        """Of each program the medians of its runs, which alternate with the other's; None where a run failed."""
+        """For each program the medians of its runs, which alternate with the other's; None if a run failed."""
         source = self.args.speed_source or self.args.source
         runs = {program: [] for program in self.programs}
         for _ in range(self.args.repeats):

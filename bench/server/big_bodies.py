@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How long a completion of four tokens takes while other clients send bodies as large as the server takes, and what these
-bodies cost in memory. Each kind of body has a server of its own with the bundled model. Nothing else may run meanwhile.
+"""The time of a completion of four tokens while other clients send bodies of the maximum size, and the memory that
+these bodies cost. Each kind of body has its own server with the bundled model. Run nothing else at the same time.
 Usage: big_bodies.py REALIZAR [--mb 7.9]"""
 import argparse
 import contextlib
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 SMALL = b'{"prompt":"Hello","max_tokens":4,"temperature":0}'
 DEADLINE_S = 120
-# Name, clients, route, and the body: what stands before, is repeated, and stands after.
+# Name, clients, route, and the body: its beginning, the repeated part, and its end.
 KINDS = [
     ("text to tokenize", 3, "/tokenize", b'{"prompt":"', b"x ", b'"}'),
     ("lists of token ids", 6, "/v1/completions", b'{"max_tokens":1,"prompt":[', b"1,", b"1]}"),
@@ -29,7 +29,7 @@ KINDS = [
 
 def post(port, path, body):
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)) as connection:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # a refusal may come before the body's end
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # a refusal may arrive before the body's end
             connection.request("POST", path, body)
             reply = connection.getresponse()
             reply.read()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Texts a second that become vectors: one encoder served by realizar and by llama.cpp's server in turns, asked for
---batch texts at once, token ids of lengths between --shortest and --longest. Medians over --reps turns. Nothing else may
-run meanwhile. Standard library only.
+"""Texts embedded per second: one encoder served by realizar and by llama.cpp's server in turns, asked for --batch texts
+at once, token ids of lengths between --shortest and --longest. Medians over --reps turns. Run nothing else at the same
+time. Standard library only.
 
-  bench/server/embeddings.py build/release/bin/realizar llama-server MODEL.gguf [--texts 128] [--batch 32] [--vocab 1000]
+  bench/server/embeddings.py build/release/bin/realizar llama-server MODEL.gguf [--texts 128] [--batch 32] [--vocab
+  1000]
       [--shortest 16] [--longest 256] [--threads 2] [--reps 5]
-Without a peer ('-' for its path) realizar is measured alone."""
+Without a peer ('-' for its path) only realizar is measured."""
 import argparse
 import json
 import random
@@ -42,7 +43,7 @@ def embed(server, texts):
 
 
 def measure(server, args, rep):
-    """Texts and tokens a second, after one batch that warms the server up."""
+    """Texts and tokens per second, after one batch that warms up the server."""
     texts = texts_of(args, rep)
     embed(server, texts[:args.batch])
     start = time.monotonic()

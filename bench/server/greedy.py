@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How long one key's request for one token takes while another key is greedy, for each kind of greed: many requests, long
-ones, costly grammars, large answers, embeddings without end, uploads that never end, bodies, and connections that ask for
-the server's state. Each kind has a server of its own with the bundled model and two keys. Nothing else may run meanwhile.
+"""The time of one key's request for one token while another key is greedy, for each kind of greed: many requests, long
+ones, costly grammars, large answers, endless embeddings, uploads that never end, bodies, and connections that ask for
+the server's state. Each kind has its own server with the bundled model and two keys. Run nothing else at the same time.
 Usage: greedy.py REALIZAR [KIND ...] [--seconds 10]"""
 import argparse
 import collections
@@ -48,7 +48,7 @@ GRAMMARS = {
 
 
 def be_greedy(port, n_threads, name, over, told):
-    """In a process of its own, so that Python's lock holds nobody up: threads that ask without end."""
+    """Threads that ask endlessly, in a separate process, so that Python's lock delays nobody."""
     numbers, statuses = itertools.count(), collections.Counter()
     step = KINDS[name][1]
 
@@ -67,7 +67,7 @@ def be_greedy(port, n_threads, name, over, told):
 
 @contextlib.contextmanager
 def greed(port, name):
-    """Gives what tells the statuses of the greedy requests."""
+    """Returns a function for the statuses of the greedy requests."""
     over, told = multiprocessing.Event(), multiprocessing.Queue()
     process = multiprocessing.Process(target=be_greedy, args=(port, KINDS[name][0], name, over, told), daemon=True)
     process.start()
@@ -87,7 +87,7 @@ def short_answers(port, number):
 
 
 def with_grammar(name):
-    # Each grammar is a new one, so that nothing is known of its masks.
+    # Each grammar is a new one, so that no masks are cached.
     return lambda port, number: ask(port, "greedy", CHAT, {
         "messages": [{"role": "user", "content": "hi"}], "grammar": GRAMMARS[name] + f'\nu{number} ::= "u"', "max_tokens": 20})
 

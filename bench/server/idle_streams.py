@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What clients that only wait cost one server: readers that take a byte a second of a long answer, and beside them event
-streams that stand in the queue. Prints the server's resident memory beyond its start, bytes a connection, and how long
-/health takes meanwhile.
+"""The cost of clients that only wait for one server: readers that take a byte per second of a long answer, and event
+streams that wait in the queue. Prints the server's additional resident memory, bytes per connection, and the time of
+/health meanwhile.
 Usage: idle_streams.py REALIZAR [--streams N] [--readers N] [--seconds S]"""
 import argparse
 import asyncio
@@ -48,7 +48,7 @@ async def open_stream(port, body, receive_bytes=0):
 
 
 async def open_many(port, body, n, receive_bytes=0):
-    """In groups, as the kernel's queue of connections is bounded."""
+    """In groups, since the kernel's queue of connections is limited."""
     streams = []
     while len(streams) < n:
         group = min(200, n - len(streams))
@@ -79,7 +79,7 @@ async def until(probe, what, deadline_s=120):
 
 
 async def health_ms(port, seconds):
-    """Over one connection, as a balancer asks: what opening it costs this program is not the server's."""
+    """Over one connection, like a load balancer: this program's cost of opening it is not the server's."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     times = []
     end = time.monotonic() + seconds
@@ -120,7 +120,7 @@ async def read_slowly(reader):
 
 
 async def add_slow_readers(port, args):
-    """What these do not take stays at the server, until it gives them up."""
+    """Data that these do not read stays at the server, until it gives them up."""
     body = {**CHAT, "logprobs": True, "top_logprobs": 20, "max_tokens": 80}
     streams = await open_many(port, body, args.readers, receive_bytes=4096)
     readers = [asyncio.create_task(read_slowly(reader)) for reader, _ in streams]
@@ -129,7 +129,7 @@ async def add_slow_readers(port, args):
 
 
 async def add_waiting_streams(port, args):
-    """They wait behind requests that go before all others and take minutes."""
+    """They wait for requests of higher priority that take minutes."""
     long_ones = [await open_stream(port, {**CHAT, "n": 128, "priority": -1, "max_tokens": 900}) for _ in range(8)]
     streams = await open_many(port, CHAT, args.streams)
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Serves one model with realizar and with llama.cpp's server in turns, loads each with concurrent streams, and prints
-medians over the turns with their ratios. Nothing else may run meanwhile. Standard library only; node for the clients.
+medians over the turns with their ratios. Run nothing else at the same time. Standard library only; node for the
+clients.
 
   bench/server/run.py build/release/bin/realizar llama-server MODEL.gguf [--streams 1,8,32,64] [--reps 5]
       [--prompt 128] [--gen 64] [--shared 0] [--vocab N] [--out FILE.json]
-Without a peer ('-' for its path) realizar is measured alone. --shared puts the same tokens before every prompt."""
+Without a peer ('-' for its path) only realizar is measured. --shared puts the same tokens before every prompt."""
 import argparse
 import json
 import pathlib
@@ -34,7 +35,7 @@ def free_port():
 
 
 class Server:
-    """One of the two programs, for as long as a `with` lasts."""
+    """One of the two programs, for the duration of a with block."""
 
     def __init__(self, command, port, health):
         self.command, self.url, self.health = command, f"http://127.0.0.1:{port}", health
@@ -77,7 +78,8 @@ def load(server, args, streams, rep):
 
 
 def in_turns(starts, args, streams):
-    """What each server of `starts` (name -> function of args and streams) measured, a list over the repetitions."""
+    """The measurements of each server in `starts` (name -> function of args and streams), a list over the
+    repetitions."""
     runs = {name: [] for name in starts}
     for rep in range(1, args.reps + 1):
         for name, start in starts.items():

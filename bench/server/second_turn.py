@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Time to the first token of a chat's second turn, after an answer of --answer tokens: what the server's cache has of the
-first turn, it need not compute again. realizar and llama.cpp's server take turns; the medians over --reps chats are
-printed. Nothing else may run meanwhile. Standard library only.
+"""Time to the first token of a chat's second turn, after an answer of --answer tokens: the server need not recompute
+the cached part of the first turn. realizar and llama.cpp's server take turns; prints the medians over --reps chats. Run
+nothing else at the same time. Standard library only.
 
   bench/server/second_turn.py build/release/bin/realizar llama-server MODEL.gguf [--answer 500] [--pause 3] [--reps 5]
       [--threads 2] [--serve-options="--no-idle-prefill"] [--out FILE.json]
-Without a peer ('-' for its path) realizar is measured alone. --pause is the time between the turns, in which a person
-reads the answer, and an idle server may prepare for the next question. The model must have a chat template, and write as
-much as it may: answer_tokens tells. A model of random weights needs --words, since its answers are no text that would be
-cut into the same tokens again."""
+Without a peer ('-' for its path) only realizar is measured. --pause is the time between the turns, in which a person
+reads the answer, and an idle server may prepare for the next question. The model must have a chat template, and write
+as much as allowed: answer_tokens shows that. A model of random weights needs --words, since its answers are not texts
+that would be split into the same tokens again."""
 import argparse
 import json
 import pathlib
@@ -23,7 +23,7 @@ WORDS = "river stone winter market garden letter engine harbor museum forest bri
 
 
 def question(seed, n_words):
-    """Words in an order of the seed's own, so that no two chats share more than the template's beginning."""
+    """Words in an order determined by the seed, so that no two chats share more than the template's beginning."""
     state, words = seed * 2654435761 + 1, []
     for _ in range(n_words):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -37,13 +37,13 @@ def post(server, path, body):
 
 
 def bias_of(server, words):
-    """The logit_bias that leaves nothing but the tokens of these words."""
+    """The logit_bias that allows only the tokens of these words."""
     with post(server, "/tokenize", {"content": words, "add_special": False}) as answer:
         return {str(token): 100 for token in json.load(answer)["tokens"]}
 
 
 def ask(server, messages, n_tokens, ignores_end=False, bias=None):
-    """The streamed answer: its text, the time to its first piece, and what the server says of its cache."""
+    """The streamed answer: its text, the time to its first piece, and the server's report on its cache."""
     body = {"messages": messages, "max_tokens": n_tokens, "temperature": 0, "ignore_eos": ignores_end, "stream": True,
             "stream_options": {"include_usage": True}, "cache_prompt": True}
     if bias:

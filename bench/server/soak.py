@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Hours of what clients do, in minutes: mixed requests, mistakes, aborts at any moment, connections kept and dropped.
-At the end every request was answered as it should be or was aborted here, nothing runs or waits, all KV blocks are free,
-and the server holds no more memory than after the first fifth of the time.
+"""Hours of clients' activity, in minutes: mixed requests, mistakes, aborts at any moment, connections kept and dropped.
+At the end every request was answered correctly or was aborted here, nothing runs or waits, all KV blocks are free, and
+the server uses no more memory than after the first fifth of the time.
 Usage: soak.py REALIZAR [--minutes N] [--clients N] [--seed N] [--grow-mb MB]"""
 import argparse
 import asyncio
@@ -42,7 +42,7 @@ def messages(rng):
 
 
 def good_request(rng):
-    """Path and body; what is drawn here is drawn from few values, so that requests come again."""
+    """Path and body; random choices are among few values, so that requests are repeated."""
     kind = rng.randrange(6)
     sampling = {"temperature": rng.choice([0, 1]), "seed": rng.randrange(4), "max_tokens": rng.choice([1, 8, 40, 150])}
     if kind <= 1:
@@ -64,7 +64,7 @@ def good_request(rng):
 
 
 def bad_request(rng):
-    """Bytes, and the statuses that may answer them."""
+    """Bytes, and the possible statuses of their answers."""
     body = json.dumps({"messages": messages(rng)}).encode()
     return rng.choice([
         (post("/v1/chat/completions", b'{"messages": '), {400}),
@@ -96,7 +96,7 @@ async def read_reply(reader):
 
 
 def essence(path, body):
-    """What must be the same whenever the same request is answered: text and finish, not ids and times."""
+    """The part that is always equal for the same request: text and finish, not ids and times."""
     text = body.decode()
     if path == "/v1/responses":
         pieces = re.findall(r'"delta":"((?:[^"\\]|\\.)*)"', text) or re.findall(r'"output_text","text":"((?:[^"\\]|\\.)*)"', text)

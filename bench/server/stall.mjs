@@ -1,5 +1,5 @@
-// What a long prompt does to streams that run: some streams decode, then one long prompt arrives. Prints the time between
-// tokens of the streams before and while the prompt is computed, and the long prompt's time to its first token.
+// The effect of a long prompt on running streams: some streams decode, then one long prompt arrives. Prints the time
+// between tokens of the streams before and during the prompt, and the long prompt's time to its first token.
 //
 //   node stall.mjs --url http://127.0.0.1:8080 --streams 4 --prompt 4000 [--gen 300] [--vocab 2000]
 import http from "node:http";

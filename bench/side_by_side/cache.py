@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What realizar and llama.cpp keep of one sequence, its cache in F16: megabytes, as a Markdown table.
+"""The cache of one sequence in realizar and llama.cpp, in F16: megabytes, as a Markdown table.
 
 usage: cache.py MODEL.gguf... --llama-bench PATH [-c 32768] [--realizar PATH]
-The models must be trained for that many tokens or more. Weights do not matter, so small files with the attention of
-large models do. llama.cpp tells when it makes its cache, and is ended then.
+The models must be trained for at least that many tokens. Weights do not matter, so small files with the attention of
+large models are sufficient. llama.cpp reports the creation of its cache, and is then ended.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ def ours(args, model):
 
 
 def peers(args, model):
-    """Every part says its size; the first computation comes after the last part."""
+    """Every part reports its size; the first computation comes after the last part."""
     command = [args.llama_bench, "-m", model, "-p", "8", "-n", "0", "-d", str(args.context - 8), "-r", "1", "--no-warmup", "-v"]
     mib = 0.0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace") as process:

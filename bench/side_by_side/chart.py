@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The results of run.py as an SVG chart: tokens/s of realizar and llama.cpp, and what the machine allowed.
+"""The results of run.py as an SVG chart: tokens/s of realizar and llama.cpp, and the machine's limit.
 
 usage: chart.py RESULTS.json > chart.svg
 """
@@ -11,7 +11,7 @@ SERIES = (("ours", "#2563eb", "realizar"), ("peer", "#9ca3af", "llama.cpp"))
 
 
 def panel(results, what, title, top):
-    """One group of bars a model; the limit is a line across the group."""
+    """One group of bars per model; the limit is a line across the group."""
     longest = max(row[what][who] for row in results.values() for who in ("ours", "peer", "limit"))
     scale = (WIDTH - LEFT - 70) / longest
     lines = [f'<text x="{LEFT}" y="{top - 10}" class="title">{title}</text>']

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """realizar and llama.cpp on the same files, in turn in one run: medians and ratios as a Markdown table.
 
-Set up once: npm install --ignore-scripts in this folder (Node 20). Let nothing else run meanwhile.
+Set up once: npm install --ignore-scripts in this folder (Node 20). Run nothing else at the same time.
 usage: run.py MODEL.gguf... [-p 512] [-n 64] [-t 2] [-d 0] [-r 5] [--realizar PATH] [--realizar-args "--isa avx2"]
               [--llama-bench PATH] [--out RESULTS.json]
---out: the medians, and what the machine allowed in the same run, for chart.py.
---llama-bench: a llama-bench built for this processor; it is run instead, and its decode is no lower bound.
+--out: the medians, and the machine's limits in the same run, for chart.py.
+--llama-bench: a llama-bench built for this processor, which is run instead; its decode is then no lower bound.
 """
 import argparse
 import json
@@ -37,7 +37,7 @@ def llama_bench(args, model, n_prompt, n_gen, depth):
 
 
 def native_peer(args, model):
-    """As realizar bench: tokens are generated after the prompt, in its context."""
+    """Like realizar bench: tokens are generated after the prompt, in its context."""
     context = str(int(args.depth) + int(args.prompt))
     return (llama_bench(args, model, args.prompt, "0", args.depth), llama_bench(args, model, "0", args.gen, context))
 

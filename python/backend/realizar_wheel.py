@@ -1,8 +1,8 @@
-"""Builds the wheel: the package's files, librealizar, the libraries that it needs, and the bundled model. Wants no other
-package.
+"""Builds the wheel: the package's files, librealizar, the libraries that it needs, and the bundled model. Needs no
+other package.
 
-pip finds it by pyproject.toml (PEP 517): `pip install ./python` builds the library first. As a program:
-realizar_wheel.py OUT_DIR [LIBRARY] takes a library that was built before. The same files give the same bytes.
+pip finds it through pyproject.toml (PEP 517): `pip install ./python` builds the library first. As a program:
+realizar_wheel.py OUT_DIR [LIBRARY] uses a library that was built before. The same files give the same bytes.
 """
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ import zipfile
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
 ROOT = PYTHON.parent
 TINY = ROOT / "models/realizar-tiny"
-# libstdc++ stays the system's, as in every wheel: a process has one, and another package may need a newer one.
+# libstdc++ remains the system's, as in every wheel: a process has only one, and another package may need a newer one.
 SYSTEM_LIBRARIES = r"^(libstdc\+\+|libgcc_s)\.so"
 # e_machine of the ELF header.
 MACHINES = {62: "x86_64", 183: "aarch64"}
-# Libraries that PEP 600 lets a wheel need: glibc's, and those of GCC.
+# Libraries that PEP 600 allows a wheel to need: glibc's and GCC's.
 MANYLINUX_LIBRARIES = r"^(ld-linux-(x86-64|aarch64)|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libstdc\+\+|libgcc_s)\.so\."
-# The newest versions of GCC's libraries that systems with a glibc have, by auditwheel's policies: glibc, GLIBCXX, CXXABI, GCC.
+# The newest versions of GCC's libraries on systems with a given glibc, by auditwheel's policies: glibc, GLIBCXX,
+# CXXABI, GCC.
 GCC_VERSIONS = [
     ((2, 28), (3, 4, 24), (1, 3, 11), (7, 0, 0)),
     ((2, 31), (3, 4, 28), (1, 3, 12), (7, 0, 0)),
@@ -57,7 +58,7 @@ def read_elf(*arguments: object) -> str:
 
 
 def glibc_for(name: str) -> tuple[int, ...]:
-    """The glibc that a system with this version of symbols has at least: of "GLIBC_2.34" 2.34."""
+    """The oldest glibc with this version of symbols: 2.34 for "GLIBC_2.34"."""
     kind, _, number = name.partition("_")
     if name == "GLIBC_ABI_DT_RELR":
         return 2, 36
@@ -74,7 +75,7 @@ def glibc_for(name: str) -> tuple[int, ...]:
 
 
 def platform_of(libraries: list[pathlib.Path]) -> str:
-    """The manylinux whose systems have all that the libraries need besides each other."""
+    """The manylinux tag of systems that have everything the libraries need besides each other."""
     carried = {library.name for library in libraries}
     glibc = (2, 17)
     for library in libraries:
@@ -113,7 +114,7 @@ def metadata() -> str:
 
 
 def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> tuple[str, dict[str, bytes]]:
-    """The wheel's tag, and every file but its RECORD, by its name there."""
+    """The wheel's tag, and all its files except RECORD, by their names in it."""
     stripped, needed, licences = work / "library.so", work / "needed", work / "licences"
     strip(library, stripped)
     carry = [ROOT / "scripts/carry-libraries", "--without", SYSTEM_LIBRARIES, needed, licences, stripped]
@@ -124,9 +125,9 @@ def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> tuple[str, d
         if path.suffix == ".py" or path.name == "py.typed"
     }
     files["realizar/lib/librealizar.so.0"] = stripped.read_bytes()
-    # Where the library looks for the model that has the name realizar-tiny.
+    # The folder where the library looks for the model named realizar-tiny.
     files |= {f"realizar/share/realizar/models/realizar-tiny/{path.name}": path.read_bytes() for path in TINY.iterdir()}
-    # Where the library's rpath looks, as in the downloads of scripts/package.
+    # The folder in the library's rpath, as in the downloads of scripts/package.
     files |= {f"realizar/lib/realizar/{path.name}": path.read_bytes() for path in needed.iterdir()}
     files |= {f"{info}/licenses/third-party/{path.name}": path.read_bytes() for path in licences.iterdir()}
     files[f"{info}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
@@ -137,7 +138,7 @@ def gather(library: pathlib.Path, work: pathlib.Path, info: str) -> tuple[str, d
 
 
 def record(files: dict[str, bytes], info: str) -> str:
-    """The hash and size of each file, as the format of wheels has them."""
+    """The hash and size of each file, in the format of wheels."""
     lines = []
     for name, content in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -146,7 +147,7 @@ def record(files: dict[str, bytes], info: str) -> str:
 
 
 def write(path: pathlib.Path, files: dict[str, bytes]) -> None:
-    epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))  # 1980, before which zip has no dates
+    epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))  # 1980, the first year of zip's dates
     date = time.gmtime(max(epoch, 315532800))[:6]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in files.items():
@@ -172,7 +173,7 @@ def built_library() -> pathlib.Path:
     return ROOT / "build/release/lib/librealizar.so"
 
 
-# What pip calls.
+# Functions that pip calls.
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None) -> str:

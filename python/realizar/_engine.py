@@ -1,4 +1,4 @@
-"""A loaded model with its session, as the C interface has them."""
+"""A loaded model with its session, through the C interface."""
 from __future__ import annotations
 
 import array
@@ -20,7 +20,8 @@ _DEFAULT_MAX_QUEUE = 256
 
 
 class Engine:
-    """Any thread may call any method. Those of a closed engine raise InvalidArgumentError, but for close and cancel."""
+    """Any thread may call any method. A closed engine's methods raise InvalidArgumentError, except for close and
+    cancel."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
         model = load_model(path, options)
@@ -42,7 +43,7 @@ class Engine:
 
     @contextlib.contextmanager
     def _used(self) -> Iterator[None]:
-        """Keeps the engine from being freed meanwhile."""
+        """Prevents the engine from being freed during a with block."""
         with self._condition:
             if self._is_closed:
                 raise InvalidArgumentError("the model is closed")
@@ -57,7 +58,7 @@ class Engine:
                 self._condition.notify_all()
 
     def close(self) -> None:
-        """Cancels what runs, and returns once every end was told; nothing where it is closed."""
+        """Cancels running requests, and returns when every end was reported; does nothing if it is closed."""
         if os.getpid() != self._pid:
             return
         with self._condition:
@@ -71,7 +72,7 @@ class Engine:
 
     def discard(self) -> None:
         """Closes it from wherever the last reference to it was dropped."""
-        if in_callback():  # of this very session, perhaps, which would wait for itself
+        if in_callback():  # possibly of this very session, which would wait for itself
             threading.Thread(target=self.close).start()
         else:
             self.close()
@@ -92,7 +93,7 @@ class Engine:
         return ModelInfo(**values)
 
     def _told(self, kind: Any, function: Any) -> "List[Dict[str, Any]]":
-        """The fields of each struct that a function tells a callback of."""
+        """The fields of each struct that a function passes to a callback."""
         told: List[Dict[str, Any]] = []
 
         def tell(item: Any, _user: Any) -> None:
@@ -161,7 +162,7 @@ class Engine:
         return self._ids("rz_rank_prompt", text_bytes(query, "query"), text_bytes(document, "document"))
 
     def plan_reasoning(self, asked: c.rz_reasoning) -> "Tuple[Dict[str, Any], Optional[int]]":
-        """Variables of the chat template, and the budget of tokens, if there is to be one."""
+        """Variables of the chat template, and the budget of tokens, if any."""
         budget = ctypes.c_int64(-1)
         room = ctypes.create_string_buffer(1024)
         with self._used():
@@ -173,7 +174,7 @@ class Engine:
         return json.loads(room.raw[:n_bytes]), None if budget.value < 0 else budget.value
 
     def _ids(self, function: str, *arguments: Any) -> List[int]:
-        """Of a function that writes as many ids as there is room for, and gives the number of all."""
+        """The ids of a function that writes as many as there is room for, and returns their total number."""
         n_room = 512
         with self._used():
             while True:
@@ -211,6 +212,6 @@ class Engine:
             return self._checked(c.lib.rz_session_respond(self._session, *given, key))
 
     def cancel(self, number: int) -> None:
-        # Closing has cancelled it.
+        # Closing has already cancelled it.
         with contextlib.suppress(InvalidArgumentError), self._used():
             c.lib.rz_session_cancel(self._session, number)

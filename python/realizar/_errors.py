@@ -1,4 +1,4 @@
-"""What calls raise: one class for each code of the C interface, each with the library's message."""
+"""The exceptions of this package: one class for each code of the C interface, each with the library's message."""
 from __future__ import annotations
 
 import re
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RealizarError(Exception):
-    """Anything that the library refuses or fails at."""
+    """Base class: the library refused a call, or failed."""
 
 
 class InvalidArgumentError(RealizarError, ValueError):
@@ -19,7 +19,7 @@ class InvalidArgumentError(RealizarError, ValueError):
 
 
 class NotFoundError(RealizarError, FileNotFoundError):
-    """A file, or something in it, is not there."""
+    """A file, or something in it, does not exist."""
 
     # OSError would show an error number.
     __str__ = Exception.__str__
@@ -30,13 +30,13 @@ class FormatError(RealizarError, ValueError):
 
 
 class UnsupportedError(RealizarError, NotImplementedError):
-    """What is asked for is well formed, but the library or the model cannot do it."""
+    """The request is well formed, but the library or the model does not support it."""
 
 
 class ContextLengthError(RealizarError, ValueError):
-    """Prompt and answer do not fit the context.
+    """Prompt and answer do not fit into the context.
 
-    n_prompt: the prompt's tokens; n_ctx: the most that are taken. 0 where a number is not known.
+    n_prompt: the prompt's tokens; n_ctx: the maximum. 0 if a number is unknown.
     """
 
     def __init__(self, message: str, n_prompt: int = 0, n_ctx: int = 0) -> None:
@@ -50,13 +50,13 @@ class ResourceExhaustedError(RealizarError, RuntimeError):
 
 
 class CancelledError(RealizarError):
-    """The model was closed, or loading was stopped. `generation`: what there was by then, of a request."""
+    """The model was closed, or loading was stopped. `generation`: a request's answer so far."""
 
     generation: Optional[Generation] = None
 
 
 class DeadlineError(RealizarError, TimeoutError):
-    """A request's timeout has passed, and the request was ended. `generation`: what there was by then."""
+    """A request's timeout expired, and it was ended. `generation`: the answer so far."""
 
     __str__ = Exception.__str__
     generation: Optional[Generation] = None
@@ -78,7 +78,7 @@ _CLASSES: Dict[int, Callable[[str], RealizarError]] = {
 }
 
 
-# Advice of messages for the command line, and the same for Python.
+# Advice in messages for the command line, and its equivalent in Python.
 _ADVICE = [
     (re.compile(r"realizar pull (\S+)"), r'realizar.pull("\1")'),
     (re.compile(r"--mirror URL"), "mirror=URL"),
@@ -93,7 +93,7 @@ def error_of(code: int, message: str) -> RealizarError:
 
 
 def last_error() -> RealizarError:
-    """That of the calling thread's last call, which has failed."""
+    """The error of the calling thread's last call, which has failed."""
     code = c.lib.rz_last_error_code()
     message = c.lib.rz_last_error().decode("utf-8", "replace")
     if code == c.CONTEXT_LENGTH_EXCEEDED:

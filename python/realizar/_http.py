@@ -1,4 +1,4 @@
-"""A transport of HTTP that a model in this process answers, for the package openai and what is built on it."""
+"""An HTTP transport that a model in this process answers, for the package openai and packages built on it."""
 from __future__ import annotations
 
 import asyncio
@@ -23,14 +23,14 @@ _Part = Tuple[int, str, bytes]
 
 
 class HttpTransport:
-    """For clients of the package httpx or httpx2, which openai is built on, and their AsyncClient: answers every request
-    as `realizar serve` does, whatever host it is sent to, and without a server. There are the routes that a model answers
-    (docs/api.md), but for Ollama's, and /v1/models. The body's model and the client's timeouts have no effect. Closing the
-    client closes a model that the transport has loaded.
+    """For clients of the package httpx or httpx2, which openai uses, and their AsyncClient: answers every request like
+    `realizar serve`, whatever host it is sent to, without a server. It has the routes that a model answers
+    (docs/api.md), except for Ollama's, and /v1/models. The body's model and the client's timeouts have no effect.
+    Closing the client closes a model that the transport has loaded.
 
     >>> transport = realizar.HttpTransport("model.gguf")
-    >>> client = openai.OpenAI(base_url="http://realizar/v1", api_key="none", http_client=httpx.Client(transport=transport))
-    """
+    >>> client = openai.OpenAI(base_url="http://realizar/v1", api_key="none",
+    http_client=httpx.Client(transport=transport)) """
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class HttpTransport:
         model_name: Optional[str] = None,
         **load_options: Unpack[LoadOptions],
     ) -> None:
-        """model: a loaded one, or the path or the name of one. model_name: what answers call it; by default its name, or
-        that of its file. load_options: of Model."""
+        """model: a loaded one, or the path or the name of one. model_name: its name in answers; by default its own, or
+        its file's. load_options: see Model."""
         self._client = _Client(model, model_name=model_name, **load_options)
 
     # httpx calls these. Requests and answers are objects of its own.
@@ -111,7 +111,7 @@ class HttpTransport:
 
 
 def _package_of(request: Any) -> Any:
-    """httpx or httpx2, which has made the request, so that neither is imported here."""
+    """httpx or httpx2, whichever made the request, so that neither is imported here."""
     return sys.modules[type(request).__module__.partition(".")[0]]
 
 
@@ -128,7 +128,7 @@ def _refused(error: RealizarError, request: Any, package: Any) -> Any:
     raise package.ConnectError(str(error), request=request) from error
 
 
-# The bytes of an answer, as the package's classes for streams want them.
+# The bytes of an answer, for the package's classes of streams.
 
 
 @functools.lru_cache(maxsize=None)

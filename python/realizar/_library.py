@@ -1,7 +1,7 @@
 """The functions and structs of include/realizar/realizar.h, declared for ctypes, and the loaded library.
 
-The names of structs and fields are the header's; tests/test_declarations.py holds each field to the place that a C
-compiler gives it.
+The names of structs and fields are the header's; tests/test_declarations.py checks each field's offset against a C
+compiler's.
 """
 from __future__ import annotations
 
@@ -333,7 +333,7 @@ EndCallback = CFUNCTYPE(None, c_void_p, c_size_t, POINTER(rz_result), c_void_p)
 ResponseCallback = CFUNCTYPE(c_int, POINTER(rz_response), c_void_p, c_size_t, c_void_p)
 ResultCallback = CFUNCTYPE(None, c_size_t, c_void_p, c_size_t, POINTER(rz_result), c_void_p)
 
-# What a function gives, and what it takes. Models and sessions are void pointers.
+# The result and the parameters of each function. Models and sessions are void pointers.
 _FUNCTIONS = {
     "rz_version": (c_char_p, []),
     "rz_last_error": (c_char_p, []),
@@ -389,7 +389,7 @@ _S = TypeVar("_S", bound=Structure)
 
 
 def new_struct(kind: Type[_S]) -> _S:
-    """A struct of zeroes, which stand for the defaults, with its size set."""
+    """A struct of zeroes, which mean the defaults, with its size set."""
     return kind(struct_size=ctypes.sizeof(kind))
 
 

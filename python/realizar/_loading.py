@@ -1,4 +1,4 @@
-"""How a model is loaded: the options, and the call that does it."""
+"""Loading a model: the options, and the call."""
 from __future__ import annotations
 
 import ctypes
@@ -19,23 +19,23 @@ _PATH_OPTIONS = ("draft_path", "layer_dir", "models_store")
 # Options of the package, which the library does not have.
 _OWN_OPTIONS = ("max_queue", "progress")
 _DEFAULT_MAX_SEQS = 16
-# Whole contexts that the cache holds by default, as those of `realizar serve`.
+# Whole contexts in the cache by default, as in `realizar serve`.
 _DEFAULT_CONTEXTS = 4
 
 
 class LoadOptions(TypedDict, total=False):
-    """What Model and Model.load take by keyword.
+    """The keyword arguments of Model and Model.load.
 
-    backend: "auto", "cpu", "cuda" or "reference". n_ctx: positions of the context; the model's own, at most 8192, where
-    left out. n_threads: all cores where left out. max_seqs: requests that run together, 16 where left out; max_queue:
-    that may wait besides, 256. loras: adapters that requests may choose with the option lora, each
-    "[NAME=]PATH[:SCALE]", a GGUF file or a folder of PEFT. progress: a bar is drawn on standard error where that is a
-    terminal or a notebook's; True: always; False: never; a function is called with bytes done and bytes in all, and ends
-    the loading with CancelledError where it gives False.
-    models_store: the folder of the models that were pulled; the user's own where left out. rope_scaling: "none",
-    "linear", "dynamic" or "yarn" in place of what the file says; the last three need rope_factor, by which the context
-    grows. ends, no_ends: tokens, by their names in the vocabulary, that end an answer besides those that the model's
-    files name, and that end none. The others are the fields of rz_load_options in realizar.h.
+    backend: "auto", "cpu", "cuda" or "reference". n_ctx: positions of the context; by default the model's own, at most
+    8192. n_threads: by default all cores. max_seqs: requests that run together, by default 16; max_queue: how many more
+    may wait, 256. loras: adapters that requests may choose with the option lora, each "[NAME=]PATH[:SCALE]", a GGUF
+    file or a PEFT folder. progress: by default a bar is drawn on standard error in a terminal or a notebook; True:
+    always; False: never; a function is called with bytes done and bytes in total, and ends the loading with
+    CancelledError if it returns False.
+    models_store: the folder of the models that were pulled; by default the user's own. rope_scaling: "none", "linear",
+    "dynamic" or "yarn" instead of the file's setting; the last three require rope_factor, by which the context grows.
+    ends, no_ends: tokens, by their names in the vocabulary, that end an answer in addition to those named in the
+    model's files, and tokens that do not. The others are the fields of rz_load_options in realizar.h.
     """
 
     backend: Optional[str]
@@ -74,7 +74,7 @@ class LoadOptions(TypedDict, total=False):
 
 
 def load_model(path: Path, options: Mapping[str, Any]) -> int:
-    """An rz_model. Raises TypeError for an unknown option, and what derives from RealizarError."""
+    """An rz_model. Raises TypeError for an unknown option, and subclasses of RealizarError."""
     check_names(options, LoadOptions)
     label = pathlib.Path(path).name if os.path.exists(path) else str(path)
     with shown(options.get("progress"), label) as progress:
@@ -84,7 +84,7 @@ def load_model(path: Path, options: Mapping[str, Any]) -> int:
 def _load(path: Path, options: c.rz_load_options, progress: Optional[Progress]) -> int:
     raised: List[BaseException] = []
 
-    # Without a progress to tell, this still lets Ctrl-C end the loading.
+    # Even without a progress function, this lets Ctrl-C end the loading.
     def on_progress(done_bytes: int, total_bytes: int, _user: Any) -> int:
         try:
             return 0 if progress is not None and progress(done_bytes, total_bytes) is False else 1
@@ -131,12 +131,12 @@ def _c_options(options: Mapping[str, Any]) -> c.rz_load_options:
 
 
 def _positive(value: float, name: str) -> float:
-    if not value > 0 or value == float("inf"):  # 0 stands for the default in C
+    if not value > 0 or value == float("inf"):  # 0 means the default in C
         raise InvalidArgumentError(f"{name}: expected a finite number above 0, actual {value}")
     return value
 
 
 def _set_number(to: c.rz_load_options, name: str, value: int) -> None:
     setattr(to, name, value)
-    if getattr(to, name) != value:  # ctypes cuts what is too large
+    if getattr(to, name) != value:  # ctypes truncates too large values
         raise InvalidArgumentError(f"{name}: {value} is out of range")

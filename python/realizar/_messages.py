@@ -1,4 +1,4 @@
-"""Conversations as OpenAI's API has them, made into what chat templates take."""
+"""Conversations in the format of OpenAI's API, converted for chat templates."""
 from __future__ import annotations
 
 import json
@@ -33,7 +33,7 @@ def _content(content: Any, place: str) -> str:
 
 
 def _arguments(arguments: Any) -> Any:
-    """Templates read arguments as an object or as its JSON text; an object serves both kinds."""
+    """Templates read arguments as an object or as its JSON text; an object works for both."""
     if not isinstance(arguments, str):
         return {} if arguments is None else arguments
     try:
@@ -54,9 +54,9 @@ def _message(message: Any, place: str) -> Dict[str, Any]:
     read = _as_dict(message, place)
     if read.get("role") not in _ROLES:
         raise ValueError(f"{place}.role: expected one of {', '.join(_ROLES)}, actual {read.get('role')!r}")
-    if read["role"] == "developer":  # few templates know it
+    if read["role"] == "developer":  # few templates support it
         read["role"] = "system"
-    has_none = read.get("content") is None and read["role"] == "assistant"  # as where it calls tools
+    has_none = read.get("content") is None and read["role"] == "assistant"  # for example where it calls tools
     read["content"] = "" if has_none else _content(read.get("content"), f"{place}.content")
     calls = read.pop("tool_calls", None)
     if calls:
@@ -65,7 +65,8 @@ def _message(message: Any, place: str) -> Dict[str, Any]:
 
 
 def with_system(messages: Messages, system: Optional[str]) -> List[Any]:
-    """A text is one message of a user; `system` goes before all. Raises ValueError where that is there already."""
+    """A text is one message of a user; `system` is put before all. Raises ValueError if there is a system message
+    already."""
     given: List[Any] = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
     if system is None:
         return given
@@ -76,6 +77,6 @@ def with_system(messages: Messages, system: Optional[str]) -> List[Any]:
 
 
 def read_messages(messages: Messages, system: Optional[str] = None) -> List[Dict[str, Any]]:
-    """Raises ValueError naming what is wrong."""
+    """Raises ValueError naming the invalid part."""
     given = enumerate(with_system(messages, system), 0 if system is None else -1)
     return [_message(message, "system" if i < 0 else f"messages[{i}]") for i, message in given]

@@ -1,4 +1,4 @@
-"""Model: what people use."""
+"""Model: the main class of the package."""
 from __future__ import annotations
 
 import array
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Prompt = Union[str, Sequence[int]]
 
-# Texts of one call of embed or rank that wait at a time.
+# Texts of one call of embed or rank that are queued at a time.
 _NUMBERS_AT_ONCE = 64
 
 
@@ -57,19 +57,19 @@ def _finish_vector(outcome: Outcome) -> List[float]:
 
 
 class Model:
-    """A loaded model. Any thread may call any method; what threads and tasks ask for at once runs in one batch, and
-    each request gives the tokens that it gives alone. Use it as a context manager, or close() it.
+    """A loaded model. Any thread may call any method; concurrent requests of threads and tasks run in one batch, and
+    each gives the same tokens as it would by itself. Use it as a context manager, or close() it.
 
-    Text options are those of Options, chat options those of ChatOptions; both by keyword.
+    For the options of text see Options, for those of chats see ChatOptions; both are keyword arguments.
     """
 
     def __init__(self, path: Path, **options: Unpack[LoadOptions]) -> None:
-        """Loads a .gguf file, a Hugging Face folder, a .safetensors file beside its config, or a model of this machine
-        by its name, as `realizar list` shows it; nothing is downloaded, which pull and from_pretrained do. Options are
-        those of LoadOptions.
+        """Loads a .gguf file, a Hugging Face folder, a .safetensors file next to its config, or a model of this machine
+        by its name, as `realizar list` shows it. It does not download anything; use pull or from_pretrained for that.
+        For the options see LoadOptions.
 
-        Raises NotFoundError, which says what may be meant and how a model is downloaded, FormatError, UnsupportedError
-        and others that derive from RealizarError.
+        Raises NotFoundError, which suggests similar names and how to download a model, FormatError, UnsupportedError
+        and other subclasses of RealizarError.
         """
         self._engine = Engine(path, options)
         self._finalizer = weakref.finalize(self, self._engine.discard)
@@ -77,7 +77,7 @@ class Model:
 
     @classmethod
     def load(cls, path: Path, **options: Unpack[LoadOptions]) -> Model:
-        """The same as Model(path)."""
+        """Equivalent to Model(path)."""
         return cls(path, **options)
 
     @classmethod
@@ -90,10 +90,9 @@ class Model:
         token: Optional[str] = None,
         **options: Unpack[LoadOptions],
     ) -> Model:
-        """Loads a model of Hugging Face's repository "OWNER/REPO", which is downloaded first where this machine lacks
-        it. filename: the GGUF file, or a pattern that only one matches, such as "*q8_0*", where upper and lower case are
-        the same; where left out, the usual choice of the repository. revision: a branch, tag or commit. token: as of
-        pull. options: of LoadOptions.
+        """Loads a model from Hugging Face's repository "OWNER/REPO", downloading it first unless this machine has it.
+        filename: the GGUF file, or a pattern that only one matches, such as "*q8_0*", ignoring case; by default the
+        usual choice for the repository. revision: a branch, tag or commit. token: see pull. options: see LoadOptions.
         """
         name = pull(
             f"hf:{repo_id}@{revision}" if revision else f"hf:{repo_id}",
@@ -106,8 +105,8 @@ class Model:
         return cls(name, **options)
 
     def close(self) -> None:
-        """Ends what runs with CancelledError, and frees the model. It may be called again. Raises InvalidArgumentError
-        in a callback of the model."""
+        """Ends running requests with CancelledError, and frees the model. It may be called again. Raises
+        InvalidArgumentError in a callback of the model."""
         require_no_callback_of(self._engine)
         self._finalizer.detach()
         self._engine.close()
@@ -126,8 +125,8 @@ class Model:
     # Text and ids.
 
     def tokenize(self, text: str, *, add_special: bool = True, parse_special: bool = False) -> List[int]:
-        """The text's tokens. add_special: with those that the model wants around a text. parse_special: what spells a
-        special token becomes it."""
+        """The text's tokens. add_special: with those that the model expects around a text. parse_special: spellings of
+        special tokens become these tokens."""
         return self._engine.tokenize(text, add_special, parse_special)
 
     def detokenize(self, ids: Sequence[int]) -> str:
@@ -146,24 +145,25 @@ class Model:
         tools: Optional[Sequence[Tool]] = None,
         **variables: Any,
     ) -> List[int]:
-        """The prompt that asks for the next turn of a conversation. system and tools: as those of ChatOptions.
-        variables: further ones of the chat template."""
+        """The prompt that asks for the next turn of a conversation. system and tools: see ChatOptions. variables:
+        further ones for the chat template."""
         given: Dict[str, Any] = {**variables, "messages": read_messages(messages, system)}
         if tools:
             given["tools"] = read_tools(tools)
         return self._engine.apply_chat_template(json.dumps(given))
 
-    # Completions of a prompt, which is a text or token ids, as it is.
+    # Completions of a prompt, a text or token ids, without a template.
 
     def __call__(self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]) -> Generation:
-        """generate."""
+        """Equivalent to generate."""
         return self.generate(prompt, on_piece=on_piece, **options)
 
     def generate(self, prompt: Prompt, *, on_piece: Optional[OnPiece] = None, **options: Unpack[Options]) -> Generation:
-        """Continues the prompt. Raises what derives from RealizarError; ValueError and TypeError for wrong options.
+        """Continues the prompt. Raises subclasses of RealizarError; ValueError and TypeError for invalid options.
 
-        on_piece: called with each piece as it comes, on a thread of the model. False from it ends the answer, whose
-        finish_reason is then "cancelled"; what it raises ends the answer too, and is raised here.
+        on_piece: called with each piece as it is generated, on a thread of the model. If it returns False, the answer
+        ends, with finish_reason "cancelled"; if it raises an exception, the answer ends too, and the exception is
+        raised here.
         """
         return cast(Generation, wait(*self._text(prompt, options), on_piece))
 
@@ -174,7 +174,7 @@ class Model:
         return cast(Generation, await wait_async(*self._text(prompt, options), on_piece))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream[Piece]:
-        """The pieces of generate's text as they come."""
+        """The pieces of generate's text as they are generated."""
         return Stream(self, *self._text(prompt, options))
 
     def astream(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncStream[Piece]:
@@ -186,7 +186,7 @@ class Model:
     def chat(
         self, messages: Messages, *, on_piece: Optional[OnPiece] = None, **options: Unpack[ChatOptions]
     ) -> Generation:
-        """Answers a conversation: a text, or messages as OpenAI's API has them. on_piece: as of generate."""
+        """Answers a conversation: a text, or messages in the format of OpenAI's API. on_piece: see generate."""
         return cast(Generation, wait(*self._chat(messages, options), on_piece))
 
     async def achat(
@@ -196,7 +196,7 @@ class Model:
         return cast(Generation, await wait_async(*self._chat(messages, options), on_piece))
 
     def stream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Stream[Piece]:
-        """The pieces of chat's answer as they come: reasoning, content and calls of tools."""
+        """The pieces of chat's answer as they are generated: reasoning, content and calls of tools."""
         return Stream(self, *self._chat(messages, options))
 
     def astream_chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> AsyncStream[Piece]:
@@ -209,7 +209,7 @@ class Model:
         self, prompt: Prompt, *, n_prompt: Optional[int] = None, n_last: int = 1
     ) -> "List[array.array[float]]":
         """The logits after each of the last n_last tokens of a text or of token ids: arrays of info.n_vocab floats.
-        n_prompt: tokens that are run as a prompt, all where left out; the others are run one at a time."""
+        n_prompt: how many tokens run as a prompt, by default all; the others run one at a time."""
         require_no_callback_of(self._engine)
         ids, n_vocab = self._ids(prompt), self.info.n_vocab
         if not 1 <= n_last <= max(1, len(ids)):
@@ -218,20 +218,20 @@ class Model:
         return [values[i : i + n_vocab] for i in range(0, len(values), n_vocab)]
 
     def clear_cache(self) -> None:
-        """Forgets cached prefixes, and zeroes what ended requests have left in memory."""
+        """Removes cached prefixes, and overwrites with zeroes what ended requests have left in memory."""
         self._engine.clear_cache()
 
     def set_trace(self, on: bool) -> None:
-        """Records the time of every operation of the steps that follow, or no more."""
+        """Starts or stops recording the time of every operation in the following steps."""
         require_no_callback_of(self._engine)
         self._engine.set_trace(on)
 
     def trace(self) -> Trace:
-        """What was recorded since the last clear_trace."""
+        """The recording since the last clear_trace."""
         return self._engine.trace()
 
     def clear_trace(self) -> None:
-        """Forgets what was recorded."""
+        """Discards the recording."""
         self._engine.clear_trace()
 
     # Vectors.
@@ -247,8 +247,8 @@ class Model:
     def embed(
         self, texts: Union[str, Iterable[Prompt]], *, timeout: Optional[float] = None
     ) -> Union[List[float], List[List[float]]]:
-        """A vector of the length 1 for each text, or list of token ids; of a single text its vector. timeout: seconds
-        for each text."""
+        """A normalized vector for each text, or list of token ids; for a single text its vector. timeout: seconds for
+        each text."""
         if isinstance(texts, str):
             return cast("List[float]", wait(self._vector(texts, timeout), _finish_vector))
         return self._numbers_of([self._vector(text, timeout) for text in texts])
@@ -309,7 +309,7 @@ class Model:
             raise
         return numbers
 
-    # What begins requests. All holds the model, so that it is not closed by being dropped meanwhile.
+    # Functions that begin requests. All hold the model, so that it is not closed by being dropped during one.
 
     def _text(self, prompt: Prompt, options: Mapping[str, Any]) -> "tuple[Begin, Finish]":
         check_names(options, Options)

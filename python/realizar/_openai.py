@@ -1,4 +1,4 @@
-"""Clients that are used as those of OpenAI's package are, with a model in this process behind them."""
+"""Clients with the interface of OpenAI's package, answered by a model in this process."""
 from __future__ import annotations
 
 import asyncio
@@ -50,13 +50,13 @@ def _name_of(model: Union[Model, str, "os.PathLike[str]"]) -> str:
 
 
 class _Client:
-    """What both clients share: the model and its name."""
+    """The common part of both clients: the model and its name."""
 
     def __init__(
         self, model: Union[Model, str, "os.PathLike[str]"], *, model_name: Optional[str] = None, **load_options: Any
     ) -> None:
         """model: a loaded one, which stays open when the client is closed, or the path or the name of one. model_name:
-        what answers call it; by default its name, or that of its file. load_options: of Model."""
+        its name in answers; by default its own, or its file's. load_options: see Model."""
         self._owns_model = not isinstance(model, Model)
         self._model = model if isinstance(model, Model) else Model.load(model, **load_options)
         self._name = model_name or _name_of(model)
@@ -87,7 +87,7 @@ class _Client:
 
 
 class RawResponse(Generic[_Answer]):
-    """What with_raw_response gives: parse() is the answer. There is no HTTP, so that no header is there."""
+    """The result of with_raw_response: parse() is the answer. Without HTTP there are no headers."""
 
     def __init__(self, answer: _Answer) -> None:
         self._answer = answer
@@ -99,7 +99,7 @@ class RawResponse(Generic[_Answer]):
 
 
 class _Raw:
-    """The methods of another object, whose answers come as RawResponse."""
+    """The methods of another object, whose answers are returned as RawResponse."""
 
     def __init__(self, methods: Any) -> None:
         self._methods = methods
@@ -144,11 +144,11 @@ class _ChatCompletions(_Of):
         ...
 
     def create(self, *, messages: Messages, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
-        """Answers a conversation, at once or in chunks. Fields are those of ChatFields."""
+        """Answers a conversation, at once or in chunks. For the fields see ChatFields."""
         return self._client._give(model, chat_body(messages, fields, stream), ChatCompletion, ChatCompletionChunk)
 
     def parse(self, *, messages: Messages, model: Optional[str] = None, **fields: Unpack[ChatFields]) -> ChatCompletion:
-        """create, where response_format is a class: choices[0].message.parsed is an instance of it."""
+        """Like create, with a class as response_format: choices[0].message.parsed is an instance of it."""
         return self.create(messages=messages, model=model, **fields)
 
 
@@ -179,7 +179,7 @@ class _AsyncChatCompletions(_Of):
     async def parse(
         self, *, messages: Messages, model: Optional[str] = None, **fields: Unpack[ChatFields]
     ) -> ChatCompletion:
-        """create, where response_format is a class: choices[0].message.parsed is an instance of it."""
+        """Like create, with a class as response_format: choices[0].message.parsed is an instance of it."""
         return await self.create(messages=messages, model=model, **fields)
 
 
@@ -202,7 +202,7 @@ class _Completions(_Of):
         ...
 
     def create(self, *, prompt: Prompt, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
-        """Continues a text, or token ids, at once or in chunks. Fields are those of CompletionFields."""
+        """Continues a text, or token ids, at once or in chunks. For the fields see CompletionFields."""
         return self._client._give(model, completion_body(prompt, fields, stream), Completion, Completion)
 
 
@@ -253,11 +253,11 @@ class _Responses(_Of):
         ...
 
     def create(self, *, input: ResponseInput, model: Optional[str] = None, stream: bool = False, **fields: Any) -> Any:
-        """Answers a text or a list of items, at once or event by event. Fields are those of ResponseFields."""
+        """Answers a text or a list of items, at once or event by event. For the fields see ResponseFields."""
         return self._client._give(model, response_body(input, fields, stream), Response, ResponseEvent)
 
     def parse(self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]) -> Response:
-        """create, where text_format is a class: output_parsed is an instance of it."""
+        """Like create, with a class as text_format: output_parsed is an instance of it."""
         return self.create(input=input, model=model, **fields)
 
 
@@ -293,7 +293,7 @@ class _AsyncResponses(_Of):
     async def parse(
         self, *, input: ResponseInput, model: Optional[str] = None, **fields: Unpack[ResponseFields]
     ) -> Response:
-        """create, where text_format is a class: output_parsed is an instance of it."""
+        """Like create, with a class as text_format: output_parsed is an instance of it."""
         return await self.create(input=input, model=model, **fields)
 
 
@@ -316,7 +316,7 @@ class _Embeddings(_Of):
         user: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> CreateEmbeddingResponse:
-        """Vectors of the length 1. dimensions: the first values of each. timeout: seconds for each text."""
+        """Normalized vectors. dimensions: only the first values of each. timeout: seconds for each text."""
         body = embedding_body(input, dimensions, encoding_format, timeout)
         return _vectors(self._client._give(model, body, CreateEmbeddingResponse, None), encoding_format)
 
@@ -332,7 +332,7 @@ class _AsyncEmbeddings(_Of):
         user: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> CreateEmbeddingResponse:
-        """Vectors of the length 1. dimensions: the first values of each. timeout: seconds for each text."""
+        """Normalized vectors. dimensions: only the first values of each. timeout: seconds for each text."""
         body = embedding_body(input, dimensions, encoding_format, timeout)
         answer = await self._client._give_async(model, body, CreateEmbeddingResponse, None)
         return _vectors(answer, encoding_format)
@@ -365,7 +365,7 @@ class _AsyncChat:
 
 
 class OpenAI(_Client):
-    """A client as that of OpenAI's package: chat.completions, completions, responses, embeddings, models."""
+    """A client like that of OpenAI's package: chat.completions, completions, responses, embeddings, models."""
 
     def __init__(
         self, model: Union[Model, str, "os.PathLike[str]"], *, model_name: Optional[str] = None, **load_options: Any
@@ -378,7 +378,7 @@ class OpenAI(_Client):
         self.models = _Models(self)
 
     def close(self) -> None:
-        """Closes the model where the client has loaded it."""
+        """Closes the model if the client has loaded it."""
         self._close()
 
     def __enter__(self) -> OpenAI:
@@ -389,7 +389,7 @@ class OpenAI(_Client):
 
 
 class AsyncOpenAI(_Client):
-    """The same for asyncio."""
+    """The client for asyncio."""
 
     def __init__(
         self, model: Union[Model, str, "os.PathLike[str]"], *, model_name: Optional[str] = None, **load_options: Any
@@ -402,7 +402,7 @@ class AsyncOpenAI(_Client):
         self.models = _AsyncModels(self)
 
     async def close(self) -> None:
-        """Closes the model where the client has loaded it."""
+        """Closes the model if the client has loaded it."""
         await asyncio.get_running_loop().run_in_executor(None, self._close)
 
     async def __aenter__(self) -> AsyncOpenAI:

@@ -1,4 +1,4 @@
-"""The fields of OpenAI's requests, and the bodies that they make: what Python has in other forms becomes JSON."""
+"""The fields of OpenAI's requests, and their bodies: other forms in Python become JSON."""
 from __future__ import annotations
 
 import json
@@ -28,11 +28,12 @@ class _CommonFields(TypedDict, total=False):
 
 
 class ChatFields(_CommonFields, total=False):
-    """What chat.completions.create takes beside messages, model and stream, with the meaning of OpenAI's API.
+    """The keyword arguments of chat.completions.create besides messages, model and stream, with the meaning of OpenAI's
+    API.
 
-    response_format may be a class with pydantic's methods too, and a tool a function of Python. Some that frameworks
-    send have no effect: user, metadata, modalities, service_tier, store, verbosity, extra_headers and extra_query.
-    extra_body: further options of Model.chat, such as top_k and grammar, and chat_template_kwargs.
+    response_format may also be a class with pydantic's methods, and a tool a Python function. Some fields that
+    frameworks send have no effect: user, metadata, modalities, service_tier, store, verbosity, extra_headers and
+    extra_query. extra_body: further options of Model.chat, such as top_k and grammar, and chat_template_kwargs.
     """
 
     max_completion_tokens: Optional[int]
@@ -51,15 +52,15 @@ class ChatFields(_CommonFields, total=False):
 
 
 class CompletionFields(_CommonFields, total=False):
-    """What completions.create takes beside prompt, model and stream."""
+    """The keyword arguments of completions.create besides prompt, model and stream."""
 
     logprobs: Optional[int]
 
 
 class ResponseFields(TypedDict, total=False):
-    """What responses.create takes beside input, model and stream, with the meaning of OpenAI's API.
+    """The keyword arguments of responses.create besides input, model and stream, with the meaning of OpenAI's API.
 
-    Nothing is stored: a conversation goes on with all of its items in input. text: {"format": ...}, or text_format in
+    Nothing is stored: a conversation continues with all of its items in input. text: {"format": ...}, or text_format in
     parse. store, include, truncation and user have no effect. extra_body: further options of Model.chat.
     """
 
@@ -83,19 +84,19 @@ class ResponseFields(TypedDict, total=False):
     extra_body: Optional[Mapping[str, Any]]
 
 
-# Options of Model.chat that bodies have under other names.
+# Options of Model.chat with other names in bodies.
 _BODY_NAMES = {
     "template_variables": "chat_template_kwargs",
     "stop_tokens": "stop_token_ids",
     "reasoning": "enable_thinking",
 }
-# Fields that say nothing to the model, or stand beside the body.
+# Fields that have no effect on the model, or are not part of the body.
 _LEFT_OUT = ("user", "timeout", "extra_headers", "extra_query", "extra_body", "text_format", "store", "include", "truncation")
 _BESIDE = ("timeout", "tenant", "lora", "lora_scale", "schema", "format", "relaxed_schema", "system")
 
 
 class Body:
-    """A request: its path, its body, what goes beside that, and the class that its answer is to be of, if any."""
+    """A request: its path, its body, its other options, and the class of the parsed answer, if any."""
 
     def __init__(self, path: str, given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
         self.path = path
@@ -113,7 +114,7 @@ class Body:
         return json.dumps(given, default=_as_json).encode()
 
     def take_form(self, form: Any) -> None:
-        """A schema's document is read where it is whole."""
+        """A schema's document is only parsed when it is complete."""
         if form is not None and not isinstance(form, Mapping):
             self.schema = Schema(form)
         elif form is not None and form.get("type") in ("json_object", "json_schema"):
@@ -152,7 +153,7 @@ def chat_body(messages: Any, fields: Mapping[str, Any], stream: bool) -> Body:
     given["messages"] = with_system(messages, body.beside.get("system"))
     if given.get("max_completion_tokens") is not None:
         given.pop("max_tokens", None)
-    if not isinstance(given.get("logprobs") or False, bool):  # a number, as options of Model.chat have it
+    if not isinstance(given.get("logprobs") or False, bool):  # a number, as in options of Model.chat
         given["top_logprobs"], given["logprobs"] = given["logprobs"], True
     given["tools"] = read_tools(given.get("tools")) or None
     choice = given.get("tool_choice")
@@ -188,9 +189,9 @@ def response_body(given: Any, fields: Mapping[str, Any], stream: bool) -> Body:
 
 
 def _flat(tool: Tool) -> Mapping[str, Any]:
-    """The Responses API has a function's fields beside its type."""
+    """The Responses API has a function's fields next to its type."""
     if not callable(tool):
-        if tool.get("type") != "function":  # the server leaves those out that only OpenAI hosts
+        if tool.get("type") != "function":  # the server leaves out tools that only OpenAI hosts
             raise ValueError(f"tools: expected functions, actual {tool.get('type')!r}")
         return tool
     [described] = read_tools([tool])
@@ -198,14 +199,14 @@ def _flat(tool: Tool) -> Mapping[str, Any]:
 
 
 def embedding_body(given: Any, dimensions: Optional[int], encoding_format: str, timeout: Optional[float]) -> Body:
-    # In base64 the numbers come as they are.
+    # In base64 the numbers are exact.
     coding = "base64" if encoding_format == "float" else encoding_format
     fields = {"input": given, "dimensions": dimensions, "encoding_format": coding}
     return Body("/v1/embeddings", fields, {"timeout": timeout})
 
 
 def _as_json(value: Any) -> Any:
-    """What answers gave, and other kinds of lists and dicts."""
+    """Converts answers' objects, and other kinds of lists and dicts."""
     if hasattr(value, "model_dump"):
         return value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):

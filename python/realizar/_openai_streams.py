@@ -1,4 +1,4 @@
-"""Whole answers and streams in OpenAI's words, from what a session answers to their bodies."""
+"""Whole answers and streams in OpenAI's classes, from a session's answers to their bodies."""
 from __future__ import annotations
 
 import asyncio
@@ -35,7 +35,7 @@ def _finish(outcome: Outcome) -> Any:
 
 
 class _Events(Generic[_Chunk]):
-    """Chunks from a stream's bytes. The last event of one that fails is told as what is raised."""
+    """Chunks from a stream's bytes. If a stream fails, its last event is raised as an exception."""
 
     def __init__(self, kind: Type[_Chunk], schema: Union[Schema, None]) -> None:
         self._kind = kind
@@ -56,7 +56,7 @@ class _Events(Generic[_Chunk]):
 
 
 class ChunkStream(Generic[_Chunk]):
-    """The chunks of an answer as they come; close(), or leaving a with block, ends its requests."""
+    """The chunks of an answer as they are generated; close(), or leaving a with block, ends its requests."""
 
     def __init__(self, stream: "Stream[bytes]", events: _Events[_Chunk]) -> None:
         self._stream = stream
@@ -83,7 +83,7 @@ class ChunkStream(Generic[_Chunk]):
 
 
 class AsyncChunkStream(Generic[_Chunk]):
-    """The same for `async for`."""
+    """The chunks for `async for`."""
 
     def __init__(self, stream: "AsyncStream[bytes]", events: _Events[_Chunk]) -> None:
         self._stream = stream
@@ -116,7 +116,7 @@ def _whole(kind: Type[_Whole], body: Body, text: bytes) -> _Whole:
 
 
 def _parse(answer: Any, schema: Union[Schema, None]) -> None:
-    """Reads the documents that a class or a schema asked for."""
+    """Parses the documents that a class or a schema requested."""
     if schema is None:
         return
     if isinstance(answer, Response) and answer.status == "completed":
@@ -135,14 +135,14 @@ def give(
     if not body.json.get("stream"):
         return _whole(whole, body, wait(begin, _finish))
     stream: Stream[bytes] = Stream(model, begin, _finish)
-    next(stream)  # its head: a body that is refused has none
+    next(stream)  # its head: a refused body has none
     return ChunkStream(stream, _Events(chunk, body.schema))
 
 
 async def give_async(
     model: Model, name: str, body: Body, whole: Type[_Whole], chunk: Type[_Chunk]
 ) -> Union[_Whole, AsyncChunkStream[_Chunk]]:
-    """The same for asyncio. Cancelling the task ends the requests."""
+    """The answer for asyncio, whole or in chunks. Cancelling the task ends the requests."""
     begin = _begin(model, name, body)
     if not body.json.get("stream"):
         return _whole(whole, body, await wait_async(begin, _finish))

@@ -22,8 +22,7 @@ def _plain(value: Any, exclude_none: bool) -> Any:
 @dataclass
 class Object:
     def model_dump(self, *, exclude_none: bool = False, **_: Any) -> Dict[str, Any]:
-        """Its attributes as dicts and lists. Of the options that pydantic's method has, exclude_none alone has an
-        effect."""
+        """Its attributes as dicts and lists. Of the options of pydantic's method, only exclude_none has an effect."""
         values = ((own.name, getattr(self, own.name)) for own in dataclasses.fields(self))
         return {name: _plain(value, exclude_none) for name, value in values if value is not None or not exclude_none}
 
@@ -31,7 +30,7 @@ class Object:
         return json.dumps(self.model_dump(exclude_none=exclude_none), indent=indent, ensure_ascii=False)
 
     def to_dict(self) -> Dict[str, Any]:
-        """Without what is None."""
+        """Without attributes that are None."""
         return self.model_dump(exclude_none=True)
 
 
@@ -86,8 +85,8 @@ class ChatCompletionMessageToolCall(Object):
 
 @dataclass
 class ChatCompletionMessage(Object):
-    """reasoning_content: what a model has thought before, where its chat template marks that. parsed: the document,
-    where response_format asked for one."""
+    """reasoning_content: the model's reasoning before it, if its chat template marks that. parsed: the document, if
+    response_format requested one."""
 
     content: Optional[str]
     role: str = "assistant"
@@ -98,7 +97,7 @@ class ChatCompletionMessage(Object):
     parsed: Any = None
 
     def model_dump(self, *, exclude_none: bool = False, **_: Any) -> Dict[str, Any]:
-        """As a message of the next request; without what OpenAI's package has under other conditions alone."""
+        """A message for the next request, without attributes that OpenAI's package only has in other cases."""
         dump = super().model_dump(exclude_none=exclude_none)
         dump.pop("parsed", None)
         for name in ("tool_calls", "reasoning_content"):
@@ -182,7 +181,7 @@ class CompletionChoice(Object):
 
 @dataclass
 class Completion(Object):
-    """usage: None in a stream but for the last, where stream_options ask for it."""
+    """usage: None in a stream except for the last chunk, if stream_options request it."""
 
     id: str
     created: int
@@ -304,7 +303,7 @@ class Response(Object):
 
 @dataclass
 class ResponseEvent(Object):
-    """An event of a stream: which attributes it has depends on its type, the others are None."""
+    """An event of a stream: its type determines which attributes it has, the others are None."""
 
     type: str
     sequence_number: int
@@ -337,7 +336,7 @@ class Page(Object, Generic[_T]):
 
 
 def read(kind: Any, value: Any) -> Any:
-    """The value as an object of that type, where it has one: without fields that the type does not know."""
+    """The value as an object of that type, if there is one, without fields that the type does not know."""
     arguments = typing.get_args(kind)
     if value is None or kind is float:
         return value if value is None else float(value)
@@ -362,7 +361,7 @@ def _is_required(own: "dataclasses.Field[Any]") -> bool:
 
 
 def _meant(kinds: Any, value: Any) -> Any:
-    """Of several classes the one whose type is the value's."""
+    """The class among several whose type is the value's."""
     classes = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Object)]
     if len(classes) > 1:
         classes = [kind for kind in classes if getattr(kind, "type", None) == value.get("type")]

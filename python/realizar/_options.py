@@ -1,4 +1,4 @@
-"""What a request may ask for, and how that crosses the C interface."""
+"""The options of requests, and their conversion for the C interface."""
 from __future__ import annotations
 
 import ctypes
@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Typed
 from . import _library as c
 from ._tools import Tool, read_tools
 
-# The parameters of the sampler chain, by the names that the C interface has too.
+# The parameters of the sampler chain, under the C interface's names.
 SAMPLING = (
     "temperature",
     "top_k",
@@ -38,7 +38,7 @@ SAMPLING = (
 
 
 class SamplerOptions(TypedDict, total=False):
-    """What Sampler takes by keyword; each is as in Options."""
+    """The keyword arguments of Sampler; see Options."""
 
     temperature: Optional[float]
     top_k: Optional[int]
@@ -67,25 +67,25 @@ class SamplerOptions(TypedDict, total=False):
 
 
 class Options(SamplerOptions, total=False):
-    """What every generation takes by keyword. Sampling parameters that are left out are as the model recommends.
+    """The keyword arguments of every generation. Sampling parameters are by default as the model recommends.
 
     samplers: the ones to use, in this order, of "penalties", "dry", "top_n_sigma", "temperature", "top_k", "typ_p",
-    "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY begins anew.
+    "top_p", "min_p" and "xtc". dry_sequence_breakers: texts at which DRY starts anew.
 
-    max_tokens: until a stop or the end of the context where left out; 0: none. seed: of 64 bits; drawn where left out;
-    the same seed gives the same answer. stop: strings that end the text and are no part of it; stop_tokens: ids that do. ignore_eos: the
-    model's own end tokens do not stop. logprobs: True for each token's log-probability, N for the N likeliest tokens'
-    too. logit_bias: what is added to the logit of a token id; -inf: it never comes.
+    max_tokens: by default until a stop or the end of the context; 0: none. seed: 64 bits; random by default; the same
+    seed gives the same answer. stop: strings that end the text and are not part of it; stop_tokens: ids that end it.
+    ignore_eos: the model's own end tokens do not end it. logprobs: True for each token's log-probability, N for those
+    of the N likeliest tokens too. logit_bias: added to the logit of a token id; -inf: it is never chosen.
 
-    schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or what has its methods: the answer is
-    such a document, Generation.parsed. format: the same, or "json" for any JSON object. relaxed_schema: what no grammar can hold of the schema is left out
-    instead of refused; by default where a class checks the answer itself. grammar: the answer is a sentence of this
-    GBNF.
+    schema: a JSON Schema, as a dict or its text, or a class of pydantic, 1 or 2, or one with its methods: the answer is
+    such a document, Generation.parsed. format: the same, or "json" for any JSON object. relaxed_schema: ignores parts
+    of the schema that a grammar cannot express instead of refusing them; by default if a class checks the answer
+    itself. grammar: the answer is a sentence of this GBNF.
 
-    timeout: seconds until the request is ended with DeadlineError. priority: the smaller goes first. tenant: requests
+    timeout: seconds until the request is ended with DeadlineError. priority: smaller ones run first. tenant: requests
     of one tenant share its turn. cache_salt: only requests with the same one share cached prefixes.
 
-    lora: the name of one of Model.load's loras; lora_scale: the factor on what it adds, its own where left out.
+    lora: the name of one of Model.load's loras; lora_scale: its scale, by default its own.
     """
 
     max_tokens: Optional[int]
@@ -107,17 +107,17 @@ class Options(SamplerOptions, total=False):
 
 
 class ChatOptions(Options, total=False):
-    """What chats take beside that.
+    """Additional keyword arguments of chats.
 
-    system: a system message before the conversation, where that has none.
+    system: a system message before the conversation, which must not have one.
 
-    tools: functions of Python, whose type hints and docstrings describe them, or dicts as OpenAI's API has them.
+    tools: Python functions, described by their type hints and docstrings, or dicts in the format of OpenAI's API.
     tool_choice: "auto", "none", "required" or a tool's name.
-    parallel_tool_calls: False: where a call must come, it is one. template_variables: further variables of the model's
-    chat template.
+    parallel_tool_calls: False: a required call is only one. template_variables: further variables of the model's chat
+    template.
 
-    reasoning: False: a model that reasons answers at once. reasoning_effort: "none", "minimal", "low", "medium", "high",
-    "xhigh" or "max". reasoning_budget: tokens, after which the reasoning is ended and the answer begins.
+    reasoning: False: a model that reasons answers at once. reasoning_effort: "none", "minimal", "low", "medium",
+    "high", "xhigh" or "max". reasoning_budget: tokens after which the reasoning is ended and the answer begins.
     """
 
     system: Optional[str]
@@ -131,14 +131,14 @@ class ChatOptions(Options, total=False):
 
 
 def text_bytes(text: str, name: str) -> bytes:
-    """The text as C takes it. Raises ValueError where it holds a NUL, at which C would end it."""
+    """The text for C. Raises ValueError if it contains a NUL, at which C would end it."""
     if "\0" in text:
         raise ValueError(f"{name}: a text must not hold the character NUL")
     return text.encode("utf-8")
 
 
 def path_bytes(path: Union[str, "os.PathLike[str]"], name: str) -> bytes:
-    """The path as C takes it. Raises ValueError where it holds a NUL."""
+    """The path for C. Raises ValueError if it contains a NUL."""
     own = os.fsencode(path)
     if b"\0" in own:
         raise ValueError(f"{name}: a path must not hold the character NUL")
@@ -154,7 +154,7 @@ def check_names(options: Mapping[str, Any], kind: Any) -> None:
 
 
 class Schema:
-    """A schema= in one of its forms: its JSON, and how the answer is read."""
+    """A schema= in one of its forms: its JSON, and the parser of the answer."""
 
     def __init__(self, schema: Any) -> None:
         self.parse: Callable[[str], Any] = json.loads
@@ -174,7 +174,7 @@ class Schema:
 
 
 def asked_schema(options: Mapping[str, Any]) -> Optional[Schema]:
-    """That of schema= or format=. Raises ValueError where both are given."""
+    """The form of schema= or format=. Raises ValueError if both are given."""
     schema, form = options.get("schema"), options.get("format")
     if schema is not None and form is not None:
         raise ValueError("schema and format are two names of one option: give one of them")
@@ -197,7 +197,7 @@ def id_array(ids: Sequence[int]) -> Any:
 
 
 def _count(options: Mapping[str, Any], name: str, least: int = 0, most: int = 2**32 - 1) -> int:
-    """0 where the option is not given."""
+    """0 if the option is not given."""
     value = options.get(name)
     if value is None:
         return 0
@@ -242,7 +242,7 @@ def _timeout_ms(timeout: Optional[float]) -> int:
 
 
 def pooled_request(ids: Sequence[int], pooling: int, timeout: Optional[float]) -> c.rz_request:
-    """For a vector, or for what a reranker says of a pair."""
+    """For a vector, or for a reranker's score of a pair."""
     request = c.new_struct(c.rz_request)
     request.ids, request.n_ids = id_array(ids), len(ids)
     request.pooling = pooling
@@ -251,7 +251,7 @@ def pooled_request(ids: Sequence[int], pooling: int, timeout: Optional[float]) -
 
 
 def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optional[Schema]) -> c.rz_request:
-    """Options are given by name; those of a chat's tools are added by add_tools. The struct keeps what it points to."""
+    """Options are given by name; add_tools adds a chat's tools. The struct keeps what it points to alive."""
     request = c.new_struct(c.rz_request)
     request.ids, request.n_ids = id_array(ids), len(ids)
     parameters = _parameters(options)
@@ -287,7 +287,7 @@ def text_request(ids: Sequence[int], options: Mapping[str, Any], schema: Optiona
 
 
 def respond_options(name: str, beside: Mapping[str, Any]) -> c.rz_respond_options:
-    """What goes beside a body of OpenAI's API."""
+    """The options for a body of OpenAI's API."""
     options = c.new_struct(c.rz_respond_options)
     options.model_name = text_bytes(name, "model_name")
     options.tenant = _count(beside, "tenant", most=2**64 - 1)
@@ -310,7 +310,7 @@ def sampler_options(n_vocab: int, options: Mapping[str, Any]) -> c.rz_sampler_op
 
 
 def asked_reasoning(options: Mapping[str, Any]) -> Optional[c.rz_reasoning]:
-    """None: the options say nothing of it."""
+    """None: the options do not mention it."""
     names = ("reasoning", "reasoning_effort", "reasoning_budget")
     if all(options.get(name) is None for name in names):
         return None
@@ -326,7 +326,7 @@ def asked_reasoning(options: Mapping[str, Any]) -> Optional[c.rz_reasoning]:
 
 
 def offered_tools(options: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """Those that the model is told of. Raises TypeError for what is no tool."""
+    """The tools that the model sees. Raises TypeError for anything that is not a tool."""
     tools = read_tools(options.get("tools"))
     return [] if options.get("tool_choice") == "none" else tools
 
@@ -339,7 +339,7 @@ def _named(tools: List[Dict[str, Any]], name: str) -> List[Dict[str, Any]]:
 
 
 def add_tools(request: c.rz_request, tools: List[Dict[str, Any]], options: Mapping[str, Any]) -> None:
-    """Has reasoning and calls told apart from the content, and calls required where they are."""
+    """Reports reasoning and calls separately from the content, and requires calls if the options do."""
     request.split_reasoning = 1
     choice = options.get("tool_choice") or "auto"
     if not tools and choice in ("auto", "none"):

@@ -1,4 +1,4 @@
-"""How far loading and downloading are."""
+"""Progress of loading and downloading."""
 from __future__ import annotations
 
 import contextlib
@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Callable, Iterator, Optional, TextIO, Union
 
-# Bytes done and in all, which are 0 while servers are asked; False ends it with CancelledError.
+# Bytes done and in total, both 0 while servers are asked; returning False ends it with CancelledError.
 Progress = Callable[[int, int], Optional[bool]]
 
 _WIDTH = 30
@@ -15,14 +15,14 @@ _SHORTEST_S = 0.1  # between two drawings
 
 
 class ProgressBar:
-    """Draws a bar with plain characters, for terminals and notebooks. What is done at once shows none."""
+    """Draws a bar with plain characters, for terminals and notebooks. Nothing is drawn for very short loads."""
 
     def __init__(self, label: str, to: Optional[TextIO] = None) -> None:
         self._label = label
         self._to = sys.stderr if to is None else to
         self._drawn_at = self._began_at = time.monotonic()
         self._n_drawn = 0  # characters of the line
-        self._n_before = -1  # bytes that were there before, such as those of a download that is resumed
+        self._n_before = -1  # bytes from before, such as those of a download that is resumed
         self._total_bytes = 0
 
     def __call__(self, done_bytes: int, total_bytes: int) -> None:
@@ -38,7 +38,7 @@ class ProgressBar:
         self._draw(done_bytes, rate)
 
     def end(self, is_done: bool) -> None:
-        """Leaves the line. A file has more bytes than its weights, so that the full bar is drawn here."""
+        """Finishes the line. A file has more bytes than its weights, so the full bar is drawn here."""
         if self._n_drawn == 0:
             return
         if is_done and self._total_bytes > 0:
@@ -54,9 +54,9 @@ class ProgressBar:
             bar = "#" * round(share * _WIDTH)
             size = f"{done_bytes / 1e6:.0f} of {self._total_bytes / 1e6:.0f} MB"
             line = f"{self._label} [{bar:{_WIDTH}}] {share:4.0%}  {size}{rate}"
-        if self._to.isatty():  # where a line that wraps could not be drawn again
+        if self._to.isatty():  # a line that wraps could not be redrawn
             line = line[: shutil.get_terminal_size().columns - 1]
-        # A shorter line covers what the one before has left.
+        # Overwrites the rest of a longer previous line.
         self._to.write("\r" + line.ljust(self._n_drawn))
         self._to.flush()
         self._n_drawn = len(line)
@@ -72,7 +72,7 @@ def _is_watched() -> bool:
 
 @contextlib.contextmanager
 def shown(asked: Union[bool, Progress, None], label: str) -> Iterator[Optional[Progress]]:
-    """What is to be told, if anything: what was asked for, and where nothing was, a bar where somebody watches."""
+    """The progress function to use, if any: the requested one, or by default a bar if a person is watching."""
     if callable(asked):
         yield asked
         return

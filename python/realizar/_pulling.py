@@ -1,4 +1,4 @@
-"""Models that are downloaded by their names."""
+"""Downloading models by name."""
 from __future__ import annotations
 
 import ctypes
@@ -24,26 +24,23 @@ def pull(
     ca_file: Union[str, "os.PathLike[str]", None] = None,
     models_store: Union[str, "os.PathLike[str]", None] = None,
 ) -> str:
-    """Downloads what this machine lacks of a model, as `realizar pull` does, and gives the name that Model takes for it.
+    """Downloads the missing parts of a model, like `realizar pull`, and returns its name for Model.
 
-    name: a short name such as "qwen3:1.7b", "hf:OWNER/REPO[:QUANTIZATION or FILE]" of Hugging Face, "ollama:NAME[:TAG]"
-    of Ollama's registry, or "https://HOST/FILE.gguf". file: of a repository of Hugging Face the one GGUF file that this
-    matches, such as "*q8_0*"; upper and lower case are the same. only_if_missing: a model that is on this machine is
-    taken as it is, and no server is asked.
+    name: a short name such as "qwen3:1.7b", "hf:OWNER/REPO[:QUANTIZATION or FILE]" for Hugging Face,
+    "ollama:NAME[:TAG]" for Ollama's registry, or "https://HOST/FILE.gguf". file: in a Hugging Face repository, a
+    pattern that only one GGUF file matches, such as "*q8_0*", ignoring case. only_if_missing: a model that is on this
+    machine is used unchanged, without asking a server.
 
-    progress: a bar is drawn on standard error where that is a terminal or a notebook's; True: always; False: never; a
-    function is called with bytes done and bytes in all, which are 0 while servers are asked, and ends the download with
-    CancelledError where it gives False. What has arrived by then is kept, and the next call resumes; so it is after
-    Ctrl-C.
+    progress: by default a bar is drawn on standard error in a terminal or a notebook; True: always; False: never; a
+    function is called with bytes done and bytes in total, both 0 while servers are asked, and ends the download with
+    CancelledError if it returns False. Received data is kept, and the next call resumes; the same holds after Ctrl-C.
 
-    mirror: a server that is asked in place of huggingface.co (or HF_ENDPOINT) or of Ollama's registry. token: for
-    Hugging Face, or for the mirror; where left out HF_TOKEN, or the one that Hugging Face's programs keep, of which a
-    mirror gets neither. ca_file: certificates that are trusted. models_store: the folder of pulled models; the user's
-    own where left out.
+    mirror: a server to ask instead of huggingface.co (or HF_ENDPOINT) or Ollama's registry. token: for Hugging Face, or
+    for the mirror; by default HF_TOKEN, or the one that Hugging Face's programs keep, neither of which is sent to a
+    mirror. ca_file: trusted certificates. models_store: the folder of pulled models; by default the user's own.
 
-    Raises NotFoundError, ResourceExhaustedError for a server that cannot be reached and for a full disk,
-    InvalidArgumentError for what a server refuses, FormatError for bytes that are not what was promised, and
-    UnsupportedError where this machine has no libcurl.
+    Raises NotFoundError, ResourceExhaustedError for an unreachable server and for a full disk, InvalidArgumentError if
+    a server refuses, FormatError for unexpected bytes, and UnsupportedError if this machine has no libcurl.
     """
     options = c.new_struct(c.rz_pull_options)
     options.only_if_missing = only_if_missing
@@ -58,7 +55,7 @@ def pull(
 def _pull(name: str, options: c.rz_pull_options, progress: Optional[Progress]) -> str:
     raised: List[BaseException] = []
 
-    # Without a progress to tell, this still lets Ctrl-C end the download.
+    # Even without a progress function, this lets Ctrl-C end the download.
     def on_progress(_file: bytes, done_bytes: int, total_bytes: int, _user: Any) -> int:
         try:
             return 0 if raised or (progress is not None and progress(done_bytes, total_bytes) is False) else 1

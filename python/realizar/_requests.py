@@ -1,4 +1,4 @@
-"""Requests on their way: what the session's callbacks tell of them."""
+"""Running requests, as reported by the session's callbacks."""
 from __future__ import annotations
 
 import itertools
@@ -20,7 +20,7 @@ from ._errors import (
 from ._options import respond_options
 from ._results import Generation, Piece, Token, ToolCall
 
-# The end of a request: a Generation, a vector or an answer's JSON, or what is to be raised.
+# The end of a request: a Generation, a vector or an answer's JSON, or an exception to raise.
 Outcome = Union[Generation, List[float], bytes, BaseException]
 OnPiece = Callable[[Piece], object]
 OnBytes = Callable[[Any], object]
@@ -50,7 +50,7 @@ def in_callback() -> bool:
 
 
 def require_no_callback_of(engine: Any) -> None:
-    """Raises on the thread that calls the engine's callbacks: whatever waits for the engine there waits forever."""
+    """Raises on the thread that calls the engine's callbacks: waiting for the engine on it would never end."""
     if getattr(_callback, "engine", None) == id(engine):
         raise InvalidArgumentError("a callback cannot wait for another answer of its own model, or close it")
 
@@ -81,7 +81,7 @@ class Request:
             raise
 
     def require_awaitable(self) -> None:
-        """Raises, and ends the request, where this thread is the one that would tell its end."""
+        """Raises, and ends the request, if this thread is the one that would report its end."""
         try:
             require_no_callback_of(self._engine)
         except InvalidArgumentError:
@@ -89,18 +89,18 @@ class Request:
             raise
 
     def cancel(self) -> None:
-        """Ends it within a step of the engine. Any thread; nothing where it is over."""
+        """Ends it within a step of the engine. Any thread; does nothing if it is over."""
         if self._number > 0:
             self._engine.cancel(self._number)
 
     def take(self, part: c.rz_part) -> bool:
-        """Keeps a part and tells it. False where no more is wanted."""
+        """Stores a part and reports it. False if no more are wanted."""
         _callback.engine = id(self._engine)
         if self._failure is not None:
             return False
         try:
             self._keep(part)
-        except BaseException as error:  # raised where the request's end is awaited
+        except BaseException as error:  # raised by the call that waits for the request's end
             self._failure = error
         return self._failure is None and not self._is_refused
 
@@ -146,7 +146,7 @@ class Request:
 
 
 class BodyRequest(Request):
-    """A body of OpenAI's API. on_bytes is called with a stream's events; else all bytes of the answer are the outcome."""
+    """A body of OpenAI's API. on_bytes is called with a stream's events; otherwise the outcome is the whole answer."""
 
     def __init__(self, engine: Any, on_bytes: Optional[OnBytes], on_end: OnEnd) -> None:
         super().__init__(engine, None, on_end)
@@ -184,13 +184,13 @@ class BodyRequest(Request):
         if code == c.CONTEXT_LENGTH_EXCEEDED:
             told = json.loads(self._text)["error"]
             return ContextLengthError(message, told.get("n_prompt_tokens", 0), told.get("n_ctx", 0))
-        # A reference in the body to what is not kept.
+        # A reference in the body to something that is not stored.
         return error_of(c.INVALID_ARGUMENT if code == c.NOT_FOUND else code, message)
 
 
 class HttpRequest(BodyRequest):
-    """A body whose answer is told as HTTP has it, refusals too: on_bytes is called with status, content type and bytes,
-    and the outcome is empty."""
+    """A body whose answer is returned as over HTTP, including refusals: on_bytes is called with status, content type
+    and bytes, and the outcome is empty."""
 
     def take_bytes(self, status: int, content_type: str, text: bytes) -> None:
         _callback.engine = id(self._engine)
@@ -246,7 +246,7 @@ def _on_result(_idx: int, _text: Optional[int], _n_bytes: int, result: Any, key:
         request.take_result(result.contents)
 
 
-# One pair of callbacks serves all requests, since callbacks must outlive their calls: the key says which one is meant.
+# One pair of callbacks serves all requests, since callbacks must outlive their calls: the key identifies the request.
 _ON_PART = c.PartCallback(_on_part)
 _ON_END = c.EndCallback(_on_end)
 _ON_BYTES = c.ResponseCallback(_on_bytes)

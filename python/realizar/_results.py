@@ -1,4 +1,4 @@
-"""What requests give."""
+"""The results of requests."""
 from __future__ import annotations
 
 import json
@@ -13,9 +13,9 @@ FinishReason = Literal["stop", "length", "context", "cancelled", "deadline"]
 class Token:
     """A generated token.
 
-    logprob: natural logarithm of its probability; None where it was not asked for. top: the likeliest tokens and their
-    logprobs, likeliest first. ms: since the token before it; of the first: since the request. device_ms: of that, what
-    the device computed for; the host took the rest.
+    logprob: natural logarithm of its probability; None unless requested. top: the likeliest tokens and their logprobs,
+    likeliest first. ms: time since the previous token; for the first: since the request. device_ms: the part of it in
+    which the device computed; the host used the rest.
     """
 
     id: int
@@ -29,9 +29,9 @@ class Token:
 class Piece:
     """A piece of an answer; str(piece) is its text.
 
-    kind: what the text is of: "reasoning", "content", or of a tool call its name ("call_begin"), a piece of its
-    arguments' JSON ("call_arguments") or nothing ("call_end"). call_idx: which call, from 0. tokens: those that have
-    come since the piece before.
+    kind: the kind of its text: "reasoning", "content", or for a tool call its name ("call_begin"), a piece of its
+    arguments' JSON ("call_arguments") or nothing ("call_end"). call_idx: the index of the call. tokens: those since the
+    previous piece.
     """
 
     text: str
@@ -45,14 +45,14 @@ class Piece:
 
 @dataclass
 class ToolCall:
-    """arguments_json: a JSON object; of a call that was cut, as far as it came."""
+    """arguments_json: a JSON object; incomplete if the call was cut."""
 
     name: str
     arguments_json: str = ""
 
     @property
     def arguments(self) -> Any:
-        """The arguments as an object. Raises ValueError where the call was cut."""
+        """The arguments as an object. Raises ValueError if the call was cut."""
         return json.loads(self.arguments_json or "{}")
 
 
@@ -64,9 +64,9 @@ class Generation:
     """A whole answer.
 
     finish_reason: "stop" (an end token or a stop string), "length" (max_tokens) or "context" (it is full). parsed: with
-    schema=, the document: an instance of the model class, or what json.loads gives; None where the answer was cut.
-    n_cached: how many of the prompt's n_prompt tokens came from the cache. n_preemptions: times that it was preempted
-    for want of memory.
+    schema=, the document: an instance of the model class, or the result of json.loads; None if the answer was cut.
+    n_cached: how many of the prompt's n_prompt tokens came from the cache. n_preemptions: how often it was preempted
+    from lack of memory.
     """
 
     text: str = ""
@@ -103,8 +103,8 @@ class Generation:
 
 @dataclass(frozen=True)
 class Device:
-    """What a device holds of a model. total_bytes and free_bytes: of the device, whoever uses it, once the model was
-    loaded; 0, which means unknown, for the host's own memory."""
+    """A device's memory for a model. total_bytes and free_bytes: of the whole device, after the model was loaded; 0,
+    which means unknown, for the host's own memory."""
 
     name: str
     weight_bytes: int
@@ -116,7 +116,7 @@ class Device:
 
 @dataclass(frozen=True)
 class TraceRow:
-    """The operations of one name in the steps of one phase. bytes: of weights and cache that they had to read; flops:
+    """The operations of one name in the steps of one phase. bytes: weights and cache that they had to read; flops:
     multiplications and additions that they had to do."""
 
     op: str
@@ -129,8 +129,8 @@ class TraceRow:
 
 @dataclass(frozen=True)
 class TraceEvent:
-    """One operation of a step. start_us: since the load began. layer: -1: of none. step: counted from 0 since the trace
-    was cleared; n_tokens: that it computed."""
+    """One operation of a step. start_us: since the load began. layer: -1: none. step: counted from 0 since the trace
+    was cleared; n_tokens: computed in it."""
 
     op: str
     is_decode: bool
@@ -143,7 +143,7 @@ class TraceEvent:
 
 @dataclass(frozen=True)
 class TracePhase:
-    """n_tokens: that came of the steps, read of prompts or generated; n_computed: with wrong guesses."""
+    """n_tokens: results of the steps, read from prompts or generated; n_computed: including wrong guesses."""
 
     n_steps: int
     n_tokens: int
@@ -153,7 +153,7 @@ class TracePhase:
 
 @dataclass(frozen=True)
 class Trace:
-    """What traced steps have recorded. note: how they differ from others; "": not at all."""
+    """The recording of traced steps. note: how they differ from others; "": not at all."""
 
     rows: Tuple[TraceRow, ...]
     events: Tuple[TraceEvent, ...]
@@ -165,9 +165,9 @@ class Trace:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a loaded model is. backend: device, kernels and threads, for people. quantization: "Q4_K_M" where the file
-    names its mixture of types, else the type that most of its bytes have. scratch_bytes: activations, and what
-    else steps compute in. rope_base, n_rope_dims, rope_scale: how positions rotate queries and keys in the layers that
+    """A loaded model's properties. backend: device, kernels and threads, for people. quantization: "Q4_K_M" if the file
+    names its mixture of types, otherwise the type of most of its bytes. scratch_bytes: activations, and other memory
+    for computing steps. rope_base, n_rope_dims, rope_scale: how positions rotate queries and keys in the layers that
     see the whole context."""
 
     path: str

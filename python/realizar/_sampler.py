@@ -1,4 +1,4 @@
-"""Draws from logits that the caller has."""
+"""Draws from the caller's own logits."""
 from __future__ import annotations
 
 import array
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Sampler:
-    """Draws tokens from logits, by the chain that generations have: Sampler(n_vocab, temperature=0) takes the likeliest,
-    Sampler(n_vocab, top_k=40, seed=7) draws. One text's; one thread at a time.
+    """Draws tokens from logits, with the same chain as generations: Sampler(n_vocab, temperature=0) chooses the
+    likeliest, Sampler(n_vocab, top_k=40, seed=7) draws. For one text; one thread at a time.
 
-    Options are those of SamplerOptions; those that are left out have their usual defaults, and the seed is 0.
+    For the options see SamplerOptions; they have the usual defaults, and the seed is 0.
     """
 
     def __init__(self, n_vocab: int, **options: Unpack[SamplerOptions]) -> None:
-        """n_vocab: numbers of a row of logits. Raises InvalidArgumentError for what is out of range."""
+        """n_vocab: numbers in a row of logits. Raises InvalidArgumentError for values out of range."""
         check_names(options, SamplerOptions)
         sampler = c.lib.rz_sampler_new(ctypes.byref(sampler_options(n_vocab, options)))
         if not sampler:
@@ -31,9 +31,8 @@ class Sampler:
         self._finalizer = weakref.finalize(self, c.lib.rz_sampler_free, sampler)
 
     def sample(self, logits: Iterable[float], history: Sequence[int] = ()) -> int:
-        """The id of the token that is drawn. logits: n_vocab floats, fastest as an array of 32-bit floats. history:
-        prompt and output so far, which penalties see; its length is the position that the draw is keyed by beside the
-        seed."""
+        """The id of the drawn token. logits: n_vocab floats, fastest as an array of 32-bit floats. history: prompt and
+        output so far, for penalties; its length is the position that, with the seed, determines the draw."""
         values = _floats(logits)
         room = (ctypes.c_float * len(values)).from_buffer(values)
         token = c.lib.rz_sample(self._sampler, room, len(values), id_array(history), len(history))
@@ -42,7 +41,7 @@ class Sampler:
         return int(token)
 
     def reset(self) -> None:
-        """Forgets the draws, for another text."""
+        """Forgets earlier draws, for another text."""
         c.lib.rz_sampler_reset(self._sampler)
 
 

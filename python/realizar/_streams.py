@@ -1,4 +1,4 @@
-"""How requests are waited for: at once, piece by piece, and the same under asyncio."""
+"""Waiting for requests: for the whole answer or piece by piece, and both for asyncio."""
 from __future__ import annotations
 
 import asyncio
@@ -11,15 +11,16 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Opti
 from ._requests import OnEnd, OnPiece, Outcome, Request
 from ._results import Generation
 
-# Begins a request that tells its pieces, or bytes, and its end; `owner`, the model, lives as long as who waits.
+# Begins a request that reports its pieces, or bytes, and its end; `owner`, the model, lives as long as the waiter.
 Begin = Callable[[Any, OnEnd], Request]
 _Item = TypeVar("_Item")
-# Makes what the caller gets of a request's end, or raises it.
+# Converts a request's end for the caller, or raises it.
 Finish = Callable[[Outcome], Any]
 
 
 def wait(begin: Begin, finish: Finish, on_piece: Optional[OnPiece] = None) -> Any:
-    """An exception here, such as KeyboardInterrupt, ends the request. on_piece: False from it ends the request too."""
+    """An exception here, such as KeyboardInterrupt, ends the request. on_piece: returning False ends the request
+    too."""
     ends: "queue.SimpleQueue[Outcome]" = queue.SimpleQueue()
     request = begin(on_piece, ends.put)
     request.require_awaitable()
@@ -32,8 +33,8 @@ def wait(begin: Begin, finish: Finish, on_piece: Optional[OnPiece] = None) -> An
 
 
 async def _begin_async(begin: Callable[[], Request]) -> Request:
-    """On a thread of the pool: compiling a schema would keep the event loop waiting. Cancelled meanwhile, the request is
-    ended by whoever comes second, that thread or this one."""
+    """On a thread of the pool: compiling a schema would block the event loop. If it is cancelled, the request is ended
+    by whichever comes second, that thread or this one."""
     begun: List[Request] = []
     is_left = threading.Event()
 
@@ -62,7 +63,7 @@ def _teller(loop: asyncio.AbstractEventLoop, tell: Callable[[Any], Any]) -> Call
 
 
 async def wait_async(begin: Begin, finish: Finish, on_piece: Optional[OnPiece] = None) -> Any:
-    """Cancelling the task ends the request. on_piece: as of wait."""
+    """Cancelling the task ends the request. on_piece: see wait."""
     loop = asyncio.get_running_loop()
     end: "asyncio.Future[Outcome]" = loop.create_future()
 
@@ -86,9 +87,9 @@ class _End:
 
 
 class Stream(Iterator[_Item]):
-    """An answer's pieces as they come. It begins at once; close(), or dropping it, ends the request.
+    """An answer's pieces as they are generated. It begins at once; close(), or dropping it, ends the request.
 
-    generation: the whole answer, once the last piece has come.
+    generation: the whole answer, after the last piece.
     """
 
     def __init__(self, owner: Any, begin: Begin, finish: Finish) -> None:
@@ -110,7 +111,7 @@ class Stream(Iterator[_Item]):
         if self._request is not None:
             self._request.require_awaitable()
         item = self._news.get()
-        if self._is_over:  # closed by another thread meanwhile
+        if self._is_over:  # closed by another thread
             raise StopIteration
         if not isinstance(item, _End):
             return item
@@ -119,7 +120,7 @@ class Stream(Iterator[_Item]):
         raise StopIteration
 
     def close(self) -> None:
-        """Ends the request, from any thread. No further piece comes."""
+        """Ends the request, from any thread. No further pieces follow."""
         if not self._is_over and self._request is not None:
             self._is_over = True
             self._request.cancel()
@@ -135,8 +136,8 @@ class Stream(Iterator[_Item]):
 
 
 class AsyncStream(AsyncIterator[_Item]):
-    """The same for `async for`. It begins with the first piece that is asked for; cancelling a task that waits for a
-    piece ends the request, as aclose() does."""
+    """The pieces for `async for`. It begins when the first piece is requested; cancelling a task that waits for a piece
+    ends the request, as aclose() does."""
 
     def __init__(self, owner: Any, begin: Begin, finish: Finish) -> None:
         self._request: Optional[Request] = None
@@ -165,7 +166,7 @@ class AsyncStream(AsyncIterator[_Item]):
         raise StopAsyncIteration
 
     async def begin(self) -> None:
-        """Begins the request now, where that was not done before."""
+        """Begins the request now, unless that was done before."""
         if self._news is None:
             self._news = asyncio.Queue()
             tell = _teller(asyncio.get_running_loop(), self._news.put_nowait)
@@ -185,7 +186,7 @@ class AsyncStream(AsyncIterator[_Item]):
                 self._request.cancel()
 
     async def aclose(self) -> None:
-        """Ends the request. No further piece comes."""
+        """Ends the request. No further pieces follow."""
         self._close()
 
     async def __aenter__(self) -> AsyncStream[_Item]:
@@ -199,7 +200,7 @@ class AsyncStream(AsyncIterator[_Item]):
 
 
 async def gather(waits: List[Awaitable[Any]]) -> List[Any]:
-    """All results; where one fails, the others are cancelled."""
+    """All results; if one fails, the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         return list(await asyncio.gather(*tasks))

@@ -1,4 +1,5 @@
-"""Tools that a model may call: descriptions as OpenAI's API has them, or functions of Python, which become such."""
+"""Tools that a model may call: descriptions in the format of OpenAI's API, or Python functions, which are converted to
+them."""
 from __future__ import annotations
 
 import collections.abc
@@ -9,7 +10,7 @@ import types
 import typing
 from typing import Annotated, Any, Callable, Dict, List, Literal, Mapping, Sequence, Tuple, Union
 
-# {"type": "function", "function": {...}}, or a function, whose signature, type hints and docstring say the same.
+# {"type": "function", "function": {...}}, or a function with a signature, type hints and docstring to the same effect.
 Tool = Union[Mapping[str, Any], Callable[..., Any]]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -27,7 +28,7 @@ _SECTION = re.compile(r"^\s*(\w+:\s*$|:\w+)")
 
 
 def read_tools(tools: Any) -> List[Dict[str, Any]]:
-    """Raises TypeError naming what is neither a description nor a function that has one."""
+    """Raises TypeError naming anything that is neither a description nor a function that has one."""
     if tools is None:
         return []
     if callable(tools) or isinstance(tools, (str, Mapping)):
@@ -87,7 +88,7 @@ def _property(
 
 
 def _schema(hint: Any, place: str) -> Dict[str, Any]:
-    """JSON Schema of a type hint, where what JSON has is what the function takes."""
+    """The JSON Schema of a type hint, if JSON's values are the function's."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     kind = origin or hint
     if kind is Annotated:
@@ -127,7 +128,7 @@ def _spelt(hint: Any) -> str:
 
 
 def _read_docstring(text: str) -> Tuple[str, Dict[str, str]]:
-    """What a function does, and what its parameters are, in Google's or Sphinx's form."""
+    """A function's description, and those of its parameters, in Google's or Sphinx's format."""
     lines = text.splitlines()
     ends = [i for i, line in enumerate(lines) if _SECTION.match(line)]
     about = "\n".join(lines[: ends[0]] if ends else lines).strip()
@@ -145,6 +146,6 @@ def _read_docstring(text: str) -> Tuple[str, Dict[str, str]]:
             name, described[item[1]], depth = item[1], item[2], indent
         elif _SECTION.match(line):
             name, is_listed = "", False
-        elif name and line.strip():  # what goes on from the line above
+        elif name and line.strip():  # a continuation of the previous line
             described[name] = f"{described[name]} {line.strip()}".strip()
     return about, described

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the wheel into a virtual environment, as a user would, and runs the tests there; exits with 77 where there is no
-# venv. Usage: python/tests/run.sh REALIZAR LIBRARY [TEST...], with the built program and librealizar.so
+# Installs the wheel into a virtual environment, like a user, and runs the tests there; exits with 77 without venv.
+# Usage: python/tests/run.sh REALIZAR LIBRARY [TEST...], with the built program and librealizar.so
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 REALIZAR_PROGRAM=$(realpath "$1")
@@ -15,13 +15,13 @@ trap 'rm -rf "$work"' EXIT
 wheel=$("$root/scripts/python-wheel" "$work/wheel" "$library")
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$wheel"
-# Not in a folder that has the package's source.
+# Outside of the folder of the package's source.
 cd "$work"
 export REALIZAR_PROGRAM
 if [[ $# -eq 0 ]]; then set -- discover -s "$root/python/tests" -t "$root/python/tests"; fi
 export PYTHONDONTWRITEBYTECODE=1
 PYTHONPATH=$root/python/tests "$work/venv/bin/python" -W error -m unittest "$@"
-# Other packages that work with this one are tried with the Pythons here that have them.
+# Other packages that work with this one are tried with the Pythons that have them.
 site=$(echo "$work"/venv/lib/python*/site-packages)
 for tests in pydantic:test_pydantic "httpx:test_http test_docs" nbclient:test_notebook; do
   package=${tests%%:*} has_run=

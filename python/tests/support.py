@@ -1,4 +1,4 @@
-"""What the tests share. REALIZAR_PROGRAM names the built program, whose answers are the ones to compare with."""
+"""Shared parts of the tests. REALIZAR_PROGRAM names the built program, whose answers the tests compare with."""
 import contextlib
 import json
 import os
@@ -15,7 +15,7 @@ MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PROGRAM = os.environ.get("REALIZAR_PROGRAM", str(ROOT / "build/release/bin/realizar"))
 PARIS = "What is the capital of France?"
 ANSWER = "The capital of France is Paris."
-# A request that takes seconds, on a model that is loaded so: it goes on to the end of the context.
+# A request that takes seconds, on a model loaded this way: it continues to the end of the context.
 SLOW = {"backend": "reference", "max_batch_tokens": 32}
 ENDLESS = {"temperature": 0, "ignore_eos": True}
 WEATHER = {
@@ -26,7 +26,7 @@ WEATHER = {
         "parameters": {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"]},
     },
 }
-DEADLINE_S = 300  # ends what hangs; nothing else depends on it
+DEADLINE_S = 300  # ends hanging tests; nothing else depends on it
 
 
 def load(**options):
@@ -34,7 +34,7 @@ def load(**options):
 
 
 def program(*arguments, text=None):
-    """What the program prints."""
+    """The program's output."""
     done = subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -47,7 +47,7 @@ def program_ids(*arguments):
 
 @contextlib.contextmanager
 def recorded_ends():
-    """A queue of the outcomes of all requests, as the engine tells them, whoever waits for them."""
+    """A queue of the outcomes of all requests in the engine's order, whoever waits for them."""
     ends = queue.Queue()
     real = _requests.Request._outcome
 

@@ -1,4 +1,4 @@
-"""The same under asyncio."""
+"""The package with asyncio."""
 import asyncio
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What the wheel is called, and what scripts/python-wheel says where it cannot build one."""
+"""The wheel's name, and the messages of scripts/python-wheel when it cannot build one."""
 import importlib.metadata
 import os
 import pathlib
@@ -17,7 +17,7 @@ import realizar_wheel  # noqa: E402
 
 class Building(unittest.TestCase):
     def wheel_with(self, python):
-        """The script where `python` is the shell script that python3 is; None: there is no python3."""
+        """The script's result with the given shell script as python3; None: no python3."""
         with tempfile.TemporaryDirectory() as folder:
             for name in ("bash", "dirname", "git", "sed"):
                 pathlib.Path(folder, name).symlink_to(shutil.which(name))
@@ -45,7 +45,7 @@ class Platforms(unittest.TestCase):
         libraries = [self.LIBRARIES / "librealizar.so.0", *(self.LIBRARIES / "realizar").iterdir()]
         tag = realizar_wheel.platform_of(libraries)
         self.assertIn(f"Tag: py3-none-{tag}\n", importlib.metadata.distribution("realizar").read_text("WHEEL"))
-        # The C library of this machine, on which they run.
+        # This machine's C library, on which they run.
         self.assertLessEqual(tuple(map(int, tag.split("_")[1:3])), tuple(map(int, os.confstr("CS_GNU_LIBC_VERSION").split()[1].split("."))))
 
     def test_a_library_that_is_neither_carried_nor_of_every_system_is_refused(self):

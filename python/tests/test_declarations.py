@@ -1,4 +1,4 @@
-"""The ctypes structs against the header, by a C compiler."""
+"""Checks the ctypes structs against the header with a C compiler."""
 import ctypes
 import pathlib
 import shutil
@@ -18,7 +18,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 
 def compiled(code):
-    """What a C program prints."""
+    """The output of a C program."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, "program.c")
         source.write_text(code)
@@ -58,13 +58,13 @@ class Declarations(unittest.TestCase):
         self.assertEqual(self.printed(lines), [f"{name} {value}" for name, value in pairs.items()])
 
     def test_functions_take_what_the_header_says(self):
-        """A call inside sizeof is checked, and not run: the compiler refuses a wrong number of arguments, and pointers
-        in the place of numbers."""
+        """A call inside sizeof is checked but not run: the compiler refuses a wrong number of arguments, and pointers
+        in place of numbers."""
         names = {ctypes.c_int: "int", ctypes.c_int64: "int64_t", ctypes.c_uint32: "uint32_t", ctypes.c_size_t: "size_t"}
         lines, expected = [], []
         for function, (gives, takes) in _library._FUNCTIONS.items():
             values = ", ".join(f"{names[kind]}_value" if kind in names else "pointer" for kind in takes)
-            # The size of nothing is 1 to GCC and Clang.
+            # To GCC and Clang, void has the size 1.
             lines.append(f'printf("{function} %zu\\n", sizeof({function}({values})));')
             expected.append(f"{function} {1 if gives is None else ctypes.sizeof(gives)}")
         given = [f"{name} {name}_value = 0; (void){name}_value;" for name in names.values()]

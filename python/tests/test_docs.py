@@ -1,4 +1,4 @@
-"""Runs the programs of the documentation. A comment after a print says what it prints; "..." stands for anything."""
+"""Runs the programs of the documentation. A comment after a print has its output; "..." matches anything."""
 import contextlib
 import importlib.util
 import io
@@ -45,7 +45,7 @@ class Docs(unittest.TestCase):
                 names["model"].close()
 
     def environment(self, folder, stack):
-        """A home without models, and a hub on this machine that has those which the pages name."""
+        """A home without models, and a hub on this machine with the models in the pages."""
         hub = stack.enter_context(contextlib.closing(Hub()))
         hub.add_repo("Qwen/Qwen3-1.7B-GGUF", {"Qwen3-1.7B-Q8_0.gguf": MODEL.read_bytes()})
         folders = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HF_HOME", "OLLAMA_MODELS", "LLAMA_CACHE")

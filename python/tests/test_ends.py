@@ -1,4 +1,4 @@
-"""Where answers end, as Model(ends=..., no_ends=...) changes it."""
+"""The ends of answers, changed by Model(ends=..., no_ends=...)."""
 import unittest
 
 import realizar

@@ -1,5 +1,5 @@
-"""How LangChain and LlamaIndex call the client that they are given: the fields and attributes are those that their classes
-for OpenAI use, which are not installed here."""
+"""How LangChain and LlamaIndex use a given client: with the fields and attributes of their classes for OpenAI, which
+are not installed here."""
 import asyncio
 import unittest
 

@@ -1,4 +1,4 @@
-"""The transport of httpx, beside what `realizar serve` answers to the same requests."""
+"""The transport for httpx, compared with the answers of `realizar serve` to the same requests."""
 import asyncio
 import json
 import sys

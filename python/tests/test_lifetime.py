@@ -81,7 +81,7 @@ class Loading(unittest.TestCase):
             f"model [{'#' * 15}{' ' * 15}]  50%  50 of 100 MB  20 MB/s",
             f"model [{'#' * 30}] 100%  100 of 100 MB",
         ])
-        self.assertGreaterEqual(len(lines[2]), len(lines[1]))  # it covers the line before
+        self.assertGreaterEqual(len(lines[2]), len(lines[1]))  # it covers the previous line
         self.assertTrue(to.getvalue().endswith("\n"))
 
     def test_a_bar_is_no_wider_than_the_terminal(self):
@@ -229,7 +229,7 @@ class Closing(unittest.TestCase):
         engine = weakref.ref(model._engine)
         stream = model.stream_chat(PARIS, **ENDLESS)
         next(stream)
-        stream.me = stream  # only the collector of cycles drops these
+        stream.me = stream  # only the garbage collector drops these
         model.me = model
         del model, stream
         deadline = time.monotonic() + DEADLINE_S
@@ -279,7 +279,7 @@ print("done")
         self.assertEqual(self.run_code(code), (0, "done", ""))
 
     def test_an_interrupt_ends_one_that_waits(self):
-        # A shell starts its background processes with interrupts ignored, which Python then leaves so.
+        # A shell starts background processes with interrupts ignored, and Python does not change that.
         code = f"""
 import realizar, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Generation, tokens, vectors, forms and tools, beside what the program gives."""
+"""Generation, tokens, vectors, forms and tools, compared with the program's results."""
 import base64
 import hashlib
 import importlib.metadata
@@ -289,7 +289,7 @@ class Numbers(ModelCase):
 
 
 class Person:
-    """What the package takes of a pydantic model class."""
+    """The methods of a pydantic model class that the package uses."""
 
     SCHEMA = {
         "type": "object",
@@ -555,7 +555,7 @@ class Installed(unittest.TestCase):
 
     @unittest.skipUnless(sys.version_info >= (3, 10), "Python 3.10 knows the names of its own modules")
     def test_importing_needs_no_other_package(self):
-        # -S: without site-packages, which the path brings in afterwards.
+        # -S: without site-packages, which the path adds later.
         folder = str(pathlib.Path(realizar.__file__).parent.parent)
         code = f"import sys; sys.path.append({folder!r}); import realizar; print(*sys.modules)"
         names = subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, text=True).stdout

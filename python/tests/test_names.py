@@ -1,4 +1,4 @@
-"""Models by their names: all that `realizar list` shows, in the stores of other programs and in the program's own."""
+"""Models by name: all that `realizar list` shows, in the stores of other programs and in the program's own."""
 import hashlib
 import json
 import os
@@ -36,7 +36,7 @@ class Names(unittest.TestCase):
         self.addCleanup(patched.stop)
 
     def put_into_ollama(self, name, **texts):
-        """The bundled model under that name, with texts beside it."""
+        """The bundled model under that name, with other texts."""
         root = self.home / ".ollama/models"
         layers = []
 

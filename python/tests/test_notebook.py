@@ -1,4 +1,4 @@
-"""The package in a notebook, which Jupyter's own programs run: bars, answers that are shown, streams, await."""
+"""The package in a notebook, run by Jupyter's own programs: bars, displayed answers, streams, await."""
 import os
 import tempfile
 import unittest
@@ -44,7 +44,7 @@ class Notebook(unittest.TestCase):
         cls.outputs = [cell.outputs for cell in notebook.cells]
 
     def text(self, cell, kind):
-        """What a cell has printed ("stdout", "stderr"), or its value ("value")."""
+        """The output of a cell ("stdout", "stderr"), or its value ("value")."""
         outputs = self.outputs[cell]
         if kind == "value":
             return "".join(output.data["text/plain"] for output in outputs if output.output_type == "execute_result")

@@ -1,4 +1,4 @@
-"""The clients in OpenAI's words, beside what `realizar serve` answers to the same requests."""
+"""The clients with OpenAI's interface, compared with the answers of `realizar serve` to the same requests."""
 import asyncio
 import base64
 import json
@@ -27,12 +27,12 @@ from served import Served  # noqa: E402
 
 QUESTION = [{"role": "user", "content": PARIS}]
 CALL = {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "weather"}}, "temperature": 0}
-# What is drawn, and what depends on the requests before.
+# Random values, and those that depend on earlier requests.
 VOLATILE = {"id", "created", "cached_tokens", "prompt_tokens_details", "completion_tokens_details"}
 
 
 def comparable(value):
-    """Without what differs from answer to answer, and without what is null: dumps have it where answers may not."""
+    """Without values that differ from answer to answer, and without null: dumps contain it where answers may not."""
     if isinstance(value, dict):
         return {k: comparable(v) for k, v in value.items() if k not in VOLATILE and v is not None}
     if isinstance(value, list):
@@ -41,7 +41,8 @@ def comparable(value):
 
 
 def joined(chunks):
-    """What a stream says in all: the server puts several tokens into a chunk where they come faster than it writes."""
+    """A stream's content in total: the server puts several tokens into a chunk if they are generated faster than it
+    writes."""
     told = {"heads": [], "usage": None, "choices": {}}
     for chunk in comparable(chunks):
         choices = chunk.pop("choices")

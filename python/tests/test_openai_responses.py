@@ -1,4 +1,4 @@
-"""responses.create in OpenAI's words, beside what `realizar serve` answers to the same requests."""
+"""responses.create of OpenAI's interface, compared with the answers of `realizar serve` to the same requests."""
 import asyncio
 import json
 import sys
@@ -16,7 +16,7 @@ CALL = {"tools": [TOOL], "tool_choice": {"type": "function", "name": "weather"}}
 
 
 def parts(output):
-    """What the items of an answer say."""
+    """The content of an answer's items."""
     said = []
     for item in output:
         text = item["arguments"] if item["type"] == "function_call" else "".join(part["text"] for part in item["content"])
@@ -41,7 +41,7 @@ class Responses(unittest.TestCase):
         return json.loads(text)
 
     def check(self, **fields):
-        """The same whole, streamed and from the server."""
+        """The answer whole, streamed and from the server."""
         whole = self.client.responses.create(temperature=0, **fields)
         expected = self.served(**fields)
         self.assertEqual(parts(whole.to_dict()["output"]), parts(expected["output"]))

@@ -1,4 +1,4 @@
-"""Models that are downloaded, from servers on this machine that behave as Hugging Face's hub and Ollama's registry do."""
+"""Downloads of models from servers on this machine that imitate Hugging Face's hub and Ollama's registry."""
 import contextlib
 import io
 import os
@@ -118,7 +118,7 @@ class Pulling(unittest.TestCase):
             realizar.pull("hf:maker/model:Q8_0", token="two words")
 
     def stopped(self, stop):
-        """Pulls the big model; `stop` is called once something of it has arrived."""
+        """Pulls the big model; `stop` is called after some of it has arrived."""
         realizar.pull("hf:maker/model:Q4_0", progress=lambda done, total: stop() if done > 0 else None)
 
     def test_a_download_that_is_stopped_is_resumed(self):

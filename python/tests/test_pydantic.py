@@ -1,4 +1,4 @@
-"""Classes of pydantic itself as forms of answers, in its versions 1 and 2."""
+"""Classes of pydantic versions 1 and 2 as forms of answers."""
 import enum
 import unittest
 from typing import List, Optional

@@ -1,4 +1,4 @@
-"""Rerankers: how well documents answer a query, beside what the program gives."""
+"""Rerankers: how well documents answer a query, compared with the program's results."""
 import asyncio
 import concurrent.futures
 import json

@@ -1,5 +1,5 @@
-"""Every kind of model that people download (tests/shapes.py), loaded here: answers end where they should, and no byte of a
-text is lost."""
+"""Every kind of model that people download (tests/shapes.py), loaded here: answers end at the right place, and no byte
+of a text is lost."""
 import pathlib
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""Streams, what ends requests, and that it does end them in the engine."""
+"""Streams, the ways to end requests, and that these end them in the engine."""
 import asyncio
 import gc
 import queue
@@ -87,7 +87,7 @@ class Callbacks(StreamCase):
         self.assertEqual(answer.finish_reason, "cancelled")
 
     def test_a_callback_asks_and_does_not_wait(self):
-        """Whatever would wait for the thread that it stops raises; what waits for nothing works."""
+        """Calls that would wait for the thread that they stop raise exceptions; calls that do not wait work."""
         calls = {
             "generate": lambda: self.model.generate("x"),
             "chat": lambda: self.model.chat("x", on_piece=print),
@@ -221,7 +221,7 @@ class Threads(unittest.TestCase):
         self.assertEqual([answers[i] for i in range(18)], expected * 3)
 
     def order_of_tokens(self, max_seqs):
-        """Which of three requests each token is of, in the order in which the engine has told them."""
+        """The request of each token, for three requests, in the order in which the engine reported them."""
         order, have_begun = [], threading.Event()
         with load(max_seqs=max_seqs, **SLOW) as model:
             real = _requests.Request.take
