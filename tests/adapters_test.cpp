@@ -1,6 +1,6 @@
 // Adapters of low rank on whole models: the logits of a model with an adapter are those of merged weights, in every
-// architecture and on every backend; and requests with several adapters in one batch give the tokens that each gives
-// alone.
+// architecture and on every backend; and requests with several adapters in one batch give the same tokens as each by
+// itself.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ class Adapted {
   Status load(const std::string& name, const fs::path& path, float scale = 1.0f) {
     return engine_->adapters().load({name, path.string(), scale});
   }
-  // Of a short text, with an adapter or with none.
+  // The logits of a short text, with or without an adapter.
   std::vector<float> logits(const std::string& adapter) {
     EXPECT_TRUE(engine_->adapters().set_default(adapter, std::nullopt).ok());
     const auto tokens = test::some_tokens(20, 7, 40);
@@ -94,7 +94,7 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
   return largest / (high - low);
 }
 
-// Random matrices for every target of a GGUF model, each of another rank.
+// Random matrices for every target of a GGUF model, each with a different rank.
 MadeAdapter adapter_for(const Model& model, uint32_t seed = 1) {
   MadeAdapter made;
   for (const AdapterTarget& target : model.adapter_targets().all()) {
@@ -110,7 +110,7 @@ void merge(test::TinyModel& model, const MadeAdapter& adapter, double alpha) {
   for (const auto& [name, pair] : adapter) test::merge_into(model, {{name, pair}}, alpha / pair.rank);
 }
 
-// The logits of merged weights round otherwise: their sums have other terms.
+// The logits of merged weights round differently: their sums have other terms.
 constexpr double kExact = 1e-5, kNear = 1e-4, kMoved = 1e-2;
 constexpr float kAlpha = 6.0f;
 
@@ -164,7 +164,7 @@ TEST_P(AdaptedDevices, GiveTheLogitsOfMergedWeights) {
 std::vector<Request> requests(const std::vector<std::string>& adapters) {
   std::vector<Request> all;
   for (size_t i = 0; i < adapters.size(); ++i) {
-    Request request = test::request_for(test::some_tokens(21, 7, 40), 5);  // alike, but for the adapter
+    Request request = test::request_for(test::some_tokens(21, 7, 40), 5);  // equal except for the adapter
     request.adapter = adapters[i];
     if (i == 3) request.adapter_scale = 0.5f;
     request.max_tokens = 24;
@@ -212,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, AdaptedDevices,
                            return test::test_name(*std::get<0>(test.param)) + "_" + std::get<1>(test.param).name;
                          });
 
-// Hugging Face's order of the rows of q and k is another than GGUF's, which keeps pairs.
+// Hugging Face's order of the rows of q and k differs from GGUF's, which keeps pairs.
 std::vector<float> in_pairs(const std::vector<float>& rows, uint32_t n_heads, uint32_t rank) {
   std::vector<float> paired(rows.size());
   const auto head_dim = static_cast<uint32_t>(rows.size() / rank / n_heads), half = head_dim / 2;
@@ -228,7 +228,7 @@ std::vector<float> in_pairs(const std::vector<float>& rows, uint32_t n_heads, ui
   return paired;
 }
 
-// A Llama in GGUF with adapters of PEFT.
+// A GGUF Llama with PEFT adapters.
 class PeftAdapters : public testing::Test {
  protected:
   PeftAdapters() {
@@ -248,7 +248,7 @@ class PeftAdapters : public testing::Test {
     const bool is_turned = gguf.ends_with("attn_q") || gguf.ends_with("attn_k");
     if (is_turned) gguf_[gguf].up = in_pairs(pair.up, n_rows / 8, 4);
   }
-  // Whether the model with the adapter is the one with these factors merged in.
+  // Whether the model with the adapter equals the one with these factors merged in.
   void expect_merged(const std::function<double(const std::string& gguf)>& factor_of) {
     const auto file = tiny_.open();
     Adapted adapted(*file, make_reference_backend());
@@ -289,7 +289,7 @@ TEST_F(PeftAdapters, HavePatternsThatAreRegularExpressions) {
   expect_merged([](const std::string& name) { return name.starts_with("blk.1.") ? 3.0 : 2.0; });
 }
 
-// As trainers write them: with the adapter's name, and without PEFT's own beginning.
+// The names that trainers write: with the adapter's name, and without PEFT's own beginning.
 TEST_F(PeftAdapters, MayHaveOtherNamesOfTensors) {
   for (const auto& [begin, middle] :
        {std::pair("base_model.model.", ".default"), std::pair("", ""), std::pair("base_model.model.", ".my-adapter")}) {
@@ -335,7 +335,7 @@ TEST_F(PeftAdapters, OfTheHeadArePossibleWhereItIsTheEmbeddings) {
   expect_merged([](const std::string&) { return 2.0; });
 }
 
-// A Llama with room, and files that are no adapters for it.
+// A Llama with room for adapters, and files that are invalid as adapters for it.
 class AdapterFiles : public testing::Test {
  protected:
   AdapterFiles() : file_(std::move(*tiny_.open())), adapted_(file_, make_reference_backend()) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sessions of coding agents, with requests shaped as theirs (data/agents), over chat templates that take more or less
-of them: the model is scripted to call the agent's tool, which writes a file, and to end with a text once it has the
+"""Sessions of coding agents, with requests in their format (data/agents), over chat templates that support more or less
+of them: the model is scripted to call the agent's tool, which writes a file, and to end with a text after it gets the
 result. Usage: agents_test.py REALIZAR."""
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ REALIZAR = ""
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 AGENTS = [json.loads(path.read_text()) for path in sorted((DATA / "agents").glob("*.json"))]
 GREETING = 'Hello, "garden" of 3 < 4 beds!\n'
-WRITTEN = "quokka"  # the tool says it, and the model then ends
+WRITTEN = "quokka"  # the tool's result, after which the model ends
 THOUGHT, LATER_THOUGHT = "I shall write it.", "Now it has been done."
 FINAL = "The greeting stands in the file."
 
 
 @dataclasses.dataclass
 class Kind:
-    """How a template's models write calls and texts. `specials`: the tokens of the template that no user can write.
-    `thoughts`: of a call and of the text after it; one of these pairs."""
+    """The format of calls and texts of a template's models. `specials`: the tokens of the template that no user can
+    write. `thoughts`: of a call and of the text after it; one of these pairs."""
     call: Callable[[str, dict[str, Any]], str]
     text: str
     specials: str
@@ -96,7 +96,7 @@ KINDS = {
 
 @dataclasses.dataclass
 class Answer:
-    """What an agent reads in a stream. `items`: what it appends to the conversation; `calls`: (id, name, arguments)."""
+    """An agent's view of a stream. `items`: what it appends to the conversation; `calls`: (id, name, arguments)."""
     items: list[dict[str, Any]]
     calls: list[tuple[str, str, dict[str, Any]]]
     text: str
@@ -155,14 +155,14 @@ def chat_answer(body: bytes) -> Answer:
                   n_cached=last["usage"]["prompt_tokens_details"]["cached_tokens"])
 
 
-# By path: the field that has the conversation, and how a stream is read.
+# By path: the field with the conversation, and the reader of a stream.
 DIALECTS: dict[str, tuple[str, Callable[[bytes], Answer]]] = {
     "/v1/responses": ("input", responses_answer), "/v1/messages?beta=true": ("messages", messages_answer),
     "/v1/chat/completions": ("messages", chat_answer)}
 
 
 def filled(shape: Any, values: dict[str, str]) -> Any:
-    """The JSON with the values in place of their names."""
+    """The JSON with the values substituted for their names."""
     if isinstance(shape, dict):
         return {key: filled(value, values) for key, value in shape.items()}
     if isinstance(shape, list):
@@ -173,7 +173,7 @@ def filled(shape: Any, values: dict[str, str]) -> Any:
 
 
 def run_tool(folder: pathlib.Path, arguments: dict[str, Any]) -> str:
-    """What the agent's tool says."""
+    """The result of the agent's tool."""
     def named(*names: str) -> str | None:
         return next((arguments[name] for name in names if name in arguments), None)
 
@@ -185,7 +185,7 @@ def run_tool(folder: pathlib.Path, arguments: dict[str, Any]) -> str:
 
 
 class Session:
-    """One chat of an agent with the server, in a folder of its own."""
+    """One chat of an agent with the server, in its own folder."""
 
     def __init__(self, test: unittest.TestCase, server: Served, agent: dict[str, Any], folder: str):
         self.test, self.server, self.agent, self.folder = test, server, agent, pathlib.Path(folder)
@@ -201,7 +201,7 @@ class Session:
         return answer
 
     def turn(self, text: str) -> list[Answer]:
-        """The answers until one has no call."""
+        """The answers until one without a call."""
         self.conversation.append(filled(self.agent["user"], {"$text": text}))
         answers = [self.ask()]
         while answers[-1].calls:
@@ -226,7 +226,7 @@ class Agents(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             session = Session(self, server, agent, folder)
             self.check_first_turn(session, kind)
-            # Where the prompt closes the thoughts itself, the model still begins with the empty line that follows them.
+            # If the prompt closes the thoughts itself, the model still begins with the empty line that follows them.
             self.assertEqual([answer.text.lstrip() for answer in session.turn("Thank you. What does it say?")], [FINAL])
         with tempfile.TemporaryDirectory() as folder:
             text = "Greet once more, please."

@@ -46,7 +46,7 @@ long allocations_while_decoding(const SamplingParams& sampling, uint32_t n_logpr
   return at_110 - at_10;
 }
 
-// Where memory has run out, what was parsed must still go.
+// When memory has run out, a parsed body must still be destroyed.
 TEST(Allocation, AParsedBodyIsTakenApartWithoutMemory) {
   std::string text = R"({"deep":)" + std::string(90, '[') + std::string(90, ']') + R"(,"messages":[)";
   for (int i = 0; i < 1000; ++i) text += R"({"role":"user","content":["a text that no short string holds",{}]},)";
@@ -60,8 +60,8 @@ TEST(Allocation, AParsedBodyIsTakenApartWithoutMemory) {
   EXPECT_EQ(test::n_allocations(), before);
 }
 
-// Through a stream, as a server's tokens go: from the engine's ring to its reader, by way of the queue of those that
-// have news.
+// Through a stream, like a server's tokens: from the engine's ring to its reader, by way of the queue of streams with
+// updates.
 TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   LoadOptions options;
   options.cpu.n_threads = 1;
@@ -72,7 +72,7 @@ TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   request.max_tokens = 120;
   request.ignore_eos = request.logprobs = true;
   request.n_logprobs = 3;
-  // The engine waits for its reader, so that the end of the request lies after what is counted.
+  // The engine waits for its reader, so that the end of the request is after the counted steps.
   std::atomic<uint32_t> n_told{0}, n_taken{0};
   engine::EngineThread thread(*(*loaded)->engine, 4, [&] {
     const uint32_t n = n_told.fetch_add(1, std::memory_order_release) + 1;
@@ -100,7 +100,7 @@ TEST(Allocation, AServersTokensOnTheirWayAllocateNothing) {
   EXPECT_EQ(at_110, at_10);
 }
 
-// Names of blocks on their way to whoever tells others of the cache, and where the ring is full.
+// Names of blocks being published, also when the ring is full.
 TEST(Allocation, NewsOfBlocksAllocateNothing) {
   constexpr uint32_t kBlockTokens = 4, kCapacity = 64;
   kv::BlockPool pool(8, kBlockTokens, {1, 2});
@@ -119,7 +119,7 @@ TEST(Allocation, NewsOfBlocksAllocateNothing) {
   EXPECT_TRUE(events.take_wish()) << "the ring was full";
 }
 
-// What a request with a grammar has, without the texts around one.
+// A request's constraint with a grammar, without the texts around one.
 class GrammarConstraint final : public TokenConstraint {
  public:
   explicit GrammarConstraint(std::shared_ptr<grammar::MaskCache> cache) : matcher_(std::move(cache)) {}
@@ -135,7 +135,7 @@ class GrammarConstraint final : public TokenConstraint {
   grammar::Matcher matcher_;
 };
 
-// States of the grammar that are met for the first time are worked out then; those that are known cost nothing.
+// States of the grammar are computed when first reached; known ones cost nothing.
 TEST(Allocation, AConstraintAllocatesNothingAtStatesThatWereMetBefore) {
   LoadOptions options;
   options.cpu.n_threads = 1;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cached prefixes that outlive a server (--cache-dir): whose they are, when they are believed, what is written.
+"""Cached prefixes that outlive a server (--cache-dir): who owns them, when they are trusted, and what is written.
 Usage: cache_dir_test.py REALIZAR."""
 import contextlib
 import http.client
@@ -59,7 +59,7 @@ class Server:
 
 
 def value_offset(gguf, key):
-    """Where the value of a 32-bit float of the metadata begins."""
+    """The offset of the value of a 32-bit float in the metadata."""
     at = gguf.index(struct.pack("<Q", len(key)) + key.encode()) + 8 + len(key)
     assert struct.unpack_from("<I", gguf, at)[0] == 6, "a float"
     return at + 4
@@ -111,14 +111,14 @@ class CacheDir(unittest.TestCase):
         return answer
 
     def edit_model(self, edit):
-        """In place, as rsync --inplace and cp do it."""
+        """In place, like rsync --inplace and cp."""
         data = bytearray(self.model.read_bytes())
         edit(data)
         with open(self.model, "r+b") as file:
             file.write(data)
 
     def overwrite_weights(self, data):
-        # Tensor data is the end of the file; what is overwritten are scales and quants far from any tensor's ends.
+        # Tensor data is at the end of the file; the overwritten bytes are scales and quants far from any tensor's ends.
         middle = len(data) * 2 // 3
         data[middle:middle + 20_000] = data[middle - 20_400:middle - 400]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tool calls over HTTP, for each chat template: a scripted model writes a text and calls as `template --explain` says
-that the template's models do. Usage: calls_test.py REALIZAR [FOLDER], or calls_test.py --table REALIZAR [FOLDER], which
-prints docs/conformance.md's table. FOLDER: other chat templates, *.jinja."""
+"""Tool calls over HTTP, for each chat template: a scripted model writes a text and calls in the format that `template
+--explain` reports. Usage: calls_test.py REALIZAR [FOLDER], or calls_test.py --table REALIZAR [FOLDER], which prints
+docs/conformance.md's table. FOLDER: other chat templates, *.jinja."""
 from __future__ import annotations
 
 import dataclasses
@@ -51,12 +51,12 @@ PING = tool("ping", None)
 
 @dataclasses.dataclass
 class Form:
-    """How a template's models write calls and thoughts. `one`: a call of NAME with KEY: "VALUE"; `two`: two of them, ""
-    where an answer has one at most."""
+    """The format of calls and thoughts of a template's models. `one`: a call of NAME with KEY: "VALUE"; `two`: two of
+    them, "" if an answer has at most one."""
     arguments: str
     one: str
     two: str
-    thoughts: list[str]  # the marks around them; empty where none are
+    thoughts: list[str]  # the marks around them; empty if there are none
     opens_thoughts: bool
     has_channels: bool
     is_general: bool  # the template shows no calls
@@ -93,7 +93,7 @@ class Form:
         return f"{self.arguments}, `{' '.join(mark.split())}`".replace("|", "\\|")
 
     def marks(self) -> list[str]:
-        """Those that are special tokens of the scripted model."""
+        """The marks that are special tokens of the scripted model."""
         text = self.two or self.one
         if self.has_channels:
             return "<|start|> <|end|> <|channel|> <|message|> <|constrain|> <|call|> <|return|>".split()
@@ -101,7 +101,7 @@ class Form:
 
 
 def argument_texts(found: re.Match[str], arguments: dict[str, Any]) -> str:
-    """The arguments in place of KEY and VALUE."""
+    """The arguments substituted for KEY and VALUE."""
     if found[0].startswith("{"):
         return json.dumps(arguments, ensure_ascii=False)
     is_tag = found[0].startswith("<")
@@ -181,7 +181,7 @@ def ollama_answer(reply: dict[str, Any]) -> Answer:
 
 
 def stream_answer(body: bytes) -> Answer:
-    """What a client puts together of a stream of chat completions."""
+    """A client's view of a stream of chat completions."""
     answer = Answer("", "", [], "")
     for line in body.decode().splitlines():
         for choice in json.loads(line[6:])["choices"] if line.startswith("data: {") else []:
@@ -215,7 +215,7 @@ CUT = [CHAT, MESSAGES, OLLAMA]
 
 
 def is_beginning(cut: tuple[str, str], whole: tuple[str, str]) -> bool:
-    """Of a call: its name and the beginning of its arguments' JSON."""
+    """For a call: its name and the beginning of its arguments' JSON."""
     return cut[0] == whole[0] and whole[1].startswith(cut[1])
 
 
@@ -229,7 +229,7 @@ def is_empty(arguments: dict[str, Any]) -> bool:
 
 
 class Fault(AssertionError):
-    """Tells in a few words what went wrong, for the table."""
+    """Describes in a few words what went wrong, for the table."""
 
 
 def check(is_right: bool, fault: str, *seen: Any) -> None:
@@ -295,7 +295,7 @@ class Session:
             dialect = CUT[i % len(CUT)]
             answer = self.ask(CALLS_CUE, dialect, **dialect.limit(n_tokens))
             content = answer.content.strip()
-            # The first letter of a mark tells nothing yet.
+            # The first letter of a mark does not yet identify it.
             is_text = TEXT.startswith(content) or content[:-1].strip() == TEXT
             check(is_text, "marks in the content", n_tokens, answer)
             check(answer.reason in ("length", "max_tokens"), "another reason to stop", n_tokens, answer)

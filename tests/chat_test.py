@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The chat as a person at a terminal uses it, and a script. Usage: chat_test.py REALIZAR."""
+"""The chat as used by a person at a terminal, and by a script. Usage: chat_test.py REALIZAR."""
 import json
 import os
 import pathlib
@@ -22,7 +22,7 @@ PROMPT = "What is the capital of France?"
 ANSWER = "The capital of France is Paris."
 REALIZAR = ""
 NO_LOCALE = {name: None for name in ["LANG", "LC_ALL", "LC_CTYPE"]}
-UP = "\x10"  # Ctrl-P, as the arrow
+UP = "\x10"  # Ctrl-P, equivalent to the arrow
 
 
 class Case(unittest.TestCase):
@@ -37,7 +37,7 @@ class Case(unittest.TestCase):
         return Terminal(self, REALIZAR, "run", "--temperature", "0", *ONE_THREAD, *args, env={**self.env, **(env or {})}, **options)
 
     def say(self, chat, text, *expected):
-        """Types a line at the prompt, and reads what is expected to come, in this order."""
+        """Types a line at the prompt, and reads the expected texts, in this order."""
         chat.read_until("> ")
         chat.send(text + "\n")
         return "".join(chat.read_until(part) for part in expected)
@@ -97,7 +97,7 @@ class Commands(Case):
         self.assertIn("Paris", self.piped(f"/set temperature -1\n{PROMPT}")[0])
 
     def stories(self, *lines, args=()):
-        """The answers of a chat of these lines; "?" asks for a story. Each answer is a line."""
+        """The answers of a chat with these lines; "?" asks for a story. Each answer is a line."""
         text = "\n".join("Tell me a story." if line == "?" else line for line in lines)
         result = subprocess.run([REALIZAR, "chat", MODEL, "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40",
                                  "--json", *args], input=text.encode(), timeout=DEADLINE_S, capture_output=True,
@@ -355,7 +355,7 @@ class Output(Case):
         terminal = self.chat(*story, env={"TERM": "xterm"}, n_columns=20)
         shown = terminal.read_until(whole.split()[-1])
         terminal.read_until("\n")
-        shown = re.sub("(\r[^\r\n]*)+\r\x1b\\[K", "", shown)  # the spinner, and how much of the model is loaded
+        shown = re.sub("(\r[^\r\n]*)+\r\x1b\\[K", "", shown)  # the spinner, and the share of the model loaded so far
         lines = [""]
         for part in re.split("(\x1b\\[[0-9]+D\x1b\\[K|\r\n)", shown):
             if part == "\r\n":
@@ -377,7 +377,7 @@ class Output(Case):
         self.assertEqual(chat.exit_code(), 130)
 
     def test_each_answer_has_its_trace(self):
-        trace = ("--trace", "--no-guesses")  # whose steps come as they pay off
+        trace = ("--trace", "--no-guesses")  # whose steps are used when they pay off
         _, once = self.piped(PROMPT, *trace)
         _, twice = self.piped(f"{PROMPT}\n/reset\n{PROMPT}", *trace)
         self.assertEqual(twice.count("decode "), 2 * once.count("decode "))

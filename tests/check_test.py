@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/check knows the tests of each room: its README names them, they are there, and none is forgotten."""
+"""Checks that scripts/check knows the tests of each room: its README names them, they exist, and none is forgotten."""
 import importlib.machinery
 import importlib.util
 import pathlib

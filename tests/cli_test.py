@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program as a person and a script use it: every command, and what goes wrong. Usage: cli_test.py REALIZAR."""
+"""The program as used by a person and a script: every command, and its errors. Usage: cli_test.py REALIZAR."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ from waiting import DEADLINE_S
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PROMPT = "What is the capital of France?"
-# Said where the bundled model answers because no other was named.
+# Printed when the bundled model answers because no other was named.
 NOTICE = "realizar: no model was named; realizar-tiny, a toy of 4.5 million parameters, answers\n"
 REALIZAR = ""
 
@@ -36,8 +36,8 @@ def commands():
 
 class Case(unittest.TestCase):
     def fails(self, code, *args, naming="", stdin=None):
-        """The command exits with `code`, prints nothing on stdout and one line, with `naming` in it, on stderr, after
-        the line about the bundled model, if there is one."""
+        """The command exits with `code`, prints nothing on stdout and one line containing `naming` on stderr, after the
+        line about the bundled model, if there is one."""
         result = realizar(*args, stdin=stdin)
         stderr = result.stderr.decode().removeprefix(NOTICE)
         self.assertEqual(result.returncode, code, stderr)
@@ -296,7 +296,7 @@ class Run(Case):
                               stdin=b"Where?\nWhat is the capital of Italy?\n").splitlines()
         self.assertEqual([json.loads(json.loads(line)["text"]) in answers for line in lines], [True, True])
         self.assertEqual(self.succeeds("run", MODEL, "-n", "4", "--temperature", "0", "--format", "json", PROMPT)[0], "{")
-        # Other programs' words for it.
+        # Other programs' options for it.
         for words in (["--json-schema", schema], ["-j", schema], ["--json-schema-file", "f"], ["-jf", "f"], ["--grammar-file", "f"]):
             target = "grammar = " if "grammar" in words[0] else "schema = "
             self.assertIn(target, self.succeeds("run", *words, "--print-config"))
@@ -598,7 +598,7 @@ class Numbers(Case):
                          r"  BF16 products +\d+ GFLOP/s\n  int8 products +\d+ GOP/s\n\Z")
 
     def assert_share(self, text, pattern):
-        """The share in the text is that of the first figure in the last, both of which were rounded."""
+        """The share in the text is that of the first number in the last, both of which were rounded."""
         reached, percent, peak = re.fullmatch(pattern, text).groups()
         half = {word: 0.5 * 10.0 ** -len(word.partition(".")[2]) for word in (reached, percent, peak)}
         least = 100 * (float(reached) - half[reached]) / (float(peak) + half[peak])
@@ -656,7 +656,7 @@ class Files(Case):
 
     def test_weights_that_are_no_numbers_are_refused_by_tensor(self):
         data = pathlib.Path(MODEL).read_bytes()
-        damaged = self.file("damaged.gguf", data[:-136] + b"\xff" * 136)  # four blocks, scales and all
+        damaged = self.file("damaged.gguf", data[:-136] + b"\xff" * 136)  # four blocks, including scales
         self.fails(1, "run", damaged, PROMPT, naming="holds NaN or an infinity")
 
     def test_escape_sequences_of_files_reach_no_terminal(self):
@@ -670,7 +670,7 @@ class Files(Case):
             result = realizar(*args)
             for raw in [b"\x1b", b"\x07", b"\xc2\x9b", b"\x00"]:
                 self.assertNotIn(raw, result.stdout + result.stderr, args)
-            if args[1] != evil:  # the error of a tensor that is not there names that one
+            if args[1] != evil:  # the error for a missing tensor names that one
                 self.assertIn(b"\\x1b", result.stdout + result.stderr)
 
     def test_what_a_model_says_is_spelled_out_on_a_terminal_alone(self):

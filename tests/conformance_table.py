@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prints docs/conformance.md's table: the largest difference of each conformance model's logits from the reference, by
-kind of backend, as conformance_test prints them. Usage: conformance_table.py CONFORMANCE_TEST."""
+kind of backend, from the output of conformance_test. Usage: conformance_table.py CONFORMANCE_TEST."""
 import collections
 import re
 import subprocess

@@ -43,7 +43,7 @@ nlohmann::json models_of(const fs::path& folder) {
   return manifest.is_discarded() ? nlohmann::json::array() : manifest["models"];
 }
 
-// Some models of the source's manifest are files of the large data, which a clone may lack.
+// Some models in the source's manifest are files of the large data, which a clone may lack.
 bool is_large_data(const nlohmann::json& model) {
   return model.contains("large_data");
 }
@@ -56,7 +56,7 @@ bool is_here(const fs::path& folder, const std::string& name) {
   return fs::exists(folder / (name + ".gguf")) || fs::exists(folder / name);
 }
 
-// The models that come with the source, and those of the large data that are there.
+// The models in the source, and those of the available large data.
 std::vector<Case> cases() {
   std::vector<Case> list;
   const fs::path source = test::source_file("tests/data/conformance");
@@ -73,7 +73,7 @@ std::vector<Case> cases() {
       if (is_here(folder, name) && !is_known) list.push_back({name, model["tolerance"], folder});
     }
   }
-  // A case that fails and says so, in every suite.
+  // A case that fails and explains why, in every suite.
   return list.empty() ? std::vector<Case>{{kNoModels, 0}} : list;
 }
 
@@ -128,7 +128,7 @@ TEST_P(Conformance, LogitsAgreeWithTheReference) {
   std::printf("%-16s %-10s %.2e of %.1e\n", model.name.c_str(), device.name, worst, model.tolerance);
 }
 
-// Sets a variable of the environment for as long as it lives.
+// Sets an environment variable during its lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -144,7 +144,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-// A copy of the program finds its data elsewhere than where it was built, and says where it looked.
+// A copy of the program looks for its data outside of its build folder, and reports where it looked.
 TEST(TestData, IsWhereTheVariableSays) {
   ASSERT_TRUE(fs::exists(test::source_file("tests/data/conformance/manifest.json")));
   const Variable data("REALIZAR_TEST_DATA", "/nowhere"), shared("REALIZAR_TEST_SHARED", "/nowhere");
@@ -156,8 +156,8 @@ TEST(TestData, IsWhereTheVariableSays) {
 
 class Arithmetics : public testing::TestWithParam<Case> {};
 
-// So that the clock may choose among levels that name the same arithmetic, and a cached prefix of one serves the
-// others.
+// This allows the clock to choose among levels that name the same arithmetic, and lets one level use another's cached
+// prefixes.
 TEST_P(Arithmetics, OfOneNameGiveTheSameBits) {
   ASSERT_NE(GetParam().name, kNoModels);
   const auto file = open_model(GetParam());
@@ -197,7 +197,7 @@ std::set<std::string> kinds_of(const fs::path& folder, const std::string& name) 
 
 class LargeData : public testing::TestWithParam<std::string> {
  protected:
-  // The kinds of layers that a clone without the large data has, computed once.
+  // The kinds of layers in a clone without the large data, computed once.
   static const std::set<std::string>& kinds_of_a_clone() {
     static const std::set<std::string> kinds = [] {
       std::set<std::string> all;
@@ -211,7 +211,7 @@ class LargeData : public testing::TestWithParam<std::string> {
   }
 };
 
-// A clone without the large data tests all kinds of layers too.
+// A clone without the large data also tests all kinds of layers.
 TEST_P(LargeData, HasNoKindOfLayerThatACloneLacks) {
   const auto models = models_of(test::source_file("tests/data/conformance"));
   const auto model = std::ranges::find_if(models, [](const auto& entry) { return entry["name"] == GetParam(); });
@@ -241,7 +241,7 @@ TEST(MadeModels, AreWhatTheirLogitsWereComputedFor) {
   }
 }
 
-// Else logits would differ when what makes models changes, and nothing would say why.
+// Otherwise logits would differ after a change in the code that makes models, without an explanation.
 TEST(MadeModels, OnesThatDifferFromTheirHashesAreRefused) {
   const fs::path folder = fs::path(testing::TempDir()) / ("realizar_hashes_" + std::to_string(::getpid()));
   fs::create_directories(folder);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Conversations with tools, as clients of each dialect send them back, over every chat template of tests/data: each is
-answered, every text is in the prompt at its place, and a session that grows finds its beginning in the cache. Usage:
+answered, every text is at its place in the prompt, and a growing session finds its beginning in the cache. Usage:
 conversations_test.py REALIZAR."""
 import json
 import pathlib
@@ -21,7 +21,7 @@ TOOLS = [{"name": name, "description": f"Does {name}.", "parameters": SCHEMA} fo
 
 
 def turn(number):
-    """Texts of a turn: question, words beside two calls, two files, two results, answer."""
+    """Texts of a turn: question, words next to two calls, two files, two results, answer."""
     return {"question": f"question {number}", "words": f"looking {number}", "files": [f"a{number}.txt", f"b{number}.txt"],
             "results": [f"first result {number}", f"second result {number}"], "answer": f"answer {number}"}
 
@@ -30,7 +30,7 @@ TURNS = [turn(number) for number in range(N_TURNS)]
 
 
 def marks(turns, together):
-    """Every text of a conversation in its order; `together`: both calls come before both results."""
+    """Every text of a conversation in order; `together`: both calls come before both results."""
     all_marks = [SYSTEM]
     for one in turns:
         pairs = zip(one["files"], one["results"])
@@ -58,7 +58,7 @@ def chat_body(turns):
 
 
 def functions_body(turns):
-    """The first spelling of tools: one call a message, without an id."""
+    """The oldest format of tools: one call per message, without an id."""
     messages = [{"role": "system", "content": SYSTEM}]
     for one in turns:
         messages.append({"role": "user", "content": one["question"]})
@@ -168,7 +168,7 @@ class ConversationsTest(unittest.TestCase):
                 for tool in TOOLS:
                     self.assertIn(tool["description"], prompt)
 
-    # A template may take back what it wrote: then the prompts differ, and what they share is found all the same.
+    # A template may change what it wrote before: then the prompts differ, and their common part is found all the same.
     def check_cache(self, server):
         n_shared = 0
         before = None

@@ -1,5 +1,5 @@
-// Converting every family of the table. Folders are those of support/hf_folder.h, which nothing of the program writes:
-// what is made of one has the logits of the folder, and the tensors and keys of the GGUF file that it was written from.
+// Converts every family of the table. Folders are those of support/hf_folder.h, which is independent of the program: a
+// file made from one has the logits of the folder, and the tensors and keys of the GGUF file that it was written from.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ std::string test_name_of(const Family& family) {
   return name;
 }
 
-// A place in the test's own folder for temporary files.
+// A path in the test's own folder for temporary files.
 class Place {
  public:
   explicit Place(const std::string& name)
@@ -53,14 +53,13 @@ void expect_near(const std::vector<float>& actual, const std::vector<float>& exp
   for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], share * (*high - *low)) << i;
 }
 
-// A file does not tell these from none.
+// A file does not distinguish these from missing ones.
 std::vector<uint64_t> without_outer_ones(std::vector<uint64_t> shape) {
   shape.erase(shape.begin(), std::ranges::find_if(shape, [](uint64_t size) { return size != 1; }));
   return shape;
 }
 
-// Older forms of fused tensors have their parts apart in a file that is made now, and a head that is the embedding is
-// left out.
+// Parts of older forms of fused tensors are separate in a new file, and a head equal to the embedding is omitted.
 bool is_elsewhere(const std::string& name, const ModelFile& made) {
   const std::string layer = name.substr(0, name.rfind('.', name.size() - std::string(".weight").size() - 1) + 1);
   const std::pair<const char*, const char*> kParts[] = {{"attn_kv_b.weight", "attn_k_b.weight"},
@@ -72,7 +71,7 @@ bool is_elsewhere(const std::string& name, const ModelFile& made) {
   return name == "output.weight" && made.find("token_embd.weight") != nullptr;
 }
 
-// Norms that a folder keeps less 1, and logarithms, are rounded there.
+// Norms that a folder stores less 1, and logarithms, are rounded there.
 void expect_tensors_of(const ModelFile& made, const ModelFile& original) {
   for (const TensorInfo& tensor : original.tensors()) {
     const TensorInfo* own = made.find(tensor.name);
@@ -89,8 +88,8 @@ void expect_tensors_of(const ModelFile& made, const ModelFile& original) {
   }
 }
 
-// What the made models say beside what they need, or say in an older form, and what their folders do not say. What all
-// of it gives is compared by the models' configs and their logits.
+// Keys of the made models that are optional, or in an older form, and that their folders do not contain. Their effect
+// is compared through the models' configs and their logits.
 bool is_other_in(std::string_view key, const ModelConfig& config) {
   constexpr std::string_view kOthers[] = {"context_length",          "pooling_type",
                                           "feed_forward_length",     "attention.sliding_window_pattern",
@@ -100,7 +99,7 @@ bool is_other_in(std::string_view key, const ModelConfig& config) {
   return !attends && key.starts_with("attention.");
 }
 
-// Each key of the architecture that both have has one value, and both give the same model.
+// Each key of the architecture that both have has the same value, and both give the same model.
 void expect_keys_of(const ModelFile& made, const ModelFile& original) {
   const auto config = read_config(made), expected = read_config(original);
   ASSERT_TRUE(config.ok() && expected.ok());
@@ -121,7 +120,7 @@ void expect_keys_of(const ModelFile& made, const ModelFile& original) {
   }
 }
 
-// Models that tests make have no file any more.
+// The file of a model made by a test no longer exists.
 void write_copy(const ModelFile& file, const fs::path& path) {
   GgufWriter writer;
   for (const GgufEntry& entry : file.gguf_entries()) writer.add_stored(entry.key, entry.value);
@@ -153,7 +152,7 @@ TEST_P(ToGguf, HasTheLogitsOfTheFolderAndTheTensorsOfTheFile) {
 
 class ThereAndBack : public testing::TestWithParam<std::string> {};
 
-// A GGUF file as a folder, and that as a GGUF file again.
+// A GGUF file converted to a folder, and back to a GGUF file.
 TEST_P(ThereAndBack, HasTheSameLogitsTensorsAndKeys) {
   const auto original = test::open_conformance(test::source_file("tests/data/conformance"), GetParam());
   ASSERT_TRUE(original.ok()) << original.error().message;
@@ -163,7 +162,7 @@ TEST_P(ThereAndBack, HasTheSameLogitsTensorsAndKeys) {
   ASSERT_TRUE(there.ok()) << there.error().message;
   const auto as_folder = ModelFile::open(folder.path());
   ASSERT_TRUE(as_folder.ok()) << as_folder.error().message;
-  // GELU has another form in folders of MPT, and norms are rounded where a folder has them less 1.
+  // GELU has another form in MPT's folders, and norms are rounded in folders that store them less 1.
   expect_near(test::reference_logits(*as_folder), test::reference_logits(*original),
               GetParam() == "mpt" ? 5e-4f : 1e-5f);
   const auto back = convert(folder.path(), place.path(), {}, {});

@@ -1,5 +1,5 @@
-// A folder with anything in its side files and the GGUF file that convert makes of it are one model: the same ids,
-// ends, templates, recommendations and logits, or a note says what GGUF cannot hold.
+// A folder with arbitrary side files and the GGUF file converted from it are one model: the same ids, ends, templates,
+// recommendations and logits; otherwise a note reports what GGUF cannot store.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// A vocabulary of GPT-2's kind: the letters of all bytes, two merges, and special tokens with any flags.
+// A vocabulary like GPT-2's: the letters of all bytes, two merges, and special tokens with any flags.
 struct Vocabulary {
   std::vector<std::string> pieces;
   json added = json::array();
@@ -226,7 +226,7 @@ TEST(ConvertProperties, AFolderAndItsFileAreOneModel) {
     const auto report = convert(folder.path(), made, {}, {});
     if (!report.ok()) RC_FAIL(report.error().subject + ": " + report.error().message);
     const auto own = load(folder.path()), file = load(made);
-    // GGUF has no room for what a token takes of the spaces beside it, and a note names each such token.
+    // GGUF cannot store which spaces a token strips around it, and a note names each such token.
     bool takes_spaces = false;
     for (const json& token : vocabulary.added) {
       if (!token["lstrip"] && !token["rstrip"]) continue;

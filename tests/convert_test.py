@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""realizar convert as a person and a script use it. Usage: convert_test.py REALIZAR."""
+"""realizar convert as used by a person and a script. Usage: convert_test.py REALIZAR."""
 import contextlib
 import ctypes
 import hashlib
@@ -29,7 +29,7 @@ BLOCK_TYPES = [2, 8, 12, 20, 39]  # Q4_0, Q8_0, Q4_K, IQ4_NL, MXFP4
 
 
 def convert_into_pipe(source, pipe):
-    """The process, which waits for no reader, and the pipe's reader, which has seen its writer."""
+    """The process, which waits for no reader, and the pipe's reader, which has noticed its writer."""
     os.mkfifo(pipe)
     reader = open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
     process = subprocess.Popen([REALIZAR, "convert", source, pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -47,7 +47,8 @@ def digest(path):
 
 
 def write_zeros(path, n_tensors, n_bytes):
-    """A GGUF file of tensors of zeros, for which a file system keeps no room. Its architecture is unknown, so that any do."""
+    """A GGUF file of tensors of zeros, for which a file system allocates no space. Its architecture is unknown, so that
+    any tensors are allowed."""
     def text(value):
         return struct.pack("<Q", len(value)) + value.encode()
 
@@ -63,7 +64,7 @@ def write_zeros(path, n_tensors, n_bytes):
 
 @contextlib.contextmanager
 def folder_events(folder):
-    """A list that has, after the block, which names of the folder went and which were taken, in this order (inotify)."""
+    """A list that after the block contains the folder's removed and added names, in this order (inotify)."""
     libc, moved_to, created, deleted = ctypes.CDLL(None, use_errno=True), 0x80, 0x100, 0x200
     fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
     events = []
@@ -92,7 +93,7 @@ class Case(unittest.TestCase):
         return result.stdout.decode()
 
     def fails(self, code, *args, naming, **options):
-        """It says why, and leaves what was there."""
+        """It reports the reason, and leaves existing files unchanged."""
         before = self.names()
         result = realizar("convert", *args, **options)
         stderr = result.stderr.decode()
@@ -474,12 +475,12 @@ class Metadata(Case):
 
 
 class Faults(Case):
-    """What happens while it is written. A pipe that is full holds the program where it is."""
+    """Events during writing. A full pipe stops the program at that point."""
     N_TENSORS = 4
 
     def while_it_writes(self, fault):
-        """Converts a model that is larger than a pipe holds: `fault` happens when the first bytes have been written.
-        Gives the exit code, what it says, and how much it wrote."""
+        """Converts a model that is larger than a pipe's buffer: `fault` happens after the first bytes have been
+        written. Returns the exit code, the messages, and how much it wrote."""
         source, pipe = self.at / "zeros.gguf", self.at / "pipe.gguf"
         write_zeros(source, self.N_TENSORS, 8 * MB)
         process, reader = convert_into_pipe(source, pipe)
@@ -511,7 +512,7 @@ class Faults(Case):
             self.assertTrue(any(self.is_interrupted(before, options) for _ in range(20)), options)
 
     def is_interrupted(self, before, options):
-        """Whether the signal came in time. Either way nothing half is there."""
+        """Whether the signal came in time. In either case no partial file is left."""
         process = subprocess.Popen([REALIZAR, "convert", self.at / "zeros.gguf", self.at / "out.gguf", *options],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         until(lambda: writes_into(process, self.at) or process.poll() is not None, "the beginning of the file")

@@ -1,5 +1,5 @@
-// A vocabulary keeps its ids on the way from a folder into a GGUF file and from a GGUF file into a folder: both are
-// compared with the ids that the vocabulary's own program gives.
+// A vocabulary keeps its ids when converted from a folder to a GGUF file and from a GGUF file to a folder: both are
+// compared with the ids of the vocabulary's own program.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -56,10 +56,10 @@ Result<FolderVocab> vocab_of(const SideFiles& side) {
 
 struct FolderCase {
   const char* name;
-  const char* pre;  // that llama.cpp has for it
+  const char* pre;  // llama.cpp's name for it
 };
 
-// Neither llama.cpp nor this program composes letters where a GGUF file's vocabulary is read.
+// Neither llama.cpp nor this program composes letters for a GGUF file's vocabulary.
 bool is_composed(const std::string& text) {
   return text::normalize(text, text::NormalForm::kNfc) == text;
 }
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Json, FolderTokenizers,
                                          FolderCase{"mixtral", "default"}, FolderCase{"phi3", "default"},
                                          FolderCase{"qwen2", "qwen2"}));
 
-// Its hash in llama.cpp's converter is that of the ids that the tokenizer gives a text.
+// Its hash in llama.cpp's converter is that of the tokenizer's ids for a text.
 TEST(KnownTokenizers, AreKnownByTheirIds) {
   const fs::path path = kShared / "llama-3.tokenizer.json";
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
@@ -129,7 +129,7 @@ TEST(SentencePieceFolders, GiveTheSameIdsInAGgufFile) {
       EXPECT_EQ(numbers_of(made->encode(text, kPlain)), model["ids"][i].get<std::vector<int32_t>>()) << text;
     }
   }
-  // Merges without tokens of bytes, of a text whose spaces are squeezed: GGUF's "llama" vocabulary is neither.
+  // Merges without byte tokens, for a text whose spaces are collapsed: not supported by GGUF's "llama" vocabulary.
   EXPECT_EQ(refused, std::vector<std::string>({"bpe", "bpe_user"}));
 }
 
@@ -147,7 +147,7 @@ TEST(RwkvFolders, GiveTheSameIdsInAGgufFile) {
   }
 }
 
-// "Ok" is a case of a BERT vocabulary whose letters keep their case.
+// "Ok" tests a BERT vocabulary that keeps the case of letters.
 TEST(WordPieceFolders, KeepTheCaseOfLettersWhereTheFolderDoes) {
   for (const bool lowercase : {false, true}) {
     SideFiles side;
@@ -170,7 +170,7 @@ TEST(WordPieceFolders, KeepTheCaseOfLettersWhereTheFolderDoes) {
   }
 }
 
-// A text of Qwen3-Embedding ends with a token that is not the one that ends a turn of a chat.
+// A text for Qwen3-Embedding ends with a token different from the one that ends a turn of a chat.
 TEST(FolderVocabularies, HaveTheTokenThatEndsATextAsEosAndTheOneThatEndsATurnAsEot) {
   SideFiles side;
   side.tokenizer_json = read_text(kTokenizers / "qwen2.tokenizer.json");

@@ -1,4 +1,4 @@
-// A decode step that is replayed allocates nothing on the host: operator new is counted over 20 steps.
+// A replayed decode step allocates nothing on the host: operator new is counted over 20 steps.
 #include <gtest/gtest.h>
 
 #include "support/counted_new.h"
@@ -36,7 +36,7 @@ TEST(CudaAllocation, GreedyDecodingAllocatesNothing) {
   EXPECT_EQ(allocations_while_decoding(kSound, request), 0);
 }
 
-// What a model takes of a device it takes when it is loaded, and says how much.
+// A model allocates all its device memory when it is loaded, and reports the amount.
 TEST(CudaAllocation, StepsOfAnyLengthTakeNoMemoryOfTheDevice) {
   EmulatedMemory memory;
   const CudaUnderTest cuda{"emulated", [&] { return make_emulated_cuda_device({.memory = &memory}); }};

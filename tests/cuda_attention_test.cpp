@@ -1,5 +1,6 @@
 // Attention of the CUDA backend over contexts of one part and of several, against the reference and against itself: a
-// row's bits depend on nothing but the row. Device memory begins as NaN, so reading what no row sees shows.
+// row's bits depend on nothing but the row. Device memory is initialized with NaN, so that reads of uninitialized
+// values show.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,10 +15,10 @@
 namespace realizar::test {
 namespace {
 
-// Queries, keys and values lie in [-1, 1], and a score is at most 2 / 3 sqrt(head_dim). It is off by less than a share
-// of that, which moves the weights, and with them a mean of values, by no more: a few 2^-22 where both products have
-// halves of F16 or F32 sums, 2^-18 where one has halves of bf16, 2^-17 where both have. Without the lower halves it
-// would be 2^-11 or 2^-8.
+// Queries, keys and values are in [-1, 1], and a score is at most 2 / 3 sqrt(head_dim). Its error is less than a share
+// of that, which changes the weights, and with them a mean of values, by no more: a few 2^-22 if both products use
+// halves of F16 or F32 sums, 2^-18 if one uses halves of bf16, 2^-17 if both do. Without the lower halves it would be
+// 2^-11 or 2^-8.
 double tolerance(const ContextShape& shape) {
   const bool has_scales = shape.type == KvType::kQ8_0 || shape.type == KvType::kQ4_0;
   const double unit = shape.type == KvType::kBF16 ? 0x1p-17 : has_scales ? 0x1p-18 : 0x1p-20;
@@ -52,7 +53,7 @@ std::vector<SeqRows> one_row_each(std::initializer_list<uint32_t> contexts) {
 TEST_P(CudaAttention, OfDecodeRowsAcrossCutsAgrees) {
   const auto rows = one_row_each({1, 31, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1500});
   expect_like_reference({}, rows, 12);
-  // Some windows begin in the cut before the last, some in the one before that.
+  // Some windows begin in the cut before the last, some in the previous one.
   expect_like_reference({.window = 300}, rows, 12);
   expect_like_reference({.window = 300, .is_chunked = true}, rows, 12);
 }
@@ -73,7 +74,7 @@ TEST_P(CudaAttention, OfDecodeRowsOfEveryTypeAndShapeAgrees) {
   expect_like_reference({.head_dim = 10, .n_heads = 5, .type = KvType::kBF16, .block_tokens = 1}, rows, 2);
 }
 
-// Prompts of one and of several tiles, at the beginning and later, beside decode rows.
+// Prompts of one and of several tiles, at the beginning and later, together with decode rows.
 TEST_P(CudaAttention, OfPromptRowsAgrees) {
   const std::vector<SeqRows> rows = {{0, 99, 1}, {1, 0, 70}, {2, 150, 9}, {3, 61, 3}};
   for (const KvType type : kKvTypes) {
@@ -92,7 +93,7 @@ TEST_P(CudaAttention, OfPromptRowsOfEveryShapeAgrees) {
   expect_like_reference({.head_dim = 160, .n_heads = 1, .softcap = 2}, rows, 0);
 }
 
-// Rows of a prompt whose context is cut: some see one part, some two, with a window or without.
+// Rows of a prompt whose context is cut: some see one part, some two, with and without a window.
 TEST_P(CudaAttention, OfPromptRowsAcrossCutsAgrees) {
   const std::vector<SeqRows> rows = {{0, 2030, 40}, {1, 500, 2}};
   expect_like_reference({.n_heads = 1}, rows, 0);
@@ -100,7 +101,7 @@ TEST_P(CudaAttention, OfPromptRowsAcrossCutsAgrees) {
   expect_like_reference({.n_heads = 1, .window = 100, .is_chunked = true}, rows, 0);
 }
 
-// Rows that see those after them, of one cut and of two, and of a text of several tiles.
+// Rows that see later ones, in one cut and in two, and in a text of several tiles.
 TEST_P(CudaAttention, OfRowsThatSeeThoseAfterThemAgrees) {
   const std::vector<SeqRows> rows = {{0, 2000, 80}, {1, 0, 1}, {2, 0, 130}};
   for (const uint32_t window : {0u, 1u, 20u, 100u}) {
@@ -113,7 +114,7 @@ ContextShape latents(uint32_t n_heads, uint32_t latent_dim, KvType type = KvType
   return {.head_dim = latent_dim + 32, .n_heads = n_heads, .window = window, .type = type, .latent_dim = latent_dim};
 }
 
-// Of more heads than a block has, and of fewer; at the sizes of the largest models and at small ones.
+// For more heads than a block has, and for fewer; at the sizes of the largest models and at small ones.
 TEST_P(CudaAttention, ToLatentsAgrees) {
   const std::vector<SeqRows> rows = {{0, 299, 1}, {1, 3, 1}, {2, 0, 20}, {3, 150, 9}, {4, 61, 3}};
   for (const KvType type : kKvTypes) {

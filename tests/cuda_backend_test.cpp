@@ -1,5 +1,5 @@
-// What the operation suite does not see of the CUDA backend: that no result depends on the order in which the threads
-// of a block happen to run.
+// Properties of the CUDA backend beyond the operation suite: no result depends on the order in which the threads of a
+// block happen to run.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -104,7 +104,7 @@ TEST(CudaLaunches, APlainInputIsSplitOnceForEachThatIsWritten) {
   EXPECT_TRUE(launches[4].missing.split);
 }
 
-// A recording belongs to the program and the shape that it was made for, and not to memory that was exchanged since.
+// A recording belongs to the program and the shape that it was made for, and remains valid only for the same memory.
 TEST(CudaGraphs, EachProgramHasItsOwnRecordings) {
   OpRig rig(*make_emulated_cuda(1), {.max_rows = 4, .max_logit_rows = 1});
   const auto product = [&](uint32_t n_cols, uint32_t seed) {
@@ -124,13 +124,13 @@ TEST(CudaGraphs, EachProgramHasItsOwnRecordings) {
   EXPECT_EQ(run(first), of_first);
   EXPECT_EQ(run(second), of_second);
   EXPECT_EQ(use.n_captures, 2u);
-  run(wide);  // whose rows as int8 want more memory than there was
+  run(wide);  // whose rows as int8 need more memory than was allocated
   EXPECT_EQ(run(first), of_first);
   EXPECT_EQ(use.n_captures, 4u);
 }
 
-// A GPU's grids have 65,535 blocks in their second dimension: rows, of which a step of experts has more, must lie in
-// the first. Launches are checked when they are recorded; nothing runs here.
+// A GPU's grids have 65,535 blocks in their second dimension: rows, of which a step of experts has more, must be in the
+// first. Launches are checked when they are recorded; nothing runs here.
 TEST(CudaBackend, EveryKernelTakesMoreRowsThanAGridsSecondDimensionHolds) {
   constexpr uint32_t kMany = 70000;
   const auto device = make_emulated_cuda_device();

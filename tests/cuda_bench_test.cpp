@@ -1,5 +1,5 @@
-// The benchmark of products measures what it says: every kernel that the backend would use, launched as recorded, over
-// weights that take turns. On the emulator, since the numbers themselves are a GPU's to give.
+// The benchmark of products measures what it claims: every kernel that the backend would use, launched as recorded,
+// over weights that take turns. On the emulator, since the actual numbers require a GPU.
 #include <gtest/gtest.h>
 
 #include "../bench/product_bench.h"

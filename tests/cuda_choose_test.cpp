@@ -1,4 +1,4 @@
-// Tokens that the device chooses are those that the sampler chooses from the same logits.
+// Tokens chosen by the device equal those that the sampler chooses from the same logits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ constexpr uint32_t kRows = 3;
 constexpr uint32_t kCols = 32;  // of the product that makes the logits
 constexpr float kHuge = 1e30F;  // its square is infinite
 
-// Row r is flatter than row r + 1; some logits are equal, one is that of a token that cannot come.
+// Row r is flatter than row r + 1; some logits are equal, one belongs to a forbidden token.
 InputTable random_logits(uint64_t seed) {
   InputTable table{kRows, kVocab, {}};
   std::mt19937_64 random(seed);
@@ -35,8 +35,9 @@ InputTable random_logits(uint64_t seed) {
   return table;
 }
 
-// Row r of the inputs picks column r of a matrix whose columns are the logits. Weights are finite; what is not comes of
-// products that overflow: row r alone has large numbers in two more columns, and NaN is the sum of both infinities.
+// Row r of the inputs selects column r of a matrix whose columns are the logits. Weights are finite; infinite and NaN
+// logits come from products that overflow: only row r has large numbers in two more columns, and NaN is the sum of both
+// infinities.
 class ChooseRig {
  public:
   ChooseRig(const CudaUnderTest& cuda, const InputTable& logits)
@@ -62,7 +63,7 @@ class ChooseRig {
     act_ = rig_.output(kVocab);
   }
 
-  // A token for each row, by the device; kNoToken where it left the row.
+  // A token for each row, chosen by the device; kNoToken for rows left to the caller.
   std::vector<TokenId> choose(const std::vector<SamplingParams>& params, std::span<const TokenId> history) {
     std::vector<uint32_t> counts(kVocab);
     std::vector<std::vector<SeenToken>> seen(kRows);

@@ -1,4 +1,4 @@
-// A model on several devices gives the bits that it gives on one, wherever its layers lie; and which devices are taken.
+// A model on several devices gives the same bits as on one, wherever its layers are; and the choice of devices.
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
@@ -58,8 +58,8 @@ std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, c
 
 class CudaDevices : public CudaTest {
  protected:
-  // What requests give together on three devices, a prompt of them in chunks, is what each gives alone on one; so is
-  // what the first gives again. Returns how many tokens of that came from the cache.
+  // Concurrent requests on three devices, one prompt in chunks, give the same as each by itself on one; and so does a
+  // repetition of the first. Returns how many of its tokens came from the cache.
   uint32_t expect_the_same_together(const ModelFile& file) const {
     const std::vector<Request> requests = {request_for(some_tokens(40, 7, kDims.n_vocab), 1),
                                            request_for(some_tokens(3, 11, kDims.n_vocab), 2),
@@ -77,8 +77,8 @@ class CudaDevices : public CudaTest {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, CudaDevices, testing::ValuesIn(cudas_under_test()), name_of);
 
-// Where layers lie in these follows from how little memory an emulated device has: on a GPU they would all lie where
-// there is most room.
+// In these the layers' devices follow from the small memory of an emulated device: on a GPU all would be on the one
+// with most room.
 class SmallCudaDevices : public CudaDevices {};
 INSTANTIATE_TEST_SUITE_P(Devices, SmallCudaDevices, testing::Values(CudaUnderTest{"emulated", open_emulated_cuda}),
                          name_of);
@@ -110,7 +110,7 @@ TEST_P(CudaDevices, StreamedLayersGiveTheSameBits) {
   }
 }
 
-// In F16: no row of the small matrices is whole groups of other types.
+// In F16: no row of the small matrices consists of whole groups of other types.
 ModelFile small_model_of(const ArchSpec& spec) {
   TinyModel model = tiny_model(spec, false, kDims);
   model.matrix_type = TypeId::kF16;
@@ -127,7 +127,7 @@ TEST_P(CudaDevices, LatentsAndStatesHaveTheSameBitsWhereverTheirLayersLie) {
   }
 }
 
-// What a row has beside the state that a layer computes goes with it from device to device.
+// A row's data besides its hidden state goes with it from device to device.
 TEST_P(CudaDevices, StreamsHaveTheSameBitsWhereverTheirLayersLie) {
   const ModelFile file = small_model_of(kGemma3n);
   const auto alone = logits_on(GetParam(), file, {1});
@@ -137,7 +137,8 @@ TEST_P(CudaDevices, StreamsHaveTheSameBitsWhereverTheirLayersLie) {
   expect_the_same_together(file);
 }
 
-// Blocks' parts are of different widths, and the last layers attend to what earlier ones keep, maybe elsewhere.
+// Blocks' parts have different widths, and the last layers attend to keys and values of earlier ones, possibly on other
+// devices.
 TEST_P(CudaDevices, LayersOfDifferentWidthsHaveTheSameBitsWhereverTheyLie) {
   const auto file = open_conformance(source_file("tests/data/conformance"), "gemma4-e2b");
   ASSERT_TRUE(file.ok()) << file.error().message;
@@ -155,7 +156,7 @@ TEST_P(CudaDevices, WhatFitsNoDeviceIsStreamed) {
   EXPECT_EQ(logits_on(GetParam(), file, small), logits_on(GetParam(), file, {1}));
 }
 
-// What the backend says of itself, and the bits that it gives, with so much memory on one device.
+// The backend's report on itself, and its bits, with this much memory on one device.
 struct Placed {
   std::string description;
   std::vector<float> logits;
@@ -184,7 +185,7 @@ TEST_P(SmallCudaDevices, AnEmbeddingLeavesItsRoomToLayersWhereMemoryIsShort) {
   }
 }
 
-// The emulated device has no more than it says.
+// The emulated device has no more memory than it reports.
 TEST(CudaEmbedding, TakesNoMemoryOfADeviceThatIsShort) {
   TinyDims dims = kDims;
   dims.n_vocab = 20000;
@@ -227,7 +228,7 @@ TEST_P(CudaDevices, StepsWithLatentsOrStatesAreRecordedOnceAndReplayed) {
   }
 }
 
-// Sequences together, a prompt in chunks, and a text that goes on from the state at the end of a block.
+// Sequences together, a prompt in chunks, and a text that continues from the state at the end of a block.
 TEST_P(CudaDevices, ATokenOfARecurrentModelDependsOnNothingButTheRequest) {
   for (const ArchSpec* spec : {&kMamba2, &kQwen35, &kMamba, &kFalconH1, &kRwkv7}) {
     EXPECT_EQ(expect_the_same_together(small_model_of(*spec)), 32u) << spec->name;
@@ -405,7 +406,7 @@ TEST(CudaDevicesTogether, SeveralGiveTheSameInEveryOrderOfThreads) {
   expect_same_in_all_orders([&] { return logits_on(emulated, deltas, {1}); });
 }
 
-// Devices that have so many bytes free each.
+// Devices with this many free bytes each.
 Result<std::vector<std::unique_ptr<cuda::Device>>> choose(const std::vector<uint32_t>& named,
                                                           const std::vector<size_t>& free_bytes,
                                                           const cuda::CudaOptions& options) {

@@ -1,5 +1,5 @@
-// Layers that find no place in the memory of device and host, and are read from the disk: they compute what resident
-// ones do, and what the disk has lost or changed is an error.
+// Layers that do not fit into device and host memory, and are read from the disk: they compute the same as resident
+// ones, and data that the disk has lost or changed is an error.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ EngineRig rig_on(const CudaUnderTest& cuda, const ModelFile& file, const cuda::C
   return {file, *make_cuda_on(cuda.open, 1, options), {.n_ctx = 64}};
 }
 
-// Logits of several steps with prompt and decode rows: what lands from the disk is replaced by later layers, and read
+// Logits of several steps with prompt and decode rows: layers read from the disk are replaced by later ones, and read
 // again.
 std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, const cuda::CudaOptions& options) {
   const auto logits = rig_on(cuda, file, options)->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6);
@@ -38,11 +38,11 @@ std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, c
 
 class CudaDisk : public CudaTest {
  protected:
-  // A folder that the backend makes.
+  // A folder created by the backend.
   std::string folder_ = testing::TempDir() + "realizar-layers-" + std::to_string(::getpid());
   void TearDown() override { fs::remove_all(folder_); }
 
-  // The files without a name that this process has open there.
+  // The unnamed files that this process has open there.
   std::vector<int> nameless_files() const {
     std::vector<int> files;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {

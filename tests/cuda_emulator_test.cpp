@@ -1,4 +1,4 @@
-// The emulator sees what it says it sees: faults planted in small kernels.
+// The emulator detects the faults that it claims to detect: faults planted in small kernels.
 #include "support/cuda_emulator.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ struct Numbers {
   float* values;  // [kThreads]
 };
 
-// Each thread takes its neighbour's value; `waits`: not before that is there.
+// Each thread reads its neighbour's value; `waits`: not before it is written.
 template <bool waits>
 void shift_kernel(Numbers a) {
   RZ_SHARED(float, shared, kThreads);
@@ -126,7 +126,7 @@ TEST(CudaEmulator, HalfProductsAreThoseOfTheirFragments) {
   }
 }
 
-// Each thread copies four numbers; `waits`: until they are there.
+// Each thread copies four numbers; `waits`: until they have arrived.
 template <bool waits>
 void copy_kernel(Numbers a) {
   RZ_SHARED(float, shared, 4 * kThreads);

@@ -1,5 +1,5 @@
 // Matrix products of the CUDA backend, at the sizes where its kernels change: each row against the reference, within
-// what its arithmetic allows, and against itself, bit for bit, in every batch and order of threads.
+// the error of its arithmetic, and against itself, bit for bit, in every batch and order of threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ struct Counts {
   uint32_t n_decode, n_prompt;
 };
 
-// `n` tokens, others for every `first`.
+// `n` tokens, different ones for every `first`.
 std::vector<uint32_t> some_tokens(uint32_t n, uint32_t first) {
   std::vector<uint32_t> tokens;
   for (uint32_t i = 0; i < n; ++i) tokens.push_back((first + 7 * i) % kTokens);
@@ -54,7 +54,7 @@ struct Product {
   LinearOp op;
 };
 
-// Types of groups multiply int8 activations; F16, bf16 and F8 meet them as sums of two such values; the rest is F32.
+// Group types multiply int8 activations; F16, bf16 and F8 multiply them as sums of two such values; the rest is F32.
 Arithmetic arithmetic_of(TypeId type) {
   if (layout_of(type) == Layout::kGroups) return Arithmetic::kInt8;
   if (layout_of(type) == Layout::kStored) return Arithmetic::kF32;
@@ -64,7 +64,7 @@ Arithmetic arithmetic_of(TypeId type) {
 // Remembers the bits of each row.
 class RowMemory {
  public:
-  // What the row was when it was first seen.
+  // The row's bits when it was first seen.
   const std::vector<float>& first(uint32_t token, bool is_decode, std::span<const float> row) {
     return rows_.try_emplace({token, is_decode}, row.begin(), row.end()).first->second;
   }
@@ -187,13 +187,13 @@ struct Epilogue {
   bool accumulate = false;
 };
 
-// Gives each token's row of before, changed.
+// Each token's row before the change, changed.
 std::vector<float> changed(Product& product, const LinearOp& op, const TestBatch& batch) {
   product.rig.step(batch, {op.in, op.out}, [&](Program& p) { p.add(op); });
   return product.rig.read(op.out);
 }
 
-// The product's bits are known, so only the epilogue's own roundings are left: functions of F32 that err by a few
+// The product's bits are known, so only the epilogue's own roundings remain: F32 functions with an error of a few
 // units.
 TEST_P(CudaLinear, EpiloguesChangeTheProductAsTheySay) {
   const TestMatrix m = matrix(19);
@@ -242,8 +242,7 @@ TEST_P(CudaLinear, AGateIsActivatedAndMultiplied) {
   }
 }
 
-// A dot and a tile decode E4M3 in their own ways: each of the 254 numbers is the same to both, and is what it should
-// be.
+// A dot and a tile decode E4M3 differently: each of the 254 numbers must be equal in both, and correct.
 class CudaF8 : public CudaTest {};
 INSTANTIATE_TEST_SUITE_P(Devices, CudaF8, testing::ValuesIn(cudas_under_test()), name_of);
 
@@ -266,7 +265,7 @@ TEST_P(CudaF8, EveryCodeIsTheSameToDecodeRowsAndPrompts) {
   }
 }
 
-// Four experts, of which one has no row and one more rows than a tile.
+// Four experts, one without rows and one with more rows than a tile.
 InputTable expert_ids() {
   InputTable ids{kTokens, 2, std::vector<float>(size_t{2} * kTokens)};
   for (uint32_t token = 0; token < kTokens; ++token) {
@@ -311,8 +310,8 @@ TEST_P(CudaExperts, ARowIsTheSameInEveryBatchAndOrderOfThreads) {
   cuda::emulator::set_thread_order(ThreadOrder::kRising);
 }
 
-// What the operations that encode(program, between) gives leave in `outs`: with nothing between them, and with an
-// operation that has nothing to do with them.
+// The contents of `outs` after the operations of encode(program, between): with nothing in between, and with an
+// unrelated operation.
 template <class Encode>
 void expect_same_apart(OpRig& rig, ActId in, uint32_t n_cols, std::span<const ActId> outs, const Encode& encode) {
   const ActId other = rig.output(n_cols);

@@ -1,5 +1,5 @@
-// What the CUDA backend takes of a device's memory: planes share allocations, attention keeps within what is set aside
-// for it whatever the batch, and scratch that has grown is given back.
+// The CUDA backend's device memory: planes share allocations, attention stays within its reserved memory whatever the
+// batch, and scratch that has grown is released.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -56,7 +56,7 @@ TEST(CudaArena, TakesNoMoreThanItsLimitWhereLessWouldDo) {
   EmulatedMemory memory;
   const auto device = make_emulated_cuda_device(mapped_in_pieces(memory));
   cuda::Arena arena(*device);
-  constexpr size_t kLimit = 2 * kPiece;  // a second chunk of twice the first would be beyond
+  constexpr size_t kLimit = 2 * kPiece;  // a second chunk of twice the first one's size would exceed it
   arena.set_limit(kLimit);
   for (size_t n = 0; n < 40; ++n) ASSERT_TRUE(arena.take(100000).ok());
   EXPECT_EQ(arena.n_allocated(), kLimit);
@@ -73,7 +73,7 @@ TEST(CudaArena, AFailedAllocationLeavesItAsItWas) {
   EXPECT_TRUE(arena.take(1000).ok());
 }
 
-// Each plane in pieces of its own would take nearly twice as much.
+// Separate allocations for each plane would take nearly twice as much.
 TEST(CudaWeights, ManyMatricesFitWhereTheyShareAllocations) {
   constexpr uint32_t kMatrices = 24, kRows = 256, kCols = 1100;
   EmulatedMemory memory;
@@ -94,7 +94,7 @@ TEST(CudaWeights, ManyMatricesFitWhereTheyShareAllocations) {
   EXPECT_GE(weights.bytes(), size_t{kMatrices} * kRows * kCols * sizeof(float));
 }
 
-// A long context beside short ones, of decode rows and of prompts, in one pass and in several.
+// A long context together with short ones, for decode rows and for prompts, in one pass and in several.
 const std::vector<SeqRows> kLongAndShort = {{0, 4609, 1}, {1, 0, 1}, {2, 700, 1}, {3, 299, 1}};
 const std::vector<SeqRows> kPrompts = {{0, 2030, 100}, {1, 0, 70}, {2, 2100, 3}};
 
@@ -113,7 +113,7 @@ TEST(CudaAttentionMemory, PassesChangeNoBits) {
   }
 }
 
-// What a step of 64 rows with long contexts takes is what was set aside: a card that is full but for that runs it.
+// A step of 64 rows with long contexts uses exactly the reserved memory: a card that is otherwise full runs it.
 TEST(CudaAttentionMemory, AStepTakesNoMoreThanTheAccountSays) {
   EmulatedMemory memory;
   const OpenCuda open = [&]() -> Result<std::unique_ptr<cuda::Device>> {
@@ -141,7 +141,7 @@ TEST(CudaAttentionMemory, AStepTakesNoMoreThanTheAccountSays) {
   EXPECT_EQ(memory.device_bytes, n_after_short);
 }
 
-// Programs share what steps compute in: it is as large as the largest wants it, whatever came before.
+// Programs share the memory for computing steps: it has the size that the largest needs, whatever ran before.
 TEST(CudaScratch, WhatHasGrownGivesBackWhatItHad) {
   EmulatedMemory memory;
   const OpenCuda open = [&]() -> Result<std::unique_ptr<cuda::Device>> {
@@ -166,7 +166,8 @@ TEST(CudaScratch, WhatHasGrownGivesBackWhatItHad) {
   EXPECT_GT(bytes_after({1}), bytes_after({0}));
 }
 
-// What is set aside on each device before the weights are loaded, and what the steps of that model then take there.
+// The memory reserved on each device before the weights are loaded, and the memory that the model's steps then use
+// there.
 struct SetAside {
   uint64_t before, after;
 };
@@ -214,7 +215,7 @@ TEST(CudaScratch, IsKnownBeforeTheWeightsAre) {
   }
 }
 
-// Devices that share a layer have fewer of its hidden columns each, and a place for the sums' parts of all of them.
+// Devices that share a layer have fewer of its hidden columns each, and room for the partial sums of all of them.
 TEST(CudaScratch, OfDevicesThatShareLayersIsNoMoreThanWasSetAside) {
   constexpr uint32_t kDevices = 4;
   for (const ModelRow& row : kModelRows) {

@@ -1,5 +1,5 @@
-// Whole models on the CUDA backend, as the emulator runs it: the engine's promises hold there, and layers that are
-// streamed compute what resident ones do.
+// Whole models on the CUDA backend, run by the emulator: the engine's promises hold there, and streamed layers compute
+// the same as resident ones.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -169,7 +169,7 @@ TEST(CudaGraphs, AStepWhoseRecordingFailsIsLaunchedOneByOne) {
   }
 }
 
-// What a step of the whole model says whose launch after `n_before` others fails.
+// The error of a step of the whole model whose launch fails after `n_before` others.
 std::string said_of_failure(LaunchFault fault, uint32_t n_before) {
   const auto open = [=] { return make_emulated_cuda_device({.launch_fault = fault, .failing_launch = n_before}); };
   Rig rig({"emulated", open}, kQuantized);
@@ -182,8 +182,8 @@ TEST(CudaFailures, AFailedStepNamesItsOperationAndLayer) {
   EXPECT_EQ(said_of_failure(LaunchFault::kRefused, 0), "embed" + end);
   EXPECT_EQ(said_of_failure(LaunchFault::kRefused, 1), "layer 0 norm.attn" + end);
   EXPECT_EQ(said_of_failure(LaunchFault::kTold, 1), "layer 0 norm.attn or an operation before it" + end);
-  // The launches of a prompt's step; then those that record a decode step, which are launched anew where one fails;
-  // then the recorded step.
+  // The launches of a prompt's step; then those that record a decode step, which are launched again if one fails; then
+  // the recorded step.
   std::set<std::string> names;
   std::string said;
   for (uint32_t n = 0; !said.starts_with("a recorded step"); ++n) {

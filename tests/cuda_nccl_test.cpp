@@ -1,5 +1,5 @@
-// How NCCL is called, by a library that stands for it: communicators end together, an error gives all of them up, and
-// errors of what is under way are found. Processes use it where all of them can, and get the same from it.
+// The calls of NCCL, through a library that replaces it: communicators end together, an error aborts all of them, and
+// errors of running operations are found. Processes use it if all of them can, and get the same results from it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ TEST_F(Nccl, AnErrorOfACallGivesAllUp) {
   EXPECT_EQ(*fake_nccl_log(), (NcclLog{"abort", "abort"}));
   EXPECT_NE(gather().error().message.find("load the model again"), std::string::npos);
   exchange_ = nullptr;
-  EXPECT_EQ(fake_nccl_log()->size(), 2u);  // what was given up is not destroyed on top of that
+  EXPECT_EQ(fake_nccl_log()->size(), 2u);  // aborted communicators are not destroyed as well
 }
 
 TEST_F(Nccl, AnErrorOfWhatIsUnderWayIsFound) {
@@ -121,7 +121,7 @@ TEST_F(NcclOfProcesses, IsGivenUpWhereItConnectsNotAll) {
   EXPECT_EQ(std::ranges::count(*fake_nccl_log(), "in group: gather"), 0);
 }
 
-// Nothing that waits for it on a GPU does so in vain.
+// No wait for it on a GPU is in vain.
 TEST_F(NcclOfProcesses, IsGivenUpWhereOneIsGone) {
   ThreadExchanges exchanges(2);
   std::vector<std::thread> processes;

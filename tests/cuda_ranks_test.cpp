@@ -1,5 +1,5 @@
-// Processes with a GPU each that share a model compute what one GPU does: with whole layers each, to the bit; with
-// parts of every layer, but for the order of sums, and then the same tokens whatever else is computed with them.
+// Processes with a GPU each that share a model compute the same as one GPU: with whole layers each, bit for bit; with
+// parts of every layer, except for the order of sums, and then the same tokens whatever else is computed with them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,7 +77,7 @@ TEST(CudaRanks, WithLayersOfTheirOwnGiveTheBitsOfOneGpu) {
   }
 }
 
-// Keys and values that are kept as F16 may be the next number there.
+// Keys and values stored as F16 may be the adjacent number there.
 TEST(CudaRanks, WithPartsOfEveryLayerGiveTheLogitsOfOneGpu) {
   struct Job {
     Row row;
@@ -151,7 +151,8 @@ TEST(CudaRanks, DecodeStepsAreRecordedOnceAndReplayed) {
     RankSplit split;
     uint32_t n_stages;
   };
-  // A sum after attention and one after the ffn of each layer cut a step; by layer it is sent when it is done.
+  // A sum after attention and one after the ffn of each layer divide a step; with whole layers the result is sent when
+  // it is done.
   for (const Job& job : {Job{RankSplit::kTensor, 2 * kLayers + 1}, Job{RankSplit::kLayer, 1}}) {
     EngineRig rig(model_of({&kLlama}, TypeId::kQ8_0), make_shared(job.split, 2), {.n_ctx = 64});
     ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
@@ -203,7 +204,7 @@ TEST(CudaRanks, AProgramOfRanksWantsTheOthers) {
   EXPECT_EQ(backend->check(program).error().subject, "split");
 }
 
-// A program of one join on a backend of its own.
+// A program of one join on its own backend.
 class OneJoin {
  public:
   explicit OneJoin(Exchange& exchange, const EmulatedDeviceOptions& device = {}) {
@@ -267,12 +268,12 @@ TEST(CudaJoin, EndsWithTheNameOfARankThatIsGone) {
   EXPECT_TRUE(one.backend().is_lost());
 }
 
-// Others wait for what it has not brought: there are no steps together any more.
+// Other ranks wait for its part: joint steps end.
 TEST(CudaJoin, EndsWithWhatTheGpuFailedIn) {
   for (const LaunchFault fault : {LaunchFault::kRefused, LaunchFault::kAtWait}) {
     ThreadExchanges exchanges(2);
     OneJoin one(exchanges.of(0), {.launch_fault = fault});
-    const std::byte no{0};  // what the other says of NCCL
+    const std::byte no{0};  // the other rank's answer about NCCL
     const Exchange::Outgoing message{0, {&no, 1}};
     ASSERT_TRUE(exchanges.of(1).transfer({&message, 1}, {}).ok());
     const Status status = one.run();

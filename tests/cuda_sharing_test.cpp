@@ -1,5 +1,5 @@
-// Devices of which each has a part of every layer compute what one does, but for the order of sums; and what a request
-// gives depends on nothing else there either.
+// Devices that each have a part of every layer compute the same as one, except for the order of sums; and a request's
+// result does not depend on anything else there either.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -88,7 +88,7 @@ TEST_P(CudaSharing, EveryArchitectureGivesTheLogitsOfOneDevice) {
   }
 }
 
-// Products of blocks add F32 in other places, and an activation's code may then be its neighbour.
+// Products of blocks add F32 in a different order, and an activation's code may then be the adjacent one.
 TEST_P(CudaSharing, EveryTypeGivesTheLogitsOfOneDevice) {
   for (const TypeId type : {TypeId::kF16, TypeId::kBF16, TypeId::kQ8_0, TypeId::kQ4_0, TypeId::kMXFP4}) {
     const ModelFile file = model_of(kLlama, type);
@@ -100,7 +100,7 @@ TEST_P(CudaSharing, EveryTypeGivesTheLogitsOfOneDevice) {
   }
 }
 
-// second . first . x, shared as two matrices of a layer are.
+// second . first . x, shared like two matrices of a layer.
 std::vector<float> products_on(std::unique_ptr<Backend> backend, MatrixSource first, MatrixSource second) {
   OpRig rig(std::move(backend), {.max_rows = 3, .max_logit_rows = 1});
   first.layer = second.layer = 0;
@@ -119,7 +119,7 @@ std::vector<float> products_on(std::unique_ptr<Backend> backend, MatrixSource fi
   return rig.read(out);
 }
 
-// As Conv1D's are stored, [columns, rows].
+// Stored like Conv1D's, [columns, rows].
 TEST_P(CudaSharing, TransposedMatricesAreSharedLikeOthers) {
   const TestMatrix up = random_matrix(TypeId::kF32, 1, 32, 24, 1), down = random_matrix(TypeId::kF32, 1, 16, 32, 2);
   const auto turned = [](const TestMatrix& m) {
@@ -178,7 +178,7 @@ TEST_P(CudaSharing, APrefixComesBackFromTheHostsMemory) {
   expect_evicted_prefix_back(rig, kDims.n_vocab);
 }
 
-// The first layer's keys and values are no sums of parts.
+// The first layer's keys and values are not sums of parts.
 TEST_P(CudaSharing, ABlockOfTheCacheLiesAsOnOneDevice) {
   const ModelFile file = model_of(kLlama, TypeId::kF32);
   std::vector<std::vector<std::byte>> blocks;
@@ -202,7 +202,7 @@ TEST_P(CudaSharing, DecodeStepsAreRecordedOnceAndReplayed) {
   ASSERT_TRUE(rig->generate(request_for(some_tokens(5, 3, kDims.n_vocab), 1), {}).ok());
   const auto devices = rig.backend().info().devices;
   ASSERT_EQ(devices.size(), 2u);
-  // A step is cut where the devices exchange their parts: twice a layer.
+  // A step is divided where the devices exchange their parts: twice a layer.
   constexpr uint32_t kParts = 2 * kDims.n_layers + 1;
   for (const DeviceUse* device : devices) {
     EXPECT_EQ(device->n_captures, kParts);

@@ -1,5 +1,4 @@
-// A weight that is NaN or infinite is refused when the model is loaded, by every backend, whatever its type and
-// wherever it stands.
+// A NaN or infinite weight is refused by every backend when the model is loaded, whatever its type and wherever it is.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, DamagedWeights,
                                          BackendCase{"cuda", [] { return std::move(*make_emulated_cuda(1)); }}),
                          [](const auto& backend) { return std::string(backend.param.name); });
 
-// Some change of one stored byte after which an element is no number; false where no single byte makes one.
+// Changes one stored byte so that an element is no longer a number; false if no single byte can do that.
 bool damage(TestMatrix& m, size_t block) {
   const TypeTraits& type = traits(m.type);
   std::byte* at = m.bytes.data() + block * type.block_bytes;
@@ -61,7 +60,7 @@ TEST_P(DamagedWeights, OfEveryTypeAreRefusedByName) {
     for (const size_t block : {size_t{0}, n_blocks / 2 + 1, n_blocks - 1}) {
       TestMatrix m = whole;
       if (!damage(m, block)) {
-        // The exponents of these lie in two bytes.
+        // The exponents of these are in two bytes.
         ASSERT_TRUE(type.id == TypeId::kF32 || type.id == TypeId::kBF16 || type.id == TypeId::kIQ1_M) << type.name;
         std::fill_n(m.bytes.begin() + block * type.block_bytes, type.block_bytes, std::byte{0xff});
       }
@@ -73,7 +72,7 @@ TEST_P(DamagedWeights, OfEveryTypeAreRefusedByName) {
   }
 }
 
-// Both NaN codes: kernels that add their bits up as if they were a number would read 480.
+// Both NaN codes: kernels that add their bits as if they were a number would read 480.
 TEST_P(DamagedWeights, OfF8AreRefusedForEitherNaN) {
   for (const int code : {0x7f, 0xff}) {
     TestMatrix m = random_matrix(TypeId::kF8_E4M3, 1, 17, 130, 1);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What holds for every dialect of the server: one request gives the same answer in each, whole and streamed, alone and
-beside others; one conversation is one prompt; and what is wrong is told in the dialect's own shape, of that request alone.
-Usage: dialects_test.py REALIZAR."""
+"""Properties of every dialect of the server: one request gives the same answer in each, whole and streamed, by itself
+and with others; one conversation is one prompt; and errors are reported in the dialect's own format, only for the
+request that caused them. Usage: dialects_test.py REALIZAR."""
 import concurrent.futures
 import json
 import pathlib
@@ -46,8 +46,8 @@ def pairs(tokens):
     return rounded((token["token"], token["logprob"]) for token in tokens)
 
 
-# Each dialect: its path, the body that asks for the conversation (its prompt is the rendered one), and how the text and
-# the number of tokens of a whole and of a streamed answer are found. Where it tells tokens: how it is asked for them with
+# Each dialect: its path, the body that asks for the conversation (its prompt is the rendered one), and how to find the
+# text and the number of tokens of a whole and of a streamed answer. If it reports tokens: how to request them with
 # their logarithms of probabilities, and where a whole answer has them.
 class ChatCompletions:
     path = "/v1/chat/completions"
@@ -206,7 +206,7 @@ class OneAnswer(Case):
     args = ["--max-seqs", "8"]
 
     def asked(self, dialect, sampling, stream, salt):
-        """(text, number of tokens). `salt`: requests of one salt share what the cache has."""
+        """(text, number of tokens). `salt`: requests with the same salt share the cache."""
         body = {**dialect.body(self.prompt, sampling), "stream": stream, "cache_salt": salt}
         status, _, text = self.post(dialect.path, body)
         self.assertEqual(status, 200, text)
@@ -247,7 +247,7 @@ class OneAnswer(Case):
 
 
 class BeyondTheContext(Case):
-    """Ollama's shift: tokens depend on the request alone there too."""
+    """Ollama's shift: tokens depend only on the request there too."""
     args = ["--max-seqs", "4"]
 
     def asked(self, stream=False, **fields):
@@ -274,7 +274,7 @@ class BeyondTheContext(Case):
         self.assertEqual(self.asked(options={"num_predict": -1, "num_ctx": 32, "num_keep": 30})[1], 320)
 
 
-# Prints all that reaches a template of a conversation.
+# Prints all parts of a conversation that reach a template.
 TEMPLATE = """{% if tools %}<tools>{{ tools | tojson }}</tools>
 {% endif %}{%- for m in messages -%}
 <|im_start|>{{ m.role }}
@@ -336,7 +336,7 @@ def ollama_history():
 
 
 class OnePrompt(unittest.TestCase):
-    """Thoughts, calls and their results in turns: the template gets the same of each dialect."""
+    """Thoughts, calls and their results in turns: the template gets the same from each dialect."""
 
     @classmethod
     def setUpClass(cls):
@@ -361,7 +361,7 @@ class OnePrompt(unittest.TestCase):
         return until(lambda: self.logged_prompt(identifier), "the request in the access log")
 
     def logged_prompt(self, identifier):
-        """None as long as the line is not written, which comes after the answer."""
+        """None as long as the line is not written, which is after the answer."""
         for entry in map(json.loads, whole_lines(self.log)):
             if entry.get("request_id", entry.get("id")) == identifier:
                 return entry["prompt"]
@@ -407,7 +407,7 @@ class OnePrompt(unittest.TestCase):
         self.assertEqual((told["thinking"], told["content"]), (thought, said))
 
 
-# What is wrong with a field, whatever it is: none takes this text.
+# An invalid value for any field: none accepts this text.
 USER = [{"role": "user", "content": "hi"}]
 BODIES = [
     ("/v1/chat/completions", {"messages": USER, "max_tokens": 1}, "temperature"),
@@ -473,7 +473,7 @@ class OwnErrors(Case):
                         self.assertEqual(body, {}, "an empty object may do")
 
     def test_each_is_told_of_its_own_fields_alone(self):
-        """Eight at a time, each with a mark of its own in the field that is wrong."""
+        """Eight at a time, each with its own mark in the invalid field."""
         asked = [(path, self.wrong(body, field, f"mark-{i}-{j}."), f"mark-{i}-{j}.")
                  for j in range(4) for i, (path, body, field) in enumerate(BODIES)]
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

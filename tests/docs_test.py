@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""The documentation against the program: its commands are run and show what it says they show, its links lead somewhere,
-its flags are known. Usage: docs_test.py REALIZAR [MAKE_MODEL].
+"""Checks the documentation against the program: runs its commands and compares their output, follows its links, and
+checks its flags. Usage: docs_test.py REALIZAR [MAKE_MODEL].
 
-A fenced block says what it is in its first line:
-  ```console            commands after "$ " (continued after "> ") and what they print, where "..." stands for any text
+The first line of a fenced block says what it is:
+  ```console            commands after "$ " (continued after "> ") and their output, where "..." matches any text
   ```console exit=1     the same, and the last command ends with that exit code
   ```LANGUAGE file=X    is written to the file X, for the commands below it
   ```console server=X   talks to another server (docs_servers.py) than the bundled model's
-  ```LANGUAGE needs=X   needs something that is not here (network, root, docker ...): skipped, and listed as such
-  ```python needs=openai    is run where that package is installed
+  ```LANGUAGE needs=X   needs something that is not available here (network, root, docker ...): skipped, and listed as
+  such
+  ```python needs=openai    is run if that package is installed
   ```LANGUAGE           is shown, and not run
-White space is left out of comparisons, so that the pages can break lines. `model.gguf` is the bundled model, and a server
-with it answers where the pages say localhost:8080."""
+White space is ignored in comparisons, so that the pages can break lines. `model.gguf` is the bundled model, and a
+server with it answers at localhost:8080 in the pages."""
 import importlib.util
 import os
 import pathlib
@@ -60,7 +61,7 @@ def blocks_of(page):
 
 
 def commands_of(text):
-    """(command, what it prints) of each in a console block."""
+    """(command, its output) for each command in a console block."""
     commands = []
     for line in text.splitlines():
         if line.startswith("$ "):
@@ -169,7 +170,7 @@ class Links(unittest.TestCase):
         folders = "scripts|src|tests|bench|docs|deploy|include|examples|web|models|cmake"
         for page in PAGES:
             for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", without_blocks(text_of(page))):
-                if pathlib.PurePath(path).stem == "x":  # stands for a name
+                if pathlib.PurePath(path).stem == "x":  # a placeholder for a name
                     continue
                 places = (ROOT, ROOT / "src", (ROOT / page).parent)
                 found = [(place / name).exists() for place in places for name in (path, path + ".cpp")]

@@ -1,5 +1,5 @@
-// Encoders through the engine: what llama.cpp pools of a text, on every backend; and texts that share a step give the
-// bits that each gives alone.
+// Encoders through the engine: llama.cpp's pooled vectors of a text, on every backend; and texts that share a step give
+// the same bits as each by itself.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -80,13 +80,13 @@ TEST_P(Embeddings, ArePooledAsTheReferencePools) {
   std::vector<float> expected = json_of(folder / (name + ".pooled.json"));
   if (config->pooling != Pooling::kRank) expected = of_length_1(expected);
   ASSERT_EQ(generation->embedding.size(), expected.size());
-  // Of two scores the reference gives the shares.
+  // For two scores the reference has the probabilities.
   std::vector<float> actual = generation->embedding;
   if (config->n_labels == 2) {
     const float share = 1 / (1 + std::exp(actual[1] - actual[0]));
     actual = {share, 1 - share};
   }
-  // GELU by tanh, which the reference has for the exact one, is off by up to 5e-4.
+  // The reference uses GELU by tanh instead of the exact one, which differs by up to 5e-4.
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-3) << i;
 }
 
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Embeddings,
 
 class PackedTexts : public testing::TestWithParam<Device> {};
 
-// Of odd lengths around blocks, pieces and parts of the context.
+// Odd lengths around blocks, pieces and parts of the context.
 TEST_P(PackedTexts, GiveTheBitsThatEachGivesAlone) {
   for (const Pooling pooling : {Pooling::kMean, Pooling::kFirst, Pooling::kLast, Pooling::kRank}) {
     const auto file =

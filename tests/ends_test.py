@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Where answers end, which template tools take, and what a model recommends: as a folder says it, and as the files do
-that convert and quantize make of it. Usage: ends_test.py REALIZAR."""
+"""The ends of answers, the tools that templates support, and a model's recommendations: in a folder, and in the files
+made from it by convert and quantize. Usage: ends_test.py REALIZAR."""
 import json
 import pathlib
 import shutil
@@ -36,7 +36,7 @@ def ends(model):
 
 
 def answer(model, *args):
-    """The ids of a greedy answer, and why it ended."""
+    """The ids of a greedy answer, and the reason of its end."""
     done = realizar("run", model, "--raw", "The capital of", "-n", "5", "--temperature", "0", "--json", *args)
     if done.returncode != 0:
         raise AssertionError(done.stderr)
@@ -57,7 +57,7 @@ class EndsTest(unittest.TestCase):
         shutil.rmtree(cls.root)
 
     def folder(self, **files):
-        """A copy of the model's folder. `files`: what is put over the members of NAME.json."""
+        """A copy of the model's folder. `files`: changes of the members of NAME.json."""
         folder = self.root / self.id()
         shutil.copytree(self.original, folder)
         for name, members in files.items():

@@ -1,4 +1,4 @@
-// The bundled model's dialogues: what a float32 reference implementation answers greedily. Plain types must reproduce
+// The bundled model's dialogues: the greedy answers of a float32 reference implementation. Plain types must reproduce
 // every answer, quantized files 99 of 100.
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct File {
-  const char* name;  // below the folder of the model's other files, or the bundled one
-  double share;      // of the answers that must be reproduced
+  const char* name;  // in the folder of the model's other files, or the bundled one
+  double share;      // share of answers that must be reproduced
 };
 
 void PrintTo(const File& file, std::ostream* out) {

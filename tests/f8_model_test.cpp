@@ -1,5 +1,5 @@
-// Checkpoints with F8_E4M3 weights: the scales of every layout that such files have, and a model whose logits must be
-// those of the same values in F32.
+// Checkpoints with F8_E4M3 weights: the scales of every layout in such files, and a model whose logits must be those of
+// the same values in F32.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ TEST(F8Scales, OfRowsAreThoseOfAllTheirColumns) {
 }
 
 TEST(F8Scales, OfBlocksAreThoseOfTheirRowsAndColumns) {
-  const auto scales = *spread({3, 2}, counted(6), 100, 180);  // rows 100 to 279, as of a fused matrix
+  const auto scales = *spread({3, 2}, counted(6), 100, 180);  // rows 100 to 279, as in a fused matrix
   ASSERT_EQ(scales.size(), 180 * 2);
   for (uint32_t i = 0; i < scales.size(); ++i) {
     const uint32_t row = 100 + i / 2, block = row / 128 * 2 + i % 2;
@@ -79,7 +79,7 @@ TEST(F8Scales, OfAnotherShapeOrValueAreRefusedByName) {
   EXPECT_EQ(endless.error().code, ErrorCode::kFormatError);
 }
 
-// A matrix as codes and scales, in the next of the layouts, and what these say in F32.
+// A matrix as codes and scales, in the next layout, and its values in F32.
 struct F8Tensor {
   std::string scale_name;
   std::vector<std::byte> codes;
@@ -112,7 +112,7 @@ F8Tensor f8_of(const TensorInfo& tensor, uint32_t layout) {
 
 class F8Model : public testing::Test {
  protected:
-  // The same model twice: its projections as F8, and as the F32 values that this means.
+  // One model twice: its projections in F8, and as the corresponding F32 values.
   void SetUp() override {
     const fs::path from = fs::path(source_file("tests/data/conformance/qwen3moe-hf"));
     for (const fs::path& folder : {f8_, plain_}) {

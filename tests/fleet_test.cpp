@@ -1,4 +1,4 @@
-// The fleet on paper: its routers keep their rules, its servers are the engine's, and no request is lost.
+// The fleet simulation: its routers obey their rules, its servers match the engine, and no request is lost.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ WorkloadOptions short_texts(uint64_t seed, double requests_per_s = 2) {
   return {.seed = seed, .requests_per_s = requests_per_s, .n_tenants = 4, .has_short_texts = true, .n_ctx = 1024};
 }
 
-// Three small servers, whose caches hold a part of what they are asked.
+// Three small servers, whose caches are too small for their prompts.
 FleetOptions small_fleet(Policy policy) {
   FleetOptions options;
   options.server.engine = {.n_ctx = 1024, .max_seqs = 4, .max_batch_tokens = 128, .kv_tokens = 4096};
@@ -156,7 +156,7 @@ TEST(LeastOpen, PicksAServerWithTheFewest) {
   EXPECT_EQ(router->pick(call_of(tokens_from(1, 4))), calls[1].server);
 }
 
-// Against lists that are searched one by one.
+// Compared with a linear search of lists.
 TEST(BlockIndex, FindsHowMuchOfATextEachServerHolds) {
   std::mt19937 random(3);
   constexpr uint32_t kServers = 5;
@@ -273,7 +273,7 @@ TEST(Server, ItsEventsTellWhatItsCacheHolds) {
   }
 }
 
-// A request finds in the cache of a simulated server as much as in that of an engine with a model.
+// A request finds as much in the cache of a simulated server as in that of an engine with a model.
 TEST(Server, FindsAsMuchInItsCacheAsAnEngineWithAModel) {
   FleetOptions fleet = small_fleet(Policy::kRoundRobin);
   auto& options = fleet.server.engine;
@@ -400,7 +400,7 @@ TEST(Fleet, AnswersThatPromptsDoNotHaveAreNotFound) {
   EXPECT_LT(simulated(options, 1).hit_rate(), own);
 }
 
-// One turn, of a prompt that no other one begins like, and one token.
+// One turn, with a prompt that begins like no other, and one token.
 Conversation question(uint64_t id, uint32_t n_prompt) {
   const std::vector<TokenId> tokens(n_prompt + 1, TokenId{static_cast<int32_t>(id) + 1});
   return {.id = id, .tokens = tokens, .turns = {{n_prompt, 1}}};
@@ -426,7 +426,7 @@ TEST(Fleet, ATokenComesAtTheEndOfTheSteps) {
   std::vector<Conversation> questions;
   for (uint64_t id = 0; id < 100; ++id) questions.push_back(question(id, id % 50 == 7 ? 200 : 100));
   const FleetResult result = played_by_one(small_fleet(Policy::kRoundRobin), questions);
-  const double short_s = 0.002 + 100 * 0.0002, long_s = 2 * 0.002 + 200 * 0.0002;  // 128 tokens a step at most
+  const double short_s = 0.002 + 100 * 0.0002, long_s = 2 * 0.002 + 200 * 0.0002;  // at most 128 tokens per step
   EXPECT_NEAR(result.first_token_p50_s, short_s, 1e-9);
   EXPECT_NEAR(result.first_token_p99_s, long_s, 1e-9);
   EXPECT_NEAR(result.first_token_mean_s, 0.98 * short_s + 0.02 * long_s, 1e-9);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A form that a client demands outlives the model's thoughts: a model that ends its turn within them gives the form all
-the same, in every dialect. The models are scripted to think, and to say nothing more. Usage: forms_test.py REALIZAR."""
+"""A client's required form also applies after the model's thoughts: a model that ends its turn within them still gives
+the form, in every dialect. The models are scripted to think, and to say nothing more. Usage: forms_test.py REALIZAR."""
 from __future__ import annotations
 
 import dataclasses
@@ -28,7 +28,7 @@ NAMED = {"name": "answer", "schema": SCHEMA, "strict": True}
 
 @dataclasses.dataclass
 class Kind:
-    """How a model thinks: `specials` are the tokens of its template that no user can write."""
+    """A model's format of thoughts: `specials` are the tokens of its template that no user can write."""
     template: str
     answer: str
     specials: str
@@ -88,7 +88,7 @@ def responses_answer(reply: dict[str, Any]) -> Answer:
                   reply["status"])
 
 
-Ask = tuple[str, Callable[[dict[str, Any]], Answer], dict[str, Any]]  # path, how its reply is read, body
+Ask = tuple[str, Callable[[dict[str, Any]], Answer], dict[str, Any]]  # path, reader of its reply, body
 CHAT: tuple[str, Callable[[dict[str, Any]], Answer]] = ("/v1/chat/completions", chat_answer)
 MESSAGES: tuple[str, Callable[[dict[str, Any]], Answer]] = ("/v1/messages", messages_answer)
 RESPONSES: tuple[str, Callable[[dict[str, Any]], Answer]] = ("/v1/responses", responses_answer)
@@ -141,7 +141,7 @@ class Forms(unittest.TestCase):
                 [(function, arguments)] = answer.calls
                 self.assertEqual((function, answer.content), ("visit", ""))
                 self.assertIn(arguments["city"], CITIES)
-                # In channels a call that is required is all that there is.
+                # In channels a required call is the whole answer.
                 self.assertEqual(answer.thoughts.strip(), "" if kind.specials == HARMONY else THOUGHT)
 
     def check_bounds(self, server: Served) -> None:
@@ -172,7 +172,7 @@ class Forms(unittest.TestCase):
             server = Served(REALIZAR, model, "--ctx", "4096", "--temperature", "0",
                             "--chat-template-kwargs", '{"enable_thinking": true}')
             try:
-                # Without a form it ends where it wants.
+                # Without a form it ends by itself.
                 free = self.ask(server, (*CHAT, {"messages": TURNS}))
                 self.assertEqual((free.content, free.thoughts.strip()), ("", THOUGHT))
                 self.check_forms(server, kind)

@@ -1,5 +1,5 @@
-// The forward pass of a tiny model of each architecture as text, against tests/data/programs: a change of what any
-// model computes is a readable difference there.
+// The forward pass of a tiny model of each architecture as text, compared with tests/data/programs: a change in any
+// model's computation is a readable difference there.
 #include "model/forward.h"
 
 #include <gtest/gtest.h>
@@ -210,7 +210,7 @@ Names names_of(const LayerWeights& w) {
   return names;
 }
 
-// "wq.0" of layer 0, "embed" of none; "inv_freq" of the first rotation, "inv_freq.1" of the second.
+// "wq.0" for layer 0, "embed" for none; "inv_freq" for the first rotation, "inv_freq.1" for the second.
 std::string weight_name(const Weights& weights, WeightId id) {
   for (const TopName& top : kTopNames) {
     if (weights.*top.weight == id) return top.name;
@@ -248,7 +248,7 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// What a program has become stands in a file, to be looked at, and to be copied where it is right.
+// The new text of a program is written to a file, to be examined, and copied if it is right.
 void expect_printed(const std::string& name, const std::string& actual) {
   const auto path = std::filesystem::path(RZ_SOURCE_DIR) / "tests/data/programs" / (name + ".txt");
   if (content_of(path) == actual) return;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a newcomer does on a machine with nothing on it, as README.md says: clone, the two commands, install; then the same
-# as a user without root. CI runs it in a bare root: scripts/bare-root bookworm ... tests/fresh_machine.sh REPOSITORY
-# [--without-tests]. A compiler cache is used where CCACHE_DIR names one, and counted.
+# The steps of a newcomer on an empty machine, from README.md: clone, the two commands, install; then the same as a user
+# without root. CI runs it in a bare root: scripts/bare-root bookworm ... tests/fresh_machine.sh REPOSITORY
+# [--without-tests]. A compiler cache is used if CCACHE_DIR names one, and its hits are counted.
 set -euo pipefail
 repository=$1
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +17,7 @@ cache_hits() {
   [[ -n ${CCACHE_DIR:-} ]] || { echo 0; return; }
   ccache --print-stats | awk '/^(direct|preprocessed)_cache_hit/ { n += $2 } END { print n + 0 }'
 }
-# Sets cpu_s to the seconds of processor time of all that has run. A subshell would know only of its own.
+# Sets cpu_s to the seconds of processor time used so far. A subshell would only know its own.
 read_cpu_s() {
   times > /tmp/times
   cpu_s=$(awk -F'[ms ]' 'NR == 2 { printf "%d\n", $1 * 60 + $2 + $4 * 60 + $5 }' /tmp/times)
@@ -37,7 +37,7 @@ cp "$here/scripts/setup" /tmp/scripts/
 if said=$(su someone -c /tmp/scripts/setup 2>&1); then fail "setup installs without root: $said"; fi
 grep -qE '^apt-get update && apt-get install [^;&|]* g\+\+ [^;&|]*$' <<< "$said" || fail "setup names no command for an administrator: $said"
 
-# A clone needs git; the rest of this is for the checks.
+# A clone needs git; the other packages are for the checks.
 apt-get update -q > /dev/null
 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends git ${CCACHE_DIR:+ccache} > /dev/null
 rm -rf /var/cache/apt/archives/*.deb
@@ -65,7 +65,7 @@ for tool in node npm python3 chromium sudo; do ! command -v $tool || fail "the f
 ! dpkg-query -W libgtest-dev 2> /dev/null || fail "the first command has installed the test libraries"
 ! grep -q REALIZAR_TESTS:BOOL=ON build/release/CMakeCache.txt || fail "the first command has configured the tests"
 
-# Where nothing is to be done, the only word is who answers.
+# If nothing is to be done, the only line says who answers.
 expect_silence() {
   local said
   said=$(bash -c "${commands[0]}" 2>&1 > /dev/null)
@@ -75,7 +75,7 @@ expect_silence
 
 tests/install_test.sh build/release
 
-# The same without root, in a folder with a space, from a clone of one's own.
+# The commands without root, in a folder with a space, from a separate clone.
 cat > /tmp/as_someone.sh <<END
 set -euo pipefail
 ${CCACHE_DIR:+export CCACHE_DIR=$CCACHE_DIR CCACHE_READONLY=1 CCACHE_TEMPDIR=/tmp CCACHE_NOHASHDIR=1}

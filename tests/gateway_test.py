@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A server as the endpoint picker of the Gateway API inference extension and of llm-d sees it: its metrics, read by the
-rules of their model server protocol (proposal 003) and of the core metrics extractor, and its probes.
+"""A server from the view of the endpoint picker of the Gateway API inference extension and of llm-d: its metrics, read
+by the rules of their model server protocol (proposal 003) and of the core metrics extractor, and its probes.
 Usage: gateway_test.py REALIZAR."""
 import contextlib
 import http.client
@@ -26,7 +26,7 @@ REALIZAR = ""
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 ENDLESS = {"messages": [{"role": "user", "content": "Hello"}], "stream": True, "ignore_eos": True, "max_tokens": 30_000}
 
-# The names that the extractor asks an engine of type "vllm" for, which is its default.
+# The names that the extractor reads from an engine of type "vllm", its default.
 SPECS = {"queued": "vllm:num_requests_waiting", "running": "vllm:num_requests_running", "kv": "vllm:kv_cache_usage_perc",
          "lora": "vllm:lora_requests_info", "cache": "vllm:cache_config_info"}
 
@@ -36,8 +36,8 @@ def unescaped(value):
 
 
 def families_of(text):
-    """{name: (type, [(labels, value)])} of Prometheus' text format. Its parser refuses a page as a whole where a family
-    is told twice, or a series has no family or is there twice."""
+    """{name: (type, [(labels, value)])} from Prometheus' text format. Its parser refuses the whole page if a family is
+    repeated, or a series has no family or is repeated."""
     families, name, seen = {}, None, set()
     for line in text.splitlines():
         if line.startswith("# TYPE "):
@@ -60,12 +60,12 @@ def names_in(csv):
 
 
 class Endpoint:
-    """What the extractor keeps of one server. `model`: that of its specs, `NAME{model_name=...}`; None: they name none."""
+    """The extractor's data on one server. `model`: that of its specs, `NAME{model_name=...}`; None: they name none."""
 
     def __init__(self, text, model=None):
         self.families, self.model = families_of(text), model
         self.queued, self.running, self.kv = (self.first(SPECS[name])[1] for name in ("queued", "running", "kv"))
-        # The latest series of adapters, by its value; of all others the first that is as its spec says.
+        # The latest series of adapters, by its value; for all others the first that matches its spec.
         lora = max(self.matching(SPECS["lora"]), key=lambda metric: metric[1])
         self.updated = lora[1]
         self.active, self.waiting = (names_in(lora[0][f"{state}_lora_adapters"]) for state in ("running", "waiting"))
@@ -82,7 +82,7 @@ class Endpoint:
         return self.matching(name)[0]
 
     def adapter_score(self, name):
-        """As the scorer of LoRA affinity counts."""
+        """Counted like the scorer of LoRA affinity."""
         if name in self.active:
             return 1.0
         if len(self.active) + len(self.waiting) < self.max_active:
@@ -92,7 +92,7 @@ class Endpoint:
 
 @contextlib.contextmanager
 def streaming(server, **fields):
-    """A request that runs, or waits, until the block ends; its client then goes away."""
+    """A request that runs, or waits, until the block ends; its client then disconnects."""
     at = urllib.parse.urlsplit(server.url)
     connection = http.client.HTTPConnection(at.hostname, at.port, timeout=DEADLINE_S)
     reader = None
@@ -192,7 +192,7 @@ class Adapters(Case):
 
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (Debian: prometheus)")
     def test_the_pickers_own_parser_reads_the_page(self):
-        """promtool has the same one; besides, it complains about the colons in vLLM's names."""
+        """promtool has the same one; in addition, it complains about the colons in vLLM's names."""
         with streaming(self.server, model="a"):
             self.until_seen(lambda seen: seen.active == {"a"}, "a to run")
             page = self.server.ask("GET", "/metrics")[2]

@@ -1,4 +1,4 @@
-"""What a GGUF file holds, and copies of one with other metadata, for tests."""
+"""The contents of a GGUF file, and copies with different metadata, for tests."""
 import math
 import struct
 
@@ -21,7 +21,7 @@ class Reader:
         return self.take(self.number("Q"))
 
     def value(self, kind):
-        """A string as bytes, an array of strings as a list, anything else as it stands in the file."""
+        """A string as bytes, an array of strings as a list, anything else as in the file."""
         if kind == STRING:
             return self.string()
         if kind != ARRAY:
@@ -33,7 +33,7 @@ class Reader:
 
 
 def contents(data):
-    """The metadata by key, each tensor's (shape, type, offset) by name, and where the tensors' data begins."""
+    """The metadata by key, each tensor's (shape, type, offset) by name, and the offset of the tensors' data."""
     reader = Reader(data)
     reader.take(8)
     n_tensors, n_keys = reader.number("Q"), reader.number("Q")
@@ -47,7 +47,7 @@ def contents(data):
 
 
 def f32_tensors(data):
-    """The numbers of each tensor of a file that has none of another type."""
+    """The numbers of each tensor of a file with only this type."""
     _, tensors, begin = contents(data)
     return {name: struct.unpack_from(f"<{math.prod(shape)}f", data, begin + offset)
             for name, (shape, _, offset) in tensors.items()}
@@ -62,7 +62,7 @@ def spelled(kind, value):
 
 
 def with_metadata(data, edit, added=()):
-    """The file's bytes after `edit(key, value)` has given each value anew; `added`: further (key, kind, value)."""
+    """The file's bytes after `edit(key, value)` has returned each new value; `added`: further (key, kind, value)."""
     reader = Reader(data)
     magic, n_tensors, n_keys = reader.take(8), reader.number("Q"), reader.number("Q")
     out = magic + struct.pack("<QQ", n_tensors, n_keys + len(added))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/gpu-check over programs that stand for the real ones: without a GPU it skips and does not fail; a stage that
-hangs is ended, and what it printed counts; past the deadline stages are named; the report is whole after each stage."""
+"""scripts/gpu-check with fake programs: without a GPU it skips and does not fail; a hanging stage is ended, and its
+output so far counts; past the deadline stages are named; the report is complete after each stage."""
 import json
 import os
 import pathlib
@@ -74,7 +74,7 @@ class GpuCheck(unittest.TestCase):
         esac""")
         for limit_s in (8, 30, 120):
             status = self.check("bench", limit_s)
-            if self.report["bench"]:  # a busy machine may not come so far in the shortest time
+            if self.report["bench"]:  # a busy machine may not get this far in the shortest time
                 break
         self.assertEqual(status, 1)
         first = next(name for name in self.results if name.startswith("bench qwen"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random documents that the masks of a schema allow must satisfy it, says python3-jsonschema.
-Usage: grammar_oracle.py GRAMMAR_SAMPLES [N_PER_SCHEMA]   (exit status 77, a skip, where jsonschema is absent)"""
+"""Random documents allowed by the masks of a schema must satisfy it, according to python3-jsonschema.
+Usage: grammar_oracle.py GRAMMAR_SAMPLES [N_PER_SCHEMA]   (exit status 77, a skip, without jsonschema)"""
 import collections
 import datetime
 import json

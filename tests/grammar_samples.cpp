@@ -1,5 +1,5 @@
 // Writes random documents that the masks of schemas allow, for grammar_oracle.py.
-// Usage: grammar_samples SEED N < SCHEMAS, one a line  ->  N lines a schema: its index, a tab, the document
+// Usage: grammar_samples SEED N < SCHEMAS, one per line  ->  N lines per schema: its index, a tab, the document
 #include <cstdio>
 #include <iostream>
 #include <random>
@@ -19,7 +19,7 @@ std::vector<std::string> vocabulary() {
   return tokens;
 }
 
-// Closing tokens are likelier the longer the document is, so that it ends.
+// Closing tokens become likelier with the length of the document, so that it ends.
 size_t choose(const std::vector<size_t>& allowed, const std::vector<std::string>& tokens, size_t length,
               std::mt19937& random) {
   if (random() % 200 < length) {
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < std::stoi(argv[2]); ++i) {
       std::string text;
       if (!sample(cache, tokens, random, text)) continue;
-      // Line ends stand between values only; strings hold them escaped.
+      // Line ends are only between values; in strings they are escaped.
       for (char& c : text) c = c == '\n' ? ' ' : c;
       std::printf("%d\t%s\n", index, text.c_str());
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Several servers as one, behind the HAProxy configuration that deploy/ offers. Usage: haproxy_test.py REALIZAR.
+"""Several servers as one, behind the HAProxy configuration in deploy/. Usage: haproxy_test.py REALIZAR.
 
-Exits with 77, which ctest shows as skipped, where HAProxy is not installed. Latencies are printed and not checked."""
+Exits with 77, which ctest shows as skipped, if HAProxy is not installed. Latencies are printed and not checked."""
 import concurrent.futures
 import http.client
 import http.server
@@ -27,7 +27,7 @@ BUFFER_BYTES = 262144  # tune.bufsize
 
 
 class Dying:
-    """A server that is ready, and closes the connection of every POST without an answer once it has read the body."""
+    """A server that is ready, and closes the connection of every POST without an answer after reading the body."""
 
     def __init__(self):
         self.paths = paths = []
@@ -68,7 +68,7 @@ class Fleet(unittest.TestCase):
         self.request_ids = itertools.count()
 
     def start_server(self, *args, **sizes):
-        """A server whose access log is a file of its own."""
+        """A server with its own access log."""
         log = self.folder / f"{next(self.request_ids)}.log"
         server = Server(REALIZAR, 0, "--access-log", str(log), *args, **sizes)
         server.log = log
@@ -87,7 +87,7 @@ class Fleet(unittest.TestCase):
         self.assertIsNone(process.poll(), "the proxy has ended")
 
     def ask(self, path, body, headers=(), connection=None):
-        """Status and body of an answer: status 0 where none begins, and no body where it does not end."""
+        """Status and body of an answer: status 0 if none begins, and no body if it does not end."""
         own = connection is None
         connection = connection or connect(self.port, self.tls)
         status = 0
@@ -103,7 +103,7 @@ class Fleet(unittest.TestCase):
                 connection.close()
 
     def server_of(self, servers, path, body, headers=()):
-        """The index of the server that answers a request, which is the only one of its time."""
+        """The index of the server that answers a request, which must be the only one at that time."""
         until(lambda: self.proxy.n_open() == 0, "no request is open")
         name = f"request-{next(self.request_ids)}"
         status, answer = self.ask(path, body, {**dict(headers), "X-Request-Id": name})
@@ -119,7 +119,7 @@ class Fleet(unittest.TestCase):
 
 
 class Conversations(Fleet):
-    """Which server gets what."""
+    """Which server gets which request."""
     N_KEYS = 120
 
     def places(self, servers):
@@ -128,7 +128,7 @@ class Conversations(Fleet):
                 for key in range(self.N_KEYS)]
 
     def test_all_turns_of_a_conversation_go_to_one_server(self):
-        """However it is named; and conversations that begin with the same system prompt go to different ones."""
+        """However it is named; and conversations with the same system prompt go to different servers."""
         servers = self.start_servers()
         self.start_proxy(servers)
         system = {"role": "system", "content": "You are a helpful assistant. " * 40}
@@ -168,7 +168,7 @@ class Conversations(Fleet):
                 self.assertGreater(len(set.union(*places)), 1, "not all on one server")
 
     def test_a_busy_server_passes_requests_on(self):
-        """At most twice the average of open requests, rounded up, are on one server, even of one conversation."""
+        """At most twice the average of open requests, rounded up, are on one server, even for one conversation."""
         self.start_proxy(self.start_servers("reference"))  # whose answers do not end soon
         connections = [connect(self.port, self.tls) for _ in range(9)]
         for connection in connections:
@@ -196,7 +196,7 @@ class Conversations(Fleet):
         after = self.places(servers)
         moved = [new for old, new in zip(before, after) if old != new]
         self.assertEqual(set(moved), {N_SERVERS})
-        # A quarter of 120, and the same ones every time: the ring depends on nothing but the servers' numbers.
+        # A quarter of 120, and the same ones every time: the ring depends only on the servers' numbers.
         self.assertIn(len(moved), range(20, 41))
         print(f"a fourth server: {len(moved)} of {self.N_KEYS} conversations move", flush=True)
 
@@ -251,11 +251,11 @@ class Load(Fleet):
     N_TURN = 96  # tokens that a turn adds
 
     def prompt(self, conversation, turn):
-        """Ids of letters, which are the same each time and differ between conversations."""
+        """Ids of letters, the same each time and different for each conversation."""
         return [11] * self.N_SYSTEM + [20 + (conversation * 31 + n * n * 7 + n) % 200 for n in range(self.N_TURN * (turn + 1))]
 
     def converse(self, conversations, n_output, stop=lambda: False, is_streamed=False):
-        """One client's requests, one after the other: (status, usage or None where the answer broke off, seconds)."""
+        """One client's requests, one after the other: (status, usage or None if the answer broke off, seconds)."""
         results = []
         for conversation in conversations:
             for turn in range(self.N_TURNS):
@@ -304,7 +304,7 @@ class Load(Fleet):
         self.assertGreater(rates["consistent hashing with bounded load"], rates["round robin"] + 0.1)
 
     def test_no_request_is_lost_when_a_server_is_killed_and_another_drains(self):
-        """Beside the load each server has long requests. A stream begins with its head."""
+        """In addition to the load each server has long requests. A stream begins with its head."""
         n_long, n_tokens = 9, 1000
         servers = self.start_servers()
         self.start_proxy(servers)

@@ -1,5 +1,5 @@
-// BitNet's folders: packed codes, under both of transformers' layers, and weights that are yet to be rounded give the
-// logits of the ternary weights in F32.
+// BitNet's folders: packed codes, for both layers in transformers, and unrounded weights give the logits of the ternary
+// weights in F32.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ using nlohmann::json;
 
 enum class Form { kPlain, kAutoBitLinear, kBitLinear, kOnline };
 
-constexpr uint64_t kModel = 256, kFf = 96, kVocab = 64;  // rows of TQ2_0 and rows that it does not fit
+constexpr uint64_t kModel = 256, kFf = 96, kVocab = 64;  // rows that fit TQ2_0 and rows that do not
 constexpr float kFactor = 0.125f;
 
 json config_of(Form form) {
@@ -87,7 +87,7 @@ class Writer {
     weights_.add(name + ".weight_scale", "BF16", {1}, std::as_bytes(std::span(&scale, 1)));
   }
 
-  // Magnitudes whose mean is the factor: those of zeros and of all others differ from what they are rounded to.
+  // Magnitudes whose mean is the factor: those of zeros and of all others differ from their rounded values.
   void add_unrounded(const std::string& name, uint64_t n_rows, uint64_t n_cols, const std::vector<int>& codes) {
     const auto n_zeros = static_cast<double>(std::ranges::count(codes, 1)), n = static_cast<double>(codes.size());
     const double of_zeros = kFactor / 4, of_others = (kFactor * n - of_zeros * n_zeros) / (n - n_zeros);

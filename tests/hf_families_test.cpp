@@ -1,5 +1,5 @@
-// Families as Hugging Face has them: the weights of each conformance model in a folder, under the names, the order of
-// rows and the config.json that transformers gives them, compute what the GGUF file computes.
+// Families in Hugging Face's format: the weights of each conformance model in a folder, with the names, the order of
+// rows and the config.json of transformers, compute the same as the GGUF file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -64,8 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families
                            return name;
                          });
 
-// Baichuan 2's folders have the same weights but for the head, whose rows they divide by their lengths: so are the
-// logits.
+// Baichuan 2's folders have the same weights except for the head, whose rows are divided by their lengths: the logits
+// change accordingly.
 TEST(HfBaichuan2, RowsOfTheHeadAreDividedByTheirLengths) {
   for (const char* name : {"baichuan", "baichuan-13b"}) {
     const auto gguf = conformance_model(name);
@@ -113,7 +113,7 @@ TEST(HfChatGlm, TheBaseOfTheRotationIsMultipliedOrPositionsAreDivided) {
   EXPECT_FALSE(config_with({{"position_encoding_2d", true}}).ok()) << "the first ChatGLM";
 }
 
-// With the settings and the logits of tests/peers/phimoe_oracle.py: GGUF files of the family are computed otherwise.
+// With the settings and the logits of tests/peers/phimoe_oracle.py: the family's GGUF files are computed differently.
 TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
   const auto gguf = conformance_model("phimoe");
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;
@@ -153,10 +153,10 @@ std::string in_jinas_names(std::string name) {
   return name;
 }
 
-// What is in a matrix, or a vector, of the rows of q, k and v in turn.
+// A tensor's parts: in a matrix, or a vector, the rows of q, k and v in turn.
 class FusedQkv {
  public:
-  // Whether it takes the tensor, and adds the whole when it has all of it.
+  // Whether it accepts the tensor; adds the whole when it has all parts.
   bool take(const std::string& name, const std::vector<uint64_t>& shape, const std::vector<float>& values,
             test::SafetensorsWriter& weights) {
     constexpr std::string_view kParts[] = {"query", "key", "value"}, kSelf = "attention.self.";
@@ -238,8 +238,8 @@ TEST(HfEncoders, CrossEncodersHaveTheScoresOfTheGgufFile) {
   }
 }
 
-// Jina's first rerankers: a pooler and the scores of what it gives. GGUF has no pooler, so that these are computed here
-// from the states.
+// Jina's first rerankers: a pooler and the scores of its output. GGUF has no pooler, so these are computed here from
+// the states.
 TEST(HfEncoders, JinasRerankersScoreWhatTheirPoolerGives) {
   const auto gguf = conformance_model("jina-bert-v2");
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;
@@ -291,7 +291,7 @@ TEST(GgufEncoders, JinasGateAndUpMayBeOneMatrix) {
   EXPECT_EQ(test::reference_logits(*together), test::reference_logits(*apart));
 }
 
-// A row without its mean and its deviation.
+// A row normalized by its mean and its deviation.
 std::vector<float> normed(std::span<const float> row, float eps) {
   double mean = 0, variance = 0;
   for (const float x : row) mean += x / static_cast<double>(row.size());
@@ -301,9 +301,9 @@ std::vector<float> normed(std::span<const float> row, float eps) {
   return result;
 }
 
-// What Nomic's experts give together has a bias, which has no weight of theirs; GGUF lacks it. Here the last layer's
-// experts give nothing else, and its norms are plain: its output is then the norm of what the experts read, which is
-// normalized already, and with a bias the norm of their sum.
+// The sum of Nomic's experts has a bias, which belongs to no expert; GGUF lacks it. Here the last layer's experts give
+// nothing else, and its norms are plain: its output is then the norm of the experts' input, which is normalized
+// already, and with a bias the norm of their sum.
 TEST(HfEncoders, WhatNomicsExpertsGiveHasABias) {
   constexpr size_t kWidth = 32;
   constexpr float kEps = 1e-3f;
@@ -332,7 +332,7 @@ TEST(HfEncoders, WhatNomicsExpertsGiveHasABias) {
   expect_near(folder.logits(), expected, 1e-3f);
 }
 
-// What a vector is made of stands in a folder of sentence-transformers.
+// A folder of sentence-transformers contains the kind of pooling.
 TEST(HfEncoders, PoolingIsAsSentenceTransformersSay) {
   const auto gguf = conformance_model("bert");
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;
@@ -354,7 +354,7 @@ TEST(HfEncoders, PoolingIsAsSentenceTransformersSay) {
   EXPECT_EQ(pooling(R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})"), Pooling::kNone);
 }
 
-// A quantized folder has the logits of its values in F32. A product of other types adds in another order.
+// A quantized folder has the logits of its values in F32. A product of other types adds in a different order.
 void expect_same(std::string_view name, const json& settings, test::HfFolderForm packed, test::HfFolderForm plain) {
   const auto gguf = conformance_model(name);
   ASSERT_TRUE(gguf.ok()) << gguf.error().message;

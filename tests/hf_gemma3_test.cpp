@@ -1,5 +1,5 @@
-// Gemma 3 as Hugging Face has it: the conformance model's weights in a folder, under every form that its config.json
-// has had, is the model of the GGUF file.
+// Gemma 3 in Hugging Face's format: the conformance model's weights in a folder, with every form of its config.json,
+// are the same model as the GGUF file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// The name that Hugging Face has for a tensor of GGUF, and the part that it plays.
+// Hugging Face's name for a GGUF tensor, and its role.
 std::pair<std::string, Role> hf_name(const ArchSpec& spec, std::string name) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto digits = std::find_if(name.begin(), name.end(), is_digit);
@@ -39,7 +39,7 @@ std::pair<std::string, Role> hf_name(const ArchSpec& spec, std::string name) {
   return {};
 }
 
-// Weights of norms are what they are in the file plus 1.
+// Weights of norms are those in the file plus 1.
 void write_weights(const ModelFile& gguf, const fs::path& path, const std::string& prefix = "") {
   test::SafetensorsWriter weights;
   for (const TensorInfo& tensor : gguf.tensors()) {
@@ -103,7 +103,7 @@ const json kThirdForm = {{"layer_types", kSecondForm["layer_types"]},
                          {"rope_parameters",
                           {{"full_attention", {{"factor", 8.0}, {"rope_theta", 1e6}, {"rope_type", "linear"}}},
                            {"sliding_attention", {{"rope_theta", 1e4}, {"rope_type", "default"}}}}}};
-// What the class has where config.json is silent.
+// The defaults of the class if config.json is silent.
 const json kBareForm = {{"rope_scaling", kLinear}};
 
 class HfGemma3 : public testing::Test {
@@ -138,7 +138,7 @@ TEST_F(HfGemma3, EveryFormOfTheConfigSaysWhatGgufSays) {
   }
 }
 
-// A model that sees images has its text model's settings in an object, and its tensors behind a name.
+// A model that sees images has its text model's settings in an object, and its tensors' names begin with a prefix.
 TEST_F(HfGemma3, OfAModelWithImagesTheTextModelIsRead) {
   json text_config = with(kSecondForm);
   text_config["architectures"] = {"Gemma3ForCausalLM"};

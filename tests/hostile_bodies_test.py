@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bodies whose fields are of the wrong type or size: each is answered with a status that says so, and hurts nothing.
+"""Bodies whose fields have the wrong type or size: each is answered with a corresponding status, and does no damage.
 Usage: hostile_bodies_test.py REALIZAR."""
 import copy
 import json
@@ -126,14 +126,14 @@ OPENAPI = json.loads((pathlib.Path(__file__).resolve().parent.parent / "docs/ope
 
 
 def examples():
-    """(path, body) of each example of a route of which no body stands above."""
+    """(path, body) of each example of a route without a body above."""
     for path, operations in OPENAPI["paths"].items():
         content = operations.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
         if path not in {path for path, _ in BODIES}:
             yield from ((path, example["value"]) for example in content.get("examples", {}).values())
 
 
-# The owner's socket alone takes what stands below /service: tests/service_test.py.
+# Only the owner's socket accepts the paths below /service: tests/service_test.py.
 BODIES += [(path, body) for path, body in examples() if not path.startswith("/service/")]
 VALUES = [None, True, -1, 1.5, 2**63, 1e308, "", "x", [], [None], {}, {"a": [{"b": {}}]}]
 RAW = {b'"@huge"': b"1e999", b'"@deep"': b"[" * 90 + b"]" * 90}
@@ -157,7 +157,7 @@ def replaced(body, place, value):
 
 
 def message_of(path, reply):
-    """What an error says, in the shape that its dialect has for it."""
+    """An error's message, in its dialect's format."""
     body = reply.json()
     assert reply.headers["content-type"].startswith("application/json"), reply.headers
     if path.startswith("/api/"):
@@ -173,7 +173,7 @@ def message_of(path, reply):
 
 class HostileBodies(Case):
     STORE = tempfile.TemporaryDirectory()
-    # An answer without a bound ends soon, and whoever asks may change the store and adapters.
+    # An unlimited answer ends soon, and any client may change the store and adapters.
     ARGS = ("--ctx", "256", "--manage-models", "--models-store", STORE.name, "--lora-dir", STORE.name, "--offline")
 
     @classmethod
@@ -182,7 +182,7 @@ class HostileBodies(Case):
         cls.STORE.cleanup()
 
     def statuses(self, requests):
-        """What each request's status is; a request that gets none ends the test."""
+        """Each request's status; a request without one ends the test."""
         client = self.server.connect()
         for path, body in requests:
             data = json.dumps(body).encode()

@@ -1,5 +1,5 @@
-// HQQ's matrices beside the values that hqq computes of them (tests/data/hqq, made by tests/peers/hqq_linears.py), and
-// what is refused of them.
+// HQQ's matrices compared with the values that hqq computes from them (tests/data/hqq, made by
+// tests/peers/hqq_linears.py), and invalid ones, which are refused.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -97,7 +97,7 @@ class HqqRefusals : public testing::Test {
   void SetUp() override { fs::create_directories(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // Of opening the folder, or else of unpacking x.weight.
+  // The error of opening the folder, or of unpacking x.weight.
   Result<std::vector<float>> read(const Tensors& tensors) const {
     SafetensorsWriter writer;
     for (const auto& [name, tensor] : tensors) {
@@ -146,7 +146,7 @@ TEST_F(HqqRefusals, NameSettingsThatAreNotSupported) {
 
 TEST_F(HqqRefusals, NameTensorsThatAreMissing) {
   for (const char* name : {"x.scale", "x.zero", "x.shape", "x.nbits", "x.group_size", "x.axis"}) {
-    // Without "nbits", settings are looked for in the config, which has none here.
+    // Without "nbits", settings are looked up in the config, which has none here.
     const std::string text = std::string("tensor '") + name + "' is missing";
     expect_refused(ErrorCode::kFormatError, text.c_str(), [&](Tensors& tensors) { tensors.erase(name); });
   }

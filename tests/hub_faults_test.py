@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Downloads from servers that misbehave: what each fault leads to (docs/conformance.md has the table), and who gets a token.
+"""Downloads from servers that misbehave: the result of each fault (docs/conformance.md has the table), and who gets a token.
 Usage: hub_faults_test.py REALIZAR."""
 import contextlib
 import itertools
@@ -19,7 +19,7 @@ from waiting import until
 
 
 class Faults(hub_test.Case):
-    """What each fault leads to; docs/conformance.md has the table."""
+    """The result of each fault; docs/conformance.md has the table."""
 
     def test_connections_that_drop_at_each_stage_are_made_again(self):
         self.add_big()
@@ -65,7 +65,7 @@ class Faults(hub_test.Case):
 
     def test_a_stall_is_given_up_and_tried_again(self):
         self.add_big()
-        # On a busy machine all tries of something may be too slow for such a time.
+        # On a busy machine all tries may be too slow for such a time.
         until(self.outlives_a_stall, "a download that goes on after a stall")
         self.assert_stored(BIG)
 
@@ -101,7 +101,7 @@ class Faults(hub_test.Case):
                     handler.wfile.flush()
             return True
         self.hub.fault = fault
-        # A server that is too busy to drip in time is given up too, for a stall.
+        # A server that is too busy to drip in time is given up too, as stalled.
         self.fails(NAME, "--timeout", "1", "--connections", "1", naming=" came ")
 
     def test_a_header_without_end_is_refused(self):

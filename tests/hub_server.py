@@ -1,5 +1,5 @@
-"""Servers that behave as Hugging Face's hub, its CDN and Ollama's registry do, and misbehave as a test wants. They follow
-what is public of them: the hub's API with `sha`, the tree with `lfs` hashes, resolve URLs that redirect to another host,
+"""Servers that imitate Hugging Face's hub, its CDN and Ollama's registry, and misbehave as a test requires. They follow
+the public behaviour: the hub's API with `sha`, the tree with `lfs` hashes, resolve URLs that redirect to another host,
 the registry's manifests and blobs."""
 import contextlib
 import hashlib
@@ -22,13 +22,13 @@ def git_sha1(data):
 
 
 class Hub:
-    """Everything that the servers know and have seen. A fault is a function of (handler, stage, data) that answers in the
-    place of the server and says so by True; stages: search, info, tree, resolve, manifest, blob."""
+    """The servers' data and history. A fault is a function of (handler, stage, data) that answers instead of the server
+    and then returns True; stages: search, info, tree, resolve, manifest, blob."""
 
     def __init__(self, certificate=None):
         self.repos, self.blobs, self.manifests, self.links = {}, {}, {}, {}
         self.downloads, self.parameters = {}, {}  # of repositories that a search finds
-        self.token = None  # what gated repositories ask for
+        self.token = None  # for gated repositories
         self.fault = None
         self.requests = []  # (stage, path, headers)
         self.n_sent = {}  # bytes of each file, by its object's id
@@ -36,7 +36,7 @@ class Hub:
         self.ends = threading.Event()
         self.servers = [self.serve(certificate), self.serve(certificate)]
         scheme = "https" if certificate else "http"
-        # Two names of one machine are two hosts to whoever keeps tokens to a host.
+        # Two names of one machine are two hosts to clients that keep tokens to a host.
         self.url = f"{scheme}://127.0.0.1:{self.servers[0].server_port}"
         self.cdn = f"{scheme}://localhost:{self.servers[1].server_port}"
 
@@ -61,7 +61,7 @@ class Hub:
             server.server_close()
 
     def add_repo(self, name, files, small=()):
-        """Files in LFS, but for those in `small`."""
+        """Files in LFS, except for those in `small`."""
         self.repos[name] = dict(files)
         self.small = set(small)
         for data in files.values():
@@ -154,7 +154,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         return "none", None
 
     def found(self):
-        """The repositories that the query asks for."""
+        """The repositories that the query matches."""
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         words = query["search"][0].lower().split()
         names = [name for name in self.state.repos if all(word in name.lower() for word in words)]
@@ -173,7 +173,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         return entry
 
     def wanted(self, data):
-        """First byte and end, and whether a range was asked for."""
+        """First byte and end, and whether a range was requested."""
         given = self.headers.get("Range", "")
         if not given.startswith("bytes=") or self.headers.get("If-Range", self.etag(data)) != self.etag(data):
             return 0, len(data), False
@@ -213,7 +213,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 def make_certificate(folder):
-    """A certificate that vouches for itself, for both names."""
+    """A self-signed certificate for both names."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                     "-subj", "/CN=hub", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key),

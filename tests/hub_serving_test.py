@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A server of models by their names: the store, what is fetched first, and what clients do with the store. Usage:
+"""A server of models by name: the store, what is fetched first, and clients' changes of the store. Usage:
 hub_serving_test.py REALIZAR."""
 import contextlib
 import http.client
@@ -21,12 +21,12 @@ TEMPLATE = "{{ if .System }}<|im_start|>system\n{{ .System }}<|im_end|>\n{{ end 
 
 
 def is_gone(connection):
-    """Its client has closed it; one that waits sends nothing."""
+    """Whether the client has closed it; one that waits sends nothing."""
     return is_gone_within(connection, 0)
 
 
 def is_gone_within(connection, seconds):
-    """Its client closes it in that time, and sends nothing before."""
+    """Whether the client closes it in that time, and sends nothing before."""
     return bool(select.select([connection], [], [], seconds)[0]) and not connection.recv(1, socket.MSG_PEEK)
 
 
@@ -40,7 +40,7 @@ class ServerCase(hub_test.Case):
         return process
 
     def ask(self, method, path, body=None, headers=(), source="127.0.0.1"):
-        """`body`: JSON, or bytes as they are. `source`: the client's address."""
+        """`body`: JSON, or bytes, which are sent unchanged. `source`: the client's address."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body)
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, DEADLINE_S, (source, 0))) as connection:
             connection.request(method, path, data, dict(headers))
@@ -79,7 +79,7 @@ class Serving(ServerCase):
         self.assertIn("those of other programs", server.stderr.readline())
         self.assertEqual(sorted(self.served()), ["hf:maker/model:broken.gguf", "hf:maker/model:m-Q8_0.gguf"])
         self.assertEqual(self.answer("hf:maker/model:m-Q8_0.gguf"), ANSWER)
-        # A name that two places have is served once.
+        # A name in two folders is served once.
         self.add_tiny()
         self.pulls("hf:maker/model:m-Q8_0.gguf")
         self.serve("--strict-model-names")
@@ -114,6 +114,8 @@ class Serving(ServerCase):
 
 
 class Managed(ServerCase):
+    """Clients' changes of the store while the server runs."""
+
     def serve_managed(self, *args, **options):
         return self.serve("--manage-models", "--strict-model-names", *args, **options)
 
@@ -166,7 +168,7 @@ class Changes(Managed):
             self.assertIn("--manage-models", text)
         self.assertEqual(len(self.hub.requests), requests)
         self.assertEqual(self.names(), [NAME])
-        # In memory a name may stand for another.
+        # In memory a name may mean another.
         self.assertEqual(self.ask("POST", "/api/copy", {"source": NAME, "destination": "mine"})[0], 200)
         self.assertEqual(self.names(), [NAME])
 
@@ -254,7 +256,8 @@ class Changes(Managed):
         self.assertEqual(self.names(), [NAME])
 
     def hold_blobs(self):
-        """Sends the beginning of each blob, then nothing until the case says `go`; `stopped` says that a reader left."""
+        """Sends the beginning of each blob, then nothing until the case sets `go`; `stopped` reports that a reader
+        disconnected."""
         self.go, self.stopped = threading.Event(), threading.Event()
 
         def fault(handler, stage, data):
@@ -357,11 +360,11 @@ class Changes(Managed):
         # The other dialects read the same prompt.
         applied = json.loads(self.succeeds("POST", "/apply-template", {"model": "made", "messages": [{"role": "user", "content": QUESTION}]}))
         self.assertEqual(applied["prompt"], prompt)
-        # A client's own system message stands in the place of the model's.
+        # A client's own system message replaces the model's.
         own = self.rendered("made", [{"role": "system", "content": "Shout."}, {"role": "user", "content": QUESTION}])
         self.assertIn("Shout.", own)
         self.assertNotIn("Be brief.", own)
-        # One more of it, whose own parameters are put over those.
+        # Another one made from it, whose own parameters override those.
         self.succeeds("POST", "/api/create", {"model": "again", "from": "made", "system": "", "parameters": {"num_predict": 5}})
         self.assertEqual(self.chat("again", options={})["eval_count"], 5)
         self.assertEqual(self.show("again")["details"]["parent_model"], "made")
@@ -425,7 +428,7 @@ class Changes(Managed):
         self.assertEqual(self.names(), [])
 
     def paced_upload(self, data, n_bytes):
-        """The status of an upload in such pieces, with a moment before each; 0: none came."""
+        """The status of an upload in such pieces, with a pause before each; 0: none."""
         head = f"POST /api/blobs/sha256:{sha256(data)} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n\r\n"
         with socket.create_connection(("127.0.0.1", self.port), DEADLINE_S) as client:
             try:
@@ -456,7 +459,7 @@ class Changes(Managed):
         self.assertEqual(self.ask("POST", f"/api/blobs/sha256:{sha256(b'x')}", b"x", {"Content-Encoding": "gzip"})[0], 415)
         self.assertEqual(list((self.store / "partial").iterdir()), [])
         self.assertEqual(list((self.store / "blobs").iterdir()), [])
-        # Of no length that is known, larger than any body may be, and empty.
+        # With an unknown length, larger than the maximum for other bodies, and empty.
         large = BIG[:12 << 20]
         pieces = (large[at:at + 100_000] for at in range(0, len(large), 100_000))
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)) as connection:

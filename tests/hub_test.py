@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models by their names: pull, list, show, rm, cp, prune, and run with a name, against servers on this machine that
-behave as Hugging Face's and Ollama's do, and misbehave at every stage. Usage: hub_test.py REALIZAR."""
+"""Models by name: pull, list, show, rm, cp, prune, and run with a name, with servers on this machine that imitate
+Hugging Face's and Ollama's, and misbehave at every stage. Usage: hub_test.py REALIZAR."""
 import contextlib
 import json
 import os
@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
         return stdout
 
     def fails(self, *args, naming, code=1, kept=0, **options):
-        """The pull ends with that message, and nothing can be seen of it, only models that were there."""
+        """The pull ends with that message, and leaves no trace, only models that existed before."""
         got, _, stderr = self.pull(*args, **options)
         self.assertEqual(got, code, stderr)
         self.assertIn(naming, stderr)
@@ -84,7 +84,7 @@ class Case(unittest.TestCase):
         return stderr
 
     def listed(self):
-        """What `list` shows besides the bundled model."""
+        """The output of `list` besides the bundled model."""
         code, stdout, stderr = self.run_it("list", "--json")
         self.assertEqual(code, 0, stderr)
         return [model for model in map(json.loads, stdout.splitlines()) if model["place"] != "bundled"]
@@ -194,7 +194,8 @@ class Names(Case):
                          {name: data for name, data in files.items() if name != "x.py"})
 
     def encoder_folder(self):
-        """An encoder of sentence-transformers, the first token of which makes the vector; each module in a folder of its own."""
+        """An encoder of sentence-transformers that makes the vector from the first token; each module in its own
+        folder."""
         folder = self.folder / "encoder"
         folder.mkdir()
         gguf = copy_with_words("bert", str(self.folder))
@@ -234,7 +235,7 @@ class Names(Case):
         self.assertIn("modules.json names pool, which is not there", self.run_it("embed", folder, "rain")[2])
 
     def kind(self, kind, **keys):
-        """The tiny model as a file that says that it is something else."""
+        """The tiny model as a file that claims to be something else."""
         def edit(key, value):
             return kind.encode() if key == keys.get("key", "general.type") else value
         added = [] if "key" in keys or b"general.type" in TINY else [("general.type", STRING, kind.encode())]
@@ -304,7 +305,7 @@ class Names(Case):
         code, stdout, stderr = self.run_it("run", "ollama:tiny:1b", "--json", QUESTION)
         self.assertEqual(code, 0, stderr)
         self.assertNotIn(" is", "".join(json.loads(line).get("text", "") for line in stdout.splitlines()))
-        # A name that the table does not have is one of Ollama's.
+        # A name that is not in the table is one of Ollama's.
         self.pulls("tiny:1b")
         self.assertEqual(self.names(), ["ollama:tiny:1b", "tiny:1b"])
         self.assertEqual(self.hub.sent(TINY), len(TINY))
@@ -419,7 +420,7 @@ class Names(Case):
             code, _, stderr = self.run_it(*command)
             self.assertEqual((code, stderr), (1, "realizar: 'realizar-tiny' is part of the program, and not in the store\n"))
         self.assertIn("did you mean realizar-tiny?", self.run_it("inspect", "realizartiny")[2])
-        # A model that a user calls so takes its place.
+        # A user's model with that name replaces it.
         self.add_tiny()
         self.pulls(NAME)
         self.assertEqual(self.run_it("cp", NAME, "realizar-tiny")[0], 0)
@@ -633,7 +634,7 @@ class Disks(Case):
         self.fails(NAME, "--models-store", disk, naming="too full")
 
     def without_rights(self, rights):
-        """Takes them from the store, for the user whom the options name."""
+        """Removes them from the store, for the user named in the options."""
         if os.getuid() != 0:
             subprocess.run(["chmod", "-R", rights, self.store], check=True)
             self.addCleanup(subprocess.run, ["chmod", "-R", "u+rwX", self.store], check=True)
@@ -676,7 +677,7 @@ class Disks(Case):
 
 class Interruptions(Case):
     def hold_after(self, n_bytes):
-        """Sends that many bytes of blobs in all, then nothing until the case says `go`."""
+        """Sends that many bytes of blobs in total, then nothing until the case sets `go`."""
         self.go = threading.Event()
         left = [n_bytes]
 

@@ -1,5 +1,5 @@
-// On backends whose prefill has an arithmetic of its own, an idle engine makes an answer part of the next turn's
-// prefix, and the next turn gives the bits that it gives without.
+// On backends whose prefill has a different arithmetic, an idle engine makes an answer part of the next turn's prefix,
+// and the next turn gives the same bits as without that.
 #include <gtest/gtest.h>
 
 #include <stdexcept>

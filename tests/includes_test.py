@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds what arrives in a source by its headers' headers: who recompiles when an operation, a type or a request changes."""
+"""Checks which headers a source includes directly or indirectly: which files are recompiled when an operation, a type
+or a request changes."""
 import collections
 import functools
 import pathlib
@@ -34,7 +35,7 @@ def included(path):
 
 @functools.cache
 def seen(unit):
-    """All headers that arrive in a source, with the file that each came by."""
+    """All headers that a source includes, each with the file that includes it."""
     came_by, open_files = {unit: None}, [unit]
     for path in open_files:
         for header in sorted(included(path) - came_by.keys()):
@@ -56,7 +57,7 @@ def room_of(path):
 
 
 def way(unit, name):
-    """How the header came there, one include after the other."""
+    """How the header is included, one include after the other."""
     path, names = header_path(name), []
     while path is not None:
         names.append(path.relative_to(ROOT).as_posix())

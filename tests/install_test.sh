@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs a build into an empty folder, moves it, and uses it as strangers would: the program with its bundled model,
-# and the library by the commands and programs of docs/library.md and by examples/. Usage: tests/install_test.sh BUILD_DIR
+# Installs a build into an empty folder, moves it, and uses it like a stranger: the program with its bundled model, and
+# the library by the commands and programs of docs/library.md and by examples/. Usage: tests/install_test.sh BUILD_DIR
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
@@ -35,7 +35,7 @@ for file in "$prefix/bin/realizar" "$prefix/lib/librealizar.so"; do
   ! grep -qF "$root/" "$file" || fail "$file holds the path of its source, $root"
 done
 
-# The library has what the program uses, so that neither carries the other's code.
+# The library has the program's code, so that neither contains the other's.
 strong_symbols() { nm "$@" | awk '$2 ~ /^[TDBR]$/ { sub(/@.*/, "", $3); print $3 }' | sort -u; }
 twice=$(comm -12 <(strong_symbols --defined-only "$prefix/bin/realizar" | grep '^_ZN8realizar') \
   <(strong_symbols -D --defined-only "$prefix/lib/librealizar.so"))
@@ -60,7 +60,7 @@ code c "C, with pkg-config" > "$work/pkg_config/hello.c"
 # The commands, with the folder and the question of the page.
 commands() { code "" "$1" | sed -e "s#/opt/realizar#\$PREFIX#g"; }
 
-# What the page writes without quotes must not be split at the folder's space.
+# Unquoted paths in the page must not be split at the folder's space.
 ln -s "$prefix" "$work/prefix"
 export PREFIX=$work/prefix
 text=$(cd "$work/cmake" && bash -euo pipefail -c "$(commands "C++, with CMake")" | tail -1)

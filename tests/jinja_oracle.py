@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes tests/data/jinja/cases.json: small templates over every construct, with what Jinja2 prints for them when it is set
-up as Hugging Face's apply_chat_template sets it up. Needs python3-jinja2. Usage: tests/jinja_oracle.py > tests/data/jinja/cases.json"""
+"""Makes tests/data/jinja/cases.json: small templates over every construct, with the output of Jinja2 with the settings
+of Hugging Face's apply_chat_template. Needs python3-jinja2. Usage: tests/jinja_oracle.py >
+tests/data/jinja/cases.json"""
 import json
 
 import jinja2
@@ -89,7 +90,7 @@ STATEMENTS = [
     "{% macro p(x, d=0) %}{% if x is mapping %}{{ '{' }}{% for k, v in x | dictsort %}{{ k }}:{{ p(v, d + 1) }}{% endfor %}{{ '}' }}{% elif x is sequence and x is not string %}[{% for v in x %}{{ p(v) }},{% endfor %}]{% else %}{{ x }}{% endif %}{% endmacro %}{{ p(nested) }}{{ p(tools) }}",
 ]
 
-# What every builtin makes of what is not there.
+# The results of every builtin for missing values.
 NOTHINGS = ["none", "missing", "d.missing"]
 LAZY_FILTERS = """batch(2); items; map('upper'); map(attribute='x'); reject; reject('odd'); rejectattr('x'); reverse; select; select('odd'); selectattr('x');
 selectattr('x', 'equalto', 1); slice(2); unique"""
@@ -155,7 +156,7 @@ def main():
         case = {"template": template}
         try:
             case["expected"] = env.from_string(template).render(**VARIABLES)
-        except Exception as error:  # whatever Jinja2 or Python raises is an error for a template's user
+        except Exception as error:  # anything that Jinja2 or Python raises is an error for a template's user
             case["error"] = str(error)
         cases.append(case)
     print(json.dumps({"variables": VARIABLES, "cases": cases}, ensure_ascii=False, indent=0))

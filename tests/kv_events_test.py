@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""KV events over ZeroMQ: a subscriber, written by what is published of vLLM's format, keeps an index of blocks, and knows
-how many tokens of the next prompt the server has. Usage: kv_events_test.py REALIZAR.
+"""KV events over ZeroMQ: a subscriber, written from the published description of vLLM's format, keeps an index of
+blocks, and knows how many tokens of the next prompt the server has. Usage: kv_events_test.py REALIZAR.
 
-Exits with 77, which ctest shows as skipped, where Python has no ZeroMQ or msgpack."""
+Exits with 77, which ctest shows as skipped, if Python has no ZeroMQ or msgpack."""
 import json
 import os
 import pathlib
@@ -32,7 +32,7 @@ END = (-1).to_bytes(8, "big", signed=True)
 
 
 class Index:
-    """The blocks that a server is said to hold. Only those whose beginning is there are of use."""
+    """The blocks that a server has reported. Only those whose parent is known are useful."""
 
     def __init__(self):
         self.blocks = {}  # hash -> (parent, tokens)
@@ -64,7 +64,7 @@ class Index:
         self.n_cleared += 1
 
     def n_cached(self, prompt):
-        """How many tokens a server takes from its cache: the last one is always computed."""
+        """How many tokens a server uses from its cache: the last one is always computed."""
         names = {block: name for name, block in self.blocks.items()}
         parent, n = None, 0
         while (parent := names.get((parent, tuple(prompt[n:n + BLOCK])))) is not None:
@@ -73,8 +73,8 @@ class Index:
 
 
 class Subscriber:
-    """Follows the messages by their numbers, as llm-d's router does: what it has missed it asks for, and where numbers
-    begin anew, so does its index."""
+    """Follows the messages by their numbers, like llm-d's router: it requests what it has missed, and when numbers
+    restart, so does its index."""
 
     def __init__(self, test, address, replay, topic="", receive_limit=0):
         self.index, self.next, self.n_live, self.topics = Index(), 0, 0, set()
@@ -121,7 +121,7 @@ class Subscriber:
             self.take(*message)
 
     def read(self):
-        """What has come; what was missed is asked for."""
+        """Reads the received messages, and requests missed ones."""
         while self.news.poll(0):
             message = self.news.recv_multipart()
             self.n_live += 1
@@ -133,7 +133,7 @@ class Subscriber:
 
 class Case(unittest.TestCase):
     def serve(self, *args, replay=True):
-        """A server with small memory, and where its events are."""
+        """A server with small memory, and the addresses of its events."""
         more = ["--kv-events-replay", "tcp://127.0.0.1:0"] if replay else []
         server = Served(REALIZAR, "realizar-tiny", "--ctx", "512", "--kv-tokens", str(24 * BLOCK), "--max-seqs", "2", "--no-idle-prefill",
                         "--kv-events", "tcp://*:0", *more, *args)
@@ -152,7 +152,7 @@ class Case(unittest.TestCase):
         return json.loads(reply)["usage"]["prompt_tokens_details"]["cached_tokens"]
 
     def counts(self, server):
-        """Blocks that got a name, and that lost it to others, of an engine at rest."""
+        """Numbers of blocks that got a name, and that lost it to others, of an idle engine."""
         def values(*names):
             page = server.ask("GET", "/metrics")[2].decode()
             return [int(float(re.search(rf"^{name}(?:{{.*}})? (\S+)$", page, re.MULTILINE)[1])) for name in names]
@@ -160,7 +160,8 @@ class Case(unittest.TestCase):
         return values("realizar_prefix_inserted_blocks_total", "realizar_prefix_evicted_blocks_total")
 
     def follow(self, server, subscriber):
-        """Until the subscriber knows what the server has counted; prompts must be whole blocks, of which all is told."""
+        """Waits until the subscriber knows all blocks that the server has counted; prompts must be whole blocks, which
+        are all reported."""
         expected = self.counts(server)
 
         def has_all():
@@ -172,7 +173,7 @@ class Case(unittest.TestCase):
         until(has_all, f"{expected} blocks stored and removed")
 
     def texts(self, seed):
-        """Prompts of whole blocks that begin alike, without end."""
+        """Endless prompts of whole blocks with common beginnings."""
         choice = random.Random(seed)
 
         def segment(path):
@@ -185,7 +186,7 @@ class Case(unittest.TestCase):
 
 class Predictions(Case):
     def test_the_cached_tokens_of_the_next_prompt_are_known(self):
-        # The cache of all may be emptied where clients on this machine may change the server.
+        # The whole cache may be emptied if clients on this machine may change the server.
         server = self.serve("--kv-events-topic", "kv@10.0.0.1:8000@tiny", "--delete-models")
         subscriber = Subscriber(self, server.address, server.replay, "kv@")
         texts, n_hits, n_clears = self.texts(1), 0, 0
@@ -236,14 +237,14 @@ class Predictions(Case):
         self.assertEqual(server.stop(), 0)
 
     def test_of_the_last_block_that_is_not_full_nothing_is_told(self):
-        """The format has whole blocks alone: a server may have up to a block's tokens more than its index says."""
+        """The format only has whole blocks: a server may have up to a block's tokens more than its index."""
         server = self.serve()
         subscriber = Subscriber(self, server.address, server.replay)
         texts, choice, n_more = self.texts(3), random.Random(3), 0
         for i in range(60):
             prompt = next(texts)
             prompt = prompt[:len(prompt) - choice.randrange(BLOCK)]
-            # The blocks of this one are told after all that happened before.
+            # The blocks of this one are reported after all earlier events.
             last = [5 + i] * BLOCK
             self.complete(server, last)
             until(lambda: (subscriber.read(), subscriber.catch_up(), subscriber.index.n_cached(last) > 0)[2], "the last text's block")
@@ -338,7 +339,7 @@ class Subscribers(Case):
         self.assertEqual((topic, len(number)), (b"here", 8))
         self.assertEqual(len(msgpack.unpackb(payload)), 3)
         self.assertEqual(server.stop(), 0)
-        # The first message of all is the same.
+        # The very first message is the same.
         while number == bytes(8) or msgpack.unpackb(payload)[1] != [{"type": "AllBlocksCleared"}]:
             self.assertTrue(router.poll(DEADLINE_S * 1000), "the last message")
             _, number, payload = router.recv_multipart()

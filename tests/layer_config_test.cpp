@@ -1,4 +1,4 @@
-// What layers have of their own, as files say it: windows, rotations, scales, in GGUF's keys and in config.json's.
+// Settings of individual layers in files: windows, rotations, scales, in GGUF's keys and in config.json's.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -93,7 +93,7 @@ TEST(LayerConfig, PoolingIsAsTheFileSays) {
   EXPECT_EQ(config_of(test::tiny_model(kBert, false, {.n_labels = 1}))->pooling, Pooling::kRank);
 }
 
-// A folder as Hugging Face has it, whose weights are an embedding alone and what else tells the family: enough to read
+// A folder in Hugging Face's format, with only an embedding and the tensors that identify the family: enough to read
 // its config.
 Result<ModelConfig> config_of(const json& config, const std::vector<std::string>& names = {"model.embed_tokens.weight"},
                               float step = 0) {
@@ -101,7 +101,7 @@ Result<ModelConfig> config_of(const json& config, const std::vector<std::string>
   fs::create_directories(folder);
   std::ofstream(folder / "config.json") << config.dump();
   test::SafetensorsWriter weights;
-  std::vector<std::vector<float>> tensors;  // each `step` above the one before it
+  std::vector<std::vector<float>> tensors;  // each `step` above the previous one
   for (size_t i = 0; i < names.size(); ++i) tensors.emplace_back(40 * 32, step * static_cast<float>(i));
   for (size_t i = 0; i < names.size(); ++i) {
     weights.add(names[i], "F32", {40, 32}, std::as_bytes(std::span(tensors[i])));
@@ -354,7 +354,7 @@ TEST(HfClasses, AreFoundByTheModelTypeWhereThereAreNone) {
   expect_refused(config, "architectures is missing");
 }
 
-// What the file says of its router is what the config has; where it says nothing, the family's.
+// The config's router is the file's; if the file is silent, the family's.
 TEST(Routing, IsReadFromTheFile) {
   test::TinyModel model = test::tiny_model(kQwen2Moe);
   const auto experts = [&model]() -> ExpertsConfig {
@@ -383,7 +383,7 @@ TEST(Routing, IsReadFromTheFile) {
   EXPECT_EQ(said.n_used_groups, 1u);
   EXPECT_EQ(said.n_group_best, 2u);
   model.keys["qwen2moe.expert_weights_norm"] = false;
-  model.keys["qwen2moe.expert_gating_func"] = 3u;  // the softmax of those chosen
+  model.keys["qwen2moe.expert_gating_func"] = 3u;  // the softmax of the chosen ones
   EXPECT_EQ(experts().score, RouteScore::kSoftmax);
   EXPECT_TRUE(experts().renormalize);
   model.keys.erase("qwen2moe.expert_shared_feed_forward_length");
@@ -528,7 +528,7 @@ float cut_of(const ModelConfig& config, size_t layer) {
   return std::get<GatedConfig>(config.layers[layer].ffn).n_stds;
 }
 
-// config.json has the share of gates that counts for nothing; torch.distributions gives 1.6448533535003662 for 0.95.
+// config.json has the share of gates that is cut; torch.distributions gives 1.6448533535003662 for 0.95.
 TEST(HfLayerConfig, Gemma3nsGatesAreCutWhereTheFileSays) {
   json config = hf_config("Gemma3nForCausalLM");
   config["activation_sparsity_pattern"] = {0.95, 0.5, 0.0, 0.05};

@@ -1,5 +1,5 @@
-// Every trait of a config and every tensor of a file must reach the logits: each is changed alone on a tiny random
-// model, the logits must move, and the CPU backend must move with the reference.
+// Every trait of a config and every tensor of a file must affect the logits: each is changed by itself on a tiny random
+// model, the logits must change, and the CPU backend's like the reference's.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 using Change = void (*)(ModelConfig&);
 constexpr uint32_t kTokens = 20;
 
-// Logits of every token, [kTokens, n_vocab]; empty, with a failed expectation, where the model does not load.
+// Logits of every token, [kTokens, n_vocab]; empty, with a failed expectation, if the model does not load.
 std::vector<float> logits_of(const ModelFile& file, const ModelConfig& config, std::unique_ptr<Backend> backend) {
   auto driver = test::StepDriver::open(file, config, std::move(backend), 32);
   EXPECT_TRUE(driver.ok()) << driver.error().message;
@@ -27,7 +27,7 @@ std::vector<float> logits_of(const ModelFile& file, const ModelConfig& config, s
   return logits.ok() ? *logits : std::vector<float>();
 }
 
-// The largest difference as a share of the range; infinite where one is not a number.
+// The largest difference as a share of the range; infinite if one is not a number.
 double moved(const std::vector<float>& before, const std::vector<float>& after) {
   if (before.size() != after.size() || before.empty()) return INFINITY;
   const auto [low, high] = std::minmax_element(before.begin(), before.end());
@@ -193,7 +193,7 @@ TEST_P(TraitLiveness, MovesTheLogitsOnEveryBackend) {
 INSTANTIATE_TEST_SUITE_P(Traits, TraitLiveness, testing::ValuesIn(kTraits),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Each kind has its own tensors: with another in one layer the file lacks that layer's gate.
+// Each kind has its own tensors: with another one in one layer the file lacks that layer's gate.
 TEST(KindLiveness, AnFfnOfAnotherKindInOneLayerMovesTheLogits) {
   test::TinyModel model = test::tiny_model(kLlama);
   const auto gated = model.open();
@@ -240,7 +240,7 @@ TEST_P(TensorLiveness, EveryTensorMovesTheLogits) {
   const auto before = reference_logits(*file, *config);
   EXPECT_LT(moved(before, cpu_logits(*file, *config)), kAgree);
   for (test::TinyTensor& tensor : model.tensors) {
-    // The final norm takes out what the last layer's factor brings in.
+    // The final norm removes the last layer's factor.
     if (tensor.role == Role::kLayerScale && tensor.name.starts_with("blk.1.")) continue;
     // Without rotations it adds the same to all of a row's scores.
     if (tensor.role == Role::kBk && config->ropes.empty()) continue;

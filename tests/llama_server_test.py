@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What llama.cpp's clients find of its server: slots that are saved and restored, models that come and go, events of them,
-and its command line. Usage: llama_server_test.py REALIZAR."""
+"""The server from the view of llama.cpp's clients: slots that are saved and restored, models that are loaded and
+unloaded, events of them, and its command line. Usage: llama_server_test.py REALIZAR."""
 import concurrent.futures
 import contextlib
 import http.client
@@ -324,7 +324,7 @@ class Events(Case):
         self.assertEqual(read, {"model": "*", "event": "models_reload"})
 
     def test_end_when_the_server_does(self):
-        server = self.serve(MODEL, "--drain-timeout-ms", 3_600_000)  # no listener holds the end up
+        server = self.serve(MODEL, "--drain-timeout-ms", 3_600_000)  # a listener does not delay the end
         host = server.url.removeprefix("http://")
         with contextlib.closing(http.client.HTTPConnection(host, timeout=DEADLINE_S)) as connection:
             connection.request("GET", "/models/sse")

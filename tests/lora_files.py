@@ -1,4 +1,4 @@
-"""Adapters of low rank with random weights, as PEFT saves them for the bundled model and as GGUF files for any."""
+"""Adapters of low rank with random weights, in PEFT's format for the bundled model and as GGUF files for any model."""
 import array
 import json
 import pathlib
@@ -23,7 +23,7 @@ def write_safetensors(path, tensors):
 
 
 def write_adapter(folder, seed, rank=4, size=0.5, modules=("self_attn.q_proj", "self_attn.v_proj", "mlp.down_proj"), **config):
-    """A folder of PEFT; `size`: of its numbers. Gives its path."""
+    """A PEFT folder; `size`: the magnitude of its numbers. Returns its path."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(seed)
@@ -45,8 +45,8 @@ def gguf_string(value):
 
 
 def write_gguf_adapter(path, architecture, shapes, rank, size=0.01):
-    """As convert_lora_to_gguf.py writes one, for the matrices of `shapes`, {name: (columns, rows)}; `size`: of its numbers,
-    which are the same few thousand again and again."""
+    """In the format of convert_lora_to_gguf.py, for the matrices of `shapes`, {name: (columns, rows)}; `size`: the
+    magnitude of its numbers, the same few thousand again and again."""
     string_kind, f32_kind, f32_type, alignment = 8, 6, 0, 32
     draw = random.Random(1)
     pool = array.array("f", [draw.uniform(-size, size) for _ in range(4099)]).tobytes()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adapters of low rank by the program: at the start and at run time, chosen by each request, several at once, and what
-may not be loaded. Usage: lora_test.py REALIZAR."""
+"""Adapters of low rank in the program: at the start and at run time, chosen by each request, several at once, and
+refused ones. Usage: lora_test.py REALIZAR."""
 import concurrent.futures
 import json
 import pathlib

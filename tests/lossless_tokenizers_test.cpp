@@ -1,5 +1,5 @@
-// No byte of a text is lost, for any vocabulary and any types of its tokens: what is encoded as plain text comes back
-// whole, also where tokens that stand for characters are typed as special, unused or unknown.
+// No byte of a text is lost, for any vocabulary and any types of its tokens: a text encoded as plain text is decoded
+// unchanged, even if tokens for characters are typed as special, unused or unknown.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 using Texts = std::vector<std::string>;
 
-// Letters of the byte alphabet, spellings of bytes and of spaces, and what tokens are padded with.
+// Letters of the byte alphabet, spellings of bytes and of spaces, and the padding of tokens.
 const Texts kParts = {"a",      "b",      "!",  "\"", " ",  "\n",    "\t",  "\u00e9",     "\u0111", "\u00d6", "\u0120",
                       "\u4e2d", "<0x41>", "em", "!!", "  ", "<|a|>", "<s>", "\U0001f600", "\u010a", "0",      "ab"};
 
@@ -99,7 +99,7 @@ TEST(LosslessTokenizers, PiecesOfAGgufVocabulary) {
     Pieces pieces;
     pieces.add("\u2581");
     for (const std::string& part : some_parts()) pieces.add(part);
-    // Characters without a piece have their bytes.
+    // Characters without a piece are spelled in bytes.
     for (int byte = 0; byte < 256; ++byte) pieces.add(spell_byte_token(static_cast<uint8_t>(byte)));
     add_merges(pieces);
     GgufVocab vocab;

@@ -1,14 +1,14 @@
-// Writes a small GGUF model with random weights, for tests/data/conformance, and prints its hashes as the manifest
-// there has them.
-//   make_conformance NAME.gguf                    a model that the manifest has words for
+// Writes a small GGUF model with random weights, for tests/data/conformance, and prints its hashes in the manifest's
+// format.
+//   make_conformance NAME.gguf                    a model described by words in the manifest
 //   make_conformance ROW FILE [NAME=VALUE ...]    any row of the architecture table: metadata and tensors follow from
 //                                                 the row, and more keys from the command line
-// NAME is a dimension (of TinyDims in support/tiny_model.h), "experts" (1: with experts where the family may have
-// them), "ffn_biases" (1: with those of gated ffns), "keys_as_values" (1: layers without a window make values of keys),
-// "plain_latents" (1: latent attention makes queries at once, and keys and values by one matrix),
-// "grows" (1: later layers have more heads and wider ffns), "without" (a tensor that is left out, in every layer:
-// attn_output.bias), "seed", "large_type" (BF16: of weights of a thousand rows or columns and more), "words" (1: with a
-// vocabulary of BERT's kind), or a key of GGUF's without the architecture; VALUE is a whole number, a number with a
+// NAME is a dimension (of TinyDims in support/tiny_model.h), "experts" (1: with experts if the family may have them),
+// "ffn_biases" (1: with those of gated ffns), "keys_as_values" (1: layers without a window use keys as values),
+// "plain_latents" (1: latent attention makes queries directly, and keys and values by one matrix),
+// "grows" (1: later layers have more heads and wider ffns), "without" (a tensor that is omitted, in every layer:
+// attn_output.bias), "seed", "large_type" (BF16: for weights with at least a thousand rows or columns), "words" (1:
+// with a vocabulary like BERT's), or a key of GGUF's without the architecture; VALUE is a whole number, a number with a
 // point, true or false, a list of those in brackets, or a string.
 #include <cstdio>
 #include <filesystem>

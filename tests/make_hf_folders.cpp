@@ -1,6 +1,6 @@
-// Writes the Hugging Face folders of support/hf_families.h, one a family and class, for programs other than this one:
+// Writes the Hugging Face folders of support/hf_families.h, one per family and class, for other programs:
 //   make_hf_folders OUT
-// Each is OUT/MODEL_CLASS, with config.json and F32 weights, and has no tokenizer.
+// Each is OUT/MODEL_CLASS, with config.json and F32 weights, without a tokenizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-"""Fields of the custom resources in deploy/kubernetes, which the types of Kubernetes itself do not cover: those that may be
-of use here, from the published definitions. The names of fields that must be there end in `!`; `{str: X}` is a map,
-`object` is checked elsewhere, a tuple lists the values allowed."""
+"""Fields of the custom resources in deploy/kubernetes, which Kubernetes' own types do not cover: the potentially useful
+ones, from the published definitions. The names of required fields end in `!`; `{str: X}` is a map, `object` is checked
+elsewhere, a tuple lists the allowed values."""
 
 _METADATA = {"name!": str, "namespace": str, "labels": {str: str}, "annotations": {str: str}}
 
@@ -63,7 +63,7 @@ SCHEMAS = {
 
 
 def faults(value, schema, path=""):
-    """What of a value is not as its schema says, one line each."""
+    """The parts of a value that do not match its schema, one line each."""
     if isinstance(schema, dict):
         return [f"{path} is no object"] if not isinstance(value, dict) else _object_faults(value, schema, path)
     if isinstance(schema, list):

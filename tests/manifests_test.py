@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What deploy/ holds beside the proxies: Kubernetes manifests, systemd unit, Dockerfile, alerts and dashboard.
+"""The files in deploy/ besides the proxies: Kubernetes manifests, systemd unit, Dockerfile, alerts and dashboard.
 Usage: manifests_test.py REALIZAR.
 
-What needs a tool that is not installed is skipped, and says so; ctest shows the whole as skipped where all of it is."""
+Tests whose tools are not installed are skipped with a message; ctest shows the whole as skipped if all of it is."""
 import copy
 import functools
 import json
@@ -55,7 +55,7 @@ def documents(name):
 
 
 def pod_templates(item):
-    """The pods that a custom resource makes."""
+    """The pods of a custom resource."""
     spec = item["spec"]
     if item["kind"] == "LeaderWorkerSet":
         return [spec["leaderWorkerTemplate"][name] for name in ("leaderTemplate", "workerTemplate")]
@@ -181,7 +181,7 @@ class Kubernetes(unittest.TestCase):
         container, = self.pod("overlays/gpu")["containers"]
         self.assertEqual(container["resources"]["limits"]["nvidia.com/gpu"], "1")
         self.assertIn("--backend=cuda", container["args"])
-        # A rolling update must not want a GPU more than there are.
+        # A rolling update must not need more GPUs than there are.
         self.assertEqual(rendered("overlays/gpu")["Deployment"]["spec"]["strategy"]["rollingUpdate"]["maxSurge"], 0)
 
     def test_the_gateway_sends_to_the_pool_of_the_pods(self):
@@ -203,13 +203,13 @@ class Kubernetes(unittest.TestCase):
         self.assertLessEqual(parents, admitted)
 
     def test_nothing_behind_the_gateway_needs_a_key(self):
-        """The endpoint picker sends none, and what nobody makes must not be mounted."""
+        """The endpoint picker sends none, and a secret that nobody creates must not be mounted."""
         self.assertNotIn("api-keys", json.dumps(list(rendered("overlays/gateway").values())))
 
 
 @unittest.skipUnless(yaml, "python3-yaml is not installed")
 class Ranks(unittest.TestCase):
-    """One model on several machines, by the MPI operator."""
+    """One model on several machines, with the MPI operator."""
 
     def setUp(self):
         items = documents("ranks/mpijob.yaml")
@@ -232,7 +232,7 @@ class Ranks(unittest.TestCase):
 
 @unittest.skipUnless(yaml, "python3-yaml is not installed")
 class LeaderWorkerSet(unittest.TestCase):
-    """The same by groups of a leader and its workers."""
+    """One model on several machines, with groups of a leader and its workers."""
 
     def setUp(self):
         items = documents("ranks/leaderworkerset.yaml")
@@ -267,7 +267,8 @@ class LeaderWorkerSet(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("bash"), "bash is not installed")
     def test_the_leader_waits_for_its_workers_and_starts_a_rank_on_each(self):
-        """With programs in place of ssh, whose first try of each worker fails, and of mpirun, which tells its arguments."""
+        """With fake programs for ssh, whose first try for each worker fails, and for mpirun, which prints its
+        arguments."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder)
             for name, text in {"ssh": 'host="${@: -2:1}"; echo "$host" >> tried; [[ $(grep -cx "$host" tried) -ge 2 ]]',
@@ -349,13 +350,13 @@ class Dockerfile(unittest.TestCase):
 
 
 def metric_names(expression):
-    """The metrics that an expression of PromQL reads, without what tells a histogram's parts apart."""
+    """The metrics that an expression of PromQL reads, without the labels that distinguish a histogram's parts."""
     names = re.findall(r"\b(?:vllm:|realizar_|process_)\w+", re.sub(r'"[^"]*"', "", expression))
     return {re.sub(r"_(bucket|sum|count)$", "", name) for name in names}
 
 
 class Monitoring(unittest.TestCase):
-    """Alerts and dashboard: they can be read, alerts fire when they should, and all that is asked for is served."""
+    """Alerts and dashboard: they can be parsed, alerts fire when they should, and all their metrics exist."""
     ALERTS = DEPLOY / "prometheus/alerts.yaml"
     DASHBOARD = DEPLOY / "grafana/realizar.json"
 
@@ -363,7 +364,7 @@ class Monitoring(unittest.TestCase):
         return json.loads(self.DASHBOARD.read_text())["panels"]
 
     def dashboard_expressions(self):
-        """With values in the place of its variables."""
+        """With values substituted for its variables."""
         expressions = [target["expr"] for panel in self.panels() for target in panel.get("targets", [])]
         return [re.sub(r"\$\w+", "x", text.replace("$__rate_interval", "5m")) for text in expressions]
 
@@ -404,7 +405,7 @@ class Monitoring(unittest.TestCase):
         alerts = re.sub(r"#.*|annotations:(\n {10}.*)+", "", self.ALERTS.read_text())
         asked = metric_names(alerts + " ".join(self.dashboard_expressions() + self.variable_queries()))
         self.assertGreater(len(asked), 30)
-        server = Served(REALIZAR, "realizar-tiny", "--otlp-endpoint", "http://127.0.0.1:9")  # the port that discards
+        server = Served(REALIZAR, "realizar-tiny", "--otlp-endpoint", "http://127.0.0.1:9")  # the discard port
         try:
             self.assertEqual(server.ask("POST", "/v1/completions", {"prompt": "Hello", "max_tokens": 3, "ignore_eos": True})[0], 200)
             text = server.ask("GET", "/metrics")[2].decode()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds docs/MAP.md to the source: what it names is there, and its counts of files are right."""
+"""Checks docs/MAP.md against the source: the files that it names exist, and its counts of files are right."""
 import pathlib
 import re
 import unittest

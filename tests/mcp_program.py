@@ -1,5 +1,5 @@
-"""An MCP server for tests that speaks over its standard input and output. Its first argument says how it behaves, its
-second, where there is one, names a file for its pid."""
+"""An MCP server for tests that uses standard input and output. Its first argument selects its behaviour, its optional
+second one is a file for its pid."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""MCP servers for tests, made of Python's own library: one that keeps to the protocol, and many that do not. The path of
-the address says which."""
+"""MCP servers for tests, using Python's standard library: one that obeys the protocol, and many that do not. The path
+of the address selects the behaviour."""
 import http.server
 import json
 import re
@@ -15,7 +15,7 @@ TOOLS = [
     {"name": "fail", "inputSchema": {"type": "object", "additionalProperties": False}},
     {"name": "wait", "inputSchema": {"type": "object", "additionalProperties": False}},
 ]
-# The bundled model calls it when it is asked for the weather, whatever its tools are called.
+# The bundled model calls it when it is asked for the weather, whatever its tools' names.
 WEATHER_TOOLS = [
     {"name": "get_weather", "description": "The weather in a city.",
      "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
@@ -104,7 +104,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return {"Mcp_Session_Id": "session-1"} if message["method"] == "initialize" else {}
 
     def answer(self, message, tools=None):
-        """What a good server says."""
+        """A good server's answer."""
         result = self.result(message, tools or TOOLS)
         kind = "error" if "code" in result else "result"
         return {"jsonrpc": "2.0", "id": message["id"], kind: result}
@@ -132,7 +132,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return text_result(f"18 degrees in {arguments['city']}")
         return {"code": -32602, "message": "Unknown tool"}
 
-    # Servers that keep to the protocol in other ways.
+    # Servers that obey the protocol in other ways.
 
     def mode_stream(self, message):
         self.begin_stream(**self.session(message))
@@ -175,7 +175,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.wfile.write(b"retry: 1\nid: 41\ndata:\n\n")
 
     def mode_stateless(self, message):
-        """Revision 2026-07-28, and no other."""
+        """Supports only revision 2026-07-28."""
         meta = message.get("params", {}).get("_meta", {})
         wanted = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": message["method"],
                   "Mcp-Name": message["params"].get("name"), "Mcp-Session-Id": None}
@@ -200,7 +200,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(401, b"{}")
         return self.reply_json(self.answer(message))
 
-    # Servers that do not.
+    # Servers that do not obey it.
 
     def mode_hostile(self, message):
         self.reply_json(self.answer(message, HOSTILE_TOOLS))
@@ -308,7 +308,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        """Clients that go away are a part of the tests."""
+        """Clients that disconnect are a part of the tests."""
 
 
 class McpServers:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""MCP servers in `realizar run`, the chat and `realizar serve`: such as keep to the protocol and such as do not. Usage:
-mcp_test.py REALIZAR."""
+"""MCP servers in `realizar run`, the chat and `realizar serve`, both correct and incorrect ones. Usage: mcp_test.py
+REALIZAR."""
 import json
 import os
 import pathlib
@@ -24,7 +24,7 @@ from waiting import DEADLINE_S, ONE_THREAD, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-WORD = "a \x1b[31mred\x1b[0m word"  # the one that the tool echo takes
+WORD = "a \x1b[31mred\x1b[0m word"  # the argument of the tool echo
 REALIZAR = ""
 CONSENT = "[a]lways in this chat: "
 BAD_SERVERS = {
@@ -37,7 +37,7 @@ BAD_SERVERS = {
 
 
 def is_alive(pid):
-    """Also where nobody has waited for it yet, a dead one is not."""
+    """A dead process does not count, even if nobody has waited for it yet."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
@@ -61,7 +61,7 @@ class Case(unittest.TestCase):
                               capture_output=True, text=True, env={**os.environ, **self.env}, timeout=DEADLINE_S)
 
     def events(self, *args):
-        """The JSON lines of an answer for which the model must call a tool first."""
+        """The JSON lines of an answer that requires a tool call."""
         got = self.run_once("-p", "Say it.", "--json", *args)
         self.assertEqual(got.returncode, 0, got.stderr)
         return [json.loads(line) for line in got.stdout.splitlines()], got.stderr
@@ -130,7 +130,7 @@ class OneAnswer(Case):
 
 
 class Names(Case):
-    """The model calls get_weather, and its tools have their servers' names before their own."""
+    """The model calls get_weather, and its tools' names begin with their servers' names."""
 
     ASKED = "What is the weather in Paris?"
     CALL = {"name": "get_weather", "arguments": {"city": "Paris"}}
@@ -232,7 +232,7 @@ class Servers(Case):
                 until(lambda: self.is_given_up(mode), "a request that is cancelled")
 
     def is_given_up(self, mode):
-        """On a busy machine the time may be over before there is a session in which to cancel anything."""
+        """On a busy machine the timeout may expire before there is a session in which to cancel anything."""
         got = self.run_once("-p", "x", *self.mcp(mode), "--mcp-timeout-s", "1")
         self.assertIn("there was no answer in time", got.stderr)
         has_asked = "tools/list" in self.servers.methods(mode)
@@ -313,7 +313,7 @@ class Lists(Case):
 
 
 class Programs(Case):
-    """Servers that are started."""
+    """Servers that are started as programs."""
 
     def config(self, mode, *args, **fields):
         path = self.folder / "mcp.json"
@@ -323,7 +323,7 @@ class Programs(Case):
         return "--mcp-config", str(path)
 
     def pids(self):
-        """The program's, and that of a child of its."""
+        """The program's pid, and that of a child process."""
         path = self.folder / "pids"
         until(path.exists, "the program")
         return list(map(int, path.read_text().split()))
@@ -339,7 +339,7 @@ class Programs(Case):
         result = next(event for event in events if event["type"] == "tool_result")
         seen = json.loads(result["text"])
         self.assertEqual(seen["token"], "s3cret")
-        # Python sets LC_CTYPE for itself where there is no locale.
+        # Python sets LC_CTYPE by itself without a locale.
         self.assertEqual(set(seen["names"]) - {"LC_CTYPE"}, {"HOME", "LANG", "PATH", "TOKEN"})
         self.assertEqual((seen["folder"], seen["group"]), (str(self.folder.resolve()), True))
         self.assertTrue(told.endswith("\nenvironment of t is called with:\n{}\n" + result["text"] + "\n"), told)

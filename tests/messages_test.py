@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Anthropic's Messages API over plain HTTP: the order of a stream's events, requests as Claude Code sends them, errors in
-their own shape; and budgets of reasoning, in every dialect. Usage: messages_test.py REALIZAR."""
+"""Anthropic's Messages API over plain HTTP: the order of a stream's events, requests in Claude Code's format, errors in
+their own format; and budgets of reasoning, in every dialect. Usage: messages_test.py REALIZAR."""
 import concurrent.futures
 import json
 import os
@@ -54,7 +54,7 @@ def events_of(body):
 
 
 def message_of(events):
-    """The message that a client puts together, as @anthropic-ai/sdk does it."""
+    """The message as a client assembles it, like @anthropic-ai/sdk."""
     message = events[0]["message"]
     for event in events[1:]:
         if event["type"] == "content_block_start":
@@ -146,7 +146,7 @@ class Messages(Case):
         self.assertEqual(start["input_tokens"] + start["cache_read_input_tokens"], counted)
 
     def test_streams_that_share_a_prefix_tell_what_they_found(self):
-        """The second waits for the first one's prefix: how much it takes from it shows only then."""
+        """The second waits for the first one's prefix: only then is it known how much it uses of it."""
         content = "river " * 300
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             streams = list(pool.map(lambda _: self.events(content, max_tokens=2, cache_salt="together"), range(8)))
@@ -233,13 +233,13 @@ class Messages(Case):
         usage = message["usage"]
         self.assertEqual(self.post("/v1/messages/count_tokens?beta=true", counted)[2],
                          {"input_tokens": usage["input_tokens"] + usage["cache_read_input_tokens"]})
-        # The block that is another one in each request does not keep the rest from being found again.
+        # The block that differs in each request does not prevent the rest from being found again.
         again = json.loads(json.dumps(CLAUDE_CODE).replace("cch=00000", "cch=11111"))
         usage = message_of(events_of(self.server.ask("POST", "/v1/messages", again)[2]))["usage"]
         self.assertGreater(usage["cache_read_input_tokens"], usage["input_tokens"])
 
     def test_claude_code_asks_more_than_messages(self):
-        """What it sends around its conversations, as its contract has it."""
+        """The requests around its conversations, according to its contract."""
         headers = {"anthropic-version": "2023-06-01", "authorization": "Bearer none", "x-app": "cli"}
         self.assertEqual(self.server.ask("HEAD", "/", None, headers)[0], 200)
         quota = {"model": "claude-haiku-4-5-20251001", "max_tokens": 1, "metadata": {"user_id": "u"},
@@ -253,7 +253,8 @@ class Messages(Case):
         self.assertEqual((status, json.loads(text_of(message))), (200, {"title": "Capitals"}))
 
     def test_claude_code_goes_on_after_calls(self):
-        """Thoughts between calls, several results in a message, one of them an error, and what betas add."""
+        """Thoughts between calls, several results in a message, one of them an error, and additional fields of
+        betas."""
         tools = [*CLAUDE_CODE["tools"],
                  {"type": "bash_20250124", "name": "bash"},
                  {"type": "custom", "name": "Read", "input_schema": {"type": "object"}, "defer_loading": True,
@@ -440,7 +441,7 @@ class Keys(Case):
 
 
 class Thinking(unittest.TestCase):
-    """With a copy of the bundled model whose tokens "The" and " is" are the marks around reasoning: what was "The capital of
+    """With a copy of the bundled model whose tokens "The" and " is" are the marks around reasoning: "The capital of
     France is Paris." becomes the thought "capital of France" and the answer "Paris."."""
 
     @classmethod

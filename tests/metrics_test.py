@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a server tells of itself: metrics, health, models, the operations of a request. Usage: metrics_test.py REALIZAR."""
+"""The server's report on itself: metrics, health, models, the operations of a request. Usage: metrics_test.py
+REALIZAR."""
 import json
 import os
 import pathlib
@@ -51,7 +52,7 @@ class Case(unittest.TestCase):
         return samples
 
     def samples_at_rest(self):
-        """The same once the engine has counted what it did, which it does after its last answer."""
+        """The samples after the engine has counted its work, which it does after its last answer."""
         until(lambda: self.samples()["vllm:num_requests_running",] == 0, "the engine's rest")
         return self.samples()
 

@@ -1,4 +1,4 @@
-"""Copies of small models that are there, edited into such as tests want."""
+"""Copies of existing small models, edited for tests."""
 import pathlib
 import struct
 
@@ -11,8 +11,8 @@ U32, I32 = 4, 5
 
 
 def write_thinker(path, template=None):
-    """The bundled model whose tokens "The" and " is" are the marks around reasoning: what was "The capital of France is
-    Paris." becomes the thought "capital of France" and the answer "Paris.". `template`: in place of its own."""
+    """The bundled model whose tokens "The" and " is" are the marks around reasoning: "The capital of France is Paris."
+    becomes the thought "capital of France" and the answer "Paris.". `template`: replaces its own."""
     marks = {b"The": b"<think>", "Ġis".encode(): b"</think>"}
 
     def edited(key, value):
@@ -29,7 +29,7 @@ def write_thinker(path, template=None):
 
 
 def wordpiece(n_vocab):
-    """The metadata of a vocabulary of BERT's kind."""
+    """The metadata of a vocabulary like BERT's."""
     words = ["\u2581" + word for word in WORDS]
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + words
     tokens += [f"[unused{i}]" for i in range(n_vocab - len(tokens))]
@@ -41,7 +41,7 @@ def wordpiece(n_vocab):
 
 
 def copy_with_words(name, folder):
-    """A conformance model of BERT's kind with a vocabulary of WORDS."""
+    """A conformance model like BERT with a vocabulary of WORDS."""
     def edit(key, value):
         return b"bert" if key == "tokenizer.ggml.model" else value
 

@@ -1,4 +1,4 @@
-// What a model file may not be: each case spoils one thing of a tiny model that loads, and the error must name it.
+// Invalid model files: each case breaks one thing of a tiny model that loads, and the error must name it.
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu_backend.h"
@@ -31,7 +31,7 @@ Status checked(const ModelFile& file, const ModelOptions& options) {
   return check_tensors(file, config);
 }
 
-// What a check without a backend says is the same, but of a load that was cancelled.
+// A check without a backend must give the same result, except for a load that was cancelled.
 Result<ModelConfig> load(const TinyModel& model, const ModelOptions& options = {}) {
   RZ_TRY(const ModelFile file, model.open());
   const auto backend = make_reference_backend();
@@ -91,7 +91,7 @@ TEST_P(EveryArchitecture, MissingTensorByNameAndShape) {
     TinyModel spoiled = model_;
     spoiled.tensors.erase(spoiled.tensors.begin() + static_cast<ptrdiff_t>(i));
     std::vector<uint64_t> shape = model_.tensors[i].shape;
-    const bool is_embed = model_.tensors[i].role == Role::kEmbed;  // it is what tells n_vocab
+    const bool is_embed = model_.tensors[i].role == Role::kEmbed;  // which defines n_vocab
     EXPECT_TRUE(refused(load(spoiled), ErrorCode::kNotFound,
                         {model_.tensors[i].name, is_embed ? "[n_vocab, d_model]" : shape_text(shape)}));
   }
@@ -119,7 +119,7 @@ TEST_P(EveryArchitecture, LayerBeyondTheCountIsUnclaimed) {
     if (auto* list = std::get_if<std::vector<int32_t>>(&own.second)) list->resize(1);
     if (auto* list = std::get_if<std::vector<float>>(&own.second)) list->resize(1);
   }
-  if (knows_role(*GetParam(), Role::kLayerTable)) {  // a table of all layers tells it first
+  if (knows_role(*GetParam(), Role::kLayerTable)) {  // a table of all layers defines it first
     EXPECT_TRUE(refused(load(model_), ErrorCode::kFormatError, {"per_layer_model_proj.weight"}));
     return;
   }
@@ -242,7 +242,7 @@ TEST(ModelRefusals, TraitsOfOtherModelsByKey) {
     EXPECT_TRUE(refused(config_of(model), ErrorCode::kUnsupported, {foreign.key}));
   }
   TinyModel model = test::tiny_model(kLlama);
-  model.keys["llama.logit_scale"] = 1.0f;  // says nothing
+  model.keys["llama.logit_scale"] = 1.0f;  // without effect
   model.keys["llama.attention.causal"] = true;
   EXPECT_TRUE(config_of(model).ok());
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Processes that mpirun starts exchange messages, and notice when one of them is lost. Usage: mpi_exchange_test.py MPI_RANKS.
+"""Processes started by mpirun exchange messages, and notice when one of them is lost. Usage: mpi_exchange_test.py
+MPI_RANKS.
 
-Exits with 77, which ctest shows as skipped, where there is no mpirun of Open MPI."""
+Exits with 77, which ctest shows as skipped, without Open MPI's mpirun."""
 import os
 import pathlib
 import re
@@ -40,7 +41,7 @@ class Job:
         self.mpirun = subprocess.Popen(["mpirun", *root, "--oversubscribe", "--bind-to", "none", "-n", str(n), *options,
                                         MPI_RANKS, mode, self.folder], stdin=subprocess.DEVNULL, stdout=self.output,
                                        stderr=subprocess.STDOUT,
-                                       # Memory that Open MPI keeps until the end is no leak of ours.
+                                       # Memory that Open MPI keeps until the end is not our leak.
                                        env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
         test.addCleanup(self.kill)
 
@@ -51,7 +52,7 @@ class Job:
             return []
 
     def pid(self, rank):
-        """That of a rank that is ready; else None."""
+        """The pid of a rank that is ready, otherwise None."""
         found = [line.split()[1] for line in self.lines(rank) if line.startswith("ready ")]
         return int(found[0]) if found else None
 
@@ -71,7 +72,7 @@ class Job:
         os.kill(self.pid(rank), number)
 
     def end(self):
-        """Waits for the end of all processes, and gives the exit code."""
+        """Waits for the end of all processes, and returns the exit code."""
         until(lambda: self.mpirun.poll() is not None, "mpirun ends")
         for rank in range(self.n):
             until(lambda rank=rank: not exists(self.pid(rank)), f"rank {rank} ends")
@@ -109,7 +110,7 @@ class Exchange(unittest.TestCase):
 
 class Faults(unittest.TestCase):
     def expect_loss(self, job, lost_rank, pattern):
-        """The job ends badly, and a survivor has named the rank."""
+        """The job fails, and a survivor has named the rank."""
         self.assertNotEqual(job.end(), 0, job.said())
         named = [line for rank, line in job.losses() if rank != lost_rank and re.search(pattern, line)]
         self.assertTrue(named, job.said())
@@ -145,7 +146,7 @@ class Faults(unittest.TestCase):
             job.mpirun.terminate()
             job.end()
             return not job.losses()
-        # A rank that had no time for 0.2 s is taken for dead then.
+        # A rank that had no processor time for 0.2 s is then considered dead.
         self.assertTrue(any(is_stopped_well() for _ in range(N_TRIES)))
 
 

@@ -1,5 +1,5 @@
-// A rank that mpi_exchange_test.py starts several times by mpirun: mpi_ranks MODE FOLDER. Each rank writes what it does
-// into FOLDER/RANK, a line each: "ready PID" first.
+// A rank that mpi_exchange_test.py starts several times with mpirun: mpi_ranks MODE FOLDER. Each rank logs its actions
+// in FOLDER/RANK, one per line: "ready PID" first.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void write_line(const std::string& text) {
   if (::write(log_file, line.data(), line.size()) < 0) ::_exit(4);
 }
 
-// A failed call's error is told, and that on_lost is called is waited for.
+// Reports a failed call's error, and waits until on_lost is called.
 [[noreturn]] void fail(const std::string& what) {
   write_line("failed: " + what);
   while (exchange->is_lost() && !was_told) std::this_thread::yield();
@@ -44,7 +44,7 @@ void must(bool condition, const std::string& what) {
   if (!condition) fail(what);
 }
 
-// Bytes of a message that no other one has.
+// The bytes of a message, different from all others.
 Bytes filled(size_t n, uint32_t from, uint32_t to) {
   Bytes bytes(n);
   uint64_t value = 2'654'435'761u * uint64_t{from * 64 + to + 1} + n;
@@ -55,7 +55,7 @@ Bytes filled(size_t n, uint32_t from, uint32_t to) {
   return bytes;
 }
 
-// Each rank sends to each other one, at once.
+// Each rank sends to every other one, all at once.
 void transfer_all(size_t n) {
   const uint32_t own = exchange->rank(), n_ranks = exchange->n_ranks();
   std::vector<Bytes> sent(n_ranks), received(n_ranks, Bytes(n));
@@ -82,7 +82,7 @@ void receive_exactly(uint32_t from, std::span<std::byte> bytes) {
   must(exchange->transfer({}, {&in, 1}));
 }
 
-// From rank 0 to each other one: messages keep their order, whichever way they are received.
+// From rank 0 to every other one: messages keep their order, whichever way they are received.
 void check_order() {
   constexpr uint32_t kMessages = 200;
   for (uint32_t i = 0; i < kMessages; ++i) {
@@ -106,7 +106,7 @@ void check_order() {
   }
 }
 
-// Messages longer than a piece that MPI is given at once, and exactly as long as one.
+// Messages longer than the pieces passed to MPI, and exactly as long as one.
 void check_long_messages() {
   for (const size_t n : {size_t{64} << 20, (size_t{128} << 20) + 1, size_t{128} << 20}) {
     if (exchange->rank() == 0) {
@@ -134,7 +134,7 @@ void check_exchange() {
   transfer_all(10);
 }
 
-// Rank 0 asks all the time, the others answer, until SIGTERM comes.
+// Rank 0 asks continually, the others answer, until SIGTERM.
 void serve() {
   Bytes word(8);
   while (exchange->rank() == 0) {
@@ -152,7 +152,7 @@ void serve() {
   }
 }
 
-// Until SIGTERM comes, or the job is lost.
+// Until SIGTERM, or until the job is lost.
 void wait_for_message() {
   Bytes bytes(100);
   const auto n = exchange->receive({exchange->rank() == 0 ? 1u : 0u, bytes});
@@ -162,7 +162,7 @@ void wait_for_message() {
 void run(std::string_view mode) {
   if (mode == "exchange") check_exchange();
   if (mode == "serve") serve();
-  // Everyone else waits until mpirun is told to end: idle ranks.
+  // All others wait until mpirun has to end: idle ranks.
   if (mode == "idle" && exchange->rank() != 0) wait_for_message();
   if (mode == "idle" && exchange->rank() == 0) ::pause();
   if (mode == "leave" && exchange->rank() == 0) wait_for_message();

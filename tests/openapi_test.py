@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/openapi.json against the running server and the source: every route and field is described, and every example is
-answered as it says. Usage: openapi_test.py REALIZAR."""
+"""docs/openapi.json against the running server and the source: every route and field is described, and every example
+gets the described answer. Usage: openapi_test.py REALIZAR."""
 import json
 import pathlib
 import re
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 API = json.loads((ROOT / "docs/openapi.json").read_text())
 REALIZAR = ""
 
-# What differs from answer to answer, or with what was asked before: only its type is compared.
+# Values that differ from answer to answer, or depend on earlier requests: only their types are compared.
 VARYING = {"id", "first_id", "last_id", "call_id", "created", "created_at", "completed_at", "system_fingerprint", "cached_tokens",
            "request_id", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration"}
 
@@ -53,7 +53,7 @@ def expected_answer(operation, name):
 
 
 def difference(expected, actual, where="", key=""):
-    """Where an answer differs from its example, in words; "" where it does not."""
+    """A description of where an answer differs from its example; "" if it does not."""
     if type(expected) is not type(actual):
         return f"{where}: expected {expected!r}, actual {actual!r}"
     if isinstance(expected, dict):
@@ -171,7 +171,7 @@ class Examples(unittest.TestCase):
                         self.check(operation, name, status, body)
 
     def stored_response(self):
-        """What stands for the example "stored" of an id."""
+        """The value of an id whose example is "stored"."""
         capital = media_of(API["paths"]["/v1/responses"]["post"]["requestBody"])["examples"]["capital"]["value"]
         return json.loads(self.server.ask("POST", "/v1/responses", capital)[2])["id"]
 

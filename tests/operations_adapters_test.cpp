@@ -1,5 +1,5 @@
-// What adapters add to products, against the reference: ranks and widths around every boundary, rows of several
-// adapters and of none in one step; and each row by itself, whatever is beside it.
+// Adapters' additions to products, against the reference: ranks and widths around every boundary, rows of several
+// adapters and of none in one step; and each row's result, whatever other rows there are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ SeqRowsWith rows_with(const std::vector<std::pair<uint32_t, BatchAdapter>>& seqs
   return rows;
 }
 
-// The stacks of a case and what two operations make of them.
+// The stacks of a case and the results of two operations.
 class AdapterRig {
  public:
   AdapterRig(std::unique_ptr<Backend> backend, const AdapterCase& c)
@@ -122,7 +122,7 @@ class AdapterOps : public testing::TestWithParam<BackendUnderTest> {
   void SetUp() override { skip_where_absent(GetParam()); }
 };
 
-// Of sums of n_in and of rank products of numbers below 1, one after the other.
+// For sums of n_in and of rank products of numbers below 1, one after the other.
 double bound_of(const AdapterCase& c, const BatchAdapter& adapter) {
   const double rank = adapter.place == BatchAdapter::kNone ? 0 : c.ranks[adapter.place];
   const double factor = 0.7 * std::fabs(adapter.factor), low = factor * std::sqrt(c.n_in / 9.0) * kSigmas;
@@ -144,7 +144,7 @@ TEST_P(AdapterOps, AddEachRowsAdapter) {
   }
 }
 
-// What a row holds follows from its content, so every row is looked for alone.
+// A row's values follow from its content, so every row is checked by itself.
 TEST_P(AdapterOps, GiveARowTheSameBitsAloneAndAmongOthers) {
   const SeqRowsWith rows = rows_with(kMixedRows, 3);
   for (const AdapterCase& c : {kAdapterCases[3], kAdapterCases[5]}) {

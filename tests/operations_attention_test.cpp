@@ -28,10 +28,10 @@ std::vector<float> mixed_attention(AttentionRig& rig) {
   return rig.attend(kMixedBatch, kMixedDecodeRows);
 }
 
-// Queries, keys and values lie in [-1, 1]. A score is off by the roundings of an F32 product (and of a softcap); that
-// moves the weights by as much, relatively, as do exp and the softmax's sums; and weights that move by a share e move a
-// mean of values by e times their mean distance from it, which is below 1. Products of split values lose a share of
-// each term besides.
+// Queries, keys and values are in [-1, 1]. A score's error is the roundings of an F32 product (and of a softcap); that
+// changes the weights by as much, relatively, as do exp and the softmax's sums; and weights that change by a share e
+// move a mean of values by e times their mean distance from it, which is below 1. Products of split values also lose a
+// share of each term.
 std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig& rig, Arithmetic prefill,
                                      const std::vector<Chunk>& chunks = kMixedBatch) {
   std::vector<double> bounds;
@@ -47,7 +47,7 @@ std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig&
         const bool splits = prefill == Arithmetic::kSplitBf16 && chunk.n_rows > 1;
         const double lost = splits ? 3 * kSplitUnit : 0;
         const double product = sum_sigma(c.head_dim) * size + lost * std::sqrt(square);
-        // The sum rounds where a slope comes to some tens; what lies farther off has no weight.
+        // The sum is rounded where a slope reaches some tens; farther positions have no weight.
         const double biased = c.has_slopes ? 4 * kUnit * 32 : 0;
         const double score = kSigmas * c.scale() * product + c.softcap * kTanhError + biased;
         const uint32_t n_seen = c.sees_later ? chunk.first_pos + chunk.n_rows : pos + 1;
@@ -64,7 +64,7 @@ TEST_P(AttentionTest, OfAMixedBatchOverScatteredBlocksAgrees) {
   struct Heads {
     uint32_t head_dim, n_heads, n_kv_heads;
   };
-  // One, four and eight queries a key, of each class of widths that kernels have, as wide as it is and narrower.
+  // One, four and eight queries per key, for each class of widths in the kernels, with full and smaller width.
   constexpr Heads kShapes[] = {{32, 3, 3},  {64, 8, 2},  {64, 8, 1},  {80, 8, 1},  {128, 3, 3}, {96, 8, 2},
                                {128, 8, 1}, {256, 3, 3}, {256, 8, 2}, {160, 8, 1}, {320, 8, 2}};
   uint32_t n = 0;
@@ -90,7 +90,7 @@ TEST_P(AttentionTest, OfAMixedBatchOverScatteredBlocksAgrees) {
   }
 }
 
-// Of one, of some pieces, and of so many positions that they are taken in parts.
+// Contexts of one piece, of some pieces, and of so many positions that they are divided into parts.
 TEST_P(AttentionTest, OfRowsThatSeeThoseAfterThemAgrees) {
   const auto& [backend, kv_type] = GetParam();
   const std::vector<Chunk> batch = {{0, 0, 1}, {2, 0, 70}, {1, 563, 77}};
@@ -157,7 +157,7 @@ RopeData rope_data(const RopeCase& c) {
                 {},
                 random_values(c.head_dim, 4),
                 random_values(c.head_dim, 5)};
-  // Weights that differ would hide how far a pair is off that is turned before.
+  // Different weights would hide the error of a pair that is rotated before.
   if (c.norms_last) data.q_norm = data.k_norm = std::vector<float>(c.head_dim, 1.25f);
   for (uint32_t i = 0; i < c.n_rot / 2; ++i) {
     data.inv_freq.push_back(static_cast<float>(std::pow(10000.0, -2.0 * i / c.n_rot)));
@@ -205,13 +205,13 @@ Rotated rotated(std::unique_ptr<Backend> backend, const RopeData& data, const Ro
   return result;
 }
 
-// A pair turns without growing, so either element was at most sqrt(2) of what the two results add up to; the norm's
-// mean square is a sum over the head, of which the root halves the error; sine, cosine and the turn round a few times,
-// and so do the logarithm of a temperature and its product.
+// A rotation preserves a pair's length, so each element was at most sqrt(2) of the sum of the two results; the norm's
+// mean square is a sum over the head, whose root halves the error; sine, cosine and the rotation round a few times, and
+// so do the logarithm of a temperature and its product.
 std::vector<double> rope_bounds(const std::vector<float>& expected, const RopeCase& c) {
   const double relative = (c.has_norms ? kSigmas * sum_sigma(c.head_dim) / 2 + 4 * kUnit : 0) + 4 * kUnit +
                           (c.temperature > 0 ? 8 * kUnit : 0);
-  // A norm that comes last makes what rounds below the normal numbers larger too.
+  // A norm after the rotation also enlarges rounding errors below the normal numbers.
   const double denormal = kDenormal * (c.norms_last ? 1.25 / std::sqrt(kRopeEps) : 1);
   std::vector<double> bounds;
   for (size_t i = 0; i < expected.size(); ++i) {

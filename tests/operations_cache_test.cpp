@@ -1,4 +1,4 @@
-// The cache's blocks as a backend hands them out: as numbers, copied, cleared.
+// A backend's operations on cache blocks: read as numbers, copied, cleared.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class CacheTest : public testing::TestWithParam<std::tuple<BackendUnderTest, KvT
     rig_->backend().read_kv(kCacheLayer, id, kv.keys, kv.values);
     return kv;
   }
-  // As the type keeps it.
+  // Rounded to the cache's type.
   std::vector<float> rounded(std::span<const float> row, uint32_t dim = kCacheLayout.head_dim) const {
     const TypeTraits& type = kv_traits(std::get<1>(GetParam()));
     std::vector<std::byte> stored(row_bytes(type, dim));
@@ -101,7 +101,7 @@ TEST_P(CacheTest, ClearsOneBlockAlone) {
   EXPECT_EQ(read(BlockId{2}), beside);
 }
 
-// A layer with several heads, one with a single narrow head, and one that keeps keys alone.
+// A layer with several heads, one with a single narrow head, and one that only stores keys.
 const std::vector<StateLayout> kMixedLayers{Paged{3, 64, 64, 0}, Paged{1, 32, 32, 0}, Paged{1, 64, 0, 0}};
 
 TEST_P(CacheTest, KeepsLayersOfDifferentWidths) {

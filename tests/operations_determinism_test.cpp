@@ -1,5 +1,5 @@
-// A row's result as bytes: the same alone, among others, at another place, in chunks, with one, two and three threads.
-// Only a row's phase, decode or prefill, may change it, and not where a backend says that the phases agree.
+// A row's result as bytes: the same by itself, among others, at another index, in chunks, with one, two and three
+// threads. Only a row's phase, decode or prefill, may change it, and not if a backend reports that the phases agree.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct RowLayout {
   uint32_t n_decode;
 };
 
-// Gives [n rows, n_cols] for rows of tokens.
+// Returns [n rows, n_cols] for rows of tokens.
 using Runner = std::function<std::vector<float>(const RowLayout&)>;
 using MakeRunner = std::function<Runner(uint32_t n_threads)>;
 
@@ -95,7 +95,7 @@ TEST_P(RowDeterminism, OfProducts) {
   });
 }
 
-// As q, k and v are made: a backend may share work among products of one input, but not their order.
+// Products like q, k and v: a backend may share work among products of one input, but not change their order.
 TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
   const TestMatrix wq = random_matrix(type(), 1, 37, n_cols(), 1), wk = random_matrix(type(), 1, 53, n_cols(), 2);
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);
@@ -138,7 +138,7 @@ TEST_P(RowDeterminism, OfLogitRows) {
     const LinearOp op{
         .out = rig->output(m.n_rows, Rows::kLogits), .in = selected, .weight = rig->matrix(m), .rows = Rows::kLogits};
     return [=](const RowLayout& layout) {
-      // Rows that want no logits stand before and behind each that does.
+      // Rows without logits are before and after each row with logits.
       std::vector<uint32_t> tokens{0};
       for (const uint32_t token : layout.tokens) tokens.insert(tokens.end(), {token, 0});
       std::vector<float> rows;
@@ -178,7 +178,7 @@ TEST_P(RowDeterminism, OfLogitRowsOfPromptsAndOfDecodeRows) {
   EXPECT_TRUE(same_bytes(run(0), run(9)));
 }
 
-// A backend that prepares an input once for several products prepares it for each of them.
+// A backend that prepares an input once for several products prepares it for each of their types.
 TEST_P(RowDeterminism, OfProductsOfOneInputWhoseTypesDiffer) {
   const InputTable inputs = extreme_inputs(kTokens, n_cols(), 3);
   const TestBatch batch = rows_of(first_tokens(kTokens), 6);
@@ -315,7 +315,7 @@ TEST_P(AttentionDeterminism, OfBothPhasesWhereTheyAgree) {
   }
 }
 
-// As speculated tokens are computed: with the decode arithmetic, though several at a time.
+// Rows like those of speculative tokens: computed with the decode arithmetic, though several at a time.
 TEST_P(AttentionDeterminism, OfSeveralDecodeRowsOfOneSequence) {
   for (const uint32_t first_pos : {254u, 511u, 600u}) {
     constexpr uint32_t kDecoded = 5;

@@ -146,7 +146,7 @@ TEST_P(RouteTest, SparseMixerWeighsAmongTheNearThatAreLeft) {
   }
 }
 
-// Two near logits, of which the second has nothing near; negative ones; and all of them 0.
+// Two near logits, the second of which has no near ones; negative ones; and all of them 0.
 TEST_P(RouteTest, SparseMixerGivesWhatItsFormulaSays) {
   const InputTable logits{3, 4, {1.5f, 2.0f, -1.0f, 1.99f, -3.0f, -1.01f, -1.0f, -1.5f, 0, 0, 0, 0}};
   const Routed actual = routed(*GetParam().make(1), logits, sparse_mixer(4, 2, 0.02f));
@@ -189,7 +189,7 @@ float bias_of(const InputTable& biases, size_t at) {
   return biases.values.empty() ? 0.0f : biases.values[at];
 }
 
-// Rows 0 to 3 share all their experts, the others fewer with distance; with one expert a row, none.
+// Rows 0 to 3 share all their experts, the others fewer with distance; with one expert per row, none.
 InputTable expert_ids(uint32_t n_used) {
   InputTable ids{kRows, n_used, std::vector<float>(size_t{kRows} * n_used)};
   for (uint32_t r = 0; r < kRows; ++r) {
@@ -214,7 +214,7 @@ ExpertsData experts_data(const ExpertTypes& types, uint32_t n_used, Activation a
   return data;
 }
 
-// The experts that a stack has of all.
+// The part of all experts that a stack has.
 struct Held {
   uint32_t first = 0, n = kExperts;
   bool has(float id) const { return id >= static_cast<float>(first) && id < static_cast<float>(first + n); }
@@ -262,7 +262,7 @@ struct Hidden {
   std::vector<double> sigmas;
 };
 
-// activation(gate . x) * (up . x) of one expert, and how far each is off: see gated pairs.
+// activation(gate . x) * (up . x) of one expert, and the error of each: see gated pairs.
 Hidden hidden_of(const ExpertsData& data, uint32_t k, uint32_t token, const BackendUnderTest& backend) {
   const bool is_decode = token < kDecodeRows;
   const auto expert = static_cast<uint32_t>(data.ids.row(token)[k]);
@@ -284,7 +284,7 @@ Hidden hidden_of(const ExpertsData& data, uint32_t k, uint32_t token, const Back
   return hidden;
 }
 
-// The errors of hidden values go through `down`, which adds its own; experts' shares add up.
+// The errors of hidden values are multiplied by `down`, which adds its own; experts' errors add up.
 std::vector<double> experts_bounds(const ExpertsData& data, std::span<const float> expected,
                                    const BackendUnderTest& backend) {
   const uint32_t d_model = data.down.n_rows, d_ff = data.down.n_cols;
@@ -342,7 +342,7 @@ TEST_P(ExpertsTest, AgreeWithBiasesAClampedActivationAndWeighedInputs) {
   }
 }
 
-// As if they weighed nothing.
+// Like experts with weights of zero.
 TEST_P(ExpertsTest, AddNothingForThoseThatAStackDoesNotHold) {
   const auto& [backend, types] = GetParam();
   ExpertsData data = experts_data(types, 3, Activation::kSilu);

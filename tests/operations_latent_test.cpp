@@ -65,7 +65,7 @@ struct LatentRig {
     for (uint32_t i = 0; i < layout.n_blocks; ++i) blocks.push_back(BlockId{i * 7 % layout.n_blocks});
   }
 
-  // Rows that lie between those that attend.
+  // Rows between those that attend.
   void store(uint32_t first_pos, uint32_t end_pos) {
     for (uint32_t pos = first_pos; pos < end_pos; pos += 64) step(pos, std::min(64u, end_pos - pos), false, false);
   }
@@ -123,7 +123,7 @@ struct LatentRig {
   std::vector<BlockId> blocks;
 };
 
-// A prompt's first and last rows, and decode rows whose context is cut in parts: heads in groups of 8 or 16, and all
+// A prompt's first and last rows, and decode rows whose context is divided: heads in groups of 8 or 16, and all
 // together; the types of the cache; latents of the largest models.
 TEST_P(LatentTest, AttendsToLatentsOfAPromptAndOfFarPositions) {
   for (const LatentShape& shape :
@@ -136,7 +136,7 @@ TEST_P(LatentTest, AttendsToLatentsOfAPromptAndOfFarPositions) {
     LatentRig reference(make_reference_backend(), data), rig(*GetParam().make(2), data);
     const auto expect_same = [&](uint32_t pos, uint32_t n_rows, bool is_decode) {
       const auto expected = reference.attend(pos, n_rows, is_decode), actual = rig.attend(pos, n_rows, is_decode);
-      // Values are a few units large; products of halves lose 3 * 2^-18 of scores, F16 what stored values differ by.
+      // Values are a few units large; products of halves lose 3 * 2^-18 of scores, F16 the rounding of stored values.
       EXPECT_TRUE(
           within(actual, expected, std::vector<double>(expected.size(), 2e-3), shape.n_heads * shape.latent_dim))
           << pos << " of " << shape.latent_dim << " numbers, type " << static_cast<int>(shape.type);

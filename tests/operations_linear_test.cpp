@@ -26,7 +26,7 @@ struct Shape {
   uint32_t n_rows, n_cols;
 };
 
-// Rows that fill no whole panel; the fewest columns that the type allows, and enough to cross every tile.
+// Rows that do not fill a whole panel; the fewest columns that the type allows, and enough to cross every tile.
 std::vector<Shape> odd_shapes(TypeId type) {
   const uint32_t block = traits(type).block_elems;
   if (block == 1) return {{37, 1}, {5, 33}, {33, 275}};
@@ -140,7 +140,7 @@ TEST_P(LinearTest, GatedPairsAgreeThoughTheirTypesDiffer) {
   }
 }
 
-// Blocks run along the stored rows, which would be columns.
+// Blocks run along the stored rows, which would become columns.
 TEST_P(LinearTest, ATransposedMatrixOfBlocksIsRefusedByName) {
   const bool is_taken = layout_of(type()) == Layout::kPlain && type() != TypeId::kF8_E4M3;
   const TestMatrix m = random_matrix(type(), 1, 256, 512, 1);
@@ -210,7 +210,7 @@ std::vector<float> finished(std::unique_ptr<Backend> backend, const EpilogueData
   return rig.read(op.out);
 }
 
-// The product's error through the activation, the scale and the softcap (whose slope is at most 1), and their own.
+// The product's error after the activation, the scale and the softcap (whose slope is at most 1), and their own.
 std::vector<double> epilogue_bounds(const EpilogueData& data, const Epilogue& e, std::span<const float> expected) {
   const auto product = finished(make_reference_backend(), data, {}, Rows::kAll);
   std::vector<double> bounds;

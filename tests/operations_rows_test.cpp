@@ -1,4 +1,4 @@
-// Operations that look at one row at a time (embedding, norms, activations, row selection) against the reference.
+// Operations on one row at a time (embedding, norms, activations, row selection) against the reference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ struct EmbedCase {
 
 constexpr uint32_t kIds = 19;
 
-// A type's value takes a few roundings to decode, whoever does it; scaling it and adding the position round once each.
+// Decoding a type's value takes a few roundings in any implementation; scaling it and adding the position round once
+// each.
 std::vector<double> embed_bounds(const TestMatrix& table, const TestMatrix& positions, const TestBatch& batch,
                                  const EmbedCase& c) {
   const bool is_exact = traits(table.type).block_elems == 1;
@@ -150,8 +151,8 @@ NormData columns_of(const NormData& data, uint32_t first, uint32_t n) {
   return {cut(data.inputs), cut(data.before), part(data.weight), part(data.bias)};
 }
 
-// The mean is a sum over the row, and what it is off by moves every element; the root halves the relative error of the
-// mean square; each element then takes a few roundings.
+// The mean is a sum over the row, and its error affects every element; the root halves the relative error of the mean
+// square; each element then takes a few roundings.
 std::vector<double> norm_bounds(const NormData& data, const NormCase& c, std::span<const float> expected) {
   const uint32_t n = data.inputs.n_cols;
   const double sum_error = kSigmas * sum_sigma(n);
@@ -216,7 +217,7 @@ TEST_P(RowTest, NormsOfGroupsAreThoseOfTheirParts) {
   }
 }
 
-// An identity matrix hands an activation each input unchanged.
+// An identity matrix passes each input unchanged to an activation.
 std::vector<float> activated(std::unique_ptr<Backend> backend, const InputTable& inputs, Activation activation,
                              const Xielu& xielu = {}) {
   const uint32_t n = inputs.n_cols;
@@ -251,7 +252,7 @@ TEST_P(RowTest, ActivationsStayWithinTheirStatedErrorsFromDenormalsToOverflow) {
   }
 }
 
-// Two squares or an exponential, and a sum that rounds as its parts do.
+// Two squares or an exponential, and a sum with its parts' roundings.
 TEST_P(RowTest, XieluIsThatOfItsNumbers) {
   InputTable inputs = random_inputs(8, 33, 1);
   for (uint32_t r = 0; r < inputs.n_tokens; ++r) {

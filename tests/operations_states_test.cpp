@@ -1,5 +1,5 @@
-// The operations of recurrent layers on every backend that has them, against the reference: the same results whatever
-// steps a sequence is cut into, whichever slots its state passes through, and whoever else is in a step.
+// The operations of recurrent layers on every backend that has them, against the reference: the same results however a
+// sequence is divided into steps, whichever slots its state passes through, and whatever else is in a step.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ struct WkvShape {
   bool mixes_v;
 };
 
-// Layers without states beside the one that is tested, so that its place is not the first.
+// Includes layers without states, so that the tested layer is not the first.
 CacheLayout layout_of(std::vector<size_t> part_bytes) {
   CacheLayout layout;
   layout.layers = {Paged{1, 32, 32}, Recurrent{{100}}, Recurrent{std::move(part_bytes)}};
@@ -40,7 +40,7 @@ CacheLayout layout_of(std::vector<size_t> part_bytes) {
   return layout;
 }
 
-// How a sequence's rows lie in steps: chunks, and the slot that each is written to.
+// The division of a sequence's rows into steps: chunks, and the slot that each is written to.
 struct Cut {
   std::vector<uint32_t> chunks;
   bool is_in_place, has_neighbour;
@@ -127,7 +127,7 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
     return run(rig, {xbc, dt, gate}, {op}, op.out, n_inner, cut);
   }
 
-  // Keys and queries of length 1, as models have them: states stay as large as values are.
+  // Keys and queries of length 1, as in models: states stay as large as values.
   std::vector<float> learnt(std::unique_ptr<Backend> backend, const DeltaShape& s, const Cut& cut) {
     OpRig rig(std::move(backend), {.max_rows = 64, .max_logit_rows = 1, .max_seqs = 2, .max_context = 64});
     const uint32_t n_keys = s.n_key_heads * s.key_dim, n_values = s.n_heads * s.value_dim;
@@ -185,7 +185,7 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
     return run(rig, {first.in}, {first, second, product}, second.out, kCols, cut);
   }
 
-  // `is_bonus`: what is added to the state's output, not the latter.
+  // `is_bonus`: the addition to the state's output instead of that output.
   std::vector<float> time_mixed(std::unique_ptr<Backend> backend, const WkvShape& s, bool is_bonus, const Cut& cut) {
     OpRig rig(std::move(backend), {.max_rows = 64, .max_logit_rows = 1, .max_seqs = 2, .max_context = 64});
     const uint32_t n = s.n_heads * s.head_dim;
@@ -217,7 +217,7 @@ class StatesOpTest : public testing::TestWithParam<BackendUnderTest> {
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], bound) << "at " << i;
   }
-  // By the bytes, for every cut and number of threads.
+  // Compares bytes, for every division and number of threads.
   void expect_same_bits(const std::function<std::vector<float>(std::unique_ptr<Backend>, const Cut&)>& compute) {
     const auto expected = compute(*GetParam().make(1), kCuts[0]);
     for (uint32_t n_threads = 1; n_threads <= GetParam().max_threads; ++n_threads) {
@@ -265,8 +265,8 @@ TEST_P(StatesOpTest, AScanOfStatesGoesOnFromStepToStep) {
   }
 }
 
-// A row's error is what two sums over key_dim and its decay's exponential round, and stays in the state for as long as
-// the rows' decays and keys let it.
+// A row's error is the rounding of two sums over key_dim and of its decay's exponential, and stays in the state for as
+// long as the rows' decays and keys let it.
 TEST_P(StatesOpTest, ADeltaRuleGoesOnFromStepToStep) {
   for (const DeltaShape& shape : {DeltaShape{4, 2, 16, 32, false, false},
                                   {4, 2, 16, 32, false, true},
@@ -293,8 +293,7 @@ TEST_P(StatesOpTest, ConvolutionsOfTheSameRowsLeaveThemToTheLastOne) {
       [&](std::unique_ptr<Backend> backend, const Cut& cut) { return mixed_twice(std::move(backend), cut); });
 }
 
-// As of a delta rule; a removal key has length 1, so that what a row takes out of a state is no more than what is in
-// it.
+// Errors like a delta rule's; a removal key has length 1, so that a row removes no more from a state than is in it.
 TEST_P(StatesOpTest, ATimeMixGoesOnFromStepToStep) {
   for (const WkvShape& shape : {WkvShape{4, 16, true}, {3, 7, false}, {2, 64, true}, {1, 70, false}, {2, 200, true}}) {
     for (const bool is_bonus : {false, true}) {

@@ -1,4 +1,4 @@
-// Operations of rows that have several hidden states side by side (AltUp), of gates that are cut by their row, and
+// Operations on rows with several hidden states side by side (AltUp), on gates that are cut relative to their row, and
 // norms that make a row as large as another, against the reference.
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ std::vector<float> cut(std::unique_ptr<Backend> backend, const InputTable& input
   return rig.read(out);
 }
 
-// What the mean and the deviation are off by moves every element, before the activation.
+// The error of the mean and the deviation affects every element, before the activation.
 std::vector<double> cut_bounds(const InputTable& inputs, const CutCase& c) {
   const uint32_t n = inputs.n_cols;
   const double sum_error = kSigmas * sum_sigma(n);
@@ -116,7 +116,7 @@ std::vector<std::vector<float>> updated(std::unique_ptr<Backend> backend, const 
              .coefs = rig.vector(data.coefs),
              .scale = data.scale.empty() ? kNoWeight : rig.vector(data.scale),
              .corrects = data.corrects};
-  // What is not there is named as an input that is.
+  // Missing streams are named as an existing input.
   ActId inputs[kMaxStreams] = {op.x, op.x, op.x, op.x};
   for (uint32_t i = 0; i < data.n(); ++i) op.streams[i] = inputs[i] = rig.input(data.streams[i]);
   rig.step(rows_of(first_tokens(kStreamRows), kStreamDecodeRows),
@@ -126,8 +126,8 @@ std::vector<std::vector<float>> updated(std::unique_ptr<Backend> backend, const 
   return all;
 }
 
-// A coefficient is a sum of n products, and a state one of n or of two: no more than some ten roundings of what they
-// could add up to.
+// A coefficient is a sum of n products, and a state one of n or of two: no more than about ten roundings of their
+// maximum sum.
 std::vector<std::vector<double>> stream_bounds(const StreamData& data) {
   constexpr double kRoundings = 16 * kUnit;
   const uint32_t n = data.n(), n_cols = data.x.n_cols;
@@ -178,7 +178,7 @@ std::vector<float> as_large(std::unique_ptr<Backend> backend, const InputTable& 
   return rig.read(out);
 }
 
-// Two roots of sums, and a few roundings. A row of zeros stays one.
+// Two roots of sums, and a few roundings. A row of zeros stays zero.
 TEST_P(StreamsTest, NormsMakeARowAsLargeAsAnother) {
   for (const uint32_t n_cols : {1u, 33u, 257u}) {
     InputTable inputs = random_inputs(kStreamRows, n_cols, 1), like = random_inputs(kStreamRows, 2 * n_cols, 2);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Traces that a server sends to a collector of OpenTelemetry's (OTLP over HTTP, in JSON): what is in them, and what becomes
-of them where the collector is slow, gone or refuses them. Usage: otlp_test.py REALIZAR."""
+"""Traces that a server sends to an OpenTelemetry collector (OTLP over HTTP, in JSON): their contents, and what happens
+to them if the collector is slow, unreachable or refuses them. Usage: otlp_test.py REALIZAR."""
 import contextlib
 import http.client
 import http.server
@@ -25,7 +25,7 @@ SERVER, INTERNAL = 2, 1  # SpanKind
 
 
 class Collector:
-    """Takes what is sent to /v1/traces. `answers`: (status, headers, body) of the next replies, then 200 for all others;
+    """Receives requests to /v1/traces. `answers`: (status, headers, body) of the next replies, then 200 for all others;
     `gate`: replies wait until it is set."""
 
     def __init__(self):
@@ -44,7 +44,7 @@ class Collector:
                 collector.bodies.append(body)
                 collector.gate.wait()
                 status, headers, answer = collector.answers.pop(0) if collector.answers else (200, {}, b"{}")
-                with contextlib.suppress(ConnectionError):  # a server that ends does not wait
+                with contextlib.suppress(ConnectionError):  # a server that is stopping does not wait
                     self.send_response(status)
                     for name, value in {"Content-Type": "application/json", "Content-Length": len(answer), **headers}.items():
                         self.send_header(name, value)
@@ -83,7 +83,7 @@ class Collector:
         return spans
 
     def trace(self, trace_id):
-        """The server's span of a trace and its children by name, once they are there."""
+        """The server's span of a trace and its children by name, when they have arrived."""
         def find():
             return [span for span in self.spans() if span["traceId"] == trace_id]
         found = until(find, f"the trace {trace_id}")
@@ -135,7 +135,7 @@ class Case(unittest.TestCase):
         cls.server = Served(REALIZAR, "realizar-tiny", "--otlp-endpoint", cls.collector.url, *cls.ARGS)
 
     def parent(self, flags="01", state=""):
-        """Headers of a caller that has a trace, each time another one, and the trace's id."""
+        """Headers of a caller with a trace, a new one each time, and the trace's id."""
         Case.n_traces += 1
         trace = f"{Case.n_traces:032x}"
         headers = {"traceparent": f"00-{trace}-{SPAN}-{flags}", **({"tracestate": state} if state else {})}
@@ -157,7 +157,7 @@ class Case(unittest.TestCase):
         return self.metric("realizar_trace_spans_sent_total")
 
     def check_times(self, root, children):
-        """Parts follow each other inside of the whole, and now is about now."""
+        """Parts follow each other within the whole, and the times are current."""
         order = [children[name] for name in ("queue", "prefill", "decode") if name in children]
         self.assertLessEqual(begin_ns(root), end_ns(root))
         for child in order:
@@ -196,7 +196,7 @@ class Contents(Case):
         self.assertEqual(root["attributes"]["gen_ai.operation.name"], "chat")
         self.assertEqual(root["attributes"]["gen_ai.request.id"], "mine")
         self.assertEqual(answered["traceparent"], headers["traceparent"])
-        # One clock, which nobody sets meanwhile.
+        # All times are from one clock, which must not be set during the test.
         self.assertTrue(before <= begin_ns(root) <= end_ns(root) <= time.time_ns(), (before, root))
 
     def test_a_streams_trace_has_the_same(self):
@@ -301,7 +301,7 @@ class Contents(Case):
 
 
 class Texts(Case):
-    """The access log may have prompts; traces have none."""
+    """The access log may contain prompts; traces contain none."""
     ARGS = ("--log-prompts", "--access-log", "/dev/null")
 
     def test_no_text_of_prompts_or_answers_is_sent(self):
@@ -324,7 +324,7 @@ class Keys(Case):
 
 
 class Faults(Case):
-    """Each test has a server of its own."""
+    """Each test has its own server."""
 
     @classmethod
     def setUpClass(cls):

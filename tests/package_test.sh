@@ -1,6 +1,6 @@
 #!/bin/bash
-# Uses the downloads of scripts/package as a stranger does, on a system that has nothing else of what they need:
-# scripts/bare-root SUITE --bind build/packages:/packages ... tests/package_test.sh /packages
+# Uses the downloads of scripts/package like a stranger, on a system with none of the other packages: scripts/bare-root
+# SUITE --bind build/packages:/packages ... tests/package_test.sh /packages
 set -euo pipefail
 packages=$1
 question="What is the capital of France?"
@@ -11,7 +11,7 @@ fail() {
 }
 expect_paris() { [[ "$2" == *Paris* ]] || fail "$1 answered '$2'"; }
 
-# carries_its_libraries PROGRAM FOLDER: all that it loads is glibc's or lies in the folder.
+# carries_its_libraries PROGRAM FOLDER: all the libraries that it loads are glibc's or in the folder.
 carries_its_libraries() {
   local outside
   outside=$(ldd "$1" | grep -vE -e "=> $2/" -e 'linux-vdso|ld-linux|lib(c|m|mvec|pthread|dl|rt|resolv|util)\.so' || true)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the chat page asks of the server beside OpenAI's routes. Usage: page_routes_test.py REALIZAR."""
+"""The chat page's requests besides OpenAI's routes. Usage: page_routes_test.py REALIZAR."""
 import gzip
 import json
 import pathlib
@@ -19,7 +19,7 @@ class History(Case):
         return self.server.get("/metrics/history" + query)
 
     def test_it_begins_with_the_server(self):
-        """A page that is opened later finds what was before it."""
+        """A page that is opened later finds the earlier samples."""
         began = time.time() - self.server.get("/health").json()["uptime_s"]
         told = self.history().json()
         samples = told["samples"]

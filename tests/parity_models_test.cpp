@@ -11,7 +11,7 @@
 namespace realizar {
 namespace {
 
-// What the comparison says, or why it failed.
+// The comparison's report, or the reason of its failure.
 Result<std::string> checked(const test::TinyModel& model, CacheType type) {
   const auto path =
       std::filesystem::path(testing::TempDir()) / ("parity_model." + std::to_string(::getpid()) + ".gguf");
@@ -25,7 +25,7 @@ Result<std::string> checked(const test::TinyModel& model, CacheType type) {
 
 TEST(ParityOfModels, IsThatOfTheContextInUse) {
   test::TinyModel model = test::tiny_model(kPhi3);
-  model.keys["phi3.rope.scaling.original_context_length"] = 56u;  // of 64, and the text that is compared has 48
+  model.keys["phi3.rope.scaling.original_context_length"] = 56u;  // of 64, and the compared text has 48
   model.tensors.push_back({"rope_factors_short.weight", Role::kRopeShort, {4}, {1, 1, 2, 2}});
   model.tensors.push_back({"rope_factors_long.weight", Role::kRopeLong, {4}, {2, 4, 8, 16}});
   const auto check = checked(model, CacheType::kF16);

@@ -1,4 +1,4 @@
-"""Servers and proxies of the tests, each on an address that this process has for itself."""
+"""Servers and proxies for the tests, each on an address reserved for this process."""
 import http.client
 import json
 import os
@@ -11,13 +11,13 @@ import subprocess
 from waiting import DEADLINE_S, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The change that makes deploy/haproxy.cfg share requests in turn.
+# The change for deploy/haproxy.cfg to distribute requests in turn.
 ROUND_ROBIN = {"balance hash var(txn.conversation)": "balance roundrobin", "  hash-type consistent\n": "",
                "  hash-balance-factor 200\n": ""}
-# An address for this process alone: where nobody else listens, a port that was free stays so.
+# An address for this process alone: a free port there stays free, since nobody else listens.
 ADDRESS = f"127.{64 + (os.getpid() >> 16) % 64}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # where Debian keeps daemons
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # Debian's folder of daemons
 
 
 def free_port():
@@ -27,7 +27,7 @@ def free_port():
 
 
 def get(port, path, tls=None):
-    """Status and body, or (0, "") where nobody answers."""
+    """Status and body, or (0, "") if there is no answer."""
     connection = connect(port, tls)
     try:
         connection.request("GET", path)
@@ -67,7 +67,7 @@ class Server:
         until(lambda: get(self.port, "/readyz")[0] == 200, "the server is ready")
 
     def metric(self, name, label=""):
-        """The sum over all samples of `name` that have `label`; 0 where there is none."""
+        """The sum over all samples of `name` with `label`; 0 without samples."""
         status, text = get(self.port, "/metrics")
         if status != 200:
             raise AssertionError(f"/metrics answered {status}")
@@ -95,7 +95,7 @@ def make_certificate(folder):
 
 
 def substituted(path, replacements):
-    """The text of a configuration in deploy/. What is to be replaced must be there."""
+    """The text of a configuration in deploy/. Every replaced text must be in it."""
     text = (ROOT / "deploy" / path).read_text()
     for old, new in replacements.items():
         if old not in text:
@@ -144,7 +144,7 @@ class HaProxy:
         return names[idx] if idx < len(names) else f"server{idx + 1}"
 
     def ask(self, command):
-        """What the administrator's socket answers."""
+        """The answer on the administrator's socket."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(self.socket))
             connection.sendall(command.encode() + b"\n")
@@ -157,5 +157,5 @@ class HaProxy:
         return {row["svname"]: row for row in (dict(zip(names, line.split(","))) for line in lines[1:])}
 
     def n_open(self):
-        """Requests that servers have."""
+        """The number of requests on servers."""
         return sum(int(row["scur"]) for row in self.statistics().values())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The server behind nginx and HAProxy, with the configurations that deploy/ offers. Usage: proxy_test.py REALIZAR.
+"""The server behind nginx and HAProxy, with the configurations in deploy/. Usage: proxy_test.py REALIZAR.
 
-Exits with 77, which ctest shows as skipped, where neither proxy is installed."""
+Exits with 77, which ctest shows as skipped, if neither proxy is installed."""
 import http.client
 import http.server
 import json
@@ -27,7 +27,8 @@ def ask_for_stream(connection, max_tokens):
 
 
 class Scripted:
-    """A server that is ready, and answers every POST with a stream: an event, and the next when that has arrived."""
+    """A server that is ready, and answers every POST with a stream: an event, and the next one after that has
+    arrived."""
     N_EVENTS = 200
 
     def __init__(self):
@@ -72,7 +73,7 @@ class Scripted:
 
 
 class Behind:
-    """What must hold behind any proxy. A subclass names it."""
+    """Tests for any proxy. A subclass sets it."""
     start_proxy = None
 
     def setUp(self):
@@ -100,7 +101,7 @@ class Behind:
         return get(self.port, path, self.tls)[0]
 
     def stream(self, max_tokens):
-        """An open stream of exactly so many tokens, begun: (connection, answer)."""
+        """An open stream of exactly this many tokens, already begun: (connection, answer)."""
         connection = connect(self.port, self.tls)
         self.addCleanup(connection.close)
         ask_for_stream(connection, max_tokens)
@@ -117,7 +118,8 @@ class Behind:
         self.assertGreater(text.count(b"data: {"), 100)
 
     def test_each_event_arrives_before_the_next_is_made(self):
-        """A server that makes an event when the one before it has arrived: what a proxy keeps back ends the stream."""
+        """A server that sends an event after the previous one has arrived: a proxy that holds events back ends the
+        stream."""
         with Scripted() as scripted:
             self.end_proxy()
             self.start_over([scripted])
@@ -162,7 +164,7 @@ class Behind:
             self.assertEqual(answer.status, 200)
             answer.read()
             connection.close()
-        # This one that asks, and what the proxy keeps.
+        # The asking connection, and the proxy's idle ones.
         self.assertIn(self.server.metric("realizar_connections"), range(2, 10))
 
     def test_a_server_that_shuts_down_ends_its_stream_and_gets_nothing_new(self):
@@ -182,7 +184,7 @@ class Behind:
         self.end_proxy()
         self.start_over([self.server, second])
         self.server.process.send_signal(signal.SIGTERM)
-        self.complete(50)  # the first one may have some of these before it sees the signal
+        self.complete(50)  # the first one may get some of these before it receives the signal
         until(lambda: get(self.server.port, "/livez")[0] == 0, "the port to close")
         before = second.metric("vllm:request_success_total")
         self.complete(50)
@@ -197,14 +199,14 @@ class Behind:
         self.start_over([server])
         connection = connect(self.port, self.tls, "127.0.0.9")
         self.addCleanup(connection.close)
-        send(connection, "/tokenize", {"prompt": "Hello"}, {"X-Forwarded-For": "6.6.6.6"})  # which nobody believes
+        send(connection, "/tokenize", {"prompt": "Hello"}, {"X-Forwarded-For": "6.6.6.6"})  # which is not trusted
         self.assertEqual(connection.getresponse().status, 200)
         lines = until(lambda: [line for line in whole_lines(log) if "/tokenize" in line], "the request's line")
         line = json.loads(lines[0])
         self.assertEqual((line["peer"], line["proxy"]), ("127.0.0.9", "127.0.0.1"))
 
     def complete(self, n):
-        """So many requests, which all succeed."""
+        """This many requests, which must all succeed."""
         for _ in range(n):
             connection = connect(self.port, self.tls)
             answer = post(connection, "/v1/completions", {"prompt": "Once", "max_tokens": 1})

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Files of realizar quantize and realizar imatrix in llama.cpp's programs, and theirs in ours.
+"""Files of realizar quantize and realizar imatrix in llama.cpp's programs, and the reverse.
 
 usage: quantize_peer_test.py REALIZAR [--llama FOLDER] [--table]
 
-FOLDER has llama-server, llama-quantize and llama-imatrix; without it they are looked for on PATH, and where they are
-not there the test says so and ends with 77, which ctest shows as skipped. --table prints what was measured.
+FOLDER contains llama-server, llama-quantize and llama-imatrix; by default they are looked up on PATH, and if they are
+missing the test prints a message and ends with 77, which ctest shows as skipped. --table prints the measurements.
 """
 import array
 import json
@@ -61,7 +61,7 @@ def read_npy(path):
 
 
 def largest_share(values, exact):
-    """The largest difference, as a share of the range of what is exact."""
+    """The largest difference, as a share of the range of the exact values."""
     return max(abs(a - b) for a, b in zip(values, exact)) / (max(exact) - min(exact))
 
 
@@ -131,7 +131,7 @@ class Case(unittest.TestCase):
 
 class Logits(Case):
     def our_rows(self, model, tokens, *options):
-        """Log probabilities after each length. A row depends on the tokens before it alone, so one prompt gives all."""
+        """Log probabilities after each length. A row only depends on the tokens before it, so one prompt gives all."""
         names, out = self.at / "tokens.json", self.at / "logits.npy"
         names.write_text(json.dumps(tokens))
         run(REALIZAR, "logits", model, "--tokens", names, "--out", out, "--threads", 1, *options)
@@ -178,7 +178,7 @@ class Importance(Case):
             total[name] = abs(sum(values) - sum(theirs[name])) / sum(theirs[name])
         table("largest relative difference of a column", f"{max(largest.values()):.1e}")
         table("largest relative difference of a matrix's sum", f"{max(total.values()):.1e}")
-        # F16 weights and keys and values in F16: both round, each in an order of its own.
+        # F16 weights and keys and values in F16: both round, each in a different order.
         self.assertLess(max(total.values()), 2e-3)
         self.assertLess(max(largest.values()), 2e-2)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""realizar quantize and realizar imatrix as a person and a script use them. Usage: quantize_test.py REALIZAR."""
+"""realizar quantize and realizar imatrix as used by a person and a script. Usage: quantize_test.py REALIZAR."""
 import hashlib
 import json
 import os
@@ -22,8 +22,8 @@ MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
 REALIZAR = ""
 
-# The largest divergence from the F32 model, in nats a token on a text that this model knows little of. Each bound is
-# about twice what is there: it finds a wrong scale or a lost bit, not a better search.
+# The largest divergence from the F32 model, in nats per token on a text that this model knows little of. Each bound is
+# about twice the actual value: it detects a wrong scale or a lost bit, not a better search.
 KL_BOUNDS = {
     "F32": 1e-12, "F16": 1e-6, "BF16": 2e-5, "Q8_0": 5e-4, "MXFP4_MOE": 5e-4, "Q6_K": 3e-3, "Q5_1": 7e-3, "Q5_0": 8e-3,
     "Q5_K_M": 7e-3, "Q5_K_S": 7e-3, "Q4_1": 0.025, "Q4_0": 0.03, "Q4_K_M": 0.02, "Q4_K_S": 0.02, "IQ4_NL": 0.03,
@@ -150,7 +150,7 @@ class Sources(Case):
         self.assertEqual(self.types(direct), self.types(whole))
         text = self.succeeds("perplexity", direct, TEXT, "--ctx", 128, "--max-windows", 1, "--against", whole, "--json")
         self.assertLess(json.loads(text)["kl_divergence"], 1e-12)
-        # What of a folder a matrix is made from has importance under the matrix's name in GGUF.
+        # The tensors of a folder from which a matrix is made have importance under the matrix's GGUF name.
         self.succeeds("quantize", folder, direct, "IQ2_XS", "--imatrix", self.importance())
         self.assertIn("IQ2_XS", self.types(direct).values())
 
@@ -263,7 +263,7 @@ class Runs(Case):
                        "--access-log", log, naming="would replace")
             self.assertEqual(log.read_text(), "weights")
         link.unlink()
-        # A log among the models is none of them.
+        # A log in the models' folder is not a model.
         for log in (models / "access.log", models / "log.json"):
             log.write_text("")
             result = realizar("serve", "--models-dir", models, "--port", 0, "--tls-cert", self.at / "none", "--tls-key",
@@ -300,7 +300,7 @@ class Runs(Case):
         self.assertTrue(any(self.is_interrupted(self.names()) for _ in range(20)))
 
     def is_interrupted(self, before):
-        """Whether the signal came in time. Either way nothing half is there."""
+        """Whether the signal came in time. In either case no partial file is left."""
         out = self.at / "interrupted.gguf"
         process = subprocess.Popen([REALIZAR, "quantize", str(self.source), str(out), "IQ3_S", "--threads", "1"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -319,7 +319,7 @@ class Runs(Case):
         damaged = self.at / "nan.gguf"
         data = bytearray(self.source.read_bytes())
         shapes = json.loads(self.succeeds("inspect", self.source, "--tensors", "--json"))["tensors"]
-        # The last matrix begins where the tensors after it leave off, each padded to 32 bytes.
+        # The last matrix begins before the tensors after it, each padded to 32 bytes.
         end = len(data)
         for tensor in reversed(shapes):
             end -= (tensor["bytes"] + 31) // 32 * 32
@@ -367,7 +367,7 @@ class Importance(Case):
         for name, shape in matrices.items():
             self.assertEqual(len(tensors[name + ".in_sum2"]), shape[1])
             self.assertEqual(tensors[name + ".counts"], (8 * 128,))
-        # Query, key and value are of the same rows.
+        # Query, key and value have the same input rows.
         self.assertEqual(tensors["blk.0.attn_q.weight.in_sum2"], tensors["blk.0.attn_k.weight.in_sum2"])
 
     def test_any_number_of_threads_gives_the_same_sums(self):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes small Hugging Face folders as other programs quantize them, each beside the same model in plain F32.
+"""Makes small Hugging Face folders in other programs' quantized formats, each next to the same model in plain F32.
 
     quantized_folders.py MODEL OUT
 
-MODEL is a folder with plain weights. For each format, OUT/FORMAT/packed has the projections as the format stores them,
-and OUT/FORMAT/plain the values that the format's own documentation says these are, computed here without the program.
-Nothing but Python's standard library is needed.
+MODEL is a folder with plain weights. For each format, OUT/FORMAT/packed has the projections in the format, and
+OUT/FORMAT/plain their values according to the format's own documentation, computed here without the program. Only
+Python's standard library is needed.
 """
 
 import json
@@ -76,7 +76,7 @@ def transposed(rows):
 
 
 class Matrix:
-    """Rows of floats, and what becomes of them: tensors to store, and values."""
+    """Rows of floats, and the results: tensors to store, and values."""
 
     def __init__(self, name, rows):
         self.base = name.removesuffix(".weight")
@@ -173,7 +173,7 @@ def compressed_ints(bits, symmetric):
 
 
 def whole_rows(matrix, number):
-    """Bytes and a scale a row."""
+    """Bytes, and one scale per row."""
     scales = [number(max(map(abs, row)) / 127) for row in matrix.rows]
     codes = [[max(-128, min(127, round(x / scale))) for x in row] for row, scale in zip(matrix.rows, scales)]
     matrix.store(".weight", "I8", [matrix.n_rows, matrix.n_cols],
@@ -196,7 +196,7 @@ def bnb_8bit():
         largest = [f32(scale * 127) for scale in scales]
         matrix.store(".SCB", "F32", [matrix.n_rows], pack_f32(largest))
         matrix.store(".weight_format", "U8", [], b"\0")
-        # The program keeps a scale in F16.
+        # The program stores a scale in F16.
         matrix.values = [[f16(f32(scb * f32(1 / 127))) * code for code in line] for line, scb in zip(codes, largest)]
 
     return make, {"quant_method": "bitsandbytes", "load_in_8bit": True}
@@ -298,14 +298,14 @@ def mxfp4():
     return make, {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"}
 
 
-# Of each width: the largest code, the name of the packing, bits of a place in a word, places of a word, its bytes.
+# For each width: the largest code, the name of the packing, bits per place in a word, places per word, its bytes.
 HQQ_WIDTHS = {8: (255, "8bit_u8", 8, 1, 1), 5: (31, "8bit_u8", 8, 1, 1), 4: (15, "4bit_u8", 4, 2, 1),
               3: (7, "3bit_32", 3, 10, 4), 2: (3, "2bit_u8", 2, 4, 1), 1.58: (2, "2bit_u8", 2, 4, 1),
               1: (1, "1bit_u8", 1, 8, 1)}
 
 
 def hqq_words(lines, bits, n_places):
-    """Words of codes from as many lines, those of the first lines in the highest bits."""
+    """Words of codes from as many lines, with those of the first lines in the highest bits."""
     lines = lines + [[0] * len(lines[0])] * (-len(lines) % n_places)
     step = len(lines) // n_places
     return [[sum(lines[p * step + i][c] << bits * (n_places - 1 - p) for p in range(n_places))
@@ -313,7 +313,7 @@ def hqq_words(lines, bits, n_places):
 
 
 def hqq_matrix(matrix, nbits, group, axis, number=f16, as_floats=False, offloaded=False, with_settings=True):
-    """value = scale * (code - zero), zeros no whole numbers; the matrix reshaped to [-1, group] or [group, -1]."""
+    """value = scale * (code - zero), with fractional zeros; the matrix reshaped to [-1, group] or [group, -1]."""
     top, packing, bits, n_places, word_bytes = HQQ_WIDTHS[nbits]
     flat = [x for row in matrix.rows for x in row]
     whole = group or (matrix.n_cols if axis else matrix.n_rows)
@@ -324,11 +324,11 @@ def hqq_matrix(matrix, nbits, group, axis, number=f16, as_floats=False, offloade
     zeros = [number(-min(xs) / scale) for xs, scale in zip(groups, scales)]
     codes = [[max(0, min(top, round(x / scale + zero))) for x in xs] for xs, scale, zero in zip(groups, scales, zeros)]
     if axis and whole % 32 == 0 and top < 32:
-        # The program keeps the product of scale and zero in F16,
+        # The program stores the product of scale and zero in F16,
         values = [[f32(scale * code + f16(f32(-scale * zero))) for code in xs]
                   for xs, scale, zero in zip(codes, scales, zeros)]
     else:
-        # or else all values.
+        # or otherwise all values.
         values = [[f16(f32(scale * f32(code - zero))) for code in xs] for xs, scale, zero in zip(codes, scales, zeros)]
     in_order = [x for line in (values if axis else transposed(values)) for x in line]
     matrix.values = [in_order[i:i + matrix.n_cols] for i in range(0, len(in_order), matrix.n_cols)]
@@ -382,7 +382,7 @@ def hqq(nbits, group=GROUP, axis=1, **options):
 
 
 def hqq_by_name():
-    """Settings by tags and by a full name, and in the config alone."""
+    """Settings by tags and by a full name, and only in the config."""
     kinds = {"self_attn.q_proj": (4, 64, 1), "self_attn.k_proj": (3, 32, 1), "self_attn.v_proj": (8, 64, 0),
              "self_attn.o_proj": (2, None, 1), "mlp.gate_proj": (4, None, 0), "mlp.up_proj": (1, 8, 1),
              "mlp.down_proj": (5, 32, 1), "model.layers.1.mlp.down_proj": (4, 32, 0)}

@@ -1,5 +1,5 @@
-// Hugging Face folders as other programs quantize them (quantized_folders.py makes them): their logits are those of the
-// values that the formats' documentation gives, in plain F32; and settings that are not understood are refused.
+// Hugging Face folders in other programs' quantized formats (made by quantized_folders.py): their logits are those of
+// the values according to the formats' documentation, in plain F32; and unknown settings are refused.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 
 struct Format {
   const char* name;
-  TypeId type;              // that the matrices become
-  float tolerance = 0.03f;  // of the processor's kernels against F32, in parts of the logits' range
+  TypeId type;              // the type of the loaded matrices
+  float tolerance = 0.03f;  // of the processor's kernels relative to F32, as a share of the logits' range
 };
 
 void PrintTo(const Format& format, std::ostream* out) {
@@ -120,7 +120,7 @@ TEST_P(QuantizedFolder, HasTheLogitsOfItsValues) {
   if (auto cuda = make_emulated_cuda(1); cuda.ok()) expect_near(logits(folder / "packed", std::move(*cuda)));
 }
 
-// What no type holds is kept as F16, and said.
+// Values that no type can store are kept as F16, with a note.
 TEST_P(QuantizedFolder, KeepsTheCodesOrSaysThatItDoesNot) {
   const auto file = ModelFile::open(folders() / GetParam().name / "packed");
   ASSERT_TRUE(file.ok()) << file.error().message;
@@ -134,7 +134,7 @@ TEST_P(QuantizedFolder, KeepsTheCodesOrSaysThatItDoesNot) {
   EXPECT_EQ(file->notes().empty(), !is_rounded);
 }
 
-// A GGUF file has the same codes, or the same values where no type of GGUF's has the codes: then it says so.
+// A GGUF file has the same codes, or the same values if no GGUF type has the codes: then a note says so.
 TEST_P(QuantizedFolder, IsTheSameModelAsAGgufFile) {
   const fs::path folder = folders() / GetParam().name / "packed",
                  path = folders() / (GetParam().name + std::string(".gguf"));
@@ -154,7 +154,7 @@ TEST_P(QuantizedFolder, IsTheSameModelAsAGgufFile) {
 INSTANTIATE_TEST_SUITE_P(Formats, QuantizedFolder, testing::ValuesIn(kFormats),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// A folder with this in its config.json's "quantization_config", and the tensors of the format.
+// The error of a folder with these settings as its config.json's "quantization_config", and the tensors of the format.
 Error refusal(const char* format, const nlohmann::json& settings) {
   const fs::path from = folders() / format / "packed", to = folders() / "refused";
   fs::create_directories(to);
@@ -184,7 +184,7 @@ TEST(QuantizedFolders, MethodsAndSettingsThatAreNotUnderstoodAreRefusedByName) {
   expect(refusal("awq", {{"bits", 3}}), "3 bits");
 }
 
-// What contradicts its config is not read as something else.
+// Tensors that contradict the config are not read as something else.
 TEST(QuantizedFolders, TensorsThatContradictTheConfigAreErrors) {
   const auto expect = [](const Error& error, const char* text) {
     EXPECT_EQ(error.code, ErrorCode::kFormatError);
@@ -226,7 +226,7 @@ TEST(QuantizedFolders, StacksOfMxfp4BecomeBlocks) {
   }
 }
 
-// GGUF has the factors of NVFP4 matrices in tensors of their own, one a matrix of a stack.
+// GGUF has the factors of NVFP4 matrices in separate tensors, one per matrix of a stack.
 TEST(QuantizedFolders, FactorsOfNvfp4InGgufMultiplyTheirMatrices) {
   constexpr TinyDims kDims{.n_layers = 1,
                            .d_model = 64,

@@ -1,5 +1,5 @@
-// An engine whose model several ranks share: a request's tokens depend on nothing but the request and how many ranks
-// there are, its cache comes back as it was, and a rank that is lost ends what runs with an error.
+// An engine whose model several ranks share: a request's tokens only depend on the request and the number of ranks, its
+// cache is restored unchanged, and a lost rank ends running requests with an error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using ranks::RankOptions;
 using ranks::RankSplit;
 
 constexpr TinyDims kDims{.d_model = 64, .n_heads = 8, .n_kv_heads = 4, .head_dim = 16, .d_ff = 128, .expert_d_ff = 128};
-constexpr uint32_t kLayers = 4;  // that a rank may have one of, at least
+constexpr uint32_t kLayers = 4;  // the minimum for one per rank
 
 struct Job {
   RankSplit split;
@@ -149,7 +149,7 @@ std::vector<float> joined(Exchange& exchange, const std::vector<float>& part, st
   return out;
 }
 
-// Few numbers are added by every rank, many by each rank a slice: no bit differs.
+// Few numbers are added by every rank, many in slices, one per rank: the bits are equal.
 TEST(RowExchange, JoinsInTheOrderOfRanks) {
   for (const uint32_t n_ranks : {2u, 3u, 5u}) {
     for (const uint32_t n_floats : {1u, 1000u, 50001u}) {
@@ -173,7 +173,7 @@ TEST(RowExchange, JoinsInTheOrderOfRanks) {
   }
 }
 
-// An engine's requests get an error with the name of a rank that is gone, and none hangs.
+// An engine's requests get an error with the name of the lost rank, and none hangs.
 TEST(LostRank, EndsRequestsWithItsName) {
   TinyModel made = tiny_model(kLlama, false, kDims);
   const ModelFile file = std::move(*made.open());

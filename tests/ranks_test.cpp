@@ -1,5 +1,5 @@
-// A model that several ranks share gives what one process gives: with whole layers each, to the bit; with parts of
-// every layer, but for the order of sums, and then the same tokens whatever else is computed with them.
+// A model shared by several ranks gives the same as one process: with whole layers each, bit for bit; with parts of
+// every layer, except for the order of sums, and then the same tokens whatever else is computed with them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Result<std::vector<float>> logits_on(const ModelFile& file, Result<std::unique_p
   return driver->run(ids, kPrompt, 16);
 }
 
-// As a share of the range.
+// The largest one, as a share of the range.
 double difference(const std::vector<float>& expected, const std::vector<float>& actual) {
   if (expected.size() != actual.size()) return INFINITY;
   const auto [low, high] = std::minmax_element(expected.begin(), expected.end());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A model that the processes of an MPI job share, as its users see it. Usage: ranks_test.py REALIZAR.
+"""A model shared by the processes of an MPI job, from its users' view. Usage: ranks_test.py REALIZAR.
 
-Exits with 77, which ctest shows as skipped, where there is no mpirun of Open MPI."""
+Exits with 77, which ctest shows as skipped, without Open MPI's mpirun."""
 import json
 import os
 import pathlib
@@ -33,7 +33,7 @@ def mpirun(n, *options):
     return ["mpirun", *root, "--oversubscribe", "--bind-to", "none", "-n", str(n), *options]
 
 
-# Open MPI keeps memory until the end, which is no leak of ours.
+# Open MPI keeps memory until the end, which is not our leak.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 
 
@@ -44,7 +44,7 @@ def alone(*words, stdin=""):
 
 
 def job(n, *words, stdin="", options=()):
-    """How an MPI job ended."""
+    """The result of an MPI job."""
     return subprocess.run([*mpirun(n, *options), REALIZAR, *map(str, words)], input=stdin, capture_output=True, text=True,
                           timeout=DEADLINE_S, check=False, env=ENVIRONMENT)
 
@@ -55,7 +55,7 @@ def children_of(pid):
 
 
 def rank_of(pid):
-    """None, where the process is no rank, or has ended."""
+    """None if the process is not a rank, or has ended."""
     try:
         environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -141,7 +141,7 @@ class Commands(unittest.TestCase):
         self.assertIn("5 ranks at most", ended.stderr)
 
     def test_a_file_that_differs_is_refused_by_name(self):
-        """Each rank finds a file of its own under the same name, in its working folder."""
+        """Each rank finds its own file under the same name, in its working folder."""
         folders = [self.folder / "a", self.folder / "b"]
         for folder in folders:
             folder.mkdir()
@@ -210,7 +210,7 @@ class Served(unittest.TestCase):
             self.end()
 
     def lose_rank(self, number):
-        """What a client reads whose answer is under way when a rank gets the signal."""
+        """A client's view of an answer during which a rank gets the signal."""
         self.serve(3, "--split", "tensor")
         body = {"prompt": "In the beginning", "max_tokens": 1000, "ignore_eos": True, "stream": True}
         with self.post(body) as answer:

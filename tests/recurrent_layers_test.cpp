@@ -1,5 +1,5 @@
-// What files of models with recurrent layers may have in more than one way: which layers recur, how the inputs of a
-// delta net lie, and layers that are not read.
+// Variants in files of models with recurrent layers: which layers are recurrent, the order of a delta net's inputs, and
+// layers that are not read.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ using test::TinyTensor;
 constexpr uint32_t kHeads = 4, kKeyHeads = 2, kDim = 8, kKeyDim = 6, kWidth = 32;  // of the tiny model
 constexpr uint32_t kOwnValues = kHeads / kKeyHeads * kDim, kFused = 2 * (kKeyDim + kOwnValues);
 
-// Of a text with tokens up to 52.
+// The logits of a text with tokens up to 52.
 std::vector<float> logits_of(const TinyModel& model) {
   const auto file = model.open();
   EXPECT_TRUE(file.ok()) << file.error().message;
@@ -57,7 +57,7 @@ TEST(RecurrentLayers, LayersThatDraftAreNotRead) {
   EXPECT_EQ(logits_of(model), expected);
 }
 
-// Lists of a file with such layers have an entry for each of them too.
+// Lists in a file with such layers have an entry for each of them too.
 TEST(RecurrentLayers, ListsMayTellOfLayersThatDraft) {
   TinyModel model = test::tiny_model(kNemotronHMoe, true, {.n_vocab = 64, .expert_latent = 12});
   const auto expected = logits_of(model);
@@ -78,7 +78,7 @@ std::vector<size_t> kinds_of(const Result<ModelConfig>& config) {
   return kinds;
 }
 
-// With a list in the place of the interval.
+// With a list instead of the interval.
 template <class List>
 Result<ModelConfig> config_with(const TinyModel& model, const std::string& key, const List& list) {
   TinyModel without = model;
@@ -155,7 +155,7 @@ TEST(RecurrentLayers, SizesOfRwkvThatDoNotFitAreRefusedByKey) {
   }
 }
 
-// llama.cpp's files have what makes shares of values in the first layer too, where nothing reads it.
+// llama.cpp's files have the tensors for shares of values in the first layer too, where nothing reads them.
 TEST(RecurrentLayers, WhatMakesSharesOfValuesInTheFirstLayerIsNotRead) {
   TinyModel model = test::tiny_model(kRwkv7, false, {.n_vocab = 64});
   const auto expected = logits_of(model);

@@ -1,5 +1,5 @@
-// Models with recurrent layers through the whole engine on the CPU: a request gives the same tokens alone, among
-// others, with a prefix that was computed before, with guesses, and after it had to give up its room.
+// Models with recurrent layers through the whole engine on the CPU: a request gives the same tokens by itself, among
+// others, with a cached prefix, with speculative tokens, and after it was preempted.
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu_backend.h"
@@ -88,13 +88,13 @@ TEST_P(RecurrentServing, APrefixThatIsMovedPieceByPieceGivesTheSameTokens) {
 TEST_P(RecurrentServing, GuessesAndPreemptionsLeaveTheTokensAsTheyAre) {
   auto requests = some_requests(5);
   for (Request& request : requests) {
-    // Few letters, of which something always comes again.
+    // Few letters, so that some always repeat.
     for (int32_t id = 0; id < 4; ++id) request.sampling.logit_bias.emplace_back(TokenId{id}, 100.0f);
     request.prompt = test::some_tokens(static_cast<uint32_t>(request.prompt.size()), 1, 4);
   }
   auto rig = make({.max_seqs = 4, .kv_tokens = 128, .n_draft = 2});
   uint32_t n_drafted = 0;
-  // On a busy machine a request may end before the next one comes: then they are asked again.
+  // On a busy machine a request may end before the next one arrives: then they are asked again.
   for (int n_rounds = 0; n_rounds < 50 && (n_drafted == 0 || rig->counters().n_preemptions == 0); ++n_rounds) {
     const auto together = rig->generate_all(requests).value();
     for (size_t i = 0; i < requests.size(); ++i) {

@@ -1,4 +1,5 @@
-"""A Redis for tests: Debian's redis-server on loopback, or one of the test's own that lies, stalls and dies as it is told."""
+"""A Redis for tests: Debian's redis-server on loopback, or a fake one that gives wrong replies, stalls and dies as
+required."""
 import pathlib
 import shutil
 import signal
@@ -25,7 +26,7 @@ def encoded(*parts):
 
 
 class Redis:
-    """`args`: further ones of redis-server. The port stays the same when it is started again."""
+    """`args`: further ones for redis-server. The port stays the same when it is restarted."""
 
     def __init__(self, *args, port=None, tls=None):
         self.folder = tempfile.TemporaryDirectory()
@@ -68,7 +69,7 @@ class Redis:
 
 
 class FakeRedis:
-    """Keeps what it is sent. `reply_to(command, reply)`, where it is set, gives other bytes for a reply, parts of them one
+    """Stores what it is sent. `reply_to(command, reply)`, if set, returns other bytes for a reply, parts of them one
     after the other, or None: the connection is closed. It may wait."""
 
     def __init__(self):
@@ -129,7 +130,7 @@ class FakeRedis:
 
 
 def certificate(folder):
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     folder = pathlib.Path(folder)
     cert, key = folder / "redis.crt", folder / "redis.key"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""scripts/release: what it refuses, that everything says one version, and, with packages that scripts/package has made of a
-build, that a dry run makes all files of a release and that packing again gives the same bytes.
+"""scripts/release: the trees that it refuses, that all files name the same version, and, with packages that
+scripts/package has made from a build, that a dry run makes all files of a release and that packing again gives the same
+bytes.
 Usage: release_test.py [PACKAGES BUILD]"""
 import hashlib
 import importlib.machinery
@@ -36,7 +37,7 @@ class Version(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """A repository of a few files, which can be released as it is."""
+    """A repository of a few files, ready for a release."""
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -104,7 +105,7 @@ class Refusals(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    """All files of a release, made of the packages that are there."""
+    """All files of a release, made from the existing packages."""
     @classmethod
     def setUpClass(cls):
         if PACKAGES is None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The repository stays small: what git tracks is at most MAX_MB, so that a clone is quick and what comes next has room."""
+"""The repository stays small: tracked files are at most MAX_MB in total, so that a clone is fast and there is room for
+more."""
 import pathlib
 import subprocess
 import unittest
@@ -10,14 +11,14 @@ N_NAMED = 10  # folders and files that a failure names
 
 
 def tracked_sizes(root):
-    """Path -> bytes of what git tracks."""
+    """Path -> bytes of git's tracked files."""
     names = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, check=True).stdout.decode().split("\0")
     paths = ((name, root / name) for name in names if name)
     return {name: path.lstat().st_size for name, path in paths if path.is_symlink() or path.is_file()}
 
 
 def complaint(sizes, max_mb):
-    """Says what is large, where all together are too large; else nothing."""
+    """Lists the large files if the total is too large, otherwise nothing."""
     total = sum(sizes.values())
     if total <= max_mb * 10**6:
         return ""

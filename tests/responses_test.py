@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Responses API as its clients use it: stored responses, references to their items, tools of agents, answers that are
-cut. Usage: responses_test.py REALIZAR."""
+"""The Responses API as used by its clients: stored responses, references to their items, tools of agents, answers that
+are cut. Usage: responses_test.py REALIZAR."""
 import json
 import pathlib
 import sys
@@ -149,7 +149,7 @@ class Stored(Case):
         self.assertEqual((oldest["first_id"], oldest["last_id"]), (items[0]["id"], items[-1]["id"]))
         _, page = self.ask("GET", f"{path}?limit=1&after={newest['data'][1]['id']}")
         self.assertEqual((page["data"], page["has_more"]), ([newest["data"][2]], True))
-        # Items of the input have ids, and can be referred to.
+        # Items of the input have ids, and can be referenced.
         again = self.respond(input=[{"type": "item_reference", "id": items[0]["id"]}])
         self.assertEqual(text_of(again), text_of(first))
         self.assertEqual(again["usage"]["input_tokens"], first["usage"]["input_tokens"])
@@ -191,7 +191,7 @@ class Background(Case):
         return response
 
     def over(self, response_id):
-        """The response, once it is over."""
+        """The response, when it is over."""
         def poll():
             status, response = self.ask("GET", f"/v1/responses/{response_id}")
             self.assertEqual(status, 200, response)
@@ -483,7 +483,7 @@ class Answers(Case):
         chunks = [event["choices"][0] for event in self.stream("/v1/chat/completions", **chat) if event["choices"]]
         streamed = [token for chunk in chunks for token in (chunk["logprobs"] or {"content": []})["content"]]
         self.assertEqual(streamed, choice["logprobs"]["content"])
-        # What might have been a stop string and is none comes in the end.
+        # Text that might have become a stop string but did not is sent at the end.
         all_of = self.ask("POST", "/v1/chat/completions", {**chat, "stop": "Paris.?"})[1]["choices"][0]
         self.assertEqual("".join(token["token"] for token in all_of["logprobs"]["content"]), ANSWER)
 
@@ -539,7 +539,7 @@ class Answers(Case):
         self.refused(400, "top_logprobs", {"input": "U", "top_logprobs": 21})
 
     def test_an_answer_ends_where_the_context_does(self):
-        """The last token needs no place: a prompt of exactly the context gives one."""
+        """The last token needs no position: a prompt of exactly the context's size gives one."""
         for n_prompt in (1000, 1023, 1024):
             body = {"prompt": [9] * n_prompt, "max_tokens": 100, "ignore_eos": True}
             status, answer = self.ask("POST", "/v1/completions", body)

@@ -1,4 +1,4 @@
-// The table of rotary frequencies against the rules of the papers, worked out by hand.
+// The table of rotary frequencies against the rules of the papers, calculated by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/run-tests over tests that fail always, once, or never: only what fails twice is a failure, and what failed once is
-named."""
+"""scripts/run-tests with tests that fail always, once, or never: only a test that fails twice is a failure, and one
+that failed once is reported."""
 import json
 import os
 import pathlib
@@ -30,7 +30,7 @@ class RunTests(unittest.TestCase):
         self.flaky = self.root / "flaky"
 
     def run_tests(self, *args):
-        """Exit code, what is said, and the list of FLAKY ones."""
+        """Exit code, output, and the list of FLAKY ones."""
         done = subprocess.run([self.root / "scripts/run-tests", *args], cwd=self.root, stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.STDOUT, env={**os.environ, "FLAKY_LIST": str(self.flaky)}, timeout=DEADLINE_S)
         return done.returncode, done.stdout, self.flaky.read_text().split() if self.flaky.exists() else []
@@ -42,7 +42,7 @@ class RunTests(unittest.TestCase):
         return str(path)
 
     def ctest(self, *args, properties="", **scripts):
-        """The same with tests of ctest, each a script."""
+        """The results with ctest's tests, each a script."""
         lines = [f'add_test(NAME {name} COMMAND "{self.program(name, script)}")' for name, script in scripts.items()]
         (self.root / "CMakeLists.txt").write_text("\n".join([
             "cmake_minimum_required(VERSION 3.25)", "project(x LANGUAGES NONE)", "enable_testing()", *lines, properties]))

@@ -1,5 +1,5 @@
-// Random schedules on a backend that notices every misplaced block: whatever arrives, is cancelled or put back, each
-// request gives exactly the tokens that it gives alone, and nothing leaks.
+// Random schedules on a backend that detects every misplaced block: whatever arrives, is cancelled or preempted, each
+// request gives exactly the same tokens as by itself, and nothing leaks.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -71,7 +71,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
   }));
 }
 
-// A chat on a backend whose phases differ: what of an answer is found again, the idle engine has computed.
+// A chat on a backend whose phases differ: the cached part of an answer was computed by the idle engine.
 class IdleEngine : public ::testing::Test {
  protected:
   explicit IdleEngine(bool is_wanted = true)
@@ -168,7 +168,7 @@ TEST_F(IdleEngine, TrustsNothingAfterAStepThatFailed) {
   EXPECT_EQ(generate(next_turn(first_)).stats.n_cached, 0u);
 }
 
-// Whoever ends without an answer, or with less than a block of it, leaves nothing to be done.
+// A request that ends without an answer, or with less than a block of it, leaves nothing to be done.
 TEST_F(IdleEngine, LeavesShortAnswersAndVectorsAlone) {
   generate(request_of(21, 7));
   Request pooled = request_of(21, 0);
@@ -178,7 +178,7 @@ TEST_F(IdleEngine, LeavesShortAnswersAndVectorsAlone) {
   EXPECT_FALSE(engine_.has_idle_work());
 }
 
-// What a reader sleeps on.
+// A reader's notification, to sleep on.
 class Progress {
  public:
   void made() {
@@ -192,7 +192,7 @@ class Progress {
   std::atomic<uint32_t> n_{0};
 };
 
-// Submitters and readers on threads of their own, as in a server.
+// Submitters and readers on separate threads, as in a server.
 TEST(Scheduling, StreamsReadOnAnotherThreadLoseNothing) {
   engine::EngineOptions options{
       .max_seqs = 4, .max_batch_tokens = 16, .kv_tokens = 120, .n_draft = 2, .block_tokens = 4};
@@ -255,7 +255,7 @@ TEST(EngineThread, ARequestForNothingEndsOnAnIdleEngine) {
   Rig rig({.max_seqs = 1, .max_batch_tokens = 16});
   Progress progress;
   engine::EngineThread thread(rig.engine(), 0, [&] { progress.made(); });
-  for (int i = 0; i < 3; ++i) {  // as many as can be open, several times
+  for (int i = 0; i < 3; ++i) {  // the maximum of open ones, several times
     Request request;
     request.prompt = {TokenId{1}};
     request.max_tokens = 0;
@@ -305,7 +305,7 @@ TEST(Scheduling, AFullQueueAndASlowReaderAreTurnedAway) {
   EXPECT_EQ(slow->end()->finish_reason, FinishReason::kCancelled);
 }
 
-// The logits after token 2 are no prediction: whoever has it ends there, and nobody else.
+// The logits after token 2 are invalid: a request with it ends there, and no other.
 class SpoiledLogits : public ::testing::Test {
  protected:
   SpoiledLogits() { rig_.backend().spoil_after(TokenId{2}, NAN); }
@@ -355,7 +355,7 @@ TEST(Scheduling, LogitsAreThoseOfTheTokensWhateverRunsBeside) {
   std::vector<TokenId> tokens;
   for (int32_t i = 0; i < 80; ++i) tokens.push_back(TokenId{i * i % 5});
   for (const uint32_t n_prompt : {1u, 40u, 79u, 80u}) {
-    // Blocks are short, so that the tokens are put back on their way.
+    // Blocks are short, so that speculative tokens are taken back across them.
     Rig rig({.max_seqs = 3, .max_batch_tokens = 16, .max_prefill_tokens = 8, .kv_tokens = 110, .n_draft = 2});
     Recorder recorders[2];
     for (Recorder& recorder : recorders) rig.engine().submit(std::move(*rig.engine().prepare(beside, recorder)));
@@ -377,7 +377,7 @@ TEST(Scheduling, LogitsAreThoseOfTheTokensWhateverRunsBeside) {
 
 TEST_F(SpoiledLogits, LeaveTheirNeighboursAlone) {
   const Request good = request_with({1, 3, 1});
-  Request forced = good;  // the token that it draws first is one after which there are none
+  Request forced = good;  // its first token is one with invalid logits after it
   forced.sampling.logit_bias = {{TokenId{2}, 1000.0f}};
   Recorder recorders[3];
   const Request requests[] = {good, forced, good};
@@ -474,7 +474,7 @@ TEST(Scheduling, ADeadlineEndsARequest) {
   EXPECT_EQ(rig.engine().generate(request, {}).value().finish_reason, FinishReason::kDeadline);
 }
 
-// Steps until one tenant's four tokens are there, beside 60 requests of another that came before.
+// Steps until one tenant's four tokens are generated, with 60 earlier requests of another tenant.
 uint32_t steps_beside_a_crowd(int32_t crowds_priority, engine::PriorityScope scope, uint32_t kv_tokens) {
   Rig rig({.max_seqs = 4,
            .max_batch_tokens = 32,
@@ -499,7 +499,7 @@ uint32_t steps_beside_a_crowd(int32_t crowds_priority, engine::PriorityScope sco
   return n_steps;
 }
 
-// It waits for one place, or where blocks are short for one request's blocks, and never for the crowd.
+// It waits for one running request to end, or without free blocks for one request's blocks, and never for the crowd.
 TEST(Scheduling, NoTenantsPriorityDelaysAnother) {
   for (const uint32_t kv_tokens : {400u, 100u}) {
     const uint32_t n_steps = steps_beside_a_crowd(0, engine::PriorityScope::kTenant, kv_tokens);
@@ -511,7 +511,7 @@ TEST(Scheduling, NoTenantsPriorityDelaysAnother) {
   }
 }
 
-// A window of 16 positions begins and ends in any row: with the rows of a step it lies in as many blocks as this.
+// A window of 16 positions begins and ends in any row: with the rows of a step it spans this many blocks.
 TEST(Scheduling, LayersWithAWindowHoldNoMoreThanItAndAStepNeed) {
   constexpr uint32_t kWindow = 16, kRows = 8, kBlockTokens = 4;
   const engine::EngineOptions options{.max_seqs = 1, .max_batch_tokens = kRows, .block_tokens = kBlockTokens};

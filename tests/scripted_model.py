@@ -1,9 +1,9 @@
-"""Writes small models (some 2 MB) whose greedy answers are given texts, with any chat template: whatever a model can
-write is played through parsers, grammars and dialects in an instant.
+"""Writes small models (about 2 MB) whose greedy answers are given texts, with any chat template: any model output can
+be passed quickly through parsers, grammars and dialects.
 
 Each token has one successor in a given state; a token of the prompt is followed by the first piece of an answer. A cue
-is a word of the prompt that changes the state, and so the answer: an agent's loop first gets a call, and once the
-result of the call has the cue, a text. One attention head finds the cue, however far back it stands."""
+is a word of the prompt that changes the state, and so the answer: an agent's loop first gets a call, and when the
+result of the call contains the cue, a text. One attention head finds the cue, at any distance."""
 from __future__ import annotations
 
 import collections
@@ -19,7 +19,7 @@ from small_model import CONTROL, NORMAL, Vocabulary, byte_letters, gguf_metadata
 Matrix = tuple[tuple[int, ...], list[float]]  # shape, numbers
 HEAD_DIM, D_FF = 64, 64
 END = "<|scripted_end|>"
-CUE_GAP = 30.0  # between the attention scores of two cues: the later one takes all attention
+CUE_GAP = 30.0  # between the attention scores of two cues: the later one gets all attention
 # Weights of a token that follows the last one, that belongs to the state, or to another state of the same answer: a
 # prompt may end with a special token from the middle of an answer.
 FOLLOWS, OF_STATE, OF_ANSWER = 4.0, 2.0, 1.0
@@ -27,7 +27,7 @@ FOLLOWS, OF_STATE, OF_ANSWER = 4.0, 2.0, 1.0
 
 @dataclasses.dataclass
 class State:
-    """What is written of an answer while `cue` is the latest token that changed the state. `pairs`: {token: its
+    """The part of an answer written while `cue` is the latest token that changed the state. `pairs`: {token: its
     successor}; None is any token of the prompt."""
     answer: int
     cue: str | None
@@ -40,7 +40,7 @@ def letters_of(text: str) -> str:
 
 
 def split_new(text: str, used: set[str]) -> list[str]:
-    """Pieces of two letters or more, as short as can be, that are not in `used`; the text as it is where there are
+    """Pieces of two letters or more, as short as possible, that are not in `used`; the text unchanged if there are
     none."""
     pieces: list[str] = []
     while text:
@@ -54,7 +54,7 @@ def split_new(text: str, used: set[str]) -> list[str]:
 
 
 def parts_of(text: str, specials: Sequence[str], used: set[str]) -> list[list[str]]:
-    """The tokens of the text: a special one, or the pieces between two of them, which join `used`."""
+    """The tokens of the text: a special one, or the pieces between two of them, which are added to `used`."""
     marks = "|".join(map(re.escape, sorted(specials, key=len, reverse=True)))
     parts = []
     for part in filter(None, re.split(f"({marks})", text) if marks else [text]):
@@ -64,7 +64,7 @@ def parts_of(text: str, specials: Sequence[str], used: set[str]) -> list[list[st
 
 
 def states_of(answers: Mapping[str, str], specials: Sequence[str], used: set[str]) -> list[State]:
-    """A state for each answer, and another one after each of its parts: so special tokens may come again."""
+    """A state for each answer, and another one after each of its parts, so that special tokens may be repeated."""
     scripts = {cue: parts_of(text, specials, used) for cue, text in answers.items()}
     counts = collections.Counter(token for parts in scripts.values() for part in parts for token in part)
     states: list[State] = []
@@ -88,7 +88,7 @@ def merges_of(cues: Sequence[str]) -> list[str]:
 
 
 def matrix(n_rows: int, n_columns: int, values: Mapping[tuple[int, int], float]) -> Matrix:
-    """Zeros where there is no value."""
+    """Zeros except for the given values."""
     numbers = [0.0] * (n_rows * n_columns)
     for (row, column), value in values.items():
         numbers[row * n_columns + column] = value
@@ -111,10 +111,10 @@ def head_weights(ids: Mapping[str, int], states: Sequence[State]) -> dict[tuple[
 
 def tensors_of(vocabulary: Vocabulary, states: Sequence[State], d_model: int) -> dict[str, Matrix]:
     """Numbers of the stream: one for each token, then one for each state. The attention head's last number, which its
-    rotation leaves alone, finds cues by their rank; its value says the state."""
+    rotation does not change, finds cues by their rank; its value is the state."""
     ids = {text: i for i, (text, _) in enumerate(vocabulary.pieces)}
     n_vocab, last = len(ids), HEAD_DIM - 1
-    unit = 1 / math.sqrt(d_model)  # the norm makes 1 / unit of a token's number
+    unit = 1 / math.sqrt(d_model)  # after the norm, a token's number is 1 / unit
     ranks = {ids[state.cue]: rank for rank, state in enumerate(states) if state.cue}
     wq = {(last, token): math.sqrt(HEAD_DIM) * unit for token in range(n_vocab)}
     wk = {(last, token): CUE_GAP * unit * rank for token, rank in ranks.items()}
@@ -142,9 +142,9 @@ def metadata_of(vocabulary: Vocabulary, merges: Sequence[str], d_model: int, n_c
 
 def write_scripted(path: str | pathlib.Path, template: str, answers: str | Mapping[str, str],
                    specials: Sequence[str] = (), n_ctx: int = 32768) -> str:
-    """`answers`: {cue: text}, the first with the cue "", for prompts without one; where a prompt has several cues, the
-    one that is last in `answers` counts. No cue has the first two letters of another one within it. `specials`: tokens
-    of the template and of the answers that no user can write."""
+    """`answers`: {cue: text}, the first with the cue "", for prompts without one; if a prompt has several cues, the
+    last one in `answers` counts. No cue contains the first two letters of another one. `specials`: tokens of the
+    template and of the answers that no user can write."""
     texts = {"": answers} if isinstance(answers, str) else dict(answers)
     assert next(iter(texts)) == ""
     merges = merges_of([letters_of(cue) for cue in texts if cue])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Trains small SentencePiece models and writes what SentencePiece itself makes of difficult texts.
+"""Trains small SentencePiece models and writes SentencePiece's own results for difficult texts.
 
 usage: sentencepiece_oracle.py TEXT.txt OUT_FOLDER   (needs Debian's python3-sentencepiece)
 Writes NAME.model and expected.json: {"texts": [..], "models": {NAME: {"ids": [[..]..], "decoded": [..]}}}. The table of
-characters that most models have is kept in bpe.model alone; sentencepiece_test.cpp puts it back into the others.
+characters in most models is only stored in bpe.model; sentencepiece_test.cpp puts it back into the others.
 """
 import json
 import pathlib

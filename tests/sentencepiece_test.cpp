@@ -1,5 +1,5 @@
-// tokenizer.model files and GGUF unigram vocabularies give exactly what SentencePiece itself gives (expected.json was
-// written by it, see sentencepiece_oracle.py); broken files are refused.
+// tokenizer.model files and GGUF unigram vocabularies give exactly the same results as SentencePiece itself (which
+// wrote expected.json, see sentencepiece_oracle.py); broken files are refused.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -49,7 +49,7 @@ void expect_same(const Tokenizer& tokenizer, const std::string& name) {
     if (std::find(ids.begin(), ids.end(), 0) != ids.end()) continue;
     std::vector<TokenId> tokens;
     for (const int32_t id : ids) tokens.push_back(TokenId{id});
-    // Of several spaces at the beginning SentencePiece drops all, this program the one that the tokenizer added.
+    // SentencePiece drops all spaces at the beginning, this program only the one that the tokenizer added.
     EXPECT_EQ(without_leading_spaces(tokenizer.decode(tokens)),
               without_leading_spaces(model["decoded"][i].get<std::string>()))
         << name << ": " << nlohmann::json(text);
@@ -90,7 +90,7 @@ TEST_P(SentencePiece, EveryBeginningOfAFileIsReadOrRefused) {
   EXPECT_GT(n_refused, 0);
 }
 
-// This process alone counts, whatever runs beside it.
+// Only this process counts, whatever runs at the same time.
 double processor_s_of(const Tokenizer& tokenizer, const std::string& text) {
   const std::clock_t start = std::clock();
   (void)tokenizer.encode(text, kPlain);
@@ -103,7 +103,7 @@ double least_processor_s_of(const Tokenizer& tokenizer, const std::string& text)
   return least;
 }
 
-// Memory that the process has already costs nothing again, which a long text would pay for and a short one would not.
+// Memory that the process already has costs nothing again, which would favour a short text over a long one.
 void keep_memory() {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());

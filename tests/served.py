@@ -1,4 +1,4 @@
-"""`realizar serve` with the bundled model on a free port, for tests that want a server and nothing else of it."""
+"""`realizar serve` with the bundled model on a free port, for tests that just need a server."""
 import json
 import re
 import subprocess
@@ -7,7 +7,7 @@ import urllib.request
 
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy knows this machine's loopback
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # proxies must not be used for loopback
 
 
 class Served:
@@ -22,7 +22,7 @@ class Served:
             raise
 
     def await_model(self):
-        """Programs that it has started may be in its log before the line that says where it listens."""
+        """Lines of programs that it has started may be in its log before the line with its address."""
         self.log, listening = "", None
         while not listening:
             line = self.process.stdout.readline()
@@ -44,7 +44,7 @@ class Served:
                 return error.code, error.headers, error.read()
 
     def stop(self):
-        """Ends it as an operator would, and gives its exit code."""
+        """Ends it like an operator, and returns its exit code."""
         self.process.terminate()
         try:
             self.process.communicate(timeout=DEADLINE_S)

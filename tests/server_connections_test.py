@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Connections that are slow, idle, many or cut off, and how the server ends.
+"""Slow, idle, many or interrupted connections, and how the server ends.
 Usage: server_connections_test.py REALIZAR."""
 import json
 import resource
@@ -11,7 +11,7 @@ from server_rig import ANSWER, CHAT, Case, Closed, ENDLESS, LONG, LONG_CONTEXT, 
 
 
 class Patience(Case):
-    """A server that waits for no client longer than a moment, which may be too short for honest ones of a busy machine."""
+    """A server that waits for clients only for a moment, which may be too short for honest ones on a busy machine."""
     ARGS = ("--header-timeout-ms", "400", "--body-timeout-ms", "400", "--idle-timeout-ms", "400")
 
     def tearDown(self):
@@ -31,7 +31,7 @@ class Patience(Case):
 
     @staticmethod
     def ends_at_a_drip(client):
-        """Whether the server has closed the connection; if it waits, it is sent another byte."""
+        """Whether the server has closed the connection; if it waits, sends another byte."""
         client.socket.settimeout(0.1)
         try:
             return client.socket.recv(1 << 16) == b""
@@ -202,7 +202,7 @@ class Drain(unittest.TestCase):
         self.assertIn("2 requests were cut off", stderr)
 
     def test_what_has_arrived_when_it_is_told_to_end_is_answered(self):
-        """On connections that it has not accepted yet, on one that was idle, and behind a request that is under way."""
+        """On connections that it has not accepted yet, on an idle one, and after a running request."""
         server = Server()
         idle, busy, silent = server.connect_served(), server.connect(), server.connect()
         busy.send(post(ENDLESS | {"max_tokens": 500}))

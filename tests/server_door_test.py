@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the server lets in, and that what one client sends harms no other.
+"""The server's access control, and that one client's requests do not harm others.
 Usage: server_door_test.py REALIZAR."""
 import gzip
 import hashlib
@@ -92,7 +92,7 @@ class UnixSocket(Temporary):
 
 
 class Keys(Case):
-    """The key is looked at when the header is there."""
+    """The key is checked when the header has arrived."""
 
     @classmethod
     def setUpClass(cls):
@@ -348,7 +348,7 @@ class Rebinding(Case):
 
 
 def routes_for_local_pages():
-    """SECURITY.md's list of what pages of other servers on the user's machine may call."""
+    """SECURITY.md's list of routes that pages of other servers on the user's machine may call."""
     listed = (server_rig.ROOT / "SECURITY.md").read_text().split("They may call")[1].split("nothing else")[0]
     return re.findall(r"`([A-Z]+) (\S+)`", listed)
 
@@ -512,7 +512,7 @@ class Starts(Temporary):
             os.chmod(key, mode)
             process = start("--tls-cert", certificate, "--tls-key", key)
             self.addCleanup(process.kill)
-            said = process.stdout.readline()  # it listens, and so ends by the signal as it should
+            said = process.stdout.readline()  # it listens, and so ends properly by the signal
             process.terminate()
             said += process.communicate(timeout=DEADLINE_S)[0]
             self.assertEqual(b"may read the TLS key" in said, is_told, said)
@@ -533,7 +533,7 @@ class Bodies(Case):
                 nonlocal holding
                 reply = self.exchange(post(b" " * 900_000))
                 self.assertIn(reply.status, (400, 503))
-                # The room may have gone to the body that just asked for it.
+                # The asking body may have got the room.
                 if select.select([holding.socket], [], [], 0)[0]:
                     holding.socket.close()
                     holding = self.half_sent()
@@ -546,7 +546,7 @@ class Bodies(Case):
 
 
 class Answers(Case):
-    """What whole answers may take."""
+    """The memory for whole answers."""
     ARGS = ("--max-answer-bytes", "2000000")
 
     def reply_to(self, path, body):
@@ -587,7 +587,7 @@ class CodedBodies(Case):
     """Bodies with a Content-Encoding."""
     ARGS = ("--max-body-bytes", "1000000", "--max-bodies-bytes", "4000000")
     TEXT = json.dumps(CHAT).encode()
-    # TEXT by `zstd -19`.
+    # TEXT compressed with `zstd -19`.
     ZSTD = bytes.fromhex("28b52ffd04686d0200f2451211a06f05eace37af6d52537f336890fa6f6a37b0689ff5d174f9fc9bc1b93d3c41340"
                          "9abc80e7d9328b1b367daf8112bcda21ffac3989a414fa7b559b4bb38db1a164d7d214afdb50d0026b3d09f")
 
@@ -710,12 +710,12 @@ class Storms(Case):
         self.server.until(lambda: self.server.resident_mb() - before_mb < 20, "memory to come back")
 
     def test_a_small_request_does_not_wait_for_large_ones(self):
-        """If it waited for them, none would ever be without its answer when the small one has it. On a busy machine this
-        client may come too late to see that, so it looks again."""
+        """If it waited for them, all would have their answers when the small one has. On a busy machine this client may
+        be too late to notice, so it tries again."""
         self.server.until(lambda: self.n_waiting_beside_a_small_one() > 8, "an answer before those of large requests")
 
     def n_waiting_beside_a_small_one(self):
-        """How many of 16 large requests, which become whole at once, have no answer yet when a small one has it."""
+        """How many of 16 large requests, which are completed at once, have no answer yet when a small one has."""
         n_ids = 200_000 if is_sanitized() else 2_000_000
         data = post(b'{"prompt":[' + b"1," * n_ids + b"1]}", "/v1/completions")
         large = [self.server.connect() for _ in range(16)]
@@ -800,7 +800,7 @@ class Lists(Case):
 
 
 class TrustedProxy(Temporary):
-    """Requests that come from 127.0.0.2, whose word about its clients is taken, and from others."""
+    """Requests from 127.0.0.2, which is trusted to name its clients, and from others."""
     PROXY, STRANGER = "127.0.0.2", "127.0.0.3"
 
     def start(self, *args):
@@ -810,7 +810,7 @@ class TrustedProxy(Temporary):
 
     @staticmethod
     def ask(server, source, forwarded, body=None, path="/v1/chat/completions"):
-        """A connection that has asked in the name of a client; None: in its own."""
+        """A connection that has asked on behalf of a client; None: for itself."""
         client = server.connect(source=source)
         client.send(post(body or CHAT, path, *([] if forwarded is None else [f"X-Forwarded-For: {forwarded}"])))
         return client
@@ -872,7 +872,7 @@ class TrustedProxy(Temporary):
 
 
 def open_port(process):
-    """The port that the process listens on, whatever it says of it; 0: none yet."""
+    """The port that the process listens on, whatever it prints; 0: none yet."""
     assert process.poll() is None, "the server has ended"
     table = [line.split() for line in pathlib.Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
     ports = {f"socket:[{row[9]}]": int(row[1].split(":")[1], 16) for row in table if row[3] == "0A"}
@@ -881,7 +881,7 @@ def open_port(process):
 
 
 def full_pipe():
-    """Both ends of a pipe that takes nothing more."""
+    """Both ends of a full pipe."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     try:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fields that hold an answer to something, whichever server's spelling they have.
+"""Fields that constrain an answer, in every server's spelling.
 Usage: server_fields_test.py REALIZAR."""
 import json
 import pathlib
@@ -249,7 +249,7 @@ class PromptLimit(Case):
 
 class Overflow(unittest.TestCase):
     def test_the_prompt_that_fails_is_named(self):
-        """One token alone has the first channel, which the first layer makes too large for a number."""
+        """Only one token has the first channel, which the first layer makes too large for a number."""
         bad_token, n_vocab, row_bytes, block_bytes = 700, 2048, 256 // 32 * 34, 34  # Q8_0: a scale, and 32 values
         data = bytearray(pathlib.Path(server_rig.MODEL).read_bytes())
         _, tensors, begin = gguf_edit.contents(data)

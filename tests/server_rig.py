@@ -1,4 +1,4 @@
-"""What the tests of the server share: a server, a client that sends and reads raw bytes, and a case with both."""
+"""Shared parts of the server's tests: a server, a client that sends and reads raw bytes, and a test case with both."""
 import json
 import pathlib
 import re
@@ -20,7 +20,7 @@ PAGE_PARTS = sorted(PAGE.parent.glob("*.js"))
 CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
 ANSWER = "The capital of France is Paris."
 LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
-# On a server with such a context nothing of this ends by itself while a test looks at it.
+# With such a context, no request ends by itself during a test.
 LONG_CONTEXT = ("--ctx", "32000")
 ENDLESS = {**CHAT, "temperature": 1, "seed": 1, "stream": True, "ignore_eos": True, "max_tokens": 30_000}
 
@@ -29,14 +29,15 @@ class Server:
     def __init__(self, *args, model=None, limits=None):
         """`limits`: of the process, {resource: (soft, hard)}."""
         def set_up():
-            # nohup has the one ignored, a shell that starts something in the background the other, and the tests with it.
+            # nohup ignores one of them, a shell that starts something in the background the other, and the tests
+            # inherit this.
             for number in (signal.SIGHUP, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             for name, values in (limits or {}).items():
                 resource.setrlimit(name, values)
         self.process = subprocess.Popen([REALIZAR, "serve", model or MODEL, "--port", "0", *ONE_THREAD, *args], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, preexec_fn=set_up,
-                                        bufsize=0)  # communicate() would not see what readline() had read ahead
+                                        bufsize=0)  # communicate() would miss what readline() has read ahead
         self.output = line = self.process.stdout.readline().decode()
         while line and "realizar listens" not in line:
             line = self.process.stdout.readline().decode()
@@ -48,7 +49,7 @@ class Server:
         return Client(self.port, **options)
 
     def connect_served(self):
-        """A connection that is served; None where there are too many."""
+        """A connection that is served; None if there are too many."""
         client = self.connect()
         try:
             client.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -77,19 +78,19 @@ class Server:
         return self.status_value("VmRSS") / 1024
 
     def limit_memory(self, spare_mb):
-        """Leaves the process so much beside what it has; None: as much as it wants."""
+        """Limits the process's memory to this much more than it has; None: unlimited."""
         most = resource.RLIM_INFINITY if spare_mb is None else (self.status_value("VmSize") << 10) + (spare_mb << 20)
         resource.prlimit(self.process.pid, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
     until = staticmethod(waiting.until)
 
     def stop(self):
-        """Ends it; gives its exit code and what it wrote to stderr."""
+        """Ends it; returns its exit code and its stderr."""
         self.process.send_signal(signal.SIGTERM)
         return self.ended()
 
     def ended(self):
-        """The same once it has been told to end: a second signal would end it at once."""
+        """Waits for its end after it was told to end: a second signal would end it at once."""
         try:
             stdout, stderr = self.process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
@@ -115,7 +116,7 @@ class Closed(Exception):
 
 
 class Client:
-    """One connection; reads replies as HTTP/1.1 says."""
+    """One connection; reads replies according to HTTP/1.1."""
 
     def __init__(self, port, receive_bytes=0, source="127.0.0.1"):
         self.socket = socket.socket()
@@ -187,7 +188,7 @@ class Client:
         assert self.take(2) == b"\r\n"
 
     def rest(self):
-        """All that comes until the server closes."""
+        """All data until the server closes."""
         try:
             while True:
                 self.fill()
@@ -235,7 +236,7 @@ class Case(unittest.TestCase):
 
 
 def is_sanitized():
-    """Such a program needs more addresses than a limit leaves it, keeps what is freed, and is slow."""
+    """Such a program needs more addresses than a limit leaves it, keeps freed memory, and is slow."""
     program = pathlib.Path(REALIZAR).read_bytes()
     return b"__tsan_init" in program or b"__asan_init" in program
 

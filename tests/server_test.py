@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The server against raw bytes: what no proper client sends, and what clients do when they go wrong.
+"""The server against raw bytes: invalid requests, and clients that fail.
 Usage: server_test.py REALIZAR."""
 import contextlib
 import gzip
@@ -255,7 +255,7 @@ class Requests(Case):
 
 
 class GlobalPriority(Case):
-    """Requests of two addresses wait for the one place that there is."""
+    """Requests from two addresses wait for the only running request."""
 
     @classmethod
     def setUpClass(cls):
@@ -284,7 +284,7 @@ class GlobalPriority(Case):
             with served:
                 served.send(post(ENDLESS))
                 self.server.until(lambda: self.n_requests("running") == 1, "the first request to run")
-                # The address that was served less would come first.
+                # The address that was served less would be first.
                 other.send(asked("other"))
                 urgent.send(asked("urgent", priority=-5))
                 self.server.until(lambda: self.n_requests("waiting") == 2, "the others to wait")
@@ -295,7 +295,7 @@ class GlobalPriority(Case):
 
 
 class Shares(Case):
-    """Without keys, addresses share what there is."""
+    """Without keys, addresses share the engine."""
     ARGS = ("--max-seqs", "2", "--max-queue", "4", *LONG_CONTEXT)
 
     def n_requests(self, state):
@@ -340,7 +340,7 @@ class NothingToGenerate(Case):
     ARGS = ("--max-seqs", "4", "--max-queue", "8")
 
     def test_requests_for_no_token_are_answered_at_once_by_an_idle_server(self):
-        """More of them than may be open at a time, on every route that generates, streamed and whole."""
+        """More than the maximum at a time, on every route that generates, streamed and whole."""
         bodies = [({"prompt": "x", "max_tokens": 0}, "/v1/completions"),
                   ({**CHAT, "max_completion_tokens": 0}, "/v1/chat/completions"),
                   ({"input": "x", "max_output_tokens": 0}, "/v1/responses")]
@@ -359,7 +359,7 @@ class ScarceMemory(unittest.TestCase):
     def test_a_load_without_a_thread_for_it_is_503(self):
         if is_sanitized():
             self.skipTest("sanitizers reserve most addresses")
-        # Threads want so much for their stacks that one more does not fit a limit set later.
+        # Threads need so much for their stacks that one more does not fit into a limit set later.
         server = Server(f"second={MODEL}", limits={resource.RLIMIT_STACK: (1 << 30, resource.RLIM_INFINITY)})
         server.limit_memory(512)
         with server.connect() as client:
@@ -435,7 +435,7 @@ class ModelsFolder(unittest.TestCase):
 
 
 class FailedLoads(Case):
-    """Beside a model that is well, one that is broken and one that is gone."""
+    """A good model together with a broken and a missing one."""
 
     @classmethod
     def setUpClass(cls):

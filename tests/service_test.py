@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commands that find a running server of their user. Usage: service_test.py REALIZAR."""
+"""Commands that use a running server of their user. Usage: service_test.py REALIZAR."""
 import http.server
 import json
 import os
@@ -58,7 +58,7 @@ class Case(unittest.TestCase):
         return done.stdout
 
     def answered_by_server(self, *args, text=None):
-        """What the command prints; it prints the same without the server, which is the one that answers."""
+        """The command's output; it is the same without the server, which answers here."""
         done, alone = run(*args, text=text), run(*args, "--standalone", text=text)
         self.assertEqual((done.returncode, alone.returncode), (0, 0), done.stderr + alone.stderr)
         self.assertEqual((done.stdout, done.stderr), (alone.stdout, alone.stderr))

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Every package that scripts/setup would install is there on this system, which is a bare one of those that it supports:
-# scripts/bare-root SUITE --bind scripts:/opt/scripts --bind tests:/tests /tests/setup_test.sh. Nothing is installed.
+# Checks that every package that scripts/setup would install exists on this system, a bare one of those that it
+# supports: scripts/bare-root SUITE --bind scripts:/opt/scripts --bind tests:/tests /tests/setup_test.sh. Nothing is
+# installed.
 set -euo pipefail
-# scripts/setup shows apt's lines only where it fails.
+# scripts/setup shows apt's lines only if it fails.
 cat > /usr/local/bin/apt-get <<'END'
 #!/bin/bash
 if [[ " $* " == *" install "* ]]; then exec /usr/bin/apt-get "$@" --simulate > /tmp/simulated; fi

@@ -1,5 +1,5 @@
-"""Models that people download, as their makers' headers and configs show them, made small: what each says where, and what
-is to come of it. `docs/conformance.md` has the table that `shapes_test.py --table` prints of them."""
+"""Popular models in small form, from their makers' headers and configs: their settings, and the expected results.
+`docs/conformance.md` has the table of them that `shapes_test.py --table` prints."""
 import base64
 import dataclasses
 
@@ -7,7 +7,7 @@ from small_model import (CONTROL, NORMAL, UNUSED, USER_DEFINED, Vocabulary, adde
                          tokenizer_json, with_bos, write_folder, write_gguf)
 
 PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
-TEXTS = ["", "th !\"x\n", "\ta  b\u0142\u4e2d\U0001f642"]  # that no vocabulary may lose a byte of
+TEXTS = ["", "th !\"x\n", "\ta  b\u0142\u4e2d\U0001f642"]  # no vocabulary may lose a byte of these
 TOOLS = "{% for t in tools %}{{ t.function.name }};{% endfor %}" + PLAIN
 PHI3 = {"lstrip": False, "rstrip": True}
 
@@ -17,26 +17,27 @@ class Shape:
     name: str
     kind: str  # of its vocabulary: gpt2, llama or tekken
     specials: list  # [(text, type)] after the letters and bytes
-    says: object  # metadata of a GGUF file, or files of a folder, or a function of the vocabulary that gives either
+    says: object  # metadata of a GGUF file, or files of a folder, or a function of the vocabulary that returns either
     ends: list  # tokens at which an answer ends
-    goes_on: list = dataclasses.field(default_factory=list)  # tokens at which none does
+    goes_on: list = dataclasses.field(default_factory=list)  # tokens at which it does not end
     bos: str = None  # before every text
     eos: str = None  # after every text
-    templates: dict = dataclasses.field(default_factory=dict)  # "plain" and "tools": what is rendered of a U and a tool f
-    told: list = dataclasses.field(default_factory=list)  # words that loading or converting says
+    templates: dict = dataclasses.field(default_factory=dict)  # "plain" and "tools": the rendered text of a U and a
+                                                               # tool f
+    told: list = dataclasses.field(default_factory=list)  # words in the messages of loading or converting
     is_folder: bool = False
-    where: str = ""  # what is said where, for the table
+    where: str = ""  # a description of the settings, for the table
 
     def vocabulary(self):
         return TekkenVocabulary(self.specials) if self.kind == "tekken" else Vocabulary(self.kind, self.specials)
 
     def questions(self):
-        """The letter after which the model gives each of the tokens that are tried: none where a text does not end with
-        its last letter."""
+        """The letter after which the model gives each of the tested tokens: none if a text does not end with its last
+        letter."""
         return {} if self.eos else dict(zip("ABCDEFGHIJKLMNOPQRS", self.ends + self.goes_on))
 
     def write(self, path):
-        """Writes the file or the folder, and gives its path."""
+        """Writes the file or the folder, and returns its path."""
         says = self.says(self.vocabulary()) if callable(self.says) else self.says
         if self.is_folder:
             return write_folder(path, self.vocabulary(), self.questions(), says)
@@ -44,7 +45,7 @@ class Shape:
 
 
 def ids(**named):
-    """Metadata that gives a token's id under each key of tokenizer.ggml; a list gives several."""
+    """Metadata with a token's id under each key of tokenizer.ggml; a list means several."""
     def says(vocabulary):
         def id_of(text):
             return [vocabulary.id(t) for t in text] if isinstance(text, list) else vocabulary.id(text)

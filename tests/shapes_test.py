@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every kind of model that people download (shapes.py), through its own file or folder, what convert and quantize make of it,
-Ollama's store and a download: answers end where they should, tokens and templates are those of the source.
+"""Popular models in small form (shapes.py), from their own file or folder, from the results of convert and quantize,
+from Ollama's store and from a download: answers end at the right place, tokens and templates are those of the source.
 Usage: shapes_test.py REALIZAR [--table]."""
 import hashlib
 import json
@@ -36,7 +36,7 @@ class Shapes(unittest.TestCase):
         return ran.stdout.decode()
 
     def ends(self, shape, model, **environment):
-        """{token: whether an answer that comes to it ends there}"""
+        """{token: whether an answer ends at it}"""
         prompts = self.folder / "prompts.jsonl"
         asked = shape.questions()
         prompts.write_text("".join(json.dumps({"prompt": letter}) + "\n" for letter in asked))
@@ -56,7 +56,7 @@ class Shapes(unittest.TestCase):
         return texts
 
     def ollamas(self, model):
-        """The name of a GGUF file that lies in Ollama's store, and the environment that says where that is."""
+        """The name of a GGUF file in Ollama's store, and the environment variable with the store's path."""
         store = self.folder / "ollama"
         data = pathlib.Path(model).read_bytes()
         digest = hashlib.sha256(data).hexdigest()

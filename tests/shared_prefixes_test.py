@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prefixes that servers share through a Redis (--cache-url): what one has computed another finds, nobody finds what is not
-theirs, and a Redis that is slow, full, gone or lying changes no token. Usage: shared_prefixes_test.py REALIZAR."""
+"""Prefixes that servers share through a Redis (--cache-url): one finds what another has computed, nobody finds others'
+data, and a slow, full, unreachable or lying Redis changes no token. Usage: shared_prefixes_test.py REALIZAR."""
 import concurrent.futures
 import contextlib
 import http.client
@@ -28,7 +28,7 @@ CONFORMANCE = ROOT / "tests/data/conformance"
 REALIZAR = ""
 PROMPT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 8
 BLOCK = 32
-PATIENT = ("--cache-wait-ms", "100000")  # what is there is found, however slow the machine is
+PATIENT = ("--cache-wait-ms", "100000")  # existing values are found, however slow the machine is
 
 
 class Server:
@@ -56,7 +56,8 @@ class Server:
             return reply.status, reply.read()
 
     def complete(self, key=None, **fields):
-        """What it says with its log-probabilities, how many tokens of the prompt were cached, and how long the prompt is."""
+        """The answer with its log-probabilities, how many tokens of the prompt were cached, and the length of the
+        prompt."""
         self.key = key
         body = {"prompt": PROMPT, "max_tokens": 4, "temperature": 0, "logprobs": 1, **fields}
         status, reply = self.request("POST", "/v1/completions", body, key)
@@ -66,7 +67,7 @@ class Server:
         return (choice["text"], choice["logprobs"]["token_logprobs"]), usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"]
 
     def metric(self, name, **labels):
-        """A number of /metrics; those without the labels count for nothing."""
+        """A number from /metrics, summed over the given labels."""
         text = self.request("GET", "/metrics", key=self.key)[1].decode()
         wanted = "".join(f'(?=[^}}]*{label}="{value}")' for label, value in labels.items())
         found = re.search(rf"^realizar_shared_prefix_{name}(?:{{{wanted}[^}}]*}})? (\S+)$", text, re.MULTILINE)
@@ -131,7 +132,7 @@ class SharedPrefixes(unittest.TestCase):
         return server
 
     def fill(self, redis, *args, **fields):
-        """What a server answers that computes all of it, when Redis has the prompt's blocks."""
+        """The answer of a server that computes all of it, when Redis has the prompt's blocks."""
         options = {name: fields.pop(name) for name in ("model",) if name in fields}
         server = self.serve(redis, *args, **options)
         answer, n_cached, n_prompt = server.complete(**fields)
@@ -173,7 +174,7 @@ class Sharing(SharedPrefixes):
         other.complete(prompt="A bird sang.")
         self.assertNotIn("MGET", fake.n_asked)
         other.complete()
-        # A request's blocks are looked at before what a later one does.
+        # A request's blocks are examined before those of later ones.
         for i, one in enumerate((server, other)):
             n_before = len(fake.values)
             _, _, n_longer = one.complete(prompt=f"{i} and the wind and the hills sang of the sea. " * 12)
@@ -243,7 +244,7 @@ class Sharing(SharedPrefixes):
 
 
 class Kinds(SharedPrefixes):
-    """Models that keep other things than blocks of all positions."""
+    """Models that store more than blocks of all positions."""
 
     def model(self, name):
         """The file, with a letter for each id where it has no vocabulary."""
@@ -286,7 +287,7 @@ class Trouble(SharedPrefixes):
         return fake
 
     def expect_right(self, fake, n_cached, reply_to, **options):
-        """A new server's answer is right, whatever `reply_to` makes of replies."""
+        """A new server's answer is right, whatever replies `reply_to` returns."""
         fake.reply_to = reply_to
         server = self.serve(fake, **options)
         answer, n, _ = server.complete()
@@ -319,7 +320,7 @@ class Trouble(SharedPrefixes):
                 server = self.expect_right(fake, 0, None)
                 self.assertEqual(server.metric("errors_total", reason="value"), 1)
                 self.assertEqual(server.metric("up"), 1, "it is there, and wrong")
-                # A wrong value is removed and, once the request has ended, sent anew.
+                # A wrong value is removed and, after the request has ended, sent again.
                 server.await_sent(1)
                 server.stop()
         fake.values = dict(kept)
@@ -375,7 +376,7 @@ class Trouble(SharedPrefixes):
             if command[0] != b"MGET":
                 return reply
             halves.append(len(reply) // 2)
-            # The length says that more comes, and nothing does: the next question finds another connection.
+            # The length announces more data than arrives: the next question uses another connection.
             return reply[:len(reply) // 2]
         server = self.expect_right(fake, 0, half)
         self.assertEqual(len(halves), 1)
@@ -393,7 +394,7 @@ class Trouble(SharedPrefixes):
         server = self.expect_right(fake, 0, stalls, wait=("--cache-wait-ms", "100"))
         self.assertEqual(server.metric("requests_total", result="late"), 1)
         fake.reply_to = stalls
-        # Others neither wait for it nor for the one that does.
+        # Others wait neither for it nor for the one that does.
         self.assertEqual(server.complete(prompt="A bird sang.")[1], 0)
         self.assertEqual(server.complete()[0], self.expected)
         may_go_on.set()

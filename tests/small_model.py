@@ -1,5 +1,5 @@
-"""Small models whose answers are known: after a token comes the one that `answers` names for it, whatever came before, and
-after any other the letter z. Written as a GGUF file or as a folder of Hugging Face, with the metadata of any maker."""
+"""Small models with known answers: a token in `answers` is followed by the one named there, whatever came before, and
+any other by the letter z. Written as a GGUF file or as a Hugging Face folder, with the metadata of any maker."""
 import json
 import pathlib
 import random
@@ -15,7 +15,7 @@ LETTERS = [chr(code) for code in range(33, 127)]
 
 
 def byte_letters():
-    """The character that stands for each byte in vocabularies of GPT-2's kind."""
+    """The character for each byte in vocabularies like GPT-2's."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
@@ -46,15 +46,15 @@ class Vocabulary:
 
 
 def weights(vocabulary, answers):
-    """{Hugging Face's name: (shape, numbers)} of a Llama whose layer adds nothing: the head of a token that follows another
-    is that one's embedding."""
+    """{Hugging Face's name: (shape, numbers)} of a Llama whose layer adds nothing: the head of a token that follows
+    another equals that one's embedding."""
     draw = random.Random(7)
     n_vocab = len(vocabulary.pieces)
     rows = [[draw.gauss(0, 1) for _ in range(D_MODEL)] for _ in range(n_vocab)]
     last = vocabulary.id("z")
     follows = {vocabulary.id(text): vocabulary.id(after) for text, after in answers.items()}
     head = [[0.0] * D_MODEL for _ in range(n_vocab)]
-    # The first number alone tells z that it is next.
+    # Only the first number leads to z as the next one.
     for token in range(n_vocab):
         rows[token][0] = 0.0 if token in follows else 40.0
         if token in follows:
@@ -131,7 +131,7 @@ def write_tensors(path, metadata, tensors):
 
 
 def write_gguf(path, vocabulary, answers, metadata):
-    """`metadata` is added to what such a model has; None takes a key out."""
+    """`metadata` is merged into such a model's; None removes a key."""
     keys = {key: value for key, value in (gguf_metadata(vocabulary) | metadata).items() if value is not None}
     return write_tensors(path, keys, {gguf_name(name): tensor for name, tensor in weights(vocabulary, answers).items()})
 
@@ -200,8 +200,8 @@ def config_json(vocabulary, **settings):
 
 
 def write_folder(path, vocabulary, answers, files):
-    """`files`: {name: JSON, text or bytes}, "config.json" with what it has beside a Llama's; None leaves one out. Without a
-    tokenizer among them there is a tokenizer.json."""
+    """`files`: {name: JSON, text or bytes}, where "config.json" has the additions to a Llama's; None omits one. By
+    default there is a tokenizer.json."""
     folder = pathlib.Path(path)
     folder.mkdir(parents=True)
     write_safetensors(folder / "model.safetensors", weights(vocabulary, answers))

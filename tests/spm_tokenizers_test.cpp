@@ -1,4 +1,4 @@
-// SentencePiece vocabularies: real ones give exactly the ids of their own tokenizers, decoding gives the text back,
+// SentencePiece vocabularies: real ones give exactly the ids of their own tokenizers, decoding gives the original text,
 // and no text, however long or broken, takes long.
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(SpmTokenizers, LlamaGivesTheReferenceIds) {
   EXPECT_GT(n_cases, 40);
 }
 
-// The same vocabulary as GGUF and as tokenizer.json goes through different builders, to the same ids.
+// A vocabulary as GGUF and as tokenizer.json goes through different builders, with equal ids.
 TEST(SpmTokenizers, GgufAndTokenizerJsonAgree) {
   if (!fs::exists(kShared / "conformance"))
     GTEST_SKIP() << kShared / "conformance"

@@ -1,4 +1,5 @@
-// Requests of a model with recurrent layers: which prefixes they find, what guesses cost, and how little they keep.
+// Requests for a model with recurrent layers: the prefixes that they find, the cost of speculative tokens, and how
+// little they store.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -85,7 +86,7 @@ TEST_P(StateScheduling, RequestsWithACommonBeginningComputeItOnce) {
   }
 }
 
-// The second request sees that it goes another way than the first, and leaves a state there.
+// The second request notices that it differs from the first, and leaves a state there.
 TEST_P(StateScheduling, ABeginningThatComesAThirdTimeIsFound) {
   Rig rig = make({.max_seqs = 1, .kv_tokens = 300});
   for (int32_t i = 0; i < 4; ++i) {
@@ -119,7 +120,7 @@ TEST_P(StateScheduling, AnotherModelsGuessesHelpWhereItHasStatesToo) {
   Request request = request_for(text_of(20), 40);
   request.sampling.temperature = 0;
   const auto generation = generate(rig, request);
-  // The drafter has the bits of decoding, and the same weights: where decoding is all that there is, it is right.
+  // The drafter has the bits of decoding, and the same weights: if there is only decoding, it is right.
   EXPECT_GT(generation.stats.n_accepted, 0u);
 }
 
@@ -174,7 +175,7 @@ TEST_P(StateScheduling, PrefixesInAFileHaveTheirStates) {
   Rig second = make({.max_seqs = 1});
   EXPECT_GT(second.engine().prefixes().load(path, 1), 0u);
   EXPECT_EQ(generate(second, request).stats.n_cached, 48u);
-  // The last state is damaged, and the next prefix that has one is found.
+  // The last state is damaged, and the next prefix with one is found.
   std::FILE* file = std::fopen(path.c_str(), "r+b");
   ASSERT_NE(file, nullptr);
   std::fseek(file, -1, SEEK_END);
@@ -187,7 +188,7 @@ TEST_P(StateScheduling, PrefixesInAFileHaveTheirStates) {
   EXPECT_EQ(third.engine().prefixes().states()->name_counts().n_named + 1,
             second.engine().prefixes().states()->name_counts().n_named);
   generate(third, request);
-  // In a file that has no room for them there are none.
+  // A file without room for them has none.
   EXPECT_TRUE(first.engine().prefixes().save(path, 1, 100).ok());
   Rig fourth = make({.max_seqs = 1});
   fourth.engine().prefixes().load(path, 1);
@@ -208,7 +209,7 @@ TEST_P(StateScheduling, OneTextInAFileHasItsState) {
   std::remove(path.c_str());
 }
 
-// Where layers have no state, none is kept, and nothing ends at other places.
+// Without states in layers, none is stored, and nothing ends at other positions.
 TEST(ModelsWithoutStates, KeepNone) {
   Rig rig({.max_seqs = 2, .max_batch_tokens = 16, .block_tokens = 4});
   EXPECT_EQ(rig.engine().prefixes().states(), nullptr);

@@ -1,5 +1,5 @@
-// Models of types that have no layout of their own, whose blocks stay as they are stored: on every backend they give
-// the reference's tokens.
+// Models of types without a layout of their own, whose blocks are kept as stored: on every backend they give the
+// reference's tokens.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -32,7 +32,7 @@ constexpr TinyDims kDims{.n_layers = 1,
                          .n_experts = 3,
                          .expert_d_ff = 256};
 
-// Files are made once a type, since the search for points of a grid takes its time.
+// Files are made once per type, since the search for points of a grid is slow.
 const ModelFile& model_of(TypeId type, bool with_experts) {
   static std::map<std::pair<TypeId, bool>, ModelFile> models;
   const auto found = models.find({type, with_experts});

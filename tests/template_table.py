@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints docs/conformance.md's table of chat templates: what each can take, as `template --explain` tells it. Usage:
+"""Prints docs/conformance.md's table of chat templates: their features, as reported by `template --explain`. Usage:
 template_table.py REALIZAR"""
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Programs as a person at a terminal uses them, for tests."""
+"""Programs as used by a person at a terminal, for tests."""
 import fcntl
 import os
 import pty
@@ -13,8 +13,8 @@ from waiting import DEADLINE_S
 
 
 class Terminal:
-    """A program in a pseudo-terminal; `test` ends it if it is not over by then. `stdout`: a file descriptor in place of the
-    terminal; `env`: changes to the environment, None to take a variable away."""
+    """A program in a pseudo-terminal; `test` ends it if it is still running. `stdout`: a file descriptor in place of
+    the terminal; `env`: changes to the environment, None to remove a variable."""
 
     def __init__(self, test, *args, stdout=None, env=None, n_columns=80):
         self.unread = b""
@@ -33,7 +33,7 @@ class Terminal:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, n_columns, 0, 0))
 
     def read_until(self, text):
-        """What comes up to and with `text`; the rest is kept for the next call."""
+        """The output up to and including `text`; the rest is kept for the next call."""
         end = time.monotonic() + DEADLINE_S
         while text.encode() not in self.unread:
             ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
@@ -48,8 +48,8 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def close(self):
-        """Hangs up, and waits for the end: what a program still writes then, such as a shell's history, is in the way of
-        who removes its folder."""
+        """Hangs up, and waits for the end: files that a program still writes then, such as a shell's history, would
+        prevent removing its folder."""
         os.close(self.fd)
         if self.has_ended:
             return

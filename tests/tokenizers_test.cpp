@@ -1,4 +1,4 @@
-// Real vocabularies give exactly the ids that their own tokenizers give, and decoding gives the text back.
+// Real vocabularies give exactly the ids of their own tokenizers, and decoding gives the original text.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -52,7 +52,7 @@ std::string show(const std::vector<TokenId>& ids) {
   return out.str();
 }
 
-// The ids of a line of numbers, written as show() writes them.
+// The ids of a line of numbers, in the format of show().
 std::string show(const std::string& line) {
   std::istringstream in(line);
   std::vector<TokenId> ids;
@@ -93,7 +93,7 @@ std::string base64(std::string_view bytes) {
   return text + std::string((3 - bytes.size() % 3) % 3, '=');
 }
 
-// Llama 3's tokenizer.json was made of tiktoken's ranks, which are its ids. GLM-4's text is divided by the same
+// Llama 3's tokenizer.json was made from tiktoken's ranks, which are its ids. GLM-4's text is divided by the same
 // pattern.
 TEST(Tokenizers, Llama3FromTiktokensRanks) {
   const fs::path path = kShared / "llama-3.tokenizer.json";
@@ -126,8 +126,8 @@ TEST_P(GgufVocabularies, GiveTheExpectedIds) {
 
 INSTANTIATE_TEST_SUITE_P(Bpe, GgufVocabularies, testing::Values("deepseek-llm", "gpt-2", "starcoder"));
 
-// expected.json holds mixed texts and the ids that Hugging Face's tokenizers (the JavaScript package, 2026) give for
-// them with each vocabulary.
+// expected.json contains mixed texts and the ids of Hugging Face's tokenizers (the JavaScript package, 2026) for them
+// with each vocabulary.
 void expect_same_as_huggingface(const std::string& name, const fs::path& tokenizer_json) {
   const auto data = nlohmann::json::parse(read_file(kData / "expected.json"));
   auto tokenizer = Tokenizer::from_hf(read_file(tokenizer_json), "");
@@ -155,7 +155,7 @@ TEST(Tokenizers, Llama3AgreesWithHuggingFace) {
   expect_same_as_huggingface("llama-3", path);
 }
 
-// The same vocabulary as GGUF has it.
+// The vocabulary in GGUF's form.
 Result<Tokenizer> as_gguf(const Tokenizer& tokenizer, std::optional<int64_t> unk_id = std::nullopt) {
   GgufVocab vocab;
   vocab.model = "rwkv";
@@ -169,8 +169,8 @@ Result<Tokenizer> as_gguf(const Tokenizer& tokenizer, std::optional<int64_t> unk
   return Tokenizer::from_gguf(vocab);
 }
 
-// rwkv.vocab.txt is a part of RWKV's World vocabulary with ids of its own; rwkv.expected.json holds the ids that
-// llama.cpp (node-llama-cpp, 2026) gives for its texts with it.
+// rwkv.vocab.txt is a part of RWKV's World vocabulary with different ids; rwkv.expected.json contains llama.cpp's ids
+// (node-llama-cpp, 2026) for its texts.
 TEST(Tokenizers, RwkvAgreesWithLlamaCpp) {
   auto lines = Tokenizer::from_rwkv(read_file(kData / "rwkv.vocab.txt"), "");
   ASSERT_TRUE(lines.ok()) << lines.error().message;

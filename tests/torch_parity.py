@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Logits of the CUDA backend against transformers in float32, for the Hugging Face folders among the test data.
+"""Logits of the CUDA backend compared with transformers in float32, for the Hugging Face folders in the test data.
 Usage: torch_parity.py REALIZAR. Needs torch and transformers."""
 import json
 import pathlib
@@ -13,7 +13,7 @@ import transformers
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "data/conformance"
 DTYPE = "dtype" if tuple(map(int, transformers.__version__.split(".")[:2])) >= (4, 56) else "torch_dtype"
-TOLERANCE = 2e-2  # of the range of the logits
+TOLERANCE = 2e-2  # as a share of the logits' range
 
 
 def main():

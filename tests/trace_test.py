@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What --trace and --trace-file tell of a run and of a chat. Usage: trace_test.py REALIZAR."""
+"""The output of --trace and --trace-file for a run and for a chat. Usage: trace_test.py REALIZAR."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Words on the command line: help, wrong words, other programs' words, files of options, shells, the manual page.
+"""The command line: help, misspelled options, other programs' options, files of options, shells, the manual page.
 Usage: usage_test.py REALIZAR."""
 import os
 import pathlib
@@ -30,7 +30,7 @@ class Help(cli_test.Case):
             for flag in ["--help", "--help-all"]:
                 page = self.succeeds(command, flag)
                 self.assertTrue(page.startswith(f"Usage: realizar {command}"), page)
-                # Examples stay whole, since they are there to be copied.
+                # Examples are not wrapped, so that they can be copied.
                 text, examples = page.split("\nExamples:\n")
                 self.assertLessEqual(max(map(len, text.splitlines())), 80, page)
                 if command not in ("list", "rm", "cp", "prune", "devices"):
@@ -250,12 +250,12 @@ class ConfigFile(cli_test.Case):
             result = run(*args, file=file)
             self.assertEqual((result.returncode, result.stdout), (2, b""))
             self.assertIn(naming, result.stderr.decode())
-        # A shell's completion, help and an explicit file want none of it.
+        # A shell's completion, help and an explicit file ignore it.
         for args in (["complete", "--", "de"], ["run", "--help"], ["run", "--config", other, "--print-config"]):
             self.assertEqual((run(*args, file="/no/such").returncode, run(*args, file="/no/such").stderr), (0, b""), args)
 
 
-# Makes Ctrl-X print the line that was typed, and begin anew.
+# Makes Ctrl-X print the typed line, and start anew.
 SHOW_LINE = {
     "bash": """show() { printf '<%s>\\n' "$READLINE_LINE"; READLINE_LINE=; }; bind -x '"\\C-x": show'
                source docs/completions/realizar""",
@@ -267,9 +267,9 @@ MODELS = "models/realizar-tiny/realizar-tiny-Q8"
 
 
 class Shells(cli_test.Case):
-    """What a press of TAB makes of a line, in the shells themselves with the files that are installed."""
+    """The result of pressing TAB in the shells themselves, with the files that are installed."""
 
-    # A line, and what stands there after TAB.
+    # A line, and the line after TAB.
     COMPLETED = {
         "realizar det": "realizar detokenize ",
         "realizar run --kv": "realizar run --kv-type ",
@@ -299,7 +299,7 @@ class Shells(cli_test.Case):
     def check_typed(self, shell):
         if not shutil.which(shell):
             self.skipTest(f"{shell} is not installed")
-        # The shells read their lines themselves where the terminal is capable of it.
+        # The shells edit their lines themselves if the terminal is capable of it.
         terminal = Terminal(self, shutil.which(shell), *SHELLS[shell][1:], env={**self.home(), "TERM": "xterm"})
         terminal.send(f"cd {ROOT}; {SHOW_LINE[shell]}; printf 'rea%s\\n' dy\n")
         terminal.read_until("ready")
@@ -315,7 +315,7 @@ class Shells(cli_test.Case):
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes_what_is_typed(self):
-        # Fish tells what TAB offers for the last word, in place of it.
+        # Fish prints TAB's completions of the last word.
         script = "set -p fish_complete_path docs/completions; for line in $argv; complete -C $line; echo; end"
         result = subprocess.run(["fish", "--no-config", "-c", script, *self.COMPLETED], capture_output=True, timeout=DEADLINE_S,
                                 cwd=ROOT, env={**os.environ, **self.home()})

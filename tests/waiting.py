@@ -1,4 +1,4 @@
-"""How tests wait: for what they mean, however long it takes. The deadline ends what hangs, and nothing else depends on it."""
+"""Tests wait for an event, however long it takes. The deadline ends a hanging test, and nothing else depends on it."""
 import os
 import pathlib
 import re
@@ -10,7 +10,7 @@ ONE_THREAD = ("--threads", "1")
 
 
 def until(probe, what):
-    """Asks `probe` again and again until it gives something true, which is returned."""
+    """Calls `probe` until it returns something true, which is the result."""
     end = time.monotonic() + DEADLINE_S
     while not (answer := probe()):
         if time.monotonic() > end:
@@ -20,14 +20,15 @@ def until(probe, what):
 
 
 def whole_lines(path):
-    """The lines of a file that somebody may be writing: one that has no end yet is none. A file that is not there has none."""
+    """The lines of a file that may be in the process of being written: an unfinished one does not count. A missing file
+    has none."""
     path = pathlib.Path(path)
     text = path.read_text() if path.exists() else ""
     return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def writes_into(process, folder):
-    """Whether a process has a file of a folder open to write it: such a file may have no name before it is whole."""
+    """Whether a process has a file in a folder open for writing: such a file may have no name until it is complete."""
     for link in pathlib.Path(f"/proc/{process.pid}/fd").glob("*"):
         try:
             flags = re.search(r"flags:\s*(\d+)", (link.parent.parent / "fdinfo" / link.name).read_text())

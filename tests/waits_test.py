@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Holds the tests to how they wait: for what they mean, and not for a time (waiting.py, browser.mjs and server.mjs poll);
-and each has files of its own, since others run beside it, perhaps of another build."""
+"""Checks how the tests wait: for events, and not for a time (waiting.py, browser.mjs and server.mjs poll); and that
+each has its own files, since others run at the same time, perhaps from another build."""
 import pathlib
 import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 POLLS = {"waiting.py", "browser.mjs", "server.mjs", "scripted_server.mjs", "screenshots.mjs", "sdk.test.mjs"}
-# What a test has no business with -> in which files.
+# Patterns that tests must not use -> the files where they are allowed.
 PATTERNS = [
     (r"\btime\.sleep\(", ["tests/**/*.py", "python/tests/*.py"]),
     (r"\btimeout=\d|\bwait\(\d{2,}|\bjoin\(\d", ["tests/*.py"]),

@@ -1,5 +1,5 @@
-// A model whose layers have windows, on every backend: blocks that a window has left are given back and used again, and
-// no bit shows it.
+// A model whose layers have windows, on every backend: blocks that a window has left are released and reused, without
+// changing a bit.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ class WindowedCache : public testing::TestWithParam<BackendUnderTest> {
   }
 };
 
-// In a block that is as long as the context nothing is ever left behind.
+// If a block is as long as the context, none is ever released.
 TEST_P(WindowedCache, BlocksThatAreUsedAgainChangeNoBit) {
   EngineRig rig = rig_with({.block_tokens = 16}), whole = rig_with({.block_tokens = kContext});
   EXPECT_EQ(rig->prefixes().blocks().n_groups(), 3u);
@@ -86,7 +86,7 @@ TEST_P(WindowedCache, APrefixThatIsMovedPieceByPieceGivesTheSameTokens) {
   const Request request = request_for(some_tokens(72, 7, kVocab), 1);
   const auto expected = first->generate(request, {}).value();
   EXPECT_EQ(usable_blocks(first.engine(), request.prompt), 4u);
-  const uint32_t n_needed = 4 + 1 + 1;  // of each window of 16 positions one block
+  const uint32_t n_needed = 4 + 1 + 1;  // one block for each window of 16 positions
   EXPECT_EQ(move_pieces(first.engine(), second.engine(), request.prompt, 4), n_needed);
   EXPECT_EQ(usable_blocks(second.engine(), request.prompt), 4u);
   EXPECT_EQ(move_pieces(first.engine(), second.engine(), request.prompt, 4), n_needed) << "what is there stays";
@@ -97,7 +97,7 @@ TEST_P(WindowedCache, APrefixThatIsMovedPieceByPieceGivesTheSameTokens) {
   EXPECT_EQ(second->prefixes().blocks().n_free(), second->prefixes().blocks().n_blocks());
 }
 
-// Sequences that run together hold windows of their own.
+// Sequences that run together have separate windows.
 TEST_P(WindowedCache, SequencesThatRunTogetherGiveWhatEachGivesAlone) {
   EngineRig together = rig_with({.max_seqs = 3, .n_draft = 2, .block_tokens = 16});
   std::vector<Request> requests;

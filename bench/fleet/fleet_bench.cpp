@@ -275,7 +275,7 @@ void add_options(CLI::App& app, Args& args) {
   app.add_option("--max-seqs", args.engine.max_seqs, "Requests that a server runs together")
       ->check(CLI::Range(1, 4096));
   app.add_option("--batch", args.engine.max_batch_tokens, "Rows of a step")->check(CLI::Range(1, 1 << 16));
-  app.add_option("--ring-points", args.router.n_ring_points, "Of a server on the ring; HAProxy: 16 times its weight")
+  app.add_option("--ring-points", args.router.n_ring_points, "Points of a server on the ring; HAProxy: 16 times its weight")
       ->check(CLI::Range(1, 100000));
   app.add_option("--balance-factor", args.router.balance_factor, "Most open requests, in % of the mean")
       ->check(CLI::Range(100, 100000));

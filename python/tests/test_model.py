@@ -490,12 +490,12 @@ class ToolsOfFunctions(ModelCase):
     def test_methods_and_functions_without_parameters(self):
         class Clock:
             def time(self) -> str:
-                """What time it is.
+                """The current time.
 
                 More about that."""
 
         told = self.described(Clock().time)
-        self.assertEqual((told["name"], told["description"]), ("time", "What time it is.\n\nMore about that."))
+        self.assertEqual((told["name"], told["description"]), ("time", "The current time.\n\nMore about that."))
         self.assertEqual(told["parameters"], {"type": "object", "properties": {}, "required": []})
 
     def test_what_is_no_tool_is_named(self):

@@ -1,4 +1,4 @@
-// OpenAI's Agents SDK: a framework whose turns go on from stored responses.
+// OpenAI's Agents SDK: a framework whose turns continue from stored responses.
 import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
 import {Agent, OpenAIProvider, Runner, tool} from '@openai/agents';

@@ -1,4 +1,4 @@
-// The `@anthropic-ai/sdk` client against the server: every route that it has there.
+// The `@anthropic-ai/sdk` client against the server: all its routes.
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';

@@ -9,7 +9,7 @@ import path from 'node:path';
 import {after, before, test} from 'node:test';
 import {DEADLINE_MS, MODEL, startServer} from './server.mjs';
 
-// The program for this machine, from the package that its launcher would choose; null where npm left it out.
+// The program for this machine, from the package that its launcher would choose; null if npm omitted it.
 async function findCodex() {
   try {
     const launcher = createRequire(import.meta.url).resolve('@openai/codex/package.json');
@@ -24,7 +24,7 @@ const codex = await findCodex();
 const skip = codex === null && 'the package @openai/codex has no program for this machine, or was not installed';
 let server, relay, requests, change, home;
 
-// Passes requests on as they are, but that the model, which is small, writes one short sentence, and the same each time.
+// Forwards requests unchanged, except that the small model has to write one short sentence, the same each time.
 async function pass(request, response) {
   const parts = [];
   for await (const part of request) parts.push(part);
@@ -71,7 +71,7 @@ after(async () => {
   assert.equal(await server.stop(), 0);
 });
 
-// One turn of `codex exec`: the events that it prints, one a line.
+// One turn of `codex exec`: the events that it prints, one per line.
 async function turn(prompt, changed) {
   requests = [];
   change = changed;

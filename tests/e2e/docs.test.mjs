@@ -1,5 +1,5 @@
-// The documentation where it wants Node: docs/openapi.json is valid OpenAPI, its examples fit their schemas, and the
-// guide's JavaScript runs.
+// The parts of the documentation that need Node: docs/openapi.json is valid OpenAPI, its examples fit their schemas,
+// and the guide's JavaScript runs.
 import assert from 'node:assert/strict';
 import {readFile, rm, writeFile} from 'node:fs/promises';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import {startServer} from './server.mjs';
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const API = path.join(HERE, '../../docs/openapi.json');
 
-// [place, schema, value] of every example of a body.
+// [path, schema, value] of every example of a body.
 function* examples(api) {
   for (const [route, methods] of Object.entries(api.paths)) {
     for (const operation of Object.values(methods)) {
@@ -46,7 +46,7 @@ test('the JavaScript of docs/guide.md runs', async (t) => {
   const server = await startServer();
   const guide = await readFile(path.join(HERE, '../../docs/guide.md'), 'utf8');
   const [, code] = guide.match(/```js\n(.*?)```/s);
-  // Beside the packages that it imports.
+  // In the folder of the packages that it imports.
   const file = path.join(HERE, 'node_modules', `guide-${process.pid}.mjs`);
   await writeFile(file, code.replace('http://localhost:8080', server.url));
   const shown = t.mock.method(console, 'log', () => {});

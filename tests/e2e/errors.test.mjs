@@ -1,4 +1,4 @@
-// What goes wrong is answered with OpenAI's error object: the right status, the field, a message that helps.
+// Errors are reported in OpenAI's error object: the right status, the field, a helpful message.
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
 import OpenAI from 'openai';

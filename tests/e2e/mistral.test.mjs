@@ -1,4 +1,4 @@
-// Mistral's own client, which checks what it reads, and LlamaIndex.
+// Mistral's own client, which validates answers, and LlamaIndex.
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
 import {Mistral} from '@mistralai/mistralai';
@@ -92,7 +92,7 @@ describe('@llamaindex/openai', () => {
     assert.equal(result.toolCalls[0].name, 'get_weather');
     const messages = [...ask(WEATHER_QUESTION).messages, ...result.newMessages];
     const last = await llm().exec({messages, tools: [weather]});
-    // It puts the result in quotes once more, in which the small model does not find the city.
+    // It puts the result in quotes again, and the small model does not find the city in them.
     assert.match(last.newMessages.at(-1).content, /^It is sunny in/);
   });
 

@@ -1,4 +1,4 @@
-// Ollama's API: its own client makes a tour, and what Open WebUI asks of a server is asked by plain fetch.
+// Ollama's API: its own client uses all of it, and Open WebUI's requests are made by plain fetch.
 import assert from 'node:assert/strict';
 import {createHash} from 'node:crypto';
 import {once} from 'node:events';
@@ -34,7 +34,7 @@ const collect = async (stream) => {
   for await (const part of stream) parts.push(part);
   return parts;
 };
-// Of the last line of any answer.
+// Fields in the last line of any answer.
 const checkEnd = (last, reason = 'stop') => {
   assert.equal(last.done, true);
   assert.equal(last.done_reason, reason);
@@ -289,7 +289,7 @@ describe('models', () => {
     assert.equal(running.name, `${MODEL}:latest`);
     assert.ok(running.size > 1e6);
     assert.ok(before - 1000 <= lasts && lasts <= Date.now() + 1000, running.expires_at);
-    // As Open WebUI does it.
+    // Open WebUI's way.
     const reply = await server.json('/api/generate', {model: MODEL, prompt: '', keep_alive: 0});
     assert.equal(reply.done_reason, 'unload');
     await until(async () => (await client.ps()).models.length === 0, 'the unloading');
@@ -364,7 +364,7 @@ describe('a server whose clients may change its store', () => {
   const bytes = readFileSync(MODEL_FILE);
   const digestOf = (data) => `sha256:${createHash('sha256').update(data).digest('hex')}`;
   let folder, registry, managed, own;
-  // As Ollama's registry answers: a manifest, then a blob.
+  // Answers like Ollama's registry: a manifest, then a blob.
   const answer = (request, response) => {
     const layers = [{mediaType: 'application/vnd.ollama.image.model', digest: digestOf(bytes), size: bytes.length}];
     if (request.url === '/v2/library/there/manifests/latest') return response.end(JSON.stringify({schemaVersion: 2, layers}));

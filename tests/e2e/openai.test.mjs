@@ -1,4 +1,4 @@
-// The `openai` client against the server: every route that it has.
+// The `openai` client against the server: all its routes.
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
 import OpenAI from 'openai';
@@ -413,7 +413,7 @@ describe('responses', () => {
     const ask = async () => (await client.responses.create({model: MODEL, input: 'Hi', max_output_tokens: 2}).withResponse()).response.headers;
     const most = Number((await ask()).get('x-ratelimit-limit-requests'));
     assert.ok(most > 0);
-    // An answer that was left before may still be on its way out.
+    // An answer that was abandoned before may still be ending.
     const headers = await until(async () => {
       const given = await ask();
       return Number(given.get('x-ratelimit-remaining-requests')) === most && given;

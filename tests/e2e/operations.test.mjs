@@ -1,4 +1,4 @@
-// The server as its operator sees it: logs, signals, keys, several models, TLS.
+// The server from its operator's view: logs, signals, keys, several models, TLS.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {createHash} from 'node:crypto';

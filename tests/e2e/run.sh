@@ -14,7 +14,7 @@ command -v node >/dev/null || skip "there is no node (Debian's packages nodejs a
 command -v npm >/dev/null || skip "there is no npm (Debian's packages nodejs and npm)"
 node_major=$(node -p 'process.versions.node.split(".")[0]')
 [[ $node_major -ge 18 ]] || skip "the clients want node 18 or newer, this is $(node --version)"
-# Node 18 has what LangChain wants behind a flag.
+# Node 18 has a feature that LangChain needs only with a flag.
 [[ $node_major -ge 20 ]] || export NODE_OPTIONS=--experimental-global-webcrypto
 
 stamp=node_modules/.installed

@@ -1,4 +1,4 @@
-// Starts `realizar serve` on a free port and stops it: what every suite here begins and ends with.
+// Starts `realizar serve` on a free port and stops it: the beginning and end of every suite here.
 import {spawn} from 'node:child_process';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
@@ -6,14 +6,14 @@ import {fileURLToPath} from 'node:url';
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 export const DEADLINE_MS = 300_000; // ends what hangs; nothing else depends on it
 const running = new Set();
-// A test that fails leaves its server behind; it must not outlive the tests.
+// A failed test leaves its server running, which must not outlive the tests.
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 export const REALIZAR = path.resolve(HERE, process.env.REALIZAR_BIN ?? '../../build/release/bin/realizar');
 export const MODEL_FILE = path.resolve(HERE, '../../models/realizar-tiny/realizar-tiny-Q8_0.gguf');
 export const MODEL = 'realizar-tiny';
 
-// Asks `probe` again and again until it gives something truthy, which is returned.
+// Calls `probe` until it returns something truthy, which is the result.
 export async function until(probe, what) {
   const end = performance.now() + DEADLINE_MS;
   for (;;) {
@@ -57,7 +57,7 @@ class Server {
     return this;
   }
 
-  // The value of one metric, 0 where no sample has been taken yet.
+  // The value of one metric, 0 without a sample.
   async metric(name, headers = {}) {
     const text = await (await fetch(`${this.url}/metrics`, {headers})).text();
     const line = text.split('\n').find((l) => l.startsWith(`${name}{`) || l.startsWith(`${name} `));
@@ -78,14 +78,14 @@ class Server {
   signal(name) {
     this.process.kill(name);
   }
-  // How it ended; one that does not is killed.
+  // How it ended; it is killed if it does not end.
   async ended() {
     const stuck = setTimeout(() => this.signal('SIGKILL'), DEADLINE_MS);
     const exit = await this.exit;
     clearTimeout(stuck);
     return exit;
   }
-  // Ends it as an operator would, and gives its exit code.
+  // Ends it like an operator, and returns its exit code.
   async stop() {
     this.signal('SIGTERM');
     const {code, signal} = await this.ended();
@@ -102,7 +102,7 @@ export async function startUnready(...args) {
   return new Server(args).listening();
 }
 
-// A generation that goes on for seconds unless it is ended, and for minutes where a server has a long context.
+// A generation that runs for seconds unless it is ended, and for minutes if the server has a long context.
 export const LONG_CONTEXT = ['--ctx', '32000'];
 export const LONG = {
   model: MODEL,

@@ -1,4 +1,4 @@
-// Many requests at once, streams that their clients leave, and prompts that share their beginning.
+// Many requests at once, streams that their clients abandon, and prompts that share their beginning.
 import assert from 'node:assert/strict';
 import {after, before, test} from 'node:test';
 import OpenAI from 'openai';

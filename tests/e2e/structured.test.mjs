@@ -1,5 +1,5 @@
-// Answers that must have a form: response_format, JSON Schema, tools that must be called. A model that knows nothing of
-// schemas still has to keep to them.
+// Answers with a required form: response_format, JSON Schema, required tool calls. A model that knows nothing about
+// schemas still has to follow them.
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
 import {createOpenAICompatible} from '@ai-sdk/openai-compatible';

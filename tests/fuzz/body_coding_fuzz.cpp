@@ -1,4 +1,4 @@
-// Any bytes as a compressed body: broken, too large, or decoded within its bounds. The first byte says which coding.
+// Any bytes as a compressed body: broken, too large, or decoded within its limits. The first byte selects the coding.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // Any bytes as the body of a chat completion, and of other APIs: parsed, its fields read, its
-// messages rendered and tokenized. What must hold: an error names what is wrong; what is taken is within bounds and can
-// be written as JSON again; both readers of a body see the same model.
+// messages rendered and tokenized. Invariants: an error names its cause; an accepted body is within limits and can be
+// written as JSON again; both readers of a body see the same model.
 #include <nlohmann/json.hpp>
 
 #include "bundled_rig.h"

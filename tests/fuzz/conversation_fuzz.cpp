@@ -1,4 +1,4 @@
-// Any bytes as a file that a chat is asked to go on with: what is taken is written as it was read.
+// Any bytes as the file of a chat to continue: an accepted one is written as it was read.
 #include <cstdint>
 #include <cstdlib>
 

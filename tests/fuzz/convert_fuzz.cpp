@@ -1,5 +1,5 @@
-// An edited model that is converted: into a folder and back, into another file, or into parts. What run refuses is
-// refused in the same words and leaves nothing; what comes of the others can be run.
+// A modified model that is converted: into a folder and back, into another file, or into parts. A model that run
+// refuses is refused with the same message and leaves no files; a converted one can be run.
 #include "mutated_model.h"
 #include "tools/convert.h"
 

@@ -1,5 +1,5 @@
-// A route's path on the first line, then any bytes as the body of a request to it: read as its dialect reads it. What
-// must hold: what is refused is told in the dialect's own JSON; what is taken has prompts that fit the model.
+// A route's path on the first line, then any bytes as the body of a request to it, read by its dialect. Invariants: a
+// refusal is reported in the dialect's own JSON; an accepted body has prompts that fit the model.
 #include <nlohmann/json.hpp>
 
 #include "bundled_rig.h"

@@ -1,4 +1,4 @@
-// A folder of one process, for fuzz targets of what a model's folder consists of.
+// A folder of one process, for fuzz targets of the files in a model's folder.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Any bytes as a GGUF file: an error, or tensors that lie within the bytes and metadata that can be printed.
+// Any bytes as a GGUF file: an error, or tensors within the bytes and metadata that can be printed.
 #include <cstdint>
 #include <cstdlib>
 #include <functional>

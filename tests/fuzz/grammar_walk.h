@@ -1,4 +1,4 @@
-// Walks a few tokens through a compiled grammar, for the fuzz targets: what a mask allows must be accepted.
+// Walks a few tokens through a compiled grammar, for the fuzz targets: tokens that a mask allows must be accepted.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Any bytes as the list of a repository's files: an error, or files that lie below a folder, of which some make a model
-// or none does. The same bytes as a commit, a header Link and the answer to a search, whose names can be typed.
+// Any bytes as the list of a repository's files: an error, or files within a folder, some of which form a model or none
+// do. The same bytes as a commit, a header Link and the answer to a search, whose names can be typed.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

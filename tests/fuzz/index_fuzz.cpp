@@ -1,4 +1,4 @@
-// Any bytes as the index of a folder's parts: an error, or the tensors that its parts hold, each once.
+// Any bytes as the index of a folder's parts: an error, or the tensors in its parts, each once.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     "add_generation_prompt": true, "bos_token": "<s>", "n": 7, "l": [3, 1.5, "x"]})");
   const auto parsed =
       realizar::text::ChatTemplate::parse({reinterpret_cast<const char*>(data), std::min<size_t>(size, 4096)});
-  // A template may do what takes a second, and the sanitizers fifty times as long.
+  // A template may run for a second, and with the sanitizers fifty times as long.
   const realizar::text::jinja::Work bound(1'000'000);
   if (parsed.ok()) (void)parsed->render(variables, 1785067200).ok();
   return 0;

@@ -1,4 +1,4 @@
-// Any bytes as what comes to the socket that repeats KV events: frames, each after a byte with its length, of which a
+// Any bytes as messages to the socket that replays KV events: frames, each after a byte with its length, from which a
 // number is read; and the same bytes as the address of such a socket.
 #include <cstdint>
 #include <cstdlib>

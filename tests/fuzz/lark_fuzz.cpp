@@ -1,5 +1,5 @@
 // Any bytes as a grammar in Lark's notation: an error with a message, or a grammar whose masks agree with what it
-// accepts, as it is and as the inside of a JSON string.
+// accepts, by itself and inside a JSON string.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

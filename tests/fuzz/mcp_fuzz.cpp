@@ -1,5 +1,5 @@
-// Any bytes as what an MCP server sends: a stream of events, cut anywhere, whose messages are read as lists of tools
-// and results of calls; and the same bytes as the file that lists servers. The first byte says where the stream is cut.
+// Any bytes as an MCP server's output: a stream of events, cut anywhere, whose messages are read as lists of tools and
+// results of calls; and the same bytes as the file that lists servers. The first byte determines the cuts.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -27,7 +27,7 @@ std::string events_of(std::string_view stream, size_t piece_bytes) {
       events.append(data).push_back('\0');
       return true;
     });
-    // Where a stream becomes too long depends on its pieces, what it held until then does not.
+    // The point where a stream becomes too long depends on its pieces, its contents until then do not.
     if (!status.ok()) return {};
   }
   return events + reader.last_id();

@@ -1,5 +1,5 @@
-// An edited model in parts, whose keys may be wrong, that is merged. What run refuses is refused in the same words and
-// leaves nothing; what comes of the others can be run.
+// A modified model in parts, whose keys may be wrong, that is merged. A model that run refuses is refused with the same
+// message and leaves no files; a merged one can be run.
 #include "mutated_model.h"
 #include "tools/convert.h"
 
@@ -11,7 +11,7 @@ std::string part_name(size_t part, size_t n_parts) {
   return fmt::format("m-{:05}-of-{:05}.gguf", part + 1, n_parts);
 }
 
-// How each part's keys are wrong; 0: they are right.
+// The fault in each part's keys; 0: none.
 using Faults = std::vector<uint8_t>;
 
 void write_parts(const fuzz::MutatedModel& model, const Faults& faults, const fuzz::Folder& folder) {

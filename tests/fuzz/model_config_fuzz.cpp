@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder for this process's inputs, with the weights that all of them have.
+// A folder for this process's inputs, with their common weights.
 class Folder {
  public:
   Folder() {

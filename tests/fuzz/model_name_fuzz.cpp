@@ -1,5 +1,5 @@
-// Any text as a model's name: an error, or a name whose printed form is the same name, and whose manifest lies below
-// the store and belongs to no other.
+// Any text as a model's name: an error, or a name whose printed form is the same name, and whose manifest is in the
+// store and belongs to no other.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Any bytes as the list of a folder's modules: an error, or modules below the folder, whose files are there.
+// Any bytes as the list of a folder's modules: an error, or modules in the folder, whose files exist.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Model files for fuzz targets of what stands behind the readers of files: the input's bytes are edits of a small model
-// of any architecture that loads. So a file is nearly always well formed, and what is wrong with it is what only
-// somebody can tell who knows the model: types and shapes of tensors, tensors that are missing, counts in the keys.
+// Model files for fuzz targets of the code after the file readers: the input's bytes are edits of a small model of any
+// architecture that loads. So a file is nearly always well formed, and its faults can only be detected with knowledge
+// of the model: types and shapes of tensors, missing tensors, counts in the keys.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@
 
 namespace realizar::fuzz {
 
-// Choices of the fuzzer, one after the other; all are the first one when its bytes are used up.
+// Choices of the fuzzer, one after the other; the first option when its bytes are used up.
 class Choices {
  public:
   Choices(const uint8_t* data, size_t size) : left_(data, size) {}
@@ -40,7 +40,7 @@ class Choices {
     left_ = left_.subspan(1);
     return first;
   }
-  // Below n, which is not 0 and at most 65536.
+  // Below n, which must be between 1 and 65536.
   size_t below(size_t n) { return (n > 256 ? byte() * size_t{256} + byte() : byte()) % n; }
   template <class List>
   const auto& of(const List& list) {
@@ -88,13 +88,13 @@ class MutatedModel {
 
   const std::vector<MutatedTensor>& tensors() const { return tensors_; }
 
-  // A file with the keys alone.
+  // A file with only the keys.
   GgufWriter keys() const {
     test::TinyModel model;
     model.keys = keys_;
     return model.writer();
   }
-  // Rows that are no whole number of the type's blocks have another type, since no file can hold them.
+  // Rows that are not a whole number of the type's blocks have another type, since no file can store them.
   static void add_tensor(GgufWriter& writer, const MutatedTensor& tensor) {
     const bool fits = !tensor.shape.empty() && tensor.shape.back() % traits(tensor.type).block_elems == 0;
     std::vector<float> values(tensor.n_elems());
@@ -193,7 +193,7 @@ class MutatedModel {
       keys_.erase(at);
       return;
     }
-    if (at->first == "general.architecture") return;  // a model that nobody knows is taken by tools alone
+    if (at->first == "general.architecture") return;  // only tools accept a model of an unknown architecture
     const auto* number = std::get_if<uint32_t>(&at->second);
     const uint32_t own = number == nullptr ? 1 : *number;
     const uint32_t counts[] = {0, own + 1, own - 1, 2 * own, own / 2, 3, 7, 1u << 16, 1u << 31, 0xffffffffu};
@@ -213,7 +213,7 @@ class MutatedModel {
   std::vector<MutatedTensor> tensors_;
 };
 
-// A folder for this process's files, in memory where the machine has a place for that.
+// A folder for this process's files, in memory if possible.
 class Folder {
  public:
   explicit Folder(const char* name) {
@@ -261,8 +261,8 @@ inline bool is_of_values(const Error& error) {
   return error.message.find("holds NaN") != std::string::npos;
 }
 
-// What a tool says of a model that `run` takes or not (`source`): it takes no other one, and refuses a model in the
-// words of `run`, but for values that are no numbers, which `run` finds earlier.
+// A tool's result compared with that of `run` (`source`): it refuses the same models, and with the same messages,
+// except for values that are not numbers, which `run` finds earlier.
 inline void judge_refusal(const Status& source, const Error& error) {
   const bool is_told = error.code == ErrorCode::kFormatError || error.code == ErrorCode::kUnsupported ||
                        error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalidArgument;

@@ -1,5 +1,5 @@
-// Any bytes as a registry's manifest, and as one of the store: an error, or layers with hashes; what the store has read
-// it writes and reads again as the same.
+// Any bytes as a registry's manifest, and as one of the store: an error, or layers with hashes; a manifest that the
+// store has read can be written and read again unchanged.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

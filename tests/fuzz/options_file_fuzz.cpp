@@ -1,4 +1,4 @@
-// Any bytes as the file of --config: an error, or options whose printed form is read back to the same.
+// Any bytes as the file of --config: an error, or options whose printed form is read back unchanged.
 #include <cstdint>
 #include <cstdlib>
 #include <optional>

@@ -1,6 +1,6 @@
-// Any text as a model's output, in every format, in random cuts. The first byte chooses the format, the second whether
-// there are tools and whether reasoning is open; the third seeds the cuts. What must hold: events, joined, do not
-// depend on the cuts; calls begin once, end once (but for the last, which the text's end may cut) and have valid
+// Any text as a model's output, in every format, in random cuts. The first byte selects the format, the second whether
+// there are tools and whether reasoning is open; the third is the seed of the cuts. Invariants: joined events do not
+// depend on the cuts; calls begin once, end once (except the last one, which the text's end may cut) and have valid
 // arguments; without tools and reasoning, content is the text.
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ const std::vector<OutputFormat>& formats() {
   return all;
 }
 
-// Numbers that no double holds are JSON all the same.
+// Numbers too large for a double are valid JSON too.
 struct Acceptor final : nlohmann::json_sax<nlohmann::json> {
   bool null() override { return true; }
   bool boolean(bool) override { return true; }

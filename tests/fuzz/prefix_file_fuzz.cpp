@@ -1,6 +1,6 @@
-// Any bytes as a file of --cache-dir: what is taken from them can be found again, nothing else is held or named, and a
-// file that is written of it gives the same. As a file of --slot-save-path they are refused, or can be taken and given
-// back. Where the first byte is odd, all sums are made right first, so that what lies beyond them is reached too.
+// Any bytes as a file of --cache-dir: accepted blocks can be found again, nothing else is held or named, and a file
+// written from them gives the same. As a file of --slot-save-path they are refused, or can be loaded and saved. If the
+// first byte is odd, all checksums are corrected first, so that the code after them is reached too.
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -22,7 +22,7 @@ using namespace realizar;
 constexpr uint32_t kBlocks = 6, kBlockTokens = 4;
 constexpr size_t kHeadBytes = 80, kCountAt = 56, kRecordBytes = 96, kSumBytes = 8;
 
-// In memory, where the machine has a folder for that.
+// In memory, if the machine has a folder for that.
 struct Files {
   Files() {
     const std::filesystem::path memory = "/dev/shm";

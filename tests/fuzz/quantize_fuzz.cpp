@@ -1,5 +1,5 @@
-// An edited model that is quantized, with or without an importance matrix whose entries may have another shape. What
-// run refuses is refused in the same words and leaves nothing; what comes of the others can be run.
+// A modified model that is quantized, with or without an importance matrix whose entries may have another shape. A
+// model that run refuses is refused with the same message and leaves no files; a quantized one can be run.
 #include "mutated_model.h"
 #include "tools/quantize.h"
 

@@ -1,4 +1,4 @@
-// What must hold in a fuzz target: a false condition is a crash, which the fuzzer reports with its input.
+// Invariants in a fuzz target: a false condition is a crash, which the fuzzer reports with its input.
 #pragma once
 
 #include <cstdlib>

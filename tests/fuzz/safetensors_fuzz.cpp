@@ -1,4 +1,4 @@
-// Any bytes as a SafeTensors file: an error, or tensors that fill the end of the bytes in their order.
+// Any bytes as a SafeTensors file: an error, or tensors that fill the end of the bytes in order.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

@@ -1,6 +1,5 @@
-// Any bytes as what a Redis sends: as replies, cut anywhere, of which each text is read as a value of a shared prefix;
-// and as a value whose tag is right, so that what lies beyond the tag is reached too. The first byte says where replies
-// are cut.
+// Any bytes as a Redis's output: as replies, cut anywhere, in which each text is read as a value of a shared prefix;
+// and as a value with a correct tag, so that the code after the tag is reached too. The first byte determines the cuts.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -57,7 +56,7 @@ size_t read_replies(std::string_view text, size_t cut, const Piece& piece) {
   return n;
 }
 
-// A value with these bytes behind its head's fixed parts, sizes that are right, and a tag.
+// A value with these bytes after its head's fixed parts, correct sizes, and a tag.
 void read_sealed(std::string_view text, const Piece& piece) {
   const auto whole = write_value(piece.get(), std::vector<std::byte>(kPieceBytes));
   if (!whole) std::abort();

@@ -1,5 +1,5 @@
-// Any bytes as a prompt, through vocabularies of both kinds. The first byte chooses vocabulary and options; byte 0x1D
-// divides the rest into pieces that are in turn template and input. Byte-level decoding must give the text back.
+// Any bytes as a prompt, through vocabularies of both kinds. The first byte selects vocabulary and options; byte 0x1D
+// divides the rest into pieces that are in turn template and input. Byte-level decoding must give the original text.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -26,7 +26,7 @@ std::string make_json(bool byte_level) {
     if (!byte_level) {
       piece = std::string("<0x") + kHex[i / 16] + kHex[i % 16] + ">";
     } else {
-      // GPT-2's alphabet as JSON escapes: printable Latin-1 stays, the rest follows from U+0100.
+      // GPT-2's alphabet as JSON escapes: printable Latin-1 is unchanged, the rest follows from U+0100.
       static int next = 0x100;
       const bool printable = (i >= 0x21 && i <= 0x7E) || (i >= 0xA1 && i <= 0xAC) || i >= 0xAE;
       const int code = printable ? i : next++;

@@ -1,5 +1,5 @@
 // Any text as a traceparent, and after a line's end as a tracestate: a span of a new trace, or of the caller's, whose
-// header reads as the same.
+// header is read back unchanged.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the protocol's own SDK, pinned, and has the program be a client of its servers: run.sh REALIZAR. Exit code 77:
-# node 18 or npm is missing, or the registry cannot be reached, and nothing was tested.
+# Installs the protocol's own SDK, pinned, and runs the program as a client of its servers: run.sh REALIZAR. Exit code
+# 77: node 18 or npm is missing, or the registry cannot be reached, and nothing was tested.
 set -euo pipefail
 REALIZAR_BIN=$(realpath "$1")
 export REALIZAR_BIN
@@ -13,7 +13,7 @@ skip() {
 command -v node >/dev/null || skip "there is no node (Debian's packages nodejs and npm)"
 command -v npm >/dev/null || skip "there is no npm (Debian's packages nodejs and npm)"
 [[ $(node -p 'process.versions.node.split(".")[0]') -ge 18 ]] || skip "the SDK wants node 18, this is $(node --version)"
-# Node 18 has the web's cryptography behind a flag.
+# Node 18 has the web's cryptography only with a flag.
 [[ $(node -p 'process.versions.node.split(".")[0]') -ge 20 ]] || export NODE_OPTIONS=--experimental-global-webcrypto
 
 stamp=node_modules/.installed

@@ -1,4 +1,4 @@
-// realizar as the client of servers that the protocol's own SDK makes.
+// realizar as the client of servers made with the protocol's own SDK.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

@@ -1,5 +1,5 @@
-// Servers of the protocol's own SDK: of its first line with and without sessions, with tools that use what the protocol has;
-// and of its second line, which speaks revision 2026-07-28.
+// Servers made with the protocol's own SDK: its first major version with and without sessions, with tools that use the
+// protocol's features; and its second one, which supports revision 2026-07-28.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -8,7 +8,7 @@ import { EmptyResultSchema, isInitializeRequest } from '@modelcontextprotocol/sd
 import { createMcpHandler, McpServer as NewServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
-// The SDK's example of a store sorts events by random names where they come in one millisecond, and so replays only some.
+// The SDK's example of a store sorts events of the same millisecond by random names, and so replays only some.
 class EventStore {
   #events = [];
 
@@ -100,7 +100,7 @@ export async function startSdkServer(kind) {
   return { url: `http://127.0.0.1:${server.address().port}/mcp`, log, sessions, close };
 }
 
-// legacy: 'reject' (revision 2026-07-28 alone) or 'stateless' (older ones too).
+// legacy: 'reject' (only revision 2026-07-28) or 'stateless' (older ones too).
 export async function startNewServer(legacy) {
   const handler = createMcpHandler(() => {
     const server = new NewServer({ name: 'sdk', version: '2.0.0' });

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Every family's Hugging Face folder as GGUF, made by llama.cpp's converter and by realizar convert, and compared key by
-key and tensor by tensor.
+"""Every family's Hugging Face folder as GGUF, made by llama.cpp's converter and by realizar convert, and compared key
+by key and tensor by tensor.
 
     convert_parity.py REALIZAR MAKE_HF_FOLDERS LLAMA_CPP [WORD ...]
 
-LLAMA_CPP is llama.cpp's source folder; words choose the families whose names have one of them. Both programs write F32
-and F16. It needs numpy and torch, as the converter does. In place of transformers stands what is below, so config.json is
-read as it is; the folders have no tokenizer, and no vocabulary is compared. Without any of these it says so and exits
-with 77. A difference that EXPLAINED does not have is an error."""
+LLAMA_CPP is llama.cpp's source folder; words select the families whose names contain one of them. Both programs write
+F32 and F16. It needs numpy and torch, like the converter. The replacement of transformers below reads config.json
+unchanged; the folders have no tokenizer, and vocabularies are not compared. Without any of these it prints a message
+and exits with 77. A difference that is not in EXPLAINED is an error."""
 import importlib
 import json
 import logging
@@ -23,7 +23,7 @@ import types
 SKIPPED = 77
 ROUNDING = 2.0 ** -21  # exp() and products of F32, in parts of a value
 
-# Lines of this comparison, by the family and what differs, and why that is so.
+# Lines of this comparison, by the family and the difference, and the reason for it.
 EXPLAINED = [
     (r"^(bloom|codeshell|falcon|starcoder|refact|gemma3n)\S*: \S+feed_forward_length",
      "the converter takes it from the width of the model, and here it is that of the tensors"),
@@ -56,7 +56,7 @@ EXPLAINED = [
     (r"^qwen35\w*: \S+(recurrent_layers|full_attention_interval)", "here it is the layers' kinds that say it"),
 ]
 
-# What realizar writes beside the converter's keys.
+# Keys that realizar writes in addition to the converter's.
 FURTHER = re.compile(r"\.(vocab_size|file_type|rope\.\w+(\.\w+)?|expert_\w+|attention\.\w+|feed_forward_length|"
                      r"context_length|pooling_type|use_parallel_residual|leading_dense_block_count|"
                      r"interleave_moe_layer_step|token_shift_count|embedding_scale|logit_scale|residual_scale)$")
@@ -68,7 +68,7 @@ def skip(reason):
 
 
 def put_stand_ins(torch):
-    """What the converter imports."""
+    """Replaces the modules that the converter imports."""
     class NoConfig:
         @staticmethod
         def from_pretrained(*_args, **_options):
@@ -77,7 +77,7 @@ def put_stand_ins(torch):
     transformers = types.ModuleType("transformers")
     transformers.AutoConfig = transformers.AutoTokenizer = NoConfig
     safetensors = types.ModuleType("safetensors.torch")
-    safetensors.load_file = None  # of folders with further parts, which there are none of
+    safetensors.load_file = None  # for folders with further parts, of which there are none
     sys.modules.update({"transformers": transformers, "safetensors": types.ModuleType("safetensors"),
                         "safetensors.torch": safetensors})
     for name in ["float8_e4m3fn", "float8_e5m2"]:  # torch before 2.1 lacks them
@@ -94,7 +94,7 @@ class Converter:
         self.gguf = importlib.import_module("gguf")
 
     def convert(self, folder, out, is_f16):
-        """In a process of its own, since a family changes the tables of those after it. Gives what went wrong."""
+        """In a separate process, since a family changes the tables of those after it. Returns the error."""
         error = out.with_suffix(".error")
         if (child := os.fork()) == 0:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # it shows its progress there
@@ -113,7 +113,7 @@ class Converter:
         if hasattr(kind, "no_mtp"):
             kind.no_mtp = True
         index = base.index_tensors
-        # The folders have a tensor that has no part in the model, to be left out.
+        # The folders have a tensor that is not part of the model, to be ignored.
         base.index_tensors = lambda *args, **options: {
             name: tensor for name, tensor in index(*args, **options).items() if "linear_proj" not in name}
         types = self.gguf.LlamaFileType
@@ -129,7 +129,7 @@ class Converter:
 
 
 def complete(folder, n_vocab):
-    """What transformers would add to a config.json, and a file that two families ask for."""
+    """Adds what transformers would add to a config.json, and a file that two families require."""
     path = folder / "config.json"
     config = json.loads(path.read_text())
     text = config.get("text_config", config)
@@ -146,7 +146,7 @@ def short(value):
 
 
 def shape_of(tensor):
-    """Without the outer dimensions of 1, which a file does not tell from none."""
+    """Without the outer dimensions of 1, which a file does not distinguish from missing ones."""
     shape = [int(size) for size in tensor.shape]
     while shape and shape[-1] == 1:
         shape.pop()
@@ -172,7 +172,7 @@ def different_tensors(numpy, theirs, ours):
 
 
 def compare(numpy, converter, realizar, folder, place, is_f16):
-    """The lines that differ, or None and why the converter refuses the folder."""
+    """The lines that differ, or None and the reason why the converter refuses the folder."""
     ours, theirs = place / "ours.gguf", place / "theirs.gguf"
     for path in place.glob("theirs*"):
         path.unlink()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Linear layers as hqq (github.com/mobiusml/hqq) quantizes and saves them, and the values that it computes of them: the
-folder tests/data/hqq. Each layer `x` has the tensors of its state_dict(), and x.expected F32, its dequantized weights.
-Needs torch and hqq; written with hqq 0.2.8.
+"""Linear layers as hqq (github.com/mobiusml/hqq) quantizes and saves them, and the values that it computes from them:
+the folder tests/data/hqq. Each layer `x` has the tensors of its state_dict(), and x.expected F32, its dequantized
+weights. Needs torch and hqq; written with hqq 0.2.8.
 Usage: hqq_linears.py OUT"""
 import json
 import os

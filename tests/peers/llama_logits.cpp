@@ -1,6 +1,6 @@
-// Logits of a GGUF model as llama.cpp computes them, in the form of tests/data/conformance: writes NAME.tokens.json and
-// NAME.logits.npy beside NAME.gguf. No part of the build: it is compiled by hand against a llama.cpp that was built
-// elsewhere, as tests/data/conformance/README.md says.
+// Logits of a GGUF model computed by llama.cpp, in the format of tests/data/conformance: writes NAME.tokens.json and
+// NAME.logits.npy next to NAME.gguf. Not part of the build: it is compiled by hand with a llama.cpp that was built
+// elsewhere, as described in tests/data/conformance/README.md.
 #include <llama.h>
 
 #include <algorithm>

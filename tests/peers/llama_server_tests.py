@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""llama.cpp's own tests of its server (tools/server/tests), run against a program by the name and the flags of llama-server,
-without a network: each model that they would download becomes one that is made of the models of this repository.
-A test that llama-server itself fails in this way depends on what a certain model says, or on a download.
+"""llama.cpp's own tests of its server (tools/server/tests), run against a program with the name and the flags of
+llama-server, without a network: each model that they would download is replaced by one made from the models of this
+repository.
+A test that llama-server itself fails this way depends on a certain model's answers, or on a download.
 Needs pytest, pytest-timeout, requests, aiohttp and numpy.
 Usage: llama_server_tests.py LLAMA_CPP PROGRAM OUT.xml [TEST...]   runs them; LLAMA_CPP is a checkout of its source
-       llama_server_tests.py --table OURS.xml THEIRS.xml           counts them by file, and names what only they pass"""
+       llama_server_tests.py --table OURS.xml THEIRS.xml           counts them by file, and names those that only they
+       pass"""
 import collections
 import math
 import os
@@ -25,7 +27,7 @@ TINY = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 N_POSITIONS, F32, UINT32 = 1024, 0, 4
 UNUSED_TOKEN, FIM_TOKENS = 2040, {2044: "<|fim_prefix|>", 2045: "<|fim_suffix|>", 2046: "<|fim_middle|>"}
 
-# Just enough of packages that are not everywhere. A draft model is the only download that has something in its place.
+# Minimal replacements of packages that may be missing. A draft model is the only download with a replacement.
 STUBS = {
     "filelock.py": """
 import contextlib
@@ -83,7 +85,7 @@ class OpenAI:
 """,
 }
 
-# Stands where the tests look for llama-server.
+# Put where the tests look for llama-server.
 WRAPPER = """#!/usr/bin/env python3
 import os, sys
 program, models = os.environ["PROGRAM"], os.environ["LOCAL_MODELS"] + "/"
@@ -115,7 +117,7 @@ os.execv(program, [program, *words])
 
 
 def story_models(folder):
-    """The bundled model with a bos before every text and an end that it does not write, and one that knows gaps."""
+    """The bundled model with a bos before every text and an end that it never writes, and one that supports gaps."""
     data = TINY.read_bytes()
     values = {"eos_token_id": struct.pack("<I", UNUSED_TOKEN), "bos_token_id": struct.pack("<I", 1), "add_bos_token": b"\x01"}
 
@@ -135,7 +137,7 @@ def story_models(folder):
 
 
 def read_head(data):
-    """Metadata, tensors as (name, dims, type, offset), and where the tensors begin."""
+    """Metadata, tensors as (name, dims, type, offset), and the offset of the tensors."""
     reader = Reader(data)
     reader.take(8)
     n_tensors, n_keys, metadata, tensors = reader.number("Q"), reader.number("Q"), {}, []
@@ -203,7 +205,7 @@ def run(llama_cpp, program, out, tests):
 
 
 def read_outcomes(path):
-    """'passed', 'skipped' or what was said, of each (file, test)."""
+    """'passed', 'skipped' or the message of each (file, test)."""
     outcomes = {}
     for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
         ends = [child for child in case if child.tag in ("failure", "error", "skipped")]

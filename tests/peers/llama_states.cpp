@@ -1,7 +1,7 @@
-// What llama.cpp makes of a text with an encoder of GGUF, in the form of tests/data/conformance: writes
-// NAME.tokens.json and NAME.logits.npy beside NAME.gguf, the states of the last tokens of one text, or with a pooling
-// that the file asks for NAME.pooled.json: its one vector, of the length that it has, or its scores. No part of the
-// build: it is compiled by hand as llama_logits is.
+// The output of llama.cpp for a text with a GGUF encoder, in the format of tests/data/conformance: writes
+// NAME.tokens.json and NAME.logits.npy next to NAME.gguf, the states of the last tokens of one text, or if the file
+// requests a pooling NAME.pooled.json: its one vector, not normalized, or its scores. Not part of the build: it is
+// compiled by hand like llama_logits.
 #include <llama.h>
 
 #include <cstdint>
@@ -44,7 +44,7 @@ bool run(llama_model* model, enum llama_pooling_type pooling, const std::string&
     batch.seq_id[i][0] = 0;
     batch.logits[i] = 1;
   }
-  // A decoder that gives scores has a cache.
+  // A decoder with scores has a cache.
   const bool is_decoder = llama_get_memory(context) != nullptr;
   const bool done = (is_decoder ? llama_decode(context, batch) : llama_encode(context, batch)) == 0;
   const int d_model = llama_model_n_embd(model);

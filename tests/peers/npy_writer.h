@@ -1,4 +1,4 @@
-// Writes the last rows of a model's numbers as tests/data/conformance keeps them.
+// Writes the last rows of a model's numbers in the format of tests/data/conformance.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Computes what a folder of Phi-3.5-MoE gives, from the formulas of its model in Hugging Face's transformers, in double
+"""Computes the output of a Phi-3.5-MoE folder, from the formulas of its model in Hugging Face's transformers, in double
 precision: LayerNorms, LongRoPE with its two factors, a sliding window, and SparseMixer's choice of experts.
 
 usage: phimoe_oracle.py FOLDER
-Reads phimoe.gguf (the weights, which `make_conformance FOLDER/phimoe.gguf` makes) and phimoe.tokens.json, writes
-phimoe-folder.logits.npy: float32 [16, n_vocab], the logits of the last 16 of 48 tokens. tests/hf_families_test.cpp writes the folder with the settings below and compares.
-"""
+Reads phimoe.gguf (the weights, made by `make_conformance FOLDER/phimoe.gguf`) and phimoe.tokens.json, writes
+phimoe-folder.logits.npy: float32 [16, n_vocab], the logits of the last 16 of 48 tokens. tests/hf_families_test.cpp
+writes the folder with the settings below and compares. """
 import json
 import math
 import pathlib
@@ -48,7 +48,7 @@ def attention(rows, t, prefix):
 
 
 def sparse_mixer(logits):
-    """[(expert, weight)] of the two that are chosen."""
+    """[(expert, weight)] of the two chosen ones."""
     chosen = []
     for _ in range(2):
         left = [e for e in range(len(logits)) if e not in [c for c, _ in chosen]]

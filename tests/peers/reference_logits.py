@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Logits of families that llama.cpp does not run, by the formulas of transformers' models, in double precision and
-without any library: the reference of tests/data/conformance for them. Reads NAME.gguf, which make_conformance makes,
-and writes NAME.tokens.json and NAME.logits.npy beside it, as llama_logits does.
+"""Logits of families that llama.cpp does not support, by the formulas of transformers' models, in double precision and
+without any library: the reference of tests/data/conformance for them. Reads NAME.gguf, made by make_conformance, and
+writes NAME.tokens.json and NAME.logits.npy next to it, like llama_logits.
 Usage: reference_logits.py NAME [SEED]"""
 import array
 import json
@@ -167,8 +167,8 @@ def gptj(get, t, tokens):
 
 def falcon_rw(get, t, tokens):
     """FalconModel with alibi and without parallel_attn: the scores and ALiBi's numbers are divided by the root of
-    head_dim together. transformers keeps the slopes in bfloat16. It rounds their products with positions too, which
-    is left out here and in the program: it moves the conformance model's logits by 2e-3 of their range."""
+    head_dim together. transformers stores the slopes in bfloat16. It also rounds their products with positions, which
+    is omitted here and in the program: it changes the conformance model's logits by 2e-3 of their range."""
     n_heads, eps = get("attention.head_count"), get("attention.layer_norm_epsilon")
     first = 2 ** math.floor(math.log2(n_heads))
     slopes = [2 ** (-8 / first * (h + 1)) for h in range(first)]

@@ -1,5 +1,5 @@
-// Every backend that a test may compute on, by a name: all levels of the processor, and the kernels of AMX and of CUDA
-// where they run and emulated. Making one that is not here is an error.
+// Every backend that a test may compute on, by a name: all levels of the processor, and the kernels of AMX and of CUDA,
+// real and emulated. Making an unavailable one is an error.
 #pragma once
 
 #include <memory>

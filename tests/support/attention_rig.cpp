@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kLayers = 2, kLayer = 1;
 constexpr float kFiller = 1000.0f;
 
-// Keys or values of every content, and a last row of filler.
+// Keys or values for every content, and a last row of filler.
 InputTable cached_inputs(uint32_t n_contents, uint32_t n_cols, uint32_t seed) {
   InputTable table = random_inputs(n_contents + 1, n_cols, seed);
   for (uint32_t i = 0; i < n_cols; ++i) table.row(n_contents)[i] *= kFiller;
@@ -40,7 +40,7 @@ AttentionRig::AttentionRig(std::unique_ptr<Backend> backend, const AttentionCase
            .ok()) {
     std::abort();
   }
-  // Such that far positions are lost to some heads and not to others.
+  // Chosen so that far positions are lost to some heads and not to others.
   std::vector<float> slopes;
   for (uint32_t h = 0; h < c.n_heads; ++h) slopes.push_back(0.3f / static_cast<float>(1 + 3 * h));
   if (c.has_slopes) slopes_ = rig_.vector(slopes);
@@ -55,7 +55,7 @@ AttentionRig::AttentionRig(std::unique_ptr<Backend> backend, const AttentionCase
   fill_all_blocks();
 }
 
-// Without rotation or norms the queries have no part in storing, so the keys stand in for them.
+// Without rotation or norms the queries play no role in storing, so the keys are passed in their place.
 void AttentionRig::store(Program& p, uint32_t layer) const {
   p.add(RopeStoreOp{.q = k_,
                     .k = k_,

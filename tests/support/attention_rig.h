@@ -1,5 +1,5 @@
-// Drives cache writes and attention over several sequences at once. What a sequence holds at a position is a function
-// of the two; every block is first filled with large values, so that reading anything else shows.
+// Drives cache writes and attention over several sequences at once. A sequence's content at a position is a function of
+// the two; every block is first filled with large values, so that reads of anything else show.
 #pragma once
 
 #include <iterator>
@@ -49,7 +49,7 @@ class AttentionRig {
   static constexpr uint32_t kMaxRows = 160;
   static constexpr uint32_t kContents = 499;  // different rows of queries, keys and values
 
-  // Without a period, so that no two stretches of a sequence hold the same contents.
+  // Without a period, so that no two ranges of a sequence have the same contents.
   static uint32_t token_of(uint32_t seq, uint32_t pos) {
     const uint32_t mixed = (1024 * seq + pos + 1) * 0x9e3779b1u;
     return ((mixed ^ (mixed >> 15)) * 0x85ebca77u >> 8) % kContents;

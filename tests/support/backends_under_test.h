@@ -1,4 +1,4 @@
-// The backends that the operation suite runs: one row each. A row says in which arithmetic its backend multiplies; the
+// The backends that the operation suite runs: one row each. A row names the arithmetic of its backend's products; the
 // suite's bounds follow from that (error_model.h). A new backend is one more row.
 #pragma once
 
@@ -14,13 +14,12 @@ namespace realizar::test {
 
 struct BackendUnderTest {
   const char* name;
-  // Errors: Unsupported where this machine cannot run it; the suite then skips, visibly.
+  // Errors: Unsupported if this machine cannot run it; the suite then reports a skip.
   Result<std::unique_ptr<Backend>> (*make)(uint32_t n_threads);
-  // Products with types of groups, for decode and for prefill rows, and for prefill rows with F16, BF16 and what
-  // attention reads. Everything else is multiplied in F32, but for decode rows with F16 and BF16 where that says
-  // otherwise.
+  // Products with group types, for decode and for prefill rows, and for prefill rows with F16, BF16 and attention's
+  // inputs. Everything else is multiplied in F32, except decode rows with F16 and BF16 if that names another.
   Arithmetic decode, prefill, plain_prefill;
-  uint32_t max_threads = 3;  // more of the host's threads than this change nothing
+  uint32_t max_threads = 3;  // more of the host's threads have no effect
   Arithmetic plain_decode = Arithmetic::kF32;
 
   Arithmetic arithmetic(TypeId type, bool is_decode) const {
@@ -28,7 +27,7 @@ struct BackendUnderTest {
     if (layout_of(type) == Layout::kStored || type == TypeId::kF32) return Arithmetic::kF32;
     return is_decode ? plain_decode : plain_prefill;
   }
-  // Of experts' matrices and heads', whose decode rows are always multiplied one by one.
+  // For experts' matrices and heads', whose decode rows are always multiplied one by one.
   Arithmetic parts_arithmetic(TypeId type, bool is_decode) const {
     const bool is_plain = layout_of(type) == Layout::kPlain;
     return is_decode && is_plain ? Arithmetic::kF32 : arithmetic(type, is_decode);

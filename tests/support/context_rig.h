@@ -1,4 +1,4 @@
-// Attention of the CUDA backend over contexts that lie anywhere in the cache.
+// Attention of the CUDA backend over contexts anywhere in the cache.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct ContextShape {
   float softcap = 0;
   KvType type = KvType::kF16;
   uint32_t block_tokens = 32;
-  uint32_t latent_dim = 0;  // of a key, which then has its value
+  uint32_t latent_dim = 0;  // of a key, which then contains its value
   bool sees_later = false;
 
   uint32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
@@ -31,7 +31,7 @@ struct SeqRows {
   uint32_t seq, first_pos, n_rows;
 };
 
-// What a sequence holds at a position is a function of the two; its blocks lie anywhere.
+// A sequence's content at a position is a function of the two; its blocks are anywhere.
 class ContextRig {
  public:
   ContextRig(std::unique_ptr<Backend> backend, const ContextShape& shape, std::span<const uint32_t> contexts)
@@ -134,7 +134,7 @@ class ContextRig {
   std::vector<std::vector<BlockId>> tables_;
 };
 
-// A step of one sequence for each SeqRows, over all that came before it.
+// A step of one sequence for each SeqRows, over all its earlier rows.
 inline std::vector<float> attended(std::unique_ptr<Backend> backend, const ContextShape& shape,
                                    const std::vector<SeqRows>& rows, uint32_t n_decode) {
   std::vector<uint32_t> contexts;

@@ -1,11 +1,11 @@
-// operator new, counted; a program that links counted_new.cpp has it.
+// A counting operator new, for programs that link counted_new.cpp.
 #pragma once
 
 namespace realizar::test {
 
-// Calls so far, by all threads, but for those that the emulator of a device makes in a GPU's place.
+// Calls so far, by all threads, except for those that the emulator of a device makes on behalf of a GPU.
 long n_allocations();
-// Around what a GPU would do by itself.
+// Surrounds the work that a GPU would do by itself.
 class DeviceWork {
  public:
   DeviceWork() { ++depth(); }

@@ -35,14 +35,14 @@ struct Copy {
 
 struct Thread {
   ThreadPlace place;
-  // Groups of copies under way; the last is open.
+  // Groups of pending copies; the last is open.
   std::deque<std::vector<Copy>> copies;
   State state = State::kReady;
   std::unique_ptr<test::Fiber> fiber;
 };
 
 struct Warp {
-  // Two, since lanes that are behind read one while others give to the next.
+  // Two, since slower lanes read one while others write the next.
   std::byte values[2][kWarpLanes * kMaxExchangeBytes];
   uint32_t n_exchanges = 0, n_arrived = 0;
   size_t n_bytes = 0;
@@ -169,7 +169,7 @@ void Block::wait_for_copies(uint32_t n_groups) {
   }
 }
 
-// Several devices may compute at a time, each on a thread of its own.
+// Several devices may compute at a time, each on its own thread.
 Block& block() {
   static thread_local Block block;
   return block;

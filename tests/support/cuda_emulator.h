@@ -1,9 +1,9 @@
 // Runs kernels of backend/cuda on the processor: each thread of a block is a fiber, and the fibers of a block take
-// turns on one thread. Where CUDA leaves an order open, the emulator has several, so that a result that depends on one
-// shows. It ends the test program, with a message, where threads wait at different barriers, where a warp's exchange is
-// called by some of its lanes only, where a recording has a kernel that was not loaded before, and (under ASan) where
-// memory is overrun: every shared array and every device buffer is a heap block of its own, filled with NaN. It does
-// not see races between blocks, bank conflicts, or speed.
+// turns on one thread. If CUDA leaves an order undefined, the emulator has several, so that a result that depends on
+// one shows. It ends the test program, with a message, if threads wait at different barriers, if only some lanes of a
+// warp call an exchange, if a recording has a kernel that was not loaded before, and (under ASan) if memory is overrun:
+// every shared array and every device buffer is a separate heap block, filled with NaN. It does not detect races
+// between blocks, bank conflicts, or low speed.
 #pragma once
 
 #include <bit>
@@ -36,14 +36,14 @@ namespace emulator {
 
 enum class ThreadOrder { kRising, kFalling, kShuffled };
 
-// Runs body() once a thread of every block.
+// Runs body() once per thread of every block.
 void run(Grid grid, uint32_t n_threads, const std::function<void()>& body);
-// Launches that wait to be run: what a stream that records points to.
+// Launches to be run later: the target of a stream that records.
 using Recording = std::vector<std::function<void()>>;
-// Kernels whose code a device has: a launch that is recorded must not be the first of its kernel.
+// Kernels whose code is on a device: a recorded launch must not be the first of its kernel.
 void note_loaded(const void* kernel);
 bool is_loaded(const void* kernel);
-// How the threads of a block take turns from now on.
+// Sets how the threads of a block take turns.
 void set_thread_order(ThreadOrder order);
 
 struct ThreadPlace {
@@ -52,11 +52,11 @@ struct ThreadPlace {
 const ThreadPlace& here();
 void* shared(const void* tag, size_t n_bytes);
 void wait_for_block();
-// Copies that land at the wait, or at once where threads take turns from the last to the first.
+// Copies that arrive at the wait, or at once if threads take turns from the last to the first.
 void copy_async(void* to, const void* from, size_t n_bytes);
 void commit_copies();
 void wait_for_copies(uint32_t n_groups);
-// Gives `n_bytes` to the warp and waits until all lanes have: [32] of them in the order of lanes. Valid until the next
+// Passes `n_bytes` to the warp and waits until all lanes have: [32] of them in the order of lanes. Valid until the next
 // exchange.
 const std::byte* exchange(const void* value, size_t n_bytes);
 
@@ -95,7 +95,7 @@ inline void barrier() {
   emulator::wait_for_block();
 }
 
-// The butterfly that the shuffles make, as this lane sees it: values[i] is that of the lane whose number differs in i.
+// The butterfly of the shuffles, as seen by this lane: values[i] is that of the lane whose number differs in i.
 template <class T, class Merge>
 T butterfly(const T& own, const Merge& merge, uint32_t first_step = 16) {
   const T* lanes = emulator::exchange(own);
@@ -188,8 +188,8 @@ inline void mma_int8_k32(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t
   for (uint32_t i = 0; i < 4; ++i) c[i] += second[i];
 }
 
-// The fragments of mma.m16n8k16 for two elements a word. A GPU adds the products in an order of its own, and may cut
-// off where this rounds to nearest.
+// The fragments of mma.m16n8k16 for two elements per word. A GPU adds the products in a different order, and may
+// truncate where this rounds to nearest.
 template <class ToFloat>
 void mma_k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const ToFloat& to_float) {
   struct Fragment {

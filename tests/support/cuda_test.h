@@ -1,4 +1,4 @@
-// A test of the CUDA backend, once for each device that it can run on, and skipped where there is none.
+// A test of the CUDA backend, once for each device that it can run on; skipped without one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class CudaTest : public testing::TestWithParam<CudaUnderTest> {
   std::unique_ptr<Backend> backend() const { return std::move(*make_cuda_on(GetParam().open, 1, {})); }
 };
 
-// The same once for each device and each value of another parameter.
+// A test once for each device and each value of another parameter.
 template <class Value>
 class CudaTestOf : public testing::TestWithParam<std::tuple<CudaUnderTest, Value>> {
  protected:

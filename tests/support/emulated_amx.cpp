@@ -1,4 +1,5 @@
-// The AMX level with emulated tile registers: everything else, the making of tiles included, is what AMX machines run.
+// The AMX level with emulated tile registers: everything else, including the creation of tiles, is the code for AMX
+// machines.
 #include <immintrin.h>
 
 #define RZ_BF16

@@ -5,7 +5,7 @@
 
 namespace realizar::cpu {
 
-// As put_amx(). The kernels run where there is AVX-512 with BF16.
+// Like put_amx(). The kernels require AVX-512 with BF16.
 void put_emulated_amx(KernelTable& table);
 
 }  // namespace realizar::cpu

@@ -23,7 +23,7 @@ struct Release {
   void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{256}); }
 };
 
-// Ends the program where it is launched on while the calling thread is attached to another.
+// Ends the program if it is launched on while the calling thread is attached to another.
 class EmulatedDevice final : public Device {
  public:
   explicit EmulatedDevice(const test::EmulatedDeviceOptions& options)
@@ -90,7 +90,7 @@ class EmulatedDevice final : public Device {
     for (const auto& run : *graphs_[static_cast<uint32_t>(id)]) run();
   }
   void drop(GraphId id) override { graphs_[static_cast<uint32_t>(id)] = nullptr; }
-  // Copies aside land when somebody waits for them; until then there is nothing of use.
+  // Asynchronous uploads arrive when somebody waits for them; until then the memory is undefined.
   void upload_aside(uint32_t buffer, void* to, const void* from, size_t n_bytes) override {
     std::memset(to, 0xff, n_bytes);
     aside_[buffer].push_back({to, from, n_bytes});

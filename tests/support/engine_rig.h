@@ -52,11 +52,11 @@ inline Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
   return request;
 }
 
-// A pool that one request fills, and host memory for what it has to give up.
+// A pool that one request fills, and host memory for evicted blocks.
 inline const engine::EngineOptions kSmallPool{
     .n_ctx = 64, .kv_tokens = 64, .block_tokens = 16, .host_kv_bytes = 1 << 20};
 
-// On an engine with that pool: another request drives a prompt's blocks out, and they come back with the same tokens.
+// On an engine with that pool: another request evicts a prompt's blocks, and they are restored with the same tokens.
 inline void expect_evicted_prefix_back(EngineRig& rig, uint32_t n_vocab = 200) {
   const Request request = request_for(some_tokens(40, 7, n_vocab), 1);
   const auto first = rig->generate(request, {}).value();

@@ -41,7 +41,7 @@ double activation_error(Activation activation, double x, double x_error) {
       return x > -x_error ? x_error * (2 * size + x_error) + 2 * kUnit * size * size + kDenormal : 0;
     case Activation::kSigmoid:  // 1 / (1 + exp(-x)), nowhere steeper than 1 / 4
       return 0.25 * x_error + (kExpError + 3 * kUnit) + kDenormal;
-    case Activation::kXielu:  // its tests have bounds of their own
+    case Activation::kXielu:  // its tests have their own bounds
       return 0;
     case Activation::kClampedSwiglu:  // of the gate; as steep as kSilu
     case Activation::kSilu: {         // x / (1 + exp(-x)); exp ends where F32 does, at e^87

@@ -1,5 +1,5 @@
-// How far an operation's result may lie from the reference, derived from its arithmetic. Every rounding that a backend
-// makes is bounded by some e_i and falls to either side, so a sum of them is sub-Gaussian with parameter
+// The maximum difference of an operation's result from the reference, derived from its arithmetic. Every rounding of a
+// backend is bounded by some e_i and has either sign, so a sum of them is sub-Gaussian with parameter
 // sigma = sqrt(sum e_i^2) (Hoeffding), and a test allows kSigmas of it: chance exceeds that once in 3e7 outputs, and a
 // mistake of one quantization step in one term nearly always does.
 #pragma once
@@ -25,8 +25,8 @@ enum class Arithmetic {
 
 inline constexpr double kUnit = 0x1p-24;       // half an F32 unit in the last place, relative
 inline constexpr double kBf16Unit = 0x1p-9;    // the same of bf16
-inline constexpr double kSplitUnit = 0x1p-18;  // what is lost when a value is split into two bf16 values, relative
-inline constexpr double kTiny = 0x1p-120;      // activations below may count as zero in int8 and bf16
+inline constexpr double kSplitUnit = 0x1p-18;  // the relative loss of splitting a value into two bf16 values
+inline constexpr double kTiny = 0x1p-120;      // smaller activations may count as zero in int8 and bf16
 inline constexpr double kDenormal = 0x1p-149;  // the smallest F32
 inline constexpr double kSigmas = 6;
 
@@ -45,7 +45,8 @@ double product_sigma(const TestMatrix& m, uint32_t mat, uint32_t r, const float*
 
 // |activation(x)|, or a little more.
 double activation_size(Activation activation, double x);
-// The most that an activation of x, itself off by up to x_error, may be off by: its slope there, and its own roundings.
+// The maximum error of an activation of x, which itself has an error of up to x_error: its slope there, and its own
+// roundings.
 double activation_error(Activation activation, double x, double x_error);
 
 // Whether |actual - expected| <= bounds everywhere, all [n, n_cols]; otherwise the element that exceeds it most.

@@ -1,5 +1,5 @@
-// A library that stands for NCCL: it notes what is asked of it, fails where it is told to, and exchanges what
-// communicators of processes gather, which are threads here; those of one process exchange nothing.
+// A library that replaces NCCL: it records its calls, fails on request, and exchanges the data that communicators of
+// processes gather, which are threads here; those of one process exchange nothing.
 #include "support/fake_nccl.h"
 
 #include <array>
@@ -21,7 +21,7 @@ int async_error = 0, gather_error = 0, join_error = 0;
 thread_local bool is_in_group = false;
 std::mutex mutex;
 
-// The parts that processes with one id have brought to the gather under way.
+// The parts that processes with one id have contributed to the running gather.
 struct Job {
   std::vector<const void*> from;
   std::unique_ptr<std::barrier<>> all;
@@ -44,7 +44,7 @@ std::optional<Joined> find_joined(void* comm) {
   return found == joined.end() ? std::nullopt : std::optional(found->second);
 }
 
-// None goes on before all have copied.
+// None continues before all have copied.
 void gather_all(const Joined& own, const void* from, void* to, size_t n_bytes) {
   Job& job = *own.job;
   job.from[own.rank] = from;

@@ -1,4 +1,4 @@
-// What tests ask of the library that stands for NCCL.
+// The tests' control of the library that replaces NCCL.
 #pragma once
 
 #include <string>
@@ -12,6 +12,6 @@ using NcclLog = std::vector<std::string>;  // calls, in their order
 
 extern "C" {
 realizar::test::NcclLog* fake_nccl_log();
-// Results that calls give from now on: of a gather, of what is under way, and of the second process that joins others.
+// Sets the results of later calls: of a gather, of running operations, and of the second process that joins others.
 void fake_nccl_fail(int of_gather, int of_stream, int of_join);
 }

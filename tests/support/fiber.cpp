@@ -27,8 +27,8 @@ constexpr size_t kStackBytes = 64u << 10;
 
 #if defined(__x86_64__)
 
-// ucontext asks the kernel for the signal mask at every switch; tens of millions of them want better. What a call must
-// preserve (System V ABI, section 3.2.1) goes to the stack, whose top is swapped.
+// ucontext asks the kernel for the signal mask at every switch, which is too slow for tens of millions of them. The
+// registers that a call must preserve (System V ABI, section 3.2.1) go to the stack, whose top is swapped.
 extern "C" void rz_switch_stacks(void** save_top, void* to_top);
 asm(R"(
 .text
@@ -89,7 +89,7 @@ struct Fiber::Contexts {
   const void* caller_stack = nullptr;
   size_t caller_stack_bytes = 0;
 
-  // makecontext passes ints alone.
+  // makecontext only passes ints.
   static void enter(unsigned int high, unsigned int low) {
     const uintptr_t bits = (uintptr_t{high} << 32) | low;
     Fiber::enter(reinterpret_cast<Fiber*>(bits));
@@ -131,7 +131,7 @@ bool Fiber::resume() {
 
 void Fiber::suspend() {
 #if defined(RZ_FIBERS_ASAN)
-  // A fiber that is over has no more use for its fake stack.
+  // A finished fiber does not need its fake stack any more.
   __sanitizer_start_switch_fiber(is_done_ ? nullptr : &contexts_->own_fake_stack, contexts_->caller_stack,
                                  contexts_->caller_stack_bytes);
 #endif

@@ -1,4 +1,4 @@
-// A function on a stack of its own that can stop in the middle and be resumed, on one thread.
+// A function on a separate stack that can stop in the middle and be resumed, on one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // The next resume() begins body(), which must live until it has ended. Precondition: the last one has.
+  // The next resume() begins body(), which must live until it has ended. Precondition: the previous one has ended.
   void start(const std::function<void()>& body);
-  // Runs until suspend() or the end; whether it was the end.
+  // Runs until suspend() or the end; returns whether it was the end.
   bool resume();
   // Called inside body().
   void suspend();

@@ -14,7 +14,7 @@ Status HashBackend::configure(const BackendLimits& limits) {
   return {};
 }
 
-// The program says which activations have logit rows; what it computes is not looked at.
+// The program determines which activations have logit rows; its computations are ignored.
 Result<ProgramId> HashBackend::compile(const Program& program) {
   activations_.clear();
   for (const ActShape& act : program.activations) {

@@ -1,8 +1,8 @@
-// A backend for tests of scheduling: its cache holds which token was computed at a place and by which arithmetic, and a
-// row's logits are a hash of what the cache holds for its sequence. So a block that was lost, shared wrongly,
-// overwritten or filled by the other arithmetic changes the tokens that come out. With a recurrent state, that is such
-// a hash too, carried on from step to step: one that is stale, lost, somebody else's or gone too far changes them as
-// well. So do an adapter and its factor, which each position has for itself.
+// A backend for tests of scheduling: its cache records which token was computed at a position and with which
+// arithmetic, and a row's logits are a hash of the cached data of its sequence. So a block that was lost, shared
+// wrongly, overwritten or filled with the other arithmetic changes the resulting tokens. With a recurrent state, that
+// is such a hash too, carried on from step to step: a stale, lost, wrong or too advanced one changes them as well. So
+// do an adapter and its factor, recorded for each position.
 #pragma once
 
 #include <atomic>
@@ -48,27 +48,27 @@ class HashBackend final : public Backend {
   void set_trace(bool) override {}
   std::span<const OpTiming> last_trace() const override { return {}; }
 
-  // Steps wait from now on, until they are let go.
+  // Makes steps wait until they are released.
   void hold_steps(bool holds) {
     holds_ = holds;
     holds_.notify_all();
   }
-  // The next step fails, and where the device is lost with it all after it.
+  // Makes the next step fail, and if the device is lost with it all later ones.
   void fail_step(bool is_lost) {
     fails_ = true;
     is_lost_ = is_lost;
   }
 
-  // From here on the logits and hidden states after this token are no numbers.
+  // Makes the logits and hidden states after this token invalid.
   void spoil_after(TokenId token, float value) {
     spoiled_ = token;
     spoiled_value_ = value;
   }
 
-  // What a row of the logits is made of: fold these over the positions that the row sees, for one group of layers after
+  // The hash for a row of the logits: fold these over the positions that the row sees, for one group of layers after
   // the other (state_layout.h), then make the row.
   static uint64_t fold(uint64_t hash, TokenId token, bool is_decode, const BatchAdapter& adapter = {});
-  // The state after all positions, which are folded into kFirstState, is the last that is.
+  // The state after all positions, which are folded into kFirstState, is folded last.
   static constexpr uint64_t kFirstState = 77;
   static uint64_t fold_state(uint64_t hash, uint64_t state) { return fold(hash ^ state, TokenId{0}, false); }
   static void fill_logits(uint64_t hash, std::span<float> row);
@@ -86,7 +86,7 @@ class HashBackend final : public Backend {
   Cell& cell(const BatchSequence& seq, uint32_t group, uint32_t pos);
   uint64_t hash_of_seen(const BatchSequence& seq, uint32_t pos);
   void advance_states();
-  // By an arithmetic of its own.
+  // Whether its arithmetic is that of decode rows.
   bool is_decode(uint32_t row) const { return !phases_agree_ && row < batch_->n_decode_rows; }
 
   bool phases_agree_, has_state_;

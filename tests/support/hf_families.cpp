@@ -208,7 +208,7 @@ const HfFamilyCase kFamilies[] = {
     {"mpt", R"({"architectures": ["MPTForCausalLM"], "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 4096,
                 "attn_config": {"alibi": true, "alibi_bias_max": 8, "clip_qkv": 0.8, "qk_ln": false},
                 "tie_word_embeddings": false})",
-     "", 5e-4f},  // GGUF's files stand for the tanh form of GELU, folders for the exact one
+     "", 5e-4f},  // GGUF's files use the tanh form of GELU, folders the exact one
     {"apertus", R"({"architectures": ["ApertusForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
                     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
                     "max_position_embeddings": 4096, "rms_norm_eps": 0.001, "hidden_act": "xielu",

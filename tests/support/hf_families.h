@@ -1,5 +1,5 @@
-// The families that tests/hf_families_test.cpp writes folders of: a conformance model, and the config.json that
-// transformers gives it.
+// The families whose folders tests/hf_families_test.cpp writes: a conformance model, and its config.json from
+// transformers.
 #pragma once
 
 #include <ostream>
@@ -10,10 +10,10 @@ namespace realizar::test {
 struct HfFamilyCase {
   const char* name;    // of the conformance model
   const char* config;  // its config.json
-  // Before the name of each tensor, where a model has parts for images too; "": none.
+  // Before the name of each tensor, if a model also has parts for images; "": none.
   const char* prefix = "";
-  float tolerance = 1e-4f;  // of the range of the logits
-  bool has_stacks = false;  // of experts, where folders may have each apart
+  float tolerance = 1e-4f;  // as a share of the logits' range
+  bool has_stacks = false;  // of experts, if folders may also have them separately
 };
 
 inline void PrintTo(const HfFamilyCase& family, std::ostream* out) {

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// A tensor's rows, of one element each where it is a vector.
+// A tensor's rows, of one element each for a vector.
 struct Rows {
   std::vector<uint64_t> shape;
   std::vector<float> values;
@@ -38,11 +38,11 @@ struct Rows {
   }
 };
 
-// What GGUF has apart, and the tensor that it is in a folder.
+// Tensors that are separate in GGUF and one in a folder.
 struct Fusion {
   Role whole;
   std::vector<Role> parts;
-  bool is_of_each = false;  // expert, or head
+  bool is_of_each = false;  // per expert, or per head
 };
 const Fusion kFusions[] = {
     {Role::kWqkv, {Role::kWq, Role::kWk, Role::kWv}},
@@ -55,7 +55,7 @@ const Fusion kFusions[] = {
     {Role::kLatentKv, {Role::kLatentK, Role::kLatentV}, true},
 };
 
-// What Hugging Face's folder has in the place of GGUF's file.
+// Converts a GGUF file's tensors to those of a Hugging Face folder.
 class HfWriter {
  public:
   using Form = HfFolderForm;
@@ -86,7 +86,7 @@ class HfWriter {
   }
 
  private:
-  // Numbers that GGUF has as keys.
+  // Numbers that are keys in GGUF.
   void add_xielu() {
     const std::pair<Role, const char*> kNumbers[] = {{Role::kXieluAlphaP, "xielu.alpha_p"},
                                                      {Role::kXieluAlphaN, "xielu.alpha_n"},
@@ -113,7 +113,7 @@ class HfWriter {
                       : std::string(tensor.name.begin(), digits) + "{}" + std::string(end, tensor.name.end());
     const auto spec = std::ranges::find(spec_.tensors, pattern, &TensorSpec::gguf);
     ASSERT_NE(spec, spec_.tensors.end()) << tensor.name;
-    if (spec->role == Role::kRopeFactors) return;  // config.json tells them
+    if (spec->role == Role::kRopeFactors) return;  // these are in config.json
     if (spec->role == Role::kShifts && layer != "0") return add_shifts(tensor, layer);
     if (spec->role == Role::kBonusScale) return add_by_heads(tensor, layer);
     const auto is_in_hf = [&spec](const TensorSpec& t) {
@@ -139,7 +139,8 @@ class HfWriter {
     }
   }
 
-  // Where a family's folders have experts each apart or as stacks, the latter has a row of the table for folders alone.
+  // If a family's folders have experts either separately or as stacks, the latter has a row of the table only for
+  // folders.
   std::string hf_name(const TensorSpec& spec) const {
     const bool is_of_experts = spec.role >= Role::kExpertGate && spec.role <= Role::kExpertDown;
     if (!has_stacks_ || !is_of_experts) return std::string(spec.hf);
@@ -151,7 +152,7 @@ class HfWriter {
   void put(std::string name, const std::string& layer, Rows rows) {
     if (!layer.empty()) name.replace(name.find("{}"), 2, layer);
     name = prefix_ + name;
-    // ERNIE's, which are a matrix of one row.
+    // ERNIE's are a matrix of one row.
     if (name.find("moe_statics") != std::string::npos) rows.shape.insert(rows.shape.begin(), 1);
     const bool is_stack = rows.shape.size() == 3;
     if (is_stack && form_ == Form::kMxfp4) return put_mxfp4(name, rows);
@@ -170,13 +171,13 @@ class HfWriter {
     }
   }
 
-  // A vector where GGUF has its parts as the rows of a matrix.
+  // A vector whose parts are the rows of a matrix in GGUF.
   void add_flat(const TensorInfo& tensor, std::string name, const std::string& layer) {
     const auto values = *read_vector(tensor);
     weights_.add(name.replace(name.find("{}"), 2, layer), "F32", {values.size()}, std::as_bytes(std::span(values)));
   }
 
-  // RWKV's, a vector each; older folders have them in one tensor, as the first layer here.
+  // RWKV's, one vector each; older folders have them in one tensor, like the first layer here.
   void add_shifts(const TensorInfo& tensor, const std::string& layer) {
     const auto values = *read_vector(tensor);
     const size_t n = values.size() / kRwkv7Mixes;
@@ -198,7 +199,7 @@ class HfWriter {
   void put_one(const std::string& name, const Rows& rows) {
     const bool is_f8 = name.ends_with("kv_b_proj.weight") && (form_ == Form::kF8 || form_ == Form::kF8InF32);
     if (!is_f8) return weights_.add(name, "F32", rows.shape, std::as_bytes(std::span(rows.values)));
-    // A scale for each block of 128 x 128: of these matrices one a block of rows.
+    // A scale for each block of 128 x 128: in these matrices one per block of rows.
     std::vector<float> scales, values(rows.values.size());
     std::vector<std::byte> codes(rows.values.size());
     for (uint64_t row = 0; row < rows.shape[0]; row += 128) scales.push_back(0.01f / static_cast<float>(1 + row / 128));
@@ -226,7 +227,7 @@ class HfWriter {
     return rows;
   }
 
-  // Codes [.., in / 32, 16], the even column's the lower nibble, and scales [.., in / 32].
+  // Codes [.., in / 32, 16], with the even column in the lower nibble, and scales [.., in / 32].
   void put_mxfp4(const std::string& name, const Rows& rows) {
     std::vector<std::byte> codes, scales;
     for (const BlockMXFP4& block : mxfp4_blocks(rows)) {
@@ -258,12 +259,12 @@ class HfWriter {
     if (fusion.whole == Role::kWqkv && spec_.hf_qkv_rows == QkvRows::kByKvHead) return whole.in_order(by_kv_head());
     const bool is_gate_up = fusion.whole == Role::kExpertGateUp || fusion.whole == Role::kExpertGateUpBias;
     if (is_gate_up && spec_.hf_gate_up_rows == GateUpRows::kPaired) return paired(whole);
-    // A latent's rows of all heads are one matrix.
+    // The rows of all heads of a latent are one matrix.
     if (fusion.whole == Role::kLatentKv) whole.shape = {whole.shape[0] * whole.shape[1], whole.shape[2]};
     return whole;
   }
 
-  // Each of a stack's matrices with its halves' rows in turn.
+  // Each of a stack's matrices with the rows of its halves interleaved.
   static Rows paired(const Rows& rows) {
     const uint64_t n_rows = rows.shape[1], n = rows.values.size() / rows.shape[0] / n_rows;
     Rows result{rows.shape, {}};
@@ -275,7 +276,7 @@ class HfWriter {
     return result;
   }
 
-  // Each of a stack's matrices turned over.
+  // Each of a stack's matrices transposed.
   static Rows turned(const Rows& rows) {
     const uint64_t n_rows = rows.shape[1], n_cols = rows.shape[2];
     Rows result{{rows.shape[0], n_cols, n_rows}, std::vector<float>(rows.values.size())};
@@ -319,7 +320,7 @@ class HfWriter {
     return rows;
   }
 
-  // Jais': those of the embedding and of the logits.
+  // For Jais: those of the embedding and of the logits.
   void take_out_ends_factors(Rows& rows, Role role) const {
     double factor = 1;
     if (role == Role::kEmbed) factor = config_.value("mup_embeddings_scale", 1.0);
@@ -327,7 +328,7 @@ class HfWriter {
     for (float& value : rows.values) value = static_cast<float>(value / factor);
   }
 
-  // GGUF's weights have config.json's factors in them.
+  // GGUF's weights include config.json's factors.
   void take_out_factors(Rows& rows, Role role) const {
     const auto number = [this](const char* key) { return config_.at(key).get<double>(); };
     const auto divide = [&](uint64_t first, uint64_t n, double factor) {
@@ -358,7 +359,7 @@ class HfWriter {
     for (size_t i = 0; i < parts.size(); first += sizes[i++]) divide(first, sizes[i], scan_in * parts[i]);
   }
 
-  // How many of the rows come before those of the values' heads, where GGUF has the heads of a delta net in turn.
+  // How many of the rows come before those of the values' heads, if GGUF has the heads of a delta net interleaved.
   std::optional<uint64_t> rows_of_key_heads(Role role, uint64_t n_rows) const {
     if (!spec_.gguf_key_heads_in_turn) return std::nullopt;
     const uint64_t n_keys = uint64_t{2} * delta_net_.n_keys();
@@ -369,7 +370,7 @@ class HfWriter {
     return has_heads && is_of_values ? std::optional<uint64_t>(0) : std::nullopt;
   }
 
-  // GGUF's row of each row: heads that share a key head are side by side.
+  // GGUF's row for each row: heads that share a key head are adjacent.
   std::vector<uint32_t> by_key_head(uint64_t first, uint64_t n_rows) const {
     const auto n_heads = delta_net_.n_heads, n_keys = delta_net_.n_key_heads, n_each = n_heads / n_keys;
     const auto dim = static_cast<uint32_t>((n_rows - first) / n_heads);
@@ -391,7 +392,7 @@ class HfWriter {
     return turned;
   }
 
-  // GGUF's row of each row: its pairs (2i, 2i + 1) are halves in Hugging Face's files.
+  // GGUF's row for each row: its pairs (2i, 2i + 1) are halves in Hugging Face's files.
   std::vector<uint32_t> halves(uint32_t n_heads) const {
     const uint32_t dim = attention_.head_dim, n_rot = attention_.n_interleaved;
     std::vector<uint32_t> order(n_heads * dim);
@@ -427,7 +428,7 @@ class HfWriter {
   SafetensorsWriter weights_;
 };
 
-// The row of the table that a folder of the model's weights is read by: the file's own, or one for folders alone.
+// The row of the table for reading a folder of the model's weights: the file's own, or one only for folders.
 const ArchSpec& folder_spec(const ModelFile& gguf, const std::string& hf_class) {
   const auto has_class = [&](const ArchSpec& spec) {
     return std::ranges::find(spec.hf_classes, hf_class) != spec.hf_classes.end();
@@ -466,7 +467,7 @@ void HfFolder::write(const ModelFile& gguf, const std::string& config, HfFolderF
     if (const auto* own = std::get_if<AttentionConfig>(&layer.mixer)) attention = *own;
     if (const auto* own = std::get_if<DeltaNetConfig>(&layer.mixer)) delta_net = *own;
   }
-  // An infinity in it is none of JSON's numbers: such a config has no factors.
+  // An infinity in it is not valid JSON: such a config has no factors.
   const json parsed = json::parse(config, nullptr, false);
   HfWriter writer(gguf, spec, attention, delta_net, form, prefix, has_stacks,
                   parsed.is_discarded() ? json::object() : parsed);

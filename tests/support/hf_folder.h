@@ -1,5 +1,5 @@
-// A Hugging Face folder of a GGUF model's weights, under the names, in the order of rows and with the config.json that
-// transformers gives them: written for tests, and by nothing that the program has.
+// A Hugging Face folder of a GGUF model's weights, with the names, the order of rows and the config.json of
+// transformers: written for tests, independently of the program.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 
 namespace realizar::test {
 
-// Some matrices in another type, or in F32 with the values that they have there.
+// Some matrices in another type, or the resulting values in F32.
 enum class HfFolderForm { kF32, kMxfp4, kMxfp4InF32, kF8, kF8InF32 };
 
-// The first of a config.json's "architectures". Some of these files have words that JSON does not have.
+// The first of a config.json's "architectures". Some of these files contain words that are not valid JSON.
 std::string hf_class_of(std::string_view config);
 
 // In the test's own folder for temporary files.
@@ -25,14 +25,14 @@ class HfFolder {
   HfFolder& operator=(const HfFolder&) = delete;
   ~HfFolder();
 
-  // `prefix`: before the name of each tensor; `has_stacks`: of experts, where folders may have each apart.
+  // `prefix`: before the name of each tensor; `has_stacks`: of experts, if folders may also have them separately.
   void write(const ModelFile& gguf, const std::string& config, HfFolderForm form = HfFolderForm::kF32,
              const std::string& prefix = "", bool has_stacks = false) const;
   // A further tensor.
   void add(const std::string& name, const std::vector<uint64_t>& shape, const std::vector<float>& values) const;
 
   const std::filesystem::path& path() const { return path_; }
-  std::vector<float> logits() const;  // as the reference backend computes them
+  std::vector<float> logits() const;  // computed by the reference backend
 
  private:
   const std::filesystem::path path_;

@@ -20,7 +20,7 @@ struct MadePair {
   uint32_t rank, n_rows, n_cols;
   std::vector<float> down, up;  // [rank, n_cols], [n_rows, rank]
 
-  // What it adds at a place of the matrix, without its factor.
+  // Its addition to an element of the matrix, without its factor.
   double at(uint32_t row, uint32_t col) const {
     double sum = 0;
     for (uint32_t k = 0; k < rank; ++k) sum += double{up[row * rank + k]} * down[k * n_cols + col];
@@ -40,7 +40,7 @@ inline MadePair random_pair(uint32_t rank, uint32_t n_rows, uint32_t n_cols, uin
   return pair;
 }
 
-// As convert_lora_to_gguf.py writes one.
+// In the format of convert_lora_to_gguf.py.
 inline GgufWriter gguf_adapter(const MadeAdapter& adapter, std::string_view architecture, float alpha) {
   GgufWriter writer;
   writer.add_string("general.type", "adapter");
@@ -54,7 +54,7 @@ inline GgufWriter gguf_adapter(const MadeAdapter& adapter, std::string_view arch
   return writer;
 }
 
-// As PEFT's save_pretrained() writes one; others have names that begin otherwise, or more in the middle of them.
+// In the format of PEFT's save_pretrained(); others have names that begin differently, or more in the middle of them.
 inline void write_peft_adapter(const std::filesystem::path& folder, const MadeAdapter& adapter,
                                const nlohmann::json& config, const std::string& begin = "base_model.model.",
                                const std::string& middle = "") {
@@ -79,7 +79,7 @@ inline std::vector<float> turned(const std::vector<float>& values, uint32_t n_co
   return result;
 }
 
-// As mlx-lm writes one.
+// In the format of mlx-lm.
 inline void write_mlx_adapter(const std::filesystem::path& folder, const MadeAdapter& adapter,
                               const nlohmann::json& config) {
   std::filesystem::create_directories(folder);
@@ -109,8 +109,7 @@ inline nlohmann::json peft_config(uint32_t rank, float alpha) {
           {"task_type", "CAUSAL_LM"}};
 }
 
-// weights += factor * up . down, as the model's tensors have their rows. A head that is the embeddings becomes a
-// tensor.
+// weights += factor * up . down, in the order of the model's rows. A head that is the embeddings becomes a tensor.
 inline void merge_into(TinyModel& model, const MadeAdapter& adapter, double factor) {
   for (const auto& [name, pair] : adapter) {
     const bool has_head =

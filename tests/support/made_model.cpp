@@ -157,11 +157,12 @@ void add_words(GgufWriter& writer, uint32_t n_vocab) {
   writer.add_u32("tokenizer.ggml.padding_token_id", 0);
   writer.add_u32("tokenizer.ggml.unknown_token_id", 1);
   writer.add_u32("tokenizer.ggml.bos_token_id", 2);
-  writer.add_u32("tokenizer.ggml.seperator_token_id", 3);  // so is the key spelled
+  writer.add_u32("tokenizer.ggml.seperator_token_id", 3);  // the key's actual spelling
 }
 
-// A peer wants some tensors as they are in files: with the one channel that these convolutions and mixes have, and with
-// what RWKV's first layer does not use, which files have as another copy of what makes its rates.
+// Some tensors in the form of published files, which a peer requires: with the one channel of these convolutions and
+// mixes, and with tensors that RWKV's first layer does not use, which files have as another copy of those for its
+// rates.
 void make_as_in_files(std::vector<TinyTensor>& tensors) {
   std::vector<TinyTensor> unused;
   for (TinyTensor& tensor : tensors) {
@@ -221,7 +222,7 @@ std::string hex_hash(std::span<const std::byte> bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
-// A model must be the one that the reference computed logits for.
+// A model must be the one that the reference logits were computed for.
 Status check_hash(const nlohmann::json& entry, const MadeHash& actual) {
   const std::string name = entry["name"];
   if (!entry.contains("hash")) {

@@ -1,5 +1,5 @@
-// The kinds of things that a model is made of, as words: its mixers, ffns, norms and rotations, without their sizes;
-// its tensors' names, without the numbers of layers; and the types of their weights.
+// The kinds of parts of a model, as words: its mixers, ffns, norms and rotations, without their sizes; its tensors'
+// names, without the numbers of layers; and the types of their weights.
 #pragma once
 
 #include <regex>
@@ -16,7 +16,7 @@ namespace realizar::test {
 inline std::set<std::string> kinds_of(const ModelConfig& config, const ModelFile& file) {
   static const std::regex kSizes("(arch|name|n_layers|d_model|d_ff|n_vocab|n_ctx_train|n_ctx|n_layer_vocab): .*");
   static const std::regex kLayers("^layers? [0-9]+( to [0-9]+)?: "), kBetween("[,;] ");
-  // Sizes and factors differ among models of a kind; 0 and 1 often stand for a part that is not there.
+  // Sizes and factors differ among models of a kind; 0 and 1 often mean that a part is missing.
   static const std::regex kNumber("-?\\b(?![01](?![0-9.e]))[0-9]+(\\.[0-9]+)?(e-?[0-9]+)?");
   std::set<std::string> kinds;
   std::istringstream lines(to_string(config));

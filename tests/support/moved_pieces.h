@@ -1,4 +1,4 @@
-// Moves what an engine has cached of a text to another engine, a piece at a time and the last ones first.
+// Moves an engine's cached blocks of a text to another engine, a piece at a time and the last ones first.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace realizar::test {
 
-// Gives the number of pieces that were moved. Only those are that whoever goes on after n_blocks needs.
+// Returns the number of pieces that were moved. Only pieces needed to continue after n_blocks are moved.
 inline uint32_t move_pieces(engine::Engine& from, engine::Engine& to, const std::vector<TokenId>& tokens,
                             uint32_t n_blocks, uint64_t cache_salt = 0) {
   const auto source = from.prefixes().pieces_of(tokens, cache_salt, 0);
@@ -26,7 +26,7 @@ inline uint32_t move_pieces(engine::Engine& from, engine::Engine& to, const std:
   return n_moved;
 }
 
-// How many blocks can be gone on from.
+// The number of blocks after which a request can continue.
 inline uint32_t usable_blocks(engine::Engine& engine, const std::vector<TokenId>& tokens, uint64_t cache_salt = 0) {
   const auto pieces = engine.prefixes().pieces_of(tokens, cache_salt, 0);
   return engine::longest_usable(pieces.rules(), pieces.n_blocks(), pieces.find());

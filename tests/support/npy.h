@@ -1,4 +1,4 @@
-// Reads a NumPy file of float32 (format 1.0, C order), as the expected logits are kept.
+// Reads a NumPy file of float32 (format 1.0, C order), the format of the expected logits.
 #pragma once
 
 #include <cstring>

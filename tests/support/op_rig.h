@@ -1,6 +1,6 @@
-// Drives single operations through the backend seam, each step a small program. The seam has no way to write an
-// activation but to embed tokens, so an input is a table of F32 rows: each step starts by embedding every input, and a
-// token names a row's content.
+// Drives single operations through the backend seam, each step a small program. The seam can only write an activation
+// by embedding tokens, so an input is a table of F32 rows: each step starts by embedding every input, and a token names
+// a row's content.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace realizar::test {
 
-// Owns what a StepBatch points to.
+// Owns the arrays that a StepBatch points to.
 struct TestBatch {
   std::vector<TokenId> tokens;
   std::vector<Pos> positions;

@@ -1,4 +1,4 @@
-// The logits that the reference backend gives for a file and one text of 48 tokens, of which 40 are the prompt.
+// The reference backend's logits for a file and a text of 48 tokens, of which 40 are the prompt.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace realizar::test {
 
-// [48, n_vocab]. Nothing, and a failed expectation, where the file cannot be loaded.
+// [48, n_vocab]. Empty, with a failed expectation, if the file cannot be loaded.
 inline std::vector<float> reference_logits(const ModelFile& file) {
   auto driver = StepDriver::open(file, make_reference_backend(), 64);
   EXPECT_TRUE(driver.ok()) << driver.error().message;

@@ -1,4 +1,4 @@
-// A safetensors file in the making.
+// Builds a safetensors file.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Saves what an engine has cached of one text, and restores it in another engine.
+// Saves an engine's cached blocks of one text, and restores them in another engine.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace realizar::test {
 
-// Gives the number of tokens that are saved.
+// Returns the number of saved tokens.
 inline Result<size_t> save_text(engine::Engine& engine, const std::string& path, const std::vector<TokenId>& text) {
   const engine::PrefixShape shape = engine.prefixes().shape(1);
   const engine::HeldPrefix held = engine.prefixes().hold(text, 0);

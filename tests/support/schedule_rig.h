@@ -1,4 +1,4 @@
-// Engines over a HashBackend for tests of scheduling: what arrives when, what each request gives alone, and the checks
+// Engines over a HashBackend for tests of scheduling: arrivals, the tokens of each request by itself, and the checks
 // after every step.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace realizar::testing {
 
 inline constexpr uint32_t kContext = 96;
 
-// Those that a Rig has, in their places.
+// The adapters of a Rig, in order.
 inline constexpr const char* kAdapterNames[] = {"a", "b"};
 inline BatchAdapter adapter_of(const Request& request) {
   if (!request.adapter) return {};
@@ -41,8 +41,8 @@ struct Arrival {
   std::optional<uint32_t> cancel_at_step;
 };
 
-// Layers that see everything; two layers with a window of 16 positions, and one without; and both with recurrent layers
-// besides.
+// Layers that see everything; two layers with a window of 16 positions, and one without; and both with additional
+// recurrent layers.
 enum class Layers : uint8_t { kAlike, kWindowed, kAlikeAndRecurrent, kWindowedAndRecurrent };
 inline constexpr Layers kAllLayers[] = {Layers::kAlike, Layers::kWindowed, Layers::kAlikeAndRecurrent,
                                         Layers::kWindowedAndRecurrent};
@@ -75,7 +75,7 @@ class Rig {
     for (const char* name : kAdapterNames) load_adapter(name);
   }
 
-  // Guesses come from a second model, which is right at times.
+  // Speculative tokens come from a second model, which is sometimes right.
   void use_drafter(engine::DrafterOptions options, Layers layers = Layers::kAlike) {
     const ModelFile& file = file_of(layers);
     options.n_ctx = kContext;
@@ -87,10 +87,10 @@ class Rig {
   engine::Engine& engine() { return *engine_; }
   HashBackend& backend() { return backend_; }
   uint32_t n_vocab() const { return model_->config().n_vocab; }
-  uint32_t max_rows() const { return max_rows_; }  // of a step, and those that may be taken back
+  uint32_t max_rows() const { return max_rows_; }  // of a step, and the speculative ones among them
 
  private:
-  // One that adds nothing: what is computed with it is told apart by its place.
+  // An adapter that adds nothing: its results are distinguished by its slot.
   void load_adapter(const char* name) {
     auto adapter = std::make_unique<Adapter>();
     adapter->pairs.resize(model_->adapter_targets().n_parts());
@@ -106,7 +106,7 @@ class Rig {
   std::unique_ptr<engine::Engine> engine_;
 };
 
-// What is seen of a text whose first n_prompt tokens are a prompt.
+// The hash of the visible part of a text whose first n_prompt tokens are a prompt.
 inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool phases_agree, Layers layers,
                              const BatchAdapter& adapter = {}) {
   const std::vector<size_t> windows = has_windows(layers) ? std::vector<size_t>{16, 16, 0} : std::vector<size_t>{0};
@@ -124,7 +124,7 @@ inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, b
   return HashBackend::fold_state(hash, state);
 }
 
-// The tokens that a request gives alone, by the definition and not by the engine.
+// The tokens of a request by itself, from the definition and not from the engine.
 inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false,
                                          Layers layers = Layers::kAlike) {
   Sampler sampler(n_vocab);
@@ -141,7 +141,7 @@ inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_voca
   return {tokens.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), tokens.end()};
 }
 
-// What a request that wants its prompt's log-probabilities is told of it, from the second token on.
+// The log-probabilities of a request's prompt, from the second token on.
 inline std::vector<float> prompt_logprobs_alone(const Request& request, uint32_t n_vocab, Layers layers) {
   const Sampler sampler(n_vocab);
   std::vector<float> logits(n_vocab), logprobs;
@@ -188,7 +188,7 @@ class Recorder final : public engine::RequestSink {
   FinishReason reason{};
   std::optional<ErrorCode> error;
   bool cancelled = false;
-  bool ended_whole = false;  // its end brought the tokens that it was told before
+  bool ended_whole = false;  // its end contained the tokens reported before
   bool throws = false;       // at its next token
 };
 
@@ -202,7 +202,7 @@ inline void use_samplers_with_memory(SamplingParams& sampling) {
   sampling.frequency_penalty = *rc::gen::element(0.0f, 0.5f);
 }
 
-// Prompts over few letters, so that prefixes are shared and endings repeat.
+// Prompts with few letters, so that prefixes are shared and endings repeat.
 inline Arrival make_arrival() {
   Arrival arrival;
   const int n_prompt = *rc::gen::inRange(1, 60);
@@ -225,7 +225,7 @@ inline Arrival make_arrival() {
   return arrival;
 }
 
-// The next turn of a chat: what was asked and answered, and something more.
+// The next turn of a chat: the question and answer so far, and some more.
 inline void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agree, Layers layers, Arrival& arrival) {
   std::vector<TokenId> text = earlier.request.prompt;
   const auto answer = tokens_alone(earlier.request, n_vocab, phases_agree, layers);

@@ -1,5 +1,5 @@
 // The SentencePiece models of tests/data. Most have the same table of characters, which follows its name and its
-// length: bpe.model has it; the files of the others are kept without.
+// length: only bpe.model contains it; the other files are stored without it.
 #pragma once
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Drives a model without the engine: one sequence, blocks handed out in reverse, so that nothing relies on their
+// Drives a model without the engine: one sequence, with blocks allocated in reverse, so that nothing relies on their
 // order.
 #pragma once
 
@@ -22,7 +22,7 @@ class StepDriver {
     return open(file, config, std::move(backend), n_ctx, kv_type);
   }
 
-  // The same with a config that the test has changed.
+  // Opens it with a config that the test has changed.
   static Result<std::unique_ptr<StepDriver>> open(const ModelFile& file, const ModelConfig& config,
                                                   std::unique_ptr<Backend> backend, uint32_t n_ctx,
                                                   KvType kv_type = KvType::kF32) {

@@ -1,6 +1,6 @@
-// Where tests find the files that come with the source: below the folder that the environment variable
-// REALIZAR_TEST_DATA names, or else below `data` beside the program's own folder, as a packed build has it, or else in
-// the source that the program was built from. REALIZAR_TEST_SHARED names the folder of large data in the same way.
+// Finds the tests' data files: below the folder in the environment variable REALIZAR_TEST_DATA, otherwise below `data`
+// next to the program's own folder, as in a packed build, otherwise in the source that the program was built from.
+// REALIZAR_TEST_SHARED names the folder of large data in the same way.
 #pragma once
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ inline std::filesystem::path data_root(const char* variable, const char* packed,
   return !error && fs::is_directory(beside, error) ? beside : fs::path(built);
 }
 
-// `path` as the source has it: "tests/data/...", "models/...".
+// `path` relative to the source: "tests/data/...", "models/...".
 inline std::string source_file(const std::string& path) {
   return (data_root("REALIZAR_TEST_DATA", "data", RZ_SOURCE_DIR) / path).string();
 }

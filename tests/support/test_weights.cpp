@@ -9,7 +9,7 @@
 namespace realizar::test {
 namespace {
 
-// Neighbouring scales differ by up to a factor of 64, so that one taken for another shows.
+// Neighbouring scales differ by up to a factor of 64, so that a wrong one shows.
 void scale(TestMatrix& m, uint32_t seed) {
   const uint32_t n = n_row_scales(m.type, m.n_cols);
   m.scales = random_values(size_t{m.n_mats} * m.n_rows * n, seed);
@@ -44,8 +44,8 @@ TestMatrix random_matrix(TypeId type, uint32_t n_mats, uint32_t n_rows, uint32_t
   m.sizes.resize(m.values.size());
   for (size_t i = 0; i < m.values.size(); ++i) m.sizes[i] = std::fabs(m.values[i]);
   if (!form_of(type).has_min) return m;
-  // Code 0 stands for the minimum alone, so both it and the largest weight bound |minimum|, and |scale * code| is at
-  // most the sum of the two.
+  // Code 0 means just the minimum, so both it and the largest weight bound |minimum|, and |scale * code| is at most the
+  // sum of the two.
   for (size_t begin = 0; begin < m.sizes.size(); begin += 32) {
     const auto group = m.sizes.begin() + static_cast<ptrdiff_t>(begin);
     std::fill_n(group, 32, 3 * *std::max_element(group, group + 32));

@@ -12,14 +12,14 @@ namespace realizar::test {
 // Uniform in [-1, 1).
 std::vector<float> random_values(size_t n, uint32_t seed);
 
-// A matrix in its stored form, with what its bytes mean.
+// A matrix in its stored form, and its decoded values.
 struct TestMatrix {
   TypeId type;
   uint32_t n_mats, n_rows, n_cols;
   std::vector<std::byte> bytes;
   std::vector<float> values;  // [n_mats, n_rows, n_cols], decoded
-  std::vector<float> scales;  // of F8_E4M3, as MatrixSource has them
-  std::vector<float> sizes;   // the same shape: |scale * code| + |minimum|, which products round relative to
+  std::vector<float> scales;  // of F8_E4M3, as in MatrixSource
+  std::vector<float> sizes;   // the same shape: |scale * code| + |minimum|, the scale of products' rounding errors
 
   const float* row(uint32_t mat, uint32_t r) const { return values.data() + offset(mat, r); }
   const float* size_row(uint32_t mat, uint32_t r) const { return sizes.data() + offset(mat, r); }
@@ -35,7 +35,7 @@ struct TestMatrix {
 
 TestMatrix random_matrix(TypeId type, uint32_t n_mats, uint32_t n_rows, uint32_t n_cols, uint32_t seed);
 
-// What an input activation holds for each token.
+// An input activation's row for each token.
 struct InputTable {
   uint32_t n_tokens, n_cols;
   std::vector<float> values;  // [n_tokens, n_cols]
@@ -45,7 +45,7 @@ struct InputTable {
 };
 
 InputTable random_inputs(uint32_t n_tokens, uint32_t n_cols, uint32_t seed);
-// The same, but tokens 0 to 4 are extreme: zeros, one 1e4 among values near 1e-4, denormals, negative zeros, and
+// Such inputs with extreme tokens 0 to 4: zeros, one 1e4 among values near 1e-4, denormals, negative zeros, and
 // denormals among ordinary values.
 InputTable extreme_inputs(uint32_t n_tokens, uint32_t n_cols, uint32_t seed);
 

@@ -1,4 +1,4 @@
-// Where CUDA leaves open in which order the threads of a block run, no result may depend on it.
+// CUDA leaves the order of a block's threads undefined, so no result may depend on it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace realizar::test {
 
-// compute() gives the same in every order that the emulator has.
+// Checks that compute() gives the same in every order of the emulator.
 template <class Compute>
 void expect_same_in_all_orders(const Compute& compute) {
   using cuda::emulator::ThreadOrder;

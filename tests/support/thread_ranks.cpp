@@ -110,7 +110,7 @@ namespace {
 class ThreadRanks final : public Backend {
  public:
   explicit ThreadRanks(uint32_t n_ranks) : exchanges_(n_ranks) {}
-  // The first one's end is what the others wait for.
+  // The others wait for the end of the first one.
   ~ThreadRanks() override {
     ranks_[0].reset();
     for (std::thread& follower : followers_) follower.join();

@@ -1,5 +1,4 @@
-// Ranks that share a model within one process, each on a thread of its own: what MPI does between processes, without
-// it.
+// Ranks that share a model within one process, each on its own thread: like MPI between processes, without it.
 #pragma once
 
 #include <functional>
@@ -14,18 +13,18 @@ namespace realizar::test {
 
 using MakeOwn = std::function<Result<std::unique_ptr<Backend>>(Exchange* exchange)>;
 
-// Rank 0's backend, with the others behind it: what is loaded is loaded by each, and from the first program on they
+// Rank 0's backend, connected to the others: each of them loads what it loads, and from the first program on they
 // follow it. Errors: those of make_ranked_backend and of `make_own`.
 Result<std::unique_ptr<Backend>> make_thread_ranks(uint32_t n_ranks, const ranks::RankOptions& options,
                                                    const MakeOwn& make_own);
 
-// The exchanges of n ranks, by themselves. A message is there when it is sent.
+// The exchanges of n ranks, by themselves. A message arrives when it is sent.
 class ThreadExchanges {
  public:
   explicit ThreadExchanges(uint32_t n_ranks);
   ~ThreadExchanges();
   Exchange& of(uint32_t rank);
-  // From now on all calls fail, those under way too, as when a rank is gone.
+  // Makes all calls fail from now on, including running ones, as when a rank is lost.
   void lose(uint32_t rank);
 
  private:

@@ -34,7 +34,7 @@ struct TinyModel {
   std::map<std::string, TinyValue> keys;
   std::vector<TinyTensor> tensors;
   TypeId matrix_type = TypeId::kF32;
-  TypeId large_type = TypeId::kF32;  // of weights of a thousand rows or columns and more, where the others are F32
+  TypeId large_type = TypeId::kF32;  // for weights with at least a thousand rows or columns; the others are F32
 
   TypeId type_of(const TinyTensor& t) const {
     if (t.shape.size() < 2) return TypeId::kF32;
@@ -76,27 +76,27 @@ struct TinyModel {
 struct TinyDims {
   uint32_t n_layers = 2, d_model = 32, n_heads = 4, n_kv_heads = 2, head_dim = 8, d_ff = 48, n_vocab = 40, n_ctx = 64;
   uint32_t n_experts = 4, n_used = 2, expert_d_ff = 24, shared_d_ff = 20;
-  uint32_t expert_latent = 0;                 // what experts read; 0: rows
-  uint32_t n_dense = 0, expert_interval = 1;  // layers before those with experts; one in so many has them
-  uint32_t q_rank = 12, latent = 16, n_rot = 4, d_value = 6;  // of latent attention, with head_dim for a query
-  // Of state spaces.
+  uint32_t expert_latent = 0;                 // width of the experts' input; 0: that of rows
+  uint32_t n_dense = 0, expert_interval = 1;  // layers before those with experts; one in this many has them
+  uint32_t q_rank = 12, latent = 16, n_rot = 4, d_value = 6;  // for latent attention, with head_dim for a query
+  // For state spaces.
   uint32_t ssm_heads = 4, ssm_head_dim = 8, ssm_groups = 2, ssm_state = 6, n_taps = 4;
-  uint32_t d_layer_input = 6;  // of tables of the layers' own
+  uint32_t d_layer_input = 6;  // for tables of the layers' own
   uint32_t n_streams = 4, laurel_rank = 64;
-  // Where windows are given: the heads of layers that have one (0: as in the others, one layer in full_interval),
-  // whether the others make values of keys, and how many last layers share keys and values, with ffns of twice the
+  // For models with windows: the heads of layers that have one (0: as in the others, one layer in full_interval),
+  // whether the others use keys as values, and how many last layers share keys and values, with ffns of twice the
   // width.
   uint32_t window_head_dim = 0, window_kv_heads = 0, full_interval = 1, n_shared_kv = 0;
   uint32_t n_dense_cols = 40;          // between a vector's last products
-  uint32_t n_types = 2, n_labels = 0;  // of tokens; scores of a text, 0: there are none
+  uint32_t n_types = 2, n_labels = 0;  // of tokens; scores of a text, 0: none
   bool has_keys_as_values = false;
-  bool has_plain_latents = false;  // latent attention makes queries at once, and keys and values by one matrix
+  bool has_plain_latents = false;  // latent attention makes queries directly, and keys and values by one matrix
   bool grows = false;              // layer i has i + 1 times the first one's heads and its ffn's width
-  uint32_t n_turned = 0;           // pairs that a rotation turns by the file's factors; 0: it has no factors
-  bool has_ffn_biases = false;     // of gated ffns, which files may lack
+  uint32_t n_turned = 0;           // pairs that a rotation turns by the file's factors; 0: without factors
+  bool has_ffn_biases = false;     // for gated ffns, which files may lack
   uint32_t ssm_dt_rank = 5;
-  uint32_t attend_interval = 2;  // of a model with recurrent layers, one in so many attends
-  uint32_t decay_rank = 6, rate_rank = 5, v_rank = 7, gate_rank = 9;  // of RWKV's low ranks
+  uint32_t attend_interval = 2;  // in a model with recurrent layers, one in this many attends
+  uint32_t decay_rank = 6, rate_rank = 5, v_rank = 7, gate_rank = 9;  // for RWKV's low ranks
   MixerKind ssm_kind = MixerKind::kMamba2;
 
   uint32_t ssm_inner() const { return ssm_heads * ssm_head_dim; }
@@ -143,7 +143,7 @@ struct TinyDims {
     return own;
   }
   bool lacks(Role role, uint32_t layer) const {
-    // RWKV's first layer takes no share of its own values.
+    // RWKV's first layer has no share of its own values.
     if (role >= Role::kVShareLow && role <= Role::kVShareBias && layer == 0) return true;
     const bool is_of_kv = role == Role::kWk || role == Role::kWv || role == Role::kKNorm;
     if (is_of_kv && layer >= n_layers - n_shared_kv) return true;
@@ -257,7 +257,7 @@ struct TinyDims {
   }
 };
 
-// The row of the table as a name of a test: of several with one name by the tensor that tells them apart.
+// The name of a test for a row of the table: rows with the same name are distinguished by a tensor.
 inline std::string test_name(const ArchSpec& spec) {
   std::string name(spec.name);
   std::replace(name.begin(), name.end(), '-', '_');
@@ -276,7 +276,7 @@ inline bool is_stream_stack(Role role) {
   return role == Role::kAltUpProj || role == Role::kAltUpUnembed;
 }
 
-// Whether the tiny file has this tensor: factors of rope and fused twins of separate tensors are left out.
+// Whether the tiny file has this tensor: factors of rope and fused forms of separate tensors are omitted.
 inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts, const TinyDims& dims) {
   const auto has = [&](Role role) {
     return std::any_of(spec.tensors.begin(), spec.tensors.end(), [&](const TensorSpec& s) { return s.role == role; });
@@ -284,7 +284,7 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
   const auto has_gguf = [&](Role role) {
     return std::ranges::any_of(spec.tensors, [&](const TensorSpec& s) { return s.role == role && !s.gguf.empty(); });
   };
-  // Of several names for a role the file has the first.
+  // If a role has several names, the file has the first.
   const auto first =
       std::ranges::find_if(spec.tensors, [&](const TensorSpec& s) { return s.role == t.role && !s.gguf.empty(); });
   if (first != spec.tensors.end() && first->gguf != t.gguf) return false;
@@ -355,13 +355,13 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
   }
 }
 
-// What mixes layer `layer`: of a model with recurrent layers every `attend_interval`-th attends.
+// The mixer of layer `layer`: in a model with recurrent layers every `attend_interval`-th attends.
 inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer, uint32_t attend_interval = 2) {
   if (spec.has_one_branch && layer % 3 == 1) return MixerKind::kNone;
   return spec.recurrent && (layer + 1) % attend_interval != 0 ? *spec.recurrent : spec.mixer;
 }
 
-// Whether a layer that is mixed so has tensors of this role.
+// Whether a layer with this mixer has tensors of this role.
 inline bool is_of_mixer(Role role, MixerKind kind) {
   const bool is_of_attention =
       (role >= Role::kWq && role <= Role::kKNorm) || (role >= Role::kSinks && role <= Role::kLatentV);
@@ -377,7 +377,7 @@ inline bool is_of_ffn(Role role) {
   return role >= Role::kWGate && role <= Role::kSharedDown;
 }
 
-// Weights large enough that heads attend sharply: a mistake anywhere then shows in the logits.
+// Weights large enough that heads attend sharply: any mistake then shows in the logits.
 inline std::vector<float> random_values(const TensorSpec& t, const std::vector<uint64_t>& shape, std::mt19937& random) {
   uint64_t n = 1;
   for (const uint64_t size : shape) n *= size;
@@ -397,8 +397,8 @@ inline std::vector<float> random_values(const TensorSpec& t, const std::vector<u
   return values;
 }
 
-// Of models with several streams, which peers run with twenty layers or more: as in trained models a layer adds a small
-// part of what is there, and heads attend to several positions; else small differences would grow from layer to layer.
+// For models with several streams, which peers run with twenty layers or more: as in trained models a layer adds a
+// small share, and heads attend to several positions; otherwise small differences would grow from layer to layer.
 inline float share_of_streams(Role role) {
   switch (role) {
     case Role::kQNorm:
@@ -416,7 +416,7 @@ inline float share_of_streams(Role role) {
   }
 }
 
-// What a model of this kind says of itself beside its sizes.
+// The keys of a model of this kind besides its sizes.
 inline void add_mixer_keys(TinyModel& model, const std::string& arch, MixerKind kind, const TinyDims& dims) {
   auto& keys = model.keys;
   switch (kind) {
@@ -460,7 +460,7 @@ inline void add_mixer_keys(TinyModel& model, const std::string& arch, MixerKind 
   }
 }
 
-// Which layers mix, and which are ffns.
+// The keys that say which layers are mixers, and which are ffns.
 inline void add_branch_keys(TinyModel& model, const std::string& arch, const ArchSpec& spec, const TinyDims& dims) {
   std::vector<int32_t> n_kv_heads, widths;
   for (uint32_t layer = 0; layer < dims.n_layers; ++layer) {
@@ -482,10 +482,10 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   if (spec.mixer == MixerKind::kMamba) dims.ssm_kind = spec.mixer;
   if (spec.beside) dims.ssm_kind = *spec.beside;
   if (spec.has_one_branch) {
-    dims.n_layers = std::max(dims.n_layers, 4u);  // one each, and a recurrent one more
+    dims.n_layers = std::max(dims.n_layers, 4u);  // one each, and one more recurrent one
     dims.ssm_kind = *spec.recurrent;
   }
-  // Heads of both kinds of layers are alike.
+  // Heads of both kinds of layers are equal.
   if (spec.recurrent == MixerKind::kKimiDelta) {
     dims.ssm_heads = dims.n_heads;
     dims.ssm_head_dim = dims.d_value = dims.head_dim;
