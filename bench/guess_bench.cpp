@@ -143,9 +143,9 @@ int main(int argc, char** argv) {
   app.add_option("--tokenizer", args.tokenizer, "tokenizer.json in place of the model's own, with ids that it has");
   app.add_option("--draft", args.draft, "Smaller model that guesses");
   app.add_option("--reps", args.n_reps, "Repetitions of each");
-  app.add_option("--seqs", args.n_seqs, "Sequences at once, all alike");
+  app.add_option("--seqs", args.n_seqs, "Equal sequences at once");
   app.add_option("--threads", args.n_threads, "Threads");
-  app.add_option("--max-tokens", args.max_tokens, "Of the answer");
+  app.add_option("--max-tokens", args.max_tokens, "Maximum tokens of the answer");
   CLI11_PARSE(app, argc, argv);
   const Status status = run(args);
   if (status.ok()) return 0;

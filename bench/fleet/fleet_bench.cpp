@@ -248,14 +248,15 @@ void add_options(CLI::App& app, Args& args) {
                  "Find the fewest servers whose p99 is within this for --load; --servers: where to begin")
       ->check(CLI::PositiveNumber)
       ->needs("--load");
-  app.add_option("--max-servers", args.max_servers, "Tried for it at most")->check(CLI::Range(1, 100000));
-  app.add_option("--seconds", args.seconds, "Until the last turn begins")->check(CLI::PositiveNumber);
-  app.add_option("--warm-up-s", args.warm_up_s, "Of those, not measured")->check(CLI::NonNegativeNumber);
-  app.add_option("--workload", args.workload, "Conversations of this file")->check(CLI::ExistingFile);
-  app.add_option("--write-workload", args.new_workload, "Write such a file, and simulate nothing");
-  app.add_option("--requests", args.n_requests, "Of the file, at least");
-  app.add_option("--clients", args.n_clients, "Play conversations one after another, without pauses");
-  app.add_option("--seed", args.made.seed, "Of the conversations");
+  app.add_option("--max-servers", args.max_servers, "Most servers to try")->check(CLI::Range(1, 100000));
+  app.add_option("--seconds", args.seconds, "Seconds until the last turn begins")->check(CLI::PositiveNumber);
+  app.add_option("--warm-up-s", args.warm_up_s, "Seconds at the beginning that are not measured")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--workload", args.workload, "File of conversations")->check(CLI::ExistingFile);
+  app.add_option("--write-workload", args.new_workload, "Write such a file, without a simulation");
+  app.add_option("--requests", args.n_requests, "Minimum number of requests in the file");
+  app.add_option("--clients", args.n_clients, "Clients that play conversations one after another, without pauses");
+  app.add_option("--seed", args.made.seed, "Seed of the conversations");
   app.add_option("--tenants", args.n_tenants, "Tenants; 0: two for each --load-each of the load, four at least");
   app.add_option("--agents", args.made.agent_share, "Share of sessions that are bursts of agents")
       ->check(CLI::Range(0.0, 1.0));
@@ -275,7 +276,8 @@ void add_options(CLI::App& app, Args& args) {
   app.add_option("--max-seqs", args.engine.max_seqs, "Requests that a server runs together")
       ->check(CLI::Range(1, 4096));
   app.add_option("--batch", args.engine.max_batch_tokens, "Rows of a step")->check(CLI::Range(1, 1 << 16));
-  app.add_option("--ring-points", args.router.n_ring_points, "Points of a server on the ring; HAProxy: 16 times its weight")
+  app.add_option("--ring-points", args.router.n_ring_points,
+                 "Points of a server on the ring; HAProxy: 16 times its weight")
       ->check(CLI::Range(1, 100000));
   app.add_option("--balance-factor", args.router.balance_factor, "Most open requests, in % of the mean")
       ->check(CLI::Range(100, 100000));

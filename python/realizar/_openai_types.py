@@ -22,7 +22,7 @@ def _plain(value: Any, exclude_none: bool) -> Any:
 @dataclass
 class Object:
     def model_dump(self, *, exclude_none: bool = False, **_: Any) -> Dict[str, Any]:
-        """Its attributes as dicts and lists. Of the options of pydantic's method, only exclude_none has an effect."""
+        """Its attributes as dicts and lists. Only exclude_none of the options of pydantic's method has an effect."""
         values = ((own.name, getattr(self, own.name)) for own in dataclasses.fields(self))
         return {name: _plain(value, exclude_none) for name, value in values if value is not None or not exclude_none}
 
