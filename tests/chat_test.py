@@ -163,7 +163,7 @@ class Commands(Case):
         model = self.folder / "own.gguf"
         model.write_bytes(pathlib.Path(MODEL).read_bytes())
         self.assertIn("expected a JSON object", self.piped(f"/load {model}", "-n", "1")[1])
-        self.assertIn("the conversation goes on with", self.piped("/load realizar-tiny")[1])
+        self.assertIn("the conversation continues with", self.piped("/load realizar-tiny")[1])
 
     def test_tab_completes_commands_settings_and_paths(self):
         (self.folder / "notes.txt").write_text("The sky is green.")
@@ -226,7 +226,7 @@ class Commands(Case):
         self.say(chat, "/set top_k 7")
         self.say(chat, "/model /no/such/model.gguf", "/no/such/model.gguf")
         self.say(chat, "What is 2 plus 3?", "5.")
-        self.say(chat, f"/model {self.folder}/copy.gguf", "goes on with")
+        self.say(chat, f"/model {self.folder}/copy.gguf", "continues with")
         self.say(chat, "/model", "copy.gguf")
         self.say(chat, "/set", "top_k 7\r\n")
         self.say(chat, PROMPT, "Paris.")
@@ -281,7 +281,7 @@ class Input(Case):
     def test_there_may_be_no_conversation_to_go_on_with(self):
         self.leave(self.chat("--no-history"))
         self.assertFalse((self.folder / "realizar/conversation.json").exists())
-        for command, expected in [(["chat", "--continue"], "no chat was kept"),
+        for command, expected in [(["chat", "--continue"], "no chat was saved"),
                                   (["run", "--continue", "-p", "Hello there"], "expected no prompt")]:
             got = subprocess.run([REALIZAR, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S,
                                  env={**os.environ, **self.env})
@@ -391,7 +391,7 @@ class Output(Case):
     def test_a_full_context_leaves_the_oldest_turns_out(self):
         chat = self.chat("--ctx", "64", "--system", "Be brief.")
         self.say(chat, PROMPT, "Paris.")
-        self.say(chat, "What is the capital of Spain?", "context of 64 tokens is full: the oldest question and its answer are left out)", "Madrid.")
+        self.say(chat, "What is the capital of Spain?", "context of 64 tokens is full: the oldest question and its answer are dropped)", "Madrid.")
         self.assertEqual([role for role, _ in self.saved(chat)], list("suaua"))
         self.say(chat, "Hello there. " * 40, "ctx")
         self.assertEqual(len(self.saved(chat)), 5)
@@ -401,7 +401,7 @@ class Output(Case):
     def test_without_shifting_a_full_context_is_refused(self):
         chat = self.chat("--ctx", "40", "--no-shift")
         self.say(chat, PROMPT, "Paris.")
-        self.say(chat, PROMPT, "40", "/reset begins anew")
+        self.say(chat, PROMPT, "40", "/reset starts a new conversation")
         self.say(chat, "/reset")
         self.say(chat, PROMPT, "Paris.")
         self.leave(chat)

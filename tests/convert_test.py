@@ -333,10 +333,10 @@ class Places(Case):
         folder = self.at / "folder"
         folder.mkdir()
         self.succeeds(MODEL, folder)
-        self.fails(1, MODEL, folder, naming="is there already")
+        self.fails(1, MODEL, folder, naming="exists already")
         self.fails(1, folder, self.at / "other", naming="is a folder already")
         (self.at / "file").write_text("a file")
-        self.fails(1, MODEL, self.at / "file", naming="is there already")
+        self.fails(1, MODEL, self.at / "file", naming="exists already")
 
     def test_places_that_cannot_be_written_are_named(self):
         for out in [self.at / "no/such/out.gguf", self.at / "no/such/folder", "/proc/none/out.gguf", "/proc/none"]:

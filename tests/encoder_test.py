@@ -82,8 +82,8 @@ class Commands(Files):
     def test_what_a_model_does_not_do_is_refused_with_the_command_that_does(self):
         for args, words in ((("run", self.encoder, "rain"), ("encoder", "realizar embed")),
                             (("run", self.reranker, "rain"), ("encoder", "realizar rerank")),
-                            (("embed", self.reranker, "rain"), ("reranker", "no vectors")),
-                            (("rerank", self.encoder, "rain", "sun"), ("no reranker",))):
+                            (("embed", self.reranker, "rain"), ("reranker", "cannot make vectors")),
+                            (("rerank", self.encoder, "rain", "sun"), ("not a reranker",))):
             done = run(*args)
             self.assertEqual(done.returncode, 1, args)
             for word in words:

@@ -237,7 +237,7 @@ class Faults(hub_test.Case):
 
     def test_statuses_say_what_to_do(self):
         self.add_tiny()
-        for status, naming in ((401, "HF_TOKEN"), (403, "terms must be accepted"), (404, "no such thing"), (400, "status 400")):
+        for status, naming in ((401, "HF_TOKEN"), (403, "terms must be accepted"), (404, "does not have it"), (400, "status 400")):
             def fault(handler, stage, data, status=status):
                 handler.reply(status)
                 return True
@@ -246,7 +246,7 @@ class Faults(hub_test.Case):
             self.fails(NAME, naming=naming)
             self.assertEqual(len(self.hub.requests), 1, "such a status is final")
         self.hub.fault = None
-        self.fails("hf:maker/none", naming="no such thing")
+        self.fails("hf:maker/none", naming="does not have it")
         self.fails("hf:maker/model:Q2_K", naming="there are: m-Q8_0.gguf")
 
     def test_retry_after_is_kept(self):
@@ -344,7 +344,7 @@ class Tls(hub_test.Case):
         token.write_text("hf_secret\n")
         trust = ["--ca-file", self.certificate[0]]
         # The user's token is for Hugging Face and not for a mirror.
-        self.fails(NAME, *trust, naming="wants a token", environment={"HF_TOKEN": "hf_secret"})
+        self.fails(NAME, *trust, naming="requires a token", environment={"HF_TOKEN": "hf_secret"})
         self.assertTrue(all("Authorization" not in headers for stage in ("info", "tree") for headers in self.hub.headers_of(stage)))
         self.pulls(NAME, *trust, "--token-file", token)
         self.assertEqual(self.hub.headers_of("resolve")[-1]["Authorization"], "Bearer hf_secret")

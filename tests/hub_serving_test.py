@@ -238,7 +238,7 @@ class Changes(Managed):
         self.serve_managed()
         status, lines = self.pull_by_api("none:1b")
         self.assertEqual(status, 200)
-        self.assertIn("has no such thing", lines[-1]["error"])
+        self.assertIn("does not have it", lines[-1]["error"])
         self.assertEqual(self.ask("POST", "/api/pull", {"model": "none:1b", "stream": False})[0], 404)
         for name in (f"{self.hub.url}/m.gguf", "../x", "hf:a/../b", "a/b/c/d", "x" * 2000, ""):
             self.assertEqual(self.ask("POST", "/api/pull", {"model": name})[0], 400, name)
@@ -414,7 +414,7 @@ class Changes(Managed):
         for body, naming in (({"files": {"m.gguf": missing}}, "no blob"), ({"files": {"m.gguf": cut}}, "files"),
                              ({"files": {"m.gguf": bad}}, "files"), ({"files": {"m.txt": bad}}, "no model"),
                              ({"files": {"m.gguf": "sha256:../../etc/passwd"}}, "sha256:HEX"), ({"files": {"m.gguf": 7}}, "sha256:HEX"),
-                             ({"files": {"../m.gguf": good}}, "no name of a file"), ({"files": {"a.gguf": good, "b.gguf": bad}}, "GGUF"),
+                             ({"files": {"../m.gguf": good}}, "is not a file name"), ({"files": {"a.gguf": good, "b.gguf": bad}}, "GGUF"),
                              ({"files": [good]}, "files"), ({"files": {"m.gguf": good}, "from": "realizar-tiny"}, "from"),
                              ({"files": {"m.gguf": good}, "adapters": {"a.gguf": bad}}, "adapters"),
                              ({"files": {"m.gguf": good}, "quantize": "q4_K_M"}, "quantize"),

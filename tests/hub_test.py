@@ -251,7 +251,7 @@ class Names(Case):
         self.pulls("hf:maker/other")
         self.assertEqual(pathlib.Path(self.listed()[1]["path"]).name, "model.gguf")
         self.hub.add_repo("maker/none", others)
-        self.fails("hf:maker/none", naming="there is no model, only files that go with one", kept=2)
+        self.fails("hf:maker/none", naming="there is no model, only files that accompany one", kept=2)
 
     def test_a_file_that_is_no_model_is_refused_for_what_it_is(self):
         folder = self.folder / "files"
@@ -729,7 +729,7 @@ class Interruptions(Case):
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 130, stderr)
-        self.assertIn("what has arrived is kept", stderr)
+        self.assertIn("received data is kept", stderr)
         self.hub.fault = None
         before = self.hub.sent(BIG)
         self.pulls(NAME)

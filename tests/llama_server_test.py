@@ -105,7 +105,7 @@ class Slots(Case):
         self.complete(server, 0, "one")
         self.act(server, "save", 0, key="one")
         self.assertIn("empty", self.act(server, "save", 0, key="two", status=400)["error"]["message"])
-        self.assertIn("no file", self.act(server, "restore", 0, key="two", status=400)["error"]["message"])
+        self.assertIn("no file of that name", self.act(server, "restore", 0, key="two", status=400)["error"]["message"])
         self.complete(server, 0, "two")
         self.act(server, "save", 0, key="two")
         self.assertEqual(len(list(self.folder.rglob("book"))), 2)

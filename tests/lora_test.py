@@ -135,7 +135,7 @@ class Choosing(WithAdapters):
         shown = json.loads(self.ask("/api/show", {"model": "realizar-tiny-Q8_0:a"}))
         self.assertTrue(shown["modelfile"].startswith("FROM realizar-tiny-Q8_0:latest\nADAPTER a\n"), shown["modelfile"])
         for path, body in [("/api/copy", {"source": "a", "destination": "c"}), ("/api/create", {"model": "c", "from": "a"})]:
-            self.assertIn("expected the name of a model alone", json.loads(self.ask(path, body, 400))["error"])
+            self.assertIn("expected the name of a model without an adapter", json.loads(self.ask(path, body, 400))["error"])
         anthropic = {"anthropic-version": "2023-06-01"}
         listed = json.loads(self.server.ask("GET", "/v1/models", headers=anthropic)[2])["data"]
         self.assertEqual([model["id"] for model in listed], ["realizar-tiny-Q8_0", "realizar-tiny-Q8_0:a", "realizar-tiny-Q8_0:b"])

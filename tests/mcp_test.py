@@ -29,7 +29,7 @@ REALIZAR = ""
 CONSENT = "[a]lways in this chat: "
 BAD_SERVERS = {
     "wrong_id": "no answer", "wrong_version": "it speaks revision", "redirect": "redirects are not followed",
-    "no_json": "expected application/json", "cut_json": "no JSON", "deep": "nested deeper", "drop": "closed the connection too early",
+    "no_json": "expected application/json", "cut_json": "not JSON", "deep": "nested deeper", "drop": "closed the connection too early",
     "no_answer": "no answer", "no_http": "MCP server 't'", "huge_head": "MCP server 't'", "wrong_session": "MCP-Session-Id",
     "cursor": "does not end", "error": "it refuses", "400": "answers 400: bad", "403": "answers 403", "404": "answers 404",
     "500": "answers 500", "huge": "longer than", "huge_json": "longer than", "many_events": "more than 32 MB",
@@ -150,7 +150,7 @@ class Names(Case):
                 self.assertEqual(self.calls("weather"), [self.CALL])
                 self.assertEqual((results[0]["text"], results[0]["is_error"]), ("18 degrees in Paris", False))
                 self.assertIn("get_weather of t is called with:", told)
-                self.assertNotIn("not there", told)
+                self.assertNotIn("does not exist", told)
 
     def test_it_is_asked_about_like_any_other(self):
         _, told = self.weather(*self.mcp("weather"))
@@ -164,7 +164,7 @@ class Names(Case):
                                ([*both, *allowed], "a__get_weather, b__get_weather")]:
             with self.subTest(names):
                 results, told = self.weather(*servers)
-                self.assertIn("realizar: the model called get_weather, a tool that is not there; it is told so\n", told)
+                self.assertIn("realizar: the model called get_weather, a tool that does not exist, and gets an error\n", told)
                 self.assertTrue(results[0]["is_error"])
                 self.assertEqual(results[0]["text"],
                                  f"The call failed: there is no tool called get_weather; the tools are {names}")
@@ -174,7 +174,7 @@ class Names(Case):
         got = self.run_once("-p", self.ASKED, *self.mcp("good"))
         self.assertEqual(got.returncode, 0, got.stderr)
         self.assertNotIn("get_weather", got.stdout)
-        self.assertIn("a tool that is not there", got.stderr)
+        self.assertIn("a tool that does not exist", got.stderr)
 
 
 class Servers(Case):
@@ -213,7 +213,7 @@ class Servers(Case):
         self.assertNotIn("\x07", told)
         self.assertNotIn("\u202e", told)
         self.assertIn("t__good: ", told)
-        self.assertEqual(told.count("a tool is left out"), 5)
+        self.assertEqual(told.count("a tool is ignored"), 5)
 
     def test_what_breaks_the_protocol_is_an_error_that_says_so(self):
         for mode, expected in BAD_SERVERS.items():
@@ -309,7 +309,7 @@ class Lists(Case):
                                         lambda key, value: template if key == "tokenizer.chat_template" else value))
         got = self.run_once(str(model), "-p", "x", *self.mcp("good"))
         self.assertEqual(got.returncode, 1)
-        self.assertIn("tells the model nothing of tools", got.stderr)
+        self.assertIn("does not show tools to the model", got.stderr)
 
 
 class Programs(Case):
@@ -359,7 +359,7 @@ class Programs(Case):
     def test_noise_is_passed_over_and_an_endless_line_is_not(self):
         got = self.run_once("-p", "x", *self.config("noisy"))
         self.assertEqual(got.returncode, 0, got.stderr)
-        self.assertIn("it prints what is no message of the protocol, which is passed over: [program] listening", got.stderr)
+        self.assertIn("it prints something other than the protocol's messages, which is ignored: [program] listening", got.stderr)
         got = self.run_once("-p", "x", *self.config("endless"))
         self.assertEqual(got.returncode, 1)
         self.assertIn("it sends a line of more than 4194304 bytes", got.stderr)

@@ -191,7 +191,7 @@ class Sources(Case):
     def test_matrices_whose_rows_do_not_fit_are_told_of_in_a_line_for_each_type(self):
         result = realizar("quantize", ROOT / "tests/data/conformance/qwen3-hf", self.at / "narrow.gguf", "Q4_K_M")
         self.assertEqual(result.returncode, 0, result.stderr.decode())
-        lines = [line for line in result.stderr.decode().splitlines() if "no multiple of" in line]
+        lines = [line for line in result.stderr.decode().splitlines() if "not a multiple of" in line]
         for line in lines:
             self.assertRegex(line, r"^realizar: (\S+ becomes|\d+ matrices, the first of them \S+, become) [A-Z0-9_]+: rows of \d+ ")
         self.assertEqual(len(lines), len({line.split("become")[1] for line in lines}))

@@ -133,7 +133,7 @@ class Fields(Case):
     def test_a_slip_in_a_field_is_told_in_a_header(self):
         for stream in [False, True]:
             reply = self.reply({"max_tokns": 50, "stream": stream})
-            self.assertEqual(reply.headers["x-realizar-warning"], "'max_tokns' is no field; did you mean 'max_tokens'?")
+            self.assertEqual(reply.headers["x-realizar-warning"], "'max_tokns' is not a field; did you mean 'max_tokens'?")
         self.assertNotIn("x-realizar-warning", self.reply({"user": "me", "mirostat": 0, "x_own": 1}).headers)
         self.assertIn("x-realizar-warning", self.exchange(post({**CHAT, "max_tokns": 50, "stop": 5})).headers)
 

@@ -412,8 +412,8 @@ class ModelsFolder(unittest.TestCase):
         self.assertEqual(code, 0)
         lines = stderr.splitlines()
         self.assertEqual(len(lines), 2, stderr)
-        self.assertTrue(any("dangling.gguf" in line and "left out" in line for line in lines), stderr)
-        self.assertTrue(any("\\xff" in line and "left out" in line for line in lines), stderr)
+        self.assertTrue(any("dangling.gguf" in line and "is ignored" in line for line in lines), stderr)
+        self.assertTrue(any("\\xff" in line and "is ignored" in line for line in lines), stderr)
 
 
     def test_a_folder_that_holds_one_model_is_served_by_its_name(self):
@@ -431,7 +431,7 @@ class ModelsFolder(unittest.TestCase):
                 self.assertEqual(client.reply().answer(), ANSWER)
             code, stderr = server.stop()
         self.assertEqual(code, 0)
-        self.assertRegex(stderr, r"\A.*/two is left out: it holds several models; --models-dir .*/two serves them\n\Z")
+        self.assertRegex(stderr, r"\A.*/two is ignored: it contains several models; --models-dir .*/two serves them\n\Z")
 
 
 class FailedLoads(Case):

@@ -111,7 +111,7 @@ class Answers(Case):
         other.write_bytes(pathlib.Path(MODEL).read_bytes())
         self.answered_by_server("run", other, PROMPT, "--temperature", "0")
         self.assertIn(str(other), self.succeeds("ps"))
-        self.assertEqual(self.succeeds("stop", other), f"{other} leaves memory once nobody uses it\n")
+        self.assertEqual(self.succeeds("stop", other), f"{other} will be unloaded when nobody uses it\n")
         until(lambda: str(other) not in self.succeeds("ps"), "the other model is unloaded")
         self.answered_by_server("run", other, PROMPT, "--temperature", "0")
         self.assertEqual(json.loads(self.succeeds("ps", "--json").splitlines()[0])["id"], server.model)

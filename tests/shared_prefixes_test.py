@@ -434,7 +434,7 @@ class Trouble(SharedPrefixes):
         until(lambda: server.metric("errors_total", reason="refused") >= 1, "a refusal")
         self.assertEqual(server.complete()[0], expected)
         self.assertEqual(server.complete(prompt="The wind and the hills. " * 30)[1], 0)
-        self.assertEqual(len(server.log("takes no prefixes")), 1)
+        self.assertEqual(len(server.log("refuses prefixes")), 1)
         self.assertEqual(server.metric("up"), 1)
         self.assertEqual(server.stop(), 0)
 

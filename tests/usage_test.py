@@ -134,7 +134,7 @@ class WrongWords(cli_test.Case):
                              (["run", "--model", "--json"], "--model needs a value, and --json is an option"),
                              (["run", "--ctx", "64", "-c", "128"], "--ctx is given twice, as 64 and as 128"),
                              (["run", "--json=maybe"], "must be true or false"),
-                             (["run", "--logprobs", "3", PROMPT], "--logprobs has an effect with --json alone"),
+                             (["run", "--logprobs", "3", PROMPT], "--logprobs only has an effect with --json"),
                              (["template", "--now", "noon", MODEL], "--now noon: must be a time"),
                              (["template", MODEL, "--template", "x"], "expected one of MODEL and --template"),
                              (["tokenize", MODEL, "x", "-f", "x"], "expected one of them"),
@@ -225,7 +225,7 @@ class ConfigFile(cli_test.Case):
         for text, naming in [("\ntreads = 2", f"{self.file}:2: run has no option 'treads'; did you mean threads?"),
                              ("threads", ":1: expected NAME = VALUE"),
                              ("stop = \"x", ":1: the quotes"),
-                             ("ctx = 1\nctx = 2", ":2: 'ctx' stands there twice"),
+                             ("ctx = 1\nctx = 2", ":2: 'ctx' is given twice"),
                              ("threads = many", "--threads many: must be a whole number")]:
             self.write(text)
             self.fails(2, "run", "--config", self.file, PROMPT, naming=naming)

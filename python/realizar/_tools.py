@@ -49,7 +49,7 @@ def _read_tool(tool: Any, place: str) -> Dict[str, Any]:
 def _described(function: Callable[..., Any], place: str) -> Dict[str, Any]:
     name = function.__name__
     if not _NAME.fullmatch(name):
-        raise TypeError(f"{place}: {name} is no name of a tool, which has 1 to 64 letters, digits, '_' and '-'")
+        raise TypeError(f"{place}: {name} is not a tool's name, which has 1 to 64 letters, digits, '_' and '-'")
     place = f"{place}, {name}"
     try:
         signature = inspect.signature(function)
@@ -83,7 +83,7 @@ def _property(
         try:
             json.dumps(parameter.default)
         except (TypeError, ValueError):
-            raise TypeError(f"{place}: its default is no value of JSON: {parameter.default!r}") from None
+            raise TypeError(f"{place}: its default is not a JSON value: {parameter.default!r}") from None
     return made
 
 

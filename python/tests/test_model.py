@@ -528,7 +528,7 @@ class ToolsOfFunctions(ModelCase):
             (by_place, r"tools\[1\], by_place, city"),
             (odd_default, r"odd_default, city: its default"),
             (keyed, r"keyed, pairs: its type is .*Dict\[int, str\]"),
-            (lambda: None, r"tools\[1\]: <lambda> is no name"),
+            (lambda: None, r"tools\[1\]: <lambda> is not a"),
             (Person, r"tools\[1\]: expected a function .* actual type"),
             (5, r"tools\[1\]: expected a function .* actual int"),
         ]:

@@ -143,7 +143,7 @@ class Pulling(unittest.TestCase):
         for name, kind, message in [
             ("hf:maker/other", realizar.NotFoundError, "maker/other"),
             ("hf:maker/model:Q2_K", realizar.NotFoundError, "there is no 'Q2_K'"),
-            ("hf:../x", realizar.InvalidArgumentError, "is no name of a model"),
+            ("hf:../x", realizar.InvalidArgumentError, "is not a model's name"),
             ("a\0b", ValueError, "NUL"),
         ]:
             with self.subTest(name), self.assertRaisesRegex(kind, message):

@@ -51,7 +51,7 @@ class Ranks(unittest.TestCase):
     def test_what_cannot_be_is_refused(self):
         with self.assertRaisesRegex(realizar.UnsupportedError, "reranker"):
             self.model.embed("rain")
-        with load() as writer, self.assertRaisesRegex(realizar.UnsupportedError, "no reranker"):
+        with load() as writer, self.assertRaisesRegex(realizar.UnsupportedError, "not a reranker"):
             writer.rank(QUERY, DOCUMENTS)
         with self.assertRaises(realizar.ContextLengthError):
             self.model.rank(QUERY, ["rain " * 10000])

@@ -91,9 +91,9 @@ Result<Asked> read_request(const rz_request& given, const LanguageModel& model, 
 
 Result<Pooling> read_pooling(int pooling, const LanguageModel& model) {
   const bool is_reranker = model.pooling() == Pooling::kRank;
-  if (pooling == RZ_POOL_RANK && !is_reranker) return unsupported(model.info().path + " is no reranker", "model");
+  if (pooling == RZ_POOL_RANK && !is_reranker) return unsupported(model.info().path + " is not a reranker", "model");
   if (pooling != 0 && pooling != RZ_POOL_RANK && is_reranker) {
-    return unsupported(model.info().path + " is a reranker, which scores texts and gives no vectors of them", "model");
+    return unsupported(model.info().path + " is a reranker, which scores texts and cannot make vectors", "model");
   }
   switch (pooling) {
     case 0:

@@ -30,7 +30,7 @@ ChatBeginning read_chat_beginning(std::string system, const std::string& message
   if (messages.empty()) return beginning;
   const ChatJson read = ChatJson::parse(messages, nullptr, false);
   if (!read.is_array() || !std::ranges::all_of(read, is_message)) {
-    notes.emplace_back("the messages beside the model's file are not used: expected a list of messages with texts");
+    notes.emplace_back("the messages next to the model's file are not used: expected a list of messages with texts");
     return beginning;
   }
   for (const ChatJson& message : read) {

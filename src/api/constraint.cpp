@@ -56,8 +56,7 @@ Result<std::shared_ptr<TokenConstraint>> tool_calls_constraint(const LanguageMod
   RZ_TRY(parts.tools, text::read_tool_specs(tools_json));
   if (parts.tools.empty()) return invalid_argument("tools: there is no function that could be called", "tools");
   text::detect_parts(parts, *loaded.tokenizer, loaded.output_format, options.prompt);
-  if (!parts.format->calls)
-    return unsupported("tools: the model has no chat template that could tell it of them", "tools");
+  if (!parts.format->calls) return unsupported("tools: the model has no chat template to describe them", "tools");
   const std::string key = "calls " + std::to_string(options.parallel) + " " + tools_json;
   RZ_TRY(auto grammar, loaded.grammars->find_or_compile(key, [&]() -> Compiled {
     RZ_TRY(const grammar::RuleSet rules,

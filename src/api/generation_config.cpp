@@ -144,7 +144,7 @@ Result<GenerationConfig> read_generation_config(const ModelFile& file, const tex
 Result<uint32_t> apply_ollama_params(std::string_view params, GenerationConfig& config, WrongParams wrong) {
   constexpr uint32_t kMaxContext = 1u << 30;
   const Json json = params.empty() ? Json::object() : Json::parse(params, nullptr, false);
-  if (!json.is_object()) return format_error("the model's parameters are no JSON object", "params");
+  if (!json.is_object()) return format_error("the model's parameters are not a JSON object", "params");
   for (const SamplingParameter& parameter : kSamplingParameters) {
     const auto found = json.find(std::string(parameter.name));
     if (found == json.end()) continue;

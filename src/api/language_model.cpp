@@ -80,7 +80,7 @@ std::vector<TraceEvent> TraceLog::events() const {
 }
 
 Result<LanguageModel::Impl::Call> LanguageModel::Impl::begin_call() {
-  if (has_session) return invalid_argument("the model has a session, which alone may run requests on it", "model");
+  if (has_session) return invalid_argument("the model has a session, and only that may run requests on it", "model");
   if (has_call.exchange(true)) {
     return invalid_argument(
         "the model is busy with another call: in a callback, only cancel() and const functions can be called", "model");
@@ -234,7 +234,7 @@ Pooling LanguageModel::pooling() const {
 
 Result<std::vector<std::vector<float>>> LanguageModel::embed(std::span<const std::string> texts) {
   if (pooling() == Pooling::kRank) {
-    return unsupported(info().path + " is a reranker, which scores texts and gives no vectors of them", "model");
+    return unsupported(info().path + " is a reranker, which scores texts and cannot make vectors", "model");
   }
   std::vector<Request> requests(texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {

@@ -116,7 +116,7 @@ Result<std::unique_ptr<cuda::DeviceExchange>> open_exchange(const LoadOptions& o
   }
   if (options.gpu.split == Split::kLayer) return std::unique_ptr<cuda::DeviceExchange>();
   if (options.gpu.devices.size() > 1) return cuda::open_nccl(options.gpu.devices);
-  return invalid_argument("split: tensor wants several GPUs, named by device: --device 0,1", "split");
+  return invalid_argument("split: tensor requires several GPUs, named by device: --device 0,1", "split");
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options,
@@ -284,7 +284,7 @@ Status LoadedModel::load_template(const std::string& beside) {
       template_source.tool_source.clear();
       has_usual = true;
     } else {
-      info.notes.push_back("the chat template beside the model's file is not used: " + jinja.error().message);
+      info.notes.push_back("the chat template next to the model's file is not used: " + jinja.error().message);
     }
   }
   if (has_usual) {
@@ -398,7 +398,7 @@ Status LoadedModel::load_weights(const LoadOptions& options) {
   RZ_TRY(info.n_ctx_longest, longest_context(file, config, options.rope));
   RZ_TRY(const engine::EngineOptions engine_options, this->engine_options(config, options, n_positions_));
   if (!gives_text(config) && (!options.draft.path.empty() || engine_options.n_draft > 0)) {
-    return invalid_argument("draft: the model generates no tokens to guess", "draft");
+    return invalid_argument("draft: the model does not generate tokens", "draft");
   }
   if (options.draft.path.empty()) return load_models(config, nullptr, options, engine_options);
   RZ_TRY(const ModelFile draft_file, ModelFile::open(options.draft.path));

@@ -24,7 +24,7 @@ class Pull {
     auto pulled = find_or_download(name);
     // A cancelled pull stays cancelled, whatever else has failed in the meantime.
     if (pulled.ok() || !cancelled_) return pulled;
-    return Error{ErrorCode::kCancelled, hub::to_string(name) + ": cancelled; what has arrived is kept", ""};
+    return Error{ErrorCode::kCancelled, hub::to_string(name) + ": cancelled; received data is kept", ""};
   }
 
  private:

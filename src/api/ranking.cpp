@@ -41,9 +41,10 @@ Status check_ranks(const LoadedModel& model) {
   const ModelConfig& config = model.model->config();
   if (config.n_labels == 1 || config.n_labels == 2) return {};
   if (config.n_labels == 0) {
-    return unsupported("the model is no reranker: it has no part that scores a text", "model");
+    return unsupported("the model is not a reranker: it has no layer that scores a text", "model");
   }
-  return unsupported(fmt::format("the model is no reranker: it sorts texts into {} classes", config.n_labels), "model");
+  return unsupported(fmt::format("the model is not a reranker: it sorts texts into {} classes", config.n_labels),
+                     "model");
 }
 
 Result<std::vector<TokenId>> rank_prompt(const LoadedModel& model, std::string_view query, std::string_view document) {

@@ -24,7 +24,7 @@ Error translated() {
   } catch (const std::exception& error) {
     return {ErrorCode::kInternal, error.what(), ""};
   } catch (...) {
-    return {ErrorCode::kInternal, "something that is no std::exception was thrown", ""};
+    return {ErrorCode::kInternal, "something other than a std::exception was thrown", ""};
   }
 }
 

@@ -174,7 +174,7 @@ Result<std::string> read_file_or_pipe(const std::filesystem::path& path, uint64_
   if (!is_file && !S_ISFIFO(opened.info.st_mode)) return not_regular(name);
   RZ_TRY(std::string text,
          read_all(opened.fd, name, is_file ? static_cast<uint64_t>(opened.info.st_size) : 0, max_bytes));
-  if (text.empty() && !is_file) return invalid_argument(name + " is a pipe that nobody writes to", name);
+  if (text.empty() && !is_file) return invalid_argument(name + " is a pipe without a writer", name);
   return without_byte_order_mark(std::move(text));
 }
 

@@ -64,7 +64,7 @@ TEST_F(Files, AFifoOrADeviceIsRefusedAtOnceWhoeverWritesToIt) {
   EXPECT_EQ(read_file("/dev/zero", kNoLimit).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(read_file(at("none"), kNoLimit).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(read_file_or_pipe("/dev/zero", kNoLimit).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(read_file_or_pipe(pipe, kNoLimit).error().message, pipe.string() + " is a pipe that nobody writes to");
+  EXPECT_EQ(read_file_or_pipe(pipe, kNoLimit).error().message, pipe.string() + " is a pipe without a writer");
 }
 
 TEST_F(Files, ReadsAFileUpToItsLimit) {

@@ -102,7 +102,7 @@ void add_rm(CommandLine& line) {
 
 void add_cp(CommandLine& line) {
   auto args = std::make_shared<CopyArgs>();
-  Flags flags = line.command("cp", "Give a model of the store another name; it takes no further room");
+  Flags flags = line.command("cp", "Give a model in the store another name; this needs no disk space");
   flags.option("from", args->from, "Name of the model").required();
   flags.option("to", args->to, "New name: NAME or NAME:TAG").required();
   args->store.add_to(flags, StoreFlags::Network::kNone);

@@ -41,8 +41,8 @@ std::string questions_text(size_t n) {
 }
 
 std::string left_out_text(size_t n) {
-  return n == 1 ? "the oldest question and its answer are left out"
-                : fmt::format("the {} oldest questions and their answers are left out", n);
+  return n == 1 ? "the oldest question and its answer are dropped"
+                : fmt::format("the {} oldest questions and their answers are dropped", n);
 }
 
 std::string name_of(const ModelInfo& info) {
@@ -201,8 +201,8 @@ class Chat {
                           command.help);
     }
     say(text +
-        "\nA line that ends in \\ goes on in the next one; lines between \"\"\" and \"\"\", and pasted lines, are one "
-        "message.\nCtrl-C stops an answer, Ctrl-D leaves.\n");
+        "\nA line that ends in \\ continues on the next one; lines between \"\"\" and \"\"\", and pasted lines, are "
+        "one message.\nCtrl-C stops an answer, Ctrl-D leaves.\n");
   }
 
   void quit(const std::string&) { end(kOk); }
@@ -287,7 +287,7 @@ class Chat {
   }
 
   void tools(const std::string&) {
-    say(options_.tools == nullptr ? "There are no tools; --mcp NAME=URL names a server with some.\n"
+    say(options_.tools == nullptr ? "There are no tools; --mcp NAME=URL adds a server with tools.\n"
                                   : options_.tools->listing());
   }
 
@@ -348,7 +348,7 @@ class Chat {
     const std::string old_path = writer_->info().path;
     if (replace_model(path)) {
       options_.model = path;
-      return note("the conversation goes on with " + name_of(writer_->info()));
+      return note("the conversation continues with " + name_of(writer_->info()));
     }
     if (!replace_model(old_path)) end(kFailure);
   }
@@ -404,9 +404,9 @@ class Chat {
     complain(error);
     if (error.code != ErrorCode::kContextLengthExceeded) return;
     say(options_.leaves_out
-            ? "The message does not fit, alone or with what tools gave; --ctx sets a longer context.\n"
-            : "/reset begins anew; --ctx sets a longer context; without --no-shift the oldest turns are "
-              "left out.\n");
+            ? "The message does not fit, by itself or with the tools' results; --ctx sets a longer context.\n"
+            : "/reset starts a new conversation; --ctx sets a longer context; without --no-shift the oldest turns are "
+              "dropped.\n");
   }
 
   Result<Prompt> rendered() const {

@@ -63,7 +63,7 @@ Status read_line(CommandRow& command, std::string_view line, std::set<OptionRow*
   }
   RZ_TRY(std::string value, unquoted(trimmed(line.substr(sign + 1))));
   const bool is_again = from_file.contains(row);
-  if (is_again && !row->is_list) return invalid_argument(fmt::format("'{}' stands there twice", name));
+  if (is_again && !row->is_list) return invalid_argument(fmt::format("'{}' is given twice", name));
   if (!is_again && !row->given.empty()) return {};
   from_file.insert(row);
   row->given.push_back(std::move(value));

@@ -91,34 +91,33 @@ Result<int> convert_model(const ConvertArgs& args) {
 
 void add_convert(CommandLine& line) {
   auto args = std::make_shared<ConvertArgs>();
-  Flags flags = line.command(
-      "convert",
-      "Bring a model into the other format: a Hugging Face folder becomes a GGUF file, with tokenizer, template and "
-      "the "
-      "metadata that llama.cpp's converter writes, and a GGUF file becomes a folder. A GGUF file is split with "
-      "--split-size, and a split one is merged without it. What the other format cannot say is refused by name; "
-      "nothing is there until all of it is");
+  Flags flags =
+      line.command("convert",
+                   "Convert a model to the other format: a Hugging Face folder becomes a GGUF file, with tokenizer, "
+                   "template and the metadata that llama.cpp's converter writes, and a GGUF file becomes a folder. A "
+                   "GGUF file is split with --split-size, and a split one is merged without it. Settings that the "
+                   "other format cannot store are refused by name; the result appears only when it is complete");
   flags
       .option("in,-m,--model", args->in,
               "Model: a Hugging Face folder, a .gguf file (any part of a split one), or a model's name")
       .required()
       .file();
-  flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or a folder that is empty or not there")
+  flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or an empty or new folder")
       .required()
       .written();
   flags
       .option("--type", args->type,
               "Type of matrices: keep, f32, f16 or bf16. Vectors are F32 in GGUF; quantized weights of a GGUF file "
-              "become bf16 in a folder unless this says otherwise")
+              "become bf16 in a folder by default")
       .shown_as("TYPE")
       .with_default();
   flags
       .option("--split-size", args->split_size,
-              "Weights in a file at the most, e.g. 500M or 2G: several files, named -00001-of-00003")
+              "Maximum size of a file's weights, e.g. 500M or 2G: several files, named -00001-of-00003")
       .shown_as("SIZE");
   flags
       .option("--pre", args->pre,
-              "Name that GGUF gives the folder's pre-tokenizer, where it cannot be found from what that does")
+              "GGUF's name of the folder's pre-tokenizer, if it cannot be determined from its rules")
       .shown_as("NAME");
   add_end_flags(flags, args->ends);
   args->store.add_to(flags, StoreFlags::Network::kNone);

@@ -105,8 +105,8 @@ Result<int> create(const CreateArgs& args) {
 void add_create(CommandLine& line) {
   auto args = std::make_shared<CreateArgs>();
   Flags flags = line.command("create",
-                             "Make a model of the store from another one or a file, with a system message, parameters "
-                             "and a template of its own, as Ollama's Modelfile says them");
+                             "Create a model in the store from another one or a file, with its own system message, "
+                             "parameters and template, from an Ollama Modelfile");
   flags.option("name", args->name, "Name of the new model: NAME or NAME:TAG").required();
   flags.option("-f,--file", args->file, "Modelfile; '-': standard input").with_default().file();
   args->store.add_to(flags, StoreFlags::Network::kNone);

@@ -26,7 +26,7 @@ Result<std::vector<std::string>> texts_of(const std::vector<std::string>& given,
   if (!given.empty()) return given;
   RZ_TRY(const std::string text, read_text(file.empty() ? "-" : file));
   std::vector<std::string> lines = lines_of(text);
-  if (lines.empty()) return invalid_argument("there is no text: expected one a line");
+  if (lines.empty()) return invalid_argument("there is no text: expected one per line");
   return lines;
 }
 
@@ -114,12 +114,12 @@ Result<int> rerank(const RerankArgs& args) {
 void add_embed(CommandLine& line) {
   auto args = std::make_shared<EmbedArgs>();
   Flags flags = line.command("embed",
-                             "Turn texts into vectors of the length 1, one a line. What a vector is made of (the mean "
-                             "of all tokens' states, the first one's or the last one's) is as the model file says");
-  flags.option("model,-m,--model", args->model, "Model, best one that was trained for embeddings").required().file();
+                             "Turn texts into normalized vectors, one per line. The model file says how a vector is "
+                             "made (from the mean of all tokens' states, the first one's or the last one's)");
+  flags.option("model,-m,--model", args->model, "Model, preferably one trained for embeddings").required().file();
   const Option texts = flags.option("texts", args->texts, "Texts; without any, the lines of standard input");
   const Option file = flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input").file();
-  flags.flag("--json", args->json, "Print JSON, an object a line");
+  flags.flag("--json", args->json, "Print JSON, one object per line");
   flags.flag("--standalone", args->standalone, kStandaloneHelp);
   args->load.add_to(flags);
   args->loading_option = [args = args.get(), flags] { return args->load.changing_option(flags); };
@@ -135,12 +135,12 @@ void add_rerank(CommandLine& line) {
   flags.option("model,-m,--model", args->model, "Model that was trained for it: a reranker, or cross-encoder")
       .required()
       .file();
-  flags.option("query", args->query, "What is asked").required();
+  flags.option("query", args->query, "The query").required();
   const Option documents =
       flags.option("documents", args->documents, "Documents; without any, the lines of standard input");
   const Option file = flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input").file();
   flags.option("--top", args->n_wanted, "Print only the best N; 0: all").with_default();
-  flags.flag("--json", args->json, "Print JSON, an object a line");
+  flags.flag("--json", args->json, "Print JSON, one object per line");
   args->load.add_to(flags);
   flags.examples({"realizar rerank bge-reranker.gguf \"What is rain?\" \"Water that falls.\" \"A kind of stone.\"",
                   "realizar rerank bge-reranker.gguf \"What is rain?\" --top 3 --file documents.txt"});

@@ -20,7 +20,7 @@ std::span<const Row> rows() {
   using enum ForeignKind;
   using enum CalledAs;
   constexpr std::string_view kAlwaysOn = "is always on";
-  constexpr std::string_view kNoImages = "images are not supported: models read text alone here";
+  constexpr std::string_view kNoImages = "images are not supported: models only read text here";
   static constexpr Row kRows[] = {
       {kRenamed, kBoth, "--gpu-layers", "-ngl= --n-gpu-layers=", "auto"},
       {kRenamed, kBoth, "--seed", "-s=", "-1"},
@@ -54,8 +54,8 @@ std::span<const Row> rows() {
       {kRenamed, kRealizar, "--no-reasoning", "--no-think"},
       {kRenamed, kRealizar, "--hide-reasoning", "--hidethinking"},
       {kNoted, kRealizar,
-       "has no effect: a model thinks as its template has it, unless --no-reasoning or --reasoning-effort says "
-       "otherwise",
+       "has no effect: the template decides whether a model thinks, unless --no-reasoning or --reasoning-effort is "
+       "given",
        "--think", "true|false|low|medium|high"},
       {kRenamed, kRealizar, "inspect", "info"},
       {kRenamed, kRealizar, "serve", "server start"},
@@ -70,7 +70,7 @@ std::span<const Row> rows() {
        "--mlock --no-mmap"},
       {kNoted, kRealizar, "has no effect: a prompt is answered once, and without a prompt a chat begins",
        "-cnv --conversation -i --interactive -st --single-turn"},
-      {kNoted, kRealizar, "has no effect: --batch-tokens alone says how many tokens a step computes",
+      {kNoted, kRealizar, "has no effect: only --batch-tokens sets how many tokens a step computes",
        "-b= --batch-size="},
       {kNoted, kRealizar, "has no effect: --threads is for prompts and answers alike", "-tb= --threads-batch="},
       {kRefused, kRealizar, "name the model as realizar run hf:OWNER/REPOSITORY[:QUANTIZATION or FILE]",
@@ -117,11 +117,10 @@ std::span<const Row> rows() {
       {kNoted, kServer, "is always so: nothing is downloaded", "--offline"},
       {kNoted, kServer, "is so unless --context-shift asks for it", "--no-context-shift"},
       {kNoted, kServer, "has no effect: see --parallel", "-no-kvu --no-kv-unified"},
-      {kNoted, kServer, "has no effect: --warm-up alone warms up", "--no-warmup"},
+      {kNoted, kServer, "has no effect: only --warm-up warms up", "--no-warmup"},
       {kNoted, kServer, "has no effect: a request asks for it by continue_final_message", "--prefill-assistant"},
-      {kNoted, kServer, "has no effect: no prompt stands in the command line", "-e --escape --no-escape"},
-      {kNoted, kServer, "has no effect: special tokens are told with a request's skip_special_tokens: false",
-       "-sp --special"},
+      {kNoted, kServer, "has no effect: the command line contains no prompt", "-e --escape --no-escape"},
+      {kNoted, kServer, "has no effect: a request's skip_special_tokens: false shows special tokens", "-sp --special"},
       {kNoted, kServer, "has no effect: chat templates are Jinja", "--no-jinja"},
       {kNoted, kServer, "has no effect: nothing is downloaded", "-hft= --hf-token="},
       {kNoted, kServer, "has no effect: threads are placed by realizar itself",
@@ -129,7 +128,7 @@ std::span<const Row> rows() {
        "--cpu-range-batch= --cpu-strict-batch= --prio-batch= --poll-batch= --numa= --threads-http="},
       {kNoted, kServer, "has no effect: kernels are chosen for this processor",
        "--no-repack -nr --no-host --op-offload --no-op-offload"},
-      {kNoted, kServer, "has no effect: --choose says where tokens are drawn",
+      {kNoted, kServer, "has no effect: --choose sets where tokens are chosen",
        "-bs --backend-sampling --backend_sampling"},
       {kNoted, kServer, "has no effect: weights are read into memory once",
        "--mmap -dio --direct-io -ndio --no-direct-io"},
@@ -148,7 +147,7 @@ std::span<const Row> rows() {
        "--log-verbosity= --log-file= --log-colors="},
       {kNoted, kServer, "has no effect: requests always run together", "-nocb --no-cont-batching"},
       {kNoted, kServer, "has no effect: a port has one server", "--reuse-port"},
-      {kNoted, kServer, "has no effect: models read text alone here",
+      {kNoted, kServer, "has no effect: models only read text here",
        "--mmproj-auto --no-mmproj --no-mmproj-auto --mmproj-offload --no-mmproj-offload --image-min-tokens= "
        "--image-max-tokens= --media-path="},
       {kNoted, kServer, "has no effect: the page has settings of its own",
@@ -156,20 +155,20 @@ std::span<const Row> rows() {
        "--ui-mcp-proxy --no-ui-mcp-proxy"},
       {kNoted, kServer, "has no effect: --write-timeout-ms and --idle-timeout-ms are for connections",
        "-to= --timeout="},
-      {kNoted, kServer, "has no effect: every guess is checked, and --draft-tokens says how many",
+      {kNoted, kServer, "has no effect: every proposed token is checked, and --draft-tokens sets how many",
        "--draft-min= --draft-n-min= --spec-draft-n-min= --draft-p-min= --spec-draft-p-min= --draft-p-split= "
        "--spec-draft-p-split= --spec-type= --spec-default"},
 
       {kRefused, kServer, kNoImages, "-mm -mmu --mmproj-url"},
       {kRefused, kServer, "--reasoning-format none leaves answers as the model wrote them", "--skip-chat-parsing"},
       {kRefused, kServer, "what a server was started with does not change", "--props"},
-      {kRefused, kServer, "a request that must not use the cache says cache_prompt: false", "--no-cache-prompt"},
+      {kRefused, kServer, "a request that must not use the cache sets cache_prompt: false", "--no-cache-prompt"},
       {kRefused, kServer, "--models-dir FOLDER serves all models of a folder", "--models-preset"},
       {kRefused, kServer, "there is no cache of models: --models-dir FOLDER serves all models of a folder",
        "-cl --cache-list"},
       {kRefused, kServer, "control vectors are not supported",
        "--control-vector --control-vector-scaled --control-vector-layer-range"},
-      {kRefused, kServer, "a model is used as its file says",
+      {kRefused, kServer, "a model is used with its file's settings",
        "--override-kv --rope-freq-base --rope-freq-scale --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow "
        "--yarn-beta-fast"},
       {kRefused, kServer, "layers are placed by --gpu-layers", "--override-tensor -ot"},
@@ -194,7 +193,7 @@ std::span<const Row> rows() {
       {kRefused, kServer, "--logit-bias ID=VALUE", "-l"},
       {kRefused, kServer, "reasoning ends as the model's own marks say", "--reasoning-budget-message"},
       {kRefused, kServer, "gaps are asked for in the order that the model was trained with", "--spm-infill"},
-      {kRefused, kServer, "guesses come from the text so far, or from a model: --draft-tokens, --model-draft",
+      {kRefused, kServer, "proposed tokens come from the text so far, or from a model: --draft-tokens, --model-draft",
        "-lcs --lookup-cache-static -lcd --lookup-cache-dynamic"},
 
       {kNoted, kServer, "has no effect: the draft model runs as the model does",

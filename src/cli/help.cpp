@@ -153,7 +153,7 @@ std::string program_help(const CommandTable& table, const HelpStyle& style) {
   }
   text += options_text(table.common, {""}, style, "Options");
   text += examples_text(table.common);
-  text += "\nrealizar COMMAND --help tells more of a command.\n" + wrapped(kExitCodes, style.n_columns, 0) + '\n';
+  text += "\nrealizar COMMAND --help shows a command's options.\n" + wrapped(kExitCodes, style.n_columns, 0) + '\n';
   if (!style.all) return text;
   for (const CommandRow& command : table.commands) {
     if (!command.is_hidden) text += "\n\n" + command_help(command, table.common, style);

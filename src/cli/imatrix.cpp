@@ -149,7 +149,7 @@ Status read_chunks(LanguageModel& model, const ImatrixArgs& args, Imatrix& imatr
   RZ_CHECK_OK(imatrix.write(args.out));
   return Error{
       ErrorCode::kCancelled,
-      fmt::format("interrupted: {} has {} of {} chunks; --resume goes on", args.out, imatrix.n_chunks, chunks.size()),
+      fmt::format("interrupted: {} has {} of {} chunks; --resume continues", args.out, imatrix.n_chunks, chunks.size()),
       ""};
 }
 

@@ -33,7 +33,7 @@ void add_introspection(CommandLine& line) {
   completion.runs([shell] { return print(completion_script(*shell)) ? kOk : kFailure; });
 
   auto words = std::make_shared<std::vector<std::string>>();
-  Flags asked = line.command("complete", "Print what may stand for the last of the words").hidden();
+  Flags asked = line.command("complete", "Print possible completions of the last word").hidden();
   asked.option("words", *words, "Words of a command line after the program's name");
   asked.runs([words, &line] { return print_candidates(line, *words); });
 

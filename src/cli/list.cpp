@@ -68,11 +68,9 @@ int list(const ListArgs& args) {
 
 void add_list(CommandLine& line) {
   auto args = std::make_shared<ListArgs>();
-  Flags flags =
-      line.command("list",
-                   "List the models on this machine: those that were pulled, those that Hugging Face's "
-                   "programs, Ollama, LM Studio and llama.cpp have downloaded, which are used where they are, "
-                   "and the bundled one");
+  Flags flags = line.command("list",
+                             "List the models on this machine: pulled ones, downloads of Hugging Face's programs, "
+                             "Ollama, LM Studio and llama.cpp, which are used in place, and the bundled one");
   flags.flag("--json", args->json, "Print JSON, an object a line");
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar list"});

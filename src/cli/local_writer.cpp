@@ -80,7 +80,7 @@ class LocalWriter final : public Writer {
 
 Error knows_no_tools(const ModelInfo& info) {
   return unsupported("the chat template of " + printable(info.path) +
-                         " tells the model nothing of tools, so it cannot call those of MCP servers",
+                         " does not show tools to the model, so it cannot call those of MCP servers",
                      "mcp");
 }
 

@@ -41,9 +41,9 @@ void McpFlags::add_to(Flags flags) {
       .shown_as("NAME=URL");
   flags
       .option("--mcp-config", config_,
-              "File with such servers, and with programs that are started as servers. Its form is that of other "
-              "clients: {\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}, "
-              "NAME: {\"command\": ..., \"args\": [...], \"env\": {...}}}}")
+              "File with such servers, and with programs that are started as servers, in the format of other clients: "
+              "{\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}, NAME: {\"command\": ..., \"args\": [...], "
+              "\"env\": {...}}}}")
       .file();
   flags.advanced()
       .option("--mcp-timeout-s", timeout_s_, "Seconds that an MCP server has for a request")
@@ -83,17 +83,16 @@ void ToolFlags::add_to(Flags flags) {
               "terminal every other call is refused")
       .shown_as("NAME");
   flags.advanced()
-      .option(
-          "--tool-choice", choice,
-          "Whether the model must call a tool before it answers: auto, required, none, or the tool that it must call")
+      .option("--tool-choice", choice,
+              "Whether the model must call a tool before it answers: auto, required, none, or the required tool")
       .shown_as("auto|required|none|TOOL")
       .with_default();
 }
 
 std::string ToolFlags::complaint() const {
   if (mcp.is_given()) return "";
-  if (!allowed.empty()) return "--mcp-allow has an effect with --mcp or --mcp-config alone";
-  return choice == "auto" ? "" : "--tool-choice has an effect with --mcp or --mcp-config alone";
+  if (!allowed.empty()) return "--mcp-allow only has an effect with --mcp or --mcp-config";
+  return choice == "auto" ? "" : "--tool-choice only has an effect with --mcp or --mcp-config";
 }
 
 }  // namespace realizar::cli

@@ -216,7 +216,7 @@ std::string report_text(const ModelReport& report) {
   const bool gives_text = !report.config || realizar::gives_text(*report.config);
   text += !gives_text ? row("gives", vector_text(*report.config)) : row("chat", chat_text(report));
   if (gives_text) text += end_rows(report);
-  text += row("licence", report.licence.empty() ? "not told in the file" : report.licence);
+  text += row("licence", report.licence.empty() ? "not in the file" : report.licence);
   return text + "more: --tensors, --metadata, --json\n";
 }
 

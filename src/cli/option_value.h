@@ -40,7 +40,7 @@ requires std::is_arithmetic_v<Number> std::string read_value(const std::string& 
 template <class Enum>
 requires std::is_enum_v<Enum> std::string read_value(const std::string& text, Enum& value) {
   const auto named = option_value<Enum>(text);
-  if (!named) return "is none of its values";
+  if (!named) return "is not one of its values";
   value = *named;
   return "";
 }

@@ -101,8 +101,8 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
   }
   flags
       .option("--rope-scaling", options.rope.scaling,
-              "How rotary positions are stretched beyond what the model was trained for: as its file says (model), or "
-              "instead none, linear, dynamic or yarn")
+              "How rotary positions are extended beyond the training context: as in the model's file (model), or none, "
+              "linear, dynamic or yarn")
       .shown_as("HOW")
       .with_default();
   flags
@@ -111,14 +111,13 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
       .positive();
   flags
       .option("--rope-original-context", options.rope.n_ctx_original,
-              "That context has N tokens; 0: as many as the file says that the model was trained for")
+              "Size of that context in tokens; 0: the training context from the file")
       .with_default();
   flags.option("--kv-type", options.cache.type, "Element type of the KV cache").shown_as("TYPE").with_default();
   flags
-      .option(
-          "--backend", options.backend,
-          "Device: auto, cpu, cuda or reference. auto takes a GPU that can run the model, else the CPU; reference is "
-          "slow and exact, for checking")
+      .option("--backend", options.backend,
+              "Device: auto, cpu, cuda or reference. auto uses a GPU if it can run the model, otherwise the CPU; "
+              "reference is slow and exact, for checking")
       .shown_as("NAME")
       .with_default()
       .common();
@@ -128,25 +127,25 @@ void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Ne
       .with_default();
   flags
       .option("--draft", options.draft.path,
-              "Smaller model with the same vocabulary that guesses tokens; the model checks several guesses at once")
+              "Smaller model with the same vocabulary that proposes tokens; the model checks several at once")
       .file();
   flags
       .option("--draft-tokens", options.draft.n_tokens,
-              "Guess N tokens at a time, with --draft or from the text so far; 0: as many as their hits and the steps' "
-              "times make worth it")
+              "Propose N tokens at a time, with --draft or from the text so far; 0: as many as pays off, measured at "
+              "run time")
       .in_range(0, 64)
       .with_default();
   flags.flag_off("--no-guesses", options.draft.guesses,
-                 "Guess no tokens from the text so far where --draft-tokens is 0 and there is no --draft");
+                 "Do not propose tokens from the text so far if --draft-tokens is 0 and --draft is not given");
   flags
       .option("--lora", options.adapters.sources,
-              "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT. SCALE multiplies what it adds; may be "
-              "repeated where requests choose")
+              "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT. SCALE multiplies its effect; may be "
+              "repeated if requests choose one")
       .reads();
   flags
       .option("--choose", options.gpu.chooser,
-              "Where tokens are drawn: device (on the GPU, where it can) or host (on the processor, from all logits); "
-              "the tokens are the same")
+              "Device for choosing tokens: device (on the GPU, if possible) or host (on the processor, from all "
+              "logits); the tokens are the same")
       .with_default();
   flags.flag("--warm-up", options.warm_up,
              "Run steps of every usual size once the model is loaded, so that the first requests take no longer than "
@@ -163,26 +162,24 @@ std::string LoadFlags::changing_option(const Flags& flags) const {
 void LoadFlags::add_serving_to(Flags flags) {
   flags
       .option("--max-loras", options.adapters.n_places,
-              "Have room for N adapters of each model at a time; 0: for those of --lora, and with --lora-dir for four "
-              "more")
+              "Maximum number of loaded adapters per model; 0: those of --lora, and with --lora-dir four more")
       .in_range(0, 256)
       .with_default();
   flags
       .option("--max-lora-rank", options.adapters.max_rank,
-              "Of a rank of at most N; 0: the largest of --lora, or 64 where there is none")
+              "Maximum rank of adapters; 0: the largest rank of --lora, or 64 without --lora")
       .in_range(0, 512)
       .with_default();
   flags.option("--max-seqs", options.batch.max_seqs, "Run at most N requests together")
       .in_range(1, 4096)
       .with_default()
       .common();
-  flags.option("--kv-tokens", options.cache.n_tokens, "Tokens that the KV cache holds in all; 0: four contexts")
+  flags.option("--kv-tokens", options.cache.n_tokens, "Size of the KV cache in tokens; 0: four contexts")
       .with_default();
   flags
-      .option(
-          "--kept-states", options.cache.n_states,
-          "Keep N states of recurrent layers, so that prompts which begin alike share them; 0: as many as a gigabyte "
-          "holds, at most --max-seqs and two more")
+      .option("--kept-states", options.cache.n_states,
+              "Keep N states of recurrent layers, for prompts with a common beginning; 0: as many as fit into a "
+              "gigabyte, at most --max-seqs plus two")
       .in_range(0, 1 << 20)
       .with_default();
   flags
@@ -191,8 +188,8 @@ void LoadFlags::add_serving_to(Flags flags) {
               "times, so that the time between tokens stays even")
       .with_default();
   flags.flag_off("--no-idle-prefill", options.idle_prefill,
-                 "Do not use idle time to compute finished answers again as parts of prompts. With AMX and on GPUs, "
-                 "the next turn of a chat then has to compute the answer before it");
+                 "Do not use idle time to recompute finished answers as parts of prompts. With AMX and on GPUs, the "
+                 "next turn of a chat then has to recompute the previous answer");
   flags.flag("--global-priority", options.batch.global_priority,
              "Compare the priorities of all requests. Without it, each API key (each address, if there are no keys) "
              "has an equal share, and priority orders the requests within it");
@@ -201,7 +198,7 @@ void LoadFlags::add_serving_to(Flags flags) {
 void LoadFlags::add_gpu_options(Flags flags) {
   flags
       .option("--gpu-layers", options.gpu.n_layers,
-              "Keep N layers in the GPUs' memory and bring the others over in each step (default: as many as fit)")
+              "Keep N layers in the GPUs' memory and transfer the others in each step (default: as many as fit)")
       .common();
   flags
       .option(
@@ -259,9 +256,9 @@ void SamplingFlags::add_to(Flags flags) {
   flags = flags.group("Sampling").advanced();
   for (size_t i = 0; i < numbers_.size(); ++i) add_parameter(flags, kSamplingParameters[i], numbers_[i]);
   flags
-      .option("--dry-sequence-breaker", breakers_,
-              "DRY: no repetition goes beyond TEXT; may be repeated; none: there is no such text (default: line break, "
-              "':', '\"' and '*')")
+      .option(
+          "--dry-sequence-breaker", breakers_,
+          "DRY: repetitions end at TEXT; may be repeated; none: no such text (default: line break, ':', '\"' and '*')")
       .shown_as("TEXT");
   flags
       .option("--samplers", samplers_,
@@ -334,12 +331,12 @@ std::optional<std::vector<std::string>> SamplingFlags::breakers() const {
 void ReasoningFlags::add_to(Flags flags) {
   flags.advanced()
       .option("--reasoning-effort", effort_,
-              "How much a model that reasons does so before it answers: none, minimal, low, medium, high, xhigh or max "
-              "(default: as the model does)")
+              "How much a model reasons before it answers: none, minimal, low, medium, high, xhigh or max (default: "
+              "the model's own)")
       .shown_as("LEVEL");
   flags.advanced()
       .option("--reasoning-budget", budget_,
-              "End the reasoning after N tokens, and let the answer begin; 0: none, -1: no bound")
+              "End the reasoning after N tokens, and begin the answer; 0: no reasoning, -1: no limit")
       .in_range(-1, INT32_MAX);
   flags.flag("--no-reasoning", is_off_, "Have the model answer at once");
 }

@@ -109,7 +109,7 @@ void warn(std::string_view message) {
 void warn_of_differences(std::span<const std::string> notes, std::span<const std::string> left_out) {
   for (const std::string& note : notes) warn(note);
   if (left_out.empty()) return;
-  warn(fmt::format("{} tensors have no part in the model and are left out, the first of them {}", left_out.size(),
+  warn(fmt::format("{} tensors are not part of the model and are ignored, the first of them {}", left_out.size(),
                    printable(left_out.front())));
 }
 

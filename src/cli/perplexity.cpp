@@ -164,7 +164,7 @@ void add_perplexity(CommandLine& line) {
   flags.flag("--decode", args->decode, "Score with the decode arithmetic, one token at a time");
   flags
       .option("--against", args->against,
-              "Another file of the same model, e.g. in F16: print how far the predictions lie from its")
+              "Another file of the same model, e.g. in F16: print how much the predictions differ from its own")
       .file();
   flags.flag("--json", args->json, "Print JSON");
   args->load.add_to(flags);

@@ -73,7 +73,7 @@ Result<PromptLine> parse_line(const std::string& text, const std::string& system
 Result<std::optional<size_t>> answered_index(const std::string& text, size_t n_prompts, const std::string& file) {
   const Json json = Json::parse(text, nullptr, false);
   const bool is_answer = json.is_object() && json.contains("index") && json["index"].is_number_unsigned();
-  if (!is_answer) return format_error(file + " has a line that is no answer of --prompts", "resume");
+  if (!is_answer) return format_error(file + " has a line that is not an answer of --prompts", "resume");
   const auto idx = json["index"].get<uint64_t>();
   if (idx >= n_prompts) {
     return invalid_argument(

@@ -87,7 +87,7 @@ Result<int> stop(const StopArgs& args) {
   }
   const Json body{{"model", Service::name_of_model(args.model)}};
   RZ_TRY([[maybe_unused]] const Json answer, service->ask("/v1/models/unload", body));
-  return print_line(fmt::format("{} leaves memory once nobody uses it", printable(args.model))) ? kOk : kFailure;
+  return print_line(fmt::format("{} will be unloaded when nobody uses it", printable(args.model))) ? kOk : kFailure;
 }
 
 }  // namespace

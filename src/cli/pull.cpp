@@ -47,9 +47,9 @@ Result<int> pull(const PullArgs& args) {
 
 void add_pull(CommandLine& line) {
   auto args = std::make_shared<PullArgs>();
-  Flags flags = line.command("pull",
-                             "Download models by their names. What was interrupted goes on where it was, and what is "
-                             "there is not downloaded again");
+  Flags flags = line.command(
+      "pull",
+      "Download models by name. Interrupted downloads are resumed, and existing files are not downloaded again");
   flags
       .option("names", args->names,
               "Names: hf:OWNER/REPOSITORY[:QUANTIZATION or FILE] of Hugging Face, ollama:NAME[:TAG] of Ollama's "

@@ -187,20 +187,19 @@ Result<int> quantize(const QuantizeArgs& args) {
 
 void add_quantize(CommandLine& line) {
   auto args = std::make_shared<QuantizeArgs>();
-  Flags flags = line.command(
-      "quantize",
-      "Make a smaller file of a model. Scales and codes of each block are searched for the least error, weighed by "
-      "what --imatrix says of each column. Norms, vectors and routers stay as they are, and a mixture gives some "
-      "matrices "
-      "more bits than others. Types, with the bits a weight of what most matrices become: " +
-          mix_list());
+  Flags flags =
+      line.command("quantize",
+                   "Make a smaller file of a model. Scales and codes of each block are searched for the least error, "
+                   "weighted by --imatrix for each column. Norms, vectors and routers are unchanged, and a mixture "
+                   "gives some matrices more bits than others. Types, with the bits per weight of most matrices: " +
+                       mix_list());
   flags
       .option(
           "in,-m,--model", args->in,
           "Model in F16, BF16 or F32: a .gguf file (any part of a split one), a Hugging Face folder, or a model's name")
       .required()
       .file();
-  flags.option("out", args->out, "File to write. It is there whole or not at all").required().written();
+  flags.option("out", args->out, "File to write; it appears only when it is complete").required().written();
   flags
       .option(
           "type,--type", args->type,
@@ -214,17 +213,17 @@ void add_quantize(CommandLine& line) {
               "Type of the tensors in whose name a regular expression (POSIX, extended) is found; may be given again, "
               "and the first that fits holds")
       .shown_as("PATTERN=TYPE");
-  flags.option("--output-tensor-type", args->output_type, "Type of the head, or of the embedding that takes its place")
+  flags
+      .option("--output-tensor-type", args->output_type,
+              "Type of the head, or of the embedding that is used as the head")
       .shown_as("TYPE");
   flags.option("--token-embedding-type", args->embedding_type, "Type of the embedding").shown_as("TYPE");
   flags.flag("--pure", args->pure, "Every matrix has the same type");
-  flags.flag("--allow-requantize", args->allow_requantize, "Take a model that is quantized already; errors add up");
-  flags
-      .option("--pre", args->pre,
-              "Name that GGUF gives a folder's pre-tokenizer, where it cannot be found from what that does")
+  flags.flag("--allow-requantize", args->allow_requantize, "Accept an already quantized model; errors add up");
+  flags.option("--pre", args->pre, "GGUF's name of a folder's pre-tokenizer, if it cannot be determined from its rules")
       .shown_as("NAME");
   flags.flag("--dry-run", args->dry_run, "Print types and sizes of all tensors, and write nothing");
-  flags.option("-t,--threads", args->n_threads, "Threads; 0: one a core").with_default();
+  flags.option("-t,--threads", args->n_threads, "Threads; 0: one per core").with_default();
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar quantize model-F16.gguf model-Q4_K_M.gguf Q4_K_M",
                   "realizar quantize Qwen3-0.6B qwen3-0.6b-Q4_K_M.gguf Q4_K_M",

@@ -356,9 +356,9 @@ void add_answer_flags(Flags flags, RunArgs& args) {
 
 // Problems with the combination of options; empty: none.
 std::string complaint(const RunArgs& args) {
-  if (args.n_logprobs > 0 && !args.json) return "--logprobs has an effect with --json alone";
+  if (args.n_logprobs > 0 && !args.json) return "--logprobs only has an effect with --json";
   const bool has_reasoning = !args.reasoning.options().asks_nothing();
-  if (args.raw && has_reasoning) return "a prompt of --raw has no place for options of reasoning";
+  if (args.raw && has_reasoning) return "a prompt of --raw does not support options of reasoning";
   if (const std::string wrong = args.reasoning.complaint(); !wrong.empty()) return wrong;
   const bool takes_tools = !args.raw && args.prompts.file.empty();
   if (args.tools.mcp.is_given() && !takes_tools)
@@ -368,8 +368,7 @@ std::string complaint(const RunArgs& args) {
     return "--format, --schema and --grammar hold the whole answer, which then calls no tools: expected no --mcp";
   if (const std::string wrong = args.form.complaint(); !wrong.empty()) return wrong;
   const bool has_way_of_prompts = !args.prompts.resume.empty() || args.prompts.order != "input";
-  if (has_way_of_prompts && args.prompts.file.empty())
-    return "--order and --resume have an effect with --prompts alone";
+  if (has_way_of_prompts && args.prompts.file.empty()) return "--order and --resume only have an effect with --prompts";
   return args.sampling.complaint();
 }
 
@@ -381,9 +380,9 @@ void add_run(CommandLine& line) {
   flags
       .option("words", args->words,
               "The first word is the model if it has no space: a name, a file or a folder. The others are the prompt. "
-              "A prompt alone, for the bundled model, is quoted and has a space, or is given by -p. Without a prompt "
-              "it is read from standard input, or, on a terminal, a chat begins. If there is a prompt, text on "
-              "standard input is appended")
+              "A prompt without a model, for the bundled one, must be quoted and contain a space, or be given with -p. "
+              "Without one, the prompt is read from standard input, or a chat begins on a terminal. If there is a "
+              "prompt, text on standard input is appended")
       .shown_as("[MODEL] [PROMPT...]")
       .file();
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");

@@ -36,7 +36,7 @@ Status keep_last_chat(const std::filesystem::path& path, const Conversation& con
 }
 
 Result<Conversation> read_last_chat(const std::filesystem::path& path) {
-  if (!version_at(path)) return not_found("no chat was kept in " + path.string() + " to go on with", "continue");
+  if (!version_at(path)) return not_found("no chat was saved in " + path.string() + " to go on with", "continue");
   return read_conversation(path);
 }
 

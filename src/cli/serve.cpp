@@ -91,7 +91,7 @@ void make_room_for_steps(LoadOptions& options) {
   if (options.batch.max_tokens >= n_least) return;
   warn(
       fmt::format("--batch-tokens is {0} and not {1}: a step has room for a token of each of {2} sequences "
-                  "(--max-seqs), and for {3} guesses of each (--draft-tokens)",
+                  "(--max-seqs), and for {3} proposed tokens of each (--draft-tokens)",
                   n_least, options.batch.max_tokens, options.batch.max_seqs, options.draft.n_tokens));
   options.batch.max_tokens = n_least;
 }
@@ -183,16 +183,16 @@ void add_model_flags(Flags flags, ServeArgs& args) {
   flags = flags.advanced();
   flags
       .option("--tags", args.models.tags,
-              "What GET /v1/models tells of the model, with commas between them; ID=TAG where several are served")
+              "Tags of the model in GET /v1/models, separated by commas; ID=TAG if several are served")
       .shown_as("[ID=]TAG[,TAG]");
   flags
       .option("--models-max", args.options.max_loaded,
-              "Let at most N models be loaded at once; the one unused for longest goes; 0: no bound")
+              "Keep at most N models loaded at once; the least recently used one is unloaded; 0: no limit")
       .with_default();
   flags.flag_off("--no-models-autoload", args.options.autoload,
-                 "Load a model only when POST /models/load says so; requests for others get 400");
+                 "Only load models by POST /models/load; requests for others get 400");
   flags.flag_off("--no-preload", args.options.preload,
-                 "Load no model at the start: the first one too is loaded when it is asked for");
+                 "Load no model at the start: the first one is also loaded when it is requested");
   flags.flag("--delete-models", args.models.are_deletable,
              "Let clients delete models of --models-dir, files and all (DELETE /models)");
   flags.flag("--manage-models", args.manages_models,
@@ -202,7 +202,7 @@ void add_model_flags(Flags flags, ServeArgs& args) {
       .option("--sleep-idle-seconds", args.options.sleep_idle_s,
               "Unload a model that was not used for N seconds; the next request loads it again; 0: never")
       .with_default();
-  flags.option("--keep-alive", args.options.exit_idle_s, "End the server once nobody has asked for N seconds; 0: never")
+  flags.option("--keep-alive", args.options.exit_idle_s, "End the server after N seconds without requests; 0: never")
       .with_default();
 }
 
@@ -212,7 +212,7 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
   flags = flags.group("Engine").advanced();
   flags
       .option("--lora-default", args.models.default_adapters,
-              "The adapter of requests that name none; ID:NAME where several models are served")
+              "The adapter of requests that name none; ID:NAME if several models are served")
       .shown_as("[ID:]NAME");
   flags
       .option("--lora-dir", args.options.lora_dir,
@@ -226,7 +226,7 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
       .folder();
   flags.option("--cache-dir-mb", args.cache_dir_mb, "Keep at most N MB there for each model").with_default();
   flags.flag("--wipe-cache", args.options.wipe_cache,
-             "Before anything else, zero and remove all that --cache-dir has kept so far, for other models too");
+             "First overwrite with zeroes and remove everything in --cache-dir, for all models");
   flags
       .option("--cache-url", args.options.cache_url,
               "Redis by which servers share cached prefixes, and so prompts: redis://[USER@]HOST[:PORT][/DB], or "
@@ -234,11 +234,11 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
       .shown_as("URL");
   flags.option("--cache-password-file", args.options.cache_password_file, "File with its password in the first line")
       .file();
-  flags.option("--cache-ttl-s", args.options.cache_ttl_s, "Have it drop what it was sent after N seconds")
+  flags.option("--cache-ttl-s", args.options.cache_ttl_s, "Make it drop stored prefixes after N seconds")
       .with_default();
   flags
       .option("--cache-wait-ms", args.options.cache_wait_ms,
-              "Let a request wait for it N ms at most; 0: as long as computing would take")
+              "Let a request wait for it at most N ms; 0: as long as computing would take")
       .with_default();
   flags
       .option(
@@ -248,19 +248,19 @@ void add_engine_flags(Flags flags, ServeArgs& args) {
       .shown_as("ENDPOINT");
   flags
       .option("--kv-events-replay", args.options.kv_events_replay,
-              "Repeat there what a router has missed: tcp://*:5558")
+              "Replay messages that a router has missed at this address: tcp://*:5558")
       .shown_as("ENDPOINT");
   flags
       .option("--kv-events-topic", args.options.kv_events_topic,
-              "Topic of these messages; llm-d expects kv@HOST:PORT@MODEL, as it reaches this server")
+              "Topic of these messages; llm-d expects kv@HOST:PORT@MODEL, with its address of this server")
       .shown_as("TEXT");
   flags
       .option("--slot-save-path", args.options.slot_save_path,
-              "Folder where clients save what the cache has of a prompt, under a name, and restore it from "
-              "(POST /slots/ID); created if it is missing")
+              "Folder where clients save the cached part of a prompt, under a name, and restore it from (POST "
+              "/slots/ID); created if it is missing")
       .folder();
   flags.option("--slot-save-mb", args.slot_save_mb, "Let each API key save at most N MB there").with_default();
-  flags.option("--memory-mb", args.memory_mb, "Use at most N MB for weights and caches of all models; 0: no bound")
+  flags.option("--memory-mb", args.memory_mb, "Use at most N MB for weights and caches of all models; 0: no limit")
       .with_default();
 }
 
@@ -275,7 +275,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--tls-key", options.http.tls_key, "Private key (PEM)").file().common();
   flags
       .option("--api-keys", options.api_keys_file,
-              "File with one key, or sha256:HEX, a line, after \"admin \" one that may change the server for others; "
+              "File with one key, or sha256:HEX, per line, after \"admin \" one that may change the server for others; "
               "requests without one of them get 401")
       .file()
       .common();
@@ -286,13 +286,13 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .shown_as("KEY");
   flags
       .option("--max-requests-per-key", options.max_requests_per_key,
-              "Requests of one key (of one address, if there are no keys) that may run or wait at once; 0: no bound")
+              "Requests of one key (of one address, if there are no keys) that may run or wait at once; 0: no limit")
       .with_default();
   flags.option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context")
       .with_default();
   flags
       .option("--request-timeout-ms", options.request_timeout_ms,
-              "Time from a request's arrival to its end; 0: no bound")
+              "Time from a request's arrival to its end; 0: no limit")
       .with_default();
   flags.option("--drain-timeout-ms", options.drain_timeout_ms, "Time that running requests have after SIGTERM")
       .with_default();
@@ -303,7 +303,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused").with_default();
   flags
       .option("--max-bodies-bytes", options.http.max_bodies_bytes,
-              "Bytes of all bodies together; beyond that: 503. The first 64 KB of each do not count")
+              "Total bytes of all bodies; beyond that: 503. The first 64 KB of each do not count")
       .with_default();
   flags.option("--max-answer-bytes", options.max_answer_bytes, "Memory of one request's answers; beyond that: 400")
       .with_default();
@@ -316,7 +316,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .with_default();
   flags
       .option("--max-connections-per-address", options.http.max_connections_per_address,
-              "Connections of one address at once; further ones are closed; 0: no bound")
+              "Connections of one address at once; further ones are closed; 0: no limit")
       .with_default();
   flags
       .option("--trusted-proxy", options.http.trusted_proxies,
@@ -334,7 +334,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
   flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte").with_default();
   flags
       .option("--sse-ping-interval", options.ping_interval_s,
-              "Time between signs of life of a stream that sends nothing else; 0: none")
+              "Time between keep-alive comments of a stream that sends nothing else; 0: none")
       .shown_as("SECONDS")
       .with_default();
   flags.option("--cors-origin", options.cors_origins,
@@ -353,18 +353,19 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       .shown_as("URL");
   flags
       .option("--stored-responses-bytes", options.stored_responses_bytes,
-              "Memory for responses that later ones may go on with, a quarter of it for each key; 0: none are kept")
+              "Memory for responses that later ones may continue, a quarter of it for each key; 0: none are stored")
       .with_default();
-  flags.flag("--log-prompts", options.log_prompts, "Put prompts into the access log, which then is its owner's alone");
+  flags.flag("--log-prompts", options.log_prompts,
+             "Write prompts into the access log, which then only its owner can read");
   flags.flag("--trace-operations", options.trace_operations,
              "Time every operation of requests with the header X-Trace: operations, for their answers' `trace`; their "
              "steps take longer, for others too");
   flags.flag("--llama-answers", options.llama_answers,
-             "Where llama-server's answers differ from those of OpenAI's API, answer as llama-server does");
+             "Answer like llama-server if its answers differ from those of OpenAI's API");
   flags.flag_off("--no-slots", options.slots, "Do not serve GET /slots");
   flags.flag_off("--no-page", options.page, "Do not serve the chat page");
   flags.flag_off("--no-metrics", options.metrics, "Do not serve /metrics");
-  flags.flag("--open-metrics", options.open_metrics, "Serve /metrics to everybody, also where keys are asked for");
+  flags.flag("--open-metrics", options.open_metrics, "Serve /metrics to everybody, even if keys are required");
 }
 
 }  // namespace
@@ -375,8 +376,8 @@ void add_serve(CommandLine& line) {
   flags
       .option("models,-m,--model", args->models.models,
               "Models: PATH or NAME, or ID=PATH or ID=NAME. The first is loaded at the start, the others when they are "
-              "asked for. Without any, all models that realizar list shows are served: the one that was pulled last is "
-              "loaded at the start. Where there are none, the bundled one is served")
+              "requested. Without any, all models that realizar list shows are served: the most recently pulled one is "
+              "loaded at the start. If there are none, the bundled one is served")
       .shown_as("[[ID=]MODEL...]")
       .file();
   flags
@@ -385,14 +386,14 @@ void add_serve(CommandLine& line) {
       .folder();
   flags
       .option("--alias", args->models.aliases,
-              "Further names of the model, with commas between them; ID=NAME where several are served")
+              "Further names of the model, separated by commas; ID=NAME if several are served")
       .shown_as("[ID=]NAME[,NAME]");
   add_model_flags(flags, *args);
   flags.advanced().flag("--strict-model-names", args->options.strict_model_names,
-                        "404 for names that no model has; otherwise a model that is served alone answers to any name");
+                        "404 for names that no model has; otherwise a single model answers to any name");
   flags.flag("--pull", args->models.pull, "Download models that are named and not on this machine first");
   flags.flag("--background", args->in_background,
-             "Go on without this terminal; run, chat, embed, ps and stop find the server");
+             "Run in the background; run, chat, embed, ps and stop find the server");
   args->load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   add_end_flags(flags.group("End token").advanced(), args->load.options.ends);
   args->defaults.add_to(flags);

@@ -106,11 +106,11 @@ Result<std::vector<server::ModelSource>> find_models(const std::string& folder) 
     if (holds == Holds::kNothing) continue;
     const std::string path = entry->path().string(), name = entry->path().filename().string();
     if (holds == Holds::kSeveral) {
-      warn(fmt::format("{0} is left out: it holds several models; --models-dir {0} serves them", path));
+      warn(fmt::format("{0} is ignored: it contains several models; --models-dir {0} serves them", path));
     } else if (!std::filesystem::exists(path, ignored)) {
-      warn(path + " is left out: it is not there, or it is a link to nothing");
+      warn(path + " is ignored: it does not exist, or it is a link to nothing");
     } else if (!text::is_valid_utf8(name)) {
-      warn(path + " is left out: its name is not UTF-8; ID=PATH gives it another");
+      warn(path + " is ignored: its name is not UTF-8; ID=PATH gives it another");
     } else {
       found.push_back(source_of(path));
     }

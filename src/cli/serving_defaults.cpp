@@ -70,14 +70,13 @@ void ServingDefaults::add_to(Flags flags) {
       .in_range(-1, INT32_MAX);
   flags
       .option("--reasoning-format", reasoning_format_,
-              "auto and deepseek: reasoning is a field of its own; none: it stays in the answer as the model wrote it")
+              "auto and deepseek: reasoning is a separate field; none: it stays in the answer as written by the model")
       .one_of({"auto", "deepseek", "deepseek-legacy", "none"})
       .with_default();
   flags
-      .option(
-          "--pooling", pooling_,
-          "Vectors are of the mean of all hidden states, of the last or the first one (cls), or there is one of each "
-          "token (none); default: the model's own")
+      .option("--pooling", pooling_,
+              "Make vectors from the mean of all hidden states, from the last or the first one (cls), or one for each "
+              "token (none); default: the model's own")
       .one_of({"mean", "last", "cls", "none"});
   sampling_.add_to(flags);
 }

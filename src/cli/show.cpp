@@ -32,16 +32,15 @@ Result<int> show(const ShowArgs& args) {
 
 void add_show(CommandLine& line) {
   auto args = std::make_shared<ShowArgs>();
-  Flags flags = line.command("show",
-                             "Show what a name stands for: where the model came from, where it lies, and what inspect "
-                             "tells of its file");
+  Flags flags =
+      line.command("show", "Show the model of a name: its source, its path, and the output of inspect for its file");
   flags.option("model,-m,--model", args->name, "Name, as `realizar list` prints it, or a model's file")
       .required()
       .file();
-  flags.flag("--template", args->chat_template, "Print the chat template alone");
-  flags.flag("--parameters", args->parameters, "Print the parameters that come with the model alone");
-  flags.flag("--system", args->system, "Print the system message that comes with it alone");
-  flags.flag("--license", args->license, "Print the licence alone");
+  flags.flag("--template", args->chat_template, "Print only the chat template");
+  flags.flag("--parameters", args->parameters, "Print only the model's recommended parameters");
+  flags.flag("--system", args->system, "Print only its system message");
+  flags.flag("--license", args->license, "Print only the licence");
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar show qwen3:1.7b", "realizar show ollama:llama3.2:1b --template"});
   flags.runs([args] { return show(*args); });

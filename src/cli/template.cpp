@@ -142,7 +142,7 @@ void add_template(CommandLine& line) {
               "eos_token and any other variable of the template; '-': standard input")
       .file()
       .with_default();
-  flags.option("--now", args->now, "What the template takes for the present, e.g. 2026-07-26T12:00:00 (UTC)")
+  flags.option("--now", args->now, "The current time for the template, e.g. 2026-07-26T12:00:00 (UTC)")
       .shown_as("TIME");
   flags.flag(
       "--explain", args->explain,

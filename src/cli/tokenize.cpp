@@ -82,7 +82,7 @@ void add_tokenize(CommandLine& line) {
   flags.option("model,-m,--model", args->model, kModelHelp).required().file();
   const Option text = flags.option("text", args->text, "Text to turn into tokens");
   const Option file = flags.option("-f,--file", args->file, "Read the text from a file; '-': standard input").file();
-  flags.flag("--ids", args->ids_only, "Print the ids alone, on one line");
+  flags.flag("--ids", args->ids_only, "Print only the ids, on one line");
   flags.flag("--special", args->special, "Recognise special tokens written in the text");
   flags.flag("--no-bos", args->no_bos, "Do not add the tokens that the vocabulary puts around a text");
   args->store.add_to(flags, StoreFlags::Network::kNone);

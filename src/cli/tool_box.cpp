@@ -83,7 +83,7 @@ Status ToolBox::add_server(std::unique_ptr<mcp::Client> server, bool wants_all) 
                                   [&](const std::atomic<bool>* cancelled) { return server->list_tools(cancelled); });
   if (!list.ok()) {
     if (wants_all || list.error().code == ErrorCode::kCancelled) return list.error();
-    warn(list.error().message + "; the chat goes on without its tools");
+    warn(list.error().message + "; the chat continues without its tools");
     return {};
   }
   for (const std::string& note : list->notes) warn(note);
@@ -148,7 +148,7 @@ std::string ToolBox::listing() const {
 Result<bool> ToolBox::may_run(const Entry& entry, const Person& person) {
   if (allowed_.contains(entry.tool.call_name)) return true;
   if (!person.ask) {
-    show(person, fmt::format("(not run: nobody can be asked here; --mcp-allow {} allows it)", entry.tool.call_name));
+    show(person, fmt::format("(not run: there is no one to ask here; --mcp-allow {} allows it)", entry.tool.call_name));
     return false;
   }
   const HeldInterrupt held;
@@ -168,12 +168,12 @@ Result<mcp::ToolResult> ToolBox::run(const ToolCall& call, const Person& person)
   const Entry* entry = find(call.name);
   if (entry == nullptr) {
     const mcp::ToolResult result = mcp::failed_call(mcp::no_such_tool(all_tools(), call.name));
-    warn("the model called " + printable(call.name) + ", a tool that is not there; it is told so");
+    warn("the model called " + printable(call.name) + ", a tool that does not exist, and gets an error");
     show_event(person, result_event(call, result));
     return result;
   }
   const auto arguments = mcp::parse_json(call.arguments_json.empty() ? "{}" : call.arguments_json);
-  if (!arguments.ok() || !arguments->is_object()) return mcp::failed_call("its arguments are no JSON object");
+  if (!arguments.ok() || !arguments->is_object()) return mcp::failed_call("its arguments are not a JSON object");
   show(person, fmt::format("{} of {} is called with:", entry->tool.name, entry->server->name()), Style::kBold);
   show(person, printable(arguments->dump(2, ' ', false, mcp::Json::error_handler_t::replace), Lines::kMany));
   RZ_TRY(const bool is_allowed, may_run(*entry, person));

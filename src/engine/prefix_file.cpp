@@ -164,7 +164,7 @@ Status PrefixFileReader::read_head() {
   Head head{};
   if (!read_value(file_, head)) return not_restored("the file is not whole");
   if (!std::ranges::equal(head.magic, kPrefixFileBeginning) || head.version != kVersion) {
-    return not_restored("the file is none of this program's");
+    return not_restored("the file was not written by this program");
   }
   const bool is_same = head.fingerprint == shape_.fingerprint && head.block_tokens == shape_.block_tokens &&
                        head.block_bytes == shape_.block_bytes && head.state_bytes == shape_.state_bytes;
@@ -185,7 +185,7 @@ Status PrefixFileReader::read_head() {
 
 // Every count is checked before the file's length is computed from it.
 Status PrefixFileReader::check_is_of_text() const {
-  if (text_.empty()) return not_restored("the file is none of this program's");
+  if (text_.empty()) return not_restored("the file was not written by this program");
   const uint64_t max_states = shape_.state_bytes > 0 ? 1 : 0;
   if (counts_.n_blocks > n_bytes_ || counts_.n_states > max_states) return not_restored("the file is damaged");
   const bool is_whole = n_bytes_ == PrefixFileWriter::n_bytes(shape_, counts_, text_.size());

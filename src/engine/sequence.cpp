@@ -31,10 +31,10 @@ constexpr size_t kMaxNumbers = size_t{16} << 20;  // in all vectors of a text
 
 Status check_pooling(const Request& request, const SequenceLimits& limits) {
   if (limits.sees_later && request.pooling == Pooling::kNone) {
-    return unsupported("the model is an encoder, which gives vectors or scores and generates no text", "pooling");
+    return unsupported("the model is an encoder, which makes vectors or scores and does not generate text", "pooling");
   }
   if (limits.n_labels > 0 && request.pooling == Pooling::kNone) {
-    return unsupported("the model is a reranker, which scores texts and generates none", "pooling");
+    return unsupported("the model is a reranker, which scores texts and does not generate any", "pooling");
   }
   if (request.pooling == Pooling::kFirst && !limits.sees_later) {
     return unsupported("pooling: the first token of a decoder sees no other token", "pooling");
@@ -45,7 +45,7 @@ Status check_pooling(const Request& request, const SequenceLimits& limits) {
                             "prompt");
   }
   if (request.pooling == Pooling::kRank && limits.n_labels == 0) {
-    return unsupported("the model gives no scores: it has no part that makes them", "pooling");
+    return unsupported("the model cannot score texts: it has no layer for that", "pooling");
   }
   return {};
 }

@@ -72,9 +72,8 @@ Status check_order(const fs::path& file, const std::vector<FolderModule>& module
       constexpr std::string_view kKnown[] = {"Transformer", "Pooling", "Dense", "Normalize", "Dropout"};
       const bool is_known = std::ranges::find(kKnown, module.kind) != std::end(kKnown);
       return refused_module(file, module,
-                            is_known
-                                ? "is not supported in this place; the first module, and it alone, is a Transformer"
-                                : "is not supported (Transformer, Pooling, Dense and Normalize are)");
+                            is_known ? "is not supported here; the first module, and only that, must be a Transformer"
+                                     : "is not supported (Transformer, Pooling, Dense and Normalize are)");
     }
     if (module.kind == "Pooling") {
       if (is_pooled || has_dense) return refused_module(file, module, "is not supported after another one");

@@ -11,10 +11,10 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kPyTorch =
-    "PyTorch weights, which run code when they are opened. Take the model's .safetensors files, or save it anew in "
+    "PyTorch weights, which run code when they are opened. Take the model's .safetensors files, or save it again in "
     "Python: AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER, safe_serialization=True)";
 constexpr std::string_view kPickledHqq =
-    "weights that hqq pickled, which run code when they are opened. Save the model anew in Python: "
+    "weights that hqq pickled, which run code when they are opened. Save the model again in Python: "
     "AutoHQQHFModel.save_to_safetensors(AutoHQQHFModel.from_quantized(FOLDER), NEW_FOLDER)";
 constexpr std::string_view kOldGgml =
     "a file of GGML's older formats, from before GGUF. Take a GGUF file of the same model, or convert the original "

@@ -175,8 +175,8 @@ class CodesMatrix : public PackedMatrix {
                         p_.name);
   }
   Error not_finite() const {
-    return format_error(fmt::format("tensor '{}': a scale, or its product with a weight, is no F16 number", p_.name),
-                        p_.name);
+    return format_error(
+        fmt::format("tensor '{}': a scale, or its product with a weight, is not an F16 number", p_.name), p_.name);
   }
 
   PackedCodes p_;

@@ -86,7 +86,7 @@ class TableMatrix : public PackedMatrix {
       const uint8_t both = byte_at(p_.codes, e / 2);
       const Half value = float_to_fp16(p_.levels[e % 2 == 0 ? both >> 4 : both & 15] * scale);
       if (!std::isfinite(fp16_to_float(value))) {
-        return format_error(fmt::format("tensor '{}': a weight is no F16 number", p_.name), p_.name);
+        return format_error(fmt::format("tensor '{}': a weight is not an F16 number", p_.name), p_.name);
       }
       std::memcpy(out, &value, sizeof value);
     }

@@ -128,7 +128,7 @@ class HqqMatrix : public PackedMatrix {
   }
   Error not_finite() const {
     return format_error(
-        fmt::format("tensor '{}': a scale, or its product with a zero or a weight, is no F16 number", c_.name),
+        fmt::format("tensor '{}': a scale, or its product with a zero or a weight, is not an F16 number", c_.name),
         c_.name);
   }
 

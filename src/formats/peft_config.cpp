@@ -145,7 +145,8 @@ Result<ModulePattern> ModulePattern::of_end(std::string_view pattern) {
   }
   pcre2_code* code = compiled(fmt::format("(.*\\.)?({})$", pattern), error, offset);
   if (code == nullptr) {
-    return format_error(fmt::format("regular expression '{}': it stands alone only", pattern.substr(0, 100)));
+    return format_error(
+        fmt::format("regular expression '{}': this is only supported by itself", pattern.substr(0, 100)));
   }
   return ModulePattern(std::string(pattern), std::make_shared<const Code>(code));
 }

@@ -166,7 +166,7 @@ class Lexer {
       const auto value = static_cast<uint32_t>(std::isdigit(digit) != 0 ? digit - '0' : (digit | 32) - 'a' + 10);
       code = (code << 4) | value;
     }
-    if (code > kMaxCodePoint || is_surrogate(code)) return error("a string's escape is no character");
+    if (code > kMaxCodePoint || is_surrogate(code)) return error("a string's escape is not a character");
     append_utf8(text, code);
     return {};
   }

@@ -205,7 +205,7 @@ class PatternTerms {
   Result<TermId> repeat(const PatternNode& node, Rest& rest, bool at_begin) {
     const PatternNode& item = node.children[0];
     const bool is_endless = node.max == kNoMaximum;
-    if (item.min_length == 0) return not_built("a repetition of what may be an assertion alone", node);
+    if (item.min_length == 0) return not_built("a repetition of what may be only an assertion", node);
     if ((is_endless ? node.min : node.max) > kMaxUnrolled)
       return not_built("so long a repetition of an assertion", node);
     if (!is_endless) return counted(item, node.min, node.max, rest, at_begin);

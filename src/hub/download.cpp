@@ -304,7 +304,7 @@ Status Fetcher::hash_what_arrives(Hasher& sha256, Hasher& own, bool whole, const
   std::vector<std::byte> buffer(kStep);
   uint64_t n_hashed = 0;
   while (n_hashed < partial_.n_bytes()) {
-    if (cancelled_) return Error{ErrorCode::kCancelled, file_.name + ": cancelled; what has arrived is kept", ""};
+    if (cancelled_) return Error{ErrorCode::kCancelled, file_.name + ": cancelled; received data is kept", ""};
     const uint64_t n_ready = whole && n_working_ > 0 ? 0 : n_in_order();
     if (n_ready > n_hashed) {
       const std::span<std::byte> piece(buffer.data(), std::min(kStep, n_ready - n_hashed));
@@ -413,7 +413,7 @@ Result<StoredBlob> download(const Store& store, const RemoteFile& file, const Do
     RZ_TRY(facts, ask_for_facts(file, settings, cancelled));
   }
   if (facts.n_bytes > kMaxFileBytes) {
-    return format_error(fmt::format("{}: the server says that it has {} bytes", file.name, facts.n_bytes), "length");
+    return format_error(fmt::format("{}: according to the server it has {} bytes", file.name, facts.n_bytes), "length");
   }
   const auto on_wait = [&]() -> Status {
     if (cancelled) return Error{ErrorCode::kCancelled, file.name + ": cancelled", ""};

@@ -94,7 +94,7 @@ Result<const RepoFile*> choose_gguf(const std::vector<const RepoFile*>& ggufs, c
     const auto found = with_word(ggufs, usual);
     if (!found.empty()) return shortest(found);
   }
-  return not_found(fmt::format("{}: several files are there, name one after a colon: {}", name, list_of(ggufs)),
+  return not_found(fmt::format("{}: there are several files, name one after a colon: {}", name, list_of(ggufs)),
                    "model");
 }
 
@@ -113,7 +113,7 @@ Result<const RepoFile*> choose_model(std::vector<const RepoFile*> ggufs, const s
       return chosen;
     }
     if (ggufs.empty())
-      return not_found(fmt::format("{}: there is no model, only files that go with one", name), "model");
+      return not_found(fmt::format("{}: there is no model, only files that accompany one", name), "model");
   }
   return choose_gguf(ggufs, what, name);
 }
@@ -184,10 +184,11 @@ class FolderChoice {
     return file.path.ends_with(".bin") || file.path.ends_with(".pth") || file.path.ends_with(".pt");
   }
   Error pytorch_alone(const std::string& what) const {
-    return unsupported(fmt::format("{}: {} are in PyTorch's format alone, which can run code; look for one with "
-                                   "SafeTensors or GGUF files",
-                                   name_, what),
-                       "model");
+    return unsupported(
+        fmt::format(
+            "{}: {} are only in PyTorch's format, which can run code; look for one with SafeTensors or GGUF files",
+            name_, what),
+        "model");
   }
   bool has(const std::string& path) const { return std::ranges::find(files_, path, &RepoFile::path) != files_.end(); }
   std::string in_transformer(std::string_view file) const { return transformer_ + std::string(file); }

@@ -70,7 +70,7 @@ TEST(GgufChoice, BringsAllPartsOrRefuses) {
 
 TEST(GgufChoice, SaysWhatThereIs) {
   EXPECT_EQ(chosen(files_of({"b.gguf", "a.gguf"}), ""),
-            "error: hf:o/r: several files are there, name one after a colon: a.gguf, b.gguf");
+            "error: hf:o/r: there are several files, name one after a colon: a.gguf, b.gguf");
   EXPECT_EQ(chosen(files_of({"a-Q8_0.gguf"}), "Q4_K"), "error: hf:o/r: there is no 'Q4_K'; there are: a-Q8_0.gguf");
   EXPECT_EQ(chosen(kQuants, "x.gguf"), "error: hf:o/r: there is no file 'x.gguf'");
   EXPECT_NE(chosen(files_of({"config.json", "pytorch_model.bin"}), "").find("PyTorch"), std::string::npos);

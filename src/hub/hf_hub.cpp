@@ -77,7 +77,7 @@ Result<std::optional<RepoFile>> parse_tree_entry(const Json& entry, const std::s
     file.digest = {Digest::Kind::kGit, oid};
   }
   if (!is_hex_digest(file.digest.hex, file.digest.kind)) {
-    return format_error(fmt::format("{}: '{}' of {} is no hash", where, shown(file.digest.hex), shown(file.path)),
+    return format_error(fmt::format("{}: '{}' of {} is not a hash", where, shown(file.digest.hex), shown(file.path)),
                         where);
   }
   return std::optional(std::move(file));
@@ -141,7 +141,7 @@ Result<std::string> parse_hf_revision(std::string_view text, const std::string& 
   RZ_TRY(const Json json, parse_json_object(text, where));
   RZ_TRY(std::string commit, text_member(json, "sha", where));
   if (!is_hex_digest(commit, Digest::Kind::kGit)) {
-    return format_error(fmt::format("{}: '{}' is no commit", where, shown(commit)), where);
+    return format_error(fmt::format("{}: '{}' is not a commit", where, shown(commit)), where);
   }
   return commit;
 }

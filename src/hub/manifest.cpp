@@ -36,10 +36,10 @@ Result<StoredFile> parse_file(const Json& json, const std::string& where) {
   RZ_TRY(file.sha256, text_member(json, "sha256", where));
   RZ_TRY(file.n_bytes, size_member(json, "size", where));
   if (!is_safe_file(file.name)) {
-    return format_error(fmt::format("{}: '{}' is no name of a file", where, shown(file.name)), where);
+    return format_error(fmt::format("{}: '{}' is not a file name", where, shown(file.name)), where);
   }
   if (!is_hex_digest(file.sha256, Digest::Kind::kSha256)) {
-    return format_error(fmt::format("{}: '{}' is no SHA-256", where, shown(file.sha256)), where);
+    return format_error(fmt::format("{}: '{}' is not a SHA-256", where, shown(file.sha256)), where);
   }
   return file;
 }
@@ -102,7 +102,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& where)
   for (const Json& row : files) {
     RZ_TRY(StoredFile file, parse_file(row, where));
     if (!names.insert(file.name).second) {
-      return format_error(fmt::format("{}: '{}' is there twice", where, file.name), where);
+      return format_error(fmt::format("{}: '{}' is listed twice", where, file.name), where);
     }
     manifest.files.push_back(std::move(file));
   }

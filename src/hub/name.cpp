@@ -42,7 +42,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 }
 
 Error wrong_name(std::string_view text, std::string_view why) {
-  return invalid_argument(fmt::format("'{}' is no name of a model: {}", shown(text), why), "model");
+  return invalid_argument(fmt::format("'{}' is not a model's name: {}", shown(text), why), "model");
 }
 
 Status check_part(std::string_view text, std::string_view part, std::string_view what) {
@@ -240,7 +240,7 @@ std::filesystem::path manifest_path(const ModelName& name) {
 }
 
 Result<ModelName> name_of_manifest(const std::filesystem::path& path, std::string_view url) {
-  const Error wrong = format_error(path.string() + " is no manifest's path", path.string());
+  const Error wrong = format_error(path.string() + " is not a manifest's path", path.string());
   const std::string text = path.generic_string();
   if (!text.ends_with(kManifestEnding)) return wrong;
   const auto parts = split(std::string_view(text).substr(0, text.size() - kManifestEnding.size()), '/');

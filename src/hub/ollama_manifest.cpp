@@ -42,9 +42,9 @@ Result<std::optional<OllamaLayer>> parse_layer(const Json& json, const std::stri
   RZ_TRY(const std::string digest, text_member(json, "digest", where));
   RZ_TRY(const uint64_t n_bytes, size_member(json, "size", where));
   if (!digest.starts_with(kSha256) || !is_hex_digest(digest.substr(kSha256.size()), Digest::Kind::kSha256)) {
-    return format_error(fmt::format("{}: '{}' is no digest", where, shown(digest)), where);
+    return format_error(fmt::format("{}: '{}' is not a digest", where, shown(digest)), where);
   }
-  if (type == kTensor) return unsupported(where + ": its weights are no GGUF file", "model");
+  if (type == kTensor) return unsupported(where + ": its weights are not a GGUF file", "model");
   const auto* found = std::ranges::find(kMediaTypes, type, &MediaType::name);
   if (found == std::end(kMediaTypes)) return std::optional<OllamaLayer>();
   return std::optional(OllamaLayer{found->role, digest.substr(kSha256.size()), n_bytes});

@@ -74,7 +74,7 @@ uint64_t taken_disk_bytes(const std::filesystem::path& path) {
 Error PartialFile::failed(const char* what, int error_number) const {
   const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
   const std::string message = fmt::format("cannot {} {}: {}", what, path_.string(), std::strerror(error_number));
-  if (is_full) return {ErrorCode::kResourceExhausted, message + "; what is there is kept, to go on with later", "disk"};
+  if (is_full) return {ErrorCode::kResourceExhausted, message + "; received data is kept, to be resumed later", "disk"};
   return invalid_argument(message, path_.string());
 }
 

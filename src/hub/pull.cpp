@@ -117,7 +117,7 @@ Result<RemoteModel> look_up(const ModelName& name, const HubSettings& settings, 
 Result<ModelName> look_up_match(const ModelName& repository, const std::string& pattern, const HubSettings& settings,
                                 const std::atomic<bool>& cancelled) {
   if (repository.kind != NameKind::kHuggingFace) {
-    return invalid_argument(fmt::format("'{}' is no repository of Hugging Face, whose files could match '{}'",
+    return invalid_argument(fmt::format("'{}' is not a Hugging Face repository, whose files could match '{}'",
                                         to_string(repository), pattern),
                             "file");
   }

@@ -34,11 +34,10 @@ Error refusal(const HttpHead& head, const std::string& what) {
   const std::string because = reason.empty() ? "" : fmt::format(" ({})", shown(reason, 200));
   switch (head.status) {
     case kUnauthorized:
-      return invalid_argument(
-          fmt::format("{}: {} wants a token that may read it{}; --token-file FILE or HF_TOKEN gives "
-                      "one. A name that is misspelled is answered so too",
-                      what, where, because),
-          "token");
+      return invalid_argument(fmt::format("{}: {} requires a token with read access{}; use --token-file FILE or "
+                                          "HF_TOKEN. A misspelled name gets the same answer",
+                                          what, where, because),
+                              "token");
     case kForbidden:
       return invalid_argument(fmt::format("{}: {} does not let this token read it{}; a gated model's terms must be "
                                           "accepted on its page first",
@@ -46,12 +45,12 @@ Error refusal(const HttpHead& head, const std::string& what) {
                               "token");
     case kNotFound:
     case kGone:
-      return not_found(fmt::format("{}: {} has no such thing{}", what, where, because), "model");
+      return not_found(fmt::format("{}: {} does not have it{}", what, where, because), "model");
     default:
       break;
   }
   const auto wait = retry_after(head);
-  const std::string later = wait ? fmt::format("; it wants to be asked again in {} s", wait->count() / 1000) : "";
+  const std::string later = wait ? fmt::format("; it asks to try again in {} s", wait->count() / 1000) : "";
   const std::string message =
       fmt::format("{}: {} answers with status {}{}{}", what, where, head.status, because, later);
   if (is_passing(head.status)) return {ErrorCode::kResourceExhausted, message, kBrokenConnection};

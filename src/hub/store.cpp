@@ -84,7 +84,7 @@ Status Store::check_no_link(const fs::path& path) const {
     std::error_code ignored;
     if (fs::symlink_status(at, ignored).type() != fs::file_type::symlink) continue;
     return invalid_argument(
-        fmt::format("{} is a symbolic link: what belongs to a store must lie in it", printable(at.string())), "store");
+        fmt::format("{} is a symbolic link: a store's files must be inside it", printable(at.string())), "store");
   }
   return {};
 }

@@ -138,7 +138,7 @@ Error refused_by(const HttpHead& head, const std::string& body) {
   const int status = head.status;
   const std::string what = fmt::format("it answers {}{}", status, message_of(body));
   if (status == 401 || status == 403) {
-    return invalid_argument(what + "; a header such as Authorization stands in the file of --mcp-config", "answer");
+    return invalid_argument(what + "; a header such as Authorization can be set in the file of --mcp-config", "answer");
   }
   if (status / 100 == 3) {
     return format_error(fmt::format("{}: it leads to {}, and redirects are not followed: name that address", what,

@@ -35,7 +35,7 @@ class Bounds final : public nlohmann::json_sax<Json> {
   bool start_array(size_t) override { return open(); }
   bool end_array() override { return close(); }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    return complain(fmt::format("it is no JSON at byte {}", position));
+    return complain(fmt::format("it is not JSON at byte {}", position));
   }
 
  private:
@@ -75,7 +75,7 @@ Result<Message> read_message(const Json& json) {
   message.id = json.value("id", Json());
   if (json.contains("method")) {
     const Json& method = json["method"];
-    if (!method.is_string()) return not_read("its method is no string");
+    if (!method.is_string()) return not_read("its method is not a string");
     if (json.contains("id") && !is_id(message.id)) return not_read("its id is neither a number nor a string");
     message.kind = json.contains("id") ? Message::Kind::kRequest : Message::Kind::kNotification;
     message.method = method;

@@ -62,7 +62,7 @@ Result<Headers> read_headers(const std::string& name, const Json& headers) {
   for (const auto& [key, value] : headers.items()) {
     const bool is_one = value.is_string() && is_header(key, value.get_ref<const std::string&>()) &&
                         key.size() + value.get_ref<const std::string&>().size() <= kMaxHeaderBytes;
-    if (!is_one) return wrong(name, "the header '" + shown(key) + "' is none that can be sent");
+    if (!is_one) return wrong(name, "the header '" + shown(key) + "' cannot be sent");
     if (value.get_ref<const std::string&>().find("${") != std::string::npos) {
       return wrong(name,
                    "the header '" + shown(key) + "' names a variable, which is not filled in here: write its value");
@@ -78,11 +78,10 @@ Status check_type(const std::string& name, const Json& type, bool is_program) {
   for (const char* http : {"http", "streamable-http", "streamableHttp", "streamable_http"}) {
     if (!is_program && type == http) return {};
   }
-  return unsupported(
-      fmt::format("the MCP server '{}' wants the transport {}: only stdio, for a command, and streamable "
-                  "HTTP, for a url, are built here",
-                  name, shown(dump(type))),
-      "mcp");
+  return unsupported(fmt::format("the MCP server '{}' requires the transport {}: only stdio, for a command, and "
+                                 "streamable HTTP, for a url, are supported",
+                                 name, shown(dump(type))),
+                     "mcp");
 }
 
 // Editors substitute these, each in its own way.
@@ -98,7 +97,7 @@ Result<std::string> read_text(const std::string& name, const std::string& what, 
   if (!value.is_string()) return wrong(name, fmt::format("expected {} to be a text", what));
   std::string text = value;
   const bool is_one = text.size() <= kMaxProgramBytes && text.find('\0') == std::string::npos;
-  if (!is_one) return wrong(name, fmt::format("{} is none that can be given to a program", what));
+  if (!is_one) return wrong(name, fmt::format("{} cannot be passed to a program", what));
   if (names_a_variable(text)) {
     return wrong(name, fmt::format("{} names a variable, which is not filled in here: write its value", what));
   }
@@ -124,7 +123,7 @@ Result<Environment> read_environment(const std::string& name, const Json& variab
   Environment read;
   for (const auto& [key, value] : variables.items()) {
     const bool is_name = !key.empty() && key.find_first_of(std::string_view("=\0", 2)) == std::string::npos;
-    if (!is_name) return wrong(name, "the variable '" + shown(key) + "' is none that a program can have");
+    if (!is_name) return wrong(name, "the variable '" + shown(key) + "' cannot be a program's variable");
     RZ_TRY(std::string text, read_text(name, "the variable '" + shown(key) + "'", value));
     read.emplace_back(key, std::move(text));
   }

@@ -95,7 +95,7 @@ void StdioTransport::take_line(std::string_view line) {
   if (line.starts_with('{')) return fail_all(messages.error());
   const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
   if (is_blank || std::exchange(has_told_of_noise_, true)) return;
-  warn_("it prints what is no message of the protocol, which is passed over: " + shown(line));
+  warn_("it prints something other than the protocol's messages, which is ignored: " + shown(line));
 }
 
 void StdioTransport::fail_all(Error error) {

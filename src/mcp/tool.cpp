@@ -64,8 +64,8 @@ void name_calls(ToolList& list, const std::string& server_name) {
   std::erase_if(list.tools, [&](const Tool& tool) {
     const bool is_ambiguous = n_of_name[tool.call_name] > 1 && !is_exact(tool);
     if (is_ambiguous)
-      list.notes.push_back(
-          fmt::format("{}: a tool is left out, {}: its name in calls is another's", server_name, shown(tool.name)));
+      list.notes.push_back(fmt::format("{}: a tool is ignored, {}: another tool has the same name in calls",
+                                       server_name, shown(tool.name)));
     return is_ambiguous;
   });
 }
@@ -77,14 +77,14 @@ std::string complaint(const ToolList& list, const Json& json, ArgumentHeaders he
   if (!name.is_string() || !is_tool_name(name.get_ref<const std::string&>())) {
     return fmt::format("its name is not 1 to {} letters, digits, '_', '-' and '.'", kMaxNameBytes);
   }
-  if (std::ranges::any_of(list.tools, [&](const Tool& tool) { return tool.name == name; })) return "it is there twice";
-  if (!description.is_null() && !description.is_string()) return "its description is no text";
+  if (std::ranges::any_of(list.tools, [&](const Tool& tool) { return tool.name == name; })) return "it is listed twice";
+  if (!description.is_null() && !description.is_string()) return "its description is not a text";
   if (description.is_string() && description.get_ref<const std::string&>().size() > kMaxDescriptionBytes) {
     return fmt::format("its description is longer than {} bytes", kMaxDescriptionBytes);
   }
   if (!schema.is_object() || schema.value("type", Json()) != "object") return "its inputSchema is not of type object";
   if (headers == ArgumentHeaders::kRefused && dump(schema).find("\"x-mcp-header\"") != std::string::npos) {
-    return "it wants arguments as headers, which is not built here";
+    return "it requires arguments as headers, which is not supported";
   }
   if (dump(schema).size() > kMaxSchemaBytes)
     return fmt::format("its inputSchema is longer than {} bytes", kMaxSchemaBytes);
@@ -93,9 +93,9 @@ std::string complaint(const ToolList& list, const Json& json, ArgumentHeaders he
 
 void add_tool(ToolList& list, const std::string& server_name, const Json& json, ArgumentHeaders headers) {
   const Json name = json.is_object() ? json.value("name", Json()) : Json();
-  const std::string why = json.is_object() ? complaint(list, json, headers) : "it is no object";
+  const std::string why = json.is_object() ? complaint(list, json, headers) : "it is not an object";
   if (!why.empty()) {
-    list.notes.push_back(fmt::format("{}: a tool is left out, {}: {}", server_name, shown(dump(name)), why));
+    list.notes.push_back(fmt::format("{}: a tool is ignored, {}: {}", server_name, shown(dump(name)), why));
     return;
   }
   const Json description = json.value("description", Json());
@@ -155,7 +155,7 @@ bool is_server_name(std::string_view name) {
 
 Status add_tools(ToolList& list, const std::string& server_name, const Json& page, ArgumentHeaders headers) {
   const Json tools = page.is_object() ? page.value("tools", Json()) : Json();
-  if (!tools.is_array()) return format_error("the server's list of tools is no list", "answer");
+  if (!tools.is_array()) return format_error("the server's list of tools is not a list", "answer");
   for (const Json& tool : tools) {
     // A single note for all excess tools.
     if (list.tools.size() == kMaxTools && !list.notes.empty() && list.notes.back().ends_with(" tools")) break;
@@ -195,7 +195,7 @@ Json tools_json(const std::vector<Tool>& tools) {
 
 Result<ToolResult> read_tool_result(const Json& result) {
   const Json type = result.is_object() ? result.value("resultType", Json()) : Json();
-  if (type == "input_required") return failed_call("the tool wants further input, which cannot be given here");
+  if (type == "input_required") return failed_call("the tool requires further input, which cannot be given here");
   if (!type.is_null() && type != "complete") return format_error("its result is of an unknown type", "answer");
   const Json content = result.is_object() ? result.value("content", Json::array()) : Json();
   if (!content.is_array()) return format_error("the result of the tool has no list of content", "answer");

@@ -501,7 +501,7 @@ void Server::end_if_idle(Clock::time_point now) {
   if (options_.exit_idle_s == 0 || context_->draining) return;
   if (!context_->n_open.empty()) last_asked_ = now;
   if (now - last_asked_ < std::chrono::seconds(options_.exit_idle_s)) return;
-  spdlog::info("nobody has asked for {} s: the server ends", options_.exit_idle_s);
+  spdlog::info("no requests for {} s: the server ends", options_.exit_idle_s);
   drain();
 }
 

@@ -246,7 +246,7 @@ class GoExpression {
   }
 
   Result<Operand> root_field() {
-    if (!take('.')) return wrong_template("'$' alone is not taken");
+    if (!take('.')) return wrong_template("'$' by itself is not supported");
     const std::string_view field = take_go_name(rest_);
     const auto found = std::ranges::find(kRootFields, field, [](const auto& known) { return known.first; });
     if (found == kRootFields.end()) return wrong_template("the field '." + shown(field) + "' is not known");

@@ -109,7 +109,7 @@ class GoWriter {
   }
 
   Result<std::string> place_of(const std::string& name, bool declares) {
-    if (name.empty()) return wrong_template("'$' is no name of a variable");
+    if (name.empty()) return wrong_template("'$' is not the name of a variable");
     return declares ? Result<std::string>(scope_.declare(name)) : scope_.find(name);
   }
 
@@ -153,7 +153,7 @@ class GoWriter {
   }
 
   Status write_else(std::string_view rest) {
-    if (blocks_.empty()) return wrong_template("an 'else' stands in nothing");
+    if (blocks_.empty()) return wrong_template("an 'else' without a block");
     const bool is_if = blocks_.back().control == Control::kIf;
     scope_.dot = blocks_.back().dot_before;
     if (rest.empty()) {
@@ -196,7 +196,7 @@ class GoWriter {
 
   Status write_jump(std::string_view word) {
     const bool is_in_range = std::ranges::find(blocks_, Control::kRange, &Block::control) != blocks_.end();
-    if (!is_in_range) return wrong_template("'" + std::string(word) + "' stands in no 'range'");
+    if (!is_in_range) return wrong_template("'" + std::string(word) + "' outside of a 'range'");
     out_ += "{% " + std::string(word) + " %}";
     return {};
   }

@@ -45,7 +45,7 @@ Status check_entry(const ImatrixEntry& entry, std::string_view name, std::string
   if (entry.sums.empty()) return imatrix_error(file, name, "counts without sums");
   if (entry.sums.size() % entry.counts.size() == 0) return {};
   return imatrix_error(
-      file, name, fmt::format("{} sums, which are no multiple of {} counts", entry.sums.size(), entry.counts.size()));
+      file, name, fmt::format("{} sums, which is not a multiple of {} counts", entry.sums.size(), entry.counts.size()));
 }
 
 // The part of a tensor's name before the suffix; empty if it does not have the suffix.

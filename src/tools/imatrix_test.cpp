@@ -104,7 +104,7 @@ TEST(Imatrix, DamagedFilesAreRefused) {
   EXPECT_NE(error_of(with({1, 2}, {})).find("sums without counts"), std::string::npos);
   EXPECT_NE(error_of(with({1, -2}, {1})).find("negative"), std::string::npos);
   EXPECT_NE(error_of(with({1, NAN}, {1})).find("not a number"), std::string::npos);
-  EXPECT_NE(error_of(with({1, 2, 3}, {1, 2})).find("no multiple"), std::string::npos);
+  EXPECT_NE(error_of(with({1, 2, 3}, {1, 2})).find("not a multiple"), std::string::npos);
 }
 
 // The format that llama-imatrix wrote before GGUF.

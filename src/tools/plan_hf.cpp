@@ -245,7 +245,7 @@ void add_modules(const ModelConfig& config, HfPlan& plan) {
 ModelConfig with_hf_formulas(ModelConfig c, const ModelConfig& made, const ArchSpec& spec, HfPlan& plan) {
   if (spec.hf_keys.n_ctx.empty() && c.n_ctx_train != made.n_ctx_train) {
     plan.notes.push_back(
-        fmt::format("config.json of this family does not tell the context's {} positions", c.n_ctx_train));
+        fmt::format("config.json of this family cannot store the context's {} positions", c.n_ctx_train));
     c.n_ctx_train = made.n_ctx_train;
     c.n_ctx = made.n_ctx;
   }

@@ -42,7 +42,7 @@ Result<PlannedType> plan_tensor(const SourceTensor& tensor, const QuantizeOption
   const TypeId wanted = wanted_type(tensor, options, model);
   PlannedType planned{fitting_type(wanted, tensor.n_cols()), ""};
   if (planned.type != wanted) {
-    planned.note = fmt::format("rows of {} are no multiple of {}'s {}", tensor.n_cols(), traits(wanted).name,
+    planned.note = fmt::format("rows of {} are not a multiple of {}'s {}", tensor.n_cols(), traits(wanted).name,
                                traits(wanted).block_elems);
   }
   if (planned.type == tensor.type()) return planned;
@@ -55,11 +55,10 @@ Result<PlannedType> plan_tensor(const SourceTensor& tensor, const QuantizeOption
   }
   const bool has_importance = options.importance != nullptr && options.importance->entries.contains(tensor.name);
   if (needs_importance(planned.type) && !has_importance && tensor.name != "token_embd.weight") {
-    return invalid_argument(
-        fmt::format("tensor '{}' in {} wants its importance (--imatrix FILE, which realizar imatrix makes): without it "
-                    "the model would hardly be of use",
-                    printable(tensor.name), traits(planned.type).name),
-        tensor.name);
+    return invalid_argument(fmt::format("tensor '{}' in {} requires its importance (--imatrix FILE, made by realizar "
+                                        "imatrix): without it the model would be nearly useless",
+                                        printable(tensor.name), traits(planned.type).name),
+                            tensor.name);
   }
   return planned;
 }
@@ -81,7 +80,7 @@ Result<NamePattern> NamePattern::compile(const std::string& text) {
   char reason[128];
   ::regerror(error, expression.get(), reason, sizeof reason);
   delete expression.release();  // nothing was compiled, so nothing is freed
-  return invalid_argument(fmt::format("'{}' is no regular expression: {}", printable(text), reason));
+  return invalid_argument(fmt::format("'{}' is not a regular expression: {}", printable(text), reason));
 }
 
 bool NamePattern::is_in(const std::string& name) const {

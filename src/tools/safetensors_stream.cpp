@@ -186,7 +186,7 @@ Result<std::vector<fs::path>> write_hf_folder(const fs::path& folder, const std:
   std::error_code error;
   const bool is_there = fs::exists(folder, error);
   if (is_there && !(fs::is_directory(folder, error) && fs::is_empty(folder, error))) {
-    return invalid_argument(fmt::format("{} is there already: expected an empty folder, or none", folder.string()),
+    return invalid_argument(fmt::format("{} exists already: expected an empty or new folder", folder.string()),
                             folder.string());
   }
   const fs::path place = fs::absolute(folder, error).lexically_normal();

@@ -399,7 +399,7 @@ describe('a server whose clients may change its store', () => {
     assert.equal((await own.chat({model: 'mine', messages, options})).message.content, ANSWER);
     await own.delete({model: 'mine'});
     assert.ok(!(await names()).includes('mine:latest'));
-    await assert.rejects(own.pull({model: 'nowhere'}), rejectsWith(404, /no such thing/));
+    await assert.rejects(own.pull({model: 'nowhere'}), rejectsWith(404, /does not have it/));
   });
 
   test('a model is created from an uploaded file', async () => {

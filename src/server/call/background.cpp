@@ -180,7 +180,7 @@ Task<Status> follow(Call& call, BackgroundRecordPtr record, size_t first) {
   size_t next = first;
   while (true) {
     if (record->is_forgotten()) {
-      co_return invalid_argument("the events of this response are not kept any more; GET it without stream", "stream");
+      co_return invalid_argument("the events of this response are no longer stored; GET it without stream", "stream");
     }
     if (!call.is_congested() && next < record->n_events()) {
       const size_t from = next;

@@ -76,7 +76,7 @@ std::string field_warnings(const Json& body) {
     if (++n_unknown > kMaxUnknown || n_warnings == kMaxWarnings) break;
     const std::string meant = meant_by(name);
     if (meant.empty() || body.contains(meant)) continue;
-    warnings += fmt::format("{}'{}' is no field; did you mean '{}'?", n_warnings++ > 0 ? " " : "", name, meant);
+    warnings += fmt::format("{}'{}' is not a field; did you mean '{}'?", n_warnings++ > 0 ? " " : "", name, meant);
   }
   if (asks_for_mirostat(body)) {
     warnings += fmt::format("{}'options.mirostat' is not built.", n_warnings > 0 ? " " : "");

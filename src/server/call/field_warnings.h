@@ -8,7 +8,7 @@
 
 namespace realizar::server {
 
-// "'temprature' is no field; did you mean 'temperature'?", concatenated for all of them, in printable ASCII of at most
+// "'temprature' is not a field; did you mean 'temperature'?", concatenated for all of them, in printable ASCII of at most
 // about 500 bytes; "": no such field. `body` is an object.
 std::string field_warnings(const Json& body);
 // The names of all fields in any dialect, sorted: these are not typos.

@@ -16,7 +16,7 @@ std::string warnings(const std::string& body) {
 }
 
 TEST(FieldWarnings, NameTheFieldThatWasMeant) {
-  EXPECT_EQ(warnings(R"({"temprature": 0})"), "'temprature' is no field; did you mean 'temperature'?");
+  EXPECT_EQ(warnings(R"({"temprature": 0})"), "'temprature' is not a field; did you mean 'temperature'?");
   const std::pair<const char*, const char*> slips[] = {
       {"maxTokens", "max_tokens"},           {"max-tokens", "max_tokens"},
       {"max_token", "max_tokens"},           {"top-p", "top_p"},

@@ -43,7 +43,7 @@ std::shared_ptr<BodyRoom> room_for(const HttpOptions& options) {
 }
 
 void report(const Status& status) {
-  if (!status.ok()) spdlog::error("the server goes on after: {}", status.error().message);
+  if (!status.ok()) spdlog::error("the server continues after: {}", status.error().message);
 }
 
 // Prevents new connections: the system drops their first packets, and when they are repeated the port is closed or

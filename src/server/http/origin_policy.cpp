@@ -128,14 +128,13 @@ std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect
   // HTTP/1.0 has no Host, and no browser uses it.
   const bool is_named = request.count("host") > 0 && !is_own_host(host);
   if (is_named && checks_every_host()) {
-    return forbidden(fmt::format("the Host header names '{}', which is no name of this server; --allowed-host adds one",
-                                 shown(host)));
+    return forbidden(fmt::format(
+        "the Host header names '{}', which is not a name of this server; --allowed-host adds one", shown(host)));
   }
   if (is_named && has_effect && !is_local_name(host, options_.machine_name)) {
-    return forbidden(
-        fmt::format("the Host header names '{}', which may be anybody's name for this server; "
-                    "--allowed-host says that it is yours",
-                    shown(host)));
+    return forbidden(fmt::format(
+        "the Host header names '{}', which may be anybody's name for this server; --allowed-host declares it as yours",
+        shown(host)));
   }
   if (is_harmless(request.method) && !has_effect) return std::nullopt;
   const bool has_origin = request.count("origin") > 0;

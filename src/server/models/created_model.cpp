@@ -53,7 +53,7 @@ Result<std::vector<hub::RepoFile>> uploaded_files(const hub::Store& store, const
       RZ_TRY(const bool is_gguf, is_gguf_blob(path));
       if (is_gguf) name += ".gguf";
     }
-    if (!hub::is_safe_file(name)) return wrong_files(fmt::format("'{}' is no name of a file", shown(name)));
+    if (!hub::is_safe_file(name)) return wrong_files(fmt::format("'{}' is not a file name", shown(name)));
     files.push_back({std::move(name), version->n_bytes, {hub::Digest::Kind::kSha256, file.sha256}});
   }
   return files;

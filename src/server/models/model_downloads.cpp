@@ -27,7 +27,7 @@ Result<ModelSource> pulled_model(const ModelPull& pull, const ModelStore& store,
 
 Error gave_way() {
   return {ErrorCode::kResourceExhausted,
-          "the download gave way to another client's; what has arrived is kept for the next one", "pulls"};
+          "the download gave way to another client's; received data is kept for the next one", "pulls"};
 }
 
 }  // namespace

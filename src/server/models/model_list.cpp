@@ -98,7 +98,7 @@ ModelList::Named ModelList::resolve(const std::string& id) const {
 }
 
 Error ModelList::no_such_model(const std::string& id) const {
-  return not_found("there is no model '" + shown(id) + "'; GET /v1/models lists those that there are", "model");
+  return not_found("there is no model '" + shown(id) + "'; GET /v1/models lists the existing ones", "model");
 }
 
 void ModelList::dispatch() {

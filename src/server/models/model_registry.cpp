@@ -457,7 +457,7 @@ Error told_failure(const std::string& id, const Error& failure) {
   if (failure.code == ErrorCode::kCancelled) {
     return {ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
   }
-  const std::string message = fmt::format("the model '{}' could not be loaded; the server's log says why", id);
+  const std::string message = fmt::format("the model '{}' could not be loaded; the server's log has the reason", id);
   if (failure.code == ErrorCode::kResourceExhausted) return {failure.code, message, kOutOfResources};
   return {ErrorCode::kInternal, message, ""};
 }

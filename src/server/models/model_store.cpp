@@ -30,7 +30,7 @@ std::string chat_messages(const hub::LocalModel& model, const std::string& text)
     return read_stored_messages(messages);
   }();
   if (read.ok()) return read->empty() ? "" : dump(*read);
-  spdlog::warn("{}: the messages beside the model are not used: {}", hub::to_string(model.name), read.error().message);
+  spdlog::warn("{}: the messages next to the model are not used: {}", hub::to_string(model.name), read.error().message);
   return "";
 }
 

@@ -123,7 +123,7 @@ Status erase_file(const std::string& path) {
   const bool is_no_file = errno == ELOOP || errno == EISDIR || errno == ENXIO;  // a link, a folder, a socket
   if (!is_open && !is_no_file) return cannot_erase(path, std::strerror(errno));
   if (!is_open || !has_prefixes(file, info, path)) {
-    spdlog::warn("{} is no file of cached prefixes: it is left alone", path);
+    spdlog::warn("{} is not a file of cached prefixes: it is left unchanged", path);
     return {};
   }
   if (info.st_nlink > 1) return cannot_erase(path, "the file has other names (hard links); remove them first");

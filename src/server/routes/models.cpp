@@ -126,7 +126,7 @@ Status post_models(Call& call, const Json& body) {
   RZ_TRY(const hub::ModelName name, name_to_pull(given));
   if (refuse_store_change(call)) return {};
   ServerContext& context = call.context;
-  if (context.models.find_named(given) != nullptr) return wrong("model", "the model is there already");
+  if (context.models.find_named(given) != nullptr) return wrong("model", "the model exists already");
   const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
   RZ_CHECK_OK(context.downloads->start(call.tenant, given, name, source_for_llama(name), on_stored));
   call.send(success());

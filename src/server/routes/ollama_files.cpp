@@ -59,8 +59,7 @@ Result<NamedFile> find_file(const Call& call, const std::string& name) {
 Result<NamedFile> find_file_to_make_of(const Call& call, const std::string& name, const char* field) {
   RZ_TRY(NamedFile file, find_file(call, name));
   if (file.adapter.empty()) return file;
-  return invalid_argument(fmt::format("{}: expected the name of a model alone, not of one with an adapter", field),
-                          field);
+  return invalid_argument(fmt::format("{}: expected the name of a model without an adapter", field), field);
 }
 
 HttpResponse ollama_json(const Json& json) {

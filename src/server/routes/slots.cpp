@@ -275,7 +275,7 @@ ApiError to_slot_error(const Error& error, const std::string& path) {
   if (!is_disk_full && !is_folders && !is_files) return to_api_error(error);
   spdlog::error("slots: {}", error.message);
   if (is_disk_full) return {507, "the server's disk has no room for the slot", "", kFull};
-  constexpr const char* kUnusable = "the slot's file cannot be used; the server's log says why";
+  constexpr const char* kUnusable = "the slot's file cannot be used; the server's log has the reason";
   return is_files ? bad_request(kUnusable, "filename") : ApiError{500, kUnusable, "", "internal_error"};
 }
 

@@ -238,7 +238,7 @@ HttpResponse get_version(const Call&) {
 
 HttpResponse get_metrics(const Call& call) {
   if (!call.context.options.metrics) {
-    return error_response({501, "this server tells no metrics: it was started so", "", "not_supported"});
+    return error_response({501, "this server was started without metrics", "", "not_supported"});
   }
   const ServerContext& context = call.context;
   ServerCounts counts{.n_connections = context.http.n_connections(),

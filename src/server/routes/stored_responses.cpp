@@ -14,7 +14,7 @@ namespace {
 
 Error no_such_response(const std::string& id) {
   return not_found("there is no response '" + shown(id) +
-                       "' here. Responses are kept for a while only, and for the key that asked for them",
+                       "' here. Responses are only stored for a while, and for the key that requested them",
                    "");
 }
 
@@ -53,7 +53,7 @@ Task<Status> get_response(Call& call) {
   }
   const BackgroundRecordPtr record = call.context.background.find(call.tenant, call.path_id);
   if (record == nullptr) {
-    co_return wrong("stream", stored->in_background ? "the events of this response are not kept any more"
+    co_return wrong("stream", stored->in_background ? "the events of this response are no longer stored"
                                                     : "only responses in the background can be streamed again");
   }
   const Status followed = co_await follow(call, record, query->first_event);

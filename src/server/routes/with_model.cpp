@@ -26,7 +26,7 @@ ApiError not_decoded(DecodedBody::End end, size_t max_bytes) {
     case DecodedBody::End::kNoRoom:
       return {503, kNoBodyRoom, "", ""};
     default:
-      return bad_request("the body is not what its Content-Encoding says");
+      return bad_request("the body does not match its Content-Encoding");
   }
 }
 

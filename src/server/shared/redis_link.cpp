@@ -54,8 +54,7 @@ void RedisHealth::note_refused(std::string_view why, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   next_value_ = now + kRefusalPause;
   if (std::exchange(is_refusing_, true)) return;
-  spdlog::warn("{} takes no prefixes: {}; it is tried again every {} s", name_, realizar::shown(why),
-               kRefusalPause.count());
+  spdlog::warn("{} refuses prefixes: {}; trying again every {} s", name_, realizar::shown(why), kRefusalPause.count());
 }
 
 void RedisHealth::note_taken() {

@@ -58,7 +58,7 @@ Families gateway_metrics(std::span<const ModelState> models, double unix_s) {
   add_family(families, "vllm:cache_config_info", MetricType::Gauge,
              "1; tokens of a KV block, and the number of blocks, on whatever device.", std::move(blocks));
   add_family(families, "vllm:lora_requests_info", MetricType::Gauge,
-             "The time now, in seconds since 1970; adapters whose requests run and wait, and the places for adapters.",
+             "The time now, in seconds since 1970; adapters whose requests run and wait, and the slots for adapters.",
              std::move(adapters));
   return families;
 }

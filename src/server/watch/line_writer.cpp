@@ -39,7 +39,7 @@ Result<FileDescriptor> open_to_append(const std::string& path, Readers readers) 
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   FileDescriptor fd(::open(path.c_str(), kFlags, is_private ? 0600 : 0644));
   if (fd.get() < 0 && errno == ENXIO)
-    return invalid_argument(path + ": a pipe that nobody reads; start its reader first", path);
+    return invalid_argument(path + ": a pipe without a reader; start its reader first", path);
   struct stat info {};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return invalid_argument(path + ": " + std::strerror(errno), path);
   const bool is_open_to_others = is_private && S_ISREG(info.st_mode) && (info.st_mode & 077) != 0;

@@ -139,7 +139,7 @@ void add_engine_counters(Families& families, std::span<const ModelState> models)
       {"vllm:num_requests_running", Gauge, "Requests in the batch.", read<&Counters::n_running>},
       {"vllm:num_requests_waiting", Gauge, "Requests that wait.", read<&Counters::n_waiting>},
       {"vllm:kv_cache_usage_perc", Gauge, "Share of the KV blocks that are held, 0 to 1.", held_share},
-      {"vllm:num_preemptions_total", Counter, "Requests preempted for want of KV blocks.",
+      {"vllm:num_preemptions_total", Counter, "Requests preempted from lack of KV blocks.",
        read<&Counters::n_preemptions>},
       {"realizar_nonfinite_logits_total", Counter, "Requests that ended since the model gave NaN or infinities.",
        read<&Counters::n_nonfinite_logits>},
@@ -213,8 +213,8 @@ void add_shared_prefixes(Families& families, const SharedCounters& shared) {
       "Requests whose prefix was not sent, since many others waited to be.", nullptr,
       {{"", n(shared.n_dropped_stores)}});
   add("realizar_shared_prefix_errors_total", Counter,
-      "lost: Redis did not answer; value: one was not what it should be; refused: Redis took none, being full.",
-      "reason", {{"lost", n(shared.n_lost)}, {"value", n(shared.n_bad_values)}, {"refused", n(shared.n_refused)}});
+      "lost: Redis did not answer; value: one was invalid; refused: Redis accepted none, being full.", "reason",
+      {{"lost", n(shared.n_lost)}, {"value", n(shared.n_bad_values)}, {"refused", n(shared.n_refused)}});
 }
 
 // The learned costs of the step budget: for each range of decode rows, the parts of a step's time.
@@ -347,8 +347,8 @@ Families device_metrics(std::span<const ModelState> models) {
   }
   add_family(families, "realizar_step_seconds", MetricType::Histogram, "Time of a batch.", std::move(steps));
   add_family(families, "realizar_step_cost_seconds", MetricType::Gauge,
-             "What the scheduler learned of a step's time, by its decode rows: decode, a step that only decodes; "
-             "prompt_fixed, what any prompt tokens add to it; prompt_token, what each of them adds.",
+             "Learned parts of a step's time, by its decode rows: decode, a step that only decodes; prompt_fixed, what "
+             "any prompt tokens add to it; prompt_token, what each of them adds.",
              std::move(step_costs));
   add_family(families, "realizar_memory_bytes", MetricType::Gauge,
              "Memory of a device: weights, kv_cache and scratch are the model's, free and total the device's.",

@@ -191,10 +191,11 @@ std::string otlp_json(std::span<const RequestTrace> traces, const OtlpResource& 
 Result<hub::Url> traces_url(std::string_view text) {
   auto url = hub::parse_url(text);
   if (!url.ok()) {
-    return invalid_argument(fmt::format("--otlp-endpoint: {}; expected a collector that takes OTLP over HTTP, such as "
-                                        "http://localhost:4318",
-                                        url.error().message),
-                            "otlp_endpoint");
+    return invalid_argument(
+        fmt::format(
+            "--otlp-endpoint: {}; expected a collector that accepts OTLP over HTTP, such as http://localhost:4318",
+            url.error().message),
+        "otlp_endpoint");
   }
   if (url->rest == "/") url->rest = "/v1/traces";
   return url;

@@ -165,8 +165,8 @@ void TraceExporter::State::tell(bool is_well, const std::string& why) {
     spdlog::info("the collector of traces at {} takes spans again", url.shown());
   } else {
     spdlog::warn(
-        "the collector of traces at {} does not take spans; realizar_trace_spans_lost_total counts those that "
-        "are lost ({})",
+        "the collector of traces at {} does not accept spans; realizar_trace_spans_lost_total counts the lost ones "
+        "({})",
         url.shown(), why);
   }
 }

@@ -261,7 +261,7 @@ class Lexer {
       code = code * 16 + static_cast<uint32_t>(std::stoul(std::string(1, peek()), nullptr, 16));
       advance(1);
     }
-    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) syntax_error(line_, "a string escape is no character");
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) syntax_error(line_, "a string escape is not a character");
     append_utf8(value, code);
   }
 

@@ -90,7 +90,7 @@ Result<TokenizerParts> build_bpe_gguf(const GgufVocab& vocab) {
   parts.vocab = std::make_unique<Vocabulary>(vocab.tokens, std::move(types));
   if (const auto twice = parts.vocab->duplicate()) {
     return format_error("tokenizer.ggml.tokens: '" + shown(parts.vocab->piece(*twice)) + "' (id " +
-                            std::to_string(to_index(*twice)) + ") is there twice",
+                            std::to_string(to_index(*twice)) + ") is repeated",
                         "tokenizer.ggml.tokens");
   }
   BpeOptions options;

@@ -145,7 +145,7 @@ Status add_vocabulary(const std::vector<std::string>& tokens, const Glm4Tokens& 
   parts.vocab = std::make_unique<Vocabulary>(pieces, std::move(types));
   if (const auto twice = parts.vocab->duplicate()) {
     return format_error(std::string(kRanksFile) + ": '" + shown(parts.vocab->piece(*twice)) + "' (id " +
-                            std::to_string(to_index(*twice)) + ") is there twice",
+                            std::to_string(to_index(*twice)) + ") is repeated",
                         kRanksFile);
   }
   for (uint32_t byte = 0; byte < 256; ++byte) {

@@ -124,7 +124,7 @@ TEST(Tiktoken, BrokenFilesAreRefused) {
   expect_refused(sound + "Y!M= 257\n", "line 258: expected a token in base64 and a rank");
   expect_refused(sound + "YWM= 3\n", "line 258: the rank 3 is taken");
   expect_refused(sound + "YWM= 300\n", "the rank 257 is missing");
-  expect_refused(sound + "YWI= 257\n", "'ab' (id 257) is there twice");
+  expect_refused(sound + "YWI= 257\n", "'ab' (id 257) is repeated");
   expect_refused(sound + " 257\n", "line 258: expected a token of 1 to 512 bytes");
   expect_refused(sound, "added_tokens_decoder: expected ids from 257, got '9'",
                  R"({"tokenizer_class": "ChatGLM4Tokenizer", "added_tokens_decoder": {"9": {"content": "x"}}})");

@@ -69,7 +69,8 @@ Result<std::unique_ptr<MergeModel>> make_longest_match_model(const Vocabulary& v
   for (int byte = 0; byte < 256 && !unk; ++byte) {
     const int32_t node = trie.step(ByteTrie::kRoot, static_cast<uint8_t>(byte));
     if (node != ByteTrie::kNone && trie.value(node) != ByteTrie::kNone) continue;
-    return format_error("the byte " + std::to_string(byte) + " is no token, and there is no unknown token", "tokens");
+    return format_error("the byte " + std::to_string(byte) + " is not a token, and there is no unknown token",
+                        "tokens");
   }
   return std::unique_ptr<MergeModel>(std::make_unique<LongestMatch>(std::move(trie), unk.value_or(kNoToken)));
 }

@@ -64,7 +64,7 @@ Result<std::vector<TokenId>> embed_tokens(const std::string& text, const EmbedRe
 
 Result<EmbedRequest> read_embed_request(Fields& body, const ServedModel& model) {
   if (model.loaded->pooling() == Pooling::kRank) {
-    return invalid_argument("model: a reranker gives no vectors: it answers at /v1/rerank", "model");
+    return invalid_argument("model: a reranker cannot make vectors: use /v1/rerank", "model");
   }
   EmbedRequest request;
   request.model = body.text("model").value_or("");

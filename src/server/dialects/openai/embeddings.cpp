@@ -130,10 +130,10 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   const Pooling pooling = own == Pooling::kRank ? own : model->defaults->pooling.value_or(own);
   const bool is_openai = context.path.find("/v1/") != std::string::npos;
   if (pooling == Pooling::kAll && is_openai) {
-    return invalid_argument("with --pooling none there is a vector of each token, which POST /embeddings gives");
+    return invalid_argument("with --pooling none there is a vector for each token, which POST /embeddings returns");
   }
   if (pooling == Pooling::kRank) {
-    return invalid_argument("model: " + model->id + " is a reranker, which gives no vectors: it answers at /v1/rerank",
+    return invalid_argument("model: " + model->id + " is a reranker, which cannot make vectors: use /v1/rerank",
                             "model");
   }
   const std::string format = body.text("encoding_format").value_or("float");

@@ -55,7 +55,7 @@ Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const Req
   RZ_TRY(const auto first, read_side(body, "text_1", "queries"));
   RZ_TRY(const auto second, read_side(body, "text_2", "documents"));
   if (first.size() != 1 && first.size() != second.size()) {
-    return wrong("text_1", "expected one text, or as many as text_2 has");
+    return wrong("text_1", "expected one text, or as many as in text_2");
   }
   std::vector<TextPair> pairs;
   for (size_t i = 0; i < second.size(); ++i) pairs.push_back({first.size() == 1 ? first[0] : first[i], second[i]});

@@ -202,7 +202,8 @@ class Items {
 
  private:
   static constexpr const char* kKept =
-      "Responses are kept for a while only, and for the key that asked for them: send all items, or set store to false";
+      "Responses are only stored for a while, and for the key that requested them: send all items, or set store to "
+      "false";
 
   // An item with only an id is a reference too.
   static std::optional<std::string> referred_id(const Json& item) {
