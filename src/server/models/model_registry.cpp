@@ -261,17 +261,17 @@ bool ModelRegistry::must_wait_for_memory() {
 Status ModelRegistry::begin_loading(Entry& entry) {
   const auto retry_at = entry.failed_at + std::chrono::milliseconds(options_.retry_ms);
   if (entry.failure && entry.last_used < retry_at) return told_failure(entry.source.id, *entry.failure);
-  RZ_TRY(std::list<GivenUp> given_up, make_room(entry));
-  const Status started = caught([&] { return load(entry, given_up); });
-  if (!started.ok()) take_back(given_up);
+  RZ_TRY(std::list<Evicted> evicted, make_room(entry));
+  const Status started = caught([&] { return load(entry, evicted); });
+  if (!started.ok()) take_back(evicted);
   return started;
 }
 
 // Evicts the least recently used models that nobody uses, until the wanted one fits together with the others and the
 // answers. Errors: ResourceExhausted (all loaded models are in use, or it never fits).
-Result<std::list<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& wanted) {
-  std::list<GivenUp> given_up;
-  if (!has_bounds()) return given_up;
+Result<std::list<ModelRegistry::Evicted>> ModelRegistry::make_room(const Entry& wanted) {
+  std::list<Evicted> evicted;
+  if (!has_bounds()) return evicted;
   const uint64_t memory_bytes = options_.memory_bytes;
   // A model that cannot fit evicts nothing.
   if (memory_bytes > 0 && wanted.n_needed_bytes > memory_bytes) {
@@ -303,17 +303,17 @@ Result<std::list<ModelRegistry::GivenUp>> ModelRegistry::make_room(const Entry& 
     n_held -= held_bytes(*unused[n_leaving]);
   }
   for (Entry* entry : std::span(unused).first(n_leaving)) {
-    GivenUp& one = given_up.emplace_back();
+    Evicted& one = evicted.emplace_back();
     one.entry = entry;
     one.model = std::move(entry->model);
     one.counts.take(*one.model->loaded);
     set_state(*entry, State::kUnloaded);
   }
-  return given_up;
+  return evicted;
 }
 
-void ModelRegistry::take_back(std::list<GivenUp>& given_up) {
-  for (GivenUp& back : given_up) {
+void ModelRegistry::take_back(std::list<Evicted>& evicted) {
+  for (Evicted& back : evicted) {
     if (back.model == nullptr) continue;
     back.entry->model = std::move(back.model);
     set_state(*back.entry, State::kReady);
@@ -321,7 +321,7 @@ void ModelRegistry::take_back(std::list<GivenUp>& given_up) {
 }
 
 // The evicted models end, and keep their prefixes, on the loader's thread, before the memory is used again.
-Status ModelRegistry::load(Entry& entry, std::list<GivenUp>& given_up) {
+Status ModelRegistry::load(Entry& entry, std::list<Evicted>& evicted) {
   const auto leaving = std::make_shared<std::vector<ServedModelPtr>>();
   const auto loaded = std::make_shared<Result<ServedModelPtr>>(ServedModelPtr());
   const auto n_needed = std::make_shared<uint64_t>(0);
@@ -351,14 +351,14 @@ Status ModelRegistry::load(Entry& entry, std::list<GivenUp>& given_up) {
     });
   };
   const uint64_t n_wanted_bytes = has_bounds() ? bytes_to_load(entry) : 0;
-  for (GivenUp& unused : given_up) leaving->push_back(std::move(unused.model));
+  for (Evicted& unused : evicted) leaving->push_back(std::move(unused.model));
   const Status started = caught([&] { entry.loader = std::make_unique<TaskThread>(std::move(task)); });
   if (!started.ok()) {
     auto back = leaving->begin();
-    for (GivenUp& unused : given_up) unused.model = std::move(*back++);
+    for (Evicted& unused : evicted) unused.model = std::move(*back++);
     return started;
   }
-  for (const GivenUp& unused : given_up) past_counts_[unused.entry->source.id].add(unused.counts);
+  for (const Evicted& unused : evicted) past_counts_[unused.entry->source.id].add(unused.counts);
   entry.progress = 0;
   set_state(entry, State::kLoading);
   entry.keep_alive = options_.keep_alive;

@@ -95,7 +95,7 @@ class ModelRegistry final : public ModelList {
 
  private:
   // A model that is unloaded to make room for another.
-  struct GivenUp {
+  struct Evicted {
     Entry* entry;
     ServedModelPtr model;
     PastCounts counts = {};
@@ -116,9 +116,9 @@ class ModelRegistry final : public ModelList {
   Status begin_loading(Entry& entry);
   bool has_bounds() const { return options_.memory_bytes > 0 || options_.max_loaded > 0; }
   bool must_wait_for_memory();
-  Result<std::list<GivenUp>> make_room(const Entry& wanted);
-  void take_back(std::list<GivenUp>& given_up);
-  Status load(Entry& entry, std::list<GivenUp>& given_up);
+  Result<std::list<Evicted>> make_room(const Entry& wanted);
+  void take_back(std::list<Evicted>& evicted);
+  Status load(Entry& entry, std::list<Evicted>& evicted);
   void on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes);
   uint64_t left_bytes(const Entry& wanted);
   void unload(Entry& entry);

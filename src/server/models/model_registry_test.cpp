@@ -332,7 +332,7 @@ TEST_F(Registry, AModelThatNobodyUsesIsUnloadedWhenItsTimeIsOverAndComesBack) {
   EXPECT_EQ(state(), State::kReady) << "what was loaded anew stays";
 }
 
-TEST_F(Registry, AModelIsGivenUpOnTheLoadersThreadOnceNobodyHasIt) {
+TEST_F(Registry, AModelIsEvictedOnTheLoadersThreadOnceNobodyHasIt) {
   std::weak_ptr<ServedModel> first;
   bool is_gone_before_the_second = false;
   std::thread::id loader;
