@@ -15,7 +15,7 @@
 #include "server/call/response_store.h"
 #include "server/call/slots.h"
 #include "server/models/blob_upload.h"
-#include "server/models/made_models.h"
+#include "server/models/model_aliases.h"
 #include "server/models/model_card.h"
 #include "server/models/model_downloads.h"
 #include "server/models/model_events.h"
@@ -39,7 +39,7 @@ struct ClientModels {
 
   explicit ClientModels(const LoadOptions& load) : cards(load) {}
 
-  MadeModels made;
+  ModelAliases made;
   ModelCards cards;
   std::shared_ptr<SharedPlaces> uploads = SharedPlaces::create(BlobUpload::kMost);
   std::shared_ptr<SharedPlaces> searches = SharedPlaces::create(kMaxSearches);

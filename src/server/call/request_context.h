@@ -12,7 +12,7 @@
 
 namespace realizar::server {
 
-class MadeModels;
+class ModelAliases;
 class ResponseStore;
 
 using Clock = std::chrono::steady_clock;
@@ -32,7 +32,7 @@ struct RequestContext {
   bool log_prompts = false;            // plans include the prompt's text
   bool llama_answers = false;          // ServerOptions::llama_answers
   ResponseStore* responses = nullptr;  // never null for readers of responses
-  const MadeModels* made = nullptr;    // never null for Ollama's, like the next
+  const ModelAliases* made = nullptr;  // never null for Ollama's, like the next
   // The id of the model with exactly that name, or with an adapter of that name. I/O thread.
   std::function<std::optional<std::string>(const std::string& name)> find_model;
   // Keeps the model with that id loaded for that time without use, nullopt: forever. Any thread; null: not permitted.

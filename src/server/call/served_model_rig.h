@@ -6,7 +6,7 @@
 
 #include "server/call/request_context.h"
 #include "server/call/response_store.h"
-#include "server/models/made_models.h"
+#include "server/models/model_aliases.h"
 #include "server/models/served_model.h"
 
 namespace realizar::server {
@@ -39,7 +39,7 @@ class ServedModelRig {
  private:
   ServedModelPtr model_ = std::make_shared<ServedModel>();
   ResponseStore responses_{{}};
-  MadeModels made_;
+  ModelAliases made_;
 };
 
 }  // namespace realizar::server

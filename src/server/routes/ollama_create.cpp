@@ -106,10 +106,10 @@ Result<Creation> read_creation(const Call& call, const Json& json) {
   return creation;
 }
 
-Result<MadeModel> made_model(const Creation& creation) {
+Result<ModelAlias> model_alias(const Creation& creation) {
   const NamedFile& parent = *creation.parent;
   const CreateWish& wish = creation.wish;
-  MadeModel model = parent.made == nullptr ? MadeModel{} : *parent.made;
+  ModelAlias model = parent.made == nullptr ? ModelAlias{} : *parent.made;
   model.name = creation.name;
   model.base = parent.id;
   model.parent = parent.name;
@@ -132,7 +132,7 @@ Result<MadeModel> made_model(const Creation& creation) {
 
 Status create_in_memory(const Call& call, const Creation& creation) {
   RZ_CHECK_OK(check_name_is_free(call, creation.name));
-  RZ_TRY(MadeModel model, made_model(creation));
+  RZ_TRY(ModelAlias model, model_alias(creation));
   return call.context.client_models->made.put(tenant_of(call.key), std::move(model));
 }
 

@@ -23,7 +23,7 @@ NamedFile adapted_file_of(const ModelRegistry::Entry& entry, std::string adapter
 
 }  // namespace
 
-NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, MadeModelPtr made) {
+NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, ModelAliasPtr made) {
   const auto modified = made == nullptr ? entry.created : made->modified;
   const ModelSource& source = entry.source;
   return {std::move(name), source.id,    source.path,       modified,

@@ -8,7 +8,7 @@
 
 #include "server/call/call.h"
 #include "server/http/json.h"
-#include "server/models/made_models.h"
+#include "server/models/model_aliases.h"
 #include "server/models/model_registry.h"
 
 namespace realizar::server {
@@ -20,12 +20,12 @@ struct NamedFile {
   BesideSettings beside;
   std::shared_ptr<const StoredTexts> texts;  // null: none
   std::optional<hub::ModelName> store_name;  // nullopt: not from the store
-  MadeModelPtr made;                         // null: the name is the model's own
+  ModelAliasPtr made;                        // null: the name is the model's own
   std::string adapter = {};                  // that the name requests
 };
 
 // I/O thread, as are the next two. `made`: the model made under this name, if the name is not the entry's own.
-NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, MadeModelPtr made = nullptr);
+NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, ModelAliasPtr made = nullptr);
 // Files under every name that the client may use.
 std::vector<NamedFile> all_files(const Call& call);
 // Errors: NotFound.

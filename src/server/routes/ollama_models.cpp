@@ -102,7 +102,7 @@ Result<ShownTexts> texts_of(const NamedFile& file) {
   }
   if (!file.beside.params.empty()) texts.parameters = file.beside.params;
   if (file.made == nullptr) return texts;
-  const MadeModel& made = *file.made;
+  const ModelAlias& made = *file.made;
   if (!made.template_source.empty()) texts.chat_template = made.template_source;
   if (!made.system.empty()) texts.system = made.system;
   if (!made.license.empty()) texts.license = made.license;

@@ -105,7 +105,7 @@ Result<CopyWish> read_copy(const Call& call, const Json& json) {
 
 Status copy_in_memory(const Call& call, const CopyWish& wish) {
   RZ_CHECK_OK(check_name_is_free(call, wish.destination));
-  MadeModel copy = wish.file.made == nullptr ? MadeModel{} : *wish.file.made;
+  ModelAlias copy = wish.file.made == nullptr ? ModelAlias{} : *wish.file.made;
   copy.name = wish.destination;
   copy.base = wish.file.id;
   if (wish.file.made == nullptr) copy.parent = wish.file.name;

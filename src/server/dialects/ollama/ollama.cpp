@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "server/models/made_models.h"
+#include "server/models/model_aliases.h"
 
 namespace realizar::server {
 

@@ -86,7 +86,7 @@ Result<Json> stored_options(const ServedModel& model) {
 }
 
 // Options of the request override those of the model alias, which override the stored ones.
-Result<Json> options_of(Fields& body, const MadeModelPtr& made, const ServedModel& model) {
+Result<Json> options_of(Fields& body, const ModelAliasPtr& made, const ServedModel& model) {
   RZ_TRY(Json options, stored_options(model));
   if (made != nullptr) {
     RZ_TRY(const Json own, parse_json(made->parameters));

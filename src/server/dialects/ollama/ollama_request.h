@@ -6,7 +6,7 @@
 
 #include "server/call/chat_request.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/models/made_models.h"
+#include "server/models/model_aliases.h"
 
 namespace realizar::server {
 
@@ -14,7 +14,7 @@ struct OllamaRequest : ChatReading {
   OllamaRequest(const ServedModel& served, const RequestContext& asked);
 
   std::string model_name;     // the client's spelling
-  MadeModelPtr made;          // null: the name is not an alias
+  ModelAliasPtr made;         // null: the name is not an alias
   bool truncates = true;      // a prompt that is too long is cut
   bool renders_only = false;  // the answer is the rendered prompt
   bool shifts = false;        // an answer continues when the context is full

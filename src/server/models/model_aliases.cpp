@@ -1,4 +1,4 @@
-#include "server/models/made_models.h"
+#include "server/models/model_aliases.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@ std::string key_of(std::string_view name) {
 
 Error no_room_for_models() {
   return {ErrorCode::kResourceExhausted,
-          fmt::format("this server keeps at most {} made models of {} MB together", MadeModels::kMaxOfOne,
-                      MadeModels::kMaxBytesOfOne >> 20),
+          fmt::format("this server keeps at most {} made models of {} MB together", ModelAliases::kMaxOfOne,
+                      ModelAliases::kMaxBytesOfOne >> 20),
           "model"};
 }
 
@@ -28,12 +28,12 @@ std::string with_tag(std::string_view name) {
   return has_tag ? std::string(name) : std::string(name) + ":latest";
 }
 
-size_t MadeModel::n_bytes() const {
+size_t ModelAlias::n_bytes() const {
   return name.size() + base.size() + parent.size() + template_source.size() + system.size() + license.size() +
          parameters.size() + messages.size();
 }
 
-Status MadeModels::put(uint64_t owner, MadeModel model) {
+Status ModelAliases::put(uint64_t owner, ModelAlias model) {
   const std::string key = key_of(model.name);
   const std::lock_guard lock(mutex_);
   if (!shelves_.contains(owner) && shelves_.size() >= kMaxOwners) return no_room_for_models();
@@ -43,12 +43,12 @@ Status MadeModels::put(uint64_t owner, MadeModel model) {
   for (const auto& [other, made] : shelf) n_bytes += other == key ? 0 : made->n_bytes();
   const bool is_full = place == shelf.end() && shelf.size() >= kMaxOfOne;
   const bool fits = !is_full && n_bytes <= kMaxBytesOfOne;
-  if (fits) shelf[key] = std::make_shared<const MadeModel>(std::move(model));
+  if (fits) shelf[key] = std::make_shared<const ModelAlias>(std::move(model));
   if (shelf.empty()) shelves_.erase(owner);
   return fits ? Status() : Status(no_room_for_models());
 }
 
-MadeModelPtr MadeModels::find(uint64_t owner, std::string_view name) const {
+ModelAliasPtr ModelAliases::find(uint64_t owner, std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto shelf = shelves_.find(owner);
   if (shelf == shelves_.end()) return nullptr;
@@ -56,7 +56,7 @@ MadeModelPtr MadeModels::find(uint64_t owner, std::string_view name) const {
   return found == shelf->second.end() ? nullptr : found->second;
 }
 
-bool MadeModels::erase(uint64_t owner, std::string_view name) {
+bool ModelAliases::erase(uint64_t owner, std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto shelf = shelves_.find(owner);
   if (shelf == shelves_.end() || shelf->second.erase(key_of(name)) == 0) return false;
@@ -64,9 +64,9 @@ bool MadeModels::erase(uint64_t owner, std::string_view name) {
   return true;
 }
 
-std::vector<MadeModelPtr> MadeModels::list(uint64_t owner) const {
+std::vector<ModelAliasPtr> ModelAliases::list(uint64_t owner) const {
   const std::lock_guard lock(mutex_);
-  std::vector<MadeModelPtr> models;
+  std::vector<ModelAliasPtr> models;
   if (const auto shelf = shelves_.find(owner); shelf != shelves_.end()) {
     for (const auto& [key, made] : shelf->second) models.push_back(made);
   }

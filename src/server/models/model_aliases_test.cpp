@@ -1,12 +1,12 @@
-#include "server/models/made_models.h"
+#include "server/models/model_aliases.h"
 
 #include <gtest/gtest.h>
 
 namespace realizar::server {
 namespace {
 
-MadeModel made(const std::string& name, const std::string& system = "") {
-  MadeModel model;
+ModelAlias made(const std::string& name, const std::string& system = "") {
+  ModelAlias model;
   model.name = name;
   model.base = "tiny";
   model.system = system;
@@ -20,8 +20,8 @@ TEST(WithTag, AddsLatestWhereThereIsNoTag) {
   EXPECT_EQ(with_tag("host:1234/tiny:q8"), "host:1234/tiny:q8");
 }
 
-TEST(MadeModels, AreFoundWithTheirTagAndInAnyCase) {
-  MadeModels models;
+TEST(ModelAliases, AreFoundWithTheirTagAndInAnyCase) {
+  ModelAliases models;
   ASSERT_TRUE(models.put(1, made("Mario")).ok());
   for (const char* name : {"mario", "MARIO:latest", "Mario"}) EXPECT_NE(models.find(1, name), nullptr) << name;
   EXPECT_EQ(models.find(1, "mario:q8"), nullptr);
@@ -31,8 +31,8 @@ TEST(MadeModels, AreFoundWithTheirTagAndInAnyCase) {
   EXPECT_EQ(models.find(1, "Mario"), nullptr);
 }
 
-TEST(MadeModels, BelongToTheirOwner) {
-  MadeModels models;
+TEST(ModelAliases, BelongToTheirOwner) {
+  ModelAliases models;
   ASSERT_TRUE(models.put(1, made("mario", "one's")).ok());
   ASSERT_TRUE(models.put(2, made("mario", "two's")).ok());
   EXPECT_EQ(models.find(1, "mario")->system, "one's");
@@ -42,12 +42,12 @@ TEST(MadeModels, BelongToTheirOwner) {
   EXPECT_TRUE(models.list(3).empty());
 }
 
-TEST(MadeModels, AreBoundedInNumberAndBytes) {
-  MadeModels models;
-  for (size_t i = 0; i < MadeModels::kMaxOfOne; ++i) ASSERT_TRUE(models.put(1, made(std::to_string(i))).ok());
+TEST(ModelAliases, AreBoundedInNumberAndBytes) {
+  ModelAliases models;
+  for (size_t i = 0; i < ModelAliases::kMaxOfOne; ++i) ASSERT_TRUE(models.put(1, made(std::to_string(i))).ok());
   EXPECT_EQ(models.put(1, made("more")).error().code, ErrorCode::kResourceExhausted);
   EXPECT_TRUE(models.put(1, made("7", "another")).ok()) << "it takes its own place";
-  const std::string large(MadeModels::kMaxBytesOfOne / 2, 'x');
+  const std::string large(ModelAliases::kMaxBytesOfOne / 2, 'x');
   ASSERT_TRUE(models.put(2, made("a", large)).ok());
   EXPECT_EQ(models.put(2, made("b", large)).error().code, ErrorCode::kResourceExhausted);
   EXPECT_TRUE(models.put(2, made("a", large)).ok());

@@ -20,7 +20,7 @@ namespace realizar::server {
 // A name with its tag, by default "latest": "tiny" is "tiny:latest". A colon before a slash does not begin a tag.
 std::string with_tag(std::string_view name);
 
-struct MadeModel {
+struct ModelAlias {
   std::string name;                                         // as given
   std::string base;                                         // the id of the model that answers
   std::string parent;                                       // the name that it was made from
@@ -33,23 +33,23 @@ struct MadeModel {
 
   size_t n_bytes() const;
 };
-using MadeModelPtr = std::shared_ptr<const MadeModel>;
+using ModelAliasPtr = std::shared_ptr<const ModelAlias>;
 
-class MadeModels {
+class ModelAliases {
  public:
   static constexpr size_t kMaxOfOne = 256;            // models per owner
   static constexpr size_t kMaxBytesOfOne = 4u << 20;  // per owner
   static constexpr size_t kMaxOwners = 256;
 
   // Replaces a model of the same name. Errors: ResourceExhausted if there is no room for it.
-  Status put(uint64_t owner, MadeModel model);
+  Status put(uint64_t owner, ModelAlias model);
   // Compares names with their tags, ignoring case. Null if the owner has none.
-  MadeModelPtr find(uint64_t owner, std::string_view name) const;
+  ModelAliasPtr find(uint64_t owner, std::string_view name) const;
   bool erase(uint64_t owner, std::string_view name);  // false if there is none
-  std::vector<MadeModelPtr> list(uint64_t owner) const;
+  std::vector<ModelAliasPtr> list(uint64_t owner) const;
 
  private:
-  using Shelf = std::map<std::string, MadeModelPtr>;  // by the name with its tag, in lower case
+  using Shelf = std::map<std::string, ModelAliasPtr>;  // by the name with its tag, in lower case
   mutable std::mutex mutex_;
   std::map<uint64_t, Shelf> shelves_;  // none is empty
 };
