@@ -12,7 +12,7 @@ using namespace realizar::server;
 namespace {
 
 void check_plan(const CompletionPlan& plan) {
-  require(plan.speller != nullptr && !plan.requests.empty());
+  require(plan.writer != nullptr && !plan.requests.empty());
   for (const Request& request : plan.requests) {
     require(request.prompt.size() <= rig().model().loaded->info.n_ctx);
   }

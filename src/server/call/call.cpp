@@ -122,8 +122,8 @@ void Call::end() {
 void Call::fail(const ApiError& error) noexcept {
   if (is_in_pieces_) {
     // The kept end of a stream contains the way in which it ended.
-    if (last_sent_ && speller != nullptr)
-      static_cast<void>(caught([&] { static_cast<void>(speller->stream_error(error)); }));
+    if (last_sent_ && writer != nullptr)
+      static_cast<void>(caught([&] { static_cast<void>(writer->stream_error(error)); }));
     reply_->drop();
     return over();
   }
@@ -131,7 +131,7 @@ void Call::fail(const ApiError& error) noexcept {
     ApiError own = error;
     own.request_id = id;
     if (!last_sent_) return send(protocol->spell_error(own));
-    write(speller != nullptr ? speller->stream_error(own) : plain_stream_error(own));
+    write(writer != nullptr ? writer->stream_error(own) : plain_stream_error(own));
     end();
   });
   if (!told.ok()) reply_->drop();

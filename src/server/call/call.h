@@ -84,10 +84,10 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   bool is_detached = false;       // it was started by another call, and is counted with that
   bool is_logged = true;          // when it ends; only one of the calls for a request is
   CallRecord record;
-  std::optional<ServerSpan> span;       // in a trace; nullopt: not traced
-  std::unique_ptr<Speller> speller;     // of the answer, once it is known
-  std::shared_ptr<BodySink> body_sink;  // receives the body; null: it is in `body`
-  bool listens = false;                 // to changes of models, until the server ends
+  std::optional<ServerSpan> span;          // in a trace; nullopt: not traced
+  std::unique_ptr<ResponseWriter> writer;  // of the answer, once it is known
+  std::shared_ptr<BodySink> body_sink;     // receives the body; null: it is in `body`
+  bool listens = false;                    // to changes of models, until the server ends
 
   // Sends the body there; call it before the body is read.
   void take_body_into(std::shared_ptr<BodySink> sink);

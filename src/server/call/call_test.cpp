@@ -44,7 +44,7 @@ class FakeReply final : public Reply {
   bool fills = false, is_full = false;  // each write fills it
 };
 
-class FakeSpeller final : public Speller {
+class FakeWriter final : public ResponseWriter {
  public:
   std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
   std::string stream_choice_end(size_t, const Choice&) override { return {}; }
@@ -144,7 +144,7 @@ TEST_F(CallTest, AnErrorOrWhatIsThrownIsTheReply) {
 
 TEST_F(CallTest, AStreamUnderWayEndsInItsOwnWay) {
   begin([](Call& call) -> Task<Status> {
-    call.speller = std::make_unique<FakeSpeller>();
+    call.writer = std::make_unique<FakeWriter>();
     call.begin_stream({200, "text/event-stream", "", {}});
     throw std::bad_alloc();
     co_return Status();

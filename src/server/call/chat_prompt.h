@@ -28,7 +28,7 @@ struct ChatPrompt {
 Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model,
                                const text::ChatTemplate* chat_template = nullptr);
 
-// The plan of a chat's answers, without a speller.
+// The plan of a chat's answers, without a writer.
 CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const ServedModel& model,
                        const RequestContext& context);
 

@@ -65,8 +65,8 @@ uint64_t most_tokens(const CompletionPlan& plan, const Request& request, const S
 }
 
 // The answer is kept if the end of the stream repeats it.
-bool keeps_answer(bool is_stream, Speller* speller) {
-  return !is_stream || (speller != nullptr && speller->long_events() != nullptr);
+bool keeps_answer(bool is_stream, ResponseWriter* writer) {
+  return !is_stream || (writer != nullptr && writer->long_events() != nullptr);
 }
 
 uint64_t vector_bytes(const Request& request, const ServedModel& model) {
@@ -86,7 +86,7 @@ std::string mb_of(uint64_t n_bytes) {
 // Errors: InvalidArgument with the numbers, if the whole answers may exceed room.n_bytes_of_one().
 Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, const AnswerRoom& room) {
   uint64_t n_bytes = 0, n_most = 0, n_alternatives = 0;
-  const bool keeps_all = keeps_answer(plan.stream, plan.speller.get());
+  const bool keeps_all = keeps_answer(plan.stream, plan.writer.get());
   for (const Request& request : plan.requests) {
     const uint64_t n_tokens = keeps_all ? most_tokens(plan, request, model) : 0;
     const uint64_t n_scored = n_tokens + (request.prompt_logprobs ? request.prompt.size() : 0);
@@ -109,11 +109,11 @@ Status check_answer_size(const CompletionPlan& plan, const ServedModel& model, c
 // The generation of one call, destroyed with the call: whatever is still running is then cancelled.
 class Completion final : public PlanRun {
  public:
-  // The call takes over the plan's speller.
+  // The call takes over the plan's writer.
   Completion(Call& call, ServedModelPtr served, CompletionPlan&& asked)
-      : PlanRun(std::move(served), std::move(asked), *(call.speller = std::move(asked.speller))),
+      : PlanRun(std::move(served), std::move(asked), *(call.writer = std::move(asked.writer))),
         call_(call),
-        keeps_answer_(keeps_answer(is_stream(), call.speller.get())),
+        keeps_answer_(keeps_answer(is_stream(), call.writer.get())),
         room_share_(call.context.answers, call.tenant, [&call] { call.interrupt(no_answer_room()); }) {
     call_.record.prompt = plan().logged_prompt;
   }
@@ -323,7 +323,7 @@ Task<Status> send_rest(Call& call, JsonPieces& json) {
 
 Task<Status> send_stream_rest(Call& call) {
   call.set_in_event(true);
-  Task<Status> sending = send_rest(call, *call.speller->long_events());
+  Task<Status> sending = send_rest(call, *call.writer->long_events());
   const Status sent = co_await sending;
   if (sent.ok()) call.set_in_event(false);
   co_return sent;
@@ -345,7 +345,7 @@ Task<Status> keep_copy(Call& call, Completion& completion) {
     if (grown == AnswerRoom::Grown::kNoRoom) co_return no_answer_room();
     if (grown == AnswerRoom::Grown::kTooLarge) co_return Status();
   }
-  if (copy.is_done() && max_bytes > 0) call.speller->keep_copy(std::move(text));
+  if (copy.is_done() && max_bytes > 0) call.writer->keep_copy(std::move(text));
   co_return Status();
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/dialects/responses/response_speller.h"
+#include "server/dialects/responses/responses_writer.h"
 
 namespace realizar::server {
 namespace {

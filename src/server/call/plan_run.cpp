@@ -35,8 +35,8 @@ size_t most_at_once(const Request& request, const ServedModel& model) {
 
 }  // namespace
 
-PlanRun::PlanRun(ServedModelPtr model, CompletionPlan&& plan, Speller& speller)
-    : model_(std::move(model)), plan_(std::move(plan)), speller_(speller) {
+PlanRun::PlanRun(ServedModelPtr model, CompletionPlan&& plan, ResponseWriter& writer)
+    : model_(std::move(model)), plan_(std::move(plan)), writer_(writer) {
   for (Request& request : plan_.requests) {
     const ContextShift shift = shift_of(plan_, *model_, request);
     choices_.push_back(std::make_unique<Choice>(model_, std::move(request), plan_.choice, plan_.stream, plan_.lines));
@@ -51,7 +51,7 @@ void PlanRun::start() {
   submit_some();
   if (done_ || !plan_.stream) return;
   begin_reply();
-  write_stream(speller_.stream_begin());
+  write_stream(writer_.stream_begin());
 }
 
 void PlanRun::submit_some() {
@@ -99,27 +99,27 @@ void PlanRun::take_news_of(size_t choice_idx) {
   const bool has_any =
       !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty() || !news.progress.empty();
   if (plan_.stream) {
-    std::string bytes = has_any ? speller_.stream_news(choice_idx, news) : std::string();
-    if (news.ended) bytes += speller_.stream_choice_end(choice_idx, choice);
+    std::string bytes = has_any ? writer_.stream_news(choice_idx, news) : std::string();
+    if (news.ended) bytes += writer_.stream_choice_end(choice_idx, choice);
     write_stream(std::move(bytes));
   } else if (has_any) {
-    speller_.collect(choice_idx, std::move(news));
+    writer_.collect(choice_idx, std::move(news));
   }
 }
 
 // Short events are written at once, so that none waits for a worker.
 void PlanRun::write_stream(std::string bytes) {
-  if (JsonPieces* events = speller_.long_events()) events->write(bytes, JsonPieces::kFirstBytes);
+  if (JsonPieces* events = writer_.long_events()) events->write(bytes, JsonPieces::kFirstBytes);
   if (!bytes.empty()) write(bytes);
 }
 
 bool PlanRun::has_rest() const {
-  const JsonPieces* events = plan_.stream ? speller_.long_events() : nullptr;
+  const JsonPieces* events = plan_.stream ? writer_.long_events() : nullptr;
   return events != nullptr && !events->is_done();
 }
 
 void PlanRun::end_stream(const Json* trace) {
-  write_stream(speller_.stream_end(usage(), trace));
+  write_stream(writer_.stream_end(usage(), trace));
 }
 
 void PlanRun::finish() {

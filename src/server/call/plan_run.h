@@ -11,7 +11,7 @@
 
 #include "realizar/request.h"
 #include "server/call/choice.h"
-#include "server/call/speller.h"
+#include "server/call/response_writer.h"
 #include "server/http/api_error.h"
 #include "server/http/json.h"
 #include "server/http/json_pieces.h"
@@ -19,7 +19,7 @@
 
 namespace realizar::server {
 
-// The plan of the answers to a body, with the Speller for their results.
+// The plan of the answers to a body, with the ResponseWriter for their results.
 struct CompletionPlan {
   std::vector<Request> requests;  // one for each choice
   size_t n_per_prompt = 0;        // adjacent choices that share a prompt; 0: all
@@ -28,7 +28,7 @@ struct CompletionPlan {
   LineRules lines;
   ContextShift shift;
   int64_t n_keep = 0;  // for a shifted context
-  std::unique_ptr<Speller> speller;
+  std::unique_ptr<ResponseWriter> writer;
   bool stream = false;
   std::string cache_name;       // see cache_name_of; "": the requests' prefixes are private
   int64_t id_slot = -1;         // named by the requests; -1: none
@@ -39,8 +39,8 @@ struct CompletionPlan {
 
 class PlanRun {
  public:
-  // `speller`: the plan's, which must outlive the run.
-  PlanRun(ServedModelPtr model, CompletionPlan&& plan, Speller& speller);
+  // `writer`: the plan's, which must outlive the run.
+  PlanRun(ServedModelPtr model, CompletionPlan&& plan, ResponseWriter& writer);
   virtual ~PlanRun() = default;
   PlanRun(const PlanRun&) = delete;
   PlanRun& operator=(const PlanRun&) = delete;
@@ -59,9 +59,9 @@ class PlanRun {
   bool has_rest() const;
   // The end: that of a stream, or the whole answer. `trace`: null if not requested.
   void end_stream(const Json* trace);
-  Json whole(JsonPieces& pieces) { return speller_.whole(choices_, usage(), pieces); }
+  Json whole(JsonPieces& pieces) { return writer_.whole(choices_, usage(), pieces); }
   // The end, after the server's copy.
-  size_t put_copy(JsonPieces& copy) { return speller_.put_copy(choices_, usage(), copy); }
+  size_t put_copy(JsonPieces& copy) { return writer_.put_copy(choices_, usage(), copy); }
 
  protected:
   // The output of the reply: a stream's head, its bytes, or an error, which ends it or is all of it.
@@ -100,7 +100,7 @@ class PlanRun {
 
   ServedModelPtr model_;
   CompletionPlan plan_;
-  Speller& speller_;
+  ResponseWriter& writer_;
   size_t n_per_prompt_ = 1;
   std::vector<std::unique_ptr<Choice>> choices_;
   size_t n_submitted_ = 0, n_ended_ = 0;

@@ -11,7 +11,7 @@
 
 namespace realizar::server {
 
-// One request for each of n_prompts, whose tokens `read` returns; without the speller. Errors: those of `read` and
+// One request for each of n_prompts, whose tokens `read` returns; without the writer. Errors: those of `read` and
 // ContextLengthExceeded; if the body's field is a list they name the prompt's index.
 Result<CompletionPlan> pooled_plan(size_t n_prompts, const char* field, bool is_list, Pooling pooling,
                                    const ServedModel& model, const RequestContext& context,

@@ -18,7 +18,7 @@
 
 namespace realizar::server {
 
-// The result of reading a body on a worker: a response, or a plan, with the Speller for its results.
+// The result of reading a body on a worker: a response, or a plan, with the ResponseWriter for its results.
 using Prepared = std::variant<HttpResponse, CompletionPlan>;
 
 // Constructed in place: GCC 12 warns about the destructor of a moved-from Prepared.

@@ -80,11 +80,11 @@ rz_result result_of(const Choice& choice) {
 class LibraryAnswer final : public SessionAnswer, private PlanRun {
  public:
   LibraryAnswer(const Protocol& protocol, const Listener& listener, ServedModelPtr model, CompletionPlan&& plan,
-                std::unique_ptr<Speller> speller, std::function<void()> call_again)
-      : PlanRun(std::move(model), std::move(plan), *speller),
+                std::unique_ptr<ResponseWriter> writer, std::function<void()> call_again)
+      : PlanRun(std::move(model), std::move(plan), *writer),
         protocol_(protocol),
         listener_(listener),
-        speller_(std::move(speller)),
+        writer_(std::move(writer)),
         call_again_(std::move(call_again)) {}
 
   void cancel() override { is_cancelled_ = true; }
@@ -127,7 +127,7 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
 
   void write_rest() {
     std::string bytes;
-    speller_->long_events()->write(bytes, SIZE_MAX);
+    writer_->long_events()->write(bytes, SIZE_MAX);
     write(bytes);
   }
 
@@ -175,7 +175,7 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
   }
   void fail(const ApiError& error) override {
     error_ = error;
-    if (has_reply_) return write(speller_->stream_error(error));
+    if (has_reply_) return write(writer_->stream_error(error));
     const HttpResponse response = protocol_.spell_error(error);
     tell(response.status, response.content_type.c_str(), response.body);
   }
@@ -188,7 +188,7 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
 
   const Protocol& protocol_;
   const Listener listener_;
-  const std::unique_ptr<Speller> speller_;
+  const std::unique_ptr<ResponseWriter> writer_;
   const std::function<void()> call_again_;
   std::atomic<bool> is_cancelled_{false};
   bool has_begun_ = false, has_reply_ = false;
@@ -274,8 +274,8 @@ Result<std::shared_ptr<SessionAnswer>> begin(Asked asked, const Protocol& protoc
     return {std::make_shared<WholeAnswer>(std::move(*response), listener, nullptr)};
   }
   CompletionPlan& plan = std::get<CompletionPlan>(*prepared);
-  auto speller = std::move(plan.speller);
-  return {std::make_shared<LibraryAnswer>(protocol, listener, model, std::move(plan), std::move(speller),
+  auto writer = std::move(plan.writer);
+  return {std::make_shared<LibraryAnswer>(protocol, listener, model, std::move(plan), std::move(writer),
                                           std::move(call_again))};
 }
 

@@ -17,7 +17,7 @@ namespace realizar::server {
 namespace {
 
 // A stream that the server ends gets no last event.
-class EventSpeller final : public Speller {
+class EventWriter final : public ResponseWriter {
  public:
   std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
   std::string stream_choice_end(size_t, const Choice&) override { return {}; }
@@ -103,7 +103,7 @@ Task<Status> delete_models(Call& call) {
 }
 
 Task<Status> get_models_sse(Call& call) {
-  call.speller = std::make_unique<EventSpeller>();
+  call.writer = std::make_unique<EventWriter>();
   call.begin_stream(
       {200, "text/event-stream; charset=utf-8", "", {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}});
   call.listens = true;

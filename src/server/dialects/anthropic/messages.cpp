@@ -94,9 +94,9 @@ std::string message_of(const ApiError& error) {
   return fmt::format("prompt is too long: {} tokens > {} maximum", error.n_prompt, error.n_ctx);
 }
 
-class MessageSpeller final : public Speller {
+class MessageWriter final : public ResponseWriter {
  public:
-  MessageSpeller(std::string model, size_t n_prompt, bool omits_thinking)
+  MessageWriter(std::string model, size_t n_prompt, bool omits_thinking)
       : id_(random_id("msg_")),
         model_(std::move(model)),
         n_prompt_(static_cast<uint32_t>(n_prompt)),
@@ -234,10 +234,9 @@ Result<Prepared> read_message(Fields& body, const ServedModelPtr& model, const R
   RZ_CHECK_OK(read_whole_message(body, asked));
   RZ_TRY(ChatPrompt prompt, chat_prompt(asked.chat, *model));
   RZ_CHECK_OK(check_prompt_length(prompt.tokens.size(), "messages", *model, context));
-  auto speller =
-      std::make_unique<MessageSpeller>(told_name(context, *model), prompt.tokens.size(), asked.omits_thinking);
+  auto writer = std::make_unique<MessageWriter>(told_name(context, *model), prompt.tokens.size(), asked.omits_thinking);
   CompletionPlan plan = plan_of(std::move(asked.chat.generation), std::move(prompt), *model, context);
-  plan.speller = std::move(speller);
+  plan.writer = std::move(writer);
   plan.tells_progress = true;
   return prepared(std::move(plan));
 }

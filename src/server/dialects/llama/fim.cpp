@@ -8,16 +8,16 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/dialects/openai/openai_speller.h"
+#include "server/dialects/openai/openai_writer.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"
 
 namespace realizar::server {
 namespace {
 
-class FimSpeller final : public OpenAiSpeller {
+class FimWriter final : public OpenAiWriter {
  public:
-  explicit FimSpeller(std::string model) : OpenAiSpeller("cmpl-", std::move(model), false, {}) {}
+  explicit FimWriter(std::string model) : OpenAiWriter("cmpl-", std::move(model), false, {}) {}
 
   std::string stream_news(size_t, const ChoiceNews& news) override {
     const std::string text = text_of(news);
@@ -94,7 +94,7 @@ Result<Prepared> read_fim(Fields& body, const ServedModelPtr& model, const Reque
   RZ_TRY(prompt.constraint, constraint_of(form, *model));
   if (context.log_prompts) prompt.text = model->tokenizer().decode(prompt.tokens);
   CompletionPlan plan = plan_of(std::move(generation), std::move(prompt), *model, context);
-  plan.speller = std::make_unique<FimSpeller>(told_name(context, *model));
+  plan.writer = std::make_unique<FimWriter>(told_name(context, *model));
   return prepared(std::move(plan));
 }
 

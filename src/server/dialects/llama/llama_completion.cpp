@@ -67,9 +67,9 @@ const char* llama_error_type(const ApiError& error) {
   }
 }
 
-class LlamaSpeller final : public Speller {
+class LlamaWriter final : public ResponseWriter {
  public:
-  LlamaSpeller(std::string model, TokenText token, LlamaFields fields, std::vector<PromptShown> prompts, bool is_list)
+  LlamaWriter(std::string model, TokenText token, LlamaFields fields, std::vector<PromptShown> prompts, bool is_list)
       : model_(std::move(model)),
         token_(std::move(token)),
         fields_(std::move(fields)),
@@ -233,8 +233,8 @@ Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Req
     request.prompt = std::move(tokens);
     for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  plan.speller = std::make_unique<LlamaSpeller>(told_name(context, *model), token_text(model->tokenizer()),
-                                                std::move(fields), std::move(shown), prompts.is_list);
+  plan.writer = std::make_unique<LlamaWriter>(told_name(context, *model), token_text(model->tokenizer()),
+                                              std::move(fields), std::move(shown), prompts.is_list);
   return prepared(std::move(plan));
 }
 

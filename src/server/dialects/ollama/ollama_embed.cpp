@@ -17,9 +17,9 @@ namespace {
 
 constexpr size_t kMaxEmbedInputs = 2048;
 
-class OllamaEmbedSpeller final : public Speller {
+class OllamaEmbedWriter final : public ResponseWriter {
  public:
-  OllamaEmbedSpeller(std::string model, uint32_t n_values, bool is_old, const RequestContext& context)
+  OllamaEmbedWriter(std::string model, uint32_t n_values, bool is_old, const RequestContext& context)
       : model_(std::move(model)),
         n_values_(n_values),
         is_old_(is_old),
@@ -84,7 +84,7 @@ Result<Prepared> plan_embeddings(const std::vector<std::string>& texts, const Em
   const auto read = [&](size_t i) { return embed_tokens(texts[i], embed, *model); };
   RZ_TRY(CompletionPlan plan,
          pooled_plan(texts.size(), "input", texts.size() > 1, model->loaded->pooling(), *model, context, read));
-  plan.speller = std::make_unique<OllamaEmbedSpeller>(embed.model, embed.n_values, is_old, context);
+  plan.writer = std::make_unique<OllamaEmbedWriter>(embed.model, embed.n_values, is_old, context);
   return prepared(std::move(plan));
 }
 

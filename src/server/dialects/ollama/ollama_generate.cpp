@@ -41,9 +41,9 @@ struct OllamaAnswerForm {
   double load_ms = 0;
 };
 
-class OllamaSpeller final : public Speller {
+class OllamaWriter final : public ResponseWriter {
  public:
-  explicit OllamaSpeller(OllamaAnswerForm form) : form_(std::move(form)) {}
+  explicit OllamaWriter(OllamaAnswerForm form) : form_(std::move(form)) {}
 
   std::string stream_news(size_t, const ChoiceNews& news) override {
     std::string bytes;
@@ -247,7 +247,7 @@ Result<Prepared> plan_ollama(ChatPrompt prompt, OllamaRequest& request, bool is_
   if (shift.is_on()) generation.request.max_tokens = first_limit(shift, prompt.tokens.size());
   CompletionPlan plan = plan_of(std::move(generation), std::move(prompt), request.model, request.context);
   plan.shift = shift;
-  plan.speller = std::make_unique<OllamaSpeller>(std::move(form));
+  plan.writer = std::make_unique<OllamaWriter>(std::move(form));
   return prepared(std::move(plan));
 }
 

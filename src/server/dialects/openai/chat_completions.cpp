@@ -12,7 +12,7 @@
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/dialects/openai/chat_fields.h"
-#include "server/dialects/openai/openai_speller.h"
+#include "server/dialects/openai/openai_writer.h"
 
 namespace realizar::server {
 namespace {
@@ -42,11 +42,11 @@ struct CallSpellings {
   std::vector<std::string> custom_tools;  // tools whose calls have a text instead of arguments
 };
 
-class ChatSpeller final : public OpenAiSpeller {
+class ChatWriter final : public OpenAiWriter {
  public:
-  ChatSpeller(std::string model, TokenText token, const GenerationFields& generation, CallSpellings calls,
-              ChatExtras extras)
-      : OpenAiSpeller("chatcmpl-", std::move(model), generation.include_usage, extras.wanted),
+  ChatWriter(std::string model, TokenText token, const GenerationFields& generation, CallSpellings calls,
+             ChatExtras extras)
+      : OpenAiWriter("chatcmpl-", std::move(model), generation.include_usage, extras.wanted),
         token_(std::move(token)),
         logprobs_(generation.request.logprobs),
         calls_(std::move(calls)),
@@ -113,14 +113,14 @@ class ChatSpeller final : public OpenAiSpeller {
   }
 
   Json head(bool is_chunk) const override {
-    Json json = OpenAiSpeller::head(is_chunk);
+    Json json = OpenAiWriter::head(is_chunk);
     json["service_tier"] = "default";
     json["system_fingerprint"] = system_fingerprint();
     return json;
   }
 
   Json usage_json(const Usage& usage) const override {
-    Json json = OpenAiSpeller::usage_json(usage);
+    Json json = OpenAiWriter::usage_json(usage);
     json["prompt_tokens_details"] = {{"audio_tokens", 0}, {"cached_tokens", usage.n_cached}};
     json["completion_tokens_details"] = {{"accepted_prediction_tokens", 0},
                                          {"audio_tokens", 0},
@@ -293,10 +293,10 @@ Result<Prepared> read_chat(Fields& body, const ServedModelPtr& model, const Requ
     extras.verbose = {{"prompt", prompt.text}, {"generation_settings", generation_settings(generation)}};
   }
   CallSpellings calls{asked.has_functions, std::move(prompt.custom_tools)};
-  auto speller = std::make_unique<ChatSpeller>(told_name(context, *model), token_text(model->tokenizer()), generation,
-                                               std::move(calls), std::move(extras));
+  auto writer = std::make_unique<ChatWriter>(told_name(context, *model), token_text(model->tokenizer()), generation,
+                                             std::move(calls), std::move(extras));
   CompletionPlan plan = plan_of(std::move(generation), std::move(prompt), *model, context);
-  plan.speller = std::move(speller);
+  plan.writer = std::move(writer);
   plan.tells_progress = asked.extras.progress;
   return prepared(std::move(plan));
 }

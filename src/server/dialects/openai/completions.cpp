@@ -14,7 +14,7 @@
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/dialects/openai/openai_speller.h"
+#include "server/dialects/openai/openai_writer.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"
 
@@ -50,10 +50,10 @@ struct TextOptions {
   std::vector<size_t> n_prompt_tokens;  // for each prompt
 };
 
-class TextSpeller final : public OpenAiSpeller {
+class TextWriter final : public OpenAiWriter {
  public:
-  TextSpeller(std::string model, TokenText token, TextOptions options)
-      : OpenAiSpeller("cmpl-", std::move(model), options.include_usage, options.extras),
+  TextWriter(std::string model, TokenText token, TextOptions options)
+      : OpenAiWriter("cmpl-", std::move(model), options.include_usage, options.extras),
         token_(std::move(token)),
         options_(std::move(options)),
         texts_(options_.echoes.size() * options_.best_of) {
@@ -130,7 +130,7 @@ class TextSpeller final : public OpenAiSpeller {
             {"system_fingerprint", system_fingerprint()}};
   }
   Json usage_json(const Usage& usage) const override {
-    Json json = OpenAiSpeller::usage_json(usage);
+    Json json = OpenAiWriter::usage_json(usage);
     json["prompt_tokens_details"] = {{"cached_tokens", usage.n_cached}};
     return json;
   }
@@ -281,7 +281,7 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
     request.prompt = std::move(tokens);
     for (uint32_t i = 0; i < options.best_of; ++i) plan.requests.push_back(nth_request(request, i));
   }
-  plan.speller = std::make_unique<TextSpeller>(told_name(context, *model), token_text(tokenizer), std::move(options));
+  plan.writer = std::make_unique<TextWriter>(told_name(context, *model), token_text(tokenizer), std::move(options));
   return prepared(std::move(plan));
 }
 

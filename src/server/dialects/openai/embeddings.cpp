@@ -18,9 +18,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "base64 vectors are little-endian floats");
 
-class EmbeddingSpeller final : public Speller {
+class EmbeddingWriter final : public ResponseWriter {
  public:
-  EmbeddingSpeller(std::string model, bool as_base64, uint32_t n_values)
+  EmbeddingWriter(std::string model, bool as_base64, uint32_t n_values)
       : model_(std::move(model)), as_base64_(as_base64), n_values_(n_values) {}
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
@@ -44,9 +44,9 @@ class EmbeddingSpeller final : public Speller {
 };
 
 // llama.cpp's format: an array of vectors for each text.
-class StatesSpeller final : public Speller {
+class StatesWriter final : public ResponseWriter {
  public:
-  explicit StatesSpeller(uint32_t d_model) : d_model_(d_model) {}
+  explicit StatesWriter(uint32_t d_model) : d_model_(d_model) {}
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
     return pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
@@ -143,11 +143,11 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   if (!body.status().ok()) return body.status().error();
   RZ_TRY(CompletionPlan plan, plan_inputs(body, pooling, *model, context));
   if (pooling == Pooling::kAll || context.path == "/embedding") {
-    plan.speller = std::make_unique<StatesSpeller>(d_model);
+    plan.writer = std::make_unique<StatesWriter>(d_model);
     return prepared(std::move(plan));
   }
-  plan.speller = std::make_unique<EmbeddingSpeller>(told_name(context, *model), format == "base64",
-                                                    static_cast<uint32_t>(n_values.value_or(d_model)));
+  plan.writer = std::make_unique<EmbeddingWriter>(told_name(context, *model), format == "base64",
+                                                  static_cast<uint32_t>(n_values.value_or(d_model)));
   return prepared(std::move(plan));
 }
 

@@ -23,10 +23,10 @@ enum class RankForm : uint8_t {
   kCohere,  // the second version of Cohere's API
 };
 
-class RankSpeller final : public Speller {
+class RankWriter final : public ResponseWriter {
  public:
   // `documents`: returned next to their indices; empty: not returned.
-  RankSpeller(std::string model, size_t n_wanted, std::vector<std::string> documents, RankForm form)
+  RankWriter(std::string model, size_t n_wanted, std::vector<std::string> documents, RankForm form)
       : model_(std::move(model)), n_wanted_(n_wanted), documents_(std::move(documents)), form_(form) {}
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
@@ -101,8 +101,8 @@ Result<Prepared> read_ranking(Fields& body, const ServedModelPtr& model, const R
   RZ_TRY(CompletionPlan plan, pair_plan(pairs, field, *model, context));
   const size_t n_results = n_wanted ? static_cast<size_t>(*n_wanted) : documents.size();
   if (!(is_plain ? returns_text : returns_documents)) documents.clear();
-  plan.speller = std::make_unique<RankSpeller>(told_name(context, *model), n_results, std::move(documents),
-                                               is_plain ? RankForm::kPlain : form);
+  plan.writer = std::make_unique<RankWriter>(told_name(context, *model), n_results, std::move(documents),
+                                             is_plain ? RankForm::kPlain : form);
   return prepared(std::move(plan));
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kMaxScores = 2048;
 
-class ScoreSpeller final : public Speller {
+class ScoreWriter final : public ResponseWriter {
  public:
-  explicit ScoreSpeller(std::string model) : model_(std::move(model)) {}
+  explicit ScoreWriter(std::string model) : model_(std::move(model)) {}
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces&) override {
     Json data = Json::array();
@@ -60,7 +60,7 @@ Result<Prepared> read_score(Fields& body, const ServedModelPtr& model, const Req
   std::vector<TextPair> pairs;
   for (size_t i = 0; i < second.size(); ++i) pairs.push_back({first.size() == 1 ? first[0] : first[i], second[i]});
   RZ_TRY(CompletionPlan plan, pair_plan(pairs, "text_2", *model, context));
-  plan.speller = std::make_unique<ScoreSpeller>(told_name(context, *model));
+  plan.writer = std::make_unique<ScoreWriter>(told_name(context, *model));
   return prepared(std::move(plan));
 }
 

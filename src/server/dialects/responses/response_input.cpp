@@ -12,7 +12,7 @@
 #include "base/try.h"
 #include "server/call/response_store.h"
 #include "server/dialects/responses/response_items.h"
-#include "server/dialects/responses/response_speller.h"
+#include "server/dialects/responses/responses_writer.h"
 
 namespace realizar::server {
 namespace {

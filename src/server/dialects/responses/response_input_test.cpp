@@ -7,7 +7,7 @@
 #include "base/try.h"
 #include "server/call/served_model_rig.h"
 #include "server/call/template_json_rig.h"
-#include "server/dialects/responses/response_speller.h"
+#include "server/dialects/responses/responses_writer.h"
 
 namespace realizar::server {
 namespace {

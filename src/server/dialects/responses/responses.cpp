@@ -17,7 +17,7 @@
 #include "server/call/truncation.h"
 #include "server/dialects/responses/response_input.h"
 #include "server/dialects/responses/response_items.h"
-#include "server/dialects/responses/response_speller.h"
+#include "server/dialects/responses/responses_writer.h"
 
 namespace realizar::server {
 namespace {
@@ -163,7 +163,7 @@ Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const 
   plan.choice.content_tokens_only = options.includes_logprobs;
   plan.tells_progress = options.extras.progress;
   if (options.in_background) plan.background_id = telling.id;
-  plan.speller = response_speller(std::move(telling));
+  plan.writer = responses_writer(std::move(telling));
   return prepared(std::move(plan));
 }
 

@@ -1,4 +1,4 @@
-#include "server/dialects/responses/response_speller.h"
+#include "server/dialects/responses/responses_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -27,21 +27,21 @@ std::vector<std::string> types_of(const std::vector<Json>& events) {
 }
 
 // The events to send.
-std::string bytes_of_events(Speller& speller) {
+std::string bytes_of_events(ResponseWriter& writer) {
   std::string bytes;
-  speller.long_events()->write(bytes, SIZE_MAX);
+  writer.long_events()->write(bytes, SIZE_MAX);
   return bytes;
 }
 
 // Ends a stream as the server does.
-void end_stream(Speller& speller) {
+void end_stream(ResponseWriter& writer) {
   JsonPieces copy;
-  if (speller.put_copy({}, {}, copy) > 0) {
+  if (writer.put_copy({}, {}, copy) > 0) {
     std::string text;
     copy.write(text, SIZE_MAX);
-    speller.keep_copy(std::move(text));
+    writer.keep_copy(std::move(text));
   }
-  speller.stream_end({}, nullptr);
+  writer.stream_end({}, nullptr);
 }
 
 ResponseTelling telling(ResponseStore* store = nullptr) {
@@ -71,13 +71,13 @@ ChoiceNews two_calls() {
 }
 
 // OpenAI's client requires that a part is added before it grows.
-TEST(ResponseSpeller, ThoughtsStandBeforeEachCall) {
-  const auto owned = response_speller(telling());
-  Speller& speller = *owned;
-  speller.stream_begin();
-  speller.stream_news(0, two_calls());
-  end_stream(speller);
-  const std::vector<Json> events = events_in(bytes_of_events(speller));
+TEST(ResponsesWriter, ThoughtsStandBeforeEachCall) {
+  const auto owned = responses_writer(telling());
+  ResponseWriter& writer = *owned;
+  writer.stream_begin();
+  writer.stream_news(0, two_calls());
+  end_stream(writer);
+  const std::vector<Json> events = events_in(bytes_of_events(writer));
   for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i]["sequence_number"], i);
   const std::vector<std::string> of_item{"output_item.added",
                                          "content_part.added",
@@ -104,39 +104,39 @@ TEST(ResponseSpeller, ThoughtsStandBeforeEachCall) {
   EXPECT_FALSE(output[0].contains("encrypted_content"));
 }
 
-TEST(ResponseSpeller, ReasoningIsPackedForClientsThatSendItBack) {
+TEST(ResponsesWriter, ReasoningIsPackedForClientsThatSendItBack) {
   ResponseTelling told = telling();
   told.tells_reasoning = true;
-  const auto owned = response_speller(std::move(told));
-  Speller& speller = *owned;
-  speller.stream_begin();
-  speller.stream_news(0, two_calls());
-  end_stream(speller);
-  const auto events = events_in(bytes_of_events(speller));
+  const auto owned = responses_writer(std::move(told));
+  ResponseWriter& writer = *owned;
+  writer.stream_begin();
+  writer.stream_news(0, two_calls());
+  end_stream(writer);
+  const auto events = events_in(bytes_of_events(writer));
   const Json& packed = events.back()["response"]["output"][0]["encrypted_content"];
   EXPECT_EQ(unpacked_reasoning(packed.get<std::string>()), "So");
 }
 
 // The last events contain the whole answer with its log-probabilities: each is made only when it is sent.
-TEST(ResponseSpeller, LongEventsAreWrittenInSteps) {
+TEST(ResponsesWriter, LongEventsAreWrittenInSteps) {
   constexpr size_t kTokens = 2000;
   ResponseTelling told = telling();
   told.token = [](TokenId) { return "a"; };
-  const auto owned = response_speller(std::move(told));
-  Speller& speller = *owned;
-  speller.stream_begin();
+  const auto owned = responses_writer(std::move(told));
+  ResponseWriter& writer = *owned;
+  writer.stream_begin();
   ChoiceNews news;
   news.events.push_back({Kind::kContent, 0, std::string(kTokens, 'a')});
   for (size_t i = 0; i < kTokens; ++i) news.tokens.add(TokenId{1}, -1, {});
-  speller.stream_news(0, news);
-  static_cast<void>(bytes_of_events(speller));
+  writer.stream_news(0, news);
+  static_cast<void>(bytes_of_events(writer));
   ChoiceNews call;
   call.events.push_back({Kind::kToolCallBegin, 0, "note"});
-  speller.stream_news(0, call);
-  end_stream(speller);
-  JsonPieces& events = *speller.long_events();
+  writer.stream_news(0, call);
+  end_stream(writer);
+  JsonPieces& events = *writer.long_events();
   const uint64_t n_steps = events.n_steps();
-  const std::vector<Json> told_events = events_in(bytes_of_events(speller));
+  const std::vector<Json> told_events = events_in(bytes_of_events(writer));
   EXPECT_GT(events.n_steps() - n_steps, 4 * kTokens);
   const std::vector<std::string> expected{"output_text.done", "content_part.done", "output_item.done",
                                           "output_item.added", "completed"};
@@ -146,16 +146,16 @@ TEST(ResponseSpeller, LongEventsAreWrittenInSteps) {
   EXPECT_EQ(message["content"][0]["logprobs"], told_events[0]["logprobs"]);
 }
 
-TEST(ResponseSpeller, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
+TEST(ResponsesWriter, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
   ResponseStore store({});
   const auto status = [&] { return Json::parse(store.find(7, "resp_1")->response)["status"]; };
-  const auto speller_in_background = [&] {
+  const auto writer_in_background = [&] {
     ResponseTelling told = telling(&store);
     told.in_background = true;
-    return response_speller(std::move(told));
+    return responses_writer(std::move(told));
   };
-  const auto done_speller = speller_in_background();
-  Speller& done = *done_speller;
+  const auto done_writer = writer_in_background();
+  ResponseWriter& done = *done_writer;
   done.stream_begin();
   EXPECT_EQ(status(), "queued");
   EXPECT_FALSE(store.find(7, "resp_1")->is_over);
@@ -168,11 +168,11 @@ TEST(ResponseSpeller, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
   EXPECT_EQ(types[1], "queued");
   EXPECT_EQ(types[2], "in_progress");
 
-  const auto cancelled = speller_in_background();
+  const auto cancelled = writer_in_background();
   cancelled->stream_begin();
   EXPECT_EQ(cancelled->stream_error({499, "it was cancelled", "", "cancelled"}), "");
   EXPECT_EQ(status(), "cancelled");
-  const auto failed = speller_in_background();
+  const auto failed = writer_in_background();
   failed->stream_begin();
   const auto events = events_in(failed->stream_error({504, "too late", "", "timeout"}));
   EXPECT_EQ(types_of(events), std::vector<std::string>{"failed"});

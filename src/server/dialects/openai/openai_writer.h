@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "server/call/request_fields.h"
-#include "server/call/speller.h"
+#include "server/call/response_writer.h"
 #include "server/call/timings.h"
 #include "server/http/sse.h"
 
 namespace realizar::server {
 
-class OpenAiSpeller : public Speller {
+class OpenAiWriter : public ResponseWriter {
  public:
   std::string stream_end(const Usage& usage, const Json* trace) override {
     if (!include_usage_ && trace == nullptr) return {};
@@ -24,7 +24,7 @@ class OpenAiSpeller : public Speller {
   }
 
  protected:
-  OpenAiSpeller(const char* id_prefix, std::string model, bool include_usage, const AnswerExtras& extras)
+  OpenAiWriter(const char* id_prefix, std::string model, bool include_usage, const AnswerExtras& extras)
       : id_(random_id(id_prefix)), model_(std::move(model)), include_usage_(include_usage), extras_(extras) {}
 
   virtual Json head(bool is_chunk) const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/call/response_store.h"
-#include "server/call/speller.h"
+#include "server/call/response_writer.h"
 #include "server/call/timings.h"
 #include "server/dialects/responses/tool_names.h"
 
@@ -43,6 +43,6 @@ Json response_echo(const Json& body, const Request& request, bool stores);
 std::string packed_reasoning(const std::string& text);
 std::optional<std::string> unpacked_reasoning(std::string_view packed);
 
-std::unique_ptr<Speller> response_speller(ResponseTelling telling);
+std::unique_ptr<ResponseWriter> responses_writer(ResponseTelling telling);
 
 }  // namespace realizar::server

@@ -1,4 +1,4 @@
-#include "server/dialects/responses/response_speller.h"
+#include "server/dialects/responses/responses_writer.h"
 
 #include <fmt/format.h>
 
@@ -52,9 +52,9 @@ size_t n_tokens_of(std::string_view text, const TokenLog& tokens, size_t first, 
   return n_tokens;
 }
 
-class ResponseSpeller final : public Speller {
+class ResponsesWriter final : public ResponseWriter {
  public:
-  explicit ResponseSpeller(ResponseTelling telling) : telling_(std::move(telling)), created_(unix_now_s()) {}
+  explicit ResponsesWriter(ResponseTelling telling) : telling_(std::move(telling)), created_(unix_now_s()) {}
 
   // A response in the background begins in the queue.
   std::string stream_begin() override {
@@ -413,8 +413,8 @@ std::optional<std::string> unpacked_reasoning(std::string_view packed) {
   return is_as_packed ? std::move(bytes) : std::nullopt;
 }
 
-std::unique_ptr<Speller> response_speller(ResponseTelling telling) {
-  return std::make_unique<ResponseSpeller>(std::move(telling));
+std::unique_ptr<ResponseWriter> responses_writer(ResponseTelling telling) {
+  return std::make_unique<ResponsesWriter>(std::move(telling));
 }
 
 }  // namespace realizar::server

@@ -35,9 +35,9 @@ inline std::string system_fingerprint() {
 }
 
 // Pieces of a stream are returned as bytes to send, including "data: ...\n\n".
-class Speller {
+class ResponseWriter {
  public:
-  virtual ~Speller() = default;
+  virtual ~ResponseWriter() = default;
   // A writer of answers that are never streamed has none of these.
   virtual std::string stream_begin() { return {}; }
   virtual std::string stream_news(size_t /*choice_idx*/, const ChoiceNews&) { return {}; }
