@@ -288,7 +288,7 @@ std::string Server::url() const {
 void Server::tell_listeners() {
   http_->post([this] {
     context_->for_each_call([](Call& call) {
-      if (call.listens) call.tell_news();
+      if (call.listens) call.signal_update();
     });
   });
 }

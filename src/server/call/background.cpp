@@ -72,7 +72,7 @@ void BackgroundRecord::finish() noexcept {
 // A follower may leave during the call.
 void BackgroundRecord::tell_followers() {
   for (Call* follower : std::vector<Call*>(followers_)) {
-    if (std::ranges::find(followers_, follower) != followers_.end()) follower->tell_news();
+    if (std::ranges::find(followers_, follower) != followers_.end()) follower->signal_update();
   }
 }
 
@@ -188,8 +188,8 @@ Task<Status> follow(Call& call, BackgroundRecordPtr record, size_t first) {
       continue;
     }
     if (record->is_over() && next >= record->n_events()) break;
-    NewsWait news(call);
-    const Status going = co_await news;
+    UpdateWait update(call);
+    const Status going = co_await update;
     if (!going.ok()) co_return going;
   }
   call.end();

@@ -187,18 +187,18 @@ void Call::ping(Clock::time_point now) {
 
 void Call::interrupt(const Error& error) {
   if (is_over_) return;
-  if (wait_ != Wait::kNews) return while_running([&] { fail(error); });
+  if (wait_ != Wait::kUpdate) return while_running([&] { fail(error); });
   interruption_ = error;
   resume();
 }
 
-void Call::tell_news() {
-  has_news_ = true;
-  if (wait_ == Wait::kNews) resume();
+void Call::signal_update() {
+  has_update_ = true;
+  if (wait_ == Wait::kUpdate) resume();
 }
 
-Status Call::take_news() {
-  has_news_ = false;
+Status Call::take_update() {
+  has_update_ = false;
   return std::exchange(interruption_, {});
 }
 

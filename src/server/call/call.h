@@ -122,15 +122,15 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   bool awaits_body();                  // false: it has already ended
   void ping(Clock::time_point now);    // sends a comment in a stream that was silent for a while
   void interrupt(const Error& error);  // ends it, wherever it is
-  void tell_news();                    // the engine has updates, or there is room to send them
+  void signal_update();                // the engine has updates, or there is room to send them
   void on_body(HttpBody received) override;
   void on_no_body(int status, std::string message) override;
-  void on_drained() override { tell_news(); }
+  void on_drained() override { signal_update(); }
   void on_closed() noexcept override;
 
   // The state of the coroutine: running, or what it waits for. Another thread must return the call before it can end;
   // otherwise it ends where it waits.
-  enum class Wait : uint8_t { kNothing, kBody, kModel, kNews, kThread };
+  enum class Wait : uint8_t { kNothing, kBody, kModel, kUpdate, kThread };
   // The coroutine waits at `at` until resume() is called, once.
   void suspend(Wait wait, std::coroutine_handle<> at) {
     wait_ = wait;
@@ -139,9 +139,9 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   void resume() noexcept;
   // Resumes the call from any thread, unless it has ended by then.
   std::function<void()> resumer();
-  bool has_news() const { return has_news_; }
+  bool has_update() const { return has_update_; }
   // Marks pending updates as taken. Returns an error if the call was interrupted.
-  Status take_news();
+  Status take_update();
 
  private:
   Call(ServerContext& server, HttpRequest received, std::shared_ptr<Reply> reply);
@@ -157,7 +157,7 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   Wait wait_ = Wait::kNothing;
   std::coroutine_handle<> at_;  // where the coroutine resumes
   int status_ = 0;
-  bool is_over_ = false, is_open_ = false, has_news_ = false;
+  bool is_over_ = false, is_open_ = false, has_update_ = false;
   bool is_in_pieces_ = false;
   Status interruption_;
   std::optional<Clock::time_point> last_sent_;  // after a stream began
@@ -226,12 +226,12 @@ class ModelWait {
 };
 
 // Returns an error if the call was interrupted.
-class NewsWait {
+class UpdateWait {
  public:
-  explicit NewsWait(Call& call) : call_(call) {}
-  bool await_ready() const noexcept { return call_.has_news(); }
-  void await_suspend(std::coroutine_handle<> at) { call_.suspend(Call::Wait::kNews, at); }
-  Status await_resume() { return call_.take_news(); }
+  explicit UpdateWait(Call& call) : call_(call) {}
+  bool await_ready() const noexcept { return call_.has_update(); }
+  void await_suspend(std::coroutine_handle<> at) { call_.suspend(Call::Wait::kUpdate, at); }
+  Status await_resume() { return call_.take_update(); }
 
  private:
   Call& call_;

@@ -46,11 +46,11 @@ class FakeReply final : public Reply {
 
 class FakeWriter final : public ResponseWriter {
  public:
-  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
+  std::string stream_update(size_t, const ChoiceUpdate&) override { return {}; }
   std::string stream_choice_end(size_t, const Choice&) override { return {}; }
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   std::string stream_error(const ApiError& error) override { return "error " + std::to_string(error.status); }
-  void collect(size_t, ChoiceNews) override {}
+  void collect(size_t, ChoiceUpdate) override {}
   Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
 };
 
@@ -174,8 +174,8 @@ TEST_F(CallTest, AQuietStreamIsKeptAliveAsItsProtocolSays) {
   const CallPtr call = begin([](Call& streaming) -> Task<Status> {
     streaming.protocol = &kOwn;
     streaming.begin_stream({200, "", "", {}});
-    NewsWait news(streaming);
-    co_return co_await news;
+    UpdateWait update(streaming);
+    co_return co_await update;
   });
   call->ping(Clock::now());
   EXPECT_EQ(reply->text, "");
@@ -196,8 +196,8 @@ TEST_F(CallTest, EndsWhereItWaitsWhenTheClientLeaves) {
   bool is_alive = false;
   const CallPtr call = begin([&is_alive](Call& waiting) -> Task<Status> {
     const Alive alive(is_alive);
-    NewsWait news(waiting);
-    co_return co_await news;
+    UpdateWait update(waiting);
+    co_return co_await update;
   });
   EXPECT_TRUE(is_alive);
   call->on_closed();
@@ -234,13 +234,13 @@ TEST_F(CallTest, StaysForTheWorkerThatHasIt) {
 
 TEST_F(CallTest, StaysForWhoeverCallsIt) {
   const CallPtr call = begin([](Call& waiting) -> Task<Status> {
-    NewsWait news(waiting);
-    co_return co_await news;
+    UpdateWait update(waiting);
+    co_return co_await update;
   });
   call->interrupt(invalid_argument("wrong"));
   EXPECT_TRUE(context->calls.empty());
   EXPECT_TRUE(call->is_over());
-  call->tell_news();
+  call->signal_update();
   call->on_closed();
   EXPECT_EQ(reply->heads.size(), 1u);
   EXPECT_TRUE(was_counted(400)) << told();
@@ -277,17 +277,17 @@ TEST_F(CallTest, WhatAWorkerThrowsIsWhatIsAwaited) {
   EXPECT_TRUE(was_counted(202)) << told();
 }
 
-TEST_F(CallTest, AnInterruptionIsTheNewsOrTheReply) {
+TEST_F(CallTest, AnInterruptionIsTheUpdateOrTheReply) {
   const Error error{ErrorCode::kResourceExhausted, "the server is shutting down", "shutdown"};
-  std::string news_were;
-  const CallPtr waiting = begin([&news_were](Call& call) -> Task<Status> {
-    NewsWait news(call);
-    const Status status = co_await news;
-    news_were = status.ok() ? "good" : status.error().subject;
+  std::string update_was;
+  const CallPtr waiting = begin([&update_was](Call& call) -> Task<Status> {
+    UpdateWait update(call);
+    const Status status = co_await update;
+    update_was = status.ok() ? "good" : status.error().subject;
     co_return status;
   });
   waiting->interrupt(error);
-  EXPECT_EQ(news_were, "shutdown");
+  EXPECT_EQ(update_was, "shutdown");
   const CallPtr reading = Call::begin(*context, {}, reply);
   reading->route = &route;
   EXPECT_TRUE(reading->awaits_body());
@@ -302,8 +302,8 @@ TEST_F(CallTest, IsOneOfItsTenantsOpenCallsUntilItIsOver) {
   const CallPtr call = begin([](Call& waiting) -> Task<Status> {
     waiting.tenant = 7;
     waiting.count_as_open();
-    NewsWait news(waiting);
-    co_return co_await news;
+    UpdateWait update(waiting);
+    co_return co_await update;
   });
   EXPECT_EQ(context->n_open_of(7), 1u);
   call->on_closed();

@@ -116,32 +116,32 @@ Status Choice::submit(std::function<void()> on_ready) {
   return model_->thread->submit(stream_);
 }
 
-ChoiceNews Choice::take_news(const std::function<void(const TokenEvent&)>& on_token) {
-  ChoiceNews news;
-  if (has_ended_) return news;
-  if (stream_->tells_progress) take_progress(news);
+ChoiceUpdate Choice::take_update(const std::function<void(const TokenEvent&)>& on_token) {
+  ChoiceUpdate update;
+  if (has_ended_) return update;
+  if (stream_->tells_progress) take_progress(update);
   while (!is_over()) {
     const auto token = stream_->pop();
     if (!token) break;
     if (token->is_prompt) {
-      news.prompt_tokens.add(token->id, token->logprob.value_or(0), token->top);
+      update.prompt_tokens.add(token->id, token->logprob.value_or(0), token->top);
       continue;
     }
     on_token(*token);
-    take_token(*token, news);
+    take_token(*token, update);
   }
   // Tokens that the engine generated after the end of the text are not part of the answer.
   while (is_over() && stream_->pop()) {
   }
   if (const engine::TokenStream::End* end = stream_->end()) {
     if (goes_on(*end)) {
-      go_on(*end, news);
+      go_on(*end, update);
     } else {
-      take_end(*end, news);
+      take_end(*end, update);
     }
   }
-  news.timings = timings();
-  return news;
+  update.timings = timings();
+  return update;
 }
 
 // The context is full, but neither the answer nor its token limit is at its end.
@@ -151,7 +151,7 @@ bool Choice::goes_on(const engine::TokenStream::End& end) const {
   return shift_.is_on() && is_full && has_grown && !is_over() && tokens_.size() < shift_.max_tokens;
 }
 
-void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
+void Choice::go_on(const engine::TokenStream::End& end, ChoiceUpdate& update) {
   const auto n_before = static_cast<uint32_t>(tokens_.size());
   Request next = shifted_request(stream_->request(), std::span(tokens_).subspan(first_token_), n_before, shift_);
   if (const auto timeout_ms = request().timeout_ms) {
@@ -169,64 +169,64 @@ void Choice::go_on(const engine::TokenStream::End& end, ChoiceNews& news) {
     engine::TokenStream::End failed;
     failed.finish_reason = FinishReason::kError;
     failed.error = status.error();
-    take_end(failed, news);
+    take_end(failed, update);
   }
 }
 
 // The number of cached tokens is always reported, even if the engine was faster than the reader.
-void Choice::take_progress(ChoiceNews& news) {
+void Choice::take_progress(ChoiceUpdate& update) {
   const auto progress = stream_->progress();
   if (!progress || n_told_ == progress->n_computed) return;
   if (!n_told_ && progress->n_computed > progress->n_cached) {
-    news.progress.push_back({progress->n_cached, progress->n_cached, 0});
+    update.progress.push_back({progress->n_cached, progress->n_cached, 0});
   }
-  news.progress.push_back(*progress);
+  update.progress.push_back(*progress);
   n_told_ = progress->n_computed;
 }
 
-void Choice::take_token(const TokenEvent& token, ChoiceNews& news) {
+void Choice::take_token(const TokenEvent& token, ChoiceUpdate& update) {
   if (token.index > 0) decode_ms_ += token.ms;
   sum_logprob_ += token.logprob.value_or(0);
   if (tells_tokens_) {
     open_tokens_.push_back({token.id, token.logprob.value_or(0), {token.top.begin(), token.top.end()}});
   }
   tokens_.push_back(token.id);
-  add(answer_.push(token.id), news);
+  add(answer_.push(token.id), update);
   lines_.note_time(decode_ms_);
   if (is_over()) stream_->cancel();
 }
 
-void Choice::take_end(const engine::TokenStream::End& end, ChoiceNews& news) {
+void Choice::take_end(const engine::TokenStream::End& end, ChoiceUpdate& update) {
   end_ = end;
   stream_->free_tokens();
   if (stream_ != first_stream_) end_.stats = sum_of(stats_before_, end.stats, false);
   if (lines_.is_over()) end_.finish_reason = FinishReason::kLength;
   if (answer_.is_stopped()) end_.finish_reason = FinishReason::kStop;
-  add(answer_.finish(end_.finish_reason), news);
-  if (std::string rest = lines_.finish(); !rest.empty()) add_event({Kind::kContent, 0, std::move(rest)}, news);
+  add(answer_.finish(end_.finish_reason), update);
+  if (std::string rest = lines_.finish(); !rest.empty()) add_event({Kind::kContent, 0, std::move(rest)}, update);
   has_ended_ = true;
-  news.ended = true;
+  update.ended = true;
 }
 
-void Choice::add(text::AnswerPart part, ChoiceNews& news) {
+void Choice::add(text::AnswerPart part, ChoiceUpdate& update) {
   for (text::OutputEvent& event : part.events) {
     if (event.kind == Kind::kContent) event.text = lines_.take(std::move(event.text));
-    if (event.kind != Kind::kContent || !event.text.empty()) add_event(std::move(event), news);
+    if (event.kind != Kind::kContent || !event.text.empty()) add_event(std::move(event), update);
   }
   for (const uint32_t idx : part.tokens) {
     const OpenToken& token = open_tokens_[idx - first_open_token_];
-    news.tokens.add(token.id, token.logprob, token.top);
+    update.tokens.add(token.id, token.logprob, token.top);
   }
   for (; first_open_token_ < answer_.first_open_token() && !open_tokens_.empty(); ++first_open_token_) {
     open_tokens_.pop_front();
   }
 }
 
-void Choice::add_event(text::OutputEvent event, ChoiceNews& news) {
-  if (!news.events.empty() && joins(news.events.back(), event)) {
-    news.events.back().text += event.text;
+void Choice::add_event(text::OutputEvent event, ChoiceUpdate& update) {
+  if (!update.events.empty() && joins(update.events.back(), event)) {
+    update.events.back().text += event.text;
   } else {
-    news.events.push_back(std::move(event));
+    update.events.push_back(std::move(event));
   }
 }
 

@@ -66,7 +66,7 @@ Request shifted_request(const Request& before, std::span<const TokenId> tokens, 
                         const ContextShift& shift);
 
 // Updates since the last call.
-struct ChoiceNews {
+struct ChoiceUpdate {
   std::vector<text::OutputEvent> events;
   TokenLog tokens;                                      // if they or their log-probabilities are requested
   TokenLog prompt_tokens;                               // those of the prompt from the second on, if requested
@@ -93,7 +93,7 @@ class Choice {
   // EngineThread::submit.
   Status submit(std::function<void()> on_ready);
   // Call it when there are updates, or room to send them. `on_token` is called with each generated token.
-  ChoiceNews take_news(const std::function<void(const TokenEvent&)>& on_token);
+  ChoiceUpdate take_update(const std::function<void(const TokenEvent&)>& on_token);
   // Whether the client accepts no more for now.
   void set_blocked(bool is_blocked) { stream_->set_blocked(is_blocked); }
   // Ends the request within a step, which is reported.
@@ -125,12 +125,12 @@ class Choice {
  private:
   std::shared_ptr<engine::TokenStream> make_stream(Request request) const;
   bool goes_on(const engine::TokenStream::End& end) const;
-  void go_on(const engine::TokenStream::End& end, ChoiceNews& news);
-  void take_progress(ChoiceNews& news);
-  void take_token(const TokenEvent& token, ChoiceNews& news);
-  void take_end(const engine::TokenStream::End& end, ChoiceNews& news);
-  void add(text::AnswerPart part, ChoiceNews& news);
-  void add_event(text::OutputEvent event, ChoiceNews& news);
+  void go_on(const engine::TokenStream::End& end, ChoiceUpdate& update);
+  void take_progress(ChoiceUpdate& update);
+  void take_token(const TokenEvent& token, ChoiceUpdate& update);
+  void take_end(const engine::TokenStream::End& end, ChoiceUpdate& update);
+  void add(text::AnswerPart part, ChoiceUpdate& update);
+  void add_event(text::OutputEvent event, ChoiceUpdate& update);
   bool is_over() const { return answer_.is_stopped() || lines_.is_over(); }
 
   ServedModelPtr model_;

@@ -154,7 +154,7 @@ class Completion final : public PlanRun {
   void write(const std::string& bytes) override { call_.write(bytes); }
   void fail(const ApiError& error) override { call_.fail(error); }
   bool takes_no_more() const override { return call_.is_congested(); }
-  void on_ready() override { call_.tell_news(); }
+  void on_ready() override { call_.signal_update(); }
 
   void on_token(const TokenEvent& token) override {
     if (token.index > 0) call_.context.metrics.observe_inter_token(model().id, token.ms);
@@ -163,13 +163,13 @@ class Completion final : public PlanRun {
     n_answer_bytes_ += kTokenBytes + token.top.size() * kAlternativeBytes;
   }
 
-  std::optional<ApiError> on_news(const ChoiceNews& news, const Choice& choice) override {
+  std::optional<ApiError> on_update(const ChoiceUpdate& update, const Choice& choice) override {
     if (choice.n_tokens() > 0 && is_unshared_) share(choice);
     if (!keeps_answer_) return std::nullopt;
-    for (const text::OutputEvent& event : news.events) n_answer_bytes_ += event.text.size();
-    const TokenLog& prompt = news.prompt_tokens;
+    for (const text::OutputEvent& event : update.events) n_answer_bytes_ += event.text.size();
+    const TokenLog& prompt = update.prompt_tokens;
     n_answer_bytes_ += prompt.size() * kTokenBytes + prompt.n_alternatives() * kAlternativeBytes;
-    if (news.ended) n_answer_bytes_ += choice.end().embedding.size() * sizeof(float);
+    if (update.ended) n_answer_bytes_ += choice.end().embedding.size() * sizeof(float);
     switch (room_share_.grow_to(n_answer_bytes_)) {
       case AnswerRoom::Grown::kYes:
         return std::nullopt;
@@ -308,7 +308,7 @@ Task<Status> send_rest(Call& call, JsonPieces& json) {
   std::string piece;
   while (!json.is_done()) {
     while (call.is_congested()) {
-      NewsWait room(call);
+      UpdateWait room(call);
       const Status going = co_await room;
       if (!going.ok()) co_return going;
     }
@@ -431,10 +431,10 @@ Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
       Task<Status> sending = send_stream_rest(call);
       going = co_await sending;
     } else {
-      NewsWait news(call);
-      going = co_await news;
+      UpdateWait update(call);
+      going = co_await update;
     }
-    if (going.ok()) going = caught([&] { completion.take_news(); });
+    if (going.ok()) going = caught([&] { completion.take_update(); });
   }
   if (going.ok() && completion.has_end()) {
     Task<Status> sending = send_end(call, completion);

@@ -73,23 +73,23 @@ bool PlanRun::submit_next() {
   return status.ok();
 }
 
-void PlanRun::take_news() {
+void PlanRun::take_update() {
   const bool is_blocked = takes_no_more();
   for (const auto& choice : choices_) choice->set_blocked(plan_.stream && is_blocked);
   if (is_blocked) return;
   for (size_t i = 0; i < n_submitted_ && !done_ && !has_rest(); ++i) {
-    if (!choices_[i]->has_ended()) take_news_of(i);
+    if (!choices_[i]->has_ended()) take_update_of(i);
   }
   if (done_ || has_rest() || n_ended_ < choices_.size()) return;
   has_end_ = true;
   finish();
 }
 
-void PlanRun::take_news_of(size_t choice_idx) {
+void PlanRun::take_update_of(size_t choice_idx) {
   Choice& choice = *choices_[choice_idx];
-  ChoiceNews news = choice.take_news([this](const TokenEvent& token) { on_token(token); });
-  if (const auto too_large = on_news(news, choice)) return end_with(*too_large);
-  if (news.ended) {
+  ChoiceUpdate update = choice.take_update([this](const TokenEvent& token) { on_token(token); });
+  if (const auto too_large = on_update(update, choice)) return end_with(*too_large);
+  if (update.ended) {
     ++n_ended_;
     on_choice_end(choice_idx, choice);
     if (const auto error = error_of(choice_idx)) return end_with(*error);
@@ -97,13 +97,13 @@ void PlanRun::take_news_of(size_t choice_idx) {
     if (done_) return;
   }
   const bool has_any =
-      !news.events.empty() || !news.tokens.empty() || !news.prompt_tokens.empty() || !news.progress.empty();
+      !update.events.empty() || !update.tokens.empty() || !update.prompt_tokens.empty() || !update.progress.empty();
   if (plan_.stream) {
-    std::string bytes = has_any ? writer_.stream_news(choice_idx, news) : std::string();
-    if (news.ended) bytes += writer_.stream_choice_end(choice_idx, choice);
+    std::string bytes = has_any ? writer_.stream_update(choice_idx, update) : std::string();
+    if (update.ended) bytes += writer_.stream_choice_end(choice_idx, choice);
     write_stream(std::move(bytes));
   } else if (has_any) {
-    writer_.collect(choice_idx, std::move(news));
+    writer_.collect(choice_idx, std::move(update));
   }
 }
 

@@ -48,7 +48,7 @@ class PlanRun {
   // Submits the choices that may run now, and begins a stream.
   void start();
   // Writes the choices' updates, as far as the reply accepts them.
-  void take_news();
+  void take_update();
   // Ends the run, unless it has ended, and reports the error.
   void end_with(const ApiError& error);
   // The reply has failed, or all updates are written, and its end is to be sent.
@@ -73,7 +73,7 @@ class PlanRun {
   virtual void on_ready() = 0;
   virtual void on_token(const TokenEvent&) {}
   // Returns an error if there is no room for them.
-  virtual std::optional<ApiError> on_news(const ChoiceNews&, const Choice&) { return std::nullopt; }
+  virtual std::optional<ApiError> on_update(const ChoiceUpdate&, const Choice&) { return std::nullopt; }
   virtual void on_choice_end(size_t /*choice_idx*/, const Choice&) {}
   virtual void on_done() {}
 
@@ -92,7 +92,7 @@ class PlanRun {
  private:
   void submit_some();
   bool submit_next();
-  void take_news_of(size_t choice_idx);
+  void take_update_of(size_t choice_idx);
   void write_stream(std::string bytes);
   void finish();
   Error told_of(const Error& error, size_t choice_idx) const;

@@ -18,9 +18,9 @@ struct Usage {
 };
 
 // The new text of the answer, of any kind.
-inline std::string text_of(const ChoiceNews& news) {
+inline std::string text_of(const ChoiceUpdate& update) {
   std::string text;
-  for (const text::OutputEvent& event : news.events) text += event.text;
+  for (const text::OutputEvent& event : update.events) text += event.text;
   return text;
 }
 
@@ -40,7 +40,7 @@ class ResponseWriter {
   virtual ~ResponseWriter() = default;
   // A writer of answers that are never streamed has none of these.
   virtual std::string stream_begin() { return {}; }
-  virtual std::string stream_news(size_t /*choice_idx*/, const ChoiceNews&) { return {}; }
+  virtual std::string stream_update(size_t /*choice_idx*/, const ChoiceUpdate&) { return {}; }
   virtual std::string stream_choice_end(size_t /*choice_idx*/, const Choice&) { return {}; }
   virtual std::string stream_end(const Usage&, const Json* /*trace*/) { return {}; }  // without the terminator
   virtual std::string stream_error(const ApiError& error) { return plain_stream_error(error); }
@@ -54,7 +54,7 @@ class ResponseWriter {
   virtual void keep_copy(std::string /*text*/) {}
 
   // Collects the parts of a whole answer that are not in the choices.
-  virtual void collect(size_t /*choice_idx*/, ChoiceNews) {}
+  virtual void collect(size_t /*choice_idx*/, ChoiceUpdate) {}
   // Long lists in it belong to `pieces`. Any thread may write them while this and the choices are unchanged.
   virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) = 0;
 };

@@ -104,10 +104,10 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
     if (is_cancelled_) {
       for (const auto& choice : choices()) choice->stop();
     }
-    take_news();
+    take_update();
     while (has_rest()) {
       write_rest();
-      take_news();
+      take_update();
     }
     if (has_end()) send_end();
   }
@@ -138,7 +138,7 @@ class LibraryAnswer final : public SessionAnswer, private PlanRun {
       Choice& choice = *choices()[i];
       if (choice.has_ended()) continue;
       choice.stop();
-      static_cast<void>(choice.take_news([](const TokenEvent&) {}));
+      static_cast<void>(choice.take_update([](const TokenEvent&) {}));
       if (choice.has_ended()) on_choice_end(i, choice);
       all_ended = all_ended && choice.has_ended();
     }

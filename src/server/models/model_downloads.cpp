@@ -51,7 +51,7 @@ bool ModelPull::add_step(const hub::PullProgress& step) {
 
 ModelPulls::~ModelPulls() {
   for (const Running& running : running_) {
-    running.pull->on_news = {};
+    running.pull->on_update = {};
     running.pull->cancel();
   }
 }
@@ -80,30 +80,30 @@ Result<ModelPullPtr> ModelPulls::start(uint64_t tenant, const hub::ModelName& na
 
 // On the download's thread. Its result is set on the I/O thread, after the model got its name there.
 void ModelPulls::run(const ModelPullPtr& pull, const std::function<void(ModelSource)>& on_stored) const {
-  const auto tell_news = [pull] {
-    if (pull->on_news) pull->on_news();
+  const auto signal_update = [pull] {
+    if (pull->on_update) pull->on_update();
   };
   const auto on_progress = [&](const hub::PullProgress& step) {
     const bool is_first = pull->add_step(step);
-    if (is_first) post_io_(tell_news);
+    if (is_first) post_io_(signal_update);
   };
   const auto model = std::make_shared<Result<ModelSource>>(
       caught([&] { return pulled_model(*pull, store_, on_progress, pull->is_cancelled_); }));
-  const auto end = [pull, model, on_stored, tell_news] {
+  const auto end = [pull, model, on_stored, signal_update] {
     if (model->ok()) {
       spdlog::info("{} was downloaded into the store", (*model)->id);
       on_stored(std::move(**model));
     }
     pull->result_ = model->ok() ? Status() : Status(pull->gave_way_ ? gave_way() : model->error());
     pull->place_.reset();
-    tell_news();
+    signal_update();
   };
   // It must not get lost, however long memory is short.
   while (!caught([&] { post_io_(end); }).ok()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 ModelDownloads::~ModelDownloads() {
-  for (const Download& download : downloads_) download.pull->on_news = {};
+  for (const Download& download : downloads_) download.pull->on_update = {};
 }
 
 Status ModelDownloads::start(uint64_t tenant, const std::string& given, const hub::ModelName& name,
@@ -114,7 +114,7 @@ Status ModelDownloads::start(uint64_t tenant, const std::string& given, const hu
   }
   RZ_TRY(ModelPullPtr pull, pulls_.start(tenant, name, source, std::move(on_stored)));
   downloads_.push_back({given, pull, {}, {}});
-  pull->on_news = [this, download = std::prev(downloads_.end())] { on_news(download); };
+  pull->on_update = [this, download = std::prev(downloads_.end())] { on_update(download); };
   return {};
 }
 
@@ -126,7 +126,7 @@ bool ModelDownloads::cancel(const std::string& given) {
   return true;
 }
 
-void ModelDownloads::on_news(std::list<Download>::iterator download) {
+void ModelDownloads::on_update(std::list<Download>::iterator download) {
   const auto steps = download->pull->take_steps();
   for (const hub::PullProgress& step : steps) {
     download->files[step.file] = {step.file_done, step.file_bytes};
@@ -143,7 +143,7 @@ void ModelDownloads::on_news(std::list<Download>::iterator download) {
   on_event_();
   // The running function belongs to the object that is released.
   const ModelPullPtr kept = download->pull;
-  const auto own = std::exchange(kept->on_news, {});
+  const auto own = std::exchange(kept->on_update, {});
   downloads_.erase(download);
 }
 

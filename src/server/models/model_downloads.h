@@ -33,7 +33,7 @@ class ModelPull {
   void cancel() { is_cancelled_ = true; }
 
   hub::ModelName name, source;
-  std::function<void()> on_news;  // there are steps, or the result
+  std::function<void()> on_update;  // there are steps, or the result
 
  private:
   friend class ModelPulls;
@@ -104,7 +104,7 @@ class ModelDownloads {
   const std::list<Download>& list() const { return downloads_; }
 
  private:
-  void on_news(std::list<Download>::iterator download);
+  void on_update(std::list<Download>::iterator download);
 
   ModelPulls& pulls_;
   ModelEvents& events_;

@@ -19,11 +19,11 @@ namespace {
 // A stream that the server ends gets no last event.
 class EventWriter final : public ResponseWriter {
  public:
-  std::string stream_news(size_t, const ChoiceNews&) override { return {}; }
+  std::string stream_update(size_t, const ChoiceUpdate&) override { return {}; }
   std::string stream_choice_end(size_t, const Choice&) override { return {}; }
   std::string stream_end(const Usage&, const Json*) override { return {}; }
   std::string stream_error(const ApiError&) override { return {}; }
-  void collect(size_t, ChoiceNews) override {}
+  void collect(size_t, ChoiceUpdate) override {}
   Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
 };
 
@@ -110,10 +110,10 @@ Task<Status> get_models_sse(Call& call) {
   const ModelEvents& events = call.context.model_events;
   uint64_t next = events.end();
   while (true) {
-    NewsWait wait(call);
-    const Status news = co_await wait;
+    UpdateWait wait(call);
+    const Status update = co_await wait;
     if (call.is_over()) co_return Status();
-    if (!news.ok()) break;
+    if (!update.ok()) break;
     if (!call.is_congested()) call.write(events.since(next));
   }
   call.end();

@@ -183,12 +183,12 @@ void take_blob(Call& call) {
 // Called when the body is complete.
 Task<Status> post_blob(Call& call) {
   const auto upload = std::static_pointer_cast<BlobUpload>(call.body_sink);
-  upload->finish([&call] { call.tell_news(); });
+  upload->finish([&call] { call.signal_update(); });
   const AtEnd unheard([&] { upload->finish({}); });
   while (!upload->result()) {
-    NewsWait wait(call);
-    const Status news = co_await wait;
-    if (!news.ok() || call.is_over()) co_return news;
+    UpdateWait wait(call);
+    const Status update = co_await wait;
+    if (!update.ok() || call.is_over()) co_return update;
   }
   if (!upload->result()->ok()) co_return *upload->result();
   call.send({201, "", "", {}});

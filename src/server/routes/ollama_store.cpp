@@ -59,11 +59,11 @@ Task<Status> follow_pull(Call& call, ModelPull& pull, bool is_stream) {
       end_pull(call, is_stream, *pull.result());
       co_return Status();
     }
-    NewsWait wait(call);
-    const Status news = co_await wait;
+    UpdateWait wait(call);
+    const Status update = co_await wait;
     if (call.is_over()) co_return Status();
-    if (!news.ok()) {
-      end_pull(call, is_stream, news);
+    if (!update.ok()) {
+      end_pull(call, is_stream, update);
       co_return Status();
     }
   }
@@ -132,9 +132,9 @@ Task<Status> post_ollama_pull(Call& call, const Json& body) {
   const Result<ModelPullPtr> pull = context.pulls->start(call.tenant, wish->name, wish->name, on_stored);
   if (!pull.ok()) co_return pull.error();
   // The call is notified by the download, which ends with it.
-  (*pull)->on_news = [&call] { call.tell_news(); };
+  (*pull)->on_update = [&call] { call.signal_update(); };
   const AtEnd unheard([&] {
-    (*pull)->on_news = {};
+    (*pull)->on_update = {};
     (*pull)->cancel();
   });
   if (wish->is_stream) {

@@ -103,10 +103,10 @@ class MessageWriter final : public ResponseWriter {
         omits_thinking_(omits_thinking) {}
 
   // Events begin once the number of cached tokens is known: after the prompt's first step.
-  std::string stream_news(size_t, const ChoiceNews& news) override {
-    const bool is_known = news.timings.n_prompt > news.timings.n_cached || !news.events.empty();
-    std::string bytes = is_known ? begin(news.timings.n_cached) : std::string();
-    for (const text::OutputEvent& e : news.events) bytes += take(e);
+  std::string stream_update(size_t, const ChoiceUpdate& update) override {
+    const bool is_known = update.timings.n_prompt > update.timings.n_cached || !update.events.empty();
+    std::string bytes = is_known ? begin(update.timings.n_cached) : std::string();
+    for (const text::OutputEvent& e : update.events) bytes += take(e);
     return bytes;
   }
 
@@ -127,8 +127,8 @@ class MessageWriter final : public ResponseWriter {
     return fmt::format("event: error\ndata: {}\n\n", message_error_response(error).body);
   }
 
-  void collect(size_t, ChoiceNews news) override {
-    for (const text::OutputEvent& e : news.events) take(e);
+  void collect(size_t, ChoiceUpdate update) override {
+    for (const text::OutputEvent& e : update.events) take(e);
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {

@@ -19,8 +19,8 @@ class FimWriter final : public OpenAiWriter {
  public:
   explicit FimWriter(std::string model) : OpenAiWriter("cmpl-", std::move(model), false, {}) {}
 
-  std::string stream_news(size_t, const ChoiceNews& news) override {
-    const std::string text = text_of(news);
+  std::string stream_update(size_t, const ChoiceUpdate& update) override {
+    const std::string text = text_of(update);
     return text.empty() ? std::string() : sse(chunk(text, nullptr));
   }
 
@@ -37,7 +37,7 @@ class FimWriter final : public OpenAiWriter {
     return sse(last);
   }
 
-  void collect(size_t, ChoiceNews news) override { text_ += text_of(news); }
+  void collect(size_t, ChoiceUpdate update) override { text_ += text_of(update); }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces&) override {
     Json json = head(false);

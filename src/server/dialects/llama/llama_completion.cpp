@@ -77,28 +77,28 @@ class LlamaWriter final : public ResponseWriter {
         is_list_(is_list),
         texts_(prompts_.size() * fields_.generation.n) {}
 
-  std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
-    const std::string text = text_of(news);
+  std::string stream_update(size_t choice_idx, const ChoiceUpdate& update) override {
+    const std::string text = text_of(update);
     TextSoFar& told = texts_[choice_idx];
     told.has_new_line = told.has_new_line || text.find('\n') != std::string::npos;
     std::string bytes;
-    for (const auto& progress : news.progress) {
+    for (const auto& progress : update.progress) {
       Json json = head(choice_idx, "", {}, timings_of(progress));
       json["prompt_progress"] = progress_json(progress, prompt_of(choice_idx).n_tokens);
       bytes += sse(json);
     }
     std::string_view rest = text;
-    for (size_t i = 0; i < news.tokens.size(); ++i) {
-      const bool is_last = i + 1 == news.tokens.size();
-      const TokenLog::Token token = news.tokens[i];
+    for (size_t i = 0; i < update.tokens.size(); ++i) {
+      const bool is_last = i + 1 == update.tokens.size();
+      const TokenLog::Token token = update.tokens[i];
       // Roughly the token's own text.
       const std::string_view own = is_last ? rest : text::whole_chars(rest, token_(token.id).size());
       TokenLog one;
       one.add(token.id, token.logprob, token.top);
-      bytes += chunk(choice_idx, own, one, news);
+      bytes += chunk(choice_idx, own, one, update);
       rest.remove_prefix(own.size());
     }
-    if (!rest.empty()) bytes += chunk(choice_idx, rest, {}, news);
+    if (!rest.empty()) bytes += chunk(choice_idx, rest, {}, update);
     return bytes;
   }
 
@@ -114,10 +114,10 @@ class LlamaWriter final : public ResponseWriter {
     return "data: " + llama_error_response(error).body + "\n\n";
   }
 
-  void collect(size_t choice_idx, ChoiceNews news) override {
+  void collect(size_t choice_idx, ChoiceUpdate update) override {
     TextSoFar& text = texts_[choice_idx];
-    text.content += text_of(news);
-    text.tokens.append(news.tokens);
+    text.content += text_of(update);
+    text.tokens.append(update.tokens);
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
@@ -155,8 +155,9 @@ class LlamaWriter final : public ResponseWriter {
     return json;
   }
 
-  std::string chunk(size_t choice_idx, std::string_view content, const TokenLog& tokens, const ChoiceNews& news) const {
-    Json json = head(choice_idx, content, tokens, news.timings);
+  std::string chunk(size_t choice_idx, std::string_view content, const TokenLog& tokens,
+                    const ChoiceUpdate& update) const {
+    Json json = head(choice_idx, content, tokens, update.timings);
     if (tells_probabilities() && !tokens.empty()) json["completion_probabilities"] = spelled(tokens, probability());
     return sse(json);
   }

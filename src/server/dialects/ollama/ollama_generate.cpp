@@ -45,16 +45,17 @@ class OllamaWriter final : public ResponseWriter {
  public:
   explicit OllamaWriter(OllamaAnswerForm form) : form_(std::move(form)) {}
 
-  std::string stream_news(size_t, const ChoiceNews& news) override {
+  std::string stream_update(size_t, const ChoiceUpdate& update) override {
     std::string bytes;
-    Json logprobs = form_.logprobs && !news.tokens.empty() ? spelled(news.tokens, ChatLogprob{form_.token}) : Json();
+    Json logprobs =
+        form_.logprobs && !update.tokens.empty() ? spelled(update.tokens, ChatLogprob{form_.token}) : Json();
     const auto add_line = [&](std::string content, std::string thinking, Json calls) {
       Json json = head(std::move(content), std::move(thinking), std::move(calls));
       json["done"] = false;
       if (!logprobs.is_null()) json["logprobs"] = std::exchange(logprobs, Json());
       bytes += dump(json) + "\n";
     };
-    for (const text::OutputEvent& event : news.events) {
+    for (const text::OutputEvent& event : update.events) {
       if (event.kind == Kind::kReasoning) add_line("", event.text, {});
       if (event.kind == Kind::kContent) add_line(event.text, "", {});
       take_call(event);
@@ -80,13 +81,13 @@ class OllamaWriter final : public ResponseWriter {
 
   std::string stream_error(const ApiError& error) override { return ollama_error_line(error); }
 
-  void collect(size_t, ChoiceNews news) override {
-    for (const text::OutputEvent& event : news.events) {
+  void collect(size_t, ChoiceUpdate update) override {
+    for (const text::OutputEvent& event : update.events) {
       if (event.kind == Kind::kReasoning) thinking_ += event.text;
       if (event.kind == Kind::kContent) content_ += event.text;
       take_call(event);
     }
-    if (form_.logprobs) logprobs_.append(news.tokens);
+    if (form_.logprobs) logprobs_.append(update.tokens);
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {

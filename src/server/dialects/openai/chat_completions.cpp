@@ -53,19 +53,19 @@ class ChatWriter final : public OpenAiWriter {
         chat_extras_(std::move(extras)),
         messages_(generation.n) {}
 
-  std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
-    const bool is_call = !news.events.empty() && news.events[0].kind == Kind::kToolCallBegin;
+  std::string stream_update(size_t choice_idx, const ChoiceUpdate& update) override {
+    const bool is_call = !update.events.empty() && update.events[0].kind == Kind::kToolCallBegin;
     std::string bytes = begin(choice_idx, is_call);
-    bytes += progress_chunks(news, choice_json(choice_idx, Json::object()), chat_extras_.n_prompt);
-    Json logprobs = logprobs_ ? spelled(news.tokens, ChatLogprob{token_}) : Json();
-    for (const text::OutputEvent& event : news.events) {
+    bytes += progress_chunks(update, choice_json(choice_idx, Json::object()), chat_extras_.n_prompt);
+    Json logprobs = logprobs_ ? spelled(update.tokens, ChatLogprob{token_}) : Json();
+    for (const text::OutputEvent& event : update.events) {
       const Json delta = delta_of(event, messages_[choice_idx]);
       if (delta.is_null()) continue;
-      bytes += sse(chunk_json(choice_json(choice_idx, delta, std::exchange(logprobs, Json())), &news.timings));
+      bytes += sse(chunk_json(choice_json(choice_idx, delta, std::exchange(logprobs, Json())), &update.timings));
     }
     // Tokens whose text is held back still have their probabilities.
-    if (!logprobs.is_null() && !news.tokens.empty()) {
-      bytes += sse(chunk_json(choice_json(choice_idx, Json::object(), logprobs), &news.timings));
+    if (!logprobs.is_null() && !update.tokens.empty()) {
+      bytes += sse(chunk_json(choice_json(choice_idx, Json::object(), logprobs), &update.timings));
     }
     return bytes;
   }
@@ -78,10 +78,10 @@ class ChatWriter final : public OpenAiWriter {
     return bytes += sse(json);
   }
 
-  void collect(size_t choice_idx, ChoiceNews news) override {
+  void collect(size_t choice_idx, ChoiceUpdate update) override {
     Message& message = messages_[choice_idx];
-    for (const text::OutputEvent& event : news.events) add(message, event);
-    if (logprobs_) message.logprobs.append(news.tokens);
+    for (const text::OutputEvent& event : update.events) add(message, event);
+    if (logprobs_) message.logprobs.append(update.tokens);
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {

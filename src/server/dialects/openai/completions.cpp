@@ -71,19 +71,19 @@ class TextWriter final : public OpenAiWriter {
     return bytes;
   }
 
-  std::string stream_news(size_t choice_idx, const ChoiceNews& news) override {
-    const std::string text = text_of(news);
+  std::string stream_update(size_t choice_idx, const ChoiceUpdate& update) override {
+    const std::string text = text_of(update);
     Json logprobs;
     if (options_.logprobs) {
-      TokenLog log = news.prompt_tokens;
-      log.append(news.tokens);
+      TokenLog log = update.prompt_tokens;
+      log.append(update.tokens);
       Text& told = texts_[choice_idx];
       logprobs = text_logprobs(std::exchange(told.unscored, std::nullopt), log, token_, told.offset);
     }
     std::string bytes =
-        progress_chunks(news, choice_json(choice_idx, ""), options_.n_prompt_tokens[choice_idx / options_.best_of]);
-    const bool has_any = !text.empty() || !news.tokens.empty() || !news.prompt_tokens.empty();
-    if (has_any) bytes += sse(chunk_json(choice_json(choice_idx, text, std::move(logprobs)), &news.timings));
+        progress_chunks(update, choice_json(choice_idx, ""), options_.n_prompt_tokens[choice_idx / options_.best_of]);
+    const bool has_any = !text.empty() || !update.tokens.empty() || !update.prompt_tokens.empty();
+    if (has_any) bytes += sse(chunk_json(choice_json(choice_idx, text, std::move(logprobs)), &update.timings));
     return bytes;
   }
 
@@ -92,12 +92,12 @@ class TextWriter final : public OpenAiWriter {
     return sse(chunk_json(choice_json(choice_idx, "", Json(), choice.finish_reason()), &timings));
   }
 
-  void collect(size_t choice_idx, ChoiceNews news) override {
+  void collect(size_t choice_idx, ChoiceUpdate update) override {
     Text& text = texts_[choice_idx];
-    text.text += text_of(news);
+    text.text += text_of(update);
     if (!options_.logprobs) return;
-    text.log.append(news.prompt_tokens);
-    text.log.append(news.tokens);
+    text.log.append(update.prompt_tokens);
+    text.log.append(update.tokens);
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {

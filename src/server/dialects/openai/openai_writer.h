@@ -49,9 +49,9 @@ class OpenAiWriter : public ResponseWriter {
   }
 
   // Chunks that report the progress of the choice's prompt of n_prompt tokens. `choice`: without new text.
-  std::string progress_chunks(const ChoiceNews& news, const Json& choice, size_t n_prompt) const {
+  std::string progress_chunks(const ChoiceUpdate& update, const Json& choice, size_t n_prompt) const {
     std::string bytes;
-    for (const auto& progress : news.progress) {
+    for (const auto& progress : update.progress) {
       const Timings timings = timings_of(progress);
       Json json = chunk_json(choice, &timings);
       json["prompt_progress"] = progress_json(progress, n_prompt);

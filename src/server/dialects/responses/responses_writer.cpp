@@ -67,16 +67,16 @@ class ResponsesWriter final : public ResponseWriter {
     return {};
   }
 
-  std::string stream_news(size_t, const ChoiceNews& news) override {
+  std::string stream_update(size_t, const ChoiceUpdate& update) override {
     begin_progress();
     if (telling_.extras.progress) {
-      for (const auto& progress : news.progress) {
+      for (const auto& progress : update.progress) {
         event("response.in_progress", {{"response", response_json("in_progress")},
                                        {"prompt_progress", progress_json(progress, telling_.n_prompt)}});
       }
     }
-    if (telling_.extras.timings) timings_ = timings_json(news.timings);
-    take_all(news);
+    if (telling_.extras.timings) timings_ = timings_json(update.timings);
+    take_all(update);
     return {};
   }
 
@@ -119,9 +119,9 @@ class ResponsesWriter final : public ResponseWriter {
 
   void keep_copy(std::string text) override { keep_text(std::move(text), true); }
 
-  void collect(size_t, ChoiceNews news) override {
+  void collect(size_t, ChoiceUpdate update) override {
     is_whole_ = true;
-    take_all(news);
+    take_all(update);
   }
 
   Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
@@ -265,17 +265,17 @@ class ResponsesWriter final : public ResponseWriter {
   }
 
   // Writes the events of an update; whole answers have no events.
-  void take_all(const ChoiceNews& news) {
+  void take_all(const ChoiceUpdate& update) {
     size_t first = 0;
-    auto n_left = std::ranges::count(news.events, Kind::kContent, &text::OutputEvent::kind);
-    for (const text::OutputEvent& e : news.events) {
+    auto n_left = std::ranges::count(update.events, Kind::kContent, &text::OutputEvent::kind);
+    for (const text::OutputEvent& e : update.events) {
       const bool is_content = e.kind == Kind::kContent;
       size_t n_tokens = 0;
       if (is_content) {
         const bool is_last = --n_left == 0;
-        n_tokens = is_last ? news.tokens.size() - first : n_tokens_of(e.text, news.tokens, first, telling_.token);
+        n_tokens = is_last ? update.tokens.size() - first : n_tokens_of(e.text, update.tokens, first, telling_.token);
       }
-      take(e, news.tokens, first, n_tokens);
+      take(e, update.tokens, first, n_tokens);
       first += n_tokens;
     }
   }

@@ -58,16 +58,16 @@ ResponseTelling telling(ResponseStore* store = nullptr) {
 }
 
 // A thought and a call of a custom tool, twice.
-ChoiceNews two_calls() {
-  ChoiceNews news;
+ChoiceUpdate two_calls() {
+  ChoiceUpdate update;
   for (size_t i = 0; i < 2; ++i) {
-    news.events.push_back({Kind::kReasoning, 0, "So"});
-    news.events.push_back({Kind::kToolCallBegin, i, "note"});
-    news.events.push_back({Kind::kToolCallArguments, i, R"({"input": "a\)"});
-    news.events.push_back({Kind::kToolCallArguments, i, R"(nb"})"});
-    news.events.push_back({Kind::kToolCallEnd, i, ""});
+    update.events.push_back({Kind::kReasoning, 0, "So"});
+    update.events.push_back({Kind::kToolCallBegin, i, "note"});
+    update.events.push_back({Kind::kToolCallArguments, i, R"({"input": "a\)"});
+    update.events.push_back({Kind::kToolCallArguments, i, R"(nb"})"});
+    update.events.push_back({Kind::kToolCallEnd, i, ""});
   }
-  return news;
+  return update;
 }
 
 // OpenAI's client requires that a part is added before it grows.
@@ -75,7 +75,7 @@ TEST(ResponsesWriter, ThoughtsStandBeforeEachCall) {
   const auto owned = responses_writer(telling());
   ResponseWriter& writer = *owned;
   writer.stream_begin();
-  writer.stream_news(0, two_calls());
+  writer.stream_update(0, two_calls());
   end_stream(writer);
   const std::vector<Json> events = events_in(bytes_of_events(writer));
   for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i]["sequence_number"], i);
@@ -110,7 +110,7 @@ TEST(ResponsesWriter, ReasoningIsPackedForClientsThatSendItBack) {
   const auto owned = responses_writer(std::move(told));
   ResponseWriter& writer = *owned;
   writer.stream_begin();
-  writer.stream_news(0, two_calls());
+  writer.stream_update(0, two_calls());
   end_stream(writer);
   const auto events = events_in(bytes_of_events(writer));
   const Json& packed = events.back()["response"]["output"][0]["encrypted_content"];
@@ -125,14 +125,14 @@ TEST(ResponsesWriter, LongEventsAreWrittenInSteps) {
   const auto owned = responses_writer(std::move(told));
   ResponseWriter& writer = *owned;
   writer.stream_begin();
-  ChoiceNews news;
-  news.events.push_back({Kind::kContent, 0, std::string(kTokens, 'a')});
-  for (size_t i = 0; i < kTokens; ++i) news.tokens.add(TokenId{1}, -1, {});
-  writer.stream_news(0, news);
+  ChoiceUpdate update;
+  update.events.push_back({Kind::kContent, 0, std::string(kTokens, 'a')});
+  for (size_t i = 0; i < kTokens; ++i) update.tokens.add(TokenId{1}, -1, {});
+  writer.stream_update(0, update);
   static_cast<void>(bytes_of_events(writer));
-  ChoiceNews call;
+  ChoiceUpdate call;
   call.events.push_back({Kind::kToolCallBegin, 0, "note"});
-  writer.stream_news(0, call);
+  writer.stream_update(0, call);
   end_stream(writer);
   JsonPieces& events = *writer.long_events();
   const uint64_t n_steps = events.n_steps();
@@ -159,7 +159,7 @@ TEST(ResponsesWriter, AResponseInTheBackgroundIsStoredFromItsBeginningOn) {
   done.stream_begin();
   EXPECT_EQ(status(), "queued");
   EXPECT_FALSE(store.find(7, "resp_1")->is_over);
-  done.stream_news(0, two_calls());
+  done.stream_update(0, two_calls());
   EXPECT_EQ(status(), "in_progress");
   end_stream(done);
   EXPECT_EQ(status(), "completed");
