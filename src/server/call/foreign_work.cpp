@@ -33,7 +33,7 @@ ForeignWork::ForeignWork(Call& call, Work work, SharedPlaces& places) : state_(s
 void ForeignWork::end(State& state, Result<Json> result) {
   if (state.result) return;
   state.result.emplace(std::move(result));
-  if (state.call != nullptr) state.call->tell_news();
+  if (state.call != nullptr) state.call->signal_update();
 }
 
 ForeignWork::~ForeignWork() {
@@ -45,8 +45,8 @@ ForeignWork::~ForeignWork() {
 Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedPlaces& places, ApiError (*spell)(const Error&)) {
   ForeignWork asking(call, std::move(work), places);
   while (!asking.is_done()) {
-    NewsWait news(call);
-    const Status told = co_await news;
+    UpdateWait update(call);
+    const Status told = co_await update;
     if (!told.ok()) co_return told;
   }
   const Result<Json> result = asking.take();
