@@ -15,29 +15,6 @@
 namespace realizar::test {
 namespace {
 
-struct TopName {
-  WeightId Weights::*weight;
-  const char* name;
-};
-constexpr TopName kTopNames[] = {{&Weights::embed, "embed"},
-                                 {&Weights::position_embed, "position_embed"},
-                                 {&Weights::final_norm, "final_norm"},
-                                 {&Weights::final_norm_bias, "final_norm_bias"},
-                                 {&Weights::head, "head"},
-                                 {&Weights::head_bias, "head_bias"},
-                                 {&Weights::embed_norm, "embed_norm"},
-                                 {&Weights::embed_norm_bias, "embed_norm_bias"},
-                                 {&Weights::type_embed, "type_embed"},
-                                 {&Weights::pooler, "pooler"},
-                                 {&Weights::pooler_bias, "pooler_bias"},
-                                 {&Weights::dense_up, "dense_up"},
-                                 {&Weights::dense_down, "dense_down"},
-                                 {&Weights::score, "score"},
-                                 {&Weights::score_bias, "score_bias"},
-                                 {&Weights::layer_table, "layer_table"},
-                                 {&Weights::layer_table_proj, "layer_table_proj"},
-                                 {&Weights::layer_table_norm, "layer_table_norm"}};
-
 using Names = std::vector<std::pair<WeightId, const char*>>;
 
 Names names_of(const AttentionWeights& w) {
@@ -190,17 +167,17 @@ Names names_of(const LayerWeights& w) {
               {w.ffn_post_norm, "ffn_post_norm"},
               {w.attn_post_norm_bias, "attn_post_norm_bias"},
               {w.ffn_post_norm_bias, "ffn_post_norm_bias"},
-              {w.input_gate, "input_gate"},
-              {w.input_proj, "input_proj"},
-              {w.input_norm, "input_norm"},
-              {w.altup_router_norm, "altup_router_norm"},
-              {w.altup_router, "altup_router"},
-              {w.altup_predict, "altup_predict"},
-              {w.altup_correct, "altup_correct"},
-              {w.altup_scale, "altup_scale"},
-              {w.laurel_left, "laurel_left"},
-              {w.laurel_right, "laurel_right"},
-              {w.laurel_norm, "laurel_norm"}};
+              {w.input.gate, "input_gate"},
+              {w.input.proj, "input_proj"},
+              {w.input.norm, "input_norm"},
+              {w.altup.router_norm, "altup_router_norm"},
+              {w.altup.router, "altup_router"},
+              {w.altup.predict, "altup_predict"},
+              {w.altup.correct, "altup_correct"},
+              {w.altup.scale, "altup_scale"},
+              {w.altup.laurel_left, "laurel_left"},
+              {w.altup.laurel_right, "laurel_right"},
+              {w.altup.laurel_norm, "laurel_norm"}};
   const auto add = [&](const auto& kind) {
     const Names more = names_of(kind);
     names.insert(names.end(), more.begin(), more.end());
@@ -210,10 +187,31 @@ Names names_of(const LayerWeights& w) {
   return names;
 }
 
+Names names_of(const Weights& w) {
+  return {{w.embed, "embed"},
+          {w.position_embed, "position_embed"},
+          {w.final_norm, "final_norm"},
+          {w.final_norm_bias, "final_norm_bias"},
+          {w.head, "head"},
+          {w.head_bias, "head_bias"},
+          {w.embed_norm, "embed_norm"},
+          {w.embed_norm_bias, "embed_norm_bias"},
+          {w.type_embed, "type_embed"},
+          {w.pooler, "pooler"},
+          {w.pooler_bias, "pooler_bias"},
+          {w.dense_up, "dense_up"},
+          {w.dense_down, "dense_down"},
+          {w.score, "score"},
+          {w.score_bias, "score_bias"},
+          {w.layer_table.table, "layer_table"},
+          {w.layer_table.proj, "layer_table_proj"},
+          {w.layer_table.norm, "layer_table_norm"}};
+}
+
 // "wq.0" for layer 0, "embed" for none; "inv_freq" for the first rotation, "inv_freq.1" for the second.
 std::string weight_name(const Weights& weights, WeightId id) {
-  for (const TopName& top : kTopNames) {
-    if (weights.*top.weight == id) return top.name;
+  for (const auto& [weight, name] : names_of(weights)) {
+    if (weight == id) return name;
   }
   for (size_t i = 0; i < weights.layers.size(); ++i) {
     for (const auto& [weight, name] : names_of(weights.layers[i])) {
@@ -223,9 +221,9 @@ std::string weight_name(const Weights& weights, WeightId id) {
   for (size_t i = 0; i < weights.inv_freqs.size(); ++i) {
     if (weights.inv_freqs[i] == id) return i == 0 ? "inv_freq" : "inv_freq." + std::to_string(i);
   }
-  for (size_t i = 0; i < weights.altup_projs.size(); ++i) {
-    if (weights.altup_projs[i] == id) return "altup_proj." + std::to_string(i);
-    if (weights.altup_unembeds[i] == id) return "altup_unembed." + std::to_string(i);
+  for (size_t i = 0; i < weights.altup.projs.size(); ++i) {
+    if (weights.altup.projs[i] == id) return "altup_proj." + std::to_string(i);
+    if (weights.altup.unembeds[i] == id) return "altup_unembed." + std::to_string(i);
   }
   return "a weight that the model does not have";
 }

@@ -555,16 +555,16 @@ TEST(HfLayerConfig, Gemma3nsStreamsAreAsTheFileSays) {
   config.erase("final_logit_softcapping");
   auto read = config_of(config);
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read->n_streams, 4u);
-  EXPECT_EQ(read->laurel_rank, 64u);
-  EXPECT_EQ(read->n_layer_vocab, read->n_vocab);
+  EXPECT_EQ(read->altup.n_streams, 4u);
+  EXPECT_EQ(read->altup.laurel_rank, 64u);
+  EXPECT_EQ(read->layer_table.n_vocab, read->n_vocab);
   EXPECT_EQ(read->final_softcap, 30.0f);
   EXPECT_EQ(attention(*read, 0).scale, 1.0f);
   config.update({{"altup_num_inputs", 2}, {"laurel_rank", 8}, {"vocab_size_per_layer_input", 30}});
   read = config_of(config);
-  EXPECT_EQ(read->n_streams, 2u);
-  EXPECT_EQ(read->laurel_rank, 8u);
-  EXPECT_EQ(read->n_layer_vocab, 30u);
+  EXPECT_EQ(read->altup.n_streams, 2u);
+  EXPECT_EQ(read->altup.laurel_rank, 8u);
+  EXPECT_EQ(read->layer_table.n_vocab, 30u);
   for (const json& refused :
        {json::object({{"altup_num_inputs", 5}}), json::object({{"altup_active_idx", 1}}),
         json::object({{"altup_correct_scale", false}}), json::object({{"vocab_size_per_layer_input", 41}})}) {

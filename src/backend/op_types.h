@@ -2,6 +2,7 @@
 // norms, activations and scores, and its role.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,6 +16,11 @@ enum class WeightId : uint32_t {};
 enum class ActId : uint32_t {};
 inline constexpr WeightId kNoWeight{0xffffffffu};
 inline constexpr ActId kNoAct{0xffffffffu};
+
+// The states that a row has side by side, at most; what is more than there are is kNoAct.
+inline constexpr uint32_t kMaxStreams = 4;
+using Streams = std::array<ActId, kMaxStreams>;
+inline constexpr Streams kNoStreams{kNoAct, kNoAct, kNoAct, kNoAct};
 
 // How devices may share a matrix: not at all; each has some of its rows, and so of the outputs; or some of its columns,
 // and so a part of every output's sum.

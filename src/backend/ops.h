@@ -427,11 +427,6 @@ struct CutOp {
   bool operator==(const CutOp&) const = default;
 };
 
-// The states that a row has side by side, at most; what is more than there are is kNoAct.
-inline constexpr uint32_t kMaxStreams = 4;
-using Streams = std::array<ActId, kMaxStreams>;
-inline constexpr Streams kNoStreams{kNoAct, kNoAct, kNoAct, kNoAct};
-
 // AltUp (Baykal et al. 2023): a row has several states s_i, and each layer computes the first alone, in x. With k[i] =
 // the sum over j of coefs[i, j] * router[r, j], it predicts what the layer makes of all of them, s_i += the sum over j
 // of k[i * n_streams + j] * s_j (of the s_j before), x = s_0; or, where it `corrects`, it adds what the layer made of x

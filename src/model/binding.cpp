@@ -8,17 +8,6 @@
 namespace realizar {
 namespace {
 
-// All layers have the same norm.
-Status bind_layer_tables(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
-  RZ_TRY(w.layer_table_proj, tensors.matrix(Role::kLayerTableProj));
-  RZ_TRY(const auto norm, tensors.norm_values(Role::kLayerTableNorm));
-  std::vector<float> norms;
-  for (uint32_t layer = 0; layer < c.n_layers; ++layer) norms.insert(norms.end(), norm.begin(), norm.end());
-  RZ_TRY(w.layer_table_norm, tensors.upload(norms));
-  RZ_TRY(w.layer_table, tensors.matrix(Role::kLayerTable));
-  return {};
-}
-
 Status bind_scores(TensorBinder& tensors, Weights& w) {
   RZ_TRY(w.pooler, tensors.matrix(Role::kPooler));
   RZ_TRY(w.pooler_bias, tensors.vector(Role::kPoolerBias));
@@ -47,35 +36,9 @@ Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
   RZ_TRY(w.embed, tensors.matrix(Role::kEmbed, {}, c.is_head_tied ? kHeadShardUnit : 0));
   RZ_TRY(w.position_embed, tensors.positions());
   RZ_TRY(w.type_embed, tensors.matrix(Role::kTypeEmbed));
-  if (c.d_layer_input > 0) RZ_CHECK_OK(bind_layer_tables(c, tensors, w));
-  if (c.n_streams > 1) {
-    RZ_TRY(w.altup_projs, tensors.matrices(Role::kAltUpProj));
-    RZ_TRY(w.altup_unembeds, tensors.matrices(Role::kAltUpUnembed));
-  }
+  RZ_TRY(w.layer_table, bind_table(c, tensors));
+  RZ_TRY(w.altup, bind_ends(c.altup, tensors));
   if (c.is_head_tied) w.head = w.embed;
-  return {};
-}
-
-Status bind_layer_input(TensorBinder& tensors, LayerWeights& w) {
-  RZ_TRY(w.input_gate, tensors.matrix(Role::kInputGate));
-  RZ_TRY(w.input_proj, tensors.matrix(Role::kInputProj));
-  RZ_TRY(w.input_norm, tensors.norm(Role::kInputNorm));
-  return {};
-}
-
-Status bind_streams(TensorBinder& tensors, LayerWeights& w) {
-  RZ_TRY(w.altup_router_norm, tensors.norm(Role::kAltUpRouterNorm));
-  RZ_TRY(w.altup_router, tensors.matrix(Role::kAltUpRouter));
-  RZ_TRY(w.altup_predict, tensors.vector(Role::kAltUpPredict));
-  RZ_TRY(w.altup_correct, tensors.vector(Role::kAltUpCorrect));
-  RZ_TRY(w.altup_scale, tensors.vector(Role::kAltUpScale));
-  return {};
-}
-
-Status bind_laurel(TensorBinder& tensors, LayerWeights& w) {
-  RZ_TRY(w.laurel_left, tensors.matrix(Role::kLaurelLeft));
-  RZ_TRY(w.laurel_right, tensors.matrix(Role::kLaurelRight));
-  RZ_TRY(w.laurel_norm, tensors.norm(Role::kLaurelNorm));
   return {};
 }
 
@@ -103,9 +66,8 @@ Result<Weights> bind_all(const ModelConfig& config, TensorBinder& tensors) {
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     tensors.begin_layer(layer);
     RZ_CHECK_OK(bind_layer(config.layers[layer], tensors, w.layers[layer]));
-    if (config.d_layer_input > 0) RZ_CHECK_OK(bind_layer_input(tensors, w.layers[layer]));
-    if (config.n_streams > 1) RZ_CHECK_OK(bind_streams(tensors, w.layers[layer]));
-    if (config.laurel_rank > 0) RZ_CHECK_OK(bind_laurel(tensors, w.layers[layer]));
+    RZ_TRY(w.layers[layer].input, bind(config.layer_table, tensors));
+    RZ_TRY(w.layers[layer].altup, bind(config.altup, tensors));
   }
   // Of models that were trained for scores and give vectors.
   for (const Role role : {Role::kPooler, Role::kPoolerBias}) tensors.ignore(role);

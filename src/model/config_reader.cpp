@@ -273,7 +273,7 @@ Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
   if (knows_role(spec, Role::kLayerTable)) {
     RZ_TRY(const auto width, keys.optional_int("embedding_length_per_layer_input", "hidden_size_per_layer_input", 0,
                                                kMaxWidth / c.n_layers));
-    c.d_layer_input = width.value_or(0);
+    c.layer_table.d_input = width.value_or(0);
   }
   return {};
 }
@@ -281,18 +281,18 @@ Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
 // The vocabulary of the layers' own tables, and what a row has beside its one hidden state.
 Status read_streams(const ConfigKeys& keys, ModelConfig& c) {
   const ArchSpec& spec = keys.spec();
-  c.n_layer_vocab = c.n_vocab;
+  c.layer_table.n_vocab = c.n_vocab;
   if (knows_role(spec, Role::kLayerTable)) {
     RZ_TRY(const auto n_layer_vocab, keys.optional_int("", "vocab_size_per_layer_input", 1, c.n_vocab));
-    c.n_layer_vocab = n_layer_vocab.value_or(c.n_vocab);
+    c.layer_table.n_vocab = n_layer_vocab.value_or(c.n_vocab);
   }
   if (spec.n_streams > 0) {
     RZ_TRY(const auto n_streams, keys.optional_int("altup.num_inputs", "altup_num_inputs", 2, kMaxStreams));
-    c.n_streams = n_streams.value_or(spec.n_streams);
+    c.altup.n_streams = n_streams.value_or(spec.n_streams);
   }
   if (spec.laurel_rank > 0) {
     RZ_TRY(const auto rank, keys.optional_int("", "laurel_rank", 1, kMaxWidth));
-    c.laurel_rank = rank.value_or(spec.laurel_rank);
+    c.altup.laurel_rank = rank.value_or(spec.laurel_rank);
   }
   return {};
 }

@@ -48,18 +48,10 @@ struct LayerWeights {
   WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;  // [d_model]
   WeightId ffn_norm = kNoWeight, ffn_norm_bias = kNoWeight, ffn_post_norm = kNoWeight;     // [d_model]
   WeightId attn_post_norm_bias = kNoWeight, ffn_post_norm_bias = kNoWeight;                // [d_model]
-  WeightId input_gate = kNoWeight;                                                         // [d_layer_input, d_model]
-  WeightId input_proj = kNoWeight;                                                         // [d_model, d_layer_input]
-  WeightId input_norm = kNoWeight;                                                         // [d_model]
   MixerWeights mixer;                                                                      // of the layer's kinds
   FfnWeights ffn;
-  // Of AltUp's predictions and corrections, and the factor on what a layer's table is gated by.
-  WeightId altup_router_norm = kNoWeight, altup_router = kNoWeight;  // [d_model], [n_streams, d_model]
-  WeightId altup_predict = kNoWeight;                                // [n_streams * n_streams, n_streams]
-  WeightId altup_correct = kNoWeight;                                // [n_streams, n_streams]
-  WeightId altup_scale = kNoWeight;                                  // [d_model]
-  WeightId laurel_left = kNoWeight, laurel_right = kNoWeight;        // [laurel_rank, d_model], [d_model, laurel_rank]
-  WeightId laurel_norm = kNoWeight;                                  // [d_model]
+  LayerInputWeights input;
+  AltUpWeights altup;
 };
 
 struct Weights {
@@ -74,15 +66,10 @@ struct Weights {
   WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;  // [d_model]
   WeightId head = kNoWeight;                                     // [n_vocab, d_model]; the embedding where tied
   WeightId head_bias = kNoWeight;                                // [n_vocab]
-  // Of layers' own tables: [n_vocab, n_layers * d_layer_input], and what is made of the embedding beside it.
-  WeightId layer_table = kNoWeight;
-  WeightId layer_table_proj = kNoWeight;  // [n_layers * d_layer_input, d_model]
-  WeightId layer_table_norm = kNoWeight;  // [n_layers * d_layer_input]
-  std::vector<WeightId> inv_freqs;        // [n ropes], each [n_rot / 2]
-  std::vector<LayerWeights> layers;       // [n_layers]
-  // What makes a row's other streams of the first one, and what makes them like it at the end: [n_streams - 1], each
-  // [d_model, d_model].
-  std::vector<WeightId> altup_projs, altup_unembeds;
+  LayerTable layer_table;
+  AltUpEnds altup;
+  std::vector<WeightId> inv_freqs;   // [n ropes], each [n_rot / 2]
+  std::vector<LayerWeights> layers;  // [n_layers]
 };
 
 class Model {

@@ -5,26 +5,6 @@
 namespace realizar {
 namespace {
 
-const char* name_of(NormPlace place) {
-  switch (place) {
-    case NormPlace::kPre:
-      return "before each branch";
-    case NormPlace::kPost:
-      return "after each branch";
-    case NormPlace::kSandwich:
-      return "before and after each branch";
-    case NormPlace::kParallel:
-      return "one for mixer and ffn in parallel";
-    case NormPlace::kParallelApart:
-      return "one each for mixer and ffn in parallel";
-    case NormPlace::kOfStream:
-      return "of the stream after each branch";
-    case NormPlace::kBesideLast:
-      return "before the ffn, with the mixer beside that of the layer before";
-  }
-  return "";
-}
-
 const char* name_of(Pooling pooling) {
   switch (pooling) {
     case Pooling::kNone:
@@ -183,7 +163,7 @@ std::string text_of(const NoMixerConfig&) {
 std::string text_of(const LayerConfig& layer) {
   const auto text = [](const auto& kind) { return text_of(kind); };
   std::string line = fmt::format("{}; {}; norms {}", std::visit(text, layer.mixer), std::visit(text, layer.ffn),
-                                 name_of(layer.norm_place));
+                                 form_of(layer.norm_place).name);
   if (layer.ffn_in_scale != 1.0f) line += fmt::format("; scale before the ffn {}", layer.ffn_in_scale);
   if (!layer.has_mixer_norm) line += "; none before the mixer";
   if (layer.out_scale != 1.0f) line += fmt::format("; scale {}", layer.out_scale);
@@ -242,12 +222,12 @@ std::string to_string(const ModelConfig& c) {
       "norm: {}, eps {}\nlearned_positions: {}\nis_head_tied: {}\npooling: {}\nembed_scale: {}\n"
       "residual_scale: {}\nlogit_scale: {}\nfinal_softcap: {}\nd_layer_input: {}\n",
       name_of(c.norm), c.norm_eps, c.learned_positions, c.is_head_tied, name_of(c.pooling), c.embed_scale,
-      c.residual_scale, c.logit_scale, c.final_softcap, c.d_layer_input);
+      c.residual_scale, c.logit_scale, c.final_softcap, c.layer_table.d_input);
   if (c.lacks_head) text += "lacks_head: true\n";
   if (c.has_unit_head) text += "has_unit_head: true\n";
-  if (c.n_layer_vocab != c.n_vocab) text += fmt::format("n_layer_vocab: {}\n", c.n_layer_vocab);
-  if (c.n_streams > 1) text += fmt::format("n_streams: {}\n", c.n_streams);
-  if (c.laurel_rank > 0) text += fmt::format("laurel_rank: {}\n", c.laurel_rank);
+  if (c.layer_table.n_vocab != c.n_vocab) text += fmt::format("n_layer_vocab: {}\n", c.layer_table.n_vocab);
+  if (c.altup.n_streams > 1) text += fmt::format("n_streams: {}\n", c.altup.n_streams);
+  if (c.altup.laurel_rank > 0) text += fmt::format("laurel_rank: {}\n", c.altup.laurel_rank);
   if (c.n_types > 0) text += fmt::format("n_types: {}\n", c.n_types);
   if (c.n_dense > 0) text += fmt::format("n_dense: {}\n", c.n_dense);
   if (c.n_labels > 0) text += fmt::format("n_labels: {}\n", c.n_labels);

@@ -14,6 +14,7 @@
 #include "model/ffns/gated.h"
 #include "model/ffns/none.h"
 #include "model/ffns/plain.h"
+#include "model/layer_steps.h"
 #include "model/mixers/attention.h"
 #include "model/mixers/delta_net.h"
 #include "model/mixers/kimi_delta.h"
@@ -23,19 +24,12 @@
 #include "model/mixers/none.h"
 #include "model/mixers/rwkv7.h"
 #include "model/mixers/short_conv.h"
+#include "model/streams/altup.h"
+#include "model/streams/layer_table.h"
 #include "realizar/pooling.h"
 #include "realizar/types.h"
 
 namespace realizar {
-
-// Where norms stand in a layer: before each branch (Llama); after it alone (OLMo 2); before and after it (Gemma 2); one
-// norm feeding mixer and ffn, which are added to the residual together (Phi-2); the same with a norm for each
-// (GPT-NeoX); of the residual itself, after each branch is added (BERT); before the ffn alone, while the mixer reads
-// what that of the layer before it read (Falcon-H1).
-enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart, kOfStream, kBesideLast };
-constexpr bool has_post_norm(NormPlace place) {
-  return place == NormPlace::kPost || place == NormPlace::kSandwich;
-}
 
 // The kinds of a layer's two branches, each with its config, its weights and its operations in a file of its own.
 using MixerConfig = std::variant<AttentionConfig, LatentAttentionConfig, Mamba2Config, DeltaNetConfig, ShortConvConfig,
@@ -86,16 +80,8 @@ struct ModelConfig {
   float residual_scale = 1.0f;  // on what a branch adds to the stream
   float logit_scale = 1.0f;
   float final_softcap = 0;  // of the scaled logits, or of the scores; 0: none
-  // What each layer adds of a token by a table of its own, gated by the stream, is this wide; 0: there is no such
-  // table.
-  uint32_t d_layer_input = 0;
-  // Rows of those tables: ids from here on, which stand for parts of images and sounds, have none of their own.
-  uint32_t n_layer_vocab = 0;
-  // Hidden states of a row side by side, of which each layer computes the first and predicts the others (AltUp); 1:
-  // there is one, and no more to it.
-  uint32_t n_streams = 1;
-  // The rank of what is added to the stream beside each mixer, of what the mixer reads (LAuReL); 0: there is nothing.
-  uint32_t laurel_rank = 0;
+  LayerTableConfig layer_table;
+  AltUpConfig altup;
   uint32_t n_layers_each = 1;  // layers here of what is one in the file, where several mix beside each other
 };
 

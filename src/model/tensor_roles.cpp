@@ -37,19 +37,16 @@ std::optional<uint64_t> size_of_model(const ModelConfig& c, Dim dim) {
     case Dim::kDense:
       return c.n_dense;
     case Dim::kLayerInput:
-      return c.d_layer_input;
+      return c.layer_table.d_input;
     case Dim::kLayerInputs:
-      return uint64_t{c.n_layers} * c.d_layer_input;
+      return uint64_t{c.n_layers} * c.layer_table.d_input;
     case Dim::kLayerVocab:
-      return c.n_layer_vocab;
+      return c.layer_table.n_vocab;
     case Dim::kStreams:
-      return c.n_streams;
     case Dim::kOtherStreams:
-      return c.n_streams - 1;
     case Dim::kStreamPairs:
-      return uint64_t{c.n_streams} * c.n_streams;
     case Dim::kLaurelRank:
-      return c.laurel_rank;
+      return size_of(c.altup, dim);
     default:
       return std::nullopt;
   }

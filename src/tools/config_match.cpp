@@ -24,7 +24,7 @@ ModelConfig as_computed(ModelConfig c) {
   c.has_unit_head = false;
   c.lacks_head = false;  // not recorded in GGUF
   c.d_ff = 0;
-  c.n_layer_vocab = 0;
+  c.layer_table.n_vocab = 0;
   for (LayerConfig& layer : c.layers) {
     if (auto* own = std::get_if<AttentionConfig>(&layer.mixer)) {
       own->n_interleaved = 0;

@@ -357,12 +357,12 @@ class ConfigWriter {
 
   // Settings that few families have.
   void add_extras() {
-    if (knows_role(spec_, Role::kLayerTable)) set("embedding_length_per_layer_input", c_.d_layer_input);
+    if (knows_role(spec_, Role::kLayerTable)) set("embedding_length_per_layer_input", c_.layer_table.d_input);
     const auto is_parallel = folder_.metadata().get_bool("use_parallel_residual");
     if (is_parallel.ok() && *is_parallel) set("use_parallel_residual", **is_parallel);
     if (spec_.n_streams > 0) {
       set("altup.active_idx", uint32_t{0});
-      set("altup.num_inputs", c_.n_streams);
+      set("altup.num_inputs", c_.altup.n_streams);
     }
     if (spec_.has_activation_sparsity) add_sparsity();
     if (spec_.may_share_kv) {

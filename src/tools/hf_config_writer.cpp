@@ -354,11 +354,11 @@ class HfConfigWriter {
 
   void add_extras() {
     if (knows_role(spec_, Role::kLayerTable)) {
-      set("hidden_size_per_layer_input", c_.d_layer_input);
-      set("vocab_size_per_layer_input", c_.n_layer_vocab);
+      set("hidden_size_per_layer_input", c_.layer_table.d_input);
+      set("vocab_size_per_layer_input", c_.layer_table.n_vocab);
     }
-    if (spec_.n_streams > 0) set("altup_num_inputs", c_.n_streams);
-    if (spec_.laurel_rank > 0) set("laurel_rank", c_.laurel_rank);
+    if (spec_.n_streams > 0) set("altup_num_inputs", c_.altup.n_streams);
+    if (spec_.laurel_rank > 0) set("laurel_rank", c_.altup.laurel_rank);
     if (c_.n_types > 0) set("type_vocab_size", c_.n_types);
     if (!spec_.parallel_key.empty()) set(spec_.parallel_key, c_.layers.front().norm_place != NormPlace::kPre);
     if (spec_.may_share_kv) {

@@ -266,7 +266,6 @@ void add_with_own_norms(LayerBuilder& b, const ExpertsConfig& c, const ExpertWei
   clear(b, given, b.stream());
   add_experts(b, c, w, given, in);
   add_norm(b, b.out(), given, w.post_norm, true);
-  b.add_post_norm();
 }
 
 // stream += latent_up . experts(latent_down . x)
@@ -299,8 +298,7 @@ void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
     add_experts(b, c, w, b.out(), in);
   }
   if (w.out_bias != kNoWeight) add_out_bias(b, w);
-  if (b.has_post_norm()) return b.add_post_norm();
-  if (c.d_shared_ff > 0) add_shared(b, c, w);
+  if (c.d_shared_ff > 0 && !b.has_post_norm()) add_shared(b, c, w);
 }
 
 }  // namespace realizar
