@@ -1,7 +1,5 @@
 // Arcee's Trinity: experts after some dense layers, one shared; norms before and after each branch, attention that is
 // gated, and windows: layers that have one rotate, one in four sees the whole context and does not.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,34 +11,13 @@ using namespace tensors;
 constexpr std::string_view kAfmoeHfClasses[] = {"AfmoeForCausalLM"};
 constexpr HfFlag kAfmoeHfFlags[] = {{"attention_bias", false}, {"mup_enabled", true}};
 
-constexpr auto kAfmoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    {Role::kAttnGate, kRequired, Shard::kRows, Dim::kQ, Dim::kModel, "blk.{}.attn_gate.weight",
-     "model.layers.{}.self_attn.gate_proj.weight"},
-    kQNorm,
-    kKNorm,
-    kSandwichAttnPostNorm,
-    with_hf(kSandwichFfnNorm, "model.layers.{}.pre_mlp_layernorm.weight"),
-    kWGate,
-    kWUp,
-    kWDown,
-    with_hf(kRouter, "model.layers.{}.mlp.router.gate.weight"),
-    choice_bias(kRequired, "model.layers.{}.mlp.expert_bias"),
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-    kSharedGate,
-    kSharedUp,
-    kSharedDown,
-    with_hf(kSandwichFfnPostNorm, "model.layers.{}.post_mlp_layernorm.weight"),
-});
+constexpr auto kAfmoeTensors = joined(
+    kEnds, kAttention,
+    by_rows(Role::kAttnGate, Dim::kQ, Dim::kModel, "blk.{}.attn_gate.weight",
+            "model.layers.{}.self_attn.gate_proj.weight"),
+    kQkNorms, kSandwichAttnPostNorm, with_hf(kFfnNorm, "model.layers.{}.pre_mlp_layernorm.weight"), kGated,
+    with_hf(kRouter, "model.layers.{}.mlp.router.gate.weight"), with_hf(kChoiceBias, "model.layers.{}.mlp.expert_bias"),
+    kExperts, kShared, with_hf(kSandwichFfnPostNorm, "model.layers.{}.post_mlp_layernorm.weight"));
 
 }  // namespace
 

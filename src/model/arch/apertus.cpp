@@ -1,6 +1,4 @@
 // Apertus: Llama with norms of q and k and an ffn of one matrix up and xIELU, whose numbers each layer has.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -15,27 +13,13 @@ constexpr TensorSpec number(Role role, std::string_view hf) {
   return {role, kRequired, Shard::kWhole, Dim::kNone, Dim::kNone, "", hf};
 }
 
-constexpr auto kApertusTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "model.layers.{}.attention_layernorm.weight"),
-    kGgufWqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQNorm,
-    kKNorm,
-    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "model.layers.{}.feedforward_layernorm.weight"),
-    kWUp,
-    kWDown,
-    number(Role::kXieluAlphaP, "model.layers.{}.mlp.act_fn.alpha_p"),
-    number(Role::kXieluAlphaN, "model.layers.{}.mlp.act_fn.alpha_n"),
-    number(Role::kXieluBeta, "model.layers.{}.mlp.act_fn.beta"),
-    number(Role::kXieluEps, "model.layers.{}.mlp.act_fn.eps"),
-    kRopeFactors,
-});
+constexpr auto kApertusTensors =
+    joined(kEnds, with_hf(kAttnNorm, "model.layers.{}.attention_layernorm.weight"), kGgufWqkv, kQkvo, kQkNorms,
+           with_hf(kFfnNorm, "model.layers.{}.feedforward_layernorm.weight"), kPlain,
+           number(Role::kXieluAlphaP, "model.layers.{}.mlp.act_fn.alpha_p"),
+           number(Role::kXieluAlphaN, "model.layers.{}.mlp.act_fn.alpha_n"),
+           number(Role::kXieluBeta, "model.layers.{}.mlp.act_fn.beta"),
+           number(Role::kXieluEps, "model.layers.{}.mlp.act_fn.eps"), kRopeFactors);
 
 }  // namespace
 

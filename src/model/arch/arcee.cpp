@@ -1,6 +1,4 @@
 // Arcee: Llama with a plain ffn and the square of ReLU.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,8 +9,7 @@ using namespace tensors;
 
 constexpr std::string_view kArceeHfClasses[] = {"ArceeForCausalLM"};
 
-constexpr auto kArceeTensors = std::to_array<TensorSpec>(
-    {kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv, kWo, kFfnNorm, kWUp, kWDown, kRopeFactors});
+constexpr auto kArceeTensors = joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, kFfnNorm, kPlain, kRopeFactors);
 
 }  // namespace
 

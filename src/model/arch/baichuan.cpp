@@ -1,8 +1,6 @@
 // Baichuan: Llama whose folders keep q, k and v in one matrix. The 13B model, of 40 layers, has ALiBi and no rotation.
 // Baichuan 2 is the same with a head of normalized rows. Its folders name the 13B model's class, and their vocabulary
 // tells them apart; its GGUF files have the head as it is used.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -15,23 +13,9 @@ constexpr std::string_view kBaichuanHfClasses[] = {"BaiChuanForCausalLM", "Baich
 constexpr uint32_t kUnitHeadVocab = 125696;
 constexpr HfNumber kBaichuanHfNumbers[] = {{"vocab_size", 64000, kUnitHeadVocab}};
 
-constexpr auto kBaichuanTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    matrix(Role::kWqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
-           "model.layers.{}.self_attn.W_pack.weight"),
-    matrix(Role::kWq, kRequired, Shard::kRows, Dim::kQ, Dim::kModel, "blk.{}.attn_q.weight", ""),
-    matrix(Role::kWk, kRequired, Shard::kRows, Dim::kKv, Dim::kModel, "blk.{}.attn_k.weight", ""),
-    matrix(Role::kWv, kRequired, Shard::kRows, Dim::kKv, Dim::kModel, "blk.{}.attn_v.weight", ""),
-    kWo,
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kInvFreqBuffer,
-});
+constexpr auto kBaichuanTensors =
+    joined(kEnds, kAttnNorm, with_hf(kGgufWqkv, "model.layers.{}.self_attn.W_pack.weight"), gguf_only(kWq),
+           gguf_only(kWk), gguf_only(kWv), kWo, kFfnNorm, kGated, kInvFreqBuffer);
 
 }  // namespace
 

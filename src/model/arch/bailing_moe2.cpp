@@ -1,7 +1,5 @@
 // Ling 2.0 and Ring: q, k and v fused, norms of each head of q and of k, half of it rotated; experts after some dense
 // layers, chosen by sigmoids and biases from groups, one of them shared.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,28 +11,13 @@ using namespace tensors;
 constexpr std::string_view kBailingMoe2HfClasses[] = {"BailingMoeV2ForCausalLM"};
 constexpr HfFlag kBailingMoe2HfFlags[] = {{"use_qkv_bias", false}, {"use_bias", false}, {"use_qk_norm", true}};
 
-constexpr auto kBailingMoe2Tensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "model.word_embeddings.weight"),
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    with_hf(kWqkv, "model.layers.{}.attention.query_key_value.weight"),
-    with_hf(kWo, "model.layers.{}.attention.dense.weight"),
-    with_hf(kQNorm, "model.layers.{}.attention.query_layernorm.weight"),
-    with_hf(kKNorm, "model.layers.{}.attention.key_layernorm.weight"),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kRouter,
-    choice_bias(kOptional, "model.layers.{}.mlp.gate.expert_bias"),
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-    kSharedGate,
-    kSharedUp,
-    kSharedDown,
-});
+constexpr auto kBailingMoe2Tensors =
+    joined(with_hf(kEmbed, "model.word_embeddings.weight"), kHead, kFinalNorm, kAttnNorm,
+           with_hf(kWqkv, "model.layers.{}.attention.query_key_value.weight"),
+           with_hf(kWo, "model.layers.{}.attention.dense.weight"),
+           with_hf(kQNorm, "model.layers.{}.attention.query_layernorm.weight"),
+           with_hf(kKNorm, "model.layers.{}.attention.key_layernorm.weight"), kFfnNorm, kGated, kRouter,
+           optional(with_hf(kChoiceBias, "model.layers.{}.mlp.gate.expert_bias")), kExperts, kShared);
 
 }  // namespace
 

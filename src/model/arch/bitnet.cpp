@@ -1,6 +1,4 @@
 // BitNet (b1.58): Llama with a norm of what was attended and of the ffn's hidden row; its weights are ternary.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,23 +9,13 @@ using namespace tensors;
 
 constexpr std::string_view kBitnetHfClasses[] = {"BitNetForCausalLM"};
 
-constexpr auto kBitnetTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    {Role::kAttnSubNorm, kRequired, Shard::kWhole, Dim::kQ, Dim::kNone, "blk.{}.attn_sub_norm.weight",
-     "model.layers.{}.self_attn.attn_sub_norm.weight"},
-    kWo,
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    {Role::kFfnSubNorm, kRequired, Shard::kWhole, Dim::kFf, Dim::kNone, "blk.{}.ffn_sub_norm.weight",
-     "model.layers.{}.mlp.ffn_sub_norm.weight"},
-    kWDown,
-});
+constexpr auto kBitnetTensors =
+    joined(kEmbed, kFinalNorm, kAttnNorm, kWq, kWk, kWv,
+           vector(Role::kAttnSubNorm, Dim::kQ, "blk.{}.attn_sub_norm.weight",
+                  "model.layers.{}.self_attn.attn_sub_norm.weight"),
+           kWo, kFfnNorm, kWGate, kWUp,
+           vector(Role::kFfnSubNorm, Dim::kFf, "blk.{}.ffn_sub_norm.weight", "model.layers.{}.mlp.ffn_sub_norm.weight"),
+           kWDown);
 
 }  // namespace
 

@@ -1,8 +1,6 @@
 // GLM-4 (9B, 2024) and ChatGLM 2 and 3: Llama with half of each head rotated in pairs as they lie, and fused gate and
 // up. Folders have the names of transformers' GLM, or those of ChatGLM's own code, with fused queries, keys and values
 // too.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -14,46 +12,21 @@ using namespace tensors;
 constexpr std::string_view kChatglmHfClasses[] = {"GlmForCausalLM"};
 constexpr std::string_view kChatGlm2Classes[] = {"ChatGLMModel", "ChatGLMForConditionalGeneration"};
 
-constexpr auto kChatglmTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    kFfnNorm,
-    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
-           "model.layers.{}.mlp.gate_up_proj.weight"),
-    kWDown,
-});
+constexpr auto kChatglmTensors =
+    joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), kFfnNorm, kWGateUp, kWDown);
 
-constexpr auto kChatGlm2Tensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "transformer.embedding.word_embeddings.weight"),
-    with_hf(kHead, "transformer.output_layer.weight"),
+constexpr auto kChatGlm2Tensors = joined(
+    with_hf(kEmbed, "transformer.embedding.word_embeddings.weight"), with_hf(kHead, "transformer.output_layer.weight"),
     with_hf(kFinalNorm, "transformer.encoder.final_layernorm.weight"),
     with_hf(kAttnNorm, "transformer.encoder.layers.{}.input_layernorm.weight"),
     with_hf(kGgufWqkv, "transformer.encoder.layers.{}.self_attention.query_key_value.weight"),
-    with_hf(kGgufBqkv, "transformer.encoder.layers.{}.self_attention.query_key_value.bias"),
-    with_hf(kWq, ""),
-    with_hf(kWk, ""),
-    with_hf(kWv, ""),
-    with_hf(q_bias(kOptional), ""),
-    with_hf(k_bias(kOptional), ""),
-    with_hf(v_bias(kOptional), ""),
+    with_hf(kGgufBqkv, "transformer.encoder.layers.{}.self_attention.query_key_value.bias"), gguf_only(kWq),
+    gguf_only(kWk), gguf_only(kWv), optional(gguf_only(kQkvBiases)),
     with_hf(kWo, "transformer.encoder.layers.{}.self_attention.dense.weight"),
     with_hf(kFfnNorm, "transformer.encoder.layers.{}.post_attention_layernorm.weight"),
-    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
-           "transformer.encoder.layers.{}.mlp.dense_h_to_4h.weight"),
+    with_hf(kWGateUp, "transformer.encoder.layers.{}.mlp.dense_h_to_4h.weight"),
     with_hf(kWDown, "transformer.encoder.layers.{}.mlp.dense_4h_to_h.weight"),
-    ignored("transformer.rotary_pos_emb.inv_freq"),
-});
+    ignored("transformer.rotary_pos_emb.inv_freq"));
 
 // The first is true for the first ChatGLM, which is another model.
 constexpr HfFlag kChatGlm2Flags[] = {{"position_encoding_2d", false},

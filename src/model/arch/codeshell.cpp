@@ -1,6 +1,4 @@
 // CodeShell: GPT-2 with rotation and several KV heads.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,29 +9,16 @@ using namespace tensors;
 
 constexpr std::string_view kCodeshellHfClasses[] = {"CodeShellForCausalLM"};
 
-constexpr auto kCodeshellTensors = std::to_array<TensorSpec>({
-    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "transformer.wte.weight"},
-    kHead,
-    norm(Role::kFinalNorm, kRequired, "output_norm.weight", "transformer.ln_f.weight"),
-    norm(Role::kFinalNormBias, kRequired, "output_norm.bias", "transformer.ln_f.bias"),
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.ln_1.weight"),
-    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "transformer.h.{}.ln_1.bias"),
-    matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
-           "transformer.h.{}.attn.c_attn.weight"),
-    bias(Role::kBqkv, kOptional, Dim::kQkv, "blk.{}.attn_qkv.bias", "transformer.h.{}.attn.c_attn.bias"),
-    matrix(Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight",
-           "transformer.h.{}.attn.c_proj.weight"),
-    bias(Role::kBo, kRequired, Dim::kModel, "blk.{}.attn_output.bias", "transformer.h.{}.attn.c_proj.bias"),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "transformer.h.{}.ln_2.weight"),
-    norm(Role::kFfnNormBias, kRequired, "blk.{}.ffn_norm.bias", "transformer.h.{}.ln_2.bias"),
-    matrix(Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
-           "transformer.h.{}.mlp.c_fc.weight"),
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.c_fc.bias"),
-    matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
-           "transformer.h.{}.mlp.c_proj.weight"),
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.c_proj.bias"),
-    ignored("transformer.h.{}.attn.rotary_emb.inv_freq"),
-});
+constexpr auto kCodeshellTensors = joined(
+    with_hf(kEmbed, "transformer.wte.weight"), kHead, with_hf(kFinalNorm, "transformer.ln_f.weight"),
+    with_hf(kFinalNormBias, "transformer.ln_f.bias"), with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
+    with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"), with_hf(kWqkv, "transformer.h.{}.attn.c_attn.weight"),
+    with_hf(kGgufBqkv, "transformer.h.{}.attn.c_attn.bias"), with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"),
+    with_hf(kBo, "transformer.h.{}.attn.c_proj.bias"), with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"),
+    with_hf(kFfnNormBias, "transformer.h.{}.ln_2.bias"), with_hf(kWUp, "transformer.h.{}.mlp.c_fc.weight"),
+    required(with_hf(kUpBias, "transformer.h.{}.mlp.c_fc.bias")), with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
+    required(with_hf(kDownBias, "transformer.h.{}.mlp.c_proj.bias")),
+    ignored("transformer.h.{}.attn.rotary_emb.inv_freq"));
 
 constexpr HfKeys codeshell_hf_keys() {
   HfKeys keys = gpt2_keys();

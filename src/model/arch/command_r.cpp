@@ -1,7 +1,5 @@
 // Command R and R7B (cohere2, which turns the layers with a window alone): one LayerNorm without bias feeds attention
 // and ffn, pairs are rotated as they lie, logits have a factor.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,34 +10,16 @@ using namespace tensors;
 
 constexpr std::string_view kCommandRHfClasses[] = {"CohereForCausalLM"};
 
-constexpr auto kCommandRTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    head_norm(Role::kQNorm, kOptional, Dim::kHeads, "blk.{}.attn_q_norm.weight",
-              "model.layers.{}.self_attn.q_norm.weight"),
-    head_norm(Role::kKNorm, kOptional, Dim::kKvHeads, "blk.{}.attn_k_norm.weight",
-              "model.layers.{}.self_attn.k_norm.weight"),
-    kWGate,
-    kWUp,
-    kWDown,
-});
+constexpr auto kCommandRTensors = joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo),
+                                         whole(Role::kQNorm, kOptional, Dim::kHeads, Dim::kHead,
+                                               "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.q_norm.weight"),
+                                         whole(Role::kKNorm, kOptional, Dim::kKvHeads, Dim::kHead,
+                                               "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_norm.weight"),
+                                         kGated);
 
 constexpr std::string_view kHf2Classes[] = {"Cohere2ForCausalLM"};
 
-constexpr auto k2Tensors = std::to_array<TensorSpec>(
-    {kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv, kWo, kWGate, kWUp, kWDown});
+constexpr auto k2Tensors = joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, kGated);
 
 }  // namespace
 

@@ -1,6 +1,4 @@
 // DBRX: LayerNorm without biases, q, k and v brought into bounds, and experts.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,20 +10,16 @@ using namespace tensors;
 constexpr std::string_view kDbrxHfClasses[] = {"DbrxForCausalLM"};
 constexpr HfNumber kDbrxHfNumbers[] = {{"ffn_config.moe_normalize_expert_weights", 1}};
 
-constexpr auto kDbrxTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "transformer.wte.weight"),
-    kHead,
-    with_hf(kFinalNorm, "transformer.norm_f.weight"),
-    with_hf(kAttnNorm, "transformer.blocks.{}.norm_attn_norm.norm_1.weight"),
-    with_hf(kWqkv, "transformer.blocks.{}.norm_attn_norm.attn.Wqkv.weight"),
-    with_hf(kWo, "transformer.blocks.{}.norm_attn_norm.attn.out_proj.weight"),
-    with_hf(with_gguf(kFfnNorm, "blk.{}.attn_output_norm.weight"),
-            "transformer.blocks.{}.norm_attn_norm.norm_2.weight"),
-    with_hf(kRouter, "transformer.blocks.{}.ffn.router.layer.weight"),
-    with_hf(kExpertGate, "transformer.blocks.{}.ffn.experts.mlp.w1"),
-    with_hf(kExpertUp, "transformer.blocks.{}.ffn.experts.mlp.v1"),
-    with_hf(kExpertDown, "transformer.blocks.{}.ffn.experts.mlp.w2"),
-});
+constexpr auto kDbrxTensors =
+    joined(with_hf(kEmbed, "transformer.wte.weight"), kHead, with_hf(kFinalNorm, "transformer.norm_f.weight"),
+           with_hf(kAttnNorm, "transformer.blocks.{}.norm_attn_norm.norm_1.weight"),
+           with_hf(kWqkv, "transformer.blocks.{}.norm_attn_norm.attn.Wqkv.weight"),
+           with_hf(kWo, "transformer.blocks.{}.norm_attn_norm.attn.out_proj.weight"),
+           norm(Role::kFfnNorm, "blk.{}.attn_output_norm.weight", "transformer.blocks.{}.norm_attn_norm.norm_2.weight"),
+           with_hf(kRouter, "transformer.blocks.{}.ffn.router.layer.weight"),
+           with_hf(kExpertGate, "transformer.blocks.{}.ffn.experts.mlp.w1"),
+           with_hf(kExpertUp, "transformer.blocks.{}.ffn.experts.mlp.v1"),
+           with_hf(kExpertDown, "transformer.blocks.{}.ffn.experts.mlp.w2"));
 
 }  // namespace
 

@@ -1,6 +1,4 @@
 // DeepSeek's first model with experts: Llama's attention, experts after some dense layers, some of them shared.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,11 +10,8 @@ using namespace tensors;
 constexpr std::string_view kDeepseekHfClasses[] = {"DeepseekForCausalLM"};
 constexpr HfFlag kDeepseekHfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kDeepseekTensors = std::to_array<TensorSpec>({
-    kEmbed,    kHead,       kFinalNorm,  kAttnNorm, kWq,         kWk,          kWv,
-    kWo,       kFfnNorm,    kWGate,      kWUp,      kWDown,      kRouter,      kExpertGate,
-    kExpertUp, kExpertDown, kSharedGate, kSharedUp, kSharedDown, kRopeFactors, kInvFreqBuffer,
-});
+constexpr auto kDeepseekTensors =
+    joined(kEnds, kAttention, kFfnNorm, kGated, kRouter, kExperts, kShared, kRopeFactors, kInvFreqBuffer);
 
 }  // namespace
 

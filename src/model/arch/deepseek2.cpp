@@ -15,43 +15,9 @@ constexpr std::string_view kDeepseek2HfClasses[] = {"DeepseekV3ForCausalLM", "De
 constexpr HfFlag kDeepseek2HfFlags[] = {{"attention_bias", false}};
 
 // Heads are not shared by devices: all read the same latents.
-constexpr auto kDeepseek2Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    whole(Role::kWq, kRequired, Dim::kQ, Dim::kModel, "blk.{}.attn_q.weight",
-          "model.layers.{}.self_attn.q_proj.weight"),
-    whole(Role::kWqA, kOptional, Dim::kQRank, Dim::kModel, "blk.{}.attn_q_a.weight",
-          "model.layers.{}.self_attn.q_a_proj.weight"),
-    whole(Role::kQNorm, kRequired, Dim::kQRank, Dim::kNone, "blk.{}.attn_q_a_norm.weight",
-          "model.layers.{}.self_attn.q_a_layernorm.weight"),
-    whole(Role::kWqB, kRequired, Dim::kQ, Dim::kQRank, "blk.{}.attn_q_b.weight",
-          "model.layers.{}.self_attn.q_b_proj.weight"),
-    whole(Role::kWLatent, kRequired, Dim::kLatentKey, Dim::kModel, "blk.{}.attn_kv_a_mqa.weight",
-          "model.layers.{}.self_attn.kv_a_proj_with_mqa.weight"),
-    whole(Role::kLatentNorm, kRequired, Dim::kLatent, Dim::kNone, "blk.{}.attn_kv_a_norm.weight",
-          "model.layers.{}.self_attn.kv_a_layernorm.weight"),
-    whole(Role::kLatentKv, kOptional, Dim::kLatentKv, Dim::kLatent, "blk.{}.attn_kv_b.weight",
-          "model.layers.{}.self_attn.kv_b_proj.weight"),
-    whole(Role::kLatentK, kRequired, Dim::kLatent, Dim::kNope, "blk.{}.attn_k_b.weight", ""),
-    whole(Role::kLatentV, kRequired, Dim::kValue, Dim::kLatent, "blk.{}.attn_v_b.weight", ""),
-    whole(Role::kWo, kRequired, Dim::kModel, Dim::kAttended, "blk.{}.attn_output.weight",
-          "model.layers.{}.self_attn.o_proj.weight"),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kRouter,
-    choice_bias(kOptional, kHfChoiceBias),
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-    kSharedGate,
-    kSharedUp,
-    kSharedDown,
-    kInvFreqBuffer,
-});
+constexpr auto kDeepseek2Tensors =
+    joined(kEnds, kAttnNorm, kLatentWq, optional(kWqA), kWqANorm, kWqB, kWLatent, kLatentNorm, kLatentKAndV, kLatentWo,
+           kFfnNorm, kGated, kRouter, optional(kChoiceBias), kExperts, kShared, kInvFreqBuffer);
 
 constexpr ArchSpec kCommon{.name = "deepseek2",
                            .hf_classes = kDeepseek2HfClasses,

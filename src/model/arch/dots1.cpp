@@ -1,7 +1,5 @@
 // dots.llm1: norms of each head of q and of k, experts after some dense layers, chosen by sigmoids, some of them
 // shared.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,14 +11,8 @@ using namespace tensors;
 constexpr std::string_view kDots1HfClasses[] = {"Dots1ForCausalLM"};
 constexpr HfFlag kDots1HfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kDots1Tensors = std::to_array<TensorSpec>({
-    kEmbed,      kHead,       kFinalNorm,  kAttnNorm,
-    kWq,         kWk,         kWv,         kWo,
-    kQNorm,      kKNorm,      kFfnNorm,    kWGate,
-    kWUp,        kWDown,      kRouter,     choice_bias(kOptional, kHfChoiceBias),
-    kExpertGate, kExpertUp,   kExpertDown, kSharedGate,
-    kSharedUp,   kSharedDown,
-});
+constexpr auto kDots1Tensors =
+    joined(kEnds, kAttention, kQkNorms, kFfnNorm, kGated, kRouter, optional(kChoiceBias), kExperts, kShared);
 
 }  // namespace
 

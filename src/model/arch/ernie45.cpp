@@ -1,7 +1,5 @@
 // ERNIE 4.5: Llama whose pairs lie side by side in both formats; and the same with experts after some dense layers, in
 // most models some of them shared. What predicts further tokens is left out.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,57 +10,15 @@ using namespace tensors;
 
 constexpr std::string_view kErnie45HfClasses[] = {"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"};
 
-constexpr auto kErnie45Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-});
+constexpr auto kErnie45Tensors =
+    joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo), kFfnNorm, kGated);
 
 constexpr std::string_view kErnie45MoeClasses[] = {"Ernie4_5_MoeForCausalLM"};
 
-constexpr auto kErnie45MoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kRouter,
-    choice_bias(kOptional, "model.layers.{}.mlp.moe_statics.e_score_correction_bias"),
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-    optional(kSharedGate),
-    optional(kSharedUp),
-    optional(kSharedDown),
-});
+constexpr auto kErnie45MoeTensors =
+    joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo), kFfnNorm, kGated, kRouter,
+           optional(with_hf(kChoiceBias, "model.layers.{}.mlp.moe_statics.e_score_correction_bias")), kExperts,
+           optional(kShared));
 
 }  // namespace
 

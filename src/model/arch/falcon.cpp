@@ -1,7 +1,5 @@
 // Falcon: attention and ffn in parallel, behind one norm (7B) or one each (40B), fused q, k and v. Falcon-RW: one after
 // the other, with biases and ALiBi, which has the factor of the scores.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,72 +10,35 @@ using namespace tensors;
 
 constexpr std::string_view kFalconHfClasses[] = {"FalconForCausalLM", "RWForCausalLM"};
 
-constexpr TensorSpec kWords{Role::kEmbed,
-                            kRequired,
-                            Shard::kRows,
-                            Dim::kVocab,
-                            Dim::kModel,
-                            "token_embd.weight",
-                            "transformer.word_embeddings.weight"};
-constexpr TensorSpec kLnF = norm(Role::kFinalNorm, kRequired, "output_norm.weight", "transformer.ln_f.weight");
-constexpr TensorSpec kLnFBias = norm(Role::kFinalNormBias, kRequired, "output_norm.bias", "transformer.ln_f.bias");
-constexpr TensorSpec kQkv = matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel,
-                                   "blk.{}.attn_qkv.weight", "transformer.h.{}.self_attention.query_key_value.weight");
-constexpr TensorSpec kFalconDense = matrix(Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ,
-                                           "blk.{}.attn_output.weight", "transformer.h.{}.self_attention.dense.weight");
-constexpr TensorSpec kUp = matrix(Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
-                                  "transformer.h.{}.mlp.dense_h_to_4h.weight");
-constexpr TensorSpec kDown = matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf,
-                                    "blk.{}.ffn_down.weight", "transformer.h.{}.mlp.dense_4h_to_h.weight");
+constexpr TensorSpec kWords = with_hf(kEmbed, "transformer.word_embeddings.weight");
+constexpr TensorSpec kLnF = with_hf(kFinalNorm, "transformer.ln_f.weight");
+constexpr TensorSpec kLnFBias = with_hf(kFinalNormBias, "transformer.ln_f.bias");
+constexpr TensorSpec kQkv = with_hf(kWqkv, "transformer.h.{}.self_attention.query_key_value.weight");
+constexpr TensorSpec kFalconDense = with_hf(kWo, "transformer.h.{}.self_attention.dense.weight");
+constexpr TensorSpec kUp = with_hf(kWUp, "transformer.h.{}.mlp.dense_h_to_4h.weight");
+constexpr TensorSpec kDown = with_hf(kWDown, "transformer.h.{}.mlp.dense_4h_to_h.weight");
 
-constexpr auto kFalconTensors = std::to_array<TensorSpec>({
-    kWords,
-    kHead,
-    kLnF,
-    kLnFBias,
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.input_layernorm.weight"),
-    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "transformer.h.{}.input_layernorm.bias"),
-    kQkv,
-    kFalconDense,
-    kUp,
-    kDown,
-});
+constexpr auto kFalconTensors =
+    joined(kWords, kHead, kLnF, kLnFBias, with_hf(kAttnNorm, "transformer.h.{}.input_layernorm.weight"),
+           with_hf(kAttnNormBias, "transformer.h.{}.input_layernorm.bias"), kQkv, kFalconDense, kUp, kDown);
 
 // GGUF calls the ffn's norm "attn_norm" then.
-constexpr auto kTwoNormTensors = std::to_array<TensorSpec>({
-    kWords,
-    kHead,
-    kLnF,
-    kLnFBias,
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm_2.weight", "transformer.h.{}.ln_attn.weight"),
-    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm_2.bias", "transformer.h.{}.ln_attn.bias"),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.ln_mlp.weight"),
-    norm(Role::kFfnNormBias, kRequired, "blk.{}.attn_norm.bias", "transformer.h.{}.ln_mlp.bias"),
-    kQkv,
-    kFalconDense,
-    kUp,
-    kDown,
-});
+constexpr auto kTwoNormTensors = joined(
+    kWords, kHead, kLnF, kLnFBias,
+    norm(Role::kAttnNorm, "blk.{}.attn_norm_2.weight", "transformer.h.{}.ln_attn.weight"),
+    norm(Role::kAttnNormBias, "blk.{}.attn_norm_2.bias", "transformer.h.{}.ln_attn.bias"),
+    norm(Role::kFfnNorm, "blk.{}.attn_norm.weight", "transformer.h.{}.ln_mlp.weight"),
+    norm(Role::kFfnNormBias, "blk.{}.attn_norm.bias", "transformer.h.{}.ln_mlp.bias"), kQkv, kFalconDense, kUp, kDown);
 
-constexpr auto kRwTensors = std::to_array<TensorSpec>({
-    kWords,
-    kHead,
-    kLnF,
-    kLnFBias,
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.input_layernorm.weight"),
-    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "transformer.h.{}.input_layernorm.bias"),
-    kQkv,
-    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias",
-         "transformer.h.{}.self_attention.query_key_value.bias"),
-    kFalconDense,
-    bias(Role::kBo, kRequired, Dim::kModel, "blk.{}.attn_output.bias", "transformer.h.{}.self_attention.dense.bias"),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "transformer.h.{}.post_attention_layernorm.weight"),
-    norm(Role::kFfnNormBias, kRequired, "blk.{}.ffn_norm.bias", "transformer.h.{}.post_attention_layernorm.bias"),
-    kUp,
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.dense_h_to_4h.bias"),
-    kDown,
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.dense_4h_to_h.bias"),
-});
+constexpr auto kRwTensors =
+    joined(kWords, kHead, kLnF, kLnFBias, with_hf(kAttnNorm, "transformer.h.{}.input_layernorm.weight"),
+           with_hf(kAttnNormBias, "transformer.h.{}.input_layernorm.bias"), kQkv,
+           with_hf(kBqkv, "transformer.h.{}.self_attention.query_key_value.bias"), kFalconDense,
+           with_hf(kBo, "transformer.h.{}.self_attention.dense.bias"),
+           with_hf(kFfnNorm, "transformer.h.{}.post_attention_layernorm.weight"),
+           with_hf(kFfnNormBias, "transformer.h.{}.post_attention_layernorm.bias"), kUp,
+           required(with_hf(kUpBias, "transformer.h.{}.mlp.dense_h_to_4h.bias")), kDown,
+           required(with_hf(kDownBias, "transformer.h.{}.mlp.dense_4h_to_h.bias")));
 
 constexpr HfFlag kRwFlags[] = {{"alibi", true, true},
                                {"parallel_attn", false, true},

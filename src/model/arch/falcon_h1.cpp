@@ -1,7 +1,5 @@
 // Falcon-H1: in every layer attention and Mamba 2 beside each other, then a gated ffn. Folders have factors on all of
 // their parts, which GGUF has in the weights.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,33 +10,13 @@ using namespace tensors;
 
 constexpr std::string_view kFalconH1HfClasses[] = {"FalconH1ForCausalLM"};
 
-constexpr auto kFalconH1Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    with_hf(kFinalNorm, "model.final_layernorm.weight"),
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kMamba2In,
-    kMamba2Conv,
-    kMamba2ConvBias,
-    kMamba2DtBias,
-    kMamba2A,
-    kMamba2D,
-    optional(kMamba2Norm),
-    optional(kHfMamba2Norm),
-    kMamba2Out,
-    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm", "model.layers.{}.pre_ff_layernorm.weight"),
-    with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
-    with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
-    with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
-    with_hf(kGateBias, ""),
-    with_hf(kUpBias, ""),
-    with_hf(kDownBias, ""),
-    kRopeFactors,
-});
+constexpr auto kFalconH1Tensors =
+    joined(kEmbed, kHead, with_hf(kFinalNorm, "model.final_layernorm.weight"), kAttention, kMamba2Parts,
+           optional(kMamba2Norm), optional(kHfMamba2Norm), kMamba2Out,
+           norm(Role::kFfnNorm, "blk.{}.ffn_norm", "model.layers.{}.pre_ff_layernorm.weight"),
+           with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
+           with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
+           with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"), gguf_only(kGatedBiases), kRopeFactors);
 
 constexpr HfFlag kFalconH1HfFlags[] = {{"mamba_proj_bias", false},
                                        {"projectors_bias", false},

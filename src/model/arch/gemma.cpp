@@ -1,6 +1,4 @@
 // Gemma: norms that multiply by 1 + w, an embedding scaled by the root of the width, heads wider than their share.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,8 +9,7 @@ using namespace tensors;
 
 constexpr std::string_view kGemmaHfClasses[] = {"GemmaForCausalLM"};
 
-constexpr auto kGemmaTensors = std::to_array<TensorSpec>(
-    {kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk, kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown});
+constexpr auto kGemmaTensors = joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, kFfnNorm, kGated);
 
 }  // namespace
 

@@ -1,6 +1,4 @@
 // Gemma 2: norms before and after each branch, softcaps, a sliding window in every other layer.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,22 +9,8 @@ using namespace tensors;
 
 constexpr std::string_view kGemma2HfClasses[] = {"Gemma2ForCausalLM"};
 
-constexpr auto kGemma2Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kSandwichAttnPostNorm,
-    kSandwichFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kSandwichFfnPostNorm,
-});
+constexpr auto kGemma2Tensors =
+    joined(kEnds, kAttention, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm);
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // Gemma 3, and the encoder made of it (EmbeddingGemma): Gemma 2's norms with norms of q and k instead of softcaps; five
 // layers with a sliding window, which have a rotation base of their own, to one that sees the whole context.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,45 +11,14 @@ using namespace tensors;
 constexpr std::string_view kGemma3HfClasses[] = {"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"};
 constexpr std::string_view kEmbeddingClasses[] = {"Gemma3TextModel"};
 
-constexpr auto kGemma3Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQNorm,
-    kKNorm,
-    kSandwichAttnPostNorm,
-    kSandwichFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kSandwichFfnPostNorm,
-});
+constexpr auto kGemma3Tensors =
+    joined(kEnds, kAttention, kQkNorms, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm);
 
 // A vector is made by two more products, which sentence-transformers keeps in folders of their own.
-constexpr auto kEmbeddingTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQNorm,
-    kKNorm,
-    kSandwichAttnPostNorm,
-    kSandwichFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kSandwichFfnPostNorm,
+constexpr auto kEmbeddingTensors = joined(
+    kEmbed, kFinalNorm, kAttention, kQkNorms, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm,
     whole(Role::kDenseUp, kOptional, Dim::kDense, Dim::kModel, "dense_2.weight", "2_Dense.linear.weight"),
-    whole(Role::kDenseDown, kOptional, Dim::kModel, Dim::kDense, "dense_3.weight", "3_Dense.linear.weight"),
-});
+    whole(Role::kDenseDown, kOptional, Dim::kModel, Dim::kDense, "dense_3.weight", "3_Dense.linear.weight"));
 constexpr HfFlag kEmbeddingFlags[] = {{"use_bidirectional_attention", true}};
 
 }  // namespace

@@ -15,35 +15,12 @@ using namespace tensors;
 constexpr std::string_view kGemma4HfClasses[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"};
 constexpr HfFlag kGemma4HfFlags[] = {{"enable_moe_block", false}, {"attention_bias", false}};
 
-constexpr auto kGemma4Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kLayerTable,
-    kLayerTableProj,
-    kLayerTableNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
+constexpr auto kGemma4Tensors = joined(
+    kEnds, kLayerTables, kAttnNorm, kWq, kWk,
     // Absent where values are made of keys.
-    {Role::kWv, kOptional, Shard::kRows, Dim::kKv, Dim::kModel, "blk.{}.attn_v.weight",
-     "model.layers.{}.self_attn.v_proj.weight"},
-    kWo,
-    kQNorm,
-    kKNorm,
-    kSandwichAttnPostNorm,
-    kSandwichFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kSandwichFfnPostNorm,
-    kInputGate,
-    kInputProj,
-    kInputNorm,
-    {Role::kLayerScale, kOptional, Shard::kWhole, Dim::kNone, Dim::kNone, "blk.{}.layer_output_scale.weight",
-     "model.layers.{}.layer_scalar"},
-    kRopeFactors,
-});
+    optional(kWv), kWo, kQkNorms, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm, kLayerInputs,
+    optional(vector(Role::kLayerScale, Dim::kNone, "blk.{}.layer_output_scale.weight", "model.layers.{}.layer_scalar")),
+    kRopeFactors);
 
 // The tensors of a model without experts but its ffn's, and those of experts.
 template <size_t kN>
@@ -63,25 +40,18 @@ constexpr TensorSpec beside_experts(Role role, const TensorSpec& dense) {
 }
 
 // The same with experts in place of the dense ffn, which is the shared one of them.
-constexpr auto kGemma4MoeTensors = with_experts(std::to_array<TensorSpec>({
-    beside_experts(Role::kSharedGate, kWGate),
-    beside_experts(Role::kSharedUp, kWUp),
-    beside_experts(Role::kSharedDown, kWDown),
-    with_hf(kRouter, "model.layers.{}.router.proj.weight"),
-    norm(Role::kRouterScale, kRequired, "blk.{}.ffn_gate_inp.scale", "model.layers.{}.router.scale"),
-    {Role::kExpertScale, kRequired, Shard::kWhole, Dim::kExperts, Dim::kNone, "blk.{}.ffn_down_exps.scale",
-     "model.layers.{}.router.per_expert_scale"},
-    with_hf(kExpertGate, ""),
-    with_hf(kExpertUp, ""),
+constexpr auto kGemma4MoeTensors = with_experts(joined(
+    beside_experts(Role::kSharedGate, kWGate), beside_experts(Role::kSharedUp, kWUp),
+    beside_experts(Role::kSharedDown, kWDown), with_hf(kRouter, "model.layers.{}.router.proj.weight"),
+    norm(Role::kRouterScale, "blk.{}.ffn_gate_inp.scale", "model.layers.{}.router.scale"),
+    vector(Role::kExpertScale, Dim::kExperts, "blk.{}.ffn_down_exps.scale", "model.layers.{}.router.per_expert_scale"),
+    gguf_only(kExpertGate), gguf_only(kExpertUp),
     optional(with_gguf(fused_experts("model.layers.{}.experts.gate_up_proj"), "blk.{}.ffn_gate_up_exps.weight")),
     with_hf(kExpertDown, "model.layers.{}.experts.down_proj"),
-    norm(Role::kExpertNorm, kRequired, "blk.{}.pre_ffw_norm_2.weight",
-         "model.layers.{}.pre_feedforward_layernorm_2.weight"),
-    norm(Role::kSharedPostNorm, kRequired, "blk.{}.post_ffw_norm_1.weight",
-         "model.layers.{}.post_feedforward_layernorm_1.weight"),
-    norm(Role::kExpertPostNorm, kRequired, "blk.{}.post_ffw_norm_2.weight",
-         "model.layers.{}.post_feedforward_layernorm_2.weight"),
-}));
+    norm(Role::kExpertNorm, "blk.{}.pre_ffw_norm_2.weight", "model.layers.{}.pre_feedforward_layernorm_2.weight"),
+    norm(Role::kSharedPostNorm, "blk.{}.post_ffw_norm_1.weight", "model.layers.{}.post_feedforward_layernorm_1.weight"),
+    norm(Role::kExpertPostNorm, "blk.{}.post_ffw_norm_2.weight",
+         "model.layers.{}.post_feedforward_layernorm_2.weight")));
 
 // llama.cpp, LLM_ARCH_GEMMA4; transformers, Gemma4TextConfig
 constexpr ArchSpec kGemma4Dense{.name = "gemma4",

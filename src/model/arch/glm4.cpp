@@ -1,6 +1,4 @@
 // GLM-4 (0414): norms before and after each branch, half of each head rotated in pairs as they lie, fused gate and up.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,28 +9,10 @@ using namespace tensors;
 
 constexpr std::string_view kGlm4HfClasses[] = {"Glm4ForCausalLM"};
 
-constexpr auto kGlm4Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    norm(Role::kAttnPostNorm, kRequired, "blk.{}.post_attention_norm.weight",
-         "model.layers.{}.post_self_attn_layernorm.weight"),
-    kFfnNorm,
-    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
-           "model.layers.{}.mlp.gate_up_proj.weight"),
-    kWDown,
-    norm(Role::kFfnPostNorm, kRequired, "blk.{}.post_ffw_norm.weight", "model.layers.{}.post_mlp_layernorm.weight"),
-});
+constexpr auto kGlm4Tensors =
+    joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases),
+           with_hf(kSandwichAttnPostNorm, "model.layers.{}.post_self_attn_layernorm.weight"), kFfnNorm, kWGateUp,
+           kWDown, with_hf(kSandwichFfnPostNorm, "model.layers.{}.post_mlp_layernorm.weight"));
 
 }  // namespace
 

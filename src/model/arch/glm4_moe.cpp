@@ -1,7 +1,5 @@
 // GLM-4.5 and 4.6: experts after some dense layers, chosen by sigmoids and biases, one of them shared; half of each
 // head is rotated.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,33 +10,9 @@ using namespace tensors;
 
 constexpr std::string_view kGlm4MoeHfClasses[] = {"Glm4MoeForCausalLM"};
 
-constexpr auto kGlm4MoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    optional(kQNorm),
-    optional(kKNorm),
-    with_gguf(kFfnNorm, "blk.{}.post_attention_norm.weight"),
-    kWGate,
-    kWUp,
-    kWDown,
-    kRouter,
-    choice_bias(kRequired, kHfChoiceBias),
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-    kSharedGate,
-    kSharedUp,
-    kSharedDown,
-});
+constexpr auto kGlm4MoeTensors =
+    joined(kEnds, kAttention, optional(kQkvBiases), optional(kQkNorms),
+           with_gguf(kFfnNorm, "blk.{}.post_attention_norm.weight"), kGated, kRouter, kChoiceBias, kExperts, kShared);
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // GPT-2 and GPT-BigCode (StarCoder, one KV head, linear weights as others have them): learned positions, LayerNorm,
 // fused q/k/v, biases everywhere; Hugging Face keeps weights transposed (Conv1D).
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,35 +11,17 @@ using namespace tensors;
 constexpr std::string_view kGpt2HfClasses[] = {"GPT2LMHeadModel"};
 constexpr std::string_view kBigCodeClasses[] = {"GPTBigCodeForCausalLM"};
 
-constexpr auto kGpt2Tensors = std::to_array<TensorSpec>({
-    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "transformer.wte.weight"},
-    {Role::kPositionEmbed, kRequired, Shard::kWhole, Dim::kCtx, Dim::kModel, "position_embd.weight",
-     "transformer.wpe.weight"},
-    kHead,
-    {Role::kFinalNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "output_norm.weight",
-     "transformer.ln_f.weight"},
-    bias(Role::kFinalNormBias, kRequired, Dim::kModel, "output_norm.bias", "transformer.ln_f.bias"),
-    {Role::kAttnNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.attn_norm.weight",
-     "transformer.h.{}.ln_1.weight"},
-    bias(Role::kAttnNormBias, kRequired, Dim::kModel, "blk.{}.attn_norm.bias", "transformer.h.{}.ln_1.bias"),
-    {Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
-     "transformer.h.{}.attn.c_attn.weight"},
-    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias", "transformer.h.{}.attn.c_attn.bias"),
-    {Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight",
-     "transformer.h.{}.attn.c_proj.weight"},
-    bias(Role::kBo, kRequired, Dim::kModel, "blk.{}.attn_output.bias", "transformer.h.{}.attn.c_proj.bias"),
-    {Role::kFfnNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.ffn_norm.weight",
-     "transformer.h.{}.ln_2.weight"},
-    bias(Role::kFfnNormBias, kRequired, Dim::kModel, "blk.{}.ffn_norm.bias", "transformer.h.{}.ln_2.bias"),
-    {Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
-     "transformer.h.{}.mlp.c_fc.weight"},
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.c_fc.bias"),
-    {Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
-     "transformer.h.{}.mlp.c_proj.weight"},
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.c_proj.bias"),
-    ignored("transformer.h.{}.attn.bias"),
-    ignored("transformer.h.{}.attn.masked_bias"),
-});
+constexpr auto kGpt2Tensors = joined(
+    with_hf(kEmbed, "transformer.wte.weight"), with_hf(kPositionEmbed, "transformer.wpe.weight"), kHead,
+    with_hf(kFinalNorm, "transformer.ln_f.weight"), with_hf(kFinalNormBias, "transformer.ln_f.bias"),
+    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"), with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"),
+    with_hf(kWqkv, "transformer.h.{}.attn.c_attn.weight"), with_hf(kBqkv, "transformer.h.{}.attn.c_attn.bias"),
+    with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"), with_hf(kBo, "transformer.h.{}.attn.c_proj.bias"),
+    with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"), with_hf(kFfnNormBias, "transformer.h.{}.ln_2.bias"),
+    with_hf(kWUp, "transformer.h.{}.mlp.c_fc.weight"), required(with_hf(kUpBias, "transformer.h.{}.mlp.c_fc.bias")),
+    with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
+    required(with_hf(kDownBias, "transformer.h.{}.mlp.c_proj.bias")), ignored("transformer.h.{}.attn.bias"),
+    ignored("transformer.h.{}.attn.masked_bias"));
 
 constexpr HfKeys bigcode_keys() {
   HfKeys keys = gpt2_keys();

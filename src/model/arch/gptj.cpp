@@ -1,7 +1,5 @@
 // GPT-J: one LayerNorm before attention and ffn in parallel, rotations of pairs in a part of each head, biases in the
 // ffn and of the head alone.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,26 +10,17 @@ using namespace tensors;
 
 constexpr std::string_view kGptjHfClasses[] = {"GPTJForCausalLM"};
 
-constexpr auto kGptjTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "transformer.wte.weight"),
-    matrix(Role::kHead, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"),
-    bias(Role::kHeadBias, kOptional, Dim::kVocab, "output.bias", "lm_head.bias"),
-    with_hf(kFinalNorm, "transformer.ln_f.weight"),
-    with_hf(kFinalNormBias, "transformer.ln_f.bias"),
-    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
-    with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"),
-    with_hf(kWq, "transformer.h.{}.attn.q_proj.weight"),
-    with_hf(kWk, "transformer.h.{}.attn.k_proj.weight"),
-    with_hf(kWv, "transformer.h.{}.attn.v_proj.weight"),
-    with_hf(kWo, "transformer.h.{}.attn.out_proj.weight"),
-    with_hf(kWUp, "transformer.h.{}.mlp.fc_in.weight"),
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.fc_in.bias"),
+constexpr auto kGptjTensors = joined(
+    with_hf(kEmbed, "transformer.wte.weight"), required(kHead), kHeadBias,
+    with_hf(kFinalNorm, "transformer.ln_f.weight"), with_hf(kFinalNormBias, "transformer.ln_f.bias"),
+    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"), with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"),
+    with_hf(kWq, "transformer.h.{}.attn.q_proj.weight"), with_hf(kWk, "transformer.h.{}.attn.k_proj.weight"),
+    with_hf(kWv, "transformer.h.{}.attn.v_proj.weight"), with_hf(kWo, "transformer.h.{}.attn.out_proj.weight"),
+    with_hf(kWUp, "transformer.h.{}.mlp.fc_in.weight"), required(with_hf(kUpBias, "transformer.h.{}.mlp.fc_in.bias")),
     with_hf(kWDown, "transformer.h.{}.mlp.fc_out.weight"),
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.fc_out.bias"),
+    required(with_hf(kDownBias, "transformer.h.{}.mlp.fc_out.bias")),
     // Masks that older versions of transformers kept.
-    ignored("transformer.h.{}.attn.bias"),
-    ignored("transformer.h.{}.attn.masked_bias"),
-});
+    ignored("transformer.h.{}.attn.bias"), ignored("transformer.h.{}.attn.masked_bias"));
 
 constexpr HfKeys gptj_hf_keys() {
   HfKeys keys = gpt2_keys();

@@ -1,6 +1,4 @@
 // GPT-NeoX and Pythia: a norm each for attention and ffn, mostly in parallel; partial rope, fused q, k and v, biases.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,32 +9,23 @@ using namespace tensors;
 
 constexpr std::string_view kGptneoxHfClasses[] = {"GPTNeoXForCausalLM"};
 
-constexpr auto kGptneoxTensors = std::to_array<TensorSpec>({
-    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "gpt_neox.embed_in.weight"},
-    {Role::kHead, kOptional, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "embed_out.weight"},
-    norm(Role::kFinalNorm, kRequired, "output_norm.weight", "gpt_neox.final_layer_norm.weight"),
-    norm(Role::kFinalNormBias, kRequired, "output_norm.bias", "gpt_neox.final_layer_norm.bias"),
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "gpt_neox.layers.{}.input_layernorm.weight"),
-    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "gpt_neox.layers.{}.input_layernorm.bias"),
-    matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
-           "gpt_neox.layers.{}.attention.query_key_value.weight"),
-    bias(Role::kBqkv, kOptional, Dim::kQkv, "blk.{}.attn_qkv.bias",
-         "gpt_neox.layers.{}.attention.query_key_value.bias"),
-    matrix(Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight",
-           "gpt_neox.layers.{}.attention.dense.weight"),
-    bias(Role::kBo, kOptional, Dim::kModel, "blk.{}.attn_output.bias", "gpt_neox.layers.{}.attention.dense.bias"),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "gpt_neox.layers.{}.post_attention_layernorm.weight"),
-    norm(Role::kFfnNormBias, kRequired, "blk.{}.ffn_norm.bias", "gpt_neox.layers.{}.post_attention_layernorm.bias"),
-    matrix(Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
-           "gpt_neox.layers.{}.mlp.dense_h_to_4h.weight"),
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "gpt_neox.layers.{}.mlp.dense_h_to_4h.bias"),
-    matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
-           "gpt_neox.layers.{}.mlp.dense_4h_to_h.weight"),
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "gpt_neox.layers.{}.mlp.dense_4h_to_h.bias"),
-    ignored("gpt_neox.layers.{}.attention.bias"),
-    ignored("gpt_neox.layers.{}.attention.masked_bias"),
-    ignored("gpt_neox.layers.{}.attention.rotary_emb.inv_freq"),
-});
+constexpr auto kGptneoxTensors = joined(
+    with_hf(kEmbed, "gpt_neox.embed_in.weight"), with_hf(kHead, "embed_out.weight"),
+    with_hf(kFinalNorm, "gpt_neox.final_layer_norm.weight"), with_hf(kFinalNormBias, "gpt_neox.final_layer_norm.bias"),
+    with_hf(kAttnNorm, "gpt_neox.layers.{}.input_layernorm.weight"),
+    with_hf(kAttnNormBias, "gpt_neox.layers.{}.input_layernorm.bias"),
+    with_hf(kWqkv, "gpt_neox.layers.{}.attention.query_key_value.weight"),
+    with_hf(kGgufBqkv, "gpt_neox.layers.{}.attention.query_key_value.bias"),
+    with_hf(kWo, "gpt_neox.layers.{}.attention.dense.weight"),
+    optional(with_hf(kBo, "gpt_neox.layers.{}.attention.dense.bias")),
+    with_hf(kFfnNorm, "gpt_neox.layers.{}.post_attention_layernorm.weight"),
+    with_hf(kFfnNormBias, "gpt_neox.layers.{}.post_attention_layernorm.bias"),
+    with_hf(kWUp, "gpt_neox.layers.{}.mlp.dense_h_to_4h.weight"),
+    required(with_hf(kUpBias, "gpt_neox.layers.{}.mlp.dense_h_to_4h.bias")),
+    with_hf(kWDown, "gpt_neox.layers.{}.mlp.dense_4h_to_h.weight"),
+    required(with_hf(kDownBias, "gpt_neox.layers.{}.mlp.dense_4h_to_h.bias")),
+    ignored("gpt_neox.layers.{}.attention.bias"), ignored("gpt_neox.layers.{}.attention.masked_bias"),
+    ignored("gpt_neox.layers.{}.attention.rotary_emb.inv_freq"));
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // Granite: Llama with factors on the embedding, on what each branch adds, on q.k and on the logits; GraniteMoE: the
 // same with experts, in some models one shared expert beside them.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,42 +10,20 @@ using namespace tensors;
 
 constexpr std::string_view kGraniteHfClasses[] = {"GraniteForCausalLM"};
 
-constexpr auto kGraniteTensors = std::to_array<TensorSpec>({
-    kEmbed, kHead,  kFinalNorm,        kAttnNorm,         kGgufWqkv,         kGgufBqkv,         kWq,      kWk,
-    kWv,    kWo,    q_bias(kOptional), k_bias(kOptional), v_bias(kOptional), o_bias(kOptional), kFfnNorm, kWGate,
-    kWUp,   kWDown, kGateBias,         kUpBias,           kDownBias,         kRopeFactors,
-});
+constexpr auto kGraniteTensors = joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo),
+                                        kFfnNorm, kGated, kGatedBiases, kRopeFactors);
 
 constexpr std::string_view kGraniteMoeClasses[] = {"GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM"};
 
-constexpr auto kGraniteMoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    kFfnNorm,
-    with_hf(kRouter, "model.layers.{}.block_sparse_moe.router.layer.weight"),
-    with_hf(kExpertGate, ""),
-    with_hf(kExpertUp, ""),
-    fused_experts("model.layers.{}.block_sparse_moe.input_linear.weight"),
-    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.output_linear.weight"),
-    optional(with_hf(kSharedGate, "")),
-    optional(with_hf(kSharedUp, "")),
-    matrix(Role::kSharedGateUp, kOptional, Shard::kRows, Dim::kSharedGateUp, Dim::kModel, "",
-           "model.layers.{}.shared_mlp.input_linear.weight"),
-    optional(with_hf(kSharedDown, "model.layers.{}.shared_mlp.output_linear.weight")),
-    kRopeFactors,
-});
+constexpr auto kGraniteMoeTensors =
+    joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo), kFfnNorm,
+           with_hf(kRouter, "model.layers.{}.block_sparse_moe.router.layer.weight"), gguf_only(kExpertGate),
+           gguf_only(kExpertUp), fused_experts("model.layers.{}.block_sparse_moe.input_linear.weight"),
+           with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.output_linear.weight"),
+           optional(gguf_only(kSharedGate)), optional(gguf_only(kSharedUp)),
+           optional(by_rows(Role::kSharedGateUp, Dim::kSharedGateUp, Dim::kModel, "",
+                            "model.layers.{}.shared_mlp.input_linear.weight")),
+           optional(with_hf(kSharedDown, "model.layers.{}.shared_mlp.output_linear.weight")), kRopeFactors);
 
 }  // namespace
 

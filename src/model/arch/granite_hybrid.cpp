@@ -1,8 +1,6 @@
 // Granite 4 H: layers of Mamba 2, and some with attention, of which most models rotate nothing; dense, or with experts
 // and one shared expert beside them. Bamba is of this kind too, dense and with a rotation: its GGUF files have the name
 // of Granite's, its folders names of their own.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -18,73 +16,21 @@ constexpr std::string_view kBambaClasses[] = {"BambaForCausalLM"};
 constexpr std::string_view kHfSharedIn = "model.layers.{}.shared_mlp.input_linear.weight",
                            kHfSharedOut = "model.layers.{}.shared_mlp.output_linear.weight";
 
-constexpr auto kGraniteHybridTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    kMamba2In,
-    kMamba2Conv,
-    kMamba2ConvBias,
-    kMamba2DtBias,
-    kMamba2A,
-    kMamba2D,
-    kMamba2Norm,
-    kHfMamba2Norm,
-    kMamba2Out,
-    kFfnNorm,
-    with_hf(kWGate, ""),
-    with_hf(kWUp, ""),
-    matrix(Role::kWGateUp, kOptional, Shard::kRows, Dim::kGateUp, Dim::kModel, "", kHfSharedIn),
-    with_hf(kWDown, kHfSharedOut),
-    with_hf(kGateBias, ""),
-    with_hf(kUpBias, ""),
-    with_hf(kDownBias, ""),
-    with_hf(kRouter, "model.layers.{}.block_sparse_moe.router.layer.weight"),
-    with_hf(kExpertGate, ""),
-    with_hf(kExpertUp, ""),
-    fused_experts("model.layers.{}.block_sparse_moe.input_linear.weight"),
-    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.output_linear.weight"),
-    optional(with_hf(kSharedGate, "")),
-    optional(with_hf(kSharedUp, "")),
-    matrix(Role::kSharedGateUp, kOptional, Shard::kRows, Dim::kSharedGateUp, Dim::kModel, "", kHfSharedIn),
-    optional(with_hf(kSharedDown, kHfSharedOut)),
-    kRopeFactors,
-});
+constexpr auto kGraniteHybridTensors = joined(
+    kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo), kMamba2Mixer, kFfnNorm, gguf_only(kWGate),
+    gguf_only(kWUp), optional(hf_only(kWGateUp, kHfSharedIn)), with_hf(kWDown, kHfSharedOut), gguf_only(kGatedBiases),
+    with_hf(kRouter, "model.layers.{}.block_sparse_moe.router.layer.weight"), gguf_only(kExpertGate),
+    gguf_only(kExpertUp), fused_experts("model.layers.{}.block_sparse_moe.input_linear.weight"),
+    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.output_linear.weight"), optional(gguf_only(kSharedGate)),
+    optional(gguf_only(kSharedUp)),
+    optional(by_rows(Role::kSharedGateUp, Dim::kSharedGateUp, Dim::kModel, "", kHfSharedIn)),
+    optional(with_hf(kSharedDown, kHfSharedOut)), kRopeFactors);
 
-constexpr auto kBambaTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    with_hf(kFinalNorm, "model.final_layernorm.weight"),
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kMamba2In,
-    kMamba2Conv,
-    kMamba2ConvBias,
-    kMamba2DtBias,
-    kMamba2A,
-    kMamba2D,
-    kMamba2Norm,
-    kHfMamba2Norm,
-    kMamba2Out,
-    with_hf(kFfnNorm, "model.layers.{}.pre_ff_layernorm.weight"),
-    with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
-    with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
-    with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
-});
+constexpr auto kBambaTensors = joined(kEmbed, kHead, with_hf(kFinalNorm, "model.final_layernorm.weight"), kAttention,
+                                      kMamba2Mixer, with_hf(kFfnNorm, "model.layers.{}.pre_ff_layernorm.weight"),
+                                      with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
+                                      with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
+                                      with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"));
 
 constexpr HfFlag kGraniteHybridHfFlags[] = {{"mamba_proj_bias", false}};
 constexpr HfFlag kBambaFlags[] = {{"mamba_proj_bias", false}, {"attention_bias", false}, {"mlp_bias", false}};

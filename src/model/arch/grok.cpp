@@ -1,7 +1,6 @@
 // Grok 1 and 2: norms before and after each branch, experts with a GELU and, in Grok 2, a dense ffn beside them; soft
 // caps of q.k and of the logits. Of Grok 1 there are folders under two sets of names, which are computed as llama.cpp
 // computes GGUF files; those of Grok 2 are divided among eight devices, and are not read.
-#include <array>
 #include <numbers>
 
 #include "model/arch/list.h"
@@ -18,48 +17,35 @@ constexpr TensorSpec dense(Role role, std::string_view gguf) {
 
 constexpr std::string_view kClasses[] = {"GrokForCausalLM"}, kGrok1Classes[] = {"Grok1ModelForCausalLM"};
 
-constexpr TensorSpec kPostAttnNorm = norm(Role::kAttnPostNorm, kRequired, "blk.{}.attn_output_norm.weight", "");
-constexpr TensorSpec kPostFfnNorm = norm(Role::kFfnPostNorm, kRequired, "blk.{}.layer_output_norm.weight", "");
+constexpr TensorSpec kPostAttnNorm = kAttnOutNorm;
+constexpr TensorSpec kPostFfnNorm = kLayerOutNorm;
 
-constexpr auto kGrokTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "transformer.in_out_embed.weight"),
-    kHead,
-    with_hf(kFinalNorm, "transformer.rms_norm.weight"),
+constexpr auto kGrokTensors = joined(
+    with_hf(kEmbed, "transformer.in_out_embed.weight"), kHead, with_hf(kFinalNorm, "transformer.rms_norm.weight"),
     with_hf(kAttnNorm, "transformer.decoder_layer.{}.rms_norm.weight"),
     with_hf(kWq, "transformer.decoder_layer.{}.multi_head_attention.query.weight"),
     with_hf(kWk, "transformer.decoder_layer.{}.multi_head_attention.key.weight"),
     with_hf(kWv, "transformer.decoder_layer.{}.multi_head_attention.value.weight"),
     with_hf(kWo, "transformer.decoder_layer.{}.multi_head_attention.linear.weight"),
-    with_hf(kPostAttnNorm, "transformer.decoder_layer.{}.rms_norm_1.weight"),
+    with_hf(kAttnOutNorm, "transformer.decoder_layer.{}.rms_norm_1.weight"),
     with_hf(kFfnNorm, "transformer.decoder_layer.{}.rms_norm_2.weight"),
-    dense(Role::kSharedGate, "blk.{}.ffn_gate.weight"),
-    dense(Role::kSharedUp, "blk.{}.ffn_up.weight"),
-    dense(Role::kSharedDown, "blk.{}.ffn_down.weight"),
-    with_hf(kRouter, "transformer.decoder_layer.{}.router.weight"),
+    dense(Role::kSharedGate, "blk.{}.ffn_gate.weight"), dense(Role::kSharedUp, "blk.{}.ffn_up.weight"),
+    dense(Role::kSharedDown, "blk.{}.ffn_down.weight"), with_hf(kRouter, "transformer.decoder_layer.{}.router.weight"),
     with_hf(kExpertGate, "transformer.decoder_layer.{}.moe.{}.linear.weight"),
     with_hf(kExpertUp, "transformer.decoder_layer.{}.moe.{}.linear_v.weight"),
     with_hf(kExpertDown, "transformer.decoder_layer.{}.moe.{}.linear_1.weight"),
-    with_hf(kPostFfnNorm, "transformer.decoder_layer.{}.rms_norm_3.weight"),
-    norm(Role::kFfnPostNorm, kRequired, "blk.{}.post_ffw_norm.weight", ""),
-});
+    with_hf(kPostFfnNorm, "transformer.decoder_layer.{}.rms_norm_3.weight"), gguf_only(kSandwichFfnPostNorm));
 
-constexpr auto kGrok1Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    with_hf(kFinalNorm, "model.norm.scale"),
-    with_hf(kAttnNorm, "model.layers.{}.pre_attn_norm.scale"),
-    with_hf(kWq, "model.layers.{}.attn.q_proj.weight"),
-    with_hf(kWk, "model.layers.{}.attn.k_proj.weight"),
-    with_hf(kWv, "model.layers.{}.attn.v_proj.weight"),
-    with_hf(kWo, "model.layers.{}.attn.o_proj.weight"),
-    with_hf(kPostAttnNorm, "model.layers.{}.post_attn_norm.scale"),
-    with_hf(kFfnNorm, "model.layers.{}.pre_moe_norm.scale"),
-    with_hf(kRouter, "model.layers.{}.moe_block.gate.weight"),
+constexpr auto kGrok1Tensors = joined(
+    kEmbed, kHead, with_hf(kFinalNorm, "model.norm.scale"), with_hf(kAttnNorm, "model.layers.{}.pre_attn_norm.scale"),
+    with_hf(kWq, "model.layers.{}.attn.q_proj.weight"), with_hf(kWk, "model.layers.{}.attn.k_proj.weight"),
+    with_hf(kWv, "model.layers.{}.attn.v_proj.weight"), with_hf(kWo, "model.layers.{}.attn.o_proj.weight"),
+    with_hf(kAttnOutNorm, "model.layers.{}.post_attn_norm.scale"),
+    with_hf(kFfnNorm, "model.layers.{}.pre_moe_norm.scale"), with_hf(kRouter, "model.layers.{}.moe_block.gate.weight"),
     with_hf(kExpertGate, "model.layers.{}.moe_block.experts.{}.linear.weight"),
     with_hf(kExpertUp, "model.layers.{}.moe_block.experts.{}.linear_v.weight"),
     with_hf(kExpertDown, "model.layers.{}.moe_block.experts.{}.linear_1.weight"),
-    with_hf(kPostFfnNorm, "model.layers.{}.post_moe_norm.scale"),
-});
+    with_hf(kPostFfnNorm, "model.layers.{}.post_moe_norm.scale"));
 
 // Of Grok 2 alone.
 constexpr HfFlag kGrokHfFlags[] = {{"residual_moe", false}};

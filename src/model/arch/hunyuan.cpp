@@ -1,6 +1,4 @@
 // HunYuan, dense and with experts of which one is shared: Llama with norms of q and k after their rotation.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -17,45 +15,17 @@ constexpr TensorSpec norm_of_heads(Role role, std::string_view gguf, std::string
   return {role, kRequired, Shard::kWhole, Dim::kHead, Dim::kNone, gguf, hf};
 }
 
-constexpr auto kHunyuanTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    norm_of_heads(Role::kQNorm, "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.query_layernorm.weight"),
-    norm_of_heads(Role::kKNorm, "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.key_layernorm.weight"),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-});
+constexpr auto kHunyuanTensors =
+    joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, with_hf(kQNorm, "model.layers.{}.self_attn.query_layernorm.weight"),
+           with_hf(kKNorm, "model.layers.{}.self_attn.key_layernorm.weight"), kFfnNorm, kGated);
 
-constexpr auto kHunyuanMoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    norm_of_heads(Role::kQNorm, "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.query_layernorm.weight"),
-    norm_of_heads(Role::kKNorm, "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.key_layernorm.weight"),
-    kFfnNorm,
-    with_hf(kRouter, "model.layers.{}.mlp.gate.wg.weight"),
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-    with_hf(kSharedGate, "model.layers.{}.mlp.shared_mlp.gate_proj.weight"),
-    with_hf(kSharedUp, "model.layers.{}.mlp.shared_mlp.up_proj.weight"),
-    with_hf(kSharedDown, "model.layers.{}.mlp.shared_mlp.down_proj.weight"),
-});
+constexpr auto kHunyuanMoeTensors =
+    joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, with_hf(kQNorm, "model.layers.{}.self_attn.query_layernorm.weight"),
+           with_hf(kKNorm, "model.layers.{}.self_attn.key_layernorm.weight"), kFfnNorm,
+           with_hf(kRouter, "model.layers.{}.mlp.gate.wg.weight"), kExperts,
+           with_hf(kSharedGate, "model.layers.{}.mlp.shared_mlp.gate_proj.weight"),
+           with_hf(kSharedUp, "model.layers.{}.mlp.shared_mlp.up_proj.weight"),
+           with_hf(kSharedDown, "model.layers.{}.mlp.shared_mlp.down_proj.weight"));
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // Jais (1): LayerNorm and SwiGLU with biases, ALiBi, and q.k divided by the heads' dimensions. Its folders have factors
 // of the embedding and of the logits, which GGUF has folded into matrices.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,30 +10,20 @@ using namespace tensors;
 
 constexpr std::string_view kJaisHfClasses[] = {"JAISLMHeadModel"};
 
-constexpr auto kJaisTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "transformer.wte.weight"),
-    kHead,
-    with_hf(kFinalNorm, "transformer.ln_f.weight"),
-    with_hf(kFinalNormBias, "transformer.ln_f.bias"),
-    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
-    with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"),
-    with_hf(kWqkv, "transformer.h.{}.attn.c_attn.weight"),
-    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias", "transformer.h.{}.attn.c_attn.bias"),
-    with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"),
-    with_hf(o_bias(kRequired), "transformer.h.{}.attn.c_proj.bias"),
-    with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"),
-    with_hf(kFfnNormBias, "transformer.h.{}.ln_2.bias"),
-    with_hf(kWGate, "transformer.h.{}.mlp.c_fc2.weight"),
-    with_hf(kWUp, "transformer.h.{}.mlp.c_fc.weight"),
-    with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
-    bias(Role::kBGate, kRequired, Dim::kFf, "blk.{}.ffn_gate.bias", "transformer.h.{}.mlp.c_fc2.bias"),
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.h.{}.mlp.c_fc.bias"),
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.h.{}.mlp.c_proj.bias"),
-    // Masks, and ALiBi's slopes, which follow from the number of heads.
-    ignored("transformer.h.{}.attn.bias"),
-    ignored("transformer.h.{}.attn.masked_bias"),
-    ignored("transformer.relative_pe.slopes"),
-});
+constexpr auto kJaisTensors =
+    joined(with_hf(kEmbed, "transformer.wte.weight"), kHead, with_hf(kFinalNorm, "transformer.ln_f.weight"),
+           with_hf(kFinalNormBias, "transformer.ln_f.bias"), with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
+           with_hf(kAttnNormBias, "transformer.h.{}.ln_1.bias"), with_hf(kWqkv, "transformer.h.{}.attn.c_attn.weight"),
+           with_hf(kBqkv, "transformer.h.{}.attn.c_attn.bias"), with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"),
+           with_hf(kBo, "transformer.h.{}.attn.c_proj.bias"), with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"),
+           with_hf(kFfnNormBias, "transformer.h.{}.ln_2.bias"), with_hf(kWGate, "transformer.h.{}.mlp.c_fc2.weight"),
+           with_hf(kWUp, "transformer.h.{}.mlp.c_fc.weight"), with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
+           required(with_hf(kGateBias, "transformer.h.{}.mlp.c_fc2.bias")),
+           required(with_hf(kUpBias, "transformer.h.{}.mlp.c_fc.bias")),
+           required(with_hf(kDownBias, "transformer.h.{}.mlp.c_proj.bias")),
+           // Masks, and ALiBi's slopes, which follow from the number of heads.
+           ignored("transformer.h.{}.attn.bias"), ignored("transformer.h.{}.attn.masked_bias"),
+           ignored("transformer.relative_pe.slopes"));
 
 // Slopes that change with the length of the text.
 constexpr HfNumber kJaisHfNumbers[] = {{"alibi_scaling.factor", 1}, {"alibi_scaling.train_seq_len", 0}};

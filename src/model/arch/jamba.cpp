@@ -1,7 +1,5 @@
 // Jamba: layers of Mamba, with norms of what it scans with, and some with attention that rotates nothing; in some
 // layers experts take the place of the ffn.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,34 +10,19 @@ using namespace tensors;
 
 constexpr std::string_view kJambaHfClasses[] = {"JambaForCausalLM"};
 
-constexpr auto kJambaTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    with_hf(kFinalNorm, "model.final_layernorm.weight"),
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kMamba2In,
-    kMamba2Conv,
-    whole(Role::kSsmConvBias, kRequired, Dim::kSsmConv, Dim::kNone, "blk.{}.ssm_conv1d.bias",
-          "model.layers.{}.mamba.conv1d.bias"),
+constexpr auto kJambaTensors = joined(
+    kEmbed, kHead, with_hf(kFinalNorm, "model.final_layernorm.weight"), kAttention, kMamba2In, kMamba2Conv,
+    required(kMamba2ConvBias),
     whole(Role::kSsmX, kRequired, Dim::kSsmX, Dim::kSsmInner, "blk.{}.ssm_x.weight",
           "model.layers.{}.mamba.x_proj.weight"),
-    whole(Role::kSsmDtNorm, kRequired, Dim::kSsmDtRank, Dim::kNone, "blk.{}.ssm_dt_norm.weight",
-          "model.layers.{}.mamba.dt_layernorm.weight"),
-    whole(Role::kSsmBNorm, kRequired, Dim::kSsmState, Dim::kNone, "blk.{}.ssm_b_norm.weight",
-          "model.layers.{}.mamba.b_layernorm.weight"),
-    whole(Role::kSsmCNorm, kRequired, Dim::kSsmState, Dim::kNone, "blk.{}.ssm_c_norm.weight",
-          "model.layers.{}.mamba.c_layernorm.weight"),
+    vector(Role::kSsmDtNorm, Dim::kSsmDtRank, "blk.{}.ssm_dt_norm.weight", "model.layers.{}.mamba.dt_layernorm.weight"),
+    vector(Role::kSsmBNorm, Dim::kSsmState, "blk.{}.ssm_b_norm.weight", "model.layers.{}.mamba.b_layernorm.weight"),
+    vector(Role::kSsmCNorm, Dim::kSsmState, "blk.{}.ssm_c_norm.weight", "model.layers.{}.mamba.c_layernorm.weight"),
     whole(Role::kSsmDt, kRequired, Dim::kSsmInner, Dim::kSsmDtRank, "blk.{}.ssm_dt.weight",
           "model.layers.{}.mamba.dt_proj.weight"),
-    whole(Role::kSsmDtBias, kRequired, Dim::kSsmInner, Dim::kNone, "blk.{}.ssm_dt.bias",
-          "model.layers.{}.mamba.dt_proj.bias"),
+    vector(Role::kSsmDtBias, Dim::kSsmInner, "blk.{}.ssm_dt.bias", "model.layers.{}.mamba.dt_proj.bias"),
     whole(Role::kSsmA, kRequired, Dim::kSsmInner, Dim::kSsmState, "blk.{}.ssm_a", "model.layers.{}.mamba.A_log"),
-    whole(Role::kSsmD, kRequired, Dim::kSsmInner, Dim::kNone, "blk.{}.ssm_d", "model.layers.{}.mamba.D"),
-    kMamba2Out,
+    vector(Role::kSsmD, Dim::kSsmInner, "blk.{}.ssm_d", "model.layers.{}.mamba.D"), kMamba2Out,
     with_hf(kFfnNorm, "model.layers.{}.pre_ff_layernorm.weight"),
     with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
     with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
@@ -47,8 +30,7 @@ constexpr auto kJambaTensors = std::to_array<TensorSpec>({
     with_hf(kRouter, "model.layers.{}.feed_forward.router.weight"),
     with_hf(kExpertGate, "model.layers.{}.feed_forward.experts.{}.gate_proj.weight"),
     with_hf(kExpertUp, "model.layers.{}.feed_forward.experts.{}.up_proj.weight"),
-    with_hf(kExpertDown, "model.layers.{}.feed_forward.experts.{}.down_proj.weight"),
-});
+    with_hf(kExpertDown, "model.layers.{}.feed_forward.experts.{}.down_proj.weight"));
 
 constexpr HfFlag kJambaHfFlags[] = {{"mamba_proj_bias", false}, {"mamba_conv_bias", true}};
 

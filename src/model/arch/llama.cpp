@@ -1,6 +1,4 @@
 // Llama 1, 2, 3.x and what shares its graph: Mistral, SmolLM2, InternLM3; with experts, Mixtral.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,37 +10,17 @@ using namespace tensors;
 constexpr std::string_view kLlamaHfClasses[] = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM",
                                                 "InternLM3ForCausalLM"};
 
-constexpr auto kLlamaTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kGateBias,
-    kUpBias,
-    kDownBias,
-    {Role::kRouter, kRequired, Shard::kWhole, Dim::kExperts, Dim::kModel, "blk.{}.ffn_gate_inp.weight",
-     "model.layers.{}.block_sparse_moe.gate.weight"},
-    {Role::kExpertGate, kRequired, Shard::kRows, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_gate_exps.weight",
-     "model.layers.{}.block_sparse_moe.experts.{}.w1.weight", "blk.{}.ffn_gate.{}.weight"},
-    {Role::kExpertUp, kRequired, Shard::kRows, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_up_exps.weight",
-     "model.layers.{}.block_sparse_moe.experts.{}.w3.weight", "blk.{}.ffn_up.{}.weight"},
-    {Role::kExpertDown, kRequired, Shard::kCols, Dim::kModel, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
-     "model.layers.{}.block_sparse_moe.experts.{}.w2.weight", "blk.{}.ffn_down.{}.weight"},
-    kRopeFactors,
-    kInvFreqBuffer,
-});
+// Older GGUF files have a tensor for each expert.
+constexpr TensorSpec apart_too(TensorSpec experts, std::string_view gguf_per_expert) {
+  experts.gguf_per_expert = gguf_per_expert;
+  return experts;
+}
+
+constexpr auto kLlamaTensors =
+    joined(kEnds, kAttention, optional(kQkvBiases), optional(kBo), kFfnNorm, kGated, kGatedBiases, kMixtralRouter,
+           apart_too(kMixtralExperts[0], "blk.{}.ffn_gate.{}.weight"),
+           apart_too(kMixtralExperts[1], "blk.{}.ffn_up.{}.weight"),
+           apart_too(kMixtralExperts[2], "blk.{}.ffn_down.{}.weight"), kRopeFactors, kInvFreqBuffer);
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // Llama 4 (text): experts in all layers or in every second one, one of them shared, whose inputs are weighed; three of
 // four layers attend in chunks and rotate, the fourth sees the whole context without a rotation.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,29 +11,16 @@ using namespace tensors;
 constexpr std::string_view kLlama4HfClasses[] = {"Llama4ForCausalLM", "Llama4ForConditionalGeneration"};
 constexpr HfFlag kLlama4HfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kLlama4Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kFfnNorm,
-    with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
-    with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
-    with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
-    with_hf(kRouter, "model.layers.{}.feed_forward.router.weight"),
-    with_hf(kExpertGate, ""),
-    with_hf(kExpertUp, ""),
-    fused_experts("model.layers.{}.feed_forward.experts.gate_up_proj"),
-    with_hf(kExpertDown, "model.layers.{}.feed_forward.experts.down_proj"),
-    with_hf(kSharedGate, "model.layers.{}.feed_forward.shared_expert.gate_proj.weight"),
-    with_hf(kSharedUp, "model.layers.{}.feed_forward.shared_expert.up_proj.weight"),
-    with_hf(kSharedDown, "model.layers.{}.feed_forward.shared_expert.down_proj.weight"),
-    kRopeFactors,
-});
+constexpr auto kLlama4Tensors =
+    joined(kEnds, kAttention, kFfnNorm, with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
+           with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
+           with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
+           with_hf(kRouter, "model.layers.{}.feed_forward.router.weight"), gguf_only(kExpertGate), gguf_only(kExpertUp),
+           fused_experts("model.layers.{}.feed_forward.experts.gate_up_proj"),
+           with_hf(kExpertDown, "model.layers.{}.feed_forward.experts.down_proj"),
+           with_hf(kSharedGate, "model.layers.{}.feed_forward.shared_expert.gate_proj.weight"),
+           with_hf(kSharedUp, "model.layers.{}.feed_forward.shared_expert.up_proj.weight"),
+           with_hf(kSharedDown, "model.layers.{}.feed_forward.shared_expert.down_proj.weight"), kRopeFactors);
 
 }  // namespace
 

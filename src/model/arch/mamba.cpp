@@ -1,7 +1,5 @@
 // Mamba and Falcon Mamba, which normalizes what the scan reads beside its input: layers of a state space each, and no
 // ffn.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,29 +10,19 @@ using namespace tensors;
 
 constexpr std::string_view kMambaHfClasses[] = {"MambaForCausalLM", "FalconMambaForCausalLM"};
 
-constexpr auto kMambaTensors = std::to_array<TensorSpec>({
-    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
-     "backbone.embeddings.weight"},
-    kHead,
-    norm(Role::kFinalNorm, kRequired, "output_norm.weight", "backbone.norm_f.weight"),
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "backbone.layers.{}.norm.weight"),
-    whole(Role::kSsmIn, kRequired, Dim::kSsmIn, Dim::kModel, "blk.{}.ssm_in.weight",
-          "backbone.layers.{}.mixer.in_proj.weight"),
-    whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps, "blk.{}.ssm_conv1d.weight",
-          "backbone.layers.{}.mixer.conv1d.weight"),
-    whole(Role::kSsmConvBias, kRequired, Dim::kSsmConv, Dim::kNone, "blk.{}.ssm_conv1d.bias",
-          "backbone.layers.{}.mixer.conv1d.bias"),
+constexpr auto kMambaTensors = joined(
+    with_hf(kEmbed, "backbone.embeddings.weight"), kHead, with_hf(kFinalNorm, "backbone.norm_f.weight"),
+    with_hf(kAttnNorm, "backbone.layers.{}.norm.weight"), with_hf(kMamba2In, "backbone.layers.{}.mixer.in_proj.weight"),
+    with_hf(kMamba2Conv, "backbone.layers.{}.mixer.conv1d.weight"),
+    required(with_hf(kMamba2ConvBias, "backbone.layers.{}.mixer.conv1d.bias")),
     whole(Role::kSsmX, kRequired, Dim::kSsmX, Dim::kSsmInner, "blk.{}.ssm_x.weight",
           "backbone.layers.{}.mixer.x_proj.weight"),
     whole(Role::kSsmDt, kRequired, Dim::kSsmInner, Dim::kSsmDtRank, "blk.{}.ssm_dt.weight",
           "backbone.layers.{}.mixer.dt_proj.weight"),
-    whole(Role::kSsmDtBias, kRequired, Dim::kSsmInner, Dim::kNone, "blk.{}.ssm_dt.bias",
-          "backbone.layers.{}.mixer.dt_proj.bias"),
+    vector(Role::kSsmDtBias, Dim::kSsmInner, "blk.{}.ssm_dt.bias", "backbone.layers.{}.mixer.dt_proj.bias"),
     whole(Role::kSsmA, kRequired, Dim::kSsmInner, Dim::kSsmState, "blk.{}.ssm_a", "backbone.layers.{}.mixer.A_log"),
-    whole(Role::kSsmD, kRequired, Dim::kSsmInner, Dim::kNone, "blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
-    whole(Role::kSsmOut, kRequired, Dim::kModel, Dim::kSsmInner, "blk.{}.ssm_out.weight",
-          "backbone.layers.{}.mixer.out_proj.weight"),
-});
+    vector(Role::kSsmD, Dim::kSsmInner, "blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
+    with_hf(kMamba2Out, "backbone.layers.{}.mixer.out_proj.weight"));
 
 constexpr HfFlag kMambaHfFlags[] = {{"use_bias", false}, {"use_conv_bias", true}};
 

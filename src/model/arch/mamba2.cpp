@@ -1,6 +1,4 @@
 // Mamba 2 and Mamba-Codestral: layers of a state space each, and no ffn.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,27 +9,15 @@ using namespace tensors;
 
 constexpr std::string_view kMamba2HfClasses[] = {"Mamba2ForCausalLM"};
 
-constexpr auto kMamba2Tensors = std::to_array<TensorSpec>({
-    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
-     "backbone.embeddings.weight"},
-    kHead,
-    norm(Role::kFinalNorm, kRequired, "output_norm.weight", "backbone.norm_f.weight"),
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "backbone.layers.{}.norm.weight"),
-    whole(Role::kSsmIn, kRequired, Dim::kSsmIn, Dim::kModel, "blk.{}.ssm_in.weight",
-          "backbone.layers.{}.mixer.in_proj.weight"),
-    whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps, "blk.{}.ssm_conv1d.weight",
-          "backbone.layers.{}.mixer.conv1d.weight"),
-    whole(Role::kSsmConvBias, kRequired, Dim::kSsmConv, Dim::kNone, "blk.{}.ssm_conv1d.bias",
-          "backbone.layers.{}.mixer.conv1d.bias"),
-    whole(Role::kSsmDtBias, kRequired, Dim::kSsmHeads, Dim::kNone, "blk.{}.ssm_dt.bias",
-          "backbone.layers.{}.mixer.dt_bias"),
-    whole(Role::kSsmA, kRequired, Dim::kSsmHeads, Dim::kOne, "blk.{}.ssm_a", "backbone.layers.{}.mixer.A_log"),
-    whole(Role::kSsmD, kRequired, Dim::kSsmHeads, Dim::kOne, "blk.{}.ssm_d", "backbone.layers.{}.mixer.D"),
-    whole(Role::kSsmNorm, kRequired, Dim::kSsmGroups, Dim::kSsmGroup, "blk.{}.ssm_norm.weight", ""),
-    whole(Role::kSsmNorm, kRequired, Dim::kSsmInner, Dim::kNone, "", "backbone.layers.{}.mixer.norm.weight"),
-    whole(Role::kSsmOut, kRequired, Dim::kModel, Dim::kSsmInner, "blk.{}.ssm_out.weight",
-          "backbone.layers.{}.mixer.out_proj.weight"),
-});
+constexpr auto kMamba2Tensors = joined(
+    with_hf(kEmbed, "backbone.embeddings.weight"), kHead, with_hf(kFinalNorm, "backbone.norm_f.weight"),
+    with_hf(kAttnNorm, "backbone.layers.{}.norm.weight"), with_hf(kMamba2In, "backbone.layers.{}.mixer.in_proj.weight"),
+    with_hf(kMamba2Conv, "backbone.layers.{}.mixer.conv1d.weight"),
+    required(with_hf(kMamba2ConvBias, "backbone.layers.{}.mixer.conv1d.bias")),
+    with_hf(kMamba2DtBias, "backbone.layers.{}.mixer.dt_bias"), with_hf(kMamba2A, "backbone.layers.{}.mixer.A_log"),
+    with_hf(kMamba2D, "backbone.layers.{}.mixer.D"), kMamba2Norm,
+    with_hf(kHfMamba2Norm, "backbone.layers.{}.mixer.norm.weight"),
+    with_hf(kMamba2Out, "backbone.layers.{}.mixer.out_proj.weight"));
 
 constexpr HfFlag kMamba2HfFlags[] = {{"use_bias", false}, {"use_conv_bias", true}, {"rms_norm", true}};
 

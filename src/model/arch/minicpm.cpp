@@ -1,6 +1,4 @@
 // MiniCPM: Llama with factors on the embedding, on what each branch adds and on the logits.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,24 +9,8 @@ using namespace tensors;
 
 constexpr std::string_view kMinicpmHfClasses[] = {"MiniCPMForCausalLM"};
 
-constexpr auto kMinicpmTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    {Role::kRopeShort, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_short.weight", ""},
-    {Role::kRopeLong, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""},
-    kRopeFactors,
-});
+constexpr auto kMinicpmTensors =
+    joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, kFfnNorm, kGated, kLongRopeFactors, kRopeFactors);
 
 }  // namespace
 

@@ -1,6 +1,4 @@
 // MiniCPM 3: latent attention, and the factors of MiniCPM, which files do not tell.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,32 +10,8 @@ using namespace tensors;
 constexpr std::string_view kMinicpm3HfClasses[] = {"MiniCPM3ForCausalLM"};
 constexpr HfFlag kMinicpm3HfFlags[] = {{"attention_bias", false}};
 
-constexpr auto kMinicpm3Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    whole(Role::kWqA, kRequired, Dim::kQRank, Dim::kModel, "blk.{}.attn_q_a.weight",
-          "model.layers.{}.self_attn.q_a_proj.weight"),
-    whole(Role::kQNorm, kRequired, Dim::kQRank, Dim::kNone, "blk.{}.attn_q_a_norm.weight",
-          "model.layers.{}.self_attn.q_a_layernorm.weight"),
-    whole(Role::kWqB, kRequired, Dim::kQ, Dim::kQRank, "blk.{}.attn_q_b.weight",
-          "model.layers.{}.self_attn.q_b_proj.weight"),
-    whole(Role::kWLatent, kRequired, Dim::kLatentKey, Dim::kModel, "blk.{}.attn_kv_a_mqa.weight",
-          "model.layers.{}.self_attn.kv_a_proj_with_mqa.weight"),
-    whole(Role::kLatentNorm, kRequired, Dim::kLatent, Dim::kNone, "blk.{}.attn_kv_a_norm.weight",
-          "model.layers.{}.self_attn.kv_a_layernorm.weight"),
-    whole(Role::kLatentKv, kRequired, Dim::kLatentKv, Dim::kLatent, "blk.{}.attn_kv_b.weight",
-          "model.layers.{}.self_attn.kv_b_proj.weight"),
-    whole(Role::kWo, kRequired, Dim::kModel, Dim::kAttended, "blk.{}.attn_output.weight",
-          "model.layers.{}.self_attn.o_proj.weight"),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    whole(Role::kRopeShort, kOptional, Dim::kHalfRot, Dim::kNone, "rope_factors_short.weight", ""),
-    whole(Role::kRopeLong, kOptional, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""),
-});
+constexpr auto kMinicpm3Tensors = joined(kEnds, kAttnNorm, kWqA, kWqANorm, kWqB, kWLatent, kLatentNorm, kLatentKv,
+                                         kLatentWo, kFfnNorm, kGated, kLongRopeFactors);
 
 }  // namespace
 

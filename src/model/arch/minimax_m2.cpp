@@ -1,7 +1,5 @@
 // MiniMax-M2: norms over all of q and over all of k, a part of each head rotated, experts chosen by sigmoids and
 // biases.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,24 +11,9 @@ using namespace tensors;
 constexpr std::string_view kMinimaxM2HfClasses[] = {"MiniMaxM2ForCausalLM"};
 constexpr HfFlag kMinimaxM2HfFlags[] = {{"use_qk_norm", true}};
 
-constexpr auto kMinimaxM2Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQRowNorm,
-    kKRowNorm,
-    kFfnNorm,
-    with_hf(kRouter, "model.layers.{}.block_sparse_moe.gate.weight"),
-    choice_bias(kRequired, "model.layers.{}.block_sparse_moe.e_score_correction_bias"),
-    with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.w1.weight"),
-    with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.w3.weight"),
-    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.w2.weight"),
-});
+constexpr auto kMinimaxM2Tensors =
+    joined(kEnds, kAttention, kQkRowNorms, kFfnNorm, kMixtralRouter,
+           with_hf(kChoiceBias, "model.layers.{}.block_sparse_moe.e_score_correction_bias"), kMixtralExperts);
 
 }  // namespace
 

@@ -1,6 +1,4 @@
 // Mistral Small 3 and Ministral 3: Llama, in Ministral with queries that grow with their position.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,11 +9,8 @@ using namespace tensors;
 
 constexpr std::string_view kMistral3HfClasses[] = {"Mistral3ForConditionalGeneration", "Ministral3ForCausalLM"};
 
-constexpr auto kMistral3Tensors = std::to_array<TensorSpec>({
-    kEmbed, kHead,  kFinalNorm,        kAttnNorm,         kGgufWqkv,         kGgufBqkv,         kWq,      kWk,
-    kWv,    kWo,    q_bias(kOptional), k_bias(kOptional), v_bias(kOptional), o_bias(kOptional), kFfnNorm, kWGate,
-    kWUp,   kWDown, kGateBias,         kUpBias,           kDownBias,         kRopeFactors,
-});
+constexpr auto kMistral3Tensors = joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo),
+                                         kFfnNorm, kGated, kGatedBiases, kRopeFactors);
 
 }  // namespace
 

@@ -1,8 +1,6 @@
 // ModernBERT: rotations, norms without biases before each branch (the first layer's mixer reads the embeddings' norm),
 // a gated ffn with the exact GELU, and two layers with a window on both sides after each that sees the whole text.
 // EuroBERT: a Llama whose tokens see the whole text.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -14,35 +12,14 @@ using namespace tensors;
 constexpr std::string_view kModernClasses[] = {"ModernBertModel", "ModernBertForMaskedLM"};
 constexpr std::string_view kEuroClasses[] = {"EuroBertModel", "EuroBertForMaskedLM"};
 
-constexpr auto kModernTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "model.embeddings.tok_embeddings.weight"),
-    norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "model.embeddings.norm.weight"),
-    with_hf(kFinalNorm, "model.final_norm.weight"),
-    norm(Role::kAttnNorm, kOptional, "blk.{}.attn_norm.weight", "model.layers.{}.attn_norm.weight"),
-    with_hf(kWqkv, "model.layers.{}.attn.Wqkv.weight"),
-    with_hf(kWo, "model.layers.{}.attn.Wo.weight"),
-    with_hf(kFfnNorm, "model.layers.{}.mlp_norm.weight"),
-    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
-           "model.layers.{}.mlp.Wi.weight"),
-    with_hf(kWDown, "model.layers.{}.mlp.Wo.weight"),
-    ignored("decoder.bias"),
-    ignored("decoder.weight"),
-});
+constexpr auto kModernTensors = joined(
+    with_hf(kEmbed, "model.embeddings.tok_embeddings.weight"), with_hf(kEmbedNorm, "model.embeddings.norm.weight"),
+    with_hf(kFinalNorm, "model.final_norm.weight"), optional(with_hf(kAttnNorm, "model.layers.{}.attn_norm.weight")),
+    with_hf(kWqkv, "model.layers.{}.attn.Wqkv.weight"), with_hf(kWo, "model.layers.{}.attn.Wo.weight"),
+    with_hf(kFfnNorm, "model.layers.{}.mlp_norm.weight"), with_hf(kWGateUp, "model.layers.{}.mlp.Wi.weight"),
+    with_hf(kWDown, "model.layers.{}.mlp.Wo.weight"), ignored("decoder.bias"), ignored("decoder.weight"));
 
-constexpr auto kEuroTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    ignored("lm_head.weight"),
-});
+constexpr auto kEuroTensors = joined(kEmbed, kFinalNorm, kAttention, kFfnNorm, kGated, ignored("lm_head.weight"));
 
 constexpr HfFlag kModernFlags[] = {{"attention_bias", false}, {"mlp_bias", false}, {"norm_bias", false}};
 constexpr HfFlag kEuroFlags[] = {{"attention_bias", false}, {"mlp_bias", false}};

@@ -1,6 +1,4 @@
 // MPT: LayerNorm, ALiBi and an ffn of GELU, biases only in some models.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,29 +9,21 @@ using namespace tensors;
 
 constexpr std::string_view kMptHfClasses[] = {"MPTForCausalLM", "MptForCausalLM"};
 
-constexpr auto kMptTensors = std::to_array<TensorSpec>({
-    matrix(Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight",
-           "transformer.wte.weight"),
-    matrix(Role::kHead, kOptional, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"),
-    norm(Role::kFinalNorm, kRequired, "output_norm.weight", "transformer.norm_f.weight"),
-    bias(Role::kFinalNormBias, kOptional, Dim::kModel, "output_norm.bias", "transformer.norm_f.bias"),
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.blocks.{}.norm_1.weight"),
-    bias(Role::kAttnNormBias, kOptional, Dim::kModel, "blk.{}.attn_norm.bias", "transformer.blocks.{}.norm_1.bias"),
-    matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
-           "transformer.blocks.{}.attn.Wqkv.weight"),
-    bias(Role::kBqkv, kOptional, Dim::kQkv, "blk.{}.attn_qkv.bias", "transformer.blocks.{}.attn.Wqkv.bias"),
-    matrix(Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight",
-           "transformer.blocks.{}.attn.out_proj.weight"),
-    bias(Role::kBo, kOptional, Dim::kModel, "blk.{}.attn_output.bias", "transformer.blocks.{}.attn.out_proj.bias"),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "transformer.blocks.{}.norm_2.weight"),
-    bias(Role::kFfnNormBias, kOptional, Dim::kModel, "blk.{}.ffn_norm.bias", "transformer.blocks.{}.norm_2.bias"),
-    matrix(Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
-           "transformer.blocks.{}.ffn.up_proj.weight"),
-    bias(Role::kBUp, kOptional, Dim::kFf, "blk.{}.ffn_up.bias", "transformer.blocks.{}.ffn.up_proj.bias"),
-    matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
-           "transformer.blocks.{}.ffn.down_proj.weight"),
-    bias(Role::kBDown, kOptional, Dim::kModel, "blk.{}.ffn_down.bias", "transformer.blocks.{}.ffn.down_proj.bias"),
-});
+constexpr auto kMptTensors =
+    joined(with_hf(kEmbed, "transformer.wte.weight"), kHead, with_hf(kFinalNorm, "transformer.norm_f.weight"),
+           optional(with_hf(kFinalNormBias, "transformer.norm_f.bias")),
+           with_hf(kAttnNorm, "transformer.blocks.{}.norm_1.weight"),
+           optional(with_hf(kAttnNormBias, "transformer.blocks.{}.norm_1.bias")),
+           with_hf(kWqkv, "transformer.blocks.{}.attn.Wqkv.weight"),
+           with_hf(kGgufBqkv, "transformer.blocks.{}.attn.Wqkv.bias"),
+           with_hf(kWo, "transformer.blocks.{}.attn.out_proj.weight"),
+           optional(with_hf(kBo, "transformer.blocks.{}.attn.out_proj.bias")),
+           with_hf(kFfnNorm, "transformer.blocks.{}.norm_2.weight"),
+           optional(with_hf(kFfnNormBias, "transformer.blocks.{}.norm_2.bias")),
+           with_hf(kWUp, "transformer.blocks.{}.ffn.up_proj.weight"),
+           with_hf(kUpBias, "transformer.blocks.{}.ffn.up_proj.bias"),
+           with_hf(kWDown, "transformer.blocks.{}.ffn.down_proj.weight"),
+           with_hf(kDownBias, "transformer.blocks.{}.ffn.down_proj.bias"));
 
 // Norms of q and k and other ways to tell positions are refused.
 constexpr HfFlag kMptHfFlags[] = {

@@ -1,6 +1,4 @@
 // Nemotron and Minitron: LayerNorm whose weights are kept less 1, a plain ffn with the square of ReLU, partial rope.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,30 +9,9 @@ using namespace tensors;
 
 constexpr std::string_view kNemotronHfClasses[] = {"NemotronForCausalLM"};
 
-constexpr auto kNemotronTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kFinalNormBias,
-    kAttnNorm,
-    kAttnNormBias,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    kFfnNorm,
-    kFfnNormBias,
-    kWUp,
-    kWDown,
-    bias(Role::kBUp, kOptional, Dim::kFf, "blk.{}.ffn_up.bias", "model.layers.{}.mlp.up_proj.bias"),
-    bias(Role::kBDown, kOptional, Dim::kModel, "blk.{}.ffn_down.bias", "model.layers.{}.mlp.down_proj.bias"),
-});
+constexpr auto kNemotronTensors =
+    joined(kEnds, kFinalNormBias, kAttnNorm, kAttnNormBias, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo),
+           kFfnNorm, kFfnNormBias, kPlain, kUpBias, kDownBias);
 
 }  // namespace
 

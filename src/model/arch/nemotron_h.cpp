@@ -1,8 +1,6 @@
 // Nemotron-H: layers that are Mamba 2, attention without rotation, or an ffn with squared ReLUs, each alone; in some
 // models the ffns are experts, chosen by sigmoids, and one shared expert; those of Nemotron 3 Super stand behind a
 // latent.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,48 +11,37 @@ using namespace tensors;
 
 constexpr std::string_view kNemotronHHfClasses[] = {"NemotronHForCausalLM"};
 
-constexpr auto kMixerTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "backbone.embeddings.weight"),
-    kHead,
-    with_hf(kFinalNorm, "backbone.norm_f.weight"),
-    with_hf(kAttnNorm, "backbone.layers.{}.norm.weight"),
-    kGgufWqkv,
-    with_hf(kWq, "backbone.layers.{}.mixer.q_proj.weight"),
-    with_hf(kWk, "backbone.layers.{}.mixer.k_proj.weight"),
-    with_hf(kWv, "backbone.layers.{}.mixer.v_proj.weight"),
-    with_hf(kWo, "backbone.layers.{}.mixer.o_proj.weight"),
+constexpr auto kMixerTensors = joined(
+    with_hf(kEmbed, "backbone.embeddings.weight"), kHead, with_hf(kFinalNorm, "backbone.norm_f.weight"),
+    with_hf(kAttnNorm, "backbone.layers.{}.norm.weight"), kGgufWqkv,
+    with_hf(kWq, "backbone.layers.{}.mixer.q_proj.weight"), with_hf(kWk, "backbone.layers.{}.mixer.k_proj.weight"),
+    with_hf(kWv, "backbone.layers.{}.mixer.v_proj.weight"), with_hf(kWo, "backbone.layers.{}.mixer.o_proj.weight"),
     with_hf(kMamba2In, "backbone.layers.{}.mixer.in_proj.weight"),
     with_hf(kMamba2Conv, "backbone.layers.{}.mixer.conv1d.weight"),
     with_hf(kMamba2ConvBias, "backbone.layers.{}.mixer.conv1d.bias"),
-    with_hf(kMamba2DtBias, "backbone.layers.{}.mixer.dt_bias"),
-    with_hf(kMamba2A, "backbone.layers.{}.mixer.A_log"),
-    with_hf(kMamba2D, "backbone.layers.{}.mixer.D"),
-    kMamba2Norm,
+    with_hf(kMamba2DtBias, "backbone.layers.{}.mixer.dt_bias"), with_hf(kMamba2A, "backbone.layers.{}.mixer.A_log"),
+    with_hf(kMamba2D, "backbone.layers.{}.mixer.D"), kMamba2Norm,
     with_hf(kHfMamba2Norm, "backbone.layers.{}.mixer.norm.weight"),
-    with_hf(kMamba2Out, "backbone.layers.{}.mixer.out_proj.weight"),
-});
+    with_hf(kMamba2Out, "backbone.layers.{}.mixer.out_proj.weight"));
 
-constexpr auto kFfnTensors = std::to_array<TensorSpec>({
-    with_hf(kWUp, "backbone.layers.{}.mixer.up_proj.weight"),
-    with_hf(kWDown, "backbone.layers.{}.mixer.down_proj.weight"),
-    with_hf(kUpBias, "backbone.layers.{}.mixer.up_proj.bias"),
-    with_hf(kDownBias, "backbone.layers.{}.mixer.down_proj.bias"),
-});
+constexpr auto kFfnTensors = joined(with_hf(kWUp, "backbone.layers.{}.mixer.up_proj.weight"),
+                                    with_hf(kWDown, "backbone.layers.{}.mixer.down_proj.weight"),
+                                    with_hf(kUpBias, "backbone.layers.{}.mixer.up_proj.bias"),
+                                    with_hf(kDownBias, "backbone.layers.{}.mixer.down_proj.bias"));
 
-constexpr auto kExpertTensors = std::to_array<TensorSpec>({
-    with_hf(kRouter, "backbone.layers.{}.mixer.gate.weight"),
-    choice_bias(kRequired, "backbone.layers.{}.mixer.gate.e_score_correction_bias"),
-    {Role::kExpertUp, kRequired, Shard::kRows, Dim::kExpertFf, Dim::kExpertIn, "blk.{}.ffn_up_exps.weight",
-     "backbone.layers.{}.mixer.experts.{}.up_proj.weight"},
-    {Role::kExpertDown, kRequired, Shard::kCols, Dim::kExpertIn, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
-     "backbone.layers.{}.mixer.experts.{}.down_proj.weight"},
-    whole(Role::kExpertLatentDown, kRequired, Dim::kExpertIn, Dim::kModel, "blk.{}.ffn_latent_down.weight",
-          "backbone.layers.{}.mixer.fc1_latent_proj.weight"),
-    whole(Role::kExpertLatentUp, kRequired, Dim::kModel, Dim::kExpertIn, "blk.{}.ffn_latent_up.weight",
-          "backbone.layers.{}.mixer.fc2_latent_proj.weight"),
-    with_hf(kSharedUp, "backbone.layers.{}.mixer.shared_experts.up_proj.weight"),
-    with_hf(kSharedDown, "backbone.layers.{}.mixer.shared_experts.down_proj.weight"),
-});
+constexpr auto kExpertTensors =
+    joined(with_hf(kRouter, "backbone.layers.{}.mixer.gate.weight"),
+           with_hf(kChoiceBias, "backbone.layers.{}.mixer.gate.e_score_correction_bias"),
+           by_rows(Role::kExpertUp, Dim::kExpertFf, Dim::kExpertIn, "blk.{}.ffn_up_exps.weight",
+                   "backbone.layers.{}.mixer.experts.{}.up_proj.weight"),
+           by_cols(Role::kExpertDown, Dim::kExpertIn, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
+                   "backbone.layers.{}.mixer.experts.{}.down_proj.weight"),
+           whole(Role::kExpertLatentDown, kRequired, Dim::kExpertIn, Dim::kModel, "blk.{}.ffn_latent_down.weight",
+                 "backbone.layers.{}.mixer.fc1_latent_proj.weight"),
+           whole(Role::kExpertLatentUp, kRequired, Dim::kModel, Dim::kExpertIn, "blk.{}.ffn_latent_up.weight",
+                 "backbone.layers.{}.mixer.fc2_latent_proj.weight"),
+           with_hf(kSharedUp, "backbone.layers.{}.mixer.shared_experts.up_proj.weight"),
+           with_hf(kSharedDown, "backbone.layers.{}.mixer.shared_experts.down_proj.weight"));
 
 constexpr auto kNemotronHTensors = joined(kMixerTensors, kFfnTensors, kExpertTensors);
 constexpr auto kNemotronHMoeTensors = joined(kMixerTensors, kExpertTensors);

@@ -1,6 +1,4 @@
 // OLMo (1): LayerNorm without weights; some models bring q, k and v into a range.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,8 +9,7 @@ using namespace tensors;
 
 constexpr std::string_view kOlmoHfClasses[] = {"OlmoForCausalLM"};
 
-constexpr auto kOlmoTensors =
-    std::to_array<TensorSpec>({kEmbed, kHead, kGgufWqkv, kWq, kWk, kWv, kWo, kWGate, kWUp, kWDown});
+constexpr auto kOlmoTensors = joined(kEmbed, kHead, kGgufWqkv, kQkvo, kGated);
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // OLMo 2 and 3: norms after attention and ffn alone, and norms over all heads of q and of k; OLMo 3 has three layers
 // with a window, and a rotation without scaling, to one that sees the whole context.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,23 +10,8 @@ using namespace tensors;
 
 constexpr std::string_view kOlmo2HfClasses[] = {"Olmo2ForCausalLM", "Olmo3ForCausalLM"};
 
-constexpr auto kOlmo2Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kGgufWqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQRowNorm,
-    kKRowNorm,
-    kSandwichAttnPostNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    kSandwichFfnPostNorm,
-});
+constexpr auto kOlmo2Tensors =
+    joined(kEnds, kGgufWqkv, kQkvo, kQkRowNorms, kSandwichAttnPostNorm, kGated, kSandwichFfnPostNorm);
 
 }  // namespace
 

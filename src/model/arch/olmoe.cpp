@@ -1,6 +1,4 @@
 // OLMoE: Llama with norms over all of q and over all of k, and experts whose weights are the softmax's as they are.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,23 +11,7 @@ constexpr std::string_view kOlmoeHfClasses[] = {"OlmoeForCausalLM"};
 constexpr HfFlag kOlmoeHfFlags[] = {{"attention_bias", false}};
 constexpr HfNumber kOlmoeHfNumbers[] = {{"clip_qkv", 0}};
 
-constexpr auto kOlmoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQRowNorm,
-    kKRowNorm,
-    kFfnNorm,
-    kRouter,
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-});
+constexpr auto kOlmoeTensors = joined(kEnds, kAttention, kQkRowNorms, kFfnNorm, kRouter, kExperts);
 
 }  // namespace
 

@@ -1,6 +1,4 @@
 // OpenELM: Llama with norms of q and k, whose layers have more heads and wider ffns the later they come.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,21 +9,16 @@ using namespace tensors;
 
 constexpr std::string_view kOpenelmHfClasses[] = {"OpenELMForCausalLM"};
 
-constexpr auto kOpenelmTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "transformer.token_embeddings.weight"),
-    with_hf(kFinalNorm, "transformer.norm.weight"),
-    with_hf(kAttnNorm, "transformer.layers.{}.attn_norm.weight"),
-    with_hf(kWqkv, "transformer.layers.{}.attn.qkv_proj.weight"),
-    with_hf(kQNorm, "transformer.layers.{}.attn.q_norm.weight"),
-    with_hf(kKNorm, "transformer.layers.{}.attn.k_norm.weight"),
-    with_hf(kWo, "transformer.layers.{}.attn.out_proj.weight"),
-    with_hf(kFfnNorm, "transformer.layers.{}.ffn_norm.weight"),
-    with_hf(kWGate, ""),
-    with_hf(kWUp, ""),
-    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "",
-           "transformer.layers.{}.ffn.proj_1.weight"),
-    with_hf(kWDown, "transformer.layers.{}.ffn.proj_2.weight"),
-});
+constexpr auto kOpenelmTensors =
+    joined(with_hf(kEmbed, "transformer.token_embeddings.weight"), with_hf(kFinalNorm, "transformer.norm.weight"),
+           with_hf(kAttnNorm, "transformer.layers.{}.attn_norm.weight"),
+           with_hf(kWqkv, "transformer.layers.{}.attn.qkv_proj.weight"),
+           with_hf(kQNorm, "transformer.layers.{}.attn.q_norm.weight"),
+           with_hf(kKNorm, "transformer.layers.{}.attn.k_norm.weight"),
+           with_hf(kWo, "transformer.layers.{}.attn.out_proj.weight"),
+           with_hf(kFfnNorm, "transformer.layers.{}.ffn_norm.weight"), gguf_only(kWGate), gguf_only(kWUp),
+           hf_only(kWGateUp, "transformer.layers.{}.ffn.proj_1.weight"),
+           with_hf(kWDown, "transformer.layers.{}.ffn.proj_2.weight"));
 
 constexpr HfFlag kOpenelmHfFlags[] = {
     {"ffn_with_glu", true}, {"normalize_qk_projections", true}, {"share_input_output_layers", true}};

@@ -1,6 +1,4 @@
 // Orion: Llama with LayerNorm, rotated in halves.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,9 +9,8 @@ using namespace tensors;
 
 constexpr std::string_view kOrionHfClasses[] = {"OrionForCausalLM"};
 
-constexpr auto kOrionTensors =
-    std::to_array<TensorSpec>({kEmbed, kHead, kFinalNorm, kFinalNormBias, kAttnNorm, kAttnNormBias, kGgufWqkv, kWq, kWk,
-                               kWv, kWo, kFfnNorm, kFfnNormBias, kWGate, kWUp, kWDown, kInvFreqBuffer});
+constexpr auto kOrionTensors = joined(kEnds, kFinalNormBias, kAttnNorm, kAttnNormBias, kGgufWqkv, kQkvo, kFfnNorm,
+                                      kFfnNormBias, kGated, kInvFreqBuffer);
 
 }  // namespace
 

@@ -1,8 +1,6 @@
 // Phi-2 (one LayerNorm, attention and ffn in parallel, partial rope, biases), Phi-3 (Llama with fused matrices) and
 // Phi-3.5-MoE (norms with biases, and experts). Its folders have LayerNorms, windows and SparseMixer's choice of
 // experts; in GGUF files, which are llama.cpp's, norms are of the RMS, and experts are chosen by a softmax.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -15,79 +13,20 @@ constexpr std::string_view kPhi2Classes[] = {"PhiForCausalLM"};
 constexpr std::string_view kPhi3Classes[] = {"Phi3ForCausalLM"};
 constexpr std::string_view kPhiMoeClasses[] = {"PhiMoEForCausalLM", "PhimoeForCausalLM"};
 
-constexpr auto kPhi2Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    {Role::kHead, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"},
-    {Role::kHeadBias, kRequired, Shard::kRows, Dim::kVocab, Dim::kNone, "output.bias", "lm_head.bias"},
-    {Role::kFinalNorm, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "output_norm.weight",
-     "model.final_layernorm.weight"},
-    {Role::kFinalNormBias, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "output_norm.bias",
-     "model.final_layernorm.bias"},
-    kAttnNorm,
-    {Role::kAttnNormBias, kRequired, Shard::kWhole, Dim::kModel, Dim::kNone, "blk.{}.attn_norm.bias",
-     "model.layers.{}.input_layernorm.bias"},
+constexpr auto kPhi2Tensors = joined(
+    kEmbed, required(kHead), required(kHeadBias), with_hf(kFinalNorm, "model.final_layernorm.weight"),
+    with_hf(kFinalNormBias, "model.final_layernorm.bias"), kAttnNorm, kAttnNormBias,
     // A file has q, k, v apart or fused, never both.
-    {Role::kWqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight", ""},
-    {Role::kBqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kNone, "blk.{}.attn_qkv.bias", ""},
-    kWq,
-    kWk,
-    kWv,
-    q_bias(kRequired),
-    k_bias(kRequired),
-    v_bias(kRequired),
-    {Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight",
-     "model.layers.{}.self_attn.dense.weight"},
-    bias(Role::kBo, kRequired, Dim::kModel, "blk.{}.attn_output.bias", "model.layers.{}.self_attn.dense.bias"),
-    {Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
-     "model.layers.{}.mlp.fc1.weight"},
-    bias(Role::kBUp, kRequired, Dim::kFf, "blk.{}.ffn_up.bias", "model.layers.{}.mlp.fc1.bias"),
-    {Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
-     "model.layers.{}.mlp.fc2.weight"},
-    bias(Role::kBDown, kRequired, Dim::kModel, "blk.{}.ffn_down.bias", "model.layers.{}.mlp.fc2.bias"),
-});
+    kGgufQkv, kWq, kWk, kWv, kQkvBiases, with_hf(kWo, "model.layers.{}.self_attn.dense.weight"),
+    with_hf(kBo, "model.layers.{}.self_attn.dense.bias"), with_hf(kWUp, "model.layers.{}.mlp.fc1.weight"),
+    required(with_hf(kUpBias, "model.layers.{}.mlp.fc1.bias")), with_hf(kWDown, "model.layers.{}.mlp.fc2.weight"),
+    required(with_hf(kDownBias, "model.layers.{}.mlp.fc2.bias")));
 
-constexpr auto kPhi3Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWqkv,
-    kWo,
-    kFfnNorm,
-    {Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
-     "model.layers.{}.mlp.gate_up_proj.weight"},
-    kWDown,
-    {Role::kRopeShort, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_short.weight", ""},
-    {Role::kRopeLong, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""},
-});
+constexpr auto kPhi3Tensors = joined(kEnds, kAttnNorm, kWqkv, kWo, kFfnNorm, kWGateUp, kWDown, kLongRopeFactors);
 
-constexpr auto kPhiMoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    {Role::kHeadBias, kOptional, Shard::kRows, Dim::kVocab, Dim::kNone, "output.bias", "lm_head.bias"},
-    kFinalNorm,
-    kFinalNormBias,
-    kAttnNorm,
-    kAttnNormBias,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    kFfnNorm,
-    kFfnNormBias,
-    with_hf(kRouter, "model.layers.{}.block_sparse_moe.gate.weight"),
-    with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.w1.weight"),
-    with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.w3.weight"),
-    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.w2.weight"),
-    {Role::kRopeShort, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_short.weight", ""},
-    {Role::kRopeLong, kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone, "rope_factors_long.weight", ""},
-});
+constexpr auto kPhiMoeTensors = joined(kEmbed, kHead, kHeadBias, kFinalNorm, kFinalNormBias, kAttnNorm, kAttnNormBias,
+                                       kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo), kFfnNorm, kFfnNormBias,
+                                       kMixtralRouter, kMixtralExperts, kLongRopeFactors);
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // Qwen (fused q, k and v, an ffn of half the width that files tell), Qwen2 (biases on q, k, v), Qwen2-MoE (and experts,
 // one of them shared), Qwen3 (q/k norms instead of the biases), Qwen3-MoE (and experts).
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -16,106 +14,24 @@ constexpr std::string_view kQwen2MoeClasses[] = {"Qwen2MoeForCausalLM"};
 constexpr std::string_view kQwen3Classes[] = {"Qwen3ForCausalLM", "Qwen3ForSequenceClassification"};
 constexpr std::string_view kQwen3MoeClasses[] = {"Qwen3MoeForCausalLM"};
 
-constexpr auto kQwenTensors = std::to_array<TensorSpec>({
-    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "transformer.wte.weight"},
-    kHead,
-    norm(Role::kFinalNorm, kRequired, "output_norm.weight", "transformer.ln_f.weight"),
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "transformer.h.{}.ln_1.weight"),
-    matrix(Role::kWqkv, kRequired, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight",
-           "transformer.h.{}.attn.c_attn.weight"),
-    bias(Role::kBqkv, kRequired, Dim::kQkv, "blk.{}.attn_qkv.bias", "transformer.h.{}.attn.c_attn.bias"),
-    matrix(Role::kWo, kRequired, Shard::kCols, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight",
-           "transformer.h.{}.attn.c_proj.weight"),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.ffn_norm.weight", "transformer.h.{}.ln_2.weight"),
-    matrix(Role::kWGate, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_gate.weight",
-           "transformer.h.{}.mlp.w2.weight"),
-    matrix(Role::kWUp, kRequired, Shard::kRows, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight",
-           "transformer.h.{}.mlp.w1.weight"),
-    matrix(Role::kWDown, kRequired, Shard::kCols, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight",
-           "transformer.h.{}.mlp.c_proj.weight"),
-    ignored("transformer.h.{}.attn.rotary_emb.inv_freq"),
-});
+constexpr auto kQwenTensors =
+    joined(with_hf(kEmbed, "transformer.wte.weight"), kHead, with_hf(kFinalNorm, "transformer.ln_f.weight"),
+           with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"), with_hf(kWqkv, "transformer.h.{}.attn.c_attn.weight"),
+           with_hf(kBqkv, "transformer.h.{}.attn.c_attn.bias"), with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"),
+           with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"), with_hf(kWGate, "transformer.h.{}.mlp.w2.weight"),
+           with_hf(kWUp, "transformer.h.{}.mlp.w1.weight"), with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
+           ignored("transformer.h.{}.attn.rotary_emb.inv_freq"));
 
-constexpr auto kQwen2Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kRequired),
-    k_bias(kRequired),
-    v_bias(kRequired),
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-});
+constexpr auto kQwen2Tensors = joined(kEnds, kAttention, kQkvBiases, kFfnNorm, kGated);
 
-constexpr auto kQwen3Tensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQNorm,
-    kKNorm,
-    kFfnNorm,
-    kWGate,
-    kWUp,
-    kWDown,
-    // Of rerankers: the scores of "yes" and "no", or in folders how much the former is above the latter.
-    whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.output.weight", "score.weight"),
-});
+constexpr auto kQwen3Tensors =
+    joined(kEnds, kAttention, kQkNorms, kFfnNorm, kGated,
+           // Of rerankers: the scores of "yes" and "no", or in folders how much the former is above the latter.
+           whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.output.weight", "score.weight"));
 
-constexpr auto kQwen3MoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kQNorm,
-    kKNorm,
-    kFfnNorm,
-    kRouter,
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-});
+constexpr auto kQwen3MoeTensors = joined(kEnds, kAttention, kQkNorms, kFfnNorm, kRouter, kExperts);
 
-constexpr auto kQwen2MoeTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kRequired),
-    k_bias(kRequired),
-    v_bias(kRequired),
-    kFfnNorm,
-    kRouter,
-    kExpertGate,
-    kExpertUp,
-    kExpertDown,
-    {Role::kSharedRouter, kRequired, Shard::kWhole, Dim::kNone, Dim::kModel, "blk.{}.ffn_gate_inp_shexp.weight",
-     "model.layers.{}.mlp.shared_expert_gate.weight"},
-    shared_expert(Role::kSharedGate, "blk.{}.ffn_gate_shexp.weight",
-                  "model.layers.{}.mlp.shared_expert.gate_proj.weight"),
-    shared_expert(Role::kSharedUp, "blk.{}.ffn_up_shexp.weight", "model.layers.{}.mlp.shared_expert.up_proj.weight"),
-    shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
-                  "model.layers.{}.mlp.shared_expert.down_proj.weight"),
-});
+constexpr auto kQwen2MoeTensors = joined(kEnds, kAttention, kQkvBiases, kFfnNorm, kRouter, kExperts, kQwenShared);
 
 }  // namespace
 

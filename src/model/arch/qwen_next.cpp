@@ -1,7 +1,5 @@
 // Qwen3-Next and Qwen3.5: gated delta nets, and one layer in four with gated attention; both also with experts, one of
 // them shared. Layers that guess tokens further on may follow in a file; they are not read.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -14,30 +12,16 @@ constexpr std::string_view kQwen3NextClasses[] = {"Qwen3NextForCausalLM"};
 constexpr std::string_view kQwen35Classes[] = {"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"};
 constexpr std::string_view kQwen35MoeClasses[] = {"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration"};
 
-constexpr TensorSpec kPostNorm = norm(Role::kFfnNorm, kRequired, "blk.{}.post_attention_norm.weight",
-                                      "model.layers.{}.post_attention_layernorm.weight");
-constexpr TensorSpec kGatedWq = matrix(Role::kWq, kRequired, Shard::kRows, Dim::kGatedQ, Dim::kModel,
-                                       "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight");
-constexpr TensorSpec kSharedRouter =
-    whole(Role::kSharedRouter, kRequired, Dim::kNone, Dim::kModel, "blk.{}.ffn_gate_inp_shexp.weight",
-          "model.layers.{}.mlp.shared_expert_gate.weight");
-constexpr TensorSpec kSharedGate = shared_expert(Role::kSharedGate, "blk.{}.ffn_gate_shexp.weight",
-                                                 "model.layers.{}.mlp.shared_expert.gate_proj.weight");
-constexpr TensorSpec kSharedUp =
-    shared_expert(Role::kSharedUp, "blk.{}.ffn_up_shexp.weight", "model.layers.{}.mlp.shared_expert.up_proj.weight");
-constexpr TensorSpec kSharedDown = shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
-                                                 "model.layers.{}.mlp.shared_expert.down_proj.weight");
+constexpr TensorSpec kPostNorm = with_gguf(kFfnNorm, "blk.{}.post_attention_norm.weight");
+constexpr TensorSpec kGatedWq =
+    by_rows(Role::kWq, Dim::kGatedQ, Dim::kModel, "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight");
 
-constexpr TensorSpec kQwenNextConv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps,
-                                           "blk.{}.ssm_conv1d.weight", "model.layers.{}.linear_attn.conv1d.weight");
-constexpr TensorSpec kDtBias = whole(Role::kSsmDtBias, kRequired, Dim::kSsmHeads, Dim::kNone, "blk.{}.ssm_dt.bias",
-                                     "model.layers.{}.linear_attn.dt_bias");
-constexpr TensorSpec kA =
-    whole(Role::kSsmA, kRequired, Dim::kSsmHeads, Dim::kNone, "blk.{}.ssm_a", "model.layers.{}.linear_attn.A_log");
-constexpr TensorSpec kDeltaNorm = whole(Role::kSsmNorm, kRequired, Dim::kSsmGroup, Dim::kNone, "blk.{}.ssm_norm.weight",
-                                        "model.layers.{}.linear_attn.norm.weight");
-constexpr TensorSpec kDeltaOut = whole(Role::kSsmOut, kRequired, Dim::kModel, Dim::kSsmInner, "blk.{}.ssm_out.weight",
-                                       "model.layers.{}.linear_attn.out_proj.weight");
+constexpr TensorSpec kQwenNextConv = with_hf(kMamba2Conv, "model.layers.{}.linear_attn.conv1d.weight");
+constexpr TensorSpec kDtBias = with_hf(kMamba2DtBias, "model.layers.{}.linear_attn.dt_bias");
+constexpr TensorSpec kA = vector(Role::kSsmA, Dim::kSsmHeads, "blk.{}.ssm_a", "model.layers.{}.linear_attn.A_log");
+constexpr TensorSpec kDeltaNorm =
+    vector(Role::kSsmNorm, Dim::kSsmGroup, "blk.{}.ssm_norm.weight", "model.layers.{}.linear_attn.norm.weight");
+constexpr TensorSpec kDeltaOut = with_hf(kMamba2Out, "model.layers.{}.linear_attn.out_proj.weight");
 // The input's rows by their parts, or fused for each key head.
 constexpr TensorSpec kDeltaQkv = whole(Role::kDeltaQkv, kRequired, Dim::kSsmConv, Dim::kModel, "blk.{}.attn_qkv.weight",
                                        "model.layers.{}.linear_attn.in_proj_qkv.weight");
@@ -52,30 +36,22 @@ constexpr TensorSpec kDeltaDecay = whole(Role::kDeltaDecay, kRequired, Dim::kSsm
 constexpr TensorSpec kDeltaBetaDecay = whole(Role::kDeltaBetaDecay, kRequired, Dim::kTwoSsmHeads, Dim::kModel,
                                              "blk.{}.ssm_ba.weight", "model.layers.{}.linear_attn.in_proj_ba.weight");
 
-constexpr auto kQwen3NextTensors = std::to_array<TensorSpec>({
-    kEmbed,        kHead,     kFinalNorm,  kAttnNorm,     kGatedWq,    kWk,        kWv,
-    kWo,           kQNorm,    kKNorm,      kDeltaIn,      kDeltaQkv,   kDeltaGate, kDeltaBetaDecay,
-    kQwenNextConv, kDtBias,   kA,          kDeltaNorm,    kDeltaOut,   kPostNorm,  kRouter,
-    kExpertGate,   kExpertUp, kExpertDown, kSharedRouter, kSharedGate, kSharedUp,  kSharedDown,
-});
+constexpr auto kQwen3NextTensors =
+    joined(kEnds, kAttnNorm, kGatedWq, kWk, kWv, kWo, kQkNorms, kDeltaIn, kDeltaQkv, kDeltaGate, kDeltaBetaDecay,
+           kQwenNextConv, kDtBias, kA, kDeltaNorm, kDeltaOut, kPostNorm, kRouter, kExperts, kQwenShared);
 
-constexpr auto kQwen35Tensors = std::to_array<TensorSpec>({
-    kEmbed, kHead,      kFinalNorm, kAttnNorm,  kGatedWq,   kWk,         kWv,           kWo,
-    kQNorm, kKNorm,     kDeltaQkv,  kDeltaGate, kDeltaBeta, kDeltaDecay, kQwenNextConv, kDtBias,
-    kA,     kDeltaNorm, kDeltaOut,  kPostNorm,  kWGate,     kWUp,        kWDown,
-});
+constexpr auto kQwen35Tensors =
+    joined(kEnds, kAttnNorm, kGatedWq, kWk, kWv, kWo, kQkNorms, kDeltaQkv, kDeltaGate, kDeltaBeta, kDeltaDecay,
+           kQwenNextConv, kDtBias, kA, kDeltaNorm, kDeltaOut, kPostNorm, kGated);
 
 // Folders have the experts as two stacks, and some quantized ones each apart.
-constexpr TensorSpec kStackedGateUp = fused_experts("model.layers.{}.mlp.experts.gate_up_proj");
-constexpr TensorSpec kStackedDown = with_gguf(with_hf(kExpertDown, "model.layers.{}.mlp.experts.down_proj"), "");
+constexpr TensorSpec kStackedGateUp =
+    by_rows(Role::kExpertGateUp, Dim::kExpertGateUp, Dim::kModel, "", "model.layers.{}.mlp.experts.gate_up_proj");
+constexpr TensorSpec kStackedDown = hf_only(kExpertDown, "model.layers.{}.mlp.experts.down_proj");
 
-constexpr auto kQwen35MoeTensors = std::to_array<TensorSpec>({
-    kEmbed,        kHead,       kFinalNorm,  kAttnNorm,      kGatedWq,     kWk,           kWv,
-    kWo,           kQNorm,      kKNorm,      kDeltaQkv,      kDeltaGate,   kDeltaBeta,    kDeltaDecay,
-    kQwenNextConv, kDtBias,     kA,          kDeltaNorm,     kDeltaOut,    kPostNorm,     kRouter,
-    kExpertGate,   kExpertUp,   kExpertDown, kStackedGateUp, kStackedDown, kSharedRouter, kSharedGate,
-    kSharedUp,     kSharedDown,
-});
+constexpr auto kQwen35MoeTensors = joined(kEnds, kAttnNorm, kGatedWq, kWk, kWv, kWo, kQkNorms, kDeltaQkv, kDeltaGate,
+                                          kDeltaBeta, kDeltaDecay, kQwenNextConv, kDtBias, kA, kDeltaNorm, kDeltaOut,
+                                          kPostNorm, kRouter, kExperts, kStackedGateUp, kStackedDown, kQwenShared);
 
 constexpr HfFlag kQwenNextHfFlags[] = {{"attention_bias", false}, {"attn_output_gate", true}};
 constexpr HfSsmKeys kQwenNextHfSsmKeys{.n_heads = "linear_num_value_heads",

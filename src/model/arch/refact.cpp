@@ -1,6 +1,4 @@
 // Refact: Llama with ALiBi and one KV head. Its folders keep k and v, and gate and up, in one matrix each.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,24 +10,14 @@ using namespace tensors;
 constexpr std::string_view kRefactHfClasses[] = {"GPTRefactForCausalLM"};
 constexpr HfFlag kRefactHfFlags[] = {{"multi_query", true}};
 
-constexpr auto kRefactTensors = std::to_array<TensorSpec>({
-    with_hf(kEmbed, "transformer.wte.weight"),
-    kHead,
-    with_hf(kFinalNorm, "transformer.ln_f.weight"),
-    with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"),
-    kGgufWqkv,
-    with_hf(kWq, "transformer.h.{}.attn.q.weight"),
-    with_hf(kWk, ""),
-    with_hf(kWv, ""),
-    matrix(Role::kWkv, kRequired, Shard::kRows, Dim::kTwoKv, Dim::kModel, "", "transformer.h.{}.attn.kv.weight"),
-    with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"),
-    with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"),
-    with_hf(kWGate, ""),
-    with_hf(kWUp, ""),
-    matrix(Role::kWGateUp, kRequired, Shard::kRows, Dim::kGateUp, Dim::kModel, "",
-           "transformer.h.{}.mlp.gate_up_proj.weight"),
-    with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"),
-});
+constexpr auto kRefactTensors =
+    joined(with_hf(kEmbed, "transformer.wte.weight"), kHead, with_hf(kFinalNorm, "transformer.ln_f.weight"),
+           with_hf(kAttnNorm, "transformer.h.{}.ln_1.weight"), kGgufWqkv,
+           with_hf(kWq, "transformer.h.{}.attn.q.weight"), gguf_only(kWk), gguf_only(kWv),
+           by_rows(Role::kWkv, Dim::kTwoKv, Dim::kModel, "", "transformer.h.{}.attn.kv.weight"),
+           with_hf(kWo, "transformer.h.{}.attn.c_proj.weight"), with_hf(kFfnNorm, "transformer.h.{}.ln_2.weight"),
+           gguf_only(kWGate), gguf_only(kWUp), hf_only(kWGateUp, "transformer.h.{}.mlp.gate_up_proj.weight"),
+           with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"));
 
 // Its ffn is two thirds of four times the model's width, in multiples of 256.
 constexpr HfKeys refact_hf_keys() {

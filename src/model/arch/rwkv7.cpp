@@ -1,7 +1,5 @@
 // RWKV-7 ("Goose"): no attention; every layer has a time mix and a channel mix, and looks back by its states alone.
 // Folders are flash-linear-attention's.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -22,23 +20,15 @@ constexpr TensorSpec shift(Role role, std::string_view hf) {
   return whole(role, kRequired, Dim::kModel, Dim::kNone, "", hf);
 }
 
-constexpr auto kRwkv7Tensors = std::to_array<TensorSpec>({
-    {Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "model.embeddings.weight"},
-    norm(Role::kEmbedNorm, kRequired, "token_embd_norm.weight", "model.layers.0.pre_norm.weight"),
-    norm(Role::kEmbedNormBias, kRequired, "token_embd_norm.bias", "model.layers.0.pre_norm.bias"),
-    kHead,
-    kFinalNorm,
-    norm(Role::kFinalNormBias, kRequired, "output_norm.bias", "model.norm.bias"),
-    norm(Role::kAttnNorm, kRequired, "blk.{}.attn_norm.weight", "model.layers.{}.attn_norm.weight"),
-    norm(Role::kAttnNormBias, kRequired, "blk.{}.attn_norm.bias", "model.layers.{}.attn_norm.bias"),
+constexpr auto kRwkv7Tensors = joined(
+    with_hf(kEmbed, "model.embeddings.weight"), with_hf(kEmbedNorm, "model.layers.0.pre_norm.weight"),
+    with_hf(kEmbedNormBias, "model.layers.0.pre_norm.bias"), kHead, kFinalNorm, kFinalNormBias,
+    with_hf(kAttnNorm, "model.layers.{}.attn_norm.weight"), with_hf(kAttnNormBias, "model.layers.{}.attn_norm.bias"),
     whole(Role::kShifts, kRequired, Dim::kShifts, Dim::kModel, "blk.{}.time_mix_lerp_fused.weight",
           "model.layers.{}.attn.x_x"),
-    shift(Role::kShiftR, "model.layers.{}.attn.x_r"),
-    shift(Role::kShiftDecay, "model.layers.{}.attn.x_w"),
-    shift(Role::kShiftK, "model.layers.{}.attn.x_k"),
-    shift(Role::kShiftV, "model.layers.{}.attn.x_v"),
-    shift(Role::kShiftRate, "model.layers.{}.attn.x_a"),
-    shift(Role::kShiftGate, "model.layers.{}.attn.x_g"),
+    shift(Role::kShiftR, "model.layers.{}.attn.x_r"), shift(Role::kShiftDecay, "model.layers.{}.attn.x_w"),
+    shift(Role::kShiftK, "model.layers.{}.attn.x_k"), shift(Role::kShiftV, "model.layers.{}.attn.x_v"),
+    shift(Role::kShiftRate, "model.layers.{}.attn.x_a"), shift(Role::kShiftGate, "model.layers.{}.attn.x_g"),
     square(Role::kWq, "blk.{}.time_mix_receptance.weight", "model.layers.{}.attn.r_proj.weight"),
     square(Role::kWk, "blk.{}.time_mix_key.weight", "model.layers.{}.attn.k_proj.weight"),
     square(Role::kWv, "blk.{}.time_mix_value.weight", "model.layers.{}.attn.v_proj.weight"),
@@ -68,14 +58,13 @@ constexpr auto kRwkv7Tensors = std::to_array<TensorSpec>({
     factors(Role::kSsmNorm, "blk.{}.time_mix_ln.weight", "model.layers.{}.attn.g_norm.weight"),
     factors(Role::kSsmNormBias, "blk.{}.time_mix_ln.bias", "model.layers.{}.attn.g_norm.bias"),
     square(Role::kWo, "blk.{}.time_mix_output.weight", "model.layers.{}.attn.o_proj.weight"),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.attn_norm_2.weight", "model.layers.{}.ffn_norm.weight"),
-    norm(Role::kFfnNormBias, kRequired, "blk.{}.attn_norm_2.bias", "model.layers.{}.ffn_norm.bias"),
+    norm(Role::kFfnNorm, "blk.{}.attn_norm_2.weight", "model.layers.{}.ffn_norm.weight"),
+    norm(Role::kFfnNormBias, "blk.{}.attn_norm_2.bias", "model.layers.{}.ffn_norm.bias"),
     factors(Role::kFfnShift, "blk.{}.channel_mix_lerp_k.weight", "model.layers.{}.ffn.x_k"),
     whole(Role::kWUp, kRequired, Dim::kFf, Dim::kModel, "blk.{}.channel_mix_key.weight",
           "model.layers.{}.ffn.key.weight"),
     whole(Role::kWDown, kRequired, Dim::kModel, Dim::kFf, "blk.{}.channel_mix_value.weight",
-          "model.layers.{}.ffn.value.weight"),
-});
+          "model.layers.{}.ffn.value.weight"));
 
 constexpr HfFlag kRwkv7HfFlags[] = {{"norm_first", true}, {"norm_bias", true}};
 

@@ -1,6 +1,4 @@
 // Seed-OSS: Llama with biases on q, k and v, rotated in halves.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,27 +9,8 @@ using namespace tensors;
 
 constexpr std::string_view kSeedOssHfClasses[] = {"SeedOssForCausalLM"};
 
-constexpr auto kSeedOssTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kGgufWqkv,
-    kGgufBqkv,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    q_bias(kOptional),
-    k_bias(kOptional),
-    v_bias(kOptional),
-    o_bias(kOptional),
-    norm(Role::kFfnNorm, kRequired, "blk.{}.post_attention_norm.weight",
-         "model.layers.{}.post_attention_layernorm.weight"),
-    kWGate,
-    kWUp,
-    kWDown,
-});
+constexpr auto kSeedOssTensors = joined(kEnds, kAttnNorm, kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo),
+                                        with_gguf(kFfnNorm, "blk.{}.post_attention_norm.weight"), kGated);
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 // SmallThinker: experts with a ReLU, chosen by what a layer begins with; where there are windows, one layer in four,
 // the first of them, sees the whole context and does not rotate.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -12,21 +10,11 @@ using namespace tensors;
 
 constexpr std::string_view kSmallthinkerHfClasses[] = {"SmallThinkerForCausalLM"};
 
-constexpr auto kSmallthinkerTensors = std::to_array<TensorSpec>({
-    kEmbed,
-    kHead,
-    kFinalNorm,
-    kAttnNorm,
-    kWq,
-    kWk,
-    kWv,
-    kWo,
-    kFfnNorm,
-    with_hf(kRouter, "model.layers.{}.block_sparse_moe.primary_router.weight"),
-    with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.gate.weight"),
-    with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.up.weight"),
-    with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.down.weight"),
-});
+constexpr auto kSmallthinkerTensors =
+    joined(kEnds, kAttention, kFfnNorm, with_hf(kRouter, "model.layers.{}.block_sparse_moe.primary_router.weight"),
+           with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.gate.weight"),
+           with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.up.weight"),
+           with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.down.weight"));
 
 }  // namespace
 

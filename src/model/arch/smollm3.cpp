@@ -1,6 +1,4 @@
 // SmolLM3: Llama with no position encoding in every fourth layer.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,8 +9,7 @@ using namespace tensors;
 
 constexpr std::string_view kSmollm3HfClasses[] = {"SmolLM3ForCausalLM"};
 
-constexpr auto kSmollm3Tensors = std::to_array<TensorSpec>(
-    {kEmbed, kHead, kFinalNorm, kAttnNorm, kWq, kWk, kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown});
+constexpr auto kSmollm3Tensors = joined(kEnds, kAttention, kFfnNorm, kGated);
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Tensors that many families share, under the names that GGUF and Hugging Face give them.
+// Tensors that many families share, under the names that GGUF and Hugging Face give them, and lists of them: a family's
+// table joins these with its own.
 #pragma once
 
 #include <algorithm>
@@ -12,274 +13,29 @@ namespace realizar::tensors {
 inline constexpr auto kRequired = Need::kRequired;
 inline constexpr auto kOptional = Need::kOptional;
 
-inline constexpr TensorSpec kEmbed{
-    Role::kEmbed, kRequired, Shard::kRows, Dim::kVocab, Dim::kModel, "token_embd.weight", "model.embed_tokens.weight"};
-// Absent: tied to the embedding.
-inline constexpr TensorSpec kHead{Role::kHead, kOptional,       Shard::kRows,    Dim::kVocab,
-                                  Dim::kModel, "output.weight", "lm_head.weight"};
-inline constexpr TensorSpec kFinalNorm{Role::kFinalNorm,     kRequired,          Shard::kWhole, Dim::kModel, Dim::kNone,
-                                       "output_norm.weight", "model.norm.weight"};
-inline constexpr TensorSpec kAttnNorm{Role::kAttnNorm,
-                                      kRequired,
-                                      Shard::kWhole,
-                                      Dim::kModel,
-                                      Dim::kNone,
-                                      "blk.{}.attn_norm.weight",
-                                      "model.layers.{}.input_layernorm.weight"};
-inline constexpr TensorSpec kFfnNorm{Role::kFfnNorm,
-                                     kRequired,
-                                     Shard::kWhole,
-                                     Dim::kModel,
-                                     Dim::kNone,
-                                     "blk.{}.ffn_norm.weight",
-                                     "model.layers.{}.post_attention_layernorm.weight"};
-// The norm after attention of layers with norms before and after each branch. In Hugging Face's names the
-// "post_attention_layernorm" is what it says; in those of layers with norms before the branches alone it stands before
-// the ffn.
-inline constexpr TensorSpec kSandwichAttnPostNorm{Role::kAttnPostNorm,
-                                                  kRequired,
-                                                  Shard::kWhole,
-                                                  Dim::kModel,
-                                                  Dim::kNone,
-                                                  "blk.{}.post_attention_norm.weight",
-                                                  "model.layers.{}.post_attention_layernorm.weight"};
-inline constexpr TensorSpec kSandwichFfnNorm{Role::kFfnNorm,
-                                             kRequired,
-                                             Shard::kWhole,
-                                             Dim::kModel,
-                                             Dim::kNone,
-                                             "blk.{}.ffn_norm.weight",
-                                             "model.layers.{}.pre_feedforward_layernorm.weight"};
-inline constexpr TensorSpec kSandwichFfnPostNorm{Role::kFfnPostNorm,
-                                                 kRequired,
-                                                 Shard::kWhole,
-                                                 Dim::kModel,
-                                                 Dim::kNone,
-                                                 "blk.{}.post_ffw_norm.weight",
-                                                 "model.layers.{}.post_feedforward_layernorm.weight"};
-inline constexpr TensorSpec kWq{Role::kWq,
-                                kRequired,
-                                Shard::kRows,
-                                Dim::kQ,
-                                Dim::kModel,
-                                "blk.{}.attn_q.weight",
-                                "model.layers.{}.self_attn.q_proj.weight"};
-inline constexpr TensorSpec kWk{Role::kWk,
-                                kRequired,
-                                Shard::kRows,
-                                Dim::kKv,
-                                Dim::kModel,
-                                "blk.{}.attn_k.weight",
-                                "model.layers.{}.self_attn.k_proj.weight"};
-inline constexpr TensorSpec kWv{Role::kWv,
-                                kRequired,
-                                Shard::kRows,
-                                Dim::kKv,
-                                Dim::kModel,
-                                "blk.{}.attn_v.weight",
-                                "model.layers.{}.self_attn.v_proj.weight"};
-inline constexpr TensorSpec kWo{Role::kWo,
-                                kRequired,
-                                Shard::kCols,
-                                Dim::kModel,
-                                Dim::kQ,
-                                "blk.{}.attn_output.weight",
-                                "model.layers.{}.self_attn.o_proj.weight"};
-inline constexpr TensorSpec kWqkv{Role::kWqkv,
-                                  kRequired,
-                                  Shard::kRows,
-                                  Dim::kQkv,
-                                  Dim::kModel,
-                                  "blk.{}.attn_qkv.weight",
-                                  "model.layers.{}.self_attn.qkv_proj.weight"};
-
-// Instead of q, k and v apart.
-inline constexpr TensorSpec kGgufWqkv{
-    Role::kWqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight", ""};
-inline constexpr TensorSpec kGgufBqkv{
-    Role::kBqkv, kOptional, Shard::kRows, Dim::kQkv, Dim::kNone, "blk.{}.attn_qkv.bias", ""};
-
-constexpr TensorSpec matrix(Role role, Need need, Shard shard, Dim rows, Dim cols, std::string_view gguf,
-                            std::string_view hf) {
-  return {role, need, shard, rows, cols, gguf, hf};
+// Matrices whose rows, or columns, devices divide among them.
+constexpr TensorSpec by_rows(Role role, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
+  return {role, kRequired, Shard::kRows, rows, cols, gguf, hf};
 }
-constexpr TensorSpec norm(Role role, Need need, std::string_view gguf, std::string_view hf) {
-  return {role, need, Shard::kWhole, Dim::kModel, Dim::kNone, gguf, hf};
+constexpr TensorSpec by_cols(Role role, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
+  return {role, kRequired, Shard::kCols, rows, cols, gguf, hf};
 }
 // What devices do not divide among them.
 constexpr TensorSpec whole(Role role, Need need, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
   return {role, need, Shard::kWhole, rows, cols, gguf, hf};
+}
+constexpr TensorSpec vector(Role role, Dim rows, std::string_view gguf, std::string_view hf) {
+  return {role, kRequired, Shard::kWhole, rows, Dim::kNone, gguf, hf};
+}
+constexpr TensorSpec norm(Role role, std::string_view gguf, std::string_view hf) {
+  return vector(role, Dim::kModel, gguf, hf);
 }
 // What Hugging Face's files may carry and the model does not need.
 constexpr TensorSpec ignored(std::string_view hf) {
   return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
 }
 
-// The rows of all tables, in their order.
-template <size_t... kSizes>
-constexpr auto joined(const std::array<TensorSpec, kSizes>&... tables) {
-  std::array<TensorSpec, (kSizes + ...)> all{};
-  auto to = all.begin();
-  ((to = std::ranges::copy(tables, to).out), ...);
-  return all;
-}
-
-// The biases of the norms that are called kFinalNorm, kAttnNorm and kFfnNorm here.
-inline constexpr TensorSpec kFinalNormBias{Role::kFinalNormBias, kRequired,          Shard::kWhole,    Dim::kModel,
-                                           Dim::kNone,           "output_norm.bias", "model.norm.bias"};
-inline constexpr TensorSpec kAttnNormBias{Role::kAttnNormBias,
-                                          kRequired,
-                                          Shard::kWhole,
-                                          Dim::kModel,
-                                          Dim::kNone,
-                                          "blk.{}.attn_norm.bias",
-                                          "model.layers.{}.input_layernorm.bias"};
-inline constexpr TensorSpec kFfnNormBias{Role::kFfnNormBias,
-                                         kRequired,
-                                         Shard::kWhole,
-                                         Dim::kModel,
-                                         Dim::kNone,
-                                         "blk.{}.ffn_norm.bias",
-                                         "model.layers.{}.post_attention_layernorm.bias"};
-
-constexpr TensorSpec bias(Role role, Need need, Dim rows, std::string_view gguf, std::string_view hf) {
-  return {role, need, Shard::kRows, rows, Dim::kNone, gguf, hf};
-}
-constexpr TensorSpec q_bias(Need need) {
-  return bias(Role::kBq, need, Dim::kQ, "blk.{}.attn_q.bias", "model.layers.{}.self_attn.q_proj.bias");
-}
-constexpr TensorSpec k_bias(Need need) {
-  return bias(Role::kBk, need, Dim::kKv, "blk.{}.attn_k.bias", "model.layers.{}.self_attn.k_proj.bias");
-}
-constexpr TensorSpec v_bias(Need need) {
-  return bias(Role::kBv, need, Dim::kKv, "blk.{}.attn_v.bias", "model.layers.{}.self_attn.v_proj.bias");
-}
-constexpr TensorSpec o_bias(Need need) {
-  return bias(Role::kBo, need, Dim::kModel, "blk.{}.attn_output.bias", "model.layers.{}.self_attn.o_proj.bias");
-}
-
-inline constexpr TensorSpec kQNorm{Role::kQNorm,
-                                   kRequired,
-                                   Shard::kWhole,
-                                   Dim::kHead,
-                                   Dim::kNone,
-                                   "blk.{}.attn_q_norm.weight",
-                                   "model.layers.{}.self_attn.q_norm.weight"};
-inline constexpr TensorSpec kKNorm{Role::kKNorm,
-                                   kRequired,
-                                   Shard::kWhole,
-                                   Dim::kHead,
-                                   Dim::kNone,
-                                   "blk.{}.attn_k_norm.weight",
-                                   "model.layers.{}.self_attn.k_norm.weight"};
-
-// A norm for each head, and one over all of them.
-constexpr TensorSpec head_norm(Role role, Need need, Dim heads, std::string_view gguf, std::string_view hf) {
-  return {role, need, Shard::kWhole, heads, Dim::kHead, gguf, hf};
-}
-inline constexpr TensorSpec kQRowNorm{Role::kQNorm,
-                                      kRequired,
-                                      Shard::kWhole,
-                                      Dim::kQ,
-                                      Dim::kNone,
-                                      "blk.{}.attn_q_norm.weight",
-                                      "model.layers.{}.self_attn.q_norm.weight"};
-inline constexpr TensorSpec kKRowNorm{Role::kKNorm,
-                                      kRequired,
-                                      Shard::kWhole,
-                                      Dim::kKv,
-                                      Dim::kNone,
-                                      "blk.{}.attn_k_norm.weight",
-                                      "model.layers.{}.self_attn.k_norm.weight"};
-
-inline constexpr TensorSpec kWGate{Role::kWGate,
-                                   kRequired,
-                                   Shard::kRows,
-                                   Dim::kFf,
-                                   Dim::kModel,
-                                   "blk.{}.ffn_gate.weight",
-                                   "model.layers.{}.mlp.gate_proj.weight"};
-inline constexpr TensorSpec kWUp{Role::kWUp,
-                                 kRequired,
-                                 Shard::kRows,
-                                 Dim::kFf,
-                                 Dim::kModel,
-                                 "blk.{}.ffn_up.weight",
-                                 "model.layers.{}.mlp.up_proj.weight"};
-inline constexpr TensorSpec kWDown{Role::kWDown,
-                                   kRequired,
-                                   Shard::kCols,
-                                   Dim::kModel,
-                                   Dim::kFf,
-                                   "blk.{}.ffn_down.weight",
-                                   "model.layers.{}.mlp.down_proj.weight"};
-
-// Of gated ffns, in models that have them.
-inline constexpr TensorSpec kGateBias =
-    bias(Role::kBGate, kOptional, Dim::kFf, "blk.{}.ffn_gate.bias", "model.layers.{}.mlp.gate_proj.bias");
-inline constexpr TensorSpec kUpBias =
-    bias(Role::kBUp, kOptional, Dim::kFf, "blk.{}.ffn_up.bias", "model.layers.{}.mlp.up_proj.bias");
-inline constexpr TensorSpec kDownBias =
-    bias(Role::kBDown, kOptional, Dim::kModel, "blk.{}.ffn_down.bias", "model.layers.{}.mlp.down_proj.bias");
-
-// Experts under the names that most families share.
-inline constexpr TensorSpec kRouter{Role::kRouter,
-                                    kRequired,
-                                    Shard::kWhole,
-                                    Dim::kExperts,
-                                    Dim::kModel,
-                                    "blk.{}.ffn_gate_inp.weight",
-                                    "model.layers.{}.mlp.gate.weight"};
-inline constexpr TensorSpec kExpertGate{Role::kExpertGate,
-                                        kRequired,
-                                        Shard::kRows,
-                                        Dim::kExpertFf,
-                                        Dim::kModel,
-                                        "blk.{}.ffn_gate_exps.weight",
-                                        "model.layers.{}.mlp.experts.{}.gate_proj.weight"};
-inline constexpr TensorSpec kExpertUp{Role::kExpertUp,
-                                      kRequired,
-                                      Shard::kRows,
-                                      Dim::kExpertFf,
-                                      Dim::kModel,
-                                      "blk.{}.ffn_up_exps.weight",
-                                      "model.layers.{}.mlp.experts.{}.up_proj.weight"};
-inline constexpr TensorSpec kExpertDown{Role::kExpertDown,
-                                        kRequired,
-                                        Shard::kCols,
-                                        Dim::kModel,
-                                        Dim::kExpertFf,
-                                        "blk.{}.ffn_down_exps.weight",
-                                        "model.layers.{}.mlp.experts.{}.down_proj.weight"};
-constexpr TensorSpec shared_expert(Role role, std::string_view gguf, std::string_view hf) {
-  const bool is_down = role == Role::kSharedDown;
-  return {role,
-          kRequired,
-          is_down ? Shard::kCols : Shard::kRows,
-          is_down ? Dim::kModel : Dim::kSharedFf,
-          is_down ? Dim::kSharedFf : Dim::kModel,
-          gguf,
-          hf};
-}
-
-// The shared experts' under DeepSeek's names, and what experts are chosen by besides their scores.
-inline constexpr TensorSpec kSharedGate = shared_expert(Role::kSharedGate, "blk.{}.ffn_gate_shexp.weight",
-                                                        "model.layers.{}.mlp.shared_experts.gate_proj.weight");
-inline constexpr TensorSpec kSharedUp =
-    shared_expert(Role::kSharedUp, "blk.{}.ffn_up_shexp.weight", "model.layers.{}.mlp.shared_experts.up_proj.weight");
-inline constexpr TensorSpec kSharedDown = shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
-                                                        "model.layers.{}.mlp.shared_experts.down_proj.weight");
-constexpr TensorSpec choice_bias(Need need, std::string_view hf) {
-  return {Role::kChoiceBias, need, Shard::kWhole, Dim::kExperts, Dim::kNone, "blk.{}.exp_probs_b.bias", hf};
-}
-inline constexpr std::string_view kHfChoiceBias = "model.layers.{}.mlp.gate.e_score_correction_bias";
-
-// Gate and up of all experts in one stack.
-constexpr TensorSpec fused_experts(std::string_view hf) {
-  return {Role::kExpertGateUp, kRequired, Shard::kRows, Dim::kExpertGateUp, Dim::kModel, "", hf};
-}
-
-// A tensor under another name in Hugging Face's files.
+// A tensor under other names, or in one format alone.
 constexpr TensorSpec with_hf(TensorSpec tensor, std::string_view hf) {
   tensor.hf = hf;
   return tensor;
@@ -288,39 +44,245 @@ constexpr TensorSpec with_gguf(TensorSpec tensor, std::string_view gguf) {
   tensor.gguf = gguf;
   return tensor;
 }
+constexpr TensorSpec gguf_only(const TensorSpec& tensor) {
+  return with_hf(tensor, "");
+}
+constexpr TensorSpec hf_only(const TensorSpec& tensor, std::string_view hf) {
+  return with_gguf(with_hf(tensor, hf), "");
+}
 constexpr TensorSpec optional(TensorSpec tensor) {
   tensor.need = kOptional;
   return tensor;
 }
+constexpr TensorSpec required(TensorSpec tensor) {
+  tensor.need = kRequired;
+  return tensor;
+}
+
+template <size_t kSize>
+using List = std::array<TensorSpec, kSize>;
+
+template <size_t kSize>
+constexpr List<kSize> optional(List<kSize> tensors) {
+  for (TensorSpec& tensor : tensors) tensor.need = kOptional;
+  return tensors;
+}
+template <size_t kSize>
+constexpr List<kSize> gguf_only(List<kSize> tensors) {
+  for (TensorSpec& tensor : tensors) tensor.hf = "";
+  return tensors;
+}
+
+constexpr List<1> as_list(const TensorSpec& tensor) {
+  return {tensor};
+}
+template <size_t kSize>
+constexpr const List<kSize>& as_list(const List<kSize>& tensors) {
+  return tensors;
+}
+template <size_t... kSizes>
+constexpr auto joined_lists(const List<kSizes>&... lists) {
+  List<(kSizes + ...)> all{};
+  auto to = all.begin();
+  ((to = std::ranges::copy(lists, to).out), ...);
+  return all;
+}
+// The tensors of all parts, each a tensor or a list, in their order.
+template <class... Parts>
+constexpr auto joined(const Parts&... parts) {
+  return joined_lists(as_list(parts)...);
+}
+
+inline constexpr TensorSpec kEmbed =
+    by_rows(Role::kEmbed, Dim::kVocab, Dim::kModel, "token_embd.weight", "model.embed_tokens.weight");
+// Absent: tied to the embedding.
+inline constexpr TensorSpec kHead =
+    optional(by_rows(Role::kHead, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"));
+inline constexpr TensorSpec kHeadBias = optional(vector(Role::kHeadBias, Dim::kVocab, "output.bias", "lm_head.bias"));
+inline constexpr TensorSpec kFinalNorm = norm(Role::kFinalNorm, "output_norm.weight", "model.norm.weight");
+inline constexpr TensorSpec kFinalNormBias = norm(Role::kFinalNormBias, "output_norm.bias", "model.norm.bias");
+inline constexpr TensorSpec kPositionEmbed =
+    whole(Role::kPositionEmbed, kRequired, Dim::kCtx, Dim::kModel, "position_embd.weight", "");
+inline constexpr TensorSpec kTypeEmbed =
+    whole(Role::kTypeEmbed, kOptional, Dim::kTypes, Dim::kModel, "token_types.weight", "");
+inline constexpr TensorSpec kEmbedNorm = norm(Role::kEmbedNorm, "token_embd_norm.weight", "");
+inline constexpr TensorSpec kEmbedNormBias = norm(Role::kEmbedNormBias, "token_embd_norm.bias", "");
+inline constexpr auto kEnds = joined(kEmbed, kHead, kFinalNorm);
+
+inline constexpr TensorSpec kAttnNorm =
+    norm(Role::kAttnNorm, "blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight");
+inline constexpr TensorSpec kAttnNormBias =
+    norm(Role::kAttnNormBias, "blk.{}.attn_norm.bias", "model.layers.{}.input_layernorm.bias");
+inline constexpr TensorSpec kFfnNorm =
+    norm(Role::kFfnNorm, "blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight");
+inline constexpr TensorSpec kFfnNormBias =
+    norm(Role::kFfnNormBias, "blk.{}.ffn_norm.bias", "model.layers.{}.post_attention_layernorm.bias");
+// The norms of layers with norms before and after each branch. In Hugging Face's names the "post_attention_layernorm"
+// is what it says; in those of layers with norms before the branches alone it stands before the ffn.
+inline constexpr TensorSpec kSandwichAttnPostNorm =
+    norm(Role::kAttnPostNorm, "blk.{}.post_attention_norm.weight", "model.layers.{}.post_attention_layernorm.weight");
+inline constexpr TensorSpec kSandwichFfnNorm =
+    norm(Role::kFfnNorm, "blk.{}.ffn_norm.weight", "model.layers.{}.pre_feedforward_layernorm.weight");
+inline constexpr TensorSpec kSandwichFfnPostNorm =
+    norm(Role::kFfnPostNorm, "blk.{}.post_ffw_norm.weight", "model.layers.{}.post_feedforward_layernorm.weight");
+// The norms after the branches of encoders, and of Grok.
+inline constexpr TensorSpec kAttnOutNorm = norm(Role::kAttnPostNorm, "blk.{}.attn_output_norm.weight", "");
+inline constexpr TensorSpec kAttnOutNormBias = norm(Role::kAttnPostNormBias, "blk.{}.attn_output_norm.bias", "");
+inline constexpr TensorSpec kLayerOutNorm = norm(Role::kFfnPostNorm, "blk.{}.layer_output_norm.weight", "");
+inline constexpr TensorSpec kLayerOutNormBias = norm(Role::kFfnPostNormBias, "blk.{}.layer_output_norm.bias", "");
+
+inline constexpr TensorSpec kWq =
+    by_rows(Role::kWq, Dim::kQ, Dim::kModel, "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight");
+inline constexpr TensorSpec kWk =
+    by_rows(Role::kWk, Dim::kKv, Dim::kModel, "blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight");
+inline constexpr TensorSpec kWv =
+    by_rows(Role::kWv, Dim::kKv, Dim::kModel, "blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight");
+inline constexpr TensorSpec kWo =
+    by_cols(Role::kWo, Dim::kModel, Dim::kQ, "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight");
+inline constexpr TensorSpec kWqkv =
+    by_rows(Role::kWqkv, Dim::kQkv, Dim::kModel, "blk.{}.attn_qkv.weight", "model.layers.{}.self_attn.qkv_proj.weight");
+inline constexpr TensorSpec kBq =
+    vector(Role::kBq, Dim::kQ, "blk.{}.attn_q.bias", "model.layers.{}.self_attn.q_proj.bias");
+inline constexpr TensorSpec kBk =
+    vector(Role::kBk, Dim::kKv, "blk.{}.attn_k.bias", "model.layers.{}.self_attn.k_proj.bias");
+inline constexpr TensorSpec kBv =
+    vector(Role::kBv, Dim::kKv, "blk.{}.attn_v.bias", "model.layers.{}.self_attn.v_proj.bias");
+inline constexpr TensorSpec kBo =
+    vector(Role::kBo, Dim::kModel, "blk.{}.attn_output.bias", "model.layers.{}.self_attn.o_proj.bias");
+inline constexpr TensorSpec kBqkv =
+    vector(Role::kBqkv, Dim::kQkv, "blk.{}.attn_qkv.bias", "model.layers.{}.self_attn.qkv_proj.bias");
+inline constexpr TensorSpec kQNorm =
+    vector(Role::kQNorm, Dim::kHead, "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.q_norm.weight");
+inline constexpr TensorSpec kKNorm =
+    vector(Role::kKNorm, Dim::kHead, "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_norm.weight");
+// A norm for each head, and one over all of them.
+constexpr TensorSpec head_norm(Role role, Dim heads, std::string_view gguf, std::string_view hf) {
+  return whole(role, kOptional, heads, Dim::kHead, gguf, hf);
+}
+inline constexpr TensorSpec kQRowNorm =
+    vector(Role::kQNorm, Dim::kQ, "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.q_norm.weight");
+inline constexpr TensorSpec kKRowNorm =
+    vector(Role::kKNorm, Dim::kKv, "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_norm.weight");
+inline constexpr auto kQkvo = joined(kWq, kWk, kWv, kWo);
+inline constexpr auto kAttention = joined(kAttnNorm, kQkvo);
+inline constexpr auto kQkvBiases = joined(kBq, kBk, kBv);
+inline constexpr auto kQkNorms = joined(kQNorm, kKNorm);
+inline constexpr auto kQkRowNorms = joined(kQRowNorm, kKRowNorm);
+// Instead of q, k and v apart.
+inline constexpr TensorSpec kGgufWqkv = optional(gguf_only(kWqkv));
+inline constexpr TensorSpec kGgufBqkv = optional(gguf_only(kBqkv));
+inline constexpr auto kGgufQkv = joined(kGgufWqkv, kGgufBqkv);
+
+inline constexpr TensorSpec kWGate =
+    by_rows(Role::kWGate, Dim::kFf, Dim::kModel, "blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight");
+inline constexpr TensorSpec kWUp =
+    by_rows(Role::kWUp, Dim::kFf, Dim::kModel, "blk.{}.ffn_up.weight", "model.layers.{}.mlp.up_proj.weight");
+inline constexpr TensorSpec kWDown =
+    by_cols(Role::kWDown, Dim::kModel, Dim::kFf, "blk.{}.ffn_down.weight", "model.layers.{}.mlp.down_proj.weight");
+inline constexpr TensorSpec kWGateUp = by_rows(Role::kWGateUp, Dim::kGateUp, Dim::kModel, "blk.{}.ffn_up.weight",
+                                               "model.layers.{}.mlp.gate_up_proj.weight");
+inline constexpr TensorSpec kGateBias =
+    optional(vector(Role::kBGate, Dim::kFf, "blk.{}.ffn_gate.bias", "model.layers.{}.mlp.gate_proj.bias"));
+inline constexpr TensorSpec kUpBias =
+    optional(vector(Role::kBUp, Dim::kFf, "blk.{}.ffn_up.bias", "model.layers.{}.mlp.up_proj.bias"));
+inline constexpr TensorSpec kDownBias =
+    optional(vector(Role::kBDown, Dim::kModel, "blk.{}.ffn_down.bias", "model.layers.{}.mlp.down_proj.bias"));
+inline constexpr auto kPlain = joined(kWUp, kWDown);
+inline constexpr auto kGated = joined(kWGate, kPlain);
+inline constexpr auto kGatedBiases = joined(kGateBias, kUpBias, kDownBias);
+
+inline constexpr TensorSpec kRouter = whole(Role::kRouter, kRequired, Dim::kExperts, Dim::kModel,
+                                            "blk.{}.ffn_gate_inp.weight", "model.layers.{}.mlp.gate.weight");
+inline constexpr TensorSpec kExpertGate =
+    by_rows(Role::kExpertGate, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_gate_exps.weight",
+            "model.layers.{}.mlp.experts.{}.gate_proj.weight");
+inline constexpr TensorSpec kExpertUp =
+    by_rows(Role::kExpertUp, Dim::kExpertFf, Dim::kModel, "blk.{}.ffn_up_exps.weight",
+            "model.layers.{}.mlp.experts.{}.up_proj.weight");
+inline constexpr TensorSpec kExpertDown =
+    by_cols(Role::kExpertDown, Dim::kModel, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
+            "model.layers.{}.mlp.experts.{}.down_proj.weight");
+inline constexpr auto kExperts = joined(kExpertGate, kExpertUp, kExpertDown);
+// The same under Mixtral's names.
+inline constexpr TensorSpec kMixtralRouter = with_hf(kRouter, "model.layers.{}.block_sparse_moe.gate.weight");
+inline constexpr auto kMixtralExperts =
+    joined(with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.w1.weight"),
+           with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.w3.weight"),
+           with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.w2.weight"));
+// Gate and up of all experts in one stack.
+constexpr TensorSpec fused_experts(std::string_view hf) {
+  return by_rows(Role::kExpertGateUp, Dim::kExpertGateUp, Dim::kModel, "", hf);
+}
+// What experts are chosen by besides their scores.
+inline constexpr TensorSpec kChoiceBias = vector(Role::kChoiceBias, Dim::kExperts, "blk.{}.exp_probs_b.bias",
+                                                 "model.layers.{}.mlp.gate.e_score_correction_bias");
+// The shared experts' under DeepSeek's names.
+constexpr TensorSpec shared_expert(Role role, std::string_view gguf, std::string_view hf) {
+  return role == Role::kSharedDown ? by_cols(role, Dim::kModel, Dim::kSharedFf, gguf, hf)
+                                   : by_rows(role, Dim::kSharedFf, Dim::kModel, gguf, hf);
+}
+inline constexpr TensorSpec kSharedGate = shared_expert(Role::kSharedGate, "blk.{}.ffn_gate_shexp.weight",
+                                                        "model.layers.{}.mlp.shared_experts.gate_proj.weight");
+inline constexpr TensorSpec kSharedUp =
+    shared_expert(Role::kSharedUp, "blk.{}.ffn_up_shexp.weight", "model.layers.{}.mlp.shared_experts.up_proj.weight");
+inline constexpr TensorSpec kSharedDown = shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
+                                                        "model.layers.{}.mlp.shared_experts.down_proj.weight");
+inline constexpr auto kShared = joined(kSharedGate, kSharedUp, kSharedDown);
+// The same under Qwen's names, with the router that says how much of it a token takes.
+inline constexpr auto kQwenShared =
+    joined(whole(Role::kSharedRouter, kRequired, Dim::kNone, Dim::kModel, "blk.{}.ffn_gate_inp_shexp.weight",
+                 "model.layers.{}.mlp.shared_expert_gate.weight"),
+           with_hf(kSharedGate, "model.layers.{}.mlp.shared_expert.gate_proj.weight"),
+           with_hf(kSharedUp, "model.layers.{}.mlp.shared_expert.up_proj.weight"),
+           with_hf(kSharedDown, "model.layers.{}.mlp.shared_expert.down_proj.weight"));
+
+// Multi-head latent attention, which devices do not share: all read the same latents.
+inline constexpr TensorSpec kLatentWq = whole(Role::kWq, kRequired, Dim::kQ, Dim::kModel, "blk.{}.attn_q.weight",
+                                              "model.layers.{}.self_attn.q_proj.weight");
+inline constexpr TensorSpec kWqA = whole(Role::kWqA, kRequired, Dim::kQRank, Dim::kModel, "blk.{}.attn_q_a.weight",
+                                         "model.layers.{}.self_attn.q_a_proj.weight");
+inline constexpr TensorSpec kWqANorm =
+    vector(Role::kQNorm, Dim::kQRank, "blk.{}.attn_q_a_norm.weight", "model.layers.{}.self_attn.q_a_layernorm.weight");
+inline constexpr TensorSpec kWqB = whole(Role::kWqB, kRequired, Dim::kQ, Dim::kQRank, "blk.{}.attn_q_b.weight",
+                                         "model.layers.{}.self_attn.q_b_proj.weight");
+inline constexpr TensorSpec kWLatent =
+    whole(Role::kWLatent, kRequired, Dim::kLatentKey, Dim::kModel, "blk.{}.attn_kv_a_mqa.weight",
+          "model.layers.{}.self_attn.kv_a_proj_with_mqa.weight");
+inline constexpr TensorSpec kLatentNorm = vector(Role::kLatentNorm, Dim::kLatent, "blk.{}.attn_kv_a_norm.weight",
+                                                 "model.layers.{}.self_attn.kv_a_layernorm.weight");
+inline constexpr TensorSpec kLatentKv = whole(Role::kLatentKv, kRequired, Dim::kLatentKv, Dim::kLatent,
+                                              "blk.{}.attn_kv_b.weight", "model.layers.{}.self_attn.kv_b_proj.weight");
+inline constexpr TensorSpec kLatentWo = whole(Role::kWo, kRequired, Dim::kModel, Dim::kAttended,
+                                              "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight");
+// In GGUF also as a stack each, of keys and of values.
+inline constexpr auto kLatentKAndV = joined(
+    optional(kLatentKv), whole(Role::kLatentK, kRequired, Dim::kLatent, Dim::kNope, "blk.{}.attn_k_b.weight", ""),
+    whole(Role::kLatentV, kRequired, Dim::kValue, Dim::kLatent, "blk.{}.attn_v_b.weight", ""));
 
 // The layers' own table of Gemma 3n and 4, what is made of the embedding beside it, and what takes both into a layer.
-inline constexpr TensorSpec kLayerTable =
-    matrix(Role::kLayerTable, kRequired, Shard::kRows, Dim::kLayerVocab, Dim::kLayerInputs,
-           "per_layer_token_embd.weight", "model.embed_tokens_per_layer.weight");
-inline constexpr TensorSpec kLayerTableProj =
-    matrix(Role::kLayerTableProj, kRequired, Shard::kRows, Dim::kLayerInputs, Dim::kModel,
-           "per_layer_model_proj.weight", "model.per_layer_model_projection.weight");
-inline constexpr TensorSpec kLayerTableNorm =
-    whole(Role::kLayerTableNorm, kRequired, Dim::kLayerInput, Dim::kNone, "per_layer_proj_norm.weight",
-          "model.per_layer_projection_norm.weight");
-inline constexpr TensorSpec kInputGate =
-    matrix(Role::kInputGate, kRequired, Shard::kRows, Dim::kLayerInput, Dim::kModel, "blk.{}.inp_gate.weight",
-           "model.layers.{}.per_layer_input_gate.weight");
-inline constexpr TensorSpec kInputProj =
-    matrix(Role::kInputProj, kRequired, Shard::kCols, Dim::kModel, Dim::kLayerInput, "blk.{}.proj.weight",
-           "model.layers.{}.per_layer_projection.weight");
-inline constexpr TensorSpec kInputNorm =
-    norm(Role::kInputNorm, kRequired, "blk.{}.post_norm.weight", "model.layers.{}.post_per_layer_input_norm.weight");
+inline constexpr auto kLayerTables =
+    joined(by_rows(Role::kLayerTable, Dim::kLayerVocab, Dim::kLayerInputs, "per_layer_token_embd.weight",
+                   "model.embed_tokens_per_layer.weight"),
+           by_rows(Role::kLayerTableProj, Dim::kLayerInputs, Dim::kModel, "per_layer_model_proj.weight",
+                   "model.per_layer_model_projection.weight"),
+           vector(Role::kLayerTableNorm, Dim::kLayerInput, "per_layer_proj_norm.weight",
+                  "model.per_layer_projection_norm.weight"));
+inline constexpr auto kLayerInputs =
+    joined(by_rows(Role::kInputGate, Dim::kLayerInput, Dim::kModel, "blk.{}.inp_gate.weight",
+                   "model.layers.{}.per_layer_input_gate.weight"),
+           by_cols(Role::kInputProj, Dim::kModel, Dim::kLayerInput, "blk.{}.proj.weight",
+                   "model.layers.{}.per_layer_projection.weight"),
+           norm(Role::kInputNorm, "blk.{}.post_norm.weight", "model.layers.{}.post_per_layer_input_norm.weight"));
 
 // Mamba 2 as a mixer among others.
 inline constexpr TensorSpec kMamba2In = whole(Role::kSsmIn, kRequired, Dim::kSsmIn, Dim::kModel, "blk.{}.ssm_in.weight",
                                               "model.layers.{}.mamba.in_proj.weight");
 inline constexpr TensorSpec kMamba2Conv = whole(Role::kSsmConv, kRequired, Dim::kSsmConv, Dim::kTaps,
                                                 "blk.{}.ssm_conv1d.weight", "model.layers.{}.mamba.conv1d.weight");
-inline constexpr TensorSpec kMamba2ConvBias = whole(Role::kSsmConvBias, kOptional, Dim::kSsmConv, Dim::kNone,
-                                                    "blk.{}.ssm_conv1d.bias", "model.layers.{}.mamba.conv1d.bias");
-inline constexpr TensorSpec kMamba2DtBias = whole(Role::kSsmDtBias, kRequired, Dim::kSsmHeads, Dim::kNone,
-                                                  "blk.{}.ssm_dt.bias", "model.layers.{}.mamba.dt_bias");
+inline constexpr TensorSpec kMamba2ConvBias =
+    optional(vector(Role::kSsmConvBias, Dim::kSsmConv, "blk.{}.ssm_conv1d.bias", "model.layers.{}.mamba.conv1d.bias"));
+inline constexpr TensorSpec kMamba2DtBias =
+    vector(Role::kSsmDtBias, Dim::kSsmHeads, "blk.{}.ssm_dt.bias", "model.layers.{}.mamba.dt_bias");
 inline constexpr TensorSpec kMamba2A =
     whole(Role::kSsmA, kRequired, Dim::kSsmHeads, Dim::kOne, "blk.{}.ssm_a", "model.layers.{}.mamba.A_log");
 inline constexpr TensorSpec kMamba2D =
@@ -328,20 +290,18 @@ inline constexpr TensorSpec kMamba2D =
 inline constexpr TensorSpec kMamba2Norm =
     whole(Role::kSsmNorm, kRequired, Dim::kSsmGroups, Dim::kSsmGroup, "blk.{}.ssm_norm.weight", "");
 inline constexpr TensorSpec kHfMamba2Norm =
-    whole(Role::kSsmNorm, kRequired, Dim::kSsmInner, Dim::kNone, "", "model.layers.{}.mamba.norm.weight");
+    vector(Role::kSsmNorm, Dim::kSsmInner, "", "model.layers.{}.mamba.norm.weight");
 inline constexpr TensorSpec kMamba2Out = whole(Role::kSsmOut, kRequired, Dim::kModel, Dim::kSsmInner,
                                                "blk.{}.ssm_out.weight", "model.layers.{}.mamba.out_proj.weight");
+inline constexpr auto kMamba2Parts = joined(kMamba2In, kMamba2Conv, kMamba2ConvBias, kMamba2DtBias, kMamba2A, kMamba2D);
+inline constexpr auto kMamba2Mixer = joined(kMamba2Parts, kMamba2Norm, kHfMamba2Norm, kMamba2Out);
 
 // What a file may carry and the program computes itself, or what llama.cpp and transformers keep as buffers.
-inline constexpr TensorSpec kRopeFactors{Role::kRopeFactors,  kOptional, Shard::kWhole, Dim::kHalfRot, Dim::kNone,
-                                         "rope_freqs.weight", ""};
-inline constexpr TensorSpec kInvFreqBuffer{Role::kIgnored,
-                                           kOptional,
-                                           Shard::kWhole,
-                                           Dim::kNone,
-                                           Dim::kNone,
-                                           "",
-                                           "model.layers.{}.self_attn.rotary_emb.inv_freq"};
+inline constexpr TensorSpec kRopeFactors = optional(vector(Role::kRopeFactors, Dim::kHalfRot, "rope_freqs.weight", ""));
+inline constexpr auto kLongRopeFactors =
+    optional(joined(vector(Role::kRopeShort, Dim::kHalfRot, "rope_factors_short.weight", ""),
+                    vector(Role::kRopeLong, Dim::kHalfRot, "rope_factors_long.weight", "")));
+inline constexpr TensorSpec kInvFreqBuffer = ignored("model.layers.{}.self_attn.rotary_emb.inv_freq");
 
 // The names in GPT-2's config.json, which many models of others have taken over.
 constexpr HfKeys gpt2_keys() {

@@ -1,6 +1,4 @@
 // XVERSE: Llama.
-#include <array>
-
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -11,8 +9,7 @@ using namespace tensors;
 
 constexpr std::string_view kXverseHfClasses[] = {"XverseForCausalLM"};
 
-constexpr auto kXverseTensors = std::to_array<TensorSpec>({kEmbed, kHead, kFinalNorm, kAttnNorm, kGgufWqkv, kWq, kWk,
-                                                           kWv, kWo, kFfnNorm, kWGate, kWUp, kWDown, kInvFreqBuffer});
+constexpr auto kXverseTensors = joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, kFfnNorm, kGated, kInvFreqBuffer);
 
 }  // namespace
 
