@@ -43,83 +43,44 @@ class Hash {
   uint64_t value_;
 };
 
+// How many members an aggregate has: as many values as it can be made of.
+struct AnyValue {
+  template <class T>
+  constexpr operator T() const;  // NOLINT(google-explicit-constructor)
+};
+template <class T, class... Values>
+consteval size_t n_members() {
+  if constexpr (requires { T{Values{}..., AnyValue{}}; }) {
+    return n_members<T, Values..., AnyValue>();
+  } else {
+    return sizeof...(Values);
+  }
+}
+template <class T>
+consteval size_t n_visited() {
+  size_t n = 0;
+  T{}.visit([&n](const char*, const auto&) { ++n; });
+  return n;
+}
+
+void add(Hash& hash, const Xielu& xielu) {
+  hash.add_all(xielu.alpha_p, xielu.alpha_n, xielu.beta, xielu.eps);
+}
+
+template <class Kind>
+void add(Hash& hash, const Kind& kind) {
+  static_assert(n_members<Kind>() == n_visited<Kind>(), "visit() names every field");
+  kind.visit([&hash](const char*, const auto& value) {
+    if constexpr (requires { hash.add(value); }) {
+      hash.add(value);
+    } else {
+      add(hash, value);
+    }
+  });
+}
+
 // Structured bindings name every field: one that is added to a struct and forgotten here does not compile. The context
 // in use (n_ctx) has no part in the computation but for the rotations that were chosen by it.
-void add(Hash& hash, const AttentionConfig& config) {
-  const auto& [n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
-               has_sinks, scale, softcap, norms_last, out_scale, clip, temperature, alibi, values, kv_layer,
-               temperature_step, temperature_offset, sees_later, alibi_is_scaled] = config;
-  hash.add_all(n_heads, n_kv_heads, head_dim, rope_idx, n_interleaved, window, is_chunked, qk_norm, qkv_rows, has_gate,
-               has_sinks, scale, softcap, norms_last, out_scale, clip, temperature, alibi, values, kv_layer,
-               temperature_step, temperature_offset, sees_later, alibi_is_scaled);
-}
-
-void add(Hash& hash, const LatentAttentionConfig& config) {
-  const auto& [n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale, temperature,
-               temperature_step, temperature_offset] = config;
-  hash.add_all(n_heads, q_rank, latent_dim, d_nope, n_rot, d_value, rope_idx, is_interleaved, scale, temperature,
-               temperature_step, temperature_offset);
-}
-
-void add(Hash& hash, const Mamba2Config& config) {
-  const auto& [n_heads, head_dim, n_groups, d_state, n_taps, has_norm, scales] = config;
-  const auto& [gate, x, b, c, dt, out] = scales;
-  hash.add_all(n_heads, head_dim, n_groups, d_state, n_taps, has_norm, gate, x, b, c, dt, out);
-}
-
-void add(Hash& hash, const MambaConfig& config) {
-  const auto& [n_inner, d_state, dt_rank, n_taps, has_norms, norms_eps] = config;
-  hash.add_all(n_inner, d_state, dt_rank, n_taps, has_norms, norms_eps);
-}
-
-void add(Hash& hash, const DeltaNetConfig& config) {
-  const auto& [n_heads, n_key_heads, key_dim, value_dim, n_taps, key_heads_in_turn] = config;
-  hash.add_all(n_heads, n_key_heads, key_dim, value_dim, n_taps, key_heads_in_turn);
-}
-
-void add(Hash& hash, const KimiDeltaConfig& config) {
-  const auto& [n_heads, head_dim, n_taps] = config;
-  hash.add_all(n_heads, head_dim, n_taps);
-}
-
-void add(Hash& hash, const ShortConvConfig& config) {
-  const auto& [n_cols, n_taps] = config;
-  hash.add_all(n_cols, n_taps);
-}
-
-void add(Hash& hash, const Rwkv7Config& config) {
-  const auto& [n_heads, head_dim, decay_rank, rate_rank, v_rank, gate_rank, norm_eps, is_first] = config;
-  hash.add_all(n_heads, head_dim, decay_rank, rate_rank, v_rank, gate_rank, norm_eps, is_first);
-}
-
-void add(Hash& hash, const ChannelMixConfig& config) {
-  const auto& [d_ff] = config;
-  hash.add(d_ff);
-}
-
-void add(Hash& hash, const GatedConfig& config) {
-  const auto& [d_ff, activation, out_scale, n_stds] = config;
-  hash.add_all(d_ff, activation, out_scale, n_stds);
-}
-
-void add(Hash& hash, const PlainConfig& config) {
-  const auto& [d_ff, activation, xielu] = config;
-  const auto& [alpha_p, alpha_n, beta, eps] = xielu;
-  hash.add_all(d_ff, activation, alpha_p, alpha_n, beta, eps);
-}
-
-void add(Hash& hash, const ExpertsConfig& config) {
-  const auto& [n_experts, n_used, d_ff, renormalize, scale, activation, score, near_share, n_groups, n_used_groups,
-               n_group_best, d_shared_ff, has_shared_router, has_biases, has_gates, weighs_input, gate_up_rows, input,
-               out_scale, d_latent] = config;
-  hash.add_all(n_experts, n_used, d_ff, renormalize, scale, activation, score, near_share, n_groups, n_used_groups,
-               n_group_best, d_shared_ff, has_shared_router, has_biases, has_gates, weighs_input, gate_up_rows, input,
-               out_scale, d_latent);
-}
-
-void add(Hash&, const NoFfnConfig&) {}
-void add(Hash&, const NoMixerConfig&) {}
-
 void add(Hash& hash, const LayerConfig& config) {
   const auto& [norm_place, mixer, ffn, out_scale, ffn_in_scale, has_mixer_norm] = config;
   const auto add_kind = [&hash](const auto& kind) { add(hash, kind); };

@@ -16,10 +16,11 @@ TEST(ModelConfig, PrintsRunsOfLayersThatAreAlike) {
   last.rope_idx = kNoRope;
   last.window = 16;
   const std::string text = to_string(config);
-  EXPECT_NE(text.find("layers 0 to 1: attention of 4 heads on 2 of 8 dimensions, scale 0.5, rope 0; gated ffn of 48, "
-                      "silu; norms before each branch\n"
-                      "layer 2: attention of 4 heads on 2 of 8 dimensions, scale 0.5, no rope, window 16; gated"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("layers 0 to 1: attention, n_heads 4, n_kv_heads 2, head_dim 8, rope_idx 0, scale 0.5; gated ffn, "
+                "d_ff 48; norms before each branch\n"
+                "layer 2: attention, n_heads 4, n_kv_heads 2, head_dim 8, window 16, scale 0.5; gated"),
+      std::string::npos)
       << text;
 }
 

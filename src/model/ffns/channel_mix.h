@@ -21,9 +21,14 @@ struct ChannelMixWeights {
 // Only of layers whose mixer has a part of its state for it (mixers/rwkv7.h).
 struct ChannelMixConfig {
   using Weights = ChannelMixWeights;
+  static constexpr const char* kName = "channel mix";
 
   uint32_t d_ff = 0;
 
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("d_ff", d_ff);
+  }
   bool operator==(const ChannelMixConfig&) const = default;
 };
 

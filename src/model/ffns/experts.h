@@ -42,6 +42,7 @@ struct ExpertWeights {
 
 struct ExpertsConfig {
   using Weights = ExpertWeights;
+  static constexpr const char* kName = "experts";
 
   uint32_t n_experts = 0, n_used = 0;
   uint32_t d_ff = 0;        // of one expert
@@ -63,6 +64,15 @@ struct ExpertsConfig {
   float out_scale = 1.0f;  // on what they and the shared expert give together
   uint32_t d_latent = 0;   // what they read and give is made of a row and made a row again; 0: they read rows
 
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_experts", n_experts), v("n_used", n_used), v("d_ff", d_ff), v("renormalize", renormalize), v("scale", scale);
+    v("activation", activation), v("score", score), v("near_share", near_share), v("n_groups", n_groups);
+    v("n_used_groups", n_used_groups), v("n_group_best", n_group_best), v("d_shared_ff", d_shared_ff);
+    v("has_shared_router", has_shared_router), v("has_biases", has_biases), v("has_gates", has_gates);
+    v("weighs_input", weighs_input), v("gate_up_rows", gate_up_rows), v("input", input), v("out_scale", out_scale);
+    v("d_latent", d_latent);
+  }
   bool operator==(const ExpertsConfig&) const = default;
 };
 

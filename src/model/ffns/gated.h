@@ -26,6 +26,7 @@ struct GatedWeights {
 
 struct GatedConfig {
   using Weights = GatedWeights;
+  static constexpr const char* kName = "gated ffn";
 
   uint32_t d_ff = 0;
   Activation activation = Activation::kSilu;
@@ -34,6 +35,10 @@ struct GatedConfig {
   // 0; kNoCut: all stay as they are. Not with biases.
   float n_stds = kNoCut;
 
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("d_ff", d_ff), v("activation", activation), v("out_scale", out_scale), v("n_stds", n_stds);
+  }
   bool operator==(const GatedConfig&) const = default;
 };
 

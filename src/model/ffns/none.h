@@ -15,6 +15,8 @@ struct NoFfnWeights {};
 
 struct NoFfnConfig {
   using Weights = NoFfnWeights;
+  static constexpr const char* kName = "no ffn";
+  constexpr void visit(const auto&) const {}
   bool operator==(const NoFfnConfig&) const = default;
 };
 

@@ -21,11 +21,16 @@ struct PlainWeights {
 
 struct PlainConfig {
   using Weights = PlainWeights;
+  static constexpr const char* kName = "plain ffn";
 
   uint32_t d_ff = 0;
   Activation activation = Activation::kGelu;
   Xielu xielu = {};  // of kXielu
 
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("d_ff", d_ff), v("activation", activation), v("xielu", xielu);
+  }
   bool operator==(const PlainConfig&) const = default;
 };
 

@@ -52,6 +52,7 @@ enum class Values : uint8_t { kOwn, kNormed, kNormedKeys };
 
 struct AttentionConfig {
   using Weights = AttentionWeights;
+  static constexpr const char* kName = "attention";
 
   uint32_t n_heads = 0, n_kv_heads = 0;
   uint32_t head_dim = 0;        // of a query, a key and a value
@@ -77,6 +78,16 @@ struct AttentionConfig {
   bool sees_later = false;                                // a token sees those after it too, as far as the window goes
   bool alibi_is_scaled = false;                           // its slopes are rounded to BF16 and have `scale` as q.k has
 
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_heads", n_heads), v("n_kv_heads", n_kv_heads), v("head_dim", head_dim), v("rope_idx", rope_idx);
+    v("n_interleaved", n_interleaved), v("window", window), v("is_chunked", is_chunked), v("qk_norm", qk_norm);
+    v("qkv_rows", qkv_rows), v("has_gate", has_gate), v("has_sinks", has_sinks), v("scale", scale);
+    v("softcap", softcap), v("norms_last", norms_last), v("out_scale", out_scale), v("clip", clip);
+    v("temperature", temperature), v("alibi", alibi), v("values", values), v("kv_layer", kv_layer);
+    v("temperature_step", temperature_step), v("temperature_offset", temperature_offset), v("sees_later", sees_later);
+    v("alibi_is_scaled", alibi_is_scaled);
+  }
   bool operator==(const AttentionConfig&) const = default;
 };
 

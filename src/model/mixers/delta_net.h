@@ -31,6 +31,7 @@ struct DeltaNetWeights {
 
 struct DeltaNetConfig {
   using Weights = DeltaNetWeights;
+  static constexpr const char* kName = "gated delta net";
 
   uint32_t n_heads = 0, n_key_heads = 0;  // of values and states; of queries and keys
   uint32_t key_dim = 0, value_dim = 0;    // of a head
@@ -39,6 +40,11 @@ struct DeltaNetConfig {
 
   uint32_t n_keys() const { return n_key_heads * key_dim; }
   uint32_t n_values() const { return n_heads * value_dim; }
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_heads", n_heads), v("n_key_heads", n_key_heads), v("key_dim", key_dim), v("value_dim", value_dim);
+    v("n_taps", n_taps), v("key_heads_in_turn", key_heads_in_turn);
+  }
   bool operator==(const DeltaNetConfig&) const = default;
 };
 

@@ -29,11 +29,16 @@ struct KimiDeltaWeights {
 
 struct KimiDeltaConfig {
   using Weights = KimiDeltaWeights;
+  static constexpr const char* kName = "delta attention";
 
   uint32_t n_heads = 0, head_dim = 0;  // of queries, keys and values
   uint32_t n_taps = 0;                 // of the convolutions
 
   uint32_t n_inner() const { return n_heads * head_dim; }
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_heads", n_heads), v("head_dim", head_dim), v("n_taps", n_taps);
+  }
   bool operator==(const KimiDeltaConfig&) const = default;
 };
 

@@ -25,6 +25,7 @@ struct LatentAttentionWeights {
 
 struct LatentAttentionConfig {
   using Weights = LatentAttentionWeights;
+  static constexpr const char* kName = "latent attention";
 
   uint32_t n_heads = 0;
   uint32_t q_rank = 0;  // of the low rank through which queries go; 0: none
@@ -41,6 +42,13 @@ struct LatentAttentionConfig {
   // Of what is kept of a position.
   uint32_t key_dim() const { return latent_dim + n_rot; }
   uint32_t query_dim() const { return d_nope + n_rot; }
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_heads", n_heads), v("q_rank", q_rank), v("latent_dim", latent_dim), v("d_nope", d_nope), v("n_rot", n_rot);
+    v("d_value", d_value), v("rope_idx", rope_idx), v("is_interleaved", is_interleaved), v("scale", scale);
+    v("temperature", temperature), v("temperature_step", temperature_step);
+    v("temperature_offset", temperature_offset);
+  }
   bool operator==(const LatentAttentionConfig&) const = default;
 };
 

@@ -29,6 +29,7 @@ struct MambaWeights {
 
 struct MambaConfig {
   using Weights = MambaWeights;
+  static constexpr const char* kName = "Mamba";
 
   uint32_t n_inner = 0;  // channels
   uint32_t d_state = 0;
@@ -37,6 +38,11 @@ struct MambaConfig {
   bool has_norms = false;  // of the time steps before their rank is raised, and of b and c
   float norms_eps = 0;     // of these
 
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_inner", n_inner), v("d_state", d_state), v("dt_rank", dt_rank), v("n_taps", n_taps);
+    v("has_norms", has_norms), v("norms_eps", norms_eps);
+  }
   bool operator==(const MambaConfig&) const = default;
 };
 

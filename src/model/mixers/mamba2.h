@@ -29,11 +29,16 @@ struct Mamba2Weights {
 // Factors on the parts of what the input is projected into, and on what is brought back to the stream (Falcon-H1).
 struct Mamba2Scales {
   float gate = 1, x = 1, b = 1, c = 1, dt = 1, out = 1;
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("gate", gate), v("x", x), v("b", b), v("c", c), v("dt", dt), v("out", out);
+  }
   bool operator==(const Mamba2Scales&) const = default;
 };
 
 struct Mamba2Config {
   using Weights = Mamba2Weights;
+  static constexpr const char* kName = "Mamba 2";
 
   uint32_t n_heads = 0, head_dim = 0;
   uint32_t n_groups = 0;  // of heads that share b and c; the norm is taken over each of them
@@ -45,6 +50,11 @@ struct Mamba2Config {
   uint32_t n_inner() const { return n_heads * head_dim; }
   // What is convolved: x of every head, b and c of every group.
   uint32_t n_conv() const { return n_inner() + 2 * n_groups * d_state; }
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_heads", n_heads), v("head_dim", head_dim), v("n_groups", n_groups), v("d_state", d_state);
+    v("n_taps", n_taps), v("has_norm", has_norm), v("scales", scales);
+  }
   bool operator==(const Mamba2Config&) const = default;
 };
 

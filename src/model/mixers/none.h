@@ -16,6 +16,8 @@ struct NoMixerWeights {};
 
 struct NoMixerConfig {
   using Weights = NoMixerWeights;
+  static constexpr const char* kName = "no mixer";
+  constexpr void visit(const auto&) const {}
   bool operator==(const NoMixerConfig&) const = default;
 };
 

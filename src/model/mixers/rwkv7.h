@@ -39,6 +39,7 @@ struct Rwkv7Weights {
 
 struct Rwkv7Config {
   using Weights = Rwkv7Weights;
+  static constexpr const char* kName = "RWKV-7";
 
   uint32_t n_heads = 0, head_dim = 0;  // d_model together
   uint32_t decay_rank = 0, rate_rank = 0, v_rank = 0, gate_rank = 0;
@@ -46,6 +47,11 @@ struct Rwkv7Config {
   bool is_first = false;  // its values are those that later layers take some of
 
   uint32_t d_model() const { return n_heads * head_dim; }
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_heads", n_heads), v("head_dim", head_dim), v("decay_rank", decay_rank), v("rate_rank", rate_rank);
+    v("v_rank", v_rank), v("gate_rank", gate_rank), v("norm_eps", norm_eps), v("is_first", is_first);
+  }
   bool operator==(const Rwkv7Config&) const = default;
 };
 

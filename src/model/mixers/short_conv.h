@@ -22,10 +22,15 @@ struct ShortConvWeights {
 
 struct ShortConvConfig {
   using Weights = ShortConvWeights;
+  static constexpr const char* kName = "short convolution";
 
   uint32_t n_cols = 0;
   uint32_t n_taps = 0;
 
+  template <class Visitor>
+  constexpr void visit(Visitor&& v) const {
+    v("n_cols", n_cols), v("n_taps", n_taps);
+  }
   bool operator==(const ShortConvConfig&) const = default;
 };
 
