@@ -44,6 +44,13 @@ Result<bool> read_has_qk_norm(const ConfigKeys& keys) {
   return given.value_or(true);
 }
 
+// A matrix of gates, or rows of them after those of each head's query.
+bool has_gate(const ArchSpec& spec) {
+  return std::ranges::any_of(spec.tensors, [](const TensorSpec& tensor) {
+    return tensor.role == Role::kAttnGate || (tensor.role == Role::kWq && tensor.rows == Dim::kGatedQ);
+  });
+}
+
 // What all layers have in common.
 Result<AttentionConfig> read_heads(const ConfigKeys& keys, const ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
@@ -58,7 +65,7 @@ Result<AttentionConfig> read_heads(const ConfigKeys& keys, const ModelConfig& c)
   if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
   const uint32_t own_n_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_heads;
   const uint32_t own_n_kv_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_kv_heads;
-  a.has_gate = keys.spec().has_attention_gate;
+  a.has_gate = has_gate(keys.spec());
   RZ_TRY(const auto n_heads, read_n_heads(keys, c, "attention.head_count", hf.n_heads));
   if (!n_heads && own_n_heads == 0) {
     return out_of_range(keys.file(), keys.key("attention.head_count", hf.n_heads), "a whole number", "nothing");
@@ -185,7 +192,7 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
   RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi_scale));
   if (spec.alibi_layers == 0 || spec.alibi_layers == c.n_layers) attention.alibi = alibi.value_or(spec.alibi);
   attention.alibi_is_scaled = attention.alibi > 0 && spec.scales_alibi;
-  if (spec.needs_alibi && attention.alibi == 0) {
+  if (spec.needs_alibi() && attention.alibi == 0) {
     const std::string key = keys.key(spec.alibi_scale.gguf, spec.alibi_scale.hf);
     return unsupported(fmt::format("{}: {} of 0 is not supported for {}", keys.file().path().string(), key, spec.name),
                        key);

@@ -189,8 +189,8 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
   if (!knows_role(keys.spec(), Role::kExpertLatentUp)) {
     neutrals.insert(neutrals.end(), std::begin(kOfLatents), std::end(kOfLatents));
   }
-  if (!keys.spec().has_leading_dense) neutrals.insert(neutrals.end(), std::begin(kOfDense), std::end(kOfDense));
-  if (!keys.spec().has_expert_interval) {
+  if (!keys.spec().has_leading_dense()) neutrals.insert(neutrals.end(), std::begin(kOfDense), std::end(kOfDense));
+  if (!keys.spec().has_expert_interval()) {
     neutrals.insert(neutrals.end(), std::begin(kOfIntervals), std::end(kOfIntervals));
   }
   for (const Neutral& neutral : neutrals) {
@@ -562,7 +562,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_TRY(const auto name, file.metadata().get_string(keys.is_gguf() ? "general.name" : "_name_or_path"));
   c.name = name.value_or("");
   c.norm = keys.is_gguf() ? spec->norm : spec->hf_norm.value_or(spec->norm);
-  c.learned_positions = spec->learned_positions;
+  c.learned_positions = knows_role(*spec, Role::kPositionEmbed);
   RZ_CHECK_OK(refuse_foreign_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));
   uint32_t n_ctx_longest = c.n_ctx_train;

@@ -202,11 +202,11 @@ Result<std::vector<bool>> read_expert_layers(const ConfigKeys& keys, uint32_t n_
     return has_router;
   }
   uint32_t n_dense = 0, interval = 1;
-  if (spec.has_leading_dense) {
+  if (spec.has_leading_dense()) {
     RZ_TRY(const auto given, keys.optional_int("leading_dense_block_count", spec.hf_keys.n_leading_dense, 0, n_layers));
     n_dense = given.value_or(0);
   }
-  if (spec.has_expert_interval) {
+  if (spec.has_expert_interval()) {
     RZ_TRY(const auto given,
            keys.optional_int("interleave_moe_layer_step", spec.hf_keys.expert_interval, 1, kMaxLayers));
     interval = given.value_or(1);

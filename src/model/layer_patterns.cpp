@@ -149,7 +149,8 @@ Result<std::vector<MixerKind>> read_gguf_branches(const ConfigKeys& keys, uint32
 
 Result<ListedKinds> read_hf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
   const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
-  if (keys.spec().hf_kinds_by_tensors) {
+  // A family without a list tells by its tensors.
+  if (keys.spec().hf_keys.layer_kinds.empty() && hf.attending_layers.empty()) {
     return ListedKinds(kinds_where(keys, n_layers, [&](uint32_t i) { return has_role(keys, Role::kSsmIn, i); }));
   }
   if (!keys.spec().hf_keys.layer_kinds.empty()) {

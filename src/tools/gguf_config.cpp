@@ -330,9 +330,9 @@ class ConfigWriter {
   void add_expert_layers() {
     uint32_t n_dense = 0, interval = 1;
     while (n_dense < n_file_layers(c_) && in_layer<ExpertsConfig>(n_dense) == nullptr) ++n_dense;
-    if (spec_.has_leading_dense) set("leading_dense_block_count", n_dense);
-    if (!spec_.has_expert_interval) return;
-    interval = spec_.has_leading_dense ? 1 : n_dense + 1;
+    if (spec_.has_leading_dense()) set("leading_dense_block_count", n_dense);
+    if (!spec_.has_expert_interval()) return;
+    interval = spec_.has_leading_dense() ? 1 : n_dense + 1;
     set("interleave_moe_layer_step", interval);
   }
 

@@ -331,7 +331,7 @@ class HfConfigWriter {
     }
     const uint32_t first = with_experts.empty() ? 0 : with_experts.front();
     set(hf_.n_leading_dense, first);
-    if (spec_.has_expert_interval) set(hf_.expert_interval, spec_.has_leading_dense ? 1 : first + 1);
+    if (spec_.has_expert_interval()) set(hf_.expert_interval, spec_.has_leading_dense() ? 1 : first + 1);
     set(hf_.expert_layers, with_experts);
   }
 

@@ -526,7 +526,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
     model.keys["xielu.beta"] = 0.5f;
     model.keys["xielu.eps"] = -1e-6f;
   }
-  if (spec.needs_alibi) model.keys[arch + ".attention.max_alibi_bias"] = 8.0f;
+  if (spec.needs_alibi()) model.keys[arch + ".attention.max_alibi_bias"] = 8.0f;
   if (spec.softcaps == Need::kRequired) {
     model.keys[arch + ".attn_logit_softcapping"] = 2.0f;
     model.keys[arch + ".final_logit_softcapping"] = 3.0f;
@@ -542,7 +542,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   }
   if (with_experts && dims.expert_latent > 0) model.keys[arch + ".moe_latent_size"] = dims.expert_latent;
   if (with_experts && dims.n_dense > 0) model.keys[arch + ".leading_dense_block_count"] = dims.n_dense;
-  if (with_experts && spec.has_expert_interval) {
+  if (with_experts && spec.has_expert_interval()) {
     model.keys[arch + ".interleave_moe_layer_step"] = dims.expert_interval;
   }
   std::mt19937 random(seed);

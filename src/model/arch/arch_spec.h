@@ -382,7 +382,6 @@ struct ArchSpec {
   // A layer mixes or has an ffn, after its one norm. In GGUF the widths of ffns are a list, with 0 for layers that mix;
   // config.json has a pattern of letters, or a list of kinds.
   bool has_one_branch = false;
-  bool hf_kinds_by_tensors = false;     // config.json's files tell by their tensors which layers are recurrent
   uint32_t attention_interval = 0;      // one layer in this many is not recurrent, where the file has no list
   bool gguf_key_heads_in_turn = false;  // GGUF has the heads of a delta net in the order of DeltaRuleOp's trait
   FfnKind ffn = FfnKind::kGated;
@@ -391,8 +390,6 @@ struct ArchSpec {
   QkNorm qk_norm = QkNorm::kNone;                // where the file has the tensors
   bool norms_after_rope = false;                 // those of q and k
   QkvRows hf_qkv_rows = QkvRows::kStacked;
-  bool has_attention_gate = false;
-  bool learned_positions = false;
   uint32_t hf_skipped_positions = 0;  // rows of Hugging Face's position table before that of the first position
   // Tokens see those after them too, an encoder: texts become vectors or scores.
   bool sees_later = false;
@@ -423,7 +420,6 @@ struct ArchSpec {
   // there is none. With alibi_layers only models of so many layers have it.
   float alibi = 0;
   uint32_t alibi_layers = 0;
-  bool needs_alibi = false;          // a file that gives none is refused
   bool scales_alibi = false;         // AttentionConfig::alibi_is_scaled
   bool divides_by_head_dim = false;  // q.k, not by its root
   bool may_share_kv = false;         // the last layers attend to what an earlier one keeps
@@ -467,14 +463,18 @@ struct ArchSpec {
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
   Routing routing = {};
   bool experts_by_tensors = false;   // layers have experts where the file has a router for them
-  bool has_leading_dense = false;    // the file says how many layers come before those with experts
-  bool has_expert_interval = false;  // the file says that of those one in so many has experts
   GateUpRows hf_gate_up_rows = GateUpRows::kStacked;
   bool hf_transposed_experts = false;  // stacks that are not quantized are [n_experts, in, out]
   bool hf_flat_experts = false;        // a layer's experts lie below each other in one matrix, downs as [in, out]
   HfKeys hf_keys = {};
   HfSsmKeys hf_ssm_keys = {};
   Marker marker = {};
+
+  // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.
+  constexpr bool has_leading_dense() const { return !hf_keys.n_leading_dense.empty(); }
+  constexpr bool has_expert_interval() const { return !hf_keys.expert_interval.empty(); }
+  // ALiBi is what tells positions: a file that gives none is refused.
+  constexpr bool needs_alibi() const { return !alibi_scale.hf.empty(); }
 };
 
 }  // namespace realizar

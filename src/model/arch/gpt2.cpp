@@ -37,7 +37,6 @@ const ArchSpec kGpt2{.name = "gpt2",
                      .norm = NormKind::kLayer,
                      .ffn = FfnKind::kPlain,
                      .activation = Activation::kGelu,
-                     .learned_positions = true,
                      .hf_transposed_linear = true,
                      .hf_keys = gpt2_keys()};
 
@@ -48,7 +47,6 @@ const ArchSpec kStarCoder{.name = "starcoder",
                           .ffn = FfnKind::kPlain,
                           .activation = Activation::kGelu,
                           .hf_qkv_rows = QkvRows::kByKvHead,
-                          .learned_positions = true,
                           .hf_keys = bigcode_keys()};
 
 }  // namespace realizar

@@ -49,7 +49,6 @@ const ArchSpec kJais{
     .logit_scale = {.hf = "mup_output_alpha", .hf_times = "mup_width_scale", .hf_older = "width_scale"},
     .alibi_scale = {.gguf = "attention.max_alibi_bias", .hf = "max_alibi_bias", .hf_otherwise = 8},
     .hf_transposed_linear = true,
-    .needs_alibi = true,
     .divides_by_head_dim = true,
     .hf_numbers = kJaisHfNumbers,
     .hf_keys = jais_hf_keys()};

@@ -41,7 +41,6 @@ const ArchSpec kJamba{
     .hf_classes = kJambaHfClasses,
     .tensors = kJambaTensors,
     .recurrent = MixerKind::kMamba,
-    .hf_kinds_by_tensors = true,
     .nope_interval = 1,
     .moe = MoeRule::kIfConfigured,
     .hf_flags = kJambaHfFlags,
