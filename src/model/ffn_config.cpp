@@ -263,7 +263,7 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
                                    keys.file().path().string()),
                        std::string(spec.hf_keys.activation));
   }
-  if (!keys.is_gguf()) experts.gate_up_rows = spec.hf_gate_up_rows;
+  if (!keys.is_gguf()) experts.gate_up_rows = spec.hf_gate_up_rows();
   const std::string_view n_used_key = spec.hf_keys.n_experts_used;
   RZ_TRY(const auto n_used, read_same_in_all(keys, c, "expert_used_count", n_used_key, n_experts));
   if (!n_used) {

@@ -307,7 +307,7 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
   const std::string_view pattern = pattern_of(*spec);
   const bool has_rows_apart = is_by_row(*spec, pattern);
   const uint64_t n_tensors = has_rows_apart ? rows : is_listed(*spec, pattern) ? size_of(stack_dim(role)) : 1;
-  found.transposed = !is_gguf && spec_.hf_transposed_linear && is_matrix && role != Role::kEmbed &&
+  found.transposed = !is_gguf && spec_.hf_transposes_linear() && is_matrix && role != Role::kEmbed &&
                      role != Role::kPositionEmbed && role != Role::kHead;
   for (uint32_t expert = 0; expert < n_tensors; ++expert) {
     const TensorInfo* tensor = find(pattern, expert);
@@ -318,10 +318,10 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
     std::vector<uint64_t> expected{rows};
     if (is_matrix) expected.push_back(cols);
     if (has_rows_apart) expected = {cols};
-    if (is_stack(role, pattern) && !is_gguf && spec_.hf_transposed_experts) {
+    if (is_stack(role, pattern) && !is_gguf && spec_.hf_transposes_experts()) {
       found.transposed = is_expert_role(role) && tensor->packed == nullptr;
     }
-    const bool is_flat = !is_gguf && spec_.hf_flat_experts && is_stack(role, pattern);
+    const bool is_flat = !is_gguf && spec_.hf_has_flat_experts() && is_stack(role, pattern);
     if (is_flat) found.transposed = role == Role::kExpertDown;
     if (found.transposed) std::swap(expected[0], expected[1]);
     if (is_flat) expected[0] *= size_of(Dim::kExperts);

@@ -110,9 +110,9 @@ class HfTensors {
                   uint64_t n_mats) {
     const bool is_matrix = spec.cols != Dim::kNone, is_of_stack = is_stack(spec.role, spec.hf);
     const bool is_table = spec.role == Role::kEmbed || spec.role == Role::kPositionEmbed || spec.role == Role::kHead;
-    bool is_turned = spec_.hf_transposed_linear && is_matrix && !is_table;
-    if (is_of_stack && spec_.hf_transposed_experts) is_turned = is_expert_role(spec.role);
-    if (is_of_stack && spec_.hf_flat_experts) is_turned = spec.role == Role::kExpertDown;
+    bool is_turned = spec_.hf_transposes_linear() && is_matrix && !is_table;
+    if (is_of_stack && spec_.hf_transposes_experts()) is_turned = is_expert_role(spec.role);
+    if (is_of_stack && spec_.hf_has_flat_experts()) is_turned = spec.role == Role::kExpertDown;
     if (is_turned) {
       rows = turned_rows(std::move(rows), n_rows);
       std::swap(n_rows, n_cols);
@@ -120,7 +120,7 @@ class HfTensors {
     std::vector<uint64_t> shape{n_rows};
     if (is_matrix && !is_by_row(spec, spec.hf)) shape.push_back(n_cols);
     if (is_by_row(spec, spec.hf)) shape = {n_cols};
-    if (is_of_stack && spec_.hf_flat_experts) {
+    if (is_of_stack && spec_.hf_has_flat_experts()) {
       shape[0] *= n_mats;
     } else if (is_of_stack) {
       shape.insert(shape.begin(), n_mats);

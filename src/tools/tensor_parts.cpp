@@ -108,9 +108,9 @@ Result<MatrixRows> TensorParts::unturned(const TensorSpec& spec, const TensorInf
   const Role role = spec.role;
   const bool is_table = role == Role::kEmbed || role == Role::kPositionEmbed || role == Role::kHead;
   const bool is_of_stack = is_hf() && is_stack(role, spec.hf);
-  bool is_turned = is_hf() && spec_.hf_transposed_linear && spec.cols != Dim::kNone && !is_table;
-  if (is_of_stack && spec_.hf_transposed_experts) is_turned = is_expert_role(role) && tensor.packed == nullptr;
-  if (is_of_stack && spec_.hf_flat_experts) is_turned = role == Role::kExpertDown;
+  bool is_turned = is_hf() && spec_.hf_transposes_linear() && spec.cols != Dim::kNone && !is_table;
+  if (is_of_stack && spec_.hf_transposes_experts()) is_turned = is_expert_role(role) && tensor.packed == nullptr;
+  if (is_of_stack && spec_.hf_has_flat_experts()) is_turned = role == Role::kExpertDown;
   RZ_CHECK_OK(check_rows(tensor, is_turned ? n_rows : n_cols));
   if (is_turned) return turned_rows(stored_rows(file_, tensor, n_rows), n_cols);
   MatrixRows rows = stored_rows(file_, tensor, n_cols);

@@ -62,7 +62,7 @@ std::optional<Weave> of_ffn(const Fusion& fusion, const ArchSpec& spec, const Ff
   const bool is_of_experts = fusion.whole == Role::kExpertGateUp || fusion.whole == Role::kExpertGateUpBias ||
                              fusion.whole == Role::kSharedGateUp;
   if (const auto* own = std::get_if<ExpertsConfig>(&ffn); own && is_of_experts) {
-    return of_experts(*own, fusion.whole, is_hf ? spec.hf_gate_up_rows : GateUpRows::kStacked);
+    return of_experts(*own, fusion.whole, is_hf ? spec.hf_gate_up_rows() : GateUpRows::kStacked);
   }
   return std::nullopt;
 }

@@ -125,7 +125,7 @@ class HfWriter {
     Rows rows = as_in_hf({{tensor.shape.begin(), tensor.shape.end()}, *read_vector(tensor)}, spec->role);
     if (spec_.hf_has_multipliers) take_out_factors(rows, spec->role);
     take_out_ends_factors(rows, spec->role);
-    if (spec_.hf_transposed_linear && is_turned_over(rows, spec->role)) rows = with_rows_as_columns(std::move(rows));
+    if (spec_.hf_transposes_linear() && is_turned_over(rows, spec->role)) rows = with_rows_as_columns(std::move(rows));
     if (const std::string name = hf_name(*spec); !name.empty()) return put(name, layer, std::move(rows));
     std::map<Role, Rows>& parts = parts_[layer];
     parts[spec->role] = std::move(rows);
@@ -157,8 +157,8 @@ class HfWriter {
     const bool is_stack = rows.shape.size() == 3;
     if (is_stack && form_ == Form::kMxfp4) return put_mxfp4(name, rows);
     if (is_stack && form_ == Form::kMxfp4InF32) rows = in_mxfp4(rows);
-    const bool is_flat = is_stack && spec_.hf_flat_experts;
-    if (is_stack && (spec_.hf_transposed_experts || (is_flat && name.ends_with(".w2")))) rows = turned(rows);
+    const bool is_flat = is_stack && spec_.hf_has_flat_experts();
+    if (is_stack && (spec_.hf_transposes_experts() || (is_flat && name.ends_with(".w2")))) rows = turned(rows);
     if (is_flat) rows.shape = {rows.shape[0] * rows.shape[1], rows.shape[2]};
     const size_t at = name.find("{}");
     if (at == std::string::npos) return put_one(name, rows);
@@ -258,7 +258,7 @@ class HfWriter {
     }
     if (fusion.whole == Role::kWqkv && spec_.hf_qkv_rows == QkvRows::kByKvHead) return whole.in_order(by_kv_head());
     const bool is_gate_up = fusion.whole == Role::kExpertGateUp || fusion.whole == Role::kExpertGateUpBias;
-    if (is_gate_up && spec_.hf_gate_up_rows == GateUpRows::kPaired) return paired(whole);
+    if (is_gate_up && spec_.hf_gate_up_rows() == GateUpRows::kPaired) return paired(whole);
     // The rows of all heads of a latent are one matrix.
     if (fusion.whole == Role::kLatentKv) whole.shape = {whole.shape[0] * whole.shape[1], whole.shape[2]};
     return whole;

@@ -276,6 +276,11 @@ enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 // only a list gives families of the latter kinds windows, as llama.cpp reads none for them.
 enum class HfWindows : uint8_t { kByInterval, kFromLayer, kEvenBeforeLayer, kAll };
 
+// How folders store matrices where it is not as [out, in]: all but tables and the head as [in, out] (Conv1D); experts'
+// stacks that are not quantized as [n_experts, in, out]; the same, with gate's and up's columns in pairs of one each;
+// or a layer's experts below each other in one matrix, downs as [in, out].
+enum class HfForm : uint8_t { kPlain, kTransposed, kTransposedExperts, kPairedExperts, kFlatExperts };
+
 // Names of config.json's keys where families differ. "": the family has none.
 struct HfKeys {
   std::string_view d_model = "hidden_size", n_layers = "num_hidden_layers", n_heads = "num_attention_heads",
@@ -398,10 +403,9 @@ struct ArchSpec {
   bool embed_scale_sqrt_d_model = false;
   ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {},
            alibi_scale = {};
-  bool hf_has_multipliers = false;    // of the branches of layers and of their parts (Falcon-H1)
-  bool hf_norm_plus_one = false;      // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
-  bool hf_transposed_linear = false;  // Conv1D: weights are [in, out]
-  bool has_window = false;            // the file may give a sliding window
+  bool hf_has_multipliers = false;  // of the branches of layers and of their parts (Falcon-H1)
+  bool hf_norm_plus_one = false;    // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
+  bool has_window = false;          // the file may give a sliding window
   HfWindows hf_windows = HfWindows::kByInterval;
   bool gguf_lacks_window = false;     // though files give one
   bool has_chunks = false;            // that window begins anew at each of its multiples
@@ -462,10 +466,8 @@ struct ArchSpec {
   uint32_t hf_unit_head_vocab = 0;
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
   Routing routing = {};
-  bool experts_by_tensors = false;   // layers have experts where the file has a router for them
-  GateUpRows hf_gate_up_rows = GateUpRows::kStacked;
-  bool hf_transposed_experts = false;  // stacks that are not quantized are [n_experts, in, out]
-  bool hf_flat_experts = false;        // a layer's experts lie below each other in one matrix, downs as [in, out]
+  bool experts_by_tensors = false;  // layers have experts where the file has a router for them
+  HfForm hf_form = HfForm::kPlain;
   HfKeys hf_keys = {};
   HfSsmKeys hf_ssm_keys = {};
   Marker marker = {};
@@ -473,6 +475,14 @@ struct ArchSpec {
   // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.
   constexpr bool has_leading_dense() const { return !hf_keys.n_leading_dense.empty(); }
   constexpr bool has_expert_interval() const { return !hf_keys.expert_interval.empty(); }
+  constexpr bool hf_transposes_linear() const { return hf_form == HfForm::kTransposed; }
+  constexpr bool hf_transposes_experts() const {
+    return hf_form == HfForm::kTransposedExperts || hf_form == HfForm::kPairedExperts;
+  }
+  constexpr bool hf_has_flat_experts() const { return hf_form == HfForm::kFlatExperts; }
+  constexpr GateUpRows hf_gate_up_rows() const {
+    return hf_form == HfForm::kPairedExperts ? GateUpRows::kPaired : GateUpRows::kStacked;
+  }
   // ALiBi is what tells positions: a file that gives none is refused.
   constexpr bool needs_alibi() const { return !alibi_scale.hf.empty(); }
 };

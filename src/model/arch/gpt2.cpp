@@ -37,7 +37,7 @@ const ArchSpec kGpt2{.name = "gpt2",
                      .norm = NormKind::kLayer,
                      .ffn = FfnKind::kPlain,
                      .activation = Activation::kGelu,
-                     .hf_transposed_linear = true,
+                     .hf_form = HfForm::kTransposed,
                      .hf_keys = gpt2_keys()};
 
 const ArchSpec kStarCoder{.name = "starcoder",

@@ -40,8 +40,7 @@ const ArchSpec kGptOss{.name = "gpt-oss",
                        .moe = MoeRule::kAlways,
                        .hf_flags = kGptOssHfFlags,
                        .hf_numbers = kGptOssHfNumbers,
-                       .hf_gate_up_rows = GateUpRows::kPaired,
-                       .hf_transposed_experts = true,
+                       .hf_form = HfForm::kPairedExperts,
                        .hf_keys = {.activation = ""}};
 
 }  // namespace realizar

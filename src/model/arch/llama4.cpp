@@ -46,7 +46,7 @@ const ArchSpec kLlama4{
     .moe = MoeRule::kAlways,
     .hf_flags = kLlama4HfFlags,
     .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .n_shared = 1, .weighs_input = true},
-    .hf_transposed_experts = true,
+    .hf_form = HfForm::kTransposedExperts,
     .hf_keys = {.d_ff = "intermediate_size_mlp",
                 .window = "attention_chunk_size",
                 .expert_layers = "moe_layers",

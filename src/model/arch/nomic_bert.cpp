@@ -161,7 +161,7 @@ const ArchSpec kNomicBertMoe{.name = "nomic-bert-moe",
                              .hf_numbers = kNomicMoeNumbers,
                              .routing = {.renormalize = false},
                              .experts_by_tensors = true,
-                             .hf_flat_experts = true,
+                             .hf_form = HfForm::kFlatExperts,
                              .hf_keys = nomic_moe_keys(),
                              .marker = {.hf = "encoder.layers.1.mlp.router.layer.weight"}};
 
