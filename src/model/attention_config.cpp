@@ -33,17 +33,6 @@ Result<std::optional<uint32_t>> read_n_heads(const ConfigKeys& keys, const Model
                      keys.key(gguf, hf));
 }
 
-// Norms without weights, which no tensor tells of.
-Result<bool> read_has_qk_norm(const ConfigKeys& keys) {
-  if (keys.spec().qk_norm != QkNorm::kUnitHead) return true;
-  if (keys.is_gguf()) {
-    RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
-    return n_experts != keys.spec().gguf_experts_without_qk_norm;
-  }
-  RZ_TRY(const auto given, keys.file().metadata().get_bool("use_qk_norm"));
-  return given.value_or(true);
-}
-
 // A matrix of gates, or rows of them after those of each head's query.
 bool has_gate(const ArchSpec& spec) {
   return std::ranges::any_of(spec.tensors, [](const TensorSpec& tensor) {
@@ -56,30 +45,25 @@ Result<AttentionConfig> read_heads(const ConfigKeys& keys, const ModelConfig& c)
   const HfKeys& hf = keys.spec().hf_keys;
   AttentionConfig a;
   const bool lacks_norms = is_optional(keys.spec(), Role::kQNorm) && !has_role(keys, Role::kQNorm);
-  RZ_TRY(const bool has_qk_norm, read_has_qk_norm(keys));
-  a.qk_norm = lacks_norms || !has_qk_norm ? QkNorm::kNone : keys.spec().qk_norm;
-  a.norms_last = keys.spec().norms_after_rope;
+  a.qk_norm = lacks_norms ? QkNorm::kNone : keys.spec().qk_norm;
   a.is_chunked = keys.spec().has_chunks;
   a.sees_later = keys.spec().sees_later;
   a.has_sinks = knows_role(keys.spec(), Role::kSinks);
   if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
-  const uint32_t own_n_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_heads;
-  const uint32_t own_n_kv_heads = keys.is_gguf() ? 0 : keys.spec().hf_n_kv_heads;
   a.has_gate = has_gate(keys.spec());
   RZ_TRY(const auto n_heads, read_n_heads(keys, c, "attention.head_count", hf.n_heads));
-  if (!n_heads && own_n_heads == 0) {
+  if (!n_heads) {
     return out_of_range(keys.file(), keys.key("attention.head_count", hf.n_heads), "a whole number", "nothing");
   }
-  a.n_heads = n_heads.value_or(own_n_heads);
+  a.n_heads = *n_heads;
   RZ_TRY(const auto n_kv_heads, read_n_heads(keys, c, "attention.head_count_kv", hf.n_kv_heads));
   RZ_TRY(const bool has_one, read_has_one_kv_head(keys));
-  a.n_kv_heads = has_one ? 1 : n_kv_heads.value_or(own_n_kv_heads > 0 ? own_n_kv_heads : a.n_heads);
+  a.n_kv_heads = has_one ? 1 : n_kv_heads.value_or(a.n_heads);
   if (a.n_heads % a.n_kv_heads != 0) {
     return out_of_range(keys.file(), keys.key("attention.head_count_kv", hf.n_kv_heads),
                         fmt::format("a divisor of {} heads", a.n_heads), std::to_string(a.n_kv_heads));
   }
-  RZ_TRY(auto head_dim, keys.optional_int("attention.key_length", hf.head_dim, 1, kMaxHeadDim));
-  if (!head_dim && !keys.is_gguf() && keys.spec().hf_head_dim > 0) head_dim = keys.spec().hf_head_dim;
+  RZ_TRY(const auto head_dim, keys.optional_int("attention.key_length", hf.head_dim, 1, kMaxHeadDim));
   if (!head_dim && c.d_model % a.n_heads != 0) {
     return out_of_range(keys.file(), keys.key("embedding_length", hf.d_model),
                         fmt::format("a multiple of {} heads", a.n_heads), std::to_string(c.d_model));
@@ -138,23 +122,13 @@ Result<LatentAttentionConfig> read_latents(const ConfigKeys& keys, const ModelCo
   return a;
 }
 
-// Whether q.k is divided by head_dim, not by its root.
+// Whether q.k is divided by head_dim, not by its root: GGUF does not say it of the family, whose folders do.
 Result<bool> read_divides_by_head_dim(const ConfigKeys& keys) {
   const HfKeys& hf = keys.spec().hf_keys;
-  if (keys.is_gguf() || hf.by_head_dim.empty()) return keys.spec().divides_by_head_dim;
+  if (keys.is_gguf() || hf.by_head_dim.empty()) return !hf.by_head_dim.empty();
   RZ_TRY(const auto given, keys.file().metadata().get_bool(hf.by_head_dim));
   RZ_TRY(const auto older, keys.file().metadata().get_bool(hf.older_by_head_dim));
   return given.value_or(older.value_or(false));
-}
-
-// What q.k is divided by the square root of.
-Result<double> read_attn_dims(const ConfigKeys& keys, const ModelConfig& c, const AttentionConfig& attention) {
-  RZ_TRY(const auto given, keys.optional_positive("", keys.spec().hf_keys.attn_dims));
-  if (given) return *given;
-  if (keys.spec().attn_dims > 0) return keys.spec().attn_dims;
-  if (!keys.is_gguf() && keys.spec().hf_attn_dims > 0) return keys.spec().hf_attn_dims;
-  const bool is_by_width = keys.is_gguf() && c.n_layers == keys.spec().gguf_layers_scaled_by_width;
-  return is_by_width ? static_cast<double>(c.d_model) / attention.n_heads : attention.head_dim;
 }
 
 // Its steps are as long as the file says, or as the context before it was stretched.
@@ -163,15 +137,6 @@ Status read_temperature(const ConfigKeys& keys, const ModelConfig& c, Attention&
   RZ_TRY(const auto temperature, read_scale(keys, c, keys.spec().temperature));
   if (!temperature) return {};
   attention.temperature = *temperature;
-  if (keys.spec().temperature_step > 0) {
-    // A number in some folders, which is as good as true.
-    const MetaValue* is_on = keys.file().metadata().find("attn_temperature_tuning");
-    if (is_on != nullptr && std::holds_alternative<bool>(*is_on) && !std::get<bool>(*is_on)) attention.temperature = 0;
-    RZ_TRY(const auto step, keys.optional_int("", "floor_scale", 1, kMaxContext));
-    attention.temperature_step = step.value_or(keys.spec().temperature_step);
-    attention.temperature_offset = 1;
-    return {};
-  }
   RZ_TRY(const auto length, keys.optional_int("attention.temperature_length", "", 1, kMaxContext));
   RZ_TRY(const auto step, keys.optional_int("rope.scaling.original_context_length",
                                             "rope_parameters.original_max_position_embeddings", 1, kMaxContext));
@@ -184,21 +149,19 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
   RZ_TRY(const auto clip, read_scale(keys, c, keys.spec().clip));
   attention.clip = clip.value_or(0);
   RZ_TRY(const auto attn_scale, read_scale(keys, c, keys.spec().attn_scale));
-  RZ_TRY(const double attn_dims, read_attn_dims(keys, c, attention));
+  RZ_TRY(const auto attn_dims, keys.optional_positive("", keys.spec().hf_keys.attn_dims));
   RZ_TRY(const bool by_head_dim, read_divides_by_head_dim(keys));
-  const double divisor = by_head_dim ? attention.head_dim : std::sqrt(attn_dims);
+  const double divisor = by_head_dim ? attention.head_dim : std::sqrt(attn_dims.value_or(attention.head_dim));
   attention.scale = attn_scale.value_or(static_cast<float>(1 / divisor));
   const ArchSpec& spec = keys.spec();
   RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi_scale));
-  if (spec.alibi_layers == 0 || spec.alibi_layers == c.n_layers) attention.alibi = alibi.value_or(spec.alibi);
-  attention.alibi_is_scaled = attention.alibi > 0 && spec.scales_alibi;
+  attention.alibi = alibi.value_or(spec.alibi);
   if (spec.needs_alibi() && attention.alibi == 0) {
     const std::string key = keys.key(spec.alibi_scale.gguf, spec.alibi_scale.hf);
     return unsupported(fmt::format("{}: {} of 0 is not supported for {}", keys.file().path().string(), key, spec.name),
                        key);
   }
   RZ_TRY(attention.softcap, read_softcap(keys, "attn_logit_softcapping"));
-  if (attention.softcap == 0) attention.softcap = spec.attn_softcap;
   return {};
 }
 
@@ -240,10 +203,7 @@ Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
     own->window = windows[i];
     const bool turns = has_rope[i] && !(full_lacks_rope && own->window == 0);
     if (turns && n_ropes > 0) own->rope_idx = own->window > 0 ? n_ropes - 1 : 0;
-    // Llama 4 has these where it rotates.
-    if (own->qk_norm == QkNorm::kUnitHead && own->rope_idx == kNoRope) own->qk_norm = QkNorm::kNone;
     if (own->window == 0) own->is_chunked = false;
-    if (own->rope_idx != kNoRope && keys.spec().nope_has_temperature) own->temperature = 0;
   }
   return read_unlike_layers(keys, c);
 }

@@ -20,11 +20,17 @@ std::string ConfigKeys::key(std::string_view gguf, std::string_view hf) const {
   return gguf.empty() ? "" : std::string(spec_->name) + "." + std::string(gguf);
 }
 
+std::optional<double> ConfigKeys::default_of(std::string_view hf) const {
+  const auto found = std::ranges::find(spec_->hf_defaults, hf, &HfDefault::key);
+  return is_gguf() || found == spec_->hf_defaults.end() ? std::nullopt : std::optional(found->value);
+}
+
 Result<std::optional<uint32_t>> ConfigKeys::optional_int(std::string_view gguf, std::string_view hf, int64_t min,
                                                          int64_t max) const {
   const std::string name = key(gguf, hf);
   if (name.empty()) return std::optional<uint32_t>();
-  RZ_TRY(const auto value, file_->metadata().get_int(name));
+  RZ_TRY(auto value, file_->metadata().get_int(name));
+  if (const auto otherwise = default_of(hf); !value && otherwise) value = static_cast<int64_t>(*otherwise);
   if (!value) return std::optional<uint32_t>();
   if (*value < min || *value > max) {
     return out_of_range(*file_, name, fmt::format("{} to {}", min, max), std::to_string(*value));
@@ -72,7 +78,8 @@ Result<std::optional<std::vector<uint32_t>>> ConfigKeys::layer_ints(std::string_
 Result<std::optional<double>> ConfigKeys::optional_positive(std::string_view gguf, std::string_view hf) const {
   const std::string name = key(gguf, hf);
   if (name.empty()) return std::optional<double>();
-  RZ_TRY(const auto value, file_->metadata().get_double(name));
+  RZ_TRY(auto value, file_->metadata().get_double(name));
+  if (!value) value = default_of(hf);
   if (value && !(std::isfinite(*value) && *value > 0)) {
     return out_of_range(*file_, name, "a finite number above 0", fmt::format("{}", *value));
   }

@@ -43,6 +43,9 @@ class ConfigKeys {
   const RopeSettings& rope() const { return rope_; }
 
  private:
+  // The family's number where config.json gives none.
+  std::optional<double> default_of(std::string_view hf) const;
+
   const ModelFile* file_;
   const ArchSpec* spec_;
   RopeSettings rope_;

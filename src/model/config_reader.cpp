@@ -269,31 +269,6 @@ Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(const auto logit_scale, read_scale(keys, c, spec.logit_scale));
   c.logit_scale = logit_scale.value_or(1);
   RZ_TRY(c.final_softcap, read_softcap(keys, "final_logit_softcapping"));
-  if (c.final_softcap == 0) c.final_softcap = spec.final_softcap;
-  if (knows_role(spec, Role::kLayerTable)) {
-    RZ_TRY(const auto width, keys.optional_int("embedding_length_per_layer_input", "hidden_size_per_layer_input", 0,
-                                               kMaxWidth / c.n_layers));
-    c.layer_table.d_input = width.value_or(0);
-  }
-  return {};
-}
-
-// The vocabulary of the layers' own tables, and what a row has beside its one hidden state.
-Status read_streams(const ConfigKeys& keys, ModelConfig& c) {
-  const ArchSpec& spec = keys.spec();
-  c.layer_table.n_vocab = c.n_vocab;
-  if (knows_role(spec, Role::kLayerTable)) {
-    RZ_TRY(const auto n_layer_vocab, keys.optional_int("", "vocab_size_per_layer_input", 1, c.n_vocab));
-    c.layer_table.n_vocab = n_layer_vocab.value_or(c.n_vocab);
-  }
-  if (spec.n_streams > 0) {
-    RZ_TRY(const auto n_streams, keys.optional_int("altup.num_inputs", "altup_num_inputs", 2, kMaxStreams));
-    c.altup.n_streams = n_streams.value_or(spec.n_streams);
-  }
-  if (spec.laurel_rank > 0) {
-    RZ_TRY(const auto rank, keys.optional_int("", "laurel_rank", 1, kMaxWidth));
-    c.altup.laurel_rank = rank.value_or(spec.laurel_rank);
-  }
   return {};
 }
 
@@ -356,7 +331,7 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     RZ_TRY(const MixerConfig beside, read_mixer(keys, *keys.spec().beside, c));
     put_beside(beside, c);
   }
-  return read_multipliers(keys, c);
+  return {};
 }
 
 // The vocabulary is as large as the embedding: the one size that every file has.
@@ -420,18 +395,6 @@ Result<bool> read_is_head_tied(const ConfigKeys& keys) {
   if (embed == nullptr || embed->data.empty() || head->data.empty() || !std::ranges::equal(head->shape, embed->shape))
     return true;
   return are_equal(keys.file(), *embed, *head);
-}
-
-// Baichuan 2's NormHead, which no key tells of.
-Result<bool> read_has_unit_head(const ConfigKeys& keys, const ModelConfig& c) {
-  const uint32_t unit_head_vocab = keys.spec().hf_unit_head_vocab;
-  if (keys.is_gguf() || unit_head_vocab == 0) return false;
-  RZ_TRY(const auto n_vocab, keys.file().metadata().get_int("vocab_size"));
-  if (n_vocab != unit_head_vocab) return false;
-  if (!c.is_head_tied) return true;
-  return unsupported(fmt::format("{}: tie_word_embeddings = true is not supported for {} with a normalized head",
-                                 keys.file().path().string(), keys.spec().name),
-                     "tie_word_embeddings");
 }
 
 }  // namespace
@@ -561,7 +524,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   c.arch = spec->name;
   RZ_TRY(const auto name, file.metadata().get_string(keys.is_gguf() ? "general.name" : "_name_or_path"));
   c.name = name.value_or("");
-  c.norm = keys.is_gguf() ? spec->norm : spec->hf_norm.value_or(spec->norm);
+  c.norm = spec->norm;
   c.learned_positions = knows_role(*spec, Role::kPositionEmbed);
   RZ_CHECK_OK(refuse_foreign_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));
@@ -572,14 +535,14 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(n_ctx_longest, kMostContextByDefault);
   RZ_CHECK_OK(read_model_scales(keys, c));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
-  RZ_CHECK_OK(read_streams(keys, c));
+  c.layer_table.n_vocab = c.n_vocab;
   RZ_TRY(c.is_head_tied, read_is_head_tied(keys));
   c.lacks_head = lacks_head(keys);
-  RZ_TRY(c.has_unit_head, read_has_unit_head(keys, c));
   RZ_CHECK_OK(read_pooling(keys, c));
   RZ_TRY(c.n_types, read_n_types(keys));
   RZ_TRY(c.n_dense, read_n_dense(keys));
   RZ_CHECK_OK(read_layers(keys, c));
+  if (spec->adjust != nullptr) RZ_CHECK_OK(spec->adjust(keys, c));
   if (is_stretched && c.ropes.empty()) {
     return invalid_argument(
         fmt::format("rope_scaling: {} has no rotary embedding that could be scaled", file.path().string()),

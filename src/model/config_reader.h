@@ -1,6 +1,9 @@
 // Metadata -> ModelConfig: the one place where a file's keys are read and checked.
 #pragma once
 
+#include <type_traits>
+#include <variant>
+
 #include "model/config_keys.h"
 #include "model/model.h"
 #include "model/model_config.h"
@@ -86,12 +89,8 @@ Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfi
 Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers);
 // Where two mix beside each other, a layer of the file becomes two: the second reads what the first one read.
 void put_beside(const MixerConfig& beside, ModelConfig& c);
-// Factors that config.json has for the branches of layers, and GGUF has in the weights; 1 where the family has none.
-Status read_multipliers(const ConfigKeys& keys, ModelConfig& c);
-// How many of the last layers attend to what an earlier layer keeps.
-Result<uint32_t> read_n_shared_kv(const ConfigKeys& keys, uint32_t n_layers);
-// What else layers with attention may differ in, whose windows are known: the sizes of their heads, what their values
-// are, whose keys they attend to, and the factor on the stream after them.
+// What else layers with attention may differ in, whose windows are known: the sizes of their heads, and the factor on
+// the stream after them.
 Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c);
 
 // Whether tokens see those after them, what a text's vector is made of, and how many scores it has.
@@ -100,6 +99,18 @@ Status read_pooling(const ConfigKeys& keys, ModelConfig& c);
 Result<uint32_t> read_n_types(const ConfigKeys& keys);
 // What a vector becomes between two last products; 0: there are none.
 Result<uint32_t> read_n_dense(const ConfigKeys& keys);
+
+// Calls `change` with the config of each layer's mixer or ffn that is of its kind.
+template <class Kind, class Change>
+void change_each(ModelConfig& c, const Change& change) {
+  const auto change_own = [&change](auto& own) {
+    if constexpr (std::is_same_v<decltype(own), Kind&>) change(own);
+  };
+  for (LayerConfig& layer : c.layers) {
+    std::visit(change_own, layer.mixer);
+    std::visit(change_own, layer.ffn);
+  }
+}
 
 // The window of each layer, in positions; 0: the whole context.
 Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_layers);

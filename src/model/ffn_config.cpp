@@ -73,30 +73,9 @@ Status read_hf_score(const ConfigKeys& keys, ExpertsConfig& experts) {
   return {};
 }
 
-// transformers, PhimoeConfig: half of how far, as a share, a logit may be from the largest; two experts are chosen.
-Status read_sparse_mixer(const ConfigKeys& keys, ExpertsConfig& experts) {
-  constexpr std::string_view kNoise = "router_jitter_noise";
-  constexpr double kNoiseByDefault = 0.01;
-  RZ_TRY(const auto noise, keys.file().metadata().get_double(kNoise));
-  if (!(noise.value_or(kNoiseByDefault) >= 0 && std::isfinite(noise.value_or(0)))) {
-    return out_of_range(keys.file(), kNoise, "a finite number of 0 or more", fmt::format("{}", *noise));
-  }
-  if (experts.n_used != 2) {
-    return unsupported(
-        fmt::format("{}: {} = {} is not supported for {}: its rule chooses 2", keys.file().path().string(),
-                    keys.spec().hf_keys.n_experts_used, experts.n_used, keys.spec().name),
-        std::string(keys.spec().hf_keys.n_experts_used));
-  }
-  experts.score = RouteScore::kSparseMixer;
-  experts.near_share = static_cast<float>(2 * noise.value_or(kNoiseByDefault));
-  experts.renormalize = false;
-  return {};
-}
-
 // llama.cpp's numbers for what scores are: 3 is the softmax of those chosen, which are then the ones of all, divided by
 // their sum.
 Status read_score(const ConfigKeys& keys, ExpertsConfig& experts) {
-  if (!keys.is_gguf() && keys.spec().routing.hf_sparse_mixer) return read_sparse_mixer(keys, experts);
   if (!keys.is_gguf()) return read_hf_score(keys, experts);
   const std::string key = keys.key("expert_gating_func", "");
   RZ_TRY(const auto number, keys.file().metadata().get_int(key));
@@ -117,7 +96,7 @@ Result<uint32_t> read_group_best(const ConfigKeys& keys) {
   if (!keys.is_gguf()) {
     RZ_TRY(method, keys.file().metadata().get_string(kKey));
   }
-  if (!method) return keys.spec().routing.n_group_best;
+  if (!method) return 2u;
   if (*method == "greedy") return 0u;
   if (*method == "group_limited_greedy") return 1u;
   if (*method == "noaux_tc") return 2u;
@@ -164,7 +143,6 @@ Status read_shared(const ConfigKeys& keys, const ModelConfig& c, ExpertsConfig& 
   const bool lacks_shared = is_optional(spec, Role::kSharedUp) && !has_role(keys, Role::kSharedUp);
   if (spec.routing.is_dense_shared && !lacks_shared) width = c.d_ff;
   if (spec.routing.is_shared_of_model_width) width = c.d_model;
-  if (width > 0) experts.out_scale = spec.routing.out_scale_with_shared;
   if (width == 0) width = n_shared ? uint64_t{*n_shared} * experts.d_ff : otherwise;
   experts.has_shared_router = knows_role(spec, Role::kSharedRouter);
   experts.d_shared_ff = static_cast<uint32_t>(std::min<uint64_t>(width, kMaxWidth));
@@ -254,7 +232,6 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
                         .score = spec.routing.score,
                         .has_biases = knows_role(spec, Role::kExpertDownBias),
                         .has_gates = knows_role(spec, Role::kExpertGate) || knows_role(spec, Role::kExpertGateUp),
-                        .weighs_input = spec.routing.weighs_input,
                         .input = spec.routing.input};
   const bool is_a_gate = experts.activation == Activation::kReluSquared || experts.activation == Activation::kGeluErf;
   if (!experts.has_gates && !is_a_gate) {
@@ -344,7 +321,7 @@ Status read_xielu(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
   return {};
 }
 
-// Gated ffns may be of different widths; in config.json's manner, of twice the width where they share keys and values.
+// Gated ffns may be of different widths.
 Status read_unlike_widths(const ConfigKeys& keys, uint32_t d_model, std::vector<FfnConfig>& ffns) {
   const auto n_layers = static_cast<uint32_t>(ffns.size());
   const auto set = [&ffns](uint32_t layer, uint32_t d_ff) {
@@ -355,64 +332,6 @@ Status read_unlike_widths(const ConfigKeys& keys, uint32_t d_model, std::vector<
     const int64_t least = keys.spec().has_one_branch ? 0 : 1;
     RZ_TRY(const auto widths, read_widths(keys, n_layers, d_model, least));
     for (uint32_t i = 0; widths && i < n_layers; ++i) set(i, (*widths)[i] / keys.spec().d_ff_divisor);
-  }
-  if (keys.is_gguf() || !keys.spec().may_share_kv) return {};
-  RZ_TRY(const auto is_wide, keys.file().metadata().get_bool("use_double_wide_mlp"));
-  RZ_TRY(const uint32_t n_shared, read_n_shared_kv(keys, n_layers));
-  for (uint32_t i = is_wide.value_or(false) ? n_layers - n_shared : n_layers; i < n_layers; ++i) {
-    if (const auto* gated = std::get_if<GatedConfig>(&ffns[i])) set(i, 2 * gated->d_ff);
-  }
-  return {};
-}
-
-// Where the normal distribution has a share of p below.
-double normal_quantile(double p) {
-  double low = -40, high = 40;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (std::erfc(-middle / std::sqrt(2.0)) / 2 < p ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
-
-// The share of gates that counts for nothing, by layer, as config.json has it. transformers, Gemma3nTextConfig: where
-// it is silent, models of more than ten layers have it in the first ten.
-Result<std::vector<double>> read_hf_sparsity(const ConfigKeys& keys, uint32_t n_layers) {
-  constexpr std::string_view kKey = "activation_sparsity_pattern";
-  constexpr uint32_t kSparseLayers = 10;
-  RZ_TRY(const auto given, keys.file().metadata().get_doubles(kKey));
-  std::vector<double> shares = given.value_or(std::vector<double>(n_layers));
-  for (uint32_t i = 0; !given && n_layers > kSparseLayers && i < kSparseLayers; ++i) shares[i] = 0.95;
-  std::vector<double> n_stds;
-  for (const double share : shares) {
-    if (!(share >= 0 && share < 1)) {
-      return out_of_range(keys.file(), kKey, "shares from 0 to below 1", fmt::format("{}", share));
-    }
-    n_stds.push_back(share == 0 ? kNoCut : normal_quantile(static_cast<float>(share)));
-  }
-  return n_stds;
-}
-
-// GGUF has the standard deviations that belong to it, and -infinity for layers without.
-Status read_sparsity(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
-  if (!keys.spec().has_activation_sparsity) return {};
-  const std::string key = keys.key("activation_sparsity_scale", "activation_sparsity_pattern");
-  std::optional<std::vector<double>> n_stds;
-  if (keys.is_gguf()) {
-    RZ_TRY(n_stds, keys.file().metadata().get_doubles(key));
-  } else {
-    RZ_TRY(n_stds, read_hf_sparsity(keys, static_cast<uint32_t>(ffns.size())));
-  }
-  if (!n_stds || n_stds->size() != ffns.size()) {
-    return out_of_range(keys.file(), key, fmt::format("{} entries", ffns.size()),
-                        n_stds ? std::to_string(n_stds->size()) : "nothing");
-  }
-  for (size_t i = 0; i < ffns.size(); ++i) {
-    const auto given = static_cast<float>((*n_stds)[i]);
-    if (!std::isfinite(given) && given != kNoCut) {
-      return out_of_range(keys.file(), key, "finite numbers, or -inf", fmt::format("{}", given));
-    }
-    if (auto* gated = std::get_if<GatedConfig>(&ffns[i])) gated->n_stds = given;
   }
   return {};
 }
@@ -457,7 +376,6 @@ Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConf
   std::vector<FfnConfig> ffns(c.n_layers, dense);
   RZ_CHECK_OK(read_unlike_widths(keys, c.d_model, ffns));
   RZ_CHECK_OK(read_xielu(keys, ffns));
-  RZ_CHECK_OK(read_sparsity(keys, ffns));
   if (spec.moe == MoeRule::kNone) return ffns;
   RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
   if (n_experts == 0) {

@@ -257,7 +257,6 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   if (!has_window) {
     RZ_TRY(has_window, read_layout(keys, keys.spec().hf_keys.window_list, n_layers));
   }
-  if (keys.is_gguf() && keys.spec().gguf_lacks_window) return windows;
   if (!keys.spec().has_window) {
     RZ_CHECK_OK(refuse_window_flag(keys));
     return windows;

@@ -71,7 +71,6 @@ Status read_pooling(const ConfigKeys& keys, ModelConfig& c) {
   const bool ranks = given ? *given == Pooling::kRank : score != nullptr;
   c.pooling = given.value_or(ranks ? Pooling::kRank : c.sees_later ? Pooling::kMean : Pooling::kLast);
   if (!ranks) return {};
-  if (keys.is_gguf() && keys.spec().gguf_scores_are_tanh) c.final_softcap = 1;
   if (score == nullptr) {
     if (name.empty())
       return unsupported(

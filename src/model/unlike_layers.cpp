@@ -54,25 +54,6 @@ Status read_layer_heads(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
-// The last layer of the same kind before those that share.
-Status share_kv(const ConfigKeys& keys, ModelConfig& c) {
-  RZ_TRY(const uint32_t n_shared, read_n_shared_kv(keys, c.n_layers));
-  const uint32_t first = c.n_layers - n_shared;
-  for (uint32_t i = first; i < c.n_layers; ++i) {
-    auto& own = std::get<AttentionConfig>(c.layers[i].mixer);
-    for (uint32_t from = 0; from < first; ++from) {
-      const auto& other = std::get<AttentionConfig>(c.layers[from].mixer);
-      const bool fits =
-          other.window == own.window && other.head_dim == own.head_dim && other.n_kv_heads == own.n_kv_heads;
-      if (fits) own.kv_layer = from;
-    }
-    if (own.kv_layer != kOwnKv) continue;
-    return out_of_range(keys.file(), keys.key("attention.shared_kv_layers", "num_kv_shared_layers"),
-                        fmt::format("a layer like layer {} before those that share", i), std::to_string(n_shared));
-  }
-  return {};
-}
-
 Status read_out_scales(const ConfigKeys& keys, ModelConfig& c) {
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     RZ_TRY(const auto scale, read_number(keys, Role::kLayerScale, i));
@@ -83,23 +64,10 @@ Status read_out_scales(const ConfigKeys& keys, ModelConfig& c) {
 
 }  // namespace
 
-Result<uint32_t> read_n_shared_kv(const ConfigKeys& keys, uint32_t n_layers) {
-  if (!keys.spec().may_share_kv) return 0u;
-  RZ_TRY(const auto n_shared, keys.optional_int("attention.shared_kv_layers", "num_kv_shared_layers", 0, n_layers - 1));
-  return n_shared.value_or(0);
-}
-
 Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c) {
   const ArchSpec& spec = keys.spec();
   if (spec.has_window_heads) RZ_CHECK_OK(read_window_heads(keys, c));
   if (spec.has_layer_heads) RZ_CHECK_OK(read_layer_heads(keys, c));
-  if (spec.may_share_kv) RZ_CHECK_OK(share_kv(keys, c));
-  for (uint32_t i = 0; spec.has_value_norm && i < c.n_layers; ++i) {
-    auto& own = std::get<AttentionConfig>(c.layers[i].mixer);
-    const bool may_be_keys = own.kv_layer == kOwnKv && is_optional(spec, Role::kWv);
-    const bool are_keys = may_be_keys && !has_role(keys, Role::kWv, i);
-    own.values = are_keys ? Values::kNormedKeys : Values::kNormed;
-  }
   return read_out_scales(keys, c);
 }
 

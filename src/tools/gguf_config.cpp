@@ -201,14 +201,17 @@ class ConfigWriter {
     if (!spec_.attn_scale.gguf.empty()) add_scale(spec_.attn_scale, a.scale, 1 / std::sqrt(double{1} * a.head_dim));
     if (a.clip > 0) add_scale(spec_.clip, a.clip, 0);
     if (a.alibi > 0) add_scale(spec_.alibi_scale, a.alibi, spec_.alibi);
-    add_temperature(a.temperature, a.temperature_step);
+    add_temperature(a);
   }
 
-  void add_temperature(float temperature, uint32_t step) {
-    if (temperature == 0 || spec_.temperature.gguf.empty()) return;
-    if (spec_.temperature_step > 0 && !is_given(spec_.temperature.hf)) return;
-    set(spec_.temperature.gguf, temperature);
-    if (spec_.temperature_step == 0) set("attention.temperature_length", step);
+  // Where steps begin a position early, their length is the family's.
+  template <class Attention>
+  void add_temperature(const Attention& a) {
+    const bool is_familys = a.temperature_offset > 0;
+    if (a.temperature == 0 || spec_.temperature.gguf.empty()) return;
+    if (is_familys && !is_given(spec_.temperature.hf)) return;
+    set(spec_.temperature.gguf, a.temperature);
+    if (!is_familys) set("attention.temperature_length", a.temperature_step);
   }
 
   // Keys and values are latents; a head's own sizes have other names.
@@ -228,7 +231,7 @@ class ConfigWriter {
       set("attention.value_length_mla", a.d_value);
     }
     set("rope.dimension_count", a.n_rot);
-    add_temperature(a.temperature, a.temperature_step);
+    add_temperature(a);
   }
 
   void add_recurrent() {
@@ -360,12 +363,12 @@ class ConfigWriter {
     if (knows_role(spec_, Role::kLayerTable)) set("embedding_length_per_layer_input", c_.layer_table.d_input);
     const auto is_parallel = folder_.metadata().get_bool("use_parallel_residual");
     if (is_parallel.ok() && *is_parallel) set("use_parallel_residual", **is_parallel);
-    if (spec_.n_streams > 0) {
+    if (c_.altup.n_streams > 1) {
       set("altup.active_idx", uint32_t{0});
       set("altup.num_inputs", c_.altup.n_streams);
+      add_sparsity();
     }
-    if (spec_.has_activation_sparsity) add_sparsity();
-    if (spec_.may_share_kv) {
+    if (knows_role(spec_, Role::kLayerTable)) {
       const auto shares = by_layer<AttentionConfig>([](const auto& own) { return own.kv_layer != kOwnKv ? 1u : 0u; });
       set("attention.shared_kv_layers", static_cast<uint32_t>(std::ranges::count(shares, 1u)));
     }

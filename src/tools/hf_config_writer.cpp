@@ -127,8 +127,8 @@ class HfConfigWriter {
       return set(hf_.d_ff_step, 1);
     }
     if (spec_.hf_adjusts_d_ff) set("block_auto_adjust_ff_dim", false);
-    const bool is_doubled =
-        !are_alike && spec_.may_share_kv && !spec_.has_activation_sparsity && widths.back() == 2 * widths.front();
+    const bool shares_kv = knows_role(spec_, Role::kLayerTable);
+    const bool is_doubled = !are_alike && shares_kv && c_.altup.n_streams == 1 && widths.back() == 2 * widths.front();
     const bool is_one = are_alike || is_doubled;
     set(hf_.d_ff, is_one ? Json(spec_.has_one_branch ? c_.d_ff * spec_.d_ff_divisor : widths.front()) : Json(widths));
     if (spec_.hf_adjusts_d_ff) set("block_ff_dim", widths.front());
@@ -219,7 +219,7 @@ class HfConfigWriter {
     if (a.clip > 0) add_scale(spec_.clip, a.clip, 0);
     if (a.alibi > 0) add_scale(spec_.alibi_scale, a.alibi, 0);
     add_scale(spec_.temperature, a.temperature, 0);
-    if (spec_.temperature_step > 0 && a.temperature > 0) set("floor_scale", a.temperature_step);
+    if (a.temperature_offset > 0 && a.temperature > 0) set("floor_scale", a.temperature_step);
   }
 
   void add_recurrent() {
@@ -357,11 +357,14 @@ class HfConfigWriter {
       set("hidden_size_per_layer_input", c_.layer_table.d_input);
       set("vocab_size_per_layer_input", c_.layer_table.n_vocab);
     }
-    if (spec_.n_streams > 0) set("altup_num_inputs", c_.altup.n_streams);
-    if (spec_.laurel_rank > 0) set("laurel_rank", c_.altup.laurel_rank);
+    if (c_.altup.n_streams > 1) {
+      set("altup_num_inputs", c_.altup.n_streams);
+      set("laurel_rank", c_.altup.laurel_rank);
+      add_sparsity();
+    }
     if (c_.n_types > 0) set("type_vocab_size", c_.n_types);
     if (!spec_.parallel_key.empty()) set(spec_.parallel_key, c_.layers.front().norm_place != NormPlace::kPre);
-    if (spec_.may_share_kv) {
+    if (knows_role(spec_, Role::kLayerTable)) {
       const auto shares = by_layer<AttentionConfig>([](const auto& own) { return own.kv_layer != kOwnKv ? 1u : 0u; });
       set("num_kv_shared_layers", std::ranges::count(shares, 1u));
     }
@@ -369,7 +372,6 @@ class HfConfigWriter {
     if (!spec_.hf_rope_key.empty()) {
       set(spec_.hf_rope_key, std::ranges::count(rotating, 1u) > 0 ? "rope" : "nope");
     }
-    if (spec_.has_activation_sparsity) add_sparsity();
     if (c_.sees_later && spec_.recurrent == std::nullopt) set("is_decoder", false);
   }
 

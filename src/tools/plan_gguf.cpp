@@ -179,7 +179,7 @@ Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec
     return unsupported(
         fmt::format("{}: factors on a head that is the embedding are not supported in GGUF", folder.path().string()));
   }
-  if (!spec.hf_has_multipliers) return factors;
+  if (!spec.beside) return factors;  // Falcon-H1 has more of them
   const auto number = [&](const char* key) {
     const auto value = folder.metadata().get_double(key);
     return value.ok() ? static_cast<float>(value->value_or(1)) : 1.0f;
@@ -211,9 +211,9 @@ Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec
   return factors;
 }
 
-// GGUF implies its families' formulas: if a folder uses another form of GELU, of a norm or of routing, the file is
-// computed with the family's.
-void use_gguf_formulas(const ArchSpec& spec, const ArchSpec& target, ModelConfig& c, GgufPlan& plan) {
+// GGUF's formulas are those of its families: where a folder asks for another form of GELU, of a norm or of routing,
+// its models are computed by the family's.
+void use_gguf_formulas(const ArchSpec& target, ModelConfig& c, GgufPlan& plan) {
   const auto note = [&](std::string text) {
     if (std::ranges::find(plan.notes, text) == plan.notes.end()) plan.notes.push_back(std::move(text));
   };
@@ -229,7 +229,7 @@ void use_gguf_formulas(const ArchSpec& spec, const ArchSpec& target, ModelConfig
     if (auto* own = std::get_if<PlainConfig>(&layer.ffn)) use_tanh(own->activation);
     if (auto* own = std::get_if<GatedConfig>(&layer.ffn)) use_tanh(own->activation);
     auto* experts = std::get_if<ExpertsConfig>(&layer.ffn);
-    if (experts == nullptr || !spec.routing.hf_sparse_mixer) continue;
+    if (experts == nullptr || experts->score != RouteScore::kSparseMixer) continue;
     experts->score = target.routing.score;
     experts->renormalize = target.routing.renormalize;
     experts->near_share = 0;
@@ -394,7 +394,7 @@ Result<GgufPlan> plan_gguf(const ModelFile& folder, const GgufPlanOptions& optio
   plan.notes.assign(folder.notes().begin(), folder.notes().end());
   const ModelConfig as_given = config;
   RZ_TRY(FoldedFactors factors, fold_factors(folder, *spec, config));
-  use_gguf_formulas(*spec, target, config, plan);
+  use_gguf_formulas(target, config, plan);
   note_windows(target, config, plan);
   note_lacking_head(config, plan);
   if (const std::string note = untied_head_note(folder, config); !note.empty()) plan.notes.push_back(note);

@@ -516,10 +516,11 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kTypeEmbed; })) {
     model.keys["tokenizer.ggml.token_type_count"] = dims.n_types;
   }
-  if (spec.has_activation_sparsity) {
+  const bool has_streams = std::ranges::find(spec.tensors, Role::kAltUpRouter, &TensorSpec::role) != spec.tensors.end();
+  if (has_streams) {
     model.keys[arch + ".activation_sparsity_scale"] = std::vector<float>(dims.n_layers, 0.5f);
   }
-  if (spec.n_streams > 0) model.keys[arch + ".altup.num_inputs"] = dims.n_streams;
+  if (has_streams) model.keys[arch + ".altup.num_inputs"] = dims.n_streams;
   if (spec.activation == Activation::kXielu) {
     model.keys["xielu.alpha_p"] = 0.8f;
     model.keys["xielu.alpha_n"] = -0.4f;
@@ -563,7 +564,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
       if (is_head_stack(t.role)) shape.insert(shape.begin(), dims.n_heads);
       if (is_stream_stack(t.role)) shape.insert(shape.begin(), dims.n_streams - 1);
       std::vector<float> values = random_values(t, shape, random);
-      for (float& value : values) value *= spec.n_streams > 0 ? share_of_streams(t.role) : 1.0f;
+      for (float& value : values) value *= has_streams ? share_of_streams(t.role) : 1.0f;
       for (uint32_t i = 0; t.role == Role::kRopeFactors && i < values.size(); ++i) {
         values[i] = i < dims.n_turned ? 1.0f : 1e30f;
       }

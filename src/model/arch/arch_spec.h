@@ -1,5 +1,5 @@
-// What an architecture is: data. One ArchSpec a row of the table (list.cpp); no code outside this folder asks for a
-// name.
+// What an architecture is: data, and a function for what one or two families alone have. One ArchSpec a row of the
+// table (list.h); no code outside this folder asks for a name.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,11 @@
 
 #include "backend/op_types.h"
 #include "model/model_config.h"
+#include "realizar/result.h"
 
 namespace realizar {
+
+class ConfigKeys;
 
 // The part that a tensor plays. Fused ones are split at binding.
 enum class Role : uint8_t {
@@ -336,6 +339,12 @@ struct ScaleKey {
   float gguf_otherwise = 1, hf_otherwise = 1;  // config.json's number, by its rule, where a file gives none
 };
 
+// A number of config.json where it does not give it.
+struct HfDefault {
+  std::string_view key;
+  double value;
+};
+
 // A setting of config.json with the one value that is computed: another is refused by name.
 struct HfFlag {
   std::string_view key;
@@ -360,15 +369,11 @@ struct Routing {
   RouteScore score = RouteScore::kSoftmax;
   bool renormalize = true;
   bool hf_renormalize = false;               // where config.json may say it and does not
-  uint32_t n_group_best = 2;                 // of a group's scores, which group is chosen by; where the file has groups
   bool gguf_shared_width_is_of_one = false;  // of several shared experts
   uint32_t n_shared = 0;                     // where the file says neither how many are shared nor how wide they are
-  bool weighs_input = false;                 // by the weights, instead of what experts give
-  bool hf_sparse_mixer = false;              // Hugging Face's models choose by SparseMixer's rule, GGUF's do not
   ExpertInput input = ExpertInput::kFfnInput;
   // How wide the shared expert is, where families have a dense ffn in its place: as files call d_ff, or as the model.
   bool is_dense_shared = false, is_shared_of_model_width = false;
-  float out_scale_with_shared = 1;            // on what experts and the shared one give together
   std::optional<Activation> activation = {};  // of experts; nothing: as dense ffns have it
 };
 
@@ -377,7 +382,6 @@ struct ArchSpec {
   std::span<const std::string_view> hf_classes;  // config.json's architectures
   std::span<const TensorSpec> tensors;
   NormKind norm = NormKind::kRms;
-  std::optional<NormKind> hf_norm = {};  // Hugging Face's models may have another kind
   NormPlace norm_place = NormPlace::kPre;
   MixerKind mixer = MixerKind::kAttention;
   // Of layers that have no KV heads by the file's list, or that its list of kinds names so; nothing: all are alike.
@@ -393,7 +397,6 @@ struct ArchSpec {
   Activation activation = Activation::kSilu;
   std::optional<Activation> hf_activation = {};  // where config.json gives none; nothing: the same
   QkNorm qk_norm = QkNorm::kNone;                // where the file has the tensors
-  bool norms_after_rope = false;                 // those of q and k
   QkvRows hf_qkv_rows = QkvRows::kStacked;
   uint32_t hf_skipped_positions = 0;  // rows of Hugging Face's position table before that of the first position
   // Tokens see those after them too, an encoder: texts become vectors or scores.
@@ -403,32 +406,22 @@ struct ArchSpec {
   bool embed_scale_sqrt_d_model = false;
   ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {},
            alibi_scale = {};
-  bool hf_has_multipliers = false;  // of the branches of layers and of their parts (Falcon-H1)
-  bool hf_norm_plus_one = false;    // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
-  bool has_window = false;          // the file may give a sliding window
+  bool hf_norm_plus_one = false;  // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
+  bool has_window = false;        // the file may give a sliding window
   HfWindows hf_windows = HfWindows::kByInterval;
-  bool gguf_lacks_window = false;     // though files give one
-  bool has_chunks = false;            // that window begins anew at each of its multiples
-  bool nope_has_temperature = false;  // of layers without rope alone; its steps begin a position early
-  uint32_t temperature_step = 0;      // where the file gives none; 0: what a model was trained for
-  uint32_t full_interval = 0;         // with a window, one layer in this many sees the whole context; 0: none does
-  bool full_comes_first = false;      // that one is the first of them, not the last
-  bool full_lacks_rope = false;       // with a window, layers that see the whole context are without rope
-  uint32_t nope_interval = 0;         // one layer in this many is without rope; 0: none
+  bool has_chunks = false;        // that window begins anew at each of its multiples
+  uint32_t full_interval = 0;     // with a window, one layer in this many sees the whole context; 0: none does
+  bool full_comes_first = false;  // that one is the first of them, not the last
+  bool full_lacks_rope = false;   // with a window, layers that see the whole context are without rope
+  uint32_t nope_interval = 0;     // one layer in this many is without rope; 0: none
   // Layers with a window have heads of a width of their own: "attention.key_length_swa", or "head_dim" in config.json;
   // how many KV heads a layer has is a list, or config.json's "num_global_key_value_heads" for the others.
   bool has_window_heads = false;
   bool has_layer_heads = false;        // how many heads a layer has, and how wide its ffn is, are lists
   bool has_latents_in_halves = false;  // files keep rotated rows of latent attention in halves
   // What positions count for instead of a rotation: the largest factor of ALiBi's slopes, where files do not tell; 0:
-  // there is none. With alibi_layers only models of so many layers have it.
+  // there is none.
   float alibi = 0;
-  uint32_t alibi_layers = 0;
-  bool scales_alibi = false;         // AttentionConfig::alibi_is_scaled
-  bool divides_by_head_dim = false;  // q.k, not by its root
-  bool may_share_kv = false;         // the last layers attend to what an earlier one keeps
-  bool has_value_norm = false;  // values are divided by their RMS; without values of their own they are made of keys
-  uint32_t attn_dims = 0;       // that q.k is divided by the root of, in all models; 0: head_dim
   std::string_view gguf_activation_key = "";  // a setting of GGUF that may name another
   std::string_view gguf_rope_key = "";        // with this setting of GGUF false, no layer rotates
   std::string_view hf_rope_key = "";  // where this setting of config.json is another than "rope", no layer rotates
@@ -436,34 +429,21 @@ struct ArchSpec {
   float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
   bool window_rope_unscaled = false;  // layers with a window turn by the same base, and no scaling
   float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
-  // GGUF does not tell that models of this many layers divide q.k by sqrt(d_model / n_heads), not by sqrt(head_dim).
-  uint32_t gguf_layers_scaled_by_width = 0;
-  // GGUF models with this many experts are without norms of q and k.
-  uint32_t gguf_experts_without_qk_norm = 0;
   // GGUF does not tell that models of this many layers, or all where that is 0, have windows, and which; 0: it does.
   uint32_t gguf_windowed_layers = 0, gguf_window = 0;
   uint32_t d_ff_divisor = 1;          // of what files call d_ff
   bool hf_adjusts_d_ff = false;       // config.json may ask for two thirds of it, in multiples of a number (LFM2)
   bool has_either_eps = false;        // GGUF may have the norms' epsilon under the name of the other kind of norm
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
-  float attn_softcap = 0;             // of q.k, where a file gives none
-  float final_softcap = 0;            // of the logits, where a file gives none; 0: then there is none
-  // The file says by layer how far the gates of an ffn must stand out from those of their row.
-  bool has_activation_sparsity = false;
-  // With AltUp: of a row's streams where the file does not tell; with LAuReL: of its products in all GGUF files, and
-  // where config.json does not tell. 0: the family has none.
-  uint32_t n_streams = 0, laurel_rank = 0;
-  bool gguf_scores_are_tanh = false;  // of what the scores' matrix gives
   MoeRule moe = MoeRule::kNone;
   // With this setting false the norms stand before each branch, whatever norm_place says. "": there is no such setting.
   std::string_view parallel_key = "";
-  // Where config.json gives none; 0: it must, but for what follows from others.
-  uint32_t hf_n_ctx = 0, hf_n_heads = 0, hf_n_kv_heads = 0, hf_head_dim = 0, hf_attn_dims = 0;
+  // Where config.json gives none; 0: it must.
+  uint32_t hf_n_ctx = 0;
   float hf_norm_eps = 0;
+  std::span<const HfDefault> hf_defaults = {};
   std::span<const HfFlag> hf_flags = {};
   std::span<const HfNumber> hf_numbers = {};
-  // Folders with this "vocab_size" have a head of rows that are divided by their lengths; 0: none has.
-  uint32_t hf_unit_head_vocab = 0;
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
   Routing routing = {};
   bool experts_by_tensors = false;  // layers have experts where the file has a router for them
@@ -471,6 +451,8 @@ struct ArchSpec {
   HfKeys hf_keys = {};
   HfSsmKeys hf_ssm_keys = {};
   Marker marker = {};
+  // What this family alone has: changes what all the above has made of a file.
+  Status (*adjust)(const ConfigKeys& keys, ModelConfig& config) = nullptr;
 
   // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.
   constexpr bool has_leading_dense() const { return !hf_keys.n_leading_dense.empty(); }

@@ -1,8 +1,12 @@
 // Baichuan: Llama whose folders keep q, k and v in one matrix. The 13B model, of 40 layers, has ALiBi and no rotation.
 // Baichuan 2 is the same with a head of normalized rows. Its folders name the 13B model's class, and their vocabulary
 // tells them apart; its GGUF files have the head as it is used.
+#include <fmt/format.h>
+
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -17,16 +21,36 @@ constexpr auto kBaichuanTensors =
     joined(kEnds, kAttnNorm, with_hf(kGgufWqkv, "model.layers.{}.self_attn.W_pack.weight"), gguf_only(kWq),
            gguf_only(kWk), gguf_only(kWv), kWo, kFfnNorm, kGated, kInvFreqBuffer);
 
+// The 13B model.
+void use_alibi(ModelConfig& c) {
+  c.ropes.clear();
+  change_each<AttentionConfig>(c, [](AttentionConfig& own) {
+    own.alibi = 8;
+    own.rope_idx = kNoRope;
+    own.n_interleaved = 0;
+  });
+}
+
+// Baichuan 2's NormHead, which no key tells of.
+Status adjust_baichuan(const ConfigKeys& keys, ModelConfig& c) {
+  if (c.n_layers == 40) use_alibi(c);
+  if (keys.is_gguf()) return {};
+  RZ_TRY(const auto n_vocab, keys.file().metadata().get_int("vocab_size"));
+  c.has_unit_head = n_vocab == kUnitHeadVocab;
+  if (!c.has_unit_head || !c.is_head_tied) return {};
+  return unsupported(fmt::format("{}: tie_word_embeddings = true is not supported for {} with a normalized head",
+                                 keys.file().path().string(), keys.spec().name),
+                     "tie_word_embeddings");
+}
+
 }  // namespace
 
 const ArchSpec kBaichuan{.name = "baichuan",
                          .hf_classes = kBaichuanHfClasses,
                          .tensors = kBaichuanTensors,
                          .gguf_interleaved_rope = true,
-                         .alibi = 8,
-                         .alibi_layers = 40,
                          .hf_n_ctx = 4096,
                          .hf_numbers = kBaichuanHfNumbers,
-                         .hf_unit_head_vocab = kUnitHeadVocab};
+                         .adjust = adjust_baichuan};
 
 }  // namespace realizar

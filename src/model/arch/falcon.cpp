@@ -2,6 +2,7 @@
 // the other, with biases and ALiBi, which has the factor of the scores.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -73,6 +74,11 @@ constexpr ArchSpec with_two_norms() {
   return spec;
 }
 
+Status scale_alibi(const ConfigKeys&, ModelConfig& c) {
+  change_each<AttentionConfig>(c, [](AttentionConfig& own) { own.alibi_is_scaled = true; });
+  return {};
+}
+
 // llama.cpp runs no such model: the names of GGUF are ours, for tests.
 constexpr ArchSpec with_alibi() {
   ArchSpec spec = kOneNorm;
@@ -81,9 +87,9 @@ constexpr ArchSpec with_alibi() {
   spec.norm_place = NormPlace::kPre;
   spec.activation = Activation::kGeluErf;
   spec.alibi = 8;
-  spec.scales_alibi = true;
   spec.hf_flags = kRwFlags;
   spec.marker = {.hf = "transformer.h.0.post_attention_layernorm.weight"};
+  spec.adjust = scale_alibi;
   return spec;
 }
 

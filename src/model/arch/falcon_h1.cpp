@@ -1,7 +1,11 @@
 // Falcon-H1: in every layer attention and Mamba 2 beside each other, then a gated ffn. Folders have factors on all of
 // their parts, which GGUF has in the weights.
+#include <fmt/format.h>
+
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -24,6 +28,72 @@ constexpr HfFlag kFalconH1HfFlags[] = {{"mamba_proj_bias", false},
                                        {"mlp_bias", false},
                                        {"mamba_norm_before_gate", false}};
 
+// What a factor is on the input of products without biases it is on their outputs, and queries and
+// keys are rotated by angles that no factor changes: so all of them are factors on products, on q.k, or on columns of
+// a convolution.
+Result<float> read_factor(const ConfigKeys& keys, std::string_view key) {
+  RZ_TRY(const auto factor, keys.optional_positive("", key));
+  return static_cast<float>(factor.value_or(1));
+}
+
+// `n` of them, or none: then they are 1.
+Result<std::vector<float>> read_factors(const ConfigKeys& keys, std::string_view key, size_t n) {
+  std::vector<float> factors(n, 1.0f);
+  RZ_TRY(const auto given, keys.file().metadata().get_doubles(key));
+  if (!given) return factors;
+  bool is_right = given->size() == n;
+  for (size_t i = 0; is_right && i < n; ++i) {
+    factors[i] = static_cast<float>((*given)[i]);
+    is_right = factors[i] > 0 && factors[i] <= 1e30f;
+  }
+  if (is_right) return factors;
+  return out_of_range(keys.file(), key, fmt::format("{} finite numbers above 0", n),
+                      fmt::format("{} numbers", given->size()));
+}
+
+struct Multipliers {
+  float attn_in, attn_out, key;
+  Mamba2Scales scan;
+  float ffn_gate, ffn_down;
+};
+
+Result<Multipliers> read_all(const ConfigKeys& keys) {
+  Multipliers m;
+  RZ_TRY(m.attn_in, read_factor(keys, "attention_in_multiplier"));
+  RZ_TRY(m.attn_out, read_factor(keys, "attention_out_multiplier"));
+  RZ_TRY(m.key, read_factor(keys, "key_multiplier"));
+  RZ_TRY(const float scan_in, read_factor(keys, "ssm_in_multiplier"));
+  RZ_TRY(const float scan_out, read_factor(keys, "ssm_out_multiplier"));
+  RZ_TRY(const auto parts, read_factors(keys, "ssm_multipliers", 5));
+  m.scan = {.gate = scan_in * parts[0],
+            .x = scan_in * parts[1],
+            .b = scan_in * parts[2],
+            .c = scan_in * parts[3],
+            .dt = scan_in * parts[4],
+            .out = scan_out};
+  RZ_TRY(const auto ffn, read_factors(keys, "mlp_multipliers", 2));
+  m.ffn_gate = ffn[0], m.ffn_down = ffn[1];
+  return m;
+}
+
+// The factor on the gate is one on what the ffn reads, which what it gates then has too: the way back takes it out.
+Status read_multipliers(const ConfigKeys& keys, ModelConfig& c) {
+  if (keys.is_gguf()) return {};
+  RZ_TRY(const Multipliers m, read_all(keys));
+  for (LayerConfig& layer : c.layers) {
+    if (auto* attention = std::get_if<AttentionConfig>(&layer.mixer)) {
+      attention->scale *= m.attn_in * m.attn_in * m.key;
+      attention->out_scale = m.attn_in * m.attn_out;
+    }
+    if (auto* scan = std::get_if<Mamba2Config>(&layer.mixer)) scan->scales = m.scan;
+    if (auto* ffn = std::get_if<GatedConfig>(&layer.ffn)) {
+      layer.ffn_in_scale = m.ffn_gate;
+      ffn->out_scale = m.ffn_down / m.ffn_gate;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 const ArchSpec kFalconH1{.name = "falcon-h1",
@@ -33,12 +103,12 @@ const ArchSpec kFalconH1{.name = "falcon-h1",
                          .embed_scale = {"", "embedding_multiplier"},
                          .attn_scale = {"attention.scale", ""},
                          .logit_scale = {"", "lm_head_multiplier"},
-                         .hf_has_multipliers = true,
                          .hf_flags = kFalconH1HfFlags,
                          .hf_ssm_keys = {.n_heads = "mamba_n_heads",
                                          .head_dim = "mamba_d_head",
                                          .n_groups = "mamba_n_groups",
                                          .d_state = "mamba_d_state",
-                                         .n_taps = "mamba_d_conv"}};
+                                         .n_taps = "mamba_d_conv"},
+                         .adjust = read_multipliers};
 
 }  // namespace realizar

@@ -1,6 +1,8 @@
 // Gemma 2: norms before and after each branch, softcaps, a sliding window in every other layer.
+#include "model/arch/gemma_layers.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -11,6 +13,12 @@ constexpr std::string_view kGemma2HfClasses[] = {"Gemma2ForCausalLM"};
 
 constexpr auto kGemma2Tensors =
     joined(kEnds, kAttention, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm);
+
+// GGUF does not tell it of the 27B model (its paper, table 1).
+Status scale_gemma2_27b(const ConfigKeys& keys, ModelConfig& c) {
+  if (keys.is_gguf() && c.n_layers == 46) scale_by_width(c);
+  return {};
+}
 
 }  // namespace
 
@@ -23,8 +31,8 @@ const ArchSpec kGemma2{.name = "gemma2",
                        .hf_norm_plus_one = true,
                        .has_window = true,
                        .full_interval = 2,
-                       .gguf_layers_scaled_by_width = 46,  // the 27B model (its paper, table 1)
                        .softcaps = Need::kRequired,
-                       .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
+                       .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"},
+                       .adjust = scale_gemma2_27b};
 
 }  // namespace realizar

@@ -1,7 +1,9 @@
 // Gemma 3, and the encoder made of it (EmbeddingGemma): Gemma 2's norms with norms of q and k instead of softcaps; five
 // layers with a sliding window, which have a rotation base of their own, to one that sees the whole context.
+#include "model/arch/gemma_layers.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -21,6 +23,17 @@ constexpr auto kEmbeddingTensors = joined(
     whole(Role::kDenseDown, kOptional, Dim::kModel, Dim::kDense, "dense_3.weight", "3_Dense.linear.weight"));
 constexpr HfFlag kEmbeddingFlags[] = {{"use_bidirectional_attention", true}};
 
+// transformers, Gemma3TextConfig
+constexpr HfDefault kGemma3Defaults[] = {
+    {"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"head_dim", 256}, {"query_pre_attn_scalar", 256}};
+constexpr HfDefault kEmbeddingDefaults[] = {{"query_pre_attn_scalar", 256}};
+
+// GGUF does not tell it of the 27B model (its paper, table 1).
+Status scale_gemma3_27b(const ConfigKeys& keys, ModelConfig& c) {
+  if (keys.is_gguf() && c.n_layers == 62) scale_by_width(c);
+  return {};
+}
+
 }  // namespace
 
 const ArchSpec kGemmaEmbedding{.name = "gemma-embedding",
@@ -36,8 +49,8 @@ const ArchSpec kGemmaEmbedding{.name = "gemma-embedding",
                                .full_interval = 6,
                                .hf_rope_base = 1000000,
                                .window_rope_base = 10000,
-                               .hf_attn_dims = 256,
                                .hf_norm_eps = 1e-6f,
+                               .hf_defaults = kEmbeddingDefaults,
                                .hf_flags = kEmbeddingFlags,
                                .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
 
@@ -54,14 +67,11 @@ const ArchSpec kGemma3{.name = "gemma3",
                        // transformers, Gemma3TextConfig; llama.cpp, LLM_ARCH_GEMMA3
                        .hf_rope_base = 1000000,
                        .window_rope_base = 10000,
-                       .gguf_layers_scaled_by_width = 62,  // the 27B model (its paper, table 1)
                        .softcaps = Need::kOptional,
                        .hf_n_ctx = 131072,
-                       .hf_n_heads = 8,
-                       .hf_n_kv_heads = 4,
-                       .hf_head_dim = 256,
-                       .hf_attn_dims = 256,
                        .hf_norm_eps = 1e-6f,
-                       .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
+                       .hf_defaults = kGemma3Defaults,
+                       .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"},
+                       .adjust = scale_gemma3_27b};
 
 }  // namespace realizar

@@ -1,8 +1,15 @@
 // Gemma 3n: Gemma 3 with several hidden states of a row of which each layer computes one (AltUp), a product of a low
 // rank beside each mixer (LAuReL), gates of the first ffns that are cut by their row, a table of each layer's own,
 // normalized values, and last layers that attend to what earlier ones keep.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/try.h"
+#include "model/arch/gemma_layers.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -34,6 +41,69 @@ constexpr auto kGemma3nTensors =
                  "model.layers.{}.laurel.linear_right.weight"),
            norm(Role::kLaurelNorm, "blk.{}.laurel_post_norm.weight", "model.layers.{}.laurel.post_laurel_norm.weight"));
 
+constexpr HfDefault kGemma3nDefaults[] = {{"num_attention_heads", 8}, {"num_key_value_heads", 2}, {"head_dim", 256}};
+
+// Where the normal distribution has a share of p below.
+double normal_quantile(double p) {
+  double low = -40, high = 40;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::sqrt(2.0)) / 2 < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+// The share of gates that counts for nothing, by layer, as config.json has it. transformers, Gemma3nTextConfig: where
+// it is silent, models of more than ten layers have it in the first ten.
+Result<std::vector<double>> read_hf_sparsity(const ConfigKeys& keys, uint32_t n_layers) {
+  constexpr std::string_view kKey = "activation_sparsity_pattern";
+  constexpr uint32_t kSparseLayers = 10;
+  RZ_TRY(const auto given, keys.file().metadata().get_doubles(kKey));
+  std::vector<double> shares = given.value_or(std::vector<double>(n_layers));
+  for (uint32_t i = 0; !given && n_layers > kSparseLayers && i < kSparseLayers; ++i) shares[i] = 0.95;
+  std::vector<double> n_stds;
+  for (const double share : shares) {
+    if (!(share >= 0 && share < 1)) {
+      return out_of_range(keys.file(), kKey, "shares from 0 to below 1", fmt::format("{}", share));
+    }
+    n_stds.push_back(share == 0 ? kNoCut : normal_quantile(static_cast<float>(share)));
+  }
+  return n_stds;
+}
+
+// GGUF has the standard deviations that belong to it, and -infinity for layers without.
+Status read_sparsity(const ConfigKeys& keys, ModelConfig& c) {
+  const std::string key = keys.key("activation_sparsity_scale", "activation_sparsity_pattern");
+  std::optional<std::vector<double>> n_stds;
+  if (keys.is_gguf()) {
+    RZ_TRY(n_stds, keys.file().metadata().get_doubles(key));
+  } else {
+    RZ_TRY(n_stds, read_hf_sparsity(keys, c.n_layers));
+  }
+  if (!n_stds || n_stds->size() != c.n_layers) {
+    return out_of_range(keys.file(), key, fmt::format("{} entries", c.n_layers),
+                        n_stds ? std::to_string(n_stds->size()) : "nothing");
+  }
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    const auto given = static_cast<float>((*n_stds)[i]);
+    if (!std::isfinite(given) && given != kNoCut) {
+      return out_of_range(keys.file(), key, "finite numbers, or -inf", fmt::format("{}", given));
+    }
+    if (auto* gated = std::get_if<GatedConfig>(&c.layers[i].ffn)) gated->n_stds = given;
+  }
+  return {};
+}
+
+Status adjust_gemma3n(const ConfigKeys& keys, ModelConfig& c) {
+  if (c.final_softcap == 0) c.final_softcap = 30;
+  RZ_TRY(const auto n_streams, keys.optional_int("altup.num_inputs", "altup_num_inputs", 2, kMaxStreams));
+  c.altup.n_streams = n_streams.value_or(4);
+  RZ_TRY(const auto rank, keys.optional_int("", "laurel_rank", 1, kMaxWidth));
+  c.altup.laurel_rank = rank.value_or(64);
+  RZ_CHECK_OK(read_sparsity(keys, c));
+  return read_gemma_layers(keys, c);
+}
+
 }  // namespace
 
 // llama.cpp, LLM_ARCH_GEMMA3N; transformers, Gemma3nTextConfig
@@ -46,23 +116,15 @@ const ArchSpec kGemma3n{.name = "gemma3n",
                         .embed_scale_sqrt_d_model = true,
                         .has_window = true,
                         .full_interval = 5,
-                        .may_share_kv = true,
-                        .has_value_norm = true,
-                        .attn_dims = 1,
                         .hf_rope_base = 1000000,
                         .window_rope_base = 10000,
                         .softcaps = Need::kOptional,
-                        .final_softcap = 30,
-                        .has_activation_sparsity = true,
-                        .n_streams = 4,
-                        .laurel_rank = 64,
                         .hf_n_ctx = 32768,
-                        .hf_n_heads = 8,
-                        .hf_n_kv_heads = 2,
-                        .hf_head_dim = 256,
                         .hf_norm_eps = 1e-6f,
+                        .hf_defaults = kGemma3nDefaults,
                         .hf_flags = kGemma3nHfFlags,
                         .hf_numbers = kGemma3nHfNumbers,
-                        .hf_keys = {.activation = "hidden_activation"}};
+                        .hf_keys = {.activation = "hidden_activation"},
+                        .adjust = adjust_gemma3n};
 
 }  // namespace realizar

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "model/arch/gemma_layers.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -64,14 +65,12 @@ constexpr ArchSpec kGemma4Dense{.name = "gemma4",
                                 .has_window = true,
                                 .full_interval = 6,
                                 .has_window_heads = true,
-                                .may_share_kv = true,
-                                .has_value_norm = true,
-                                .attn_dims = 1,
                                 .hf_rope_base = 1000000,
                                 .window_rope_base = 10000,
                                 .softcaps = Need::kOptional,
                                 .hf_flags = kGemma4HfFlags,
-                                .hf_keys = {.activation = "hidden_activation", .head_dim = "global_head_dim"}};
+                                .hf_keys = {.activation = "hidden_activation", .head_dim = "global_head_dim"},
+                                .adjust = read_gemma_layers};
 
 constexpr HfFlag kHfMoeFlags[] = {{"attention_bias", false}};
 

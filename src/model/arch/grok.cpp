@@ -5,6 +5,7 @@
 
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -51,6 +52,16 @@ constexpr auto kGrok1Tensors = joined(
 constexpr HfFlag kGrokHfFlags[] = {{"residual_moe", false}};
 constexpr HfNumber kGrokHfNumbers[] = {{"attn_temperature_len", 0}, {"max_attn_value", 30}};
 
+Status adjust_grok(const ConfigKeys&, ModelConfig& c) {
+  change_each<AttentionConfig>(c, [](AttentionConfig& own) {
+    if (own.softcap == 0) own.softcap = 30;
+  });
+  change_each<ExpertsConfig>(c, [](ExpertsConfig& own) {
+    if (own.d_shared_ff > 0) own.out_scale = 0.5f * std::numbers::sqrt2_v<float>;
+  });
+  return {};
+}
+
 // llama.cpp, LLM_ARCH_GROK, whose files may lack these factors
 constexpr ArchSpec grok() {
   ArchSpec spec;
@@ -66,11 +77,11 @@ constexpr ArchSpec grok() {
   spec.logit_scale = {"logit_scale", "output_multiplier_scale"};
   spec.logit_scale.gguf_otherwise = spec.logit_scale.hf_otherwise = 0.5773502691896257f;
   spec.softcaps = Need::kOptional;
-  spec.attn_softcap = 30;
   spec.moe = MoeRule::kAlways;
   spec.hf_flags = kGrokHfFlags;
   spec.hf_numbers = kGrokHfNumbers;
-  spec.routing = {.is_dense_shared = true, .out_scale_with_shared = 0.5f * std::numbers::sqrt2_v<float>};
+  spec.routing = {.is_dense_shared = true};
+  spec.adjust = adjust_grok;
   spec.hf_keys.activation = "";
   return spec;
 }

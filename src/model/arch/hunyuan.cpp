@@ -1,6 +1,7 @@
 // HunYuan, dense and with experts of which one is shared: Llama with norms of q and k after their rotation.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -27,24 +28,29 @@ constexpr auto kHunyuanMoeTensors =
            with_hf(kSharedUp, "model.layers.{}.mlp.shared_mlp.up_proj.weight"),
            with_hf(kSharedDown, "model.layers.{}.mlp.shared_mlp.down_proj.weight"));
 
+Status rotate_before_norms(const ConfigKeys&, ModelConfig& c) {
+  change_each<AttentionConfig>(c, [](AttentionConfig& own) { own.norms_last = true; });
+  return {};
+}
+
 }  // namespace
 
 const ArchSpec kHunYuanMoe{.name = "hunyuan-moe",
                            .hf_classes = kHunyuanMoeClasses,
                            .tensors = kHunyuanMoeTensors,
                            .qk_norm = QkNorm::kHead,
-                           .norms_after_rope = true,
                            .moe = MoeRule::kAlways,
                            .hf_flags = kMoeFlags,
                            .hf_keys = {.n_experts = "num_experts",
                                        .n_experts_used = "moe_topk",
                                        .expert_d_ff = "moe_intermediate_size",
-                                       .shared_d_ff = "intermediate_size"}};
+                                       .shared_d_ff = "intermediate_size"},
+                           .adjust = rotate_before_norms};
 
 const ArchSpec kHunYuanDense{.name = "hunyuan-dense",
                              .hf_classes = kHunyuanHfClasses,
                              .tensors = kHunyuanTensors,
                              .qk_norm = QkNorm::kHead,
-                             .norms_after_rope = true};
+                             .adjust = rotate_before_norms};
 
 }  // namespace realizar

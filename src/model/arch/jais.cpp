@@ -48,7 +48,6 @@ const ArchSpec kJais{
     .embed_scale = {.hf = "mup_embeddings_scale", .hf_older = "embeddings_scale"},
     .logit_scale = {.hf = "mup_output_alpha", .hf_times = "mup_width_scale", .hf_older = "width_scale"},
     .alibi_scale = {.gguf = "attention.max_alibi_bias", .hf = "max_alibi_bias", .hf_otherwise = 8},
-    .divides_by_head_dim = true,
     .hf_numbers = kJaisHfNumbers,
     .hf_form = HfForm::kTransposed,
     .hf_keys = jais_hf_keys()};

@@ -1,7 +1,9 @@
 // Llama 4 (text): experts in all layers or in every second one, one of them shared, whose inputs are weighed; three of
 // four layers attend in chunks and rotate, the fourth sees the whole context without a rotation.
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -22,36 +24,62 @@ constexpr auto kLlama4Tensors =
            with_hf(kSharedUp, "model.layers.{}.feed_forward.shared_expert.up_proj.weight"),
            with_hf(kSharedDown, "model.layers.{}.feed_forward.shared_expert.down_proj.weight"), kRopeFactors);
 
+// Norms without weights, which no tensor tells of: GGUF's models of 128 experts are without.
+Result<bool> read_has_qk_norm(const ConfigKeys& keys) {
+  if (keys.is_gguf()) {
+    RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
+    return n_experts != 128;
+  }
+  RZ_TRY(const auto given, keys.file().metadata().get_bool("use_qk_norm"));
+  return given.value_or(true);
+}
+
+// Layers that rotate have norms of q and k, the others have queries that grow with their position, whose steps begin a
+// position early.
+Status adjust_llama4(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(const bool has_qk_norm, read_has_qk_norm(keys));
+  RZ_TRY(const auto step, keys.optional_int("", "floor_scale", 1, kMaxContext));
+  // A number in some folders, which is as good as true.
+  const MetaValue* is_on = keys.file().metadata().find("attn_temperature_tuning");
+  const bool is_off = is_on != nullptr && std::holds_alternative<bool>(*is_on) && !std::get<bool>(*is_on);
+  change_each<AttentionConfig>(c, [&](AttentionConfig& own) {
+    const bool rotates = own.rope_idx != kNoRope;
+    if (!has_qk_norm || !rotates) own.qk_norm = QkNorm::kNone;
+    if (is_off || rotates) own.temperature = 0;
+    own.temperature_step = step.value_or(8192);
+    own.temperature_offset = 1;
+  });
+  change_each<ExpertsConfig>(c, [](ExpertsConfig& own) { own.weighs_input = true; });
+  return {};
+}
+
 }  // namespace
 
-const ArchSpec kLlama4{
-    .name = "llama4",
-    .hf_classes = kLlama4HfClasses,
-    .tensors = kLlama4Tensors,
-    .qk_norm = QkNorm::kUnitHead,
-    .gguf_interleaved_rope = true,
-    .hf_interleaved_rope = true,
-    .temperature = {.gguf = "attention.temperature_scale",
-                    .hf = "attn_scale",
-                    .gguf_otherwise = 0.1f,
-                    .hf_otherwise = 0.1f},
-    .has_window = true,
-    .has_chunks = true,
-    .nope_has_temperature = true,
-    .temperature_step = 8192,
-    .full_interval = 4,
-    .nope_interval = 4,
-    .gguf_experts_without_qk_norm = 128,
-    .gguf_window = 8192,
-    .moe = MoeRule::kAlways,
-    .hf_flags = kLlama4HfFlags,
-    .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .n_shared = 1, .weighs_input = true},
-    .hf_form = HfForm::kTransposedExperts,
-    .hf_keys = {.d_ff = "intermediate_size_mlp",
-                .window = "attention_chunk_size",
-                .expert_layers = "moe_layers",
-                .expert_interval = "interleave_moe_layer_step",
-                .score = "",
-                .rope_list = "no_rope_layers"}};
+const ArchSpec kLlama4{.name = "llama4",
+                       .hf_classes = kLlama4HfClasses,
+                       .tensors = kLlama4Tensors,
+                       .qk_norm = QkNorm::kUnitHead,
+                       .gguf_interleaved_rope = true,
+                       .hf_interleaved_rope = true,
+                       .temperature = {.gguf = "attention.temperature_scale",
+                                       .hf = "attn_scale",
+                                       .gguf_otherwise = 0.1f,
+                                       .hf_otherwise = 0.1f},
+                       .has_window = true,
+                       .has_chunks = true,
+                       .full_interval = 4,
+                       .nope_interval = 4,
+                       .gguf_window = 8192,
+                       .moe = MoeRule::kAlways,
+                       .hf_flags = kLlama4HfFlags,
+                       .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .n_shared = 1},
+                       .hf_form = HfForm::kTransposedExperts,
+                       .hf_keys = {.d_ff = "intermediate_size_mlp",
+                                   .window = "attention_chunk_size",
+                                   .expert_layers = "moe_layers",
+                                   .expert_interval = "interleave_moe_layer_step",
+                                   .score = "",
+                                   .rope_list = "no_rope_layers"},
+                       .adjust = adjust_llama4};
 
 }  // namespace realizar

@@ -3,6 +3,7 @@
 // rotations and plain ffns.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -134,6 +135,12 @@ constexpr HfKeys nomic_moe_keys() {
   return keys;
 }
 
+// Of GGUF's rerankers, whose converter leaves out a pooler that is computed by tanh.
+Status bound_scores(const ConfigKeys& keys, ModelConfig& c) {
+  if (keys.is_gguf() && c.n_labels > 0) c.final_softcap = 1;
+  return {};
+}
+
 }  // namespace
 
 const ArchSpec kNomicBert{.name = "nomic-bert",
@@ -174,9 +181,9 @@ const ArchSpec kJinaBertV2{
     .activation = Activation::kGeluErf,
     .sees_later = true,
     .alibi = 8,
-    .gguf_scores_are_tanh = true,
     .hf_left_out = "cls.",
-    .hf_keys = {.n_kv_heads = "", .norm_eps = "layer_norm_eps", .activation = "", .window = "", .head_dim = ""}};
+    .hf_keys = {.n_kv_heads = "", .norm_eps = "layer_norm_eps", .activation = "", .window = "", .head_dim = ""},
+    .adjust = bound_scores};
 
 const ArchSpec kJinaBertV3{.name = "jina-bert-v3",
                            .hf_classes = kJinaV3Classes,

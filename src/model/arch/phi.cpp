@@ -1,8 +1,14 @@
 // Phi-2 (one LayerNorm, attention and ffn in parallel, partial rope, biases), Phi-3 (Llama with fused matrices) and
 // Phi-3.5-MoE (norms with biases, and experts). Its folders have LayerNorms, windows and SparseMixer's choice of
 // experts; in GGUF files, which are llama.cpp's, norms are of the RMS, and experts are chosen by a softmax.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -28,17 +34,48 @@ constexpr auto kPhiMoeTensors = joined(kEmbed, kHead, kHeadBias, kFinalNorm, kFi
                                        kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo), kFfnNorm, kFfnNormBias,
                                        kMixtralRouter, kMixtralExperts, kLongRopeFactors);
 
+// transformers, PhimoeConfig: half of how far, as a share, a logit may be from the largest; two experts are chosen.
+Status use_sparse_mixer(const ConfigKeys& keys, ModelConfig& c) {
+  constexpr std::string_view kNoise = "router_jitter_noise";
+  constexpr double kNoiseByDefault = 0.01;
+  RZ_TRY(const auto noise, keys.file().metadata().get_double(kNoise));
+  if (!(noise.value_or(kNoiseByDefault) >= 0 && std::isfinite(noise.value_or(0)))) {
+    return out_of_range(keys.file(), kNoise, "a finite number of 0 or more", fmt::format("{}", *noise));
+  }
+  const std::string_view key = keys.spec().hf_keys.n_experts_used;
+  for (LayerConfig& layer : c.layers) {
+    auto& experts = std::get<ExpertsConfig>(layer.ffn);
+    if (experts.n_used != 2) {
+      return unsupported(fmt::format("{}: {} = {} is not supported for {}: its rule chooses 2",
+                                     keys.file().path().string(), key, experts.n_used, keys.spec().name),
+                         std::string(key));
+    }
+    experts.score = RouteScore::kSparseMixer;
+    experts.near_share = static_cast<float>(2 * noise.value_or(kNoiseByDefault));
+    experts.renormalize = false;
+  }
+  return {};
+}
+
+// llama.cpp reads no window, though files give one.
+Status adjust_phimoe(const ConfigKeys& keys, ModelConfig& c) {
+  if (keys.is_gguf()) {
+    change_each<AttentionConfig>(c, [](AttentionConfig& own) { own.window = 0; });
+    return {};
+  }
+  c.norm = NormKind::kLayer;
+  return use_sparse_mixer(keys, c);
+}
+
 }  // namespace
 
 const ArchSpec kPhiMoe{.name = "phimoe",
                        .hf_classes = kPhiMoeClasses,
                        .tensors = kPhiMoeTensors,
-                       .hf_norm = NormKind::kLayer,
                        .has_window = true,
-                       .gguf_lacks_window = true,
                        .hf_rope_base = 1000000,
                        .moe = MoeRule::kAlways,
-                       .routing = {.hf_sparse_mixer = true}};
+                       .adjust = adjust_phimoe};
 
 const ArchSpec kPhi2{.name = "phi2",
                      .hf_classes = kPhi2Classes,

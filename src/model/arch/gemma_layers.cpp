@@ -1,0 +1,71 @@
+#include "model/arch/gemma_layers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/try.h"
+#include "model/config_reader.h"
+
+namespace realizar {
+namespace {
+
+Status read_layer_table(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(const auto width, keys.optional_int("embedding_length_per_layer_input", "hidden_size_per_layer_input", 0,
+                                             kMaxWidth / c.n_layers));
+  RZ_TRY(const auto n_vocab, keys.optional_int("", "vocab_size_per_layer_input", 1, c.n_vocab));
+  c.layer_table = {width.value_or(0), n_vocab.value_or(c.n_vocab)};
+  return {};
+}
+
+// The last layer of the same kind before those that share.
+Status share_kv(const ConfigKeys& keys, uint32_t n_shared, ModelConfig& c) {
+  const uint32_t first = c.n_layers - n_shared;
+  for (uint32_t i = first; i < c.n_layers; ++i) {
+    auto& own = std::get<AttentionConfig>(c.layers[i].mixer);
+    for (uint32_t from = 0; from < first; ++from) {
+      const auto& other = std::get<AttentionConfig>(c.layers[from].mixer);
+      const bool fits =
+          other.window == own.window && other.head_dim == own.head_dim && other.n_kv_heads == own.n_kv_heads;
+      if (fits) own.kv_layer = from;
+    }
+    if (own.kv_layer != kOwnKv) continue;
+    return out_of_range(keys.file(), keys.key("attention.shared_kv_layers", "num_kv_shared_layers"),
+                        fmt::format("a layer like layer {} before those that share", i), std::to_string(n_shared));
+  }
+  return {};
+}
+
+// Without values of their own, they are made of keys.
+void normalize_values(const ConfigKeys& keys, ModelConfig& c) {
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    auto& own = std::get<AttentionConfig>(c.layers[i].mixer);
+    const bool may_be_keys = own.kv_layer == kOwnKv && is_optional(keys.spec(), Role::kWv);
+    own.values = may_be_keys && !has_role(keys, Role::kWv, i) ? Values::kNormedKeys : Values::kNormed;
+  }
+}
+
+}  // namespace
+
+Status read_gemma_layers(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_CHECK_OK(read_layer_table(keys, c));
+  change_each<AttentionConfig>(c, [](AttentionConfig& own) { own.scale = 1; });
+  RZ_TRY(const auto given, keys.optional_int("attention.shared_kv_layers", "num_kv_shared_layers", 0, c.n_layers - 1));
+  const uint32_t n_shared = given.value_or(0);
+  RZ_CHECK_OK(share_kv(keys, n_shared, c));
+  normalize_values(keys, c);
+  if (keys.is_gguf()) return {};
+  RZ_TRY(const auto is_wide, keys.file().metadata().get_bool("use_double_wide_mlp"));
+  for (uint32_t i = is_wide.value_or(false) ? c.n_layers - n_shared : c.n_layers; i < c.n_layers; ++i) {
+    if (auto* gated = std::get_if<GatedConfig>(&c.layers[i].ffn)) gated->d_ff *= 2;
+  }
+  return {};
+}
+
+void scale_by_width(ModelConfig& c) {
+  change_each<AttentionConfig>(c, [&c](AttentionConfig& own) {
+    own.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.d_model) / own.n_heads));
+  });
+}
+
+}  // namespace realizar
