@@ -86,20 +86,6 @@ bool is_encoder_decoder(std::string_view name) {
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
-// transformers, Lfm2Config and Lfm2MLP: an older name of the width, and what becomes of it unless the file says no.
-Result<uint32_t> read_adjusted_d_ff(const ConfigKeys& keys, uint32_t d_ff) {
-  const Metadata& metadata = keys.file().metadata();
-  RZ_TRY(const auto older, keys.optional_int("", "block_ff_dim", 1, kMaxWidth));
-  RZ_TRY(const auto adjusts, metadata.get_bool("block_auto_adjust_ff_dim"));
-  const uint32_t given = older.value_or(d_ff);
-  if (!adjusts.value_or(true)) return given;
-  RZ_TRY(const auto factor, keys.optional_positive("", "block_ffn_dim_multiplier"));
-  RZ_TRY(const auto unit, keys.optional_int("", "block_multiple_of", 1, kMaxWidth));
-  const uint32_t step = unit.value_or(256);
-  const double wanted = std::floor(std::floor(2.0 * given / 3) * std::min(factor.value_or(1), 100.0));
-  return (static_cast<uint32_t>(wanted) + step - 1) / step * step;
-}
-
 Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
   RZ_TRY(c.n_layers, keys.required_int("block_count", hf.n_layers, 1, kMaxLayers));
@@ -123,9 +109,6 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   }
   const std::vector<uint32_t> widths = d_ffs.value_or(std::vector<uint32_t>{own_factor * c.d_model});
   c.d_ff = std::ranges::max(widths) / keys.spec().d_ff_divisor;
-  if (!keys.is_gguf() && keys.spec().hf_adjusts_d_ff) {
-    RZ_TRY(c.d_ff, read_adjusted_d_ff(keys, c.d_ff));
-  }
   return {};
 }
 
@@ -213,11 +196,6 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
 
 Result<NormPlace> read_norm_place(const ConfigKeys& keys) {
   const ArchSpec& spec = keys.spec();
-  if (!spec.parallel_key.empty()) {
-    const std::string key(keys.key(spec.parallel_key, spec.parallel_key));
-    RZ_TRY(const auto is_parallel, keys.file().metadata().get_bool(key));
-    if (!is_parallel.value_or(true)) return NormPlace::kPre;
-  }
   // Without a norm of its own the ffn reads what the mixer reads.
   const bool lacks_norm = is_optional(spec, Role::kFfnNorm) && !has_role(keys, Role::kFfnNorm);
   return spec.norm_place == NormPlace::kPre && lacks_norm ? NormPlace::kParallel : spec.norm_place;

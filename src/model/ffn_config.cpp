@@ -11,17 +11,9 @@
 namespace realizar {
 namespace {
 
-// GGUF does not tell it, but for a few families: there the family has one.
+// GGUF does not tell it: there the family has one.
 Result<Activation> read_activation(const ConfigKeys& keys) {
-  if (keys.is_gguf()) {
-    const std::string own = keys.key(keys.spec().gguf_activation_key, "");
-    if (keys.spec().gguf_activation_key.empty()) return keys.spec().activation;
-    RZ_TRY(const auto name, keys.file().metadata().get_string(own));
-    if (!name || *name == "gelu") return keys.spec().activation;
-    if (*name == "silu") return Activation::kSilu;
-    return unsupported(fmt::format("{}: {}: activation '{}' is not supported for {}", keys.file().path().string(), own,
-                                   *name, keys.spec().name));
-  }
+  if (keys.is_gguf()) return keys.spec().activation;
   const std::string_view key = keys.spec().hf_keys.activation;
   const Activation otherwise = keys.spec().hf_activation.value_or(keys.spec().activation);
   if (key.empty()) return otherwise;

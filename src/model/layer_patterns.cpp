@@ -287,14 +287,6 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
 
 Result<std::vector<bool>> read_rope_layers(const ConfigKeys& keys, uint32_t n_layers) {
   std::vector<bool> rope(n_layers, true);
-  if (keys.is_gguf() && !keys.spec().gguf_rope_key.empty()) {
-    RZ_TRY(const auto rotates, keys.file().metadata().get_bool(keys.key(keys.spec().gguf_rope_key, "")));
-    rope.assign(n_layers, rotates.value_or(true));
-  }
-  if (!keys.is_gguf() && !keys.spec().hf_rope_key.empty()) {
-    RZ_TRY(const auto kind, keys.file().metadata().get_string(keys.spec().hf_rope_key));
-    rope.assign(n_layers, kind.value_or("") == "rope");
-  }
   RZ_TRY(const auto layout, read_layout(keys, keys.spec().hf_keys.rope_list, n_layers));
   if (layout) return *layout;
   if (keys.spec().nope_interval == 0) return rope;

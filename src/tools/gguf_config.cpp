@@ -26,7 +26,15 @@ GgufValue one_or_list(const std::vector<uint32_t>& numbers) {
   return std::vector<int32_t>(numbers.begin(), numbers.end());
 }
 
-// Families for which llama.cpp requires both epsilons, though only one of them is used.
+GgufValue as_gguf(const MetaValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* number = std::get_if<uint64_t>(&value)) return static_cast<uint32_t>(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  const auto& numbers = std::get<std::vector<double>>(std::get<MetaArray>(value));
+  return std::vector<float>(numbers.begin(), numbers.end());
+}
+
+// Families of which llama.cpp wants both epsilons, though one of them alone has a use.
 constexpr std::string_view kBothEpsilons[] = {"nemotron_h", "nemotron_h_moe"};
 
 template <class Kind, class... Kinds>
@@ -34,7 +42,7 @@ constexpr bool is_one_of(const std::variant<Kinds...>*) {
   return (std::is_same_v<Kind, Kinds> || ...);
 }
 
-class ConfigWriter {
+class ConfigWriter final : private KeyTeller {
  public:
   // `source`: the table's row for the folder; `spec`: the one for the file.
   ConfigWriter(const ModelFile& folder, const ArchSpec& source, const ArchSpec& spec, const ModelConfig& config,
@@ -360,38 +368,14 @@ class ConfigWriter {
 
   // Settings that few families have.
   void add_extras() {
-    if (knows_role(spec_, Role::kLayerTable)) set("embedding_length_per_layer_input", c_.layer_table.d_input);
     const auto is_parallel = folder_.metadata().get_bool("use_parallel_residual");
     if (is_parallel.ok() && *is_parallel) set("use_parallel_residual", **is_parallel);
-    if (c_.altup.n_streams > 1) {
-      set("altup.active_idx", uint32_t{0});
-      set("altup.num_inputs", c_.altup.n_streams);
-      add_sparsity();
-    }
-    if (knows_role(spec_, Role::kLayerTable)) {
-      const auto shares = by_layer<AttentionConfig>([](const auto& own) { return own.kv_layer != kOwnKv ? 1u : 0u; });
-      set("attention.shared_kv_layers", static_cast<uint32_t>(std::ranges::count(shares, 1u)));
-    }
-    if (!spec_.parallel_key.empty()) {
-      set(spec_.parallel_key, c_.layers.front().norm_place != NormPlace::kPre);
-    }
-    const auto all = attentions();
-    const bool rotates = std::ranges::any_of(all, [](const auto* own) { return own->rope_idx != kNoRope; });
-    if (!spec_.gguf_rope_key.empty() && !all.empty()) set(spec_.gguf_rope_key, rotates);
-    if (!spec_.gguf_activation_key.empty()) {
-      const auto* gated = first<GatedConfig>();
-      set(spec_.gguf_activation_key, std::string(gated && gated->activation == Activation::kSilu ? "silu" : "gelu"));
-    }
+    if (spec_.tell != nullptr) spec_.tell(c_, *this);
     add_xielu();
   }
 
-  void add_sparsity() {
-    std::vector<float> n_stds;
-    for (uint32_t layer = 0; layer < n_file_layers(c_); ++layer) {
-      const auto* gated = in_layer<GatedConfig>(layer);
-      n_stds.push_back(gated == nullptr ? kNoCut : gated->n_stds);
-    }
-    set("activation_sparsity_scale", n_stds);
+  void set(std::string_view gguf, std::string_view, MetaValue value) override {
+    if (!gguf.empty()) set(gguf, as_gguf(value));
   }
 
   // GGUF's keys for the activation's numbers do not have the architecture's prefix.

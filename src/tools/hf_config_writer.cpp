@@ -32,7 +32,14 @@ const char* activation_name(Activation activation) {
   }
 }
 
-class HfConfigWriter {
+Json as_json(const MetaValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* number = std::get_if<uint64_t>(&value)) return *number;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return std::get<std::vector<double>>(std::get<MetaArray>(value));
+}
+
+class HfConfigWriter final : private KeyTeller {
  public:
   HfConfigWriter(const ArchSpec& spec, const ModelConfig& config) : spec_(spec), hf_(spec.hf_keys), c_(config) {}
 
@@ -126,12 +133,10 @@ class HfConfigWriter {
       set(hf_.d_ff_factors, std::move(factors));
       return set(hf_.d_ff_step, 1);
     }
-    if (spec_.hf_adjusts_d_ff) set("block_auto_adjust_ff_dim", false);
     const bool shares_kv = knows_role(spec_, Role::kLayerTable);
     const bool is_doubled = !are_alike && shares_kv && c_.altup.n_streams == 1 && widths.back() == 2 * widths.front();
     const bool is_one = are_alike || is_doubled;
     set(hf_.d_ff, is_one ? Json(spec_.has_one_branch ? c_.d_ff * spec_.d_ff_divisor : widths.front()) : Json(widths));
-    if (spec_.hf_adjusts_d_ff) set("block_ff_dim", widths.front());
     if (is_doubled) set("use_double_wide_mlp", true);
   }
 
@@ -353,37 +358,13 @@ class HfConfigWriter {
   }
 
   void add_extras() {
-    if (knows_role(spec_, Role::kLayerTable)) {
-      set("hidden_size_per_layer_input", c_.layer_table.d_input);
-      set("vocab_size_per_layer_input", c_.layer_table.n_vocab);
-    }
-    if (c_.altup.n_streams > 1) {
-      set("altup_num_inputs", c_.altup.n_streams);
-      set("laurel_rank", c_.altup.laurel_rank);
-      add_sparsity();
-    }
     if (c_.n_types > 0) set("type_vocab_size", c_.n_types);
-    if (!spec_.parallel_key.empty()) set(spec_.parallel_key, c_.layers.front().norm_place != NormPlace::kPre);
-    if (knows_role(spec_, Role::kLayerTable)) {
-      const auto shares = by_layer<AttentionConfig>([](const auto& own) { return own.kv_layer != kOwnKv ? 1u : 0u; });
-      set("num_kv_shared_layers", std::ranges::count(shares, 1u));
-    }
-    const auto rotating = by_layer<AttentionConfig>([](const auto& own) { return own.rope_idx != kNoRope ? 1u : 0u; });
-    if (!spec_.hf_rope_key.empty()) {
-      set(spec_.hf_rope_key, std::ranges::count(rotating, 1u) > 0 ? "rope" : "nope");
-    }
+    if (spec_.tell != nullptr) spec_.tell(c_, *this);
     if (c_.sees_later && spec_.recurrent == std::nullopt) set("is_decoder", false);
   }
 
-  // The share of gates below the cutoff.
-  void add_sparsity() {
-    Json shares = Json::array();
-    for (const LayerConfig& layer : c_.layers) {
-      const auto* gated = std::get_if<GatedConfig>(&layer.ffn);
-      const bool is_cut = gated != nullptr && gated->n_stds != kNoCut;
-      shares.push_back(is_cut ? std::erfc(-gated->n_stds / std::sqrt(2.0)) / 2 : 0.0);
-    }
-    set("activation_sparsity_pattern", std::move(shares));
+  void set(std::string_view, std::string_view hf, MetaValue value) override {
+    if (!hf.empty()) set(hf, as_json(value));
   }
 
   const ArchSpec& spec_;

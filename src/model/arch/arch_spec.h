@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "backend/op_types.h"
+#include "formats/metadata.h"
 #include "model/model_config.h"
 #include "realizar/result.h"
 
@@ -377,6 +378,16 @@ struct Routing {
   std::optional<Activation> activation = {};  // of experts; nothing: as dense ffns have it
 };
 
+// Takes the keys of a file that is made, by their GGUF name below "<arch>." or their Hugging Face name, whichever the
+// file has; "": that format has none.
+class KeyTeller {
+ public:
+  virtual void set(std::string_view gguf, std::string_view hf, MetaValue value) = 0;
+
+ protected:
+  ~KeyTeller() = default;
+};
+
 struct ArchSpec {
   std::string_view name;                         // GGUF's general.architecture
   std::span<const std::string_view> hf_classes;  // config.json's architectures
@@ -422,9 +433,6 @@ struct ArchSpec {
   // What positions count for instead of a rotation: the largest factor of ALiBi's slopes, where files do not tell; 0:
   // there is none.
   float alibi = 0;
-  std::string_view gguf_activation_key = "";  // a setting of GGUF that may name another
-  std::string_view gguf_rope_key = "";        // with this setting of GGUF false, no layer rotates
-  std::string_view hf_rope_key = "";  // where this setting of config.json is another than "rope", no layer rotates
   double hf_rope_share = 1;           // of a head's dimensions that are rotated, where config.json does not tell
   float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
   bool window_rope_unscaled = false;  // layers with a window turn by the same base, and no scaling
@@ -432,12 +440,9 @@ struct ArchSpec {
   // GGUF does not tell that models of this many layers, or all where that is 0, have windows, and which; 0: it does.
   uint32_t gguf_windowed_layers = 0, gguf_window = 0;
   uint32_t d_ff_divisor = 1;          // of what files call d_ff
-  bool hf_adjusts_d_ff = false;       // config.json may ask for two thirds of it, in multiples of a number (LFM2)
   bool has_either_eps = false;        // GGUF may have the norms' epsilon under the name of the other kind of norm
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   MoeRule moe = MoeRule::kNone;
-  // With this setting false the norms stand before each branch, whatever norm_place says. "": there is no such setting.
-  std::string_view parallel_key = "";
   // Where config.json gives none; 0: it must.
   uint32_t hf_n_ctx = 0;
   float hf_norm_eps = 0;
@@ -453,6 +458,8 @@ struct ArchSpec {
   Marker marker = {};
   // What this family alone has: changes what all the above has made of a file.
   Status (*adjust)(const ConfigKeys& keys, ModelConfig& config) = nullptr;
+  // What adjust() reads, for a file that is made of a config.
+  void (*tell)(const ModelConfig& config, KeyTeller& keys) = nullptr;
 
   // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.
   constexpr bool has_leading_dense() const { return !hf_keys.n_leading_dense.empty(); }

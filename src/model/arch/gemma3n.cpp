@@ -104,6 +104,22 @@ Status adjust_gemma3n(const ConfigKeys& keys, ModelConfig& c) {
   return read_gemma_layers(keys, c);
 }
 
+// GGUF has the cuts of gates, config.json the shares of gates below them.
+void tell_gemma3n(const ModelConfig& c, KeyTeller& keys) {
+  tell_gemma_layers(c, keys);
+  keys.set("altup.active_idx", "", uint64_t{0});
+  keys.set("altup.num_inputs", "altup_num_inputs", uint64_t{c.altup.n_streams});
+  keys.set("", "laurel_rank", uint64_t{c.altup.laurel_rank});
+  std::vector<double> n_stds, shares;
+  for (const LayerConfig& layer : c.layers) {
+    const auto* gated = std::get_if<GatedConfig>(&layer.ffn);
+    n_stds.push_back(gated == nullptr ? kNoCut : gated->n_stds);
+    shares.push_back(n_stds.back() == kNoCut ? 0.0 : std::erfc(-n_stds.back() / std::sqrt(2.0)) / 2);
+  }
+  keys.set("activation_sparsity_scale", "", MetaArray(n_stds));
+  keys.set("", "activation_sparsity_pattern", MetaArray(shares));
+}
+
 }  // namespace
 
 // llama.cpp, LLM_ARCH_GEMMA3N; transformers, Gemma3nTextConfig
@@ -125,6 +141,7 @@ const ArchSpec kGemma3n{.name = "gemma3n",
                         .hf_flags = kGemma3nHfFlags,
                         .hf_numbers = kGemma3nHfNumbers,
                         .hf_keys = {.activation = "hidden_activation"},
-                        .adjust = adjust_gemma3n};
+                        .adjust = adjust_gemma3n,
+                        .tell = tell_gemma3n};
 
 }  // namespace realizar

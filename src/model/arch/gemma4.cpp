@@ -70,7 +70,8 @@ constexpr ArchSpec kGemma4Dense{.name = "gemma4",
                                 .softcaps = Need::kOptional,
                                 .hf_flags = kGemma4HfFlags,
                                 .hf_keys = {.activation = "hidden_activation", .head_dim = "global_head_dim"},
-                                .adjust = read_gemma_layers};
+                                .adjust = read_gemma_layers,
+                                .tell = tell_gemma_layers};
 
 constexpr HfFlag kHfMoeFlags[] = {{"attention_bias", false}};
 

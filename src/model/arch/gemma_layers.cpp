@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/try.h"
@@ -10,10 +11,13 @@
 namespace realizar {
 namespace {
 
+constexpr std::string_view kGgufWidth = "embedding_length_per_layer_input", kHfWidth = "hidden_size_per_layer_input",
+                           kHfVocab = "vocab_size_per_layer_input", kGgufShared = "attention.shared_kv_layers",
+                           kHfShared = "num_kv_shared_layers";
+
 Status read_layer_table(const ConfigKeys& keys, ModelConfig& c) {
-  RZ_TRY(const auto width, keys.optional_int("embedding_length_per_layer_input", "hidden_size_per_layer_input", 0,
-                                             kMaxWidth / c.n_layers));
-  RZ_TRY(const auto n_vocab, keys.optional_int("", "vocab_size_per_layer_input", 1, c.n_vocab));
+  RZ_TRY(const auto width, keys.optional_int(kGgufWidth, kHfWidth, 0, kMaxWidth / c.n_layers));
+  RZ_TRY(const auto n_vocab, keys.optional_int("", kHfVocab, 1, c.n_vocab));
   c.layer_table = {width.value_or(0), n_vocab.value_or(c.n_vocab)};
   return {};
 }
@@ -30,7 +34,7 @@ Status share_kv(const ConfigKeys& keys, uint32_t n_shared, ModelConfig& c) {
       if (fits) own.kv_layer = from;
     }
     if (own.kv_layer != kOwnKv) continue;
-    return out_of_range(keys.file(), keys.key("attention.shared_kv_layers", "num_kv_shared_layers"),
+    return out_of_range(keys.file(), keys.key(kGgufShared, kHfShared),
                         fmt::format("a layer like layer {} before those that share", i), std::to_string(n_shared));
   }
   return {};
@@ -50,7 +54,7 @@ void normalize_values(const ConfigKeys& keys, ModelConfig& c) {
 Status read_gemma_layers(const ConfigKeys& keys, ModelConfig& c) {
   RZ_CHECK_OK(read_layer_table(keys, c));
   change_each<AttentionConfig>(c, [](AttentionConfig& own) { own.scale = 1; });
-  RZ_TRY(const auto given, keys.optional_int("attention.shared_kv_layers", "num_kv_shared_layers", 0, c.n_layers - 1));
+  RZ_TRY(const auto given, keys.optional_int(kGgufShared, kHfShared, 0, c.n_layers - 1));
   const uint32_t n_shared = given.value_or(0);
   RZ_CHECK_OK(share_kv(keys, n_shared, c));
   normalize_values(keys, c);
@@ -60,6 +64,15 @@ Status read_gemma_layers(const ConfigKeys& keys, ModelConfig& c) {
     if (auto* gated = std::get_if<GatedConfig>(&c.layers[i].ffn)) gated->d_ff *= 2;
   }
   return {};
+}
+
+void tell_gemma_layers(const ModelConfig& c, KeyTeller& keys) {
+  keys.set(kGgufWidth, kHfWidth, uint64_t{c.layer_table.d_input});
+  keys.set("", kHfVocab, uint64_t{c.layer_table.n_vocab});
+  const auto shares = [](const LayerConfig& layer) {
+    return std::get<AttentionConfig>(layer.mixer).kv_layer != kOwnKv;
+  };
+  keys.set(kGgufShared, kHfShared, static_cast<uint64_t>(std::ranges::count_if(c.layers, shares)));
 }
 
 void scale_by_width(ModelConfig& c) {

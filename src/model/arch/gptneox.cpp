@@ -1,6 +1,8 @@
 // GPT-NeoX and Pythia: a norm each for attention and ffn, mostly in parallel; partial rope, fused q, k and v, biases.
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -27,21 +29,38 @@ constexpr auto kGptneoxTensors = joined(
     ignored("gpt_neox.layers.{}.attention.bias"), ignored("gpt_neox.layers.{}.attention.masked_bias"),
     ignored("gpt_neox.layers.{}.attention.rotary_emb.inv_freq"));
 
+// With this setting false the norms stand before each branch.
+constexpr std::string_view kParallelKey = "use_parallel_residual";
+
+Status read_parallel(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(const auto is_parallel, keys.file().metadata().get_bool(keys.key(kParallelKey, kParallelKey)));
+  for (LayerConfig& layer : c.layers) {
+    if (!is_parallel.value_or(true)) layer.norm_place = NormPlace::kPre;
+  }
+  return {};
+}
+
+void tell_parallel(const ModelConfig& c, KeyTeller& keys) {
+  keys.set(kParallelKey, kParallelKey, c.layers.front().norm_place != NormPlace::kPre);
+}
+
 }  // namespace
 
-const ArchSpec kGptNeoX{
-    .name = "gptneox",
-    .hf_classes = kGptneoxHfClasses,
-    .tensors = kGptneoxTensors,
-    .norm = NormKind::kLayer,
-    .norm_place = NormPlace::kParallelApart,
-    .ffn = FfnKind::kPlain,
-    .activation = Activation::kGelu,
-    .hf_activation = Activation::kGeluErf,
-    .hf_qkv_rows = QkvRows::kByKvHead,
-    .hf_rope_share = 0.25,
-    .parallel_key = "use_parallel_residual",
-    .hf_keys = {
-        .n_kv_heads = "", .norm_eps = "layer_norm_eps", .rope_base = "rotary_emb_base", .rope_share = "rotary_pct"}};
+const ArchSpec kGptNeoX{.name = "gptneox",
+                        .hf_classes = kGptneoxHfClasses,
+                        .tensors = kGptneoxTensors,
+                        .norm = NormKind::kLayer,
+                        .norm_place = NormPlace::kParallelApart,
+                        .ffn = FfnKind::kPlain,
+                        .activation = Activation::kGelu,
+                        .hf_activation = Activation::kGeluErf,
+                        .hf_qkv_rows = QkvRows::kByKvHead,
+                        .hf_rope_share = 0.25,
+                        .hf_keys = {.n_kv_heads = "",
+                                    .norm_eps = "layer_norm_eps",
+                                    .rope_base = "rotary_emb_base",
+                                    .rope_share = "rotary_pct"},
+                        .adjust = read_parallel,
+                        .tell = tell_parallel};
 
 }  // namespace realizar

@@ -1,5 +1,6 @@
 // Granite: Llama with factors on the embedding, on what each branch adds, on q.k and on the logits; GraniteMoE: the
 // same with experts, in some models one shared expert beside them.
+#include "model/arch/granite_rope.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -46,7 +47,7 @@ const ArchSpec kGranite{.name = "granite",
                         .residual_scale = {"residual_scale", "residual_multiplier"},
                         .attn_scale = {"attention.scale", "attention_multiplier"},
                         .logit_scale = {"logit_scale", "logits_scaling", true, true},
-                        // llama.cpp, LLM_ARCH_GRANITE: the key stands for something else than its name says.
-                        .gguf_rope_key = "rope.scaling.finetuned"};
+                        .adjust = read_granite_rope,
+                        .tell = tell_granite_rope};
 
 }  // namespace realizar

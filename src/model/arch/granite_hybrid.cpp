@@ -1,6 +1,7 @@
 // Granite 4 H: layers of Mamba 2, and some with attention, of which most models rotate nothing; dense, or with experts
 // and one shared expert beside them. Bamba is of this kind too, dense and with a rotation: its GGUF files have the name
 // of Granite's, its folders names of their own.
+#include "model/arch/granite_rope.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -58,14 +59,14 @@ const ArchSpec kGraniteHybrid{.name = "granitehybrid",
                               .residual_scale = {"residual_scale", "residual_multiplier"},
                               .attn_scale = {"attention.scale", "attention_multiplier"},
                               .logit_scale = {"logit_scale", "logits_scaling", true, true},
-                              .gguf_rope_key = "rope.scaling.finetuned",
-                              .hf_rope_key = "position_embedding_type",
                               .moe = MoeRule::kIfConfigured,
                               .hf_flags = kGraniteHybridHfFlags,
                               .hf_keys = {.d_ff = "shared_intermediate_size",
                                           .shared_d_ff = "shared_intermediate_size",
                                           .layer_kinds = "layer_types"},
-                              .hf_ssm_keys = kGraniteHybridHfSsmKeys};
+                              .hf_ssm_keys = kGraniteHybridHfSsmKeys,
+                              .adjust = read_granite_rope,
+                              .tell = tell_hybrid_rope};
 
 // transformers, BambaConfig: half of each head is rotated.
 const ArchSpec kBamba{.name = "bamba",

@@ -1,6 +1,7 @@
 // LFM2: short convolutions between gates, and some layers with attention; also with experts after some dense layers.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/arch/two_thirds.h"
 
 namespace realizar {
 namespace {
@@ -47,10 +48,11 @@ const ArchSpec kLfm2{.name = "lfm2",
                      .recurrent = MixerKind::kShortConv,
                      .qk_norm = QkNorm::kHead,
                      .hf_rope_base = 1e6f,
-                     .hf_adjusts_d_ff = true,
                      .hf_flags = kLfm2HfFlags,
                      .hf_keys = {.norm_eps = "norm_eps", .activation = "", .layer_kinds = "layer_types"},
-                     .hf_ssm_keys = {.n_taps = "conv_L_cache", .attending_layers = "full_attn_idxs"}};
+                     .hf_ssm_keys = {.n_taps = "conv_L_cache", .attending_layers = "full_attn_idxs"},
+                     .adjust = adjust_d_ff,
+                     .tell = tell_adjusted_d_ff};
 
 const ArchSpec kLfm2Moe{.name = "lfm2moe",
                         .hf_classes = kLfm2MoeClasses,

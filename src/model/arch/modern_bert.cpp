@@ -1,8 +1,12 @@
 // ModernBERT: rotations, norms without biases before each branch (the first layer's mixer reads the embeddings' norm),
 // a gated ffn with the exact GELU, and two layers with a window on both sides after each that sees the whole text.
 // EuroBERT: a Llama whose tokens see the whole text.
+#include <fmt/format.h>
+
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -24,6 +28,26 @@ constexpr auto kEuroTensors = joined(kEmbed, kFinalNorm, kAttention, kFfnNorm, k
 constexpr HfFlag kModernFlags[] = {{"attention_bias", false}, {"mlp_bias", false}, {"norm_bias", false}};
 constexpr HfFlag kEuroFlags[] = {{"attention_bias", false}, {"mlp_bias", false}};
 
+// GGUF may name another activation.
+Status read_gguf_activation(const ConfigKeys& keys, ModelConfig& c) {
+  if (!keys.is_gguf()) return {};
+  const std::string key = keys.key("hidden_activation", "");
+  RZ_TRY(const auto name, keys.file().metadata().get_string(key));
+  if (!name || *name == "gelu") return {};
+  if (*name != "silu") {
+    return unsupported(fmt::format("{}: {}: activation '{}' is not supported for {}", keys.file().path().string(), key,
+                                   *name, keys.spec().name));
+  }
+  change_each<GatedConfig>(c, [](GatedConfig& own) { own.activation = Activation::kSilu; });
+  return {};
+}
+
+void tell_gguf_activation(const ModelConfig& c, KeyTeller& keys) {
+  const auto* gated = std::get_if<GatedConfig>(&c.layers.front().ffn);
+  const bool is_silu = gated != nullptr && gated->activation == Activation::kSilu;
+  keys.set("hidden_activation", "", std::string(is_silu ? "silu" : "gelu"));
+}
+
 }  // namespace
 
 const ArchSpec kModernBert{.name = "modern-bert",
@@ -35,7 +59,6 @@ const ArchSpec kModernBert{.name = "modern-bert",
                            .has_window = true,
                            .full_interval = 3,
                            .full_comes_first = true,
-                           .gguf_activation_key = "hidden_activation",
                            .hf_rope_base = 160000,
                            .window_rope_base = 10000,
                            .hf_norm_eps = 1e-5f,
@@ -48,7 +71,9 @@ const ArchSpec kModernBert{.name = "modern-bert",
                                        .rope_base = "global_rope_theta",
                                        .head_dim = "",
                                        .window_rope_base = "local_rope_theta",
-                                       .full_interval = "global_attn_every_n_layers"}};
+                                       .full_interval = "global_attn_every_n_layers"},
+                           .adjust = read_gguf_activation,
+                           .tell = tell_gguf_activation};
 
 const ArchSpec kEuroBert{.name = "eurobert",
                          .hf_classes = kEuroClasses,

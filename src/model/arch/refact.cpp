@@ -1,6 +1,7 @@
 // Refact: Llama with ALiBi and one KV head. Its folders keep k and v, and gate and up, in one matrix each.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/arch/two_thirds.h"
 
 namespace realizar {
 namespace {
@@ -34,8 +35,9 @@ const ArchSpec kRefact{.name = "refact",
                        .hf_classes = kRefactHfClasses,
                        .tensors = kRefactTensors,
                        .alibi = 8,
-                       .hf_adjusts_d_ff = true,
                        .hf_flags = kRefactHfFlags,
-                       .hf_keys = refact_hf_keys()};
+                       .hf_keys = refact_hf_keys(),
+                       .adjust = adjust_d_ff,
+                       .tell = tell_adjusted_d_ff};
 
 }  // namespace realizar
