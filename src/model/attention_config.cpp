@@ -46,7 +46,6 @@ Result<AttentionConfig> read_heads(const ConfigKeys& keys, const ModelConfig& c)
   AttentionConfig a;
   const bool lacks_norms = is_optional(keys.spec(), Role::kQNorm) && !has_role(keys, Role::kQNorm);
   a.qk_norm = lacks_norms ? QkNorm::kNone : keys.spec().qk_norm;
-  a.is_chunked = keys.spec().has_chunks;
   a.sees_later = keys.spec().sees_later;
   a.has_sinks = knows_role(keys.spec(), Role::kSinks);
   if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
@@ -203,7 +202,6 @@ Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
     own->window = windows[i];
     const bool turns = has_rope[i] && !(full_lacks_rope && own->window == 0);
     if (turns && n_ropes > 0) own->rope_idx = own->window > 0 ? n_ropes - 1 : 0;
-    if (own->window == 0) own->is_chunked = false;
   }
   return read_unlike_layers(keys, c);
 }

@@ -20,9 +20,14 @@ std::string ConfigKeys::key(std::string_view gguf, std::string_view hf) const {
   return gguf.empty() ? "" : std::string(spec_->name) + "." + std::string(gguf);
 }
 
-std::optional<double> ConfigKeys::default_of(std::string_view hf) const {
-  const auto found = std::ranges::find(spec_->hf_defaults, hf, &HfDefault::key);
-  return is_gguf() || found == spec_->hf_defaults.end() ? std::nullopt : std::optional(found->value);
+std::optional<double> ConfigKeys::default_of(std::string_view gguf, std::string_view hf) const {
+  for (const Default& own : spec_->defaults) {
+    const std::string_view name = is_gguf() ? own.gguf : own.hf;
+    if (name.empty() || name != (is_gguf() ? gguf : hf)) continue;
+    const auto n_layers = file_->metadata().get_int(key("block_count", spec_->hf_keys.n_layers));
+    if (own.n_layers == 0 || (n_layers.ok() && *n_layers == own.n_layers)) return own.value;
+  }
+  return std::nullopt;
 }
 
 Result<std::optional<uint32_t>> ConfigKeys::optional_int(std::string_view gguf, std::string_view hf, int64_t min,
@@ -30,7 +35,7 @@ Result<std::optional<uint32_t>> ConfigKeys::optional_int(std::string_view gguf, 
   const std::string name = key(gguf, hf);
   if (name.empty()) return std::optional<uint32_t>();
   RZ_TRY(auto value, file_->metadata().get_int(name));
-  if (const auto otherwise = default_of(hf); !value && otherwise) value = static_cast<int64_t>(*otherwise);
+  if (const auto otherwise = default_of(gguf, hf); !value && otherwise) value = static_cast<int64_t>(*otherwise);
   if (!value) return std::optional<uint32_t>();
   if (*value < min || *value > max) {
     return out_of_range(*file_, name, fmt::format("{} to {}", min, max), std::to_string(*value));
@@ -79,7 +84,7 @@ Result<std::optional<double>> ConfigKeys::optional_positive(std::string_view ggu
   const std::string name = key(gguf, hf);
   if (name.empty()) return std::optional<double>();
   RZ_TRY(auto value, file_->metadata().get_double(name));
-  if (!value) value = default_of(hf);
+  if (!value) value = default_of(gguf, hf);
   if (value && !(std::isfinite(*value) && *value > 0)) {
     return out_of_range(*file_, name, "a finite number above 0", fmt::format("{}", *value));
   }

@@ -43,8 +43,8 @@ class ConfigKeys {
   const RopeSettings& rope() const { return rope_; }
 
  private:
-  // The family's number where config.json gives none.
-  std::optional<double> default_of(std::string_view hf) const;
+  // The family's number where the file gives none.
+  std::optional<double> default_of(std::string_view gguf, std::string_view hf) const;
 
   const ModelFile* file_;
   const ArchSpec* spec_;

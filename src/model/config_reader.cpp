@@ -108,7 +108,7 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
     return out_of_range(keys.file(), keys.key("feed_forward_length", hf.d_ff), "a whole number", "nothing");
   }
   const std::vector<uint32_t> widths = d_ffs.value_or(std::vector<uint32_t>{own_factor * c.d_model});
-  c.d_ff = std::ranges::max(widths) / keys.spec().d_ff_divisor;
+  c.d_ff = std::ranges::max(widths);
   return {};
 }
 

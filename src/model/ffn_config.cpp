@@ -46,11 +46,6 @@ bool has_choice_bias(const ConfigKeys& keys) {
 // config.json's name of the scores. "noaux_tc" is what dots.llm1 calls sigmoids; a folder that says nothing and has
 // biases to choose by is DeepSeek-V3's kind.
 Status read_hf_score(const ConfigKeys& keys, ExpertsConfig& experts) {
-  if (const std::string_view flag = keys.spec().hf_keys.softmax_flag; !flag.empty()) {
-    RZ_TRY(const auto is_softmax, keys.file().metadata().get_bool(flag));
-    experts.score = is_softmax.value_or(false) ? RouteScore::kSoftmax : RouteScore::kSigmoid;
-    return {};
-  }
   const std::string key(keys.spec().hf_keys.score);
   RZ_TRY(const auto name, keys.file().metadata().get_string(key));
   if (!name) {
@@ -323,7 +318,7 @@ Status read_unlike_widths(const ConfigKeys& keys, uint32_t d_model, std::vector<
   if (keys.is_list("feed_forward_length", hf.d_ff_factors.empty() ? hf.d_ff : hf.d_ff_factors)) {
     const int64_t least = keys.spec().has_one_branch ? 0 : 1;
     RZ_TRY(const auto widths, read_widths(keys, n_layers, d_model, least));
-    for (uint32_t i = 0; widths && i < n_layers; ++i) set(i, (*widths)[i] / keys.spec().d_ff_divisor);
+    for (uint32_t i = 0; widths && i < n_layers; ++i) set(i, (*widths)[i]);
   }
   return {};
 }

@@ -34,8 +34,7 @@ Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys
   has_window.emplace(n_layers, false);
   for (uint32_t i = 0; i < n_layers; ++i) {
     const std::string_view type = (*types)[i];
-    const std::string_view windowed = keys.spec().has_chunks ? "chunked_attention" : "sliding_attention";
-    (*has_window)[i] = type == windowed && keys.spec().has_window;
+    (*has_window)[i] = type == keys.spec().hf_keys.windowed_type && keys.spec().has_window;
     if ((*has_window)[i] || type == "full_attention") continue;
     return unsupported(fmt::format("{}: layer_types: '{}' is not supported for {}", keys.file().path().string(), type,
                                    keys.spec().name),
@@ -263,14 +262,7 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   }
   if (keys.spec().hf_windows != HfWindows::kByInterval) return read_flagged_windows(keys, n_layers, has_window);
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
-  if (given == 0 && keys.is_gguf() && keys.spec().has_chunks) {
-    const std::string key = keys.key("attention.sliding_window", "");
-    return unsupported(
-        fmt::format("{}: {} = 0 is not supported for {}", keys.file().path().string(), key, keys.spec().name), key);
-  }
-  const uint32_t windowed = keys.spec().gguf_windowed_layers;
-  const bool has_own = keys.is_gguf() && (windowed == 0 || windowed == n_layers);
-  uint32_t window = given.value_or(has_own ? keys.spec().gguf_window : 0);
+  uint32_t window = given.value_or(0);
   // That of an encoder is of both sides together.
   if (keys.spec().sees_later && window > 0) window = window / 2 + 1;
   uint32_t interval = 0;

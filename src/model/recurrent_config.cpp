@@ -22,7 +22,6 @@ Status refuse_step_limits(const ConfigKeys& keys) {
 
 // GGUF says whether there are norms, whose epsilon is the model's.
 Status read_norms(const ConfigKeys& keys, const ModelConfig& model, MambaConfig& c) {
-  const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
   c.norms_eps = model.norm_eps;
   c.has_norms = knows_role(keys.spec(), Role::kSsmDtNorm);
   if (c.has_norms) return {};
@@ -32,8 +31,8 @@ Status read_norms(const ConfigKeys& keys, const ModelConfig& model, MambaConfig&
     return {};
   }
   RZ_TRY(const auto type, keys.file().metadata().get_string("model_type"));
-  c.has_norms = type && *type == hf.unit_norms_type;
-  RZ_TRY(const auto eps, keys.optional_positive("", hf.unit_norms_eps));
+  c.has_norms = type && *type == "falcon_mamba";
+  RZ_TRY(const auto eps, keys.optional_positive("", "mixer_rms_eps"));
   constexpr float kFalconMambaEps = 1e-6f;
   if (c.has_norms) c.norms_eps = static_cast<float>(eps.value_or(kFalconMambaEps));
   return {};
@@ -118,10 +117,10 @@ Result<Rwkv7Config> read_rwkv7(const ConfigKeys& keys, const ModelConfig& model)
                         fmt::format("a divisor of {}", model.d_model), std::to_string(c.head_dim));
   }
   c.n_heads = model.d_model / c.head_dim;
-  RZ_TRY(c.decay_rank, keys.required_int("attention.decay_lora_rank", hf.decay_rank, 1, kMaxWidth));
-  RZ_TRY(c.rate_rank, keys.required_int("attention.iclr_lora_rank", hf.rate_rank, 1, kMaxWidth));
-  RZ_TRY(c.v_rank, keys.required_int("attention.value_residual_mix_lora_rank", hf.v_rank, 1, kMaxWidth));
-  RZ_TRY(c.gate_rank, keys.required_int("attention.gate_lora_rank", hf.gate_rank, 1, kMaxWidth));
+  RZ_TRY(c.decay_rank, keys.required_int("attention.decay_lora_rank", "decay_low_rank_dim", 1, kMaxWidth));
+  RZ_TRY(c.rate_rank, keys.required_int("attention.iclr_lora_rank", "a_low_rank_dim", 1, kMaxWidth));
+  RZ_TRY(c.v_rank, keys.required_int("attention.value_residual_mix_lora_rank", "v_low_rank_dim", 1, kMaxWidth));
+  RZ_TRY(c.gate_rank, keys.required_int("attention.gate_lora_rank", "gate_low_rank_dim", 1, kMaxWidth));
   // Of the time mix and of the channel mix.
   RZ_TRY(const auto n_shifts, keys.optional_int("token_shift_count", "", 2, 2));
   (void)n_shifts;

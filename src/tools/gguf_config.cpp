@@ -133,7 +133,7 @@ class ConfigWriter final : private KeyTeller {
       uint32_t width = gated != nullptr ? gated->d_ff : plain != nullptr ? plain->d_ff : 0;
       if (width == 0 && has_other) width = width_beside(in_layer<ExpertsConfig>(layer));
       if (width == 0 && !spec_.has_one_branch) width = c_.d_ff;
-      widths.push_back(width * spec_.d_ff_divisor);
+      widths.push_back(width);
     }
     set("feed_forward_length", one_or_list(widths));
   }

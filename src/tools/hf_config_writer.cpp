@@ -124,7 +124,7 @@ class HfConfigWriter final : private KeyTeller {
         const auto* own = std::get_if<GatedConfig>(&c_.layers[layer * c_.n_layers_each + i].ffn);
         if (own != nullptr) width = own->d_ff;
       }
-      widths.push_back(width * spec_.d_ff_divisor);
+      widths.push_back(width);
     }
     const bool are_alike = std::ranges::all_of(widths, [&](uint32_t width) { return width == widths.front(); });
     if (!hf_.d_ff_factors.empty()) {
@@ -136,7 +136,7 @@ class HfConfigWriter final : private KeyTeller {
     const bool shares_kv = knows_role(spec_, Role::kLayerTable);
     const bool is_doubled = !are_alike && shares_kv && c_.altup.n_streams == 1 && widths.back() == 2 * widths.front();
     const bool is_one = are_alike || is_doubled;
-    set(hf_.d_ff, is_one ? Json(spec_.has_one_branch ? c_.d_ff * spec_.d_ff_divisor : widths.front()) : Json(widths));
+    set(hf_.d_ff, is_one ? Json(spec_.has_one_branch ? c_.d_ff : widths.front()) : Json(widths));
     if (is_doubled) set("use_double_wide_mlp", true);
   }
 
@@ -195,7 +195,7 @@ class HfConfigWriter final : private KeyTeller {
     for (uint32_t layer = 0; layer < n_layers(); ++layer) {
       const auto* own = mixer_in<AttentionConfig>(layer);
       const bool has_window = windows[layer] > 0;
-      types.push_back(!has_window ? "full_attention" : spec_.has_chunks ? "chunked_attention" : "sliding_attention");
+      types.push_back(has_window ? hf_.windowed_type : std::string_view("full_attention"));
       layout.push_back(has_window ? 1 : 0);
       ropes.push_back(own != nullptr && own->rope_idx != kNoRope ? 1 : 0);
     }
@@ -235,10 +235,9 @@ class HfConfigWriter final : private KeyTeller {
       set(ssm.d_state, own->d_state);
       set(ssm.dt_rank, own->dt_rank);
       set(ssm.n_taps, own->n_taps);
-      const bool has_unit_norms = own->has_norms && !ssm.unit_norms_type.empty();
-      if (has_unit_norms) {
-        root_["model_type"] = std::string(ssm.unit_norms_type);
-        set(ssm.unit_norms_eps, own->norms_eps);
+      if (own->has_norms && !knows_role(spec_, Role::kSsmDtNorm)) {
+        root_["model_type"] = "falcon_mamba";
+        set("mixer_rms_eps", own->norms_eps);
       }
     }
     if (const auto* own = first_mixer<Mamba2Config>()) {
@@ -257,10 +256,10 @@ class HfConfigWriter final : private KeyTeller {
     if (const auto* own = first_mixer<ShortConvConfig>()) set(ssm.n_taps, own->n_taps);
     if (const auto* own = first_mixer<Rwkv7Config>()) {
       set(ssm.head_dim, own->head_dim);
-      set(ssm.decay_rank, own->decay_rank);
-      set(ssm.rate_rank, own->rate_rank);
-      set(ssm.v_rank, own->v_rank);
-      set(ssm.gate_rank, own->gate_rank);
+      set("decay_low_rank_dim", own->decay_rank);
+      set("a_low_rank_dim", own->rate_rank);
+      set("v_low_rank_dim", own->v_rank);
+      set("gate_low_rank_dim", own->gate_rank);
     }
     if (spec_.recurrent) add_kinds();
   }
@@ -315,7 +314,6 @@ class HfConfigWriter final : private KeyTeller {
     set(hf_.renormalize, e.renormalize);
     if (e.scale != 1) set(hf_.routed_scale, e.scale);
     set(hf_.score, e.score == RouteScore::kSigmoid ? "sigmoid" : "softmax");
-    set(hf_.softmax_flag, e.score == RouteScore::kSoftmax);
     set("n_group", std::max(e.n_groups, 1u));
     set("topk_group", std::max(e.n_used_groups, 1u));
     if (e.n_groups > 1) set("topk_method", e.n_group_best == 1 ? "group_limited_greedy" : "noaux_tc");

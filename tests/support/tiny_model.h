@@ -495,7 +495,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   model.keys = {{"general.architecture", arch},
                 {arch + ".block_count", dims.n_layers},
                 {arch + ".embedding_length", dims.d_model},
-                {arch + ".feed_forward_length", dims.d_ff * spec.d_ff_divisor},
+                {arch + ".feed_forward_length", spec.name == "qwen" ? 2 * dims.d_ff : dims.d_ff},
                 {arch + ".context_length", dims.n_ctx},
                 {arch + ".attention.head_count", dims.n_heads},
                 {arch + ".attention.head_count_kv", dims.n_kv_heads},

@@ -291,21 +291,23 @@ struct HfKeys {
                    n_kv_heads = "num_key_value_heads", d_ff = "intermediate_size", n_ctx = "max_position_embeddings",
                    norm_eps = "rms_norm_eps", activation = "hidden_act", n_experts = "num_local_experts",
                    n_experts_used = "num_experts_per_tok", expert_d_ff = "intermediate_size", shared_d_ff = "",
-                   n_shared = "", renormalize = "", routed_scale = "", n_leading_dense = "", window = "sliding_window",
-                   expert_layers = "",  // a list of those that have experts
-      expert_interval = "",             // one layer in this many has experts
-      last_expert_layer = "",           // those after it have none; -1: there are none
-      score = "scoring_func",
-                   attn_dims = "",                      // q.k is divided by its square root
-      rope_base = "rope_theta", rope_base_factor = "",  // on the base that the family has
-      rope_share = "partial_rotary_factor",
-                   n_rot = "",  // dimensions of a head that are rotated, instead of their share
-      one_kv_head = "",         // true: there is one KV head, whatever n_kv_heads says
-      layer_kinds = "",         // a list of what mixes each layer
-      softmax_flag = "",        // true: experts are scored by a softmax; false: by sigmoids
-      window_list = "",         // a list of 1 for layers with a window, and of 0
-      rope_list = "",           // the same of those that are rotated
-      head_dim = "head_dim", window_rope_base = "rope_local_base_freq", full_interval = "sliding_window_pattern";
+                   n_shared = "", renormalize = "", routed_scale = "", n_leading_dense = "", window = "sliding_window";
+  std::string_view windowed_type = "sliding_attention";  // in the list of the layers' types
+  std::string_view expert_layers = "";                   // a list of those that have experts
+  std::string_view expert_interval = "";                 // one layer in this many has experts
+  std::string_view last_expert_layer = "";               // those after it have none; -1: there are none
+  std::string_view score = "scoring_func";
+  std::string_view attn_dims = "";  // q.k is divided by its square root
+  std::string_view rope_base = "rope_theta";
+  std::string_view rope_base_factor = "";  // on the base that the family has
+  std::string_view rope_share = "partial_rotary_factor";
+  std::string_view n_rot = "";        // dimensions of a head that are rotated, instead of their share
+  std::string_view one_kv_head = "";  // true: there is one KV head, whatever n_kv_heads says
+  std::string_view layer_kinds = "";  // a list of what mixes each layer
+  std::string_view window_list = "";  // a list of 1 for layers with a window, and of 0
+  std::string_view rope_list = "";    // the same of those that are rotated
+  std::string_view head_dim = "head_dim", window_rope_base = "rope_local_base_freq",
+                   full_interval = "sliding_window_pattern";
   uint32_t d_ff_factor = 0;  // of d_model, where the file gives no d_ff; 0: it must
   // A list of such factors, one a layer, and what the widths are multiples of (OpenELM).
   std::string_view d_ff_factors = "", d_ff_step = "";
@@ -319,11 +321,7 @@ struct HfSsmKeys {
   std::string_view attending_layers = "";  // a list of the layers that are not recurrent
   std::string_view n_inner = "", dt_rank = "";
   std::string_view expand = "";  // n_inner as a multiple of d_model
-  // Models of this "model_type" have norms without weights of what a scan reads, with an epsilon of their own.
-  std::string_view unit_norms_type = "", unit_norms_eps = "";
-  // Of RWKV's low ranks.
-  std::string_view decay_rank = "", rate_rank = "", v_rank = "", gate_rank = "";
-  int64_t first_layer = 0;  // what it calls the first layer
+  int64_t first_layer = 0;       // what it calls the first layer
 };
 
 // How config.json's number gives a factor: it is the factor, or is divided by the root of the number of layers or by
@@ -340,10 +338,11 @@ struct ScaleKey {
   float gguf_otherwise = 1, hf_otherwise = 1;  // config.json's number, by its rule, where a file gives none
 };
 
-// A number of config.json where it does not give it.
-struct HfDefault {
-  std::string_view key;
+// A number of files that do not give it, by its name in one of the formats; n_layers: of models with so many alone.
+struct Default {
+  std::string_view gguf = "", hf = "";
   double value;
+  uint32_t n_layers = 0;
 };
 
 // A setting of config.json with the one value that is computed: another is refused by name.
@@ -420,7 +419,6 @@ struct ArchSpec {
   bool hf_norm_plus_one = false;  // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool has_window = false;        // the file may give a sliding window
   HfWindows hf_windows = HfWindows::kByInterval;
-  bool has_chunks = false;        // that window begins anew at each of its multiples
   uint32_t full_interval = 0;     // with a window, one layer in this many sees the whole context; 0: none does
   bool full_comes_first = false;  // that one is the first of them, not the last
   bool full_lacks_rope = false;   // with a window, layers that see the whole context are without rope
@@ -437,16 +435,13 @@ struct ArchSpec {
   float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
   bool window_rope_unscaled = false;  // layers with a window turn by the same base, and no scaling
   float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
-  // GGUF does not tell that models of this many layers, or all where that is 0, have windows, and which; 0: it does.
-  uint32_t gguf_windowed_layers = 0, gguf_window = 0;
-  uint32_t d_ff_divisor = 1;          // of what files call d_ff
   bool has_either_eps = false;        // GGUF may have the norms' epsilon under the name of the other kind of norm
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   MoeRule moe = MoeRule::kNone;
   // Where config.json gives none; 0: it must.
   uint32_t hf_n_ctx = 0;
   float hf_norm_eps = 0;
-  std::span<const HfDefault> hf_defaults = {};
+  std::span<const Default> defaults = {};
   std::span<const HfFlag> hf_flags = {};
   std::span<const HfNumber> hf_numbers = {};
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none

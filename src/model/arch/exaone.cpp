@@ -24,6 +24,9 @@ constexpr auto k3Tensors = joined(
 constexpr auto k4Tensors =
     joined(kEnds, kGgufWqkv, kQkvo, kQkNorms, kSandwichAttnPostNorm, kGated, kSandwichFfnPostNorm, kRopeFactors);
 
+// The 32B model.
+constexpr Default kExaone4Defaults[] = {{.gguf = "attention.sliding_window", .value = 4096, .n_layers = 64}};
+
 }  // namespace
 
 const ArchSpec kExaone{
@@ -40,7 +43,6 @@ const ArchSpec kExaone4{.name = "exaone4",
                         .has_window = true,
                         .full_interval = 4,
                         .full_lacks_rope = true,
-                        .gguf_windowed_layers = 64,  // the 32B model
-                        .gguf_window = 4096};
+                        .defaults = kExaone4Defaults};
 
 }  // namespace realizar

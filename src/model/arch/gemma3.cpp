@@ -24,9 +24,11 @@ constexpr auto kEmbeddingTensors = joined(
 constexpr HfFlag kEmbeddingFlags[] = {{"use_bidirectional_attention", true}};
 
 // transformers, Gemma3TextConfig
-constexpr HfDefault kGemma3Defaults[] = {
-    {"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"head_dim", 256}, {"query_pre_attn_scalar", 256}};
-constexpr HfDefault kEmbeddingDefaults[] = {{"query_pre_attn_scalar", 256}};
+constexpr Default kGemma3Defaults[] = {{.hf = "num_attention_heads", .value = 8},
+                                       {.hf = "num_key_value_heads", .value = 4},
+                                       {.hf = "head_dim", .value = 256},
+                                       {.hf = "query_pre_attn_scalar", .value = 256}};
+constexpr Default kEmbeddingDefaults[] = {{.hf = "query_pre_attn_scalar", .value = 256}};
 
 // GGUF does not tell it of the 27B model (its paper, table 1).
 Status scale_gemma3_27b(const ConfigKeys& keys, ModelConfig& c) {
@@ -50,7 +52,7 @@ const ArchSpec kGemmaEmbedding{.name = "gemma-embedding",
                                .hf_rope_base = 1000000,
                                .window_rope_base = 10000,
                                .hf_norm_eps = 1e-6f,
-                               .hf_defaults = kEmbeddingDefaults,
+                               .defaults = kEmbeddingDefaults,
                                .hf_flags = kEmbeddingFlags,
                                .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"}};
 
@@ -70,7 +72,7 @@ const ArchSpec kGemma3{.name = "gemma3",
                        .softcaps = Need::kOptional,
                        .hf_n_ctx = 131072,
                        .hf_norm_eps = 1e-6f,
-                       .hf_defaults = kGemma3Defaults,
+                       .defaults = kGemma3Defaults,
                        .hf_keys = {.activation = "hidden_activation", .attn_dims = "query_pre_attn_scalar"},
                        .adjust = scale_gemma3_27b};
 

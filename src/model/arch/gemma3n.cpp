@@ -41,7 +41,9 @@ constexpr auto kGemma3nTensors =
                  "model.layers.{}.laurel.linear_right.weight"),
            norm(Role::kLaurelNorm, "blk.{}.laurel_post_norm.weight", "model.layers.{}.laurel.post_laurel_norm.weight"));
 
-constexpr HfDefault kGemma3nDefaults[] = {{"num_attention_heads", 8}, {"num_key_value_heads", 2}, {"head_dim", 256}};
+constexpr Default kGemma3nDefaults[] = {{.hf = "num_attention_heads", .value = 8},
+                                        {.hf = "num_key_value_heads", .value = 2},
+                                        {.hf = "head_dim", .value = 256}};
 
 // Where the normal distribution has a share of p below.
 double normal_quantile(double p) {
@@ -137,7 +139,7 @@ const ArchSpec kGemma3n{.name = "gemma3n",
                         .softcaps = Need::kOptional,
                         .hf_n_ctx = 32768,
                         .hf_norm_eps = 1e-6f,
-                        .hf_defaults = kGemma3nDefaults,
+                        .defaults = kGemma3nDefaults,
                         .hf_flags = kGemma3nHfFlags,
                         .hf_numbers = kGemma3nHfNumbers,
                         .hf_keys = {.activation = "hidden_activation"},

@@ -1,5 +1,7 @@
 // Llama 4 (text): experts in all layers or in every second one, one of them shared, whose inputs are weighed; three of
 // four layers attend in chunks and rotate, the fourth sees the whole context without a rotation.
+#include <fmt/format.h>
+
 #include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
@@ -34,9 +36,20 @@ Result<bool> read_has_qk_norm(const ConfigKeys& keys) {
   return given.value_or(true);
 }
 
-// Layers that rotate have norms of q and k, the others have queries that grow with their position, whose steps begin a
-// position early.
+constexpr Default kLlama4Defaults[] = {{.gguf = "attention.sliding_window", .value = 8192}};
+
+Status refuse_whole_context(const ConfigKeys& keys) {
+  const std::string key = keys.key("attention.sliding_window", "");
+  RZ_TRY(const auto window, keys.optional_int("attention.sliding_window", "", 0, kMaxContext));
+  if (window != 0) return {};
+  return unsupported(
+      fmt::format("{}: {} = 0 is not supported for {}", keys.file().path().string(), key, keys.spec().name), key);
+}
+
+// A window begins anew at each of its multiples. Layers that rotate have norms of q and k, the others have queries that
+// grow with their position, whose steps begin a position early.
 Status adjust_llama4(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_CHECK_OK(refuse_whole_context(keys));
   RZ_TRY(const bool has_qk_norm, read_has_qk_norm(keys));
   RZ_TRY(const auto step, keys.optional_int("", "floor_scale", 1, kMaxContext));
   // A number in some folders, which is as good as true.
@@ -44,6 +57,7 @@ Status adjust_llama4(const ConfigKeys& keys, ModelConfig& c) {
   const bool is_off = is_on != nullptr && std::holds_alternative<bool>(*is_on) && !std::get<bool>(*is_on);
   change_each<AttentionConfig>(c, [&](AttentionConfig& own) {
     const bool rotates = own.rope_idx != kNoRope;
+    own.is_chunked = own.window > 0;
     if (!has_qk_norm || !rotates) own.qk_norm = QkNorm::kNone;
     if (is_off || rotates) own.temperature = 0;
     own.temperature_step = step.value_or(8192);
@@ -66,16 +80,16 @@ const ArchSpec kLlama4{.name = "llama4",
                                        .gguf_otherwise = 0.1f,
                                        .hf_otherwise = 0.1f},
                        .has_window = true,
-                       .has_chunks = true,
                        .full_interval = 4,
                        .nope_interval = 4,
-                       .gguf_window = 8192,
                        .moe = MoeRule::kAlways,
+                       .defaults = kLlama4Defaults,
                        .hf_flags = kLlama4HfFlags,
                        .routing = {.score = RouteScore::kSigmoid, .renormalize = false, .n_shared = 1},
                        .hf_form = HfForm::kTransposedExperts,
                        .hf_keys = {.d_ff = "intermediate_size_mlp",
                                    .window = "attention_chunk_size",
+                                   .windowed_type = "chunked_attention",
                                    .expert_layers = "moe_layers",
                                    .expert_interval = "interleave_moe_layer_step",
                                    .score = "",

@@ -28,19 +28,16 @@ constexpr HfFlag kMambaHfFlags[] = {{"use_bias", false}, {"use_conv_bias", true}
 
 }  // namespace
 
-const ArchSpec kMamba{.name = "mamba",
-                      .hf_classes = kMambaHfClasses,
-                      .tensors = kMambaTensors,
-                      .mixer = MixerKind::kMamba,
-                      .ffn = FfnKind::kNone,
-                      .hf_n_ctx = 1 << 20,
-                      .hf_flags = kMambaHfFlags,
-                      .hf_keys = {.norm_eps = "layer_norm_epsilon"},
-                      .hf_ssm_keys = {.d_state = "state_size",
-                                      .n_taps = "conv_kernel",
-                                      .n_inner = "intermediate_size",
-                                      .dt_rank = "time_step_rank",
-                                      .unit_norms_type = "falcon_mamba",
-                                      .unit_norms_eps = "mixer_rms_eps"}};
+const ArchSpec kMamba{
+    .name = "mamba",
+    .hf_classes = kMambaHfClasses,
+    .tensors = kMambaTensors,
+    .mixer = MixerKind::kMamba,
+    .ffn = FfnKind::kNone,
+    .hf_n_ctx = 1 << 20,
+    .hf_flags = kMambaHfFlags,
+    .hf_keys = {.norm_eps = "layer_norm_epsilon"},
+    .hf_ssm_keys = {
+        .d_state = "state_size", .n_taps = "conv_kernel", .n_inner = "intermediate_size", .dt_rank = "time_step_rank"}};
 
 }  // namespace realizar

@@ -2,6 +2,7 @@
 // one of them shared), Qwen3 (q/k norms instead of the biases), Qwen3-MoE (and experts).
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -33,17 +34,29 @@ constexpr auto kQwen3MoeTensors = joined(kEnds, kAttention, kQkNorms, kFfnNorm, 
 
 constexpr auto kQwen2MoeTensors = joined(kEnds, kAttention, kQkvBiases, kFfnNorm, kRouter, kExperts, kQwenShared);
 
+// Files tell twice the width of the ffn.
+Status halve_d_ff(const ConfigKeys&, ModelConfig& c) {
+  c.d_ff /= 2;
+  change_each<GatedConfig>(c, [](GatedConfig& own) { own.d_ff /= 2; });
+  return {};
+}
+
+void tell_twice_d_ff(const ModelConfig& c, KeyTeller& keys) {
+  keys.set("feed_forward_length", "intermediate_size", uint64_t{2} * c.d_ff);
+}
+
 }  // namespace
 
 const ArchSpec kQwen{.name = "qwen",
                      .hf_classes = kQwenClasses,
                      .tensors = kQwenTensors,
-                     .d_ff_divisor = 2,
                      .hf_keys = {.n_kv_heads = "",
                                  .n_ctx = "seq_length",
                                  .norm_eps = "layer_norm_epsilon",
                                  .activation = "",
-                                 .rope_base = "rotary_emb_base"}};
+                                 .rope_base = "rotary_emb_base"},
+                     .adjust = halve_d_ff,
+                     .tell = tell_twice_d_ff};
 
 const ArchSpec kQwen2{.name = "qwen2",
                       .hf_classes = kQwen2Classes,

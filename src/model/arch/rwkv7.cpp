@@ -80,10 +80,6 @@ const ArchSpec kRwkv7{.name = "rwkv7",
                       .hf_n_ctx = 1 << 20,
                       .hf_flags = kRwkv7HfFlags,
                       .hf_keys = {.n_ctx = "", .norm_eps = "norm_eps", .d_ff_factor = 4},
-                      .hf_ssm_keys = {.head_dim = "head_dim",
-                                      .decay_rank = "decay_low_rank_dim",
-                                      .rate_rank = "a_low_rank_dim",
-                                      .v_rank = "v_low_rank_dim",
-                                      .gate_rank = "gate_low_rank_dim"}};
+                      .hf_ssm_keys = {.head_dim = "head_dim"}};
 
 }  // namespace realizar

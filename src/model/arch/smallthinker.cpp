@@ -1,7 +1,9 @@
 // SmallThinker: experts with a ReLU, chosen by what a layer begins with; where there are windows, one layer in four,
 // the first of them, sees the whole context and does not rotate.
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -15,6 +17,23 @@ constexpr auto kSmallthinkerTensors =
            with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.gate.weight"),
            with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.up.weight"),
            with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.down.weight"));
+
+// Where it is false, experts are scored by sigmoids.
+constexpr std::string_view kSoftmaxFlag = "moe_primary_router_apply_softmax";
+
+Status read_smallthinker_score(const ConfigKeys& keys, ModelConfig& c) {
+  if (keys.is_gguf()) return {};
+  RZ_TRY(const auto is_softmax, keys.file().metadata().get_bool(kSoftmaxFlag));
+  change_each<ExpertsConfig>(c, [&](ExpertsConfig& own) {
+    own.score = is_softmax.value_or(false) ? RouteScore::kSoftmax : RouteScore::kSigmoid;
+  });
+  return {};
+}
+
+void tell_smallthinker_score(const ModelConfig& c, KeyTeller& keys) {
+  const auto* experts = std::get_if<ExpertsConfig>(&c.layers.front().ffn);
+  keys.set("", kSoftmaxFlag, experts != nullptr && experts->score == RouteScore::kSoftmax);
+}
 
 }  // namespace
 
@@ -35,8 +54,9 @@ const ArchSpec kSmallThinker{.name = "smallthinker",
                                          .n_experts_used = "moe_num_active_primary_experts",
                                          .expert_d_ff = "moe_ffn_hidden_size",
                                          .window = "sliding_window_size",
-                                         .softmax_flag = "moe_primary_router_apply_softmax",
                                          .window_list = "sliding_window_layout",
-                                         .rope_list = "rope_layout"}};
+                                         .rope_list = "rope_layout"},
+                             .adjust = read_smallthinker_score,
+                             .tell = tell_smallthinker_score};
 
 }  // namespace realizar
