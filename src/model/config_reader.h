@@ -89,8 +89,8 @@ Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfi
 Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers);
 // Where two mix beside each other, a layer of the file becomes two: the second reads what the first one read.
 void put_beside(const MixerConfig& beside, ModelConfig& c);
-// What else layers with attention may differ in, whose windows are known: the sizes of their heads, and the factor on
-// the stream after them.
+// Reads in what else layers with attention may differ, whose windows are known: the sizes of their heads, and the
+// factor on the stream after them.
 Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c);
 
 // Whether tokens see those after them, what a text's vector is made of, and how many scores it has.

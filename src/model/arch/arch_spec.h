@@ -1,5 +1,5 @@
-// What an architecture is: data, and a function for what one or two families alone have. One ArchSpec a row of the
-// table (list.h); no code outside this folder asks for a name.
+// An architecture is data, and a function for what one or two families alone have. One ArchSpec a row of the table
+// (list.h); no code outside this folder asks for a name.
 #pragma once
 
 #include <cstdint>
@@ -451,9 +451,9 @@ struct ArchSpec {
   HfKeys hf_keys = {};
   HfSsmKeys hf_ssm_keys = {};
   Marker marker = {};
-  // What this family alone has: changes what all the above has made of a file.
+  // Changes what all the above has made of a file, where this family alone differs.
   Status (*adjust)(const ConfigKeys& keys, ModelConfig& config) = nullptr;
-  // What adjust() reads, for a file that is made of a config.
+  // Tells what adjust() reads to a file that is made of a config.
   void (*tell)(const ModelConfig& config, KeyTeller& keys) = nullptr;
 
   // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.

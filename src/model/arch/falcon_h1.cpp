@@ -28,9 +28,8 @@ constexpr HfFlag kFalconH1HfFlags[] = {{"mamba_proj_bias", false},
                                        {"mlp_bias", false},
                                        {"mamba_norm_before_gate", false}};
 
-// What a factor is on the input of products without biases it is on their outputs, and queries and
-// keys are rotated by angles that no factor changes: so all of them are factors on products, on q.k, or on columns of
-// a convolution.
+// A factor on the input of products without biases is one on their outputs, and queries and keys are rotated by angles
+// that no factor changes: so all of them are factors on products, on q.k, or on columns of a convolution.
 Result<float> read_factor(const ConfigKeys& keys, std::string_view key) {
   RZ_TRY(const auto factor, keys.optional_positive("", key));
   return static_cast<float>(factor.value_or(1));

@@ -1,4 +1,4 @@
-// What layers of Gemma 3n and 4 have in common, and the larger models of Gemma 2 and 3.
+// Traits that the layers of Gemma 3n and 4 have in common, and the larger models of Gemma 2 and 3.
 #pragma once
 
 #include "model/arch/arch_spec.h"

@@ -7,7 +7,7 @@ namespace realizar {
 
 Status read_granite_rope(const ConfigKeys& keys, ModelConfig& c);
 void tell_granite_rope(const ModelConfig& c, KeyTeller& keys);
-// Of models with layers of Mamba 2, whose folders tell it too.
+// The same of models with layers of Mamba 2, whose folders tell it too.
 void tell_hybrid_rope(const ModelConfig& c, KeyTeller& keys);
 
 }  // namespace realizar

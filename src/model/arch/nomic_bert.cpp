@@ -135,7 +135,7 @@ constexpr HfKeys nomic_moe_keys() {
   return keys;
 }
 
-// Of GGUF's rerankers, whose converter leaves out a pooler that is computed by tanh.
+// GGUF's converter leaves out the pooler of rerankers, and llama.cpp then bounds what the scores' matrix gives.
 Status bound_scores(const ConfigKeys& keys, ModelConfig& c) {
   if (keys.is_gguf() && c.n_labels > 0) c.final_softcap = 1;
   return {};

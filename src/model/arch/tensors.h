@@ -213,7 +213,7 @@ inline constexpr auto kMixtralExperts =
 constexpr TensorSpec fused_experts(std::string_view hf) {
   return by_rows(Role::kExpertGateUp, Dim::kExpertGateUp, Dim::kModel, "", hf);
 }
-// What experts are chosen by besides their scores.
+// Experts are chosen by it besides their scores.
 inline constexpr TensorSpec kChoiceBias = vector(Role::kChoiceBias, Dim::kExperts, "blk.{}.exp_probs_b.bias",
                                                  "model.layers.{}.mlp.gate.e_score_correction_bias");
 // The shared experts' under DeepSeek's names.

@@ -24,8 +24,8 @@ struct AltUpConfig {
   bool operator==(const AltUpConfig&) const = default;
 };
 
-// What makes a row's other streams of the first one, and what makes them like it at the end: [n_streams - 1], each
-// [d_model, d_model].
+// Matrices that make a row's other streams of the first one, and those that make them like it at the end:
+// [n_streams - 1], each [d_model, d_model].
 struct AltUpEnds {
   std::vector<WeightId> projs, unembeds;
 };

@@ -1,5 +1,5 @@
-// What each layer adds of a token by a table of its own, gated by the stream (Gemma 3n and 4): the mean of the table's
-// row and of what is made of the embedding.
+// Tables of the layers' own (Gemma 3n and 4): a layer adds the mean of its table's row for the token and of what is
+// made of the embedding, gated by the stream.
 #pragma once
 
 #include <cstdint>
