@@ -19,18 +19,32 @@ Result<bool> read_has_one_kv_head(const ConfigKeys& keys) {
   return has_one.value_or(true) && !is_new.value_or(false);
 }
 
-// The number that all layers with attention have; the others have 0 in a list. Nothing: the file does not tell.
+// The number that all layers with attention have, or the largest; the others have 0 in a list. Nothing: the file does
+// not tell.
 Result<std::optional<uint32_t>> read_n_heads(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf,
                                              std::string_view hf) {
   if (!keys.is_list(gguf, hf)) return keys.optional_int(gguf, hf, 1, kMaxHeads);
   RZ_TRY(auto numbers, keys.layer_ints(gguf, hf, c.n_layers, 0, kMaxHeads));
   if (numbers) std::erase(*numbers, 0u);
   if (!numbers || numbers->empty()) return std::optional<uint32_t>();
-  const auto [least, most] = std::ranges::minmax(*numbers);
-  if (least == most || keys.spec().has_window_heads || keys.spec().has_layer_heads) return std::optional(most);
-  return unsupported(fmt::format("{}: {}: layers of {} and of {} heads in one model are not supported",
-                                 keys.file().path().string(), keys.key(gguf, hf), least, most),
-                     keys.key(gguf, hf));
+  return std::optional(std::ranges::max(*numbers));
+}
+
+// Refuses a list of different numbers where the layers are alike.
+Status check_listed_heads(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf, std::string_view hf,
+                          uint32_t AttentionConfig::*number) {
+  if (!keys.is_list(gguf, hf)) return {};
+  RZ_TRY(auto listed, keys.layer_ints(gguf, hf, n_file_layers(c), 0, kMaxHeads));
+  for (uint32_t i = 0; listed && i < n_file_layers(c); ++i) {
+    const auto* own = std::get_if<AttentionConfig>(&c.layers[i * c.n_layers_each].mixer);
+    if (own == nullptr || (*listed)[i] == 0 || own->*number == (*listed)[i]) continue;
+    std::erase(*listed, 0u);
+    const auto [least, most] = std::ranges::minmax(*listed);
+    return unsupported(fmt::format("{}: {}: layers of {} and of {} heads in one model are not supported",
+                                   keys.file().path().string(), keys.key(gguf, hf), least, most),
+                       keys.key(gguf, hf));
+  }
+  return {};
 }
 
 // A matrix of gates, or rows of them after those of each head's query.
@@ -203,7 +217,13 @@ Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
     const bool turns = has_rope[i] && !(full_lacks_rope && own->window == 0);
     if (turns && n_ropes > 0) own->rope_idx = own->window > 0 ? n_ropes - 1 : 0;
   }
-  return read_unlike_layers(keys, c);
+  return {};
+}
+
+Status check_heads(const ConfigKeys& keys, const ModelConfig& c) {
+  const HfKeys& hf = keys.spec().hf_keys;
+  RZ_CHECK_OK(check_listed_heads(keys, c, "attention.head_count", hf.n_heads, &AttentionConfig::n_heads));
+  return check_listed_heads(keys, c, "attention.head_count_kv", hf.n_kv_heads, &AttentionConfig::n_kv_heads);
 }
 
 }  // namespace realizar

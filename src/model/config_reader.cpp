@@ -102,7 +102,7 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(c.n_ctx_train, read_n_ctx_train(keys));
   if (keys.spec().ffn == FfnKind::kNone) return {};
   const int64_t least = keys.spec().has_one_branch ? 0 : 1;
-  RZ_TRY(const auto d_ffs, read_widths(keys, c.n_layers, c.d_model, least));
+  RZ_TRY(const auto d_ffs, keys.layer_ints("feed_forward_length", hf.d_ff, c.n_layers, least, kMaxWidth));
   const uint32_t own_factor = keys.is_gguf() ? 0 : hf.d_ff_factor;
   if (!d_ffs && own_factor == 0) {
     return out_of_range(keys.file(), keys.key("feed_forward_length", hf.d_ff), "a whole number", "nothing");
@@ -288,6 +288,18 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
   }
   RZ_TRY(const AttentionConfig attention, read_attention(keys, c));
   return MixerConfig(attention);
+}
+
+// Where two mix beside each other, a layer of the file becomes two: the second reads what the first one read.
+void put_beside(const MixerConfig& beside, ModelConfig& c) {
+  std::vector<LayerConfig> layers;
+  for (const LayerConfig& layer : c.layers) {
+    layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
+    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
+  }
+  c.layers = std::move(layers);
+  c.n_layers_each = 2;
+  c.n_layers *= c.n_layers_each;
 }
 
 Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
@@ -521,6 +533,7 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_TRY(c.n_dense, read_n_dense(keys));
   RZ_CHECK_OK(read_layers(keys, c));
   if (spec->adjust != nullptr) RZ_CHECK_OK(spec->adjust(keys, c));
+  RZ_CHECK_OK(check_heads(keys, c));
   if (is_stretched && c.ropes.empty()) {
     return invalid_argument(
         fmt::format("rope_scaling: {} has no rotary embedding that could be scaled", file.path().string()),

@@ -38,12 +38,17 @@ Result<AttentionConfig> read_attention(const ConfigKeys& keys, ModelConfig& c);
 Result<LatentAttentionConfig> read_latent_attention(const ConfigKeys& keys, ModelConfig& c);
 // What they may differ in. The rotation of those with a window is the last one.
 Status place_attention(const ConfigKeys& keys, ModelConfig& c);
+// Refuses a list of heads that no layer has. Errors: Unsupported.
+Status check_heads(const ConfigKeys& keys, const ModelConfig& c);
 
 // The rotary embedding with every scaling rule folded into inv_freq (rope_config.cpp); then, where the family has one,
-// that of layers with a window, whose heads may have another width. `n_ctx`: positions to be used, by which LongRoPE
+// that of layers with a window. `n_ctx`: positions to be used, by which LongRoPE
 // chooses its factors.
 Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
                                            uint32_t n_ctx);
+
+// The rotation of layers with a window, of so many dimensions.
+Result<RopeConfig> read_window_rope(const ConfigKeys& keys, uint32_t n_rot, const ModelConfig& c);
 
 // The layers that a rotation is of, where those with a window have another.
 enum class RopeOf : uint8_t { kFull, kWindow };
@@ -69,9 +74,6 @@ Result<double> read_window_rope_base(const ConfigKeys& keys);
 // q and k. 1 where nothing is stretched.
 Result<double> read_yarn_magnitude(const ConfigKeys& keys);
 
-// The widths of the layers' ffns as the file calls them, `least` or more each; nothing where it gives none.
-Result<std::optional<std::vector<uint32_t>>> read_widths(const ConfigKeys& keys, uint32_t n_layers, uint32_t d_model,
-                                                         int64_t least);
 // How many experts a layer with experts has; 0: the model has none.
 Result<uint32_t> read_n_experts(const ConfigKeys& keys);
 // The ffn of each layer. Errors: FormatError, and Unsupported for what no kind of ffn computes.
@@ -87,12 +89,6 @@ Result<ShortConvConfig> read_short_conv(const ConfigKeys& keys, const ModelConfi
 
 // What mixes the positions of each layer: by the file's list, by the interval, or alike in all.
 Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers);
-// Where two mix beside each other, a layer of the file becomes two: the second reads what the first one read.
-void put_beside(const MixerConfig& beside, ModelConfig& c);
-// Reads in what else layers with attention may differ, whose windows are known: the sizes of their heads, and the
-// factor on the stream after them.
-Status read_unlike_layers(const ConfigKeys& keys, ModelConfig& c);
-
 // Whether tokens see those after them, what a text's vector is made of, and how many scores it has.
 Status read_pooling(const ConfigKeys& keys, ModelConfig& c);
 // Of tokens; 0: they have none.

@@ -309,46 +309,19 @@ Status read_xielu(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
 }
 
 // Gated ffns may be of different widths.
-Status read_unlike_widths(const ConfigKeys& keys, uint32_t d_model, std::vector<FfnConfig>& ffns) {
+Status read_unlike_widths(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
+  const std::string_view hf = keys.spec().hf_keys.d_ff;
+  if (!keys.is_list("feed_forward_length", hf)) return {};
   const auto n_layers = static_cast<uint32_t>(ffns.size());
-  const auto set = [&ffns](uint32_t layer, uint32_t d_ff) {
-    if (auto* gated = std::get_if<GatedConfig>(&ffns[layer])) gated->d_ff = d_ff;
-  };
-  const HfKeys& hf = keys.spec().hf_keys;
-  if (keys.is_list("feed_forward_length", hf.d_ff_factors.empty() ? hf.d_ff : hf.d_ff_factors)) {
-    const int64_t least = keys.spec().has_one_branch ? 0 : 1;
-    RZ_TRY(const auto widths, read_widths(keys, n_layers, d_model, least));
-    for (uint32_t i = 0; widths && i < n_layers; ++i) set(i, (*widths)[i]);
+  const int64_t least = keys.spec().has_one_branch ? 0 : 1;
+  RZ_TRY(const auto widths, keys.layer_ints("feed_forward_length", hf, n_layers, least, kMaxWidth));
+  for (uint32_t i = 0; widths && i < n_layers; ++i) {
+    if (auto* gated = std::get_if<GatedConfig>(&ffns[i])) gated->d_ff = (*widths)[i];
   }
   return {};
 }
 
-// OpenELM's make_divisible: the nearest multiple, unless that takes away more than a tenth.
-uint32_t in_steps(double width, uint32_t step) {
-  const auto nearest = static_cast<uint32_t>((width + step / 2.0) / step) * step;
-  const uint32_t chosen = std::max(step, nearest);
-  return chosen < 0.9 * width ? chosen + step : chosen;
-}
-
 }  // namespace
-
-Result<std::optional<std::vector<uint32_t>>> read_widths(const ConfigKeys& keys, uint32_t n_layers, uint32_t d_model,
-                                                         int64_t least) {
-  const HfKeys& hf = keys.spec().hf_keys;
-  if (keys.is_gguf() || hf.d_ff_factors.empty()) {
-    return keys.layer_ints("feed_forward_length", hf.d_ff, n_layers, least, kMaxWidth);
-  }
-  RZ_TRY(const auto factors, keys.file().metadata().get_doubles(hf.d_ff_factors));
-  RZ_TRY(const uint32_t step, keys.required_int("", hf.d_ff_step, 1, kMaxWidth));
-  const auto is_wrong = [&](double factor) { return !(factor > 0 && factor * d_model + step <= kMaxWidth); };
-  if (!factors || factors->size() != n_layers || std::ranges::any_of(*factors, is_wrong)) {
-    return out_of_range(keys.file(), hf.d_ff_factors, fmt::format("{} factors of widths up to {}", n_layers, kMaxWidth),
-                        fmt::format("{} numbers", factors ? factors->size() : 0));
-  }
-  std::vector<uint32_t> widths;
-  for (const double factor : *factors) widths.push_back(in_steps(factor * d_model, step));
-  return std::optional(widths);
-}
 
 Result<uint32_t> read_n_experts(const ConfigKeys& keys) {
   if (keys.spec().moe == MoeRule::kNone) return 0u;
@@ -361,7 +334,7 @@ Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConf
   if (spec.ffn == FfnKind::kNone) return std::vector<FfnConfig>(c.n_layers, NoFfnConfig{});
   RZ_TRY(const FfnConfig dense, read_dense_ffn(keys, c));
   std::vector<FfnConfig> ffns(c.n_layers, dense);
-  RZ_CHECK_OK(read_unlike_widths(keys, c.d_model, ffns));
+  RZ_CHECK_OK(read_unlike_widths(keys, ffns));
   RZ_CHECK_OK(read_xielu(keys, ffns));
   if (spec.moe == MoeRule::kNone) return ffns;
   RZ_TRY(const uint32_t n_experts, read_n_experts(keys));

@@ -246,7 +246,7 @@ Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t
   if (listed) return std::move(*listed);
   constexpr std::string_view kInterval = "full_attention_interval";
   RZ_TRY(const auto given, keys.optional_int(kInterval, kInterval, 1, kMaxLayers));
-  const uint32_t interval = given.value_or(keys.spec().attention_interval);
+  const uint32_t interval = given.value_or(0);
   return kinds_where(keys, n_layers, [&](uint32_t layer) { return interval > 0 && (layer + 1) % interval != 0; });
 }
 

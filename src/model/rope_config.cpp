@@ -150,19 +150,6 @@ bool has_longrope_tensors(const ConfigKeys& keys) {
          });
 }
 
-// Of the rotation of layers with a window.
-Result<uint32_t> read_window_n_rot(const ConfigKeys& keys, uint32_t n_rot) {
-  if (!keys.spec().has_window_heads) return n_rot;
-  RZ_TRY(const auto head_dim, keys.optional_int("attention.key_length_swa", "head_dim", 2, kMaxHeadDim));
-  if (!head_dim) return n_rot;
-  if (keys.is_gguf()) {
-    RZ_TRY(const auto given, keys.optional_int("rope.dimension_count_swa", "", 2, *head_dim));
-    return given.value_or(*head_dim);
-  }
-  RZ_TRY(const auto share, keys.optional_positive("", "rope_parameters.sliding_attention.partial_rotary_factor"));
-  return static_cast<uint32_t>(*head_dim * std::min(share.value_or(1), 1.0));
-}
-
 Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
   if (keys.is_gguf()) {
     RZ_TRY(const auto n_rot, keys.optional_int("rope.dimension_count", "", 2, head_dim));
@@ -341,6 +328,12 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, RopeOf of, uint32_t 
   return as_floats(keys, n_rot, inv_freq, scale, theta);
 }
 
+Status check_n_rot(const ConfigKeys& keys, uint32_t n_rot) {
+  if (n_rot % 2 == 0 && n_rot > 0) return {};
+  return format_error(
+      fmt::format("{}: rotary dimensions: expected an even number, actual {}", keys.file().path().string(), n_rot));
+}
+
 bool is_same(const RopeConfig& a, const RopeConfig& b) {
   return a.n_rot == b.n_rot && a.inv_freq == b.inv_freq && a.scale == b.scale;
 }
@@ -429,21 +422,21 @@ Result<double> read_yarn_magnitude(const ConfigKeys& keys) {
 Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head_dim, uint32_t n_ctx_train,
                                            uint32_t n_ctx) {
   RZ_TRY(const uint32_t n_rot, read_n_rot(keys, head_dim));
-  RZ_TRY(const uint32_t window_n_rot, read_window_n_rot(keys, n_rot));
-  for (const uint32_t n : {n_rot, window_n_rot}) {
-    if (n % 2 == 0 && n > 0) continue;
-    return format_error(
-        fmt::format("{}: rotary dimensions: expected an even number, actual {}", keys.file().path().string(), n));
-  }
+  RZ_CHECK_OK(check_n_rot(keys, n_rot));
   std::vector<RopeConfig> ropes;
   RZ_TRY(RopeConfig rope, read_scaled_rope(keys, RopeOf::kFull, n_rot, n_ctx_train, n_ctx));
   ropes.push_back(std::move(rope));
   const bool is_familys = keys.spec().window_rope_base > 0 || keys.spec().window_rope_unscaled;
   if (is_familys || has_own_window_rope(keys)) {
-    RZ_TRY(RopeConfig window_rope, read_scaled_rope(keys, RopeOf::kWindow, window_n_rot, n_ctx_train, n_ctx));
+    RZ_TRY(RopeConfig window_rope, read_scaled_rope(keys, RopeOf::kWindow, n_rot, n_ctx_train, n_ctx));
     if (is_familys || !is_same(window_rope, ropes.front())) ropes.push_back(std::move(window_rope));
   }
   return ropes;
+}
+
+Result<RopeConfig> read_window_rope(const ConfigKeys& keys, uint32_t n_rot, const ModelConfig& c) {
+  RZ_CHECK_OK(check_n_rot(keys, n_rot));
+  return read_scaled_rope(keys, RopeOf::kWindow, n_rot, c.n_ctx_train, c.n_ctx);
 }
 
 }  // namespace realizar

@@ -30,7 +30,11 @@ GgufValue as_gguf(const MetaValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag;
   if (const auto* number = std::get_if<uint64_t>(&value)) return static_cast<uint32_t>(*number);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  const auto& numbers = std::get<std::vector<double>>(std::get<MetaArray>(value));
+  const auto& array = std::get<MetaArray>(value);
+  if (const auto* whole = std::get_if<std::vector<int64_t>>(&array)) {
+    return one_or_list({whole->begin(), whole->end()});
+  }
+  const auto& numbers = std::get<std::vector<double>>(array);
   return std::vector<float>(numbers.begin(), numbers.end());
 }
 
@@ -146,37 +150,17 @@ class ConfigWriter final : private KeyTeller {
   }
 
   void add_attention(const AttentionConfig& a) {
-    const auto n_heads = by_layer<AttentionConfig>([](const auto& own) { return own.n_heads; });
     const auto n_kv_heads = by_layer<AttentionConfig>([](const auto& own) { return own.n_kv_heads; });
-    set("attention.head_count", spec_.has_layer_heads ? one_or_list(n_heads) : GgufValue(a.n_heads));
-    const bool is_by_interval = spec_.attention_interval > 0 && kinds_interval() > 0;
+    set("attention.head_count", a.n_heads);
+    const bool is_by_interval = tells_interval() && kinds_interval() > 0;
     set("attention.head_count_kv", is_by_interval ? GgufValue(a.n_kv_heads) : one_or_list(n_kv_heads));
-    const uint32_t head_dim = full_head_dim();
-    const bool is_own_width = head_dim * a.n_heads != c_.d_model || spec_.has_layer_heads || spec_.has_window_heads;
-    if (is_own_width || is_given(source_.hf_keys.head_dim)) {
-      set("attention.key_length", head_dim);
-      set("attention.value_length", head_dim);
+    if (a.head_dim * a.n_heads != c_.d_model || is_given(source_.hf_keys.head_dim)) {
+      set("attention.key_length", a.head_dim);
+      set("attention.value_length", a.head_dim);
     }
-    if (spec_.has_window_heads) add_window_heads();
     add_windows();
     if (spec_.softcaps && a.softcap > 0) set("attn_logit_softcapping", a.softcap);
     add_attention_scales(a);
-  }
-
-  // The head dimension of layers that see the whole context, if those with a window have another one.
-  uint32_t full_head_dim() const {
-    const auto all = attentions();
-    const auto full = std::ranges::find_if(all, [](const auto* own) { return own->window == 0; });
-    return spec_.has_window_heads && full != all.end() ? (*full)->head_dim : all.front()->head_dim;
-  }
-
-  void add_window_heads() {
-    const auto all = attentions();
-    const auto windowed = std::ranges::find_if(all, [](const auto* own) { return own->window > 0; });
-    if (windowed == all.end()) return;
-    set("attention.key_length_swa", (*windowed)->head_dim);
-    set("attention.value_length_swa", (*windowed)->head_dim);
-    if (c_.ropes.size() > 1) set("rope.dimension_count_swa", c_.ropes.back().n_rot);
   }
 
   // An encoder's window counts both sides.
@@ -279,7 +263,8 @@ class ConfigWriter final : private KeyTeller {
   bool attends(uint32_t layer) const {
     return in_layer<AttentionConfig>(layer) != nullptr || in_layer<LatentAttentionConfig>(layer) != nullptr;
   }
-  // One layer out of this many attends; 0: none of these rules.
+  bool tells_interval() const { return spec_.recurrent == MixerKind::kDeltaNet; }
+  // One layer in so many attends; 0: none of these rules.
   uint32_t kinds_interval() const {
     uint32_t interval = 1;
     while (interval <= n_file_layers(c_) && !attends(interval - 1)) ++interval;
@@ -291,7 +276,7 @@ class ConfigWriter final : private KeyTeller {
 
   // Records which layers attend; in families without the interval the others have no KV heads.
   void add_kinds() {
-    if (!spec_.recurrent || spec_.has_one_branch || spec_.attention_interval == 0) return;
+    if (!spec_.recurrent || spec_.has_one_branch || !tells_interval()) return;
     if (const uint32_t interval = kinds_interval(); interval > 0) return set("full_attention_interval", interval);
     std::vector<bool> recurs;
     for (uint32_t layer = 0; layer < n_file_layers(c_); ++layer) recurs.push_back(!attends(layer));

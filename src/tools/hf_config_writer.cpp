@@ -36,7 +36,9 @@ Json as_json(const MetaValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag;
   if (const auto* number = std::get_if<uint64_t>(&value)) return *number;
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  return std::get<std::vector<double>>(std::get<MetaArray>(value));
+  const auto& array = std::get<MetaArray>(value);
+  if (const auto* whole = std::get_if<std::vector<int64_t>>(&array)) return *whole;
+  return std::get<std::vector<double>>(array);
 }
 
 class HfConfigWriter final : private KeyTeller {
@@ -127,36 +129,17 @@ class HfConfigWriter final : private KeyTeller {
       widths.push_back(width);
     }
     const bool are_alike = std::ranges::all_of(widths, [&](uint32_t width) { return width == widths.front(); });
-    if (!hf_.d_ff_factors.empty()) {
-      Json factors = Json::array();
-      for (const uint32_t width : widths) factors.push_back(static_cast<double>(width) / c_.d_model);
-      set(hf_.d_ff_factors, std::move(factors));
-      return set(hf_.d_ff_step, 1);
-    }
-    const bool shares_kv = knows_role(spec_, Role::kLayerTable);
-    const bool is_doubled = !are_alike && shares_kv && c_.altup.n_streams == 1 && widths.back() == 2 * widths.front();
-    const bool is_one = are_alike || is_doubled;
-    set(hf_.d_ff, is_one ? Json(spec_.has_one_branch ? c_.d_ff : widths.front()) : Json(widths));
-    if (is_doubled) set("use_double_wide_mlp", true);
+    set(hf_.d_ff, !are_alike ? Json(widths) : Json(spec_.has_one_branch ? c_.d_ff : widths.front()));
   }
 
   void add_attention() {
     if (const auto* latent = first_mixer<LatentAttentionConfig>()) add_latent_attention(*latent);
     const auto* a = first_mixer<AttentionConfig>();
     if (a == nullptr) return;
-    if (spec_.has_layer_heads) {
-      set(hf_.n_heads, by_layer<AttentionConfig>([](const auto& own) { return own.n_heads; }));
-      set(hf_.n_kv_heads, by_layer<AttentionConfig>([](const auto& own) { return own.n_kv_heads; }));
-    } else {
-      set(hf_.n_heads, a->n_heads);
-      set(hf_.n_kv_heads, a->n_kv_heads);
-    }
+    set(hf_.n_heads, a->n_heads);
+    set(hf_.n_kv_heads, a->n_kv_heads);
     set(hf_.one_kv_head, a->n_kv_heads == 1);
-    if (spec_.has_window_heads) {
-      add_window_heads();
-    } else {
-      set(hf_.head_dim, a->head_dim);
-    }
+    set(hf_.head_dim, a->head_dim);
     add_windows();
     if (spec_.softcaps && a->softcap > 0) set("attn_logit_softcapping", a->softcap);
     if (spec_.qk_norm == QkNorm::kUnitHead) {
@@ -165,15 +148,6 @@ class HfConfigWriter final : private KeyTeller {
       set("use_qk_norm", std::ranges::count(norms, 1u) > 0);
     }
     add_attention_scales(*a);
-  }
-
-  void add_window_heads() {
-    for (uint32_t layer = 0; layer < n_layers(); ++layer) {
-      const auto* own = mixer_in<AttentionConfig>(layer);
-      if (own == nullptr) continue;
-      set(own->window > 0 ? "head_dim" : hf_.head_dim, own->head_dim);
-      set(own->window > 0 ? hf_.n_kv_heads : std::string_view("num_global_key_value_heads"), own->n_kv_heads);
-    }
   }
 
   void add_windows() {

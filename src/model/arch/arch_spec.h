@@ -309,8 +309,6 @@ struct HfKeys {
   std::string_view head_dim = "head_dim", window_rope_base = "rope_local_base_freq",
                    full_interval = "sliding_window_pattern";
   uint32_t d_ff_factor = 0;  // of d_model, where the file gives no d_ff; 0: it must
-  // A list of such factors, one a layer, and what the widths are multiples of (OpenELM).
-  std::string_view d_ff_factors = "", d_ff_step = "";
   // With one of these true, q.k is divided by head_dim, not by its root.
   std::string_view by_head_dim = "", older_by_head_dim = "";
 };
@@ -401,7 +399,6 @@ struct ArchSpec {
   // A layer mixes or has an ffn, after its one norm. In GGUF the widths of ffns are a list, with 0 for layers that mix;
   // config.json has a pattern of letters, or a list of kinds.
   bool has_one_branch = false;
-  uint32_t attention_interval = 0;      // one layer in this many is not recurrent, where the file has no list
   bool gguf_key_heads_in_turn = false;  // GGUF has the heads of a delta net in the order of DeltaRuleOp's trait
   FfnKind ffn = FfnKind::kGated;
   Activation activation = Activation::kSilu;
@@ -419,14 +416,10 @@ struct ArchSpec {
   bool hf_norm_plus_one = false;  // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool has_window = false;        // the file may give a sliding window
   HfWindows hf_windows = HfWindows::kByInterval;
-  uint32_t full_interval = 0;     // with a window, one layer in this many sees the whole context; 0: none does
-  bool full_comes_first = false;  // that one is the first of them, not the last
-  bool full_lacks_rope = false;   // with a window, layers that see the whole context are without rope
-  uint32_t nope_interval = 0;     // one layer in this many is without rope; 0: none
-  // Layers with a window have heads of a width of their own: "attention.key_length_swa", or "head_dim" in config.json;
-  // how many KV heads a layer has is a list, or config.json's "num_global_key_value_heads" for the others.
-  bool has_window_heads = false;
-  bool has_layer_heads = false;        // how many heads a layer has, and how wide its ffn is, are lists
+  uint32_t full_interval = 0;          // with a window, one layer in this many sees the whole context; 0: none does
+  bool full_comes_first = false;       // that one is the first of them, not the last
+  bool full_lacks_rope = false;        // with a window, layers that see the whole context are without rope
+  uint32_t nope_interval = 0;          // one layer in this many is without rope; 0: none
   bool has_latents_in_halves = false;  // files keep rotated rows of latent attention in halves
   // What positions count for instead of a rotation: the largest factor of ALiBi's slopes, where files do not tell; 0:
   // there is none.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kGgufWidth = "embedding_length_per_layer_input", kHfWidth = "hidden_size_per_layer_input",
                            kHfVocab = "vocab_size_per_layer_input", kGgufShared = "attention.shared_kv_layers",
-                           kHfShared = "num_kv_shared_layers";
+                           kHfShared = "num_kv_shared_layers", kHfIsWide = "use_double_wide_mlp";
 
 Status read_layer_table(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(const auto width, keys.optional_int(kGgufWidth, kHfWidth, 0, kMaxWidth / c.n_layers));
@@ -59,7 +59,7 @@ Status read_gemma_layers(const ConfigKeys& keys, ModelConfig& c) {
   RZ_CHECK_OK(share_kv(keys, n_shared, c));
   normalize_values(keys, c);
   if (keys.is_gguf()) return {};
-  RZ_TRY(const auto is_wide, keys.file().metadata().get_bool("use_double_wide_mlp"));
+  RZ_TRY(const auto is_wide, keys.file().metadata().get_bool(kHfIsWide));
   for (uint32_t i = is_wide.value_or(false) ? c.n_layers - n_shared : c.n_layers; i < c.n_layers; ++i) {
     if (auto* gated = std::get_if<GatedConfig>(&c.layers[i].ffn)) gated->d_ff *= 2;
   }
@@ -72,6 +72,12 @@ void tell_gemma_layers(const ModelConfig& c, KeyTeller& keys) {
   const auto shares = [](const LayerConfig& layer) {
     return std::get<AttentionConfig>(layer.mixer).kv_layer != kOwnKv;
   };
+  const auto* first = std::get_if<GatedConfig>(&c.layers.front().ffn);
+  const auto* last = std::get_if<GatedConfig>(&c.layers.back().ffn);
+  if (c.altup.n_streams == 1 && first != nullptr && last != nullptr && last->d_ff == 2 * first->d_ff) {
+    keys.set("", "intermediate_size", uint64_t{first->d_ff});
+    keys.set("", kHfIsWide, true);
+  }
   keys.set(kGgufShared, kHfShared, static_cast<uint64_t>(std::ranges::count_if(c.layers, shares)));
 }
 
