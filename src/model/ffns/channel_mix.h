@@ -1,16 +1,9 @@
 // RWKV's channel mix: down . relu(up . x)^2, of a mix of each row and the one before it.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct ChannelMixWeights {
   WeightId shift = kNoWeight;   // [d_model, 2]

@@ -2,16 +2,9 @@
 // expert beside them serves every token, whole or as much as its own router says.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 // How the rows of a fused matrix of gate and up lie: all of gate's, then all of up's; or in pairs of one each.
 enum class GateUpRows : uint8_t { kStacked, kPaired };

@@ -2,17 +2,11 @@
 // those of their row may count for nothing.
 #pragma once
 
-#include <cstdint>
 #include <limits>
 
-#include "backend/op_types.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 inline constexpr float kNoCut = -std::numeric_limits<float>::infinity();
 

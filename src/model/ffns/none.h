@@ -1,15 +1,9 @@
 // The ffn of layers that have none.
 #pragma once
 
-#include <cstdint>
-
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct NoFfnWeights {};
 

@@ -1,16 +1,9 @@
 // down . activation(up . x + b_up) + b_down
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct PlainWeights {
   WeightId w_up = kNoWeight;    // [d_ff, d_model]

@@ -2,19 +2,12 @@
 // product that brings what was attended back to the stream.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 inline constexpr uint32_t kNoRope = UINT32_MAX;
 inline constexpr uint32_t kOwnKv = UINT32_MAX;

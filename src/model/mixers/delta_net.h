@@ -2,17 +2,9 @@
 // rule along the sequence, whose output is normalized and gated.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct DeltaNetWeights {
   WeightId w_qk = kNoWeight;      // [2 * n_keys, d_model], the queries' rows first

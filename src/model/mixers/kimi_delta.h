@@ -2,17 +2,9 @@
 // made, as the gate of what comes out, through a low rank.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct KimiDeltaWeights {
   WeightId wq = kNoWeight, wk = kNoWeight, wv = kNoWeight;              // [n_inner, d_model]

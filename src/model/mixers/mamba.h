@@ -3,17 +3,9 @@
 // latter three may be normalized (Falcon Mamba, Jamba).
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct MambaWeights {
   WeightId w_conv_in = kNoWeight;                                        // [n_inner, d_model]

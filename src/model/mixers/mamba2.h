@@ -3,17 +3,9 @@
 // the time steps.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct Mamba2Weights {
   WeightId w_gate = kNoWeight;                       // [n_heads * head_dim, d_model]

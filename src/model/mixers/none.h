@@ -1,16 +1,9 @@
 // The mixer of layers that have none: they are an ffn alone.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct NoMixerWeights {};
 

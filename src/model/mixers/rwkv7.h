@@ -3,17 +3,9 @@
 // but the first takes some of the first one's values for its own.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 // What is made of a row and the one before it, in the order in which GGUF keeps their shares of the latter.
 enum class Rwkv7Mix : uint8_t { kR, kDecay, kK, kV, kRate, kGate };

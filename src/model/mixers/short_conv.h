@@ -2,17 +2,9 @@
 // and one what comes out.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
-
-class LayerBuilder;
-class TensorBinder;
-enum class Dim : uint8_t;
 
 struct ShortConvWeights {
   WeightId w_in_gate = kNoWeight, w_out_gate = kNoWeight, w_x = kNoWeight;  // [n_cols, d_model]

@@ -3,19 +3,14 @@
 // added to the stream. Gemma 3n has both.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "backend/op_types.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
 
-class LayerBuilder;
-class TensorBinder;
 struct ModelConfig;
 struct Program;
-enum class Dim : uint8_t;
 
 struct AltUpConfig {
   uint32_t n_streams = 1;    // 1: there is one, and no more to it

@@ -2,18 +2,12 @@
 // made of the embedding, gated by the stream.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "realizar/result.h"
+#include "model/kind.h"
 
 namespace realizar {
 
-class LayerBuilder;
-class TensorBinder;
 struct ModelConfig;
 struct Program;
-enum class Dim : uint8_t;
 
 struct LayerTableConfig {
   uint32_t d_input = 0;  // width of a layer's row; 0: there are no such tables

@@ -1,0 +1,16 @@
+// Names that the header of each kind of layer uses.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/op_types.h"
+#include "backend/state_layout.h"
+#include "realizar/result.h"
+
+namespace realizar {
+
+class LayerBuilder;
+class TensorBinder;
+enum class Dim : uint8_t;
+
+}  // namespace realizar
