@@ -38,7 +38,7 @@ GgufValue as_gguf(const MetaValue& value) {
   return std::vector<float>(numbers.begin(), numbers.end());
 }
 
-// Families of which llama.cpp wants both epsilons, though one of them alone has a use.
+// Families for which llama.cpp requires both epsilons, though only one of them is used.
 constexpr std::string_view kBothEpsilons[] = {"nemotron_h", "nemotron_h_moe"};
 
 template <class Kind, class... Kinds>
@@ -264,7 +264,7 @@ class ConfigWriter final : private KeyTeller {
     return in_layer<AttentionConfig>(layer) != nullptr || in_layer<LatentAttentionConfig>(layer) != nullptr;
   }
   bool tells_interval() const { return spec_.recurrent == MixerKind::kDeltaNet; }
-  // One layer in so many attends; 0: none of these rules.
+  // One layer out of this many attends; 0: none of these rules.
   uint32_t kinds_interval() const {
     uint32_t interval = 1;
     while (interval <= n_file_layers(c_) && !attends(interval - 1)) ++interval;

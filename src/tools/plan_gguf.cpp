@@ -211,8 +211,8 @@ Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec
   return factors;
 }
 
-// GGUF's formulas are those of its families: where a folder asks for another form of GELU, of a norm or of routing,
-// its models are computed by the family's.
+// GGUF implies its families' formulas: if a folder uses another form of GELU, of a norm or of routing, the file is
+// computed with the family's.
 void use_gguf_formulas(const ArchSpec& target, ModelConfig& c, GgufPlan& plan) {
   const auto note = [&](std::string text) {
     if (std::ranges::find(plan.notes, text) == plan.notes.end()) plan.notes.push_back(std::move(text));
