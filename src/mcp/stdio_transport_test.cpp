@@ -121,8 +121,9 @@ TEST(StdioTransport, AClosedOutputIsAnEnd) {
 TEST(StdioTransport, WhatIsNoMessageIsPassedOverAndToldOnce) {
   Rig rig("echo Starting; echo '[server] ready'; read line; " + answer(1, "1") + "read line");
   ASSERT_TRUE(rig.ask().ok());
-  EXPECT_EQ(rig.warnings.all(),
-            (std::vector<std::string>{"it prints something other than the protocol's messages, which is ignored: Starting"}));
+  EXPECT_EQ(
+      rig.warnings.all(),
+      (std::vector<std::string>{"it prints something other than the protocol's messages, which is ignored: Starting"}));
 }
 
 TEST(StdioTransport, AnAnswerThatCannotBeReadEndsTheWait) {

@@ -8,8 +8,8 @@
 
 namespace realizar::server {
 
-// "'temprature' is not a field; did you mean 'temperature'?", concatenated for all of them, in printable ASCII of at most
-// about 500 bytes; "": no such field. `body` is an object.
+// "'temprature' is not a field; did you mean 'temperature'?", concatenated for all of them, in printable ASCII of at
+// most about 500 bytes; "": no such field. `body` is an object.
 std::string field_warnings(const Json& body);
 // The names of all fields in any dialect, sorted: these are not typos.
 const std::vector<std::string>& known_fields();
