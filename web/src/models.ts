@@ -121,6 +121,8 @@ export function useLibrary(key: string): Library {
   return library;
 }
 
+const lost = () => new ApiError('dropped', words.server.lost);
+
 // Until the view is closed. A list that is read after the events have begun misses nothing.
 async function listen(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
@@ -128,13 +130,13 @@ async function listen(signal: AbortSignal): Promise<void> {
       const response = await request('v1/models/sse', getState().key, { signal });
       await refresh(signal);
       for await (const data of readEvents(response.body!)) take(parse(data), signal);
-      put({ error: new ApiError('dropped', words.models.lost) });
+      put({ error: lost() });
     } catch (error) {
       if (signal.aborted) return;
       askForKey(error);
-      const isRefused = error instanceof ApiError && error.failure !== 'unreachable';
-      put({ error: isRefused ? error : new ApiError('dropped', words.models.lost) });
-      if (isRefused && error.failure === 'unauthorized') return; // another key begins anew
+      const failure = error instanceof ApiError ? error : lost();
+      put({ error: failure });
+      if (failure.failure === 'unauthorized') return; // another key begins anew
     }
     await new Promise((resolve) => setTimeout(resolve, kRetryMs));
   }

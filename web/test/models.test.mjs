@@ -183,7 +183,7 @@ test('a lost connection is told and comes back', async (t) => {
   await row(page, 'qwen3:1.7b').waitFor();
   await eventually(() => library.listeners.size === 1, 'nobody listens');
   library.drop();
-  await page.getByRole('alert').getByText('trying again').waitFor();
+  await page.getByRole('alert').getByText('connection').waitFor();
   library.models = library.models.slice(0, 2);
   await row(page, 'nomic-embed-text').waitFor({ state: 'detached' });
   assert.equal(await page.getByRole('alert').count(), 0);

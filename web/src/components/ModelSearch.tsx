@@ -78,12 +78,10 @@ function HitRow({ hit, library }: { hit: Hit; library: Library }) {
     if (!open && !isAnswer(asked)) ask((signal) => choices(hit.name, signal));
     setOpen(!open);
   };
-  const isKnown = hit.standsFor ?? hit.nParams ?? hit.nDownloads;
   const facts = [
     hit.standsFor ? words.models.standsFor(printable(hit.standsFor)) : '',
-    hit.nParams ? words.models.parameters(short(hit.nParams)) : '',
+    hit.nParams ? words.header.parameters(short(hit.nParams)) : '',
     hit.nDownloads ? words.models.downloads(count(hit.nDownloads)) : '',
-    isKnown === undefined ? words.models.byName : '',
   ];
   return (
     <li>

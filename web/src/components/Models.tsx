@@ -26,7 +26,7 @@ export function Models() {
     <main class="library" ref={main} tabIndex={-1} aria-label={words.models.title}>
       {error && <Failure error={error.message} kind={error.failure} actions={[]} />}
       <Memory library={library} />
-      {Object.hasOwn(words.models.lacks, rights.lacks) && <p class="muted lacks"><Marked text={words.models.lacks[rights.lacks]!} /></p>}
+      {Object.hasOwn(words.models.lacks, rights.lacks) && <p class="muted lacks">{words.models.lacks[rights.lacks]}</p>}
       {rows && <Table library={library} remove={setRemoving} />}
       {rights.mayDownload && <ModelSearch library={library} />}
       <p class="visually-hidden" role="status">{said}</p>
@@ -39,13 +39,9 @@ export function Models() {
   );
 }
 
-// `...` is code.
-function Marked({ text }: { text: string }) {
-  return <>{text.split('`').map((part, idx) => (idx % 2 === 1 ? <code key={idx}>{part}</code> : part))}</>;
-}
-
 // What the page calls something of the server's, which may be new to it.
 const called = (names: Record<string, string>, name: string) => (Object.hasOwn(names, name) ? names[name]! : printable(name));
+const stateOf = (state: string) => called({ ...words.header.states, ...words.models.states }, state);
 const nameOf = ({ name }: Place) => called(words.models.places, name);
 
 function Memory({ library: { places, nDiskFree } }: { library: Library }) {
@@ -74,10 +70,8 @@ function Table({ library, remove }: { library: Library; remove: (row: Row) => vo
       <table role="table">
         <thead role="rowgroup">
           <tr role="row">
-            {words.models.columns.map((name, idx) => (
-              <th key={name} scope="col" role="columnheader">
-                <span class={idx === words.models.columns.length - 1 ? 'visually-hidden' : ''}>{name}</span>
-              </th>
+            {words.models.columns.map((name) => (
+              <th key={name} scope="col" role="columnheader">{name}</th>
             ))}
           </tr>
         </thead>
@@ -106,7 +100,7 @@ function Table({ library, remove }: { library: Library; remove: (row: Row) => vo
 
 function ModelRow({ row, library, remove }: { row: Row; library: Library; remove: () => void }) {
   const name = printable(row.id);
-  const kind = [...row.kind.map(printable), row.nParams ? words.models.parameters(short(row.nParams)) : ''].filter(Boolean).join(', ');
+  const kind = [...row.kind.map(printable), row.nParams ? words.header.parameters(short(row.nParams)) : ''].filter(Boolean).join(', ');
   const { mayLoad } = library.rights;
   const answers = row.abilities.length === 0 || row.abilities.includes('completion');
   return (
@@ -122,12 +116,12 @@ function ModelRow({ row, library, remove }: { row: Row; library: Library; remove
         {row.abilities.length > 0 && <ul class="abilities">{row.abilities.map((each) => <li key={each}>{called(words.models.abilities, each)}</li>)}</ul>}
       </Cell>
       <Cell column={5}>
-        <span class={`state ${row.state}`}>{called(words.models.states, row.state)}</span>
-        {row.state === 'loading' && <progress aria-label={words.models.states['loading']} max={1} value={row.progress ?? 0} />}
+        <span class={`state ${row.state}`}>{stateOf(row.state)}</span>
+        {row.state === 'loading' && <progress aria-label={stateOf('loading')} max={1} value={row.progress ?? 0} />}
       </Cell>
       <td role="cell" class="acts">
         <div class="buttons">
-          {answers && row.state !== 'unloading' && <button type="button" aria-label={`${words.models.chat}: ${name}`} onClick={() => chatWith(row.id)}>{words.models.chat}</button>}
+          {answers && row.state !== 'unloading' && <button type="button" aria-label={`${words.header.chat}: ${name}`} onClick={() => chatWith(row.id)}>{words.header.chat}</button>}
           {mayLoad && <LoadButton row={row} />}
           {row.mayDelete && <IconButton icon="trash" label={words.models.removeThis(name)} onClick={remove} />}
         </div>
@@ -188,7 +182,7 @@ function ComingRow({ row }: { row: Row }) {
 export function Coming({ row: { nDone, nTotal, rate } }: { row: Row }) {
   if (!nTotal) return <>{words.models.starting}</>;
   const left = nTotal - (nDone ?? 0);
-  const parts = [words.models.progress(bytes(nDone ?? 0), bytes(nTotal)), rate ? words.models.rate(bytes(rate)) : '', rate && left > 0 ? words.models.left(duration((left / rate) * 1_000)) : ''];
+  const parts = [words.models.progress(bytes(nDone ?? 0), bytes(nTotal)), rate ? `${bytes(rate)}/s` : '', rate && left > 0 ? words.models.left(duration((left / rate) * 1_000)) : ''];
   return (
     <>
       <progress aria-label={words.models.states['downloading']} max={nTotal} value={nDone ?? 0} />
@@ -200,7 +194,7 @@ export function Coming({ row: { nDone, nTotal, rate } }: { row: Row }) {
 function ProblemRow({ id, problem }: { id?: string; problem?: Problem }) {
   if (!problem) return null;
   const again = problem.isDownload ? [{ label: words.models.resume, run: () => void download(id!) }] : [];
-  const actions = id === undefined ? [] : [...again, { label: words.models.dismiss, run: () => dismiss(id) }];
+  const actions = id === undefined ? [] : [...again, { label: words.header.dismiss, run: () => dismiss(id) }];
   return (
     <tr role="row" class="problem-row">
       <td role="cell" colSpan={7}><Failure error={problem.text} actions={actions} /></td>
