@@ -59,7 +59,9 @@ export class ScriptedModels {
     this.tell(error ? { model: id, event: 'download_failed', data: { error } } : { model: id, event: 'download_finished' });
   }
 
+  // Ends all connections of listeners; none can listen until isLost is false again.
   drop() {
+    this.isLost = true;
     for (const response of this.listeners) response.destroy();
   }
 
@@ -78,6 +80,7 @@ export class ScriptedModels {
       return true;
     };
     if (path === '/v1/models/sse') {
+      if (this.isLost) return Boolean(response.destroy());
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.flushHeaders();
       this.listeners.add(response);
