@@ -1,15 +1,8 @@
-// Markdown to HTML, block by block: while an answer streams only its last block changes.
-import { Marked, type Token } from 'marked';
+// Markdown to HTML, piece by piece: while an answer streams only its last pieces change.
+import { Marked } from 'marked';
 import { escape } from './escape.ts';
-import { highlight, highlighter } from './highlight.ts';
 import { formula, kMathExtensions, openFormula } from './math.ts';
-
-export interface Block {
-  source: string;
-  html: string; // not yet sanitised
-}
-
-const kMaxChars = 400_000;
+import type { Piece } from './pieces.ts';
 
 // The tags that models write in Markdown and that mean no more than text does. Anything else is shown as it was written.
 const kInlineTag = /^<\/?(?:br|sub|sup|kbd|mark|b|i|u|s)\s*\/?>$/i;
@@ -23,10 +16,9 @@ const marked = new Marked({
       return text.replace(/<[^>]*>?|[^<]+/g, (piece) => (kInlineTag.test(piece) ? piece : escape(piece)));
     },
     code({ text, lang }) {
-      const language = /^[\w+#.-]+/.exec(lang ?? '')?.[0].toLowerCase() ?? '';
-      if (language === 'math') return `<p>${formula(text, true)}</p>`;
-      const body = highlight(text, language) ?? escape(text);
-      return `<pre><code class="language-${escape(language)}">${body}\n</code></pre>`;
+      const language = languageOf(lang ?? '');
+      if (language === 'math') return displayHtml(text);
+      return `<pre><code class="language-${escape(language)}">${escape(text)}\n</code></pre>`;
     },
     image({ href, text }) {
       return `<a href="${escape(href)}">${escape(text || href)}</a>`;
@@ -34,34 +26,42 @@ const marked = new Marked({
   },
 });
 
-// Text that cannot be read as Markdown (too long, nested too deep) is one plain block.
-export function renderBlocks(text: string): Block[] {
-  if (text.length > kMaxChars) return [plain(text)];
-  try {
-    return marked.lexer(text).filter((token) => token.type !== 'space').map(renderBlock);
-  } catch {
-    return [plain(text)];
-  }
+// The language of code, from what stands behind its fence.
+export function languageOf(info: string): string {
+  return /^[\w+#.-]{1,40}/.exec(info)?.[0].toLowerCase() ?? '';
 }
 
-// Rendered blocks by source. The references of a text ("[1]: http://...") can change a block, so one that may use
-// them is not kept; nor is code before its highlighter has been loaded.
-const cache = new Map<string, string>();
+export function displayHtml(tex: string): string {
+  return `<p>${formula(tex, true)}</p>`;
+}
+
+const cache = new Map<string, string | undefined>();
 const kMaxCached = 2_000;
 
-function renderBlock(token: Token): Block {
-  const source = token.raw;
-  const html = cache.get(source) ?? marked.parser([token]);
-  const isFinal = token.type === 'code' ? highlighter.get() !== undefined : !/\[|```|~~~/.test(source);
-  if (isFinal) {
-    if (cache.size >= kMaxCached) cache.clear();
-    cache.set(source, html);
-  }
-  return { source, html };
+// Not yet sanitised; undefined where the text cannot be read as Markdown (nested too deep). `definitions` are the lines
+// that define links, by label.
+export function htmlOf({ text }: Piece, definitions: ReadonlyMap<string, string>): string | undefined {
+  const source = text + definitionsFor(text, definitions);
+  if (cache.has(source)) return cache.get(source);
+  if (cache.size >= kMaxCached) cache.clear();
+  const html = parsed(source);
+  cache.set(source, html);
+  return html;
 }
 
-function plain(text: string): Block {
-  return { source: text, html: `<pre><code>${escape(text)}\n</code></pre>` };
+function parsed(source: string): string | undefined {
+  try {
+    return marked.parser(marked.lexer(source));
+  } catch {
+    return undefined;
+  }
+}
+
+function definitionsFor(text: string, definitions: ReadonlyMap<string, string>): string {
+  if (definitions.size === 0 || !text.includes('[')) return '';
+  const lower = text.toLowerCase();
+  const used = [...definitions].filter(([label]) => lower.includes(`[${label}]`)).map(([, line]) => line);
+  return used.length > 0 ? `\n\n${used.join('\n')}` : '';
 }
 
 // Holds back an end that would for a moment be read as something else: "-" below a line of text makes that line a

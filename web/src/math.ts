@@ -3,10 +3,20 @@
 import type { TokenizerAndRendererExtension } from 'marked';
 import { escape } from './escape.ts';
 
-const kText = String.raw`(?:(?!\n[ \t]*\n)[^])+?`; // no blank line, so that a lone delimiter costs one paragraph at most
-const kBlock = new RegExp(String.raw`^ {0,3}(?:\$\$(${kText})\$\$|\\\[(${kText})\\\])[ \t]*(?:\n|$)`);
-const kDisplay = new RegExp(String.raw`^(?:\$\$(${kText})\$\$|\\\[(${kText})\\\])`);
-const kInline = new RegExp(String.raw`^\\\((${kText})\\\)`);
+// No formula has a blank line, so that a lone delimiter costs one paragraph at most.
+const kBlank = /\n[ \t]*\n/;
+
+// The TeX between delimiters at the beginning of the source; undefined where they do not close.
+function between(source: string, open: string, close: string): string | undefined {
+  if (!source.startsWith(open)) return undefined;
+  const end = source.indexOf(close, open.length + 1);
+  const tex = source.slice(open.length, end);
+  return end === -1 || kBlank.test(tex) ? undefined : tex;
+}
+
+const display = (source: string): string | undefined => between(source, '$$', '$$') ?? between(source, '\\[', '\\]');
+const kDelimiterChars = 2;
+
 // As Pandoc has it: no space inside the signs, and no digit after them. "$5 and $10" are prices.
 const kDollars = /^\$(?!\s)((?:\\[^]|[^\\$`\n])+?)(?<!\s)\$(?!\d)/;
 
@@ -18,10 +28,14 @@ export const kMathExtensions: TokenizerAndRendererExtension[] = [
   {
     name: 'mathBlock',
     level: 'block',
-    start: (source) => source.search(/(?<=^|\n) {0,3}(?:\$\$|\\\[)/),
+    start: (source) => source.search(/^ {0,3}(?:\$\$|\\\[)/m),
     tokenizer(source) {
-      const match = kBlock.exec(source);
-      return match ? { type: 'mathBlock', raw: match[0], tex: match[1] ?? match[2] } : undefined;
+      const indent = /^ {0,3}/.exec(source)![0];
+      const tex = display(source.slice(indent.length));
+      if (tex === undefined) return undefined;
+      const raw = source.slice(0, indent.length + tex.length + 2 * kDelimiterChars);
+      const end = /^[ \t]*(?:\n|$)/.exec(source.slice(raw.length))?.[0];
+      return end === undefined ? undefined : { type: 'mathBlock', raw: raw + end, tex };
     },
     renderer: ({ tex }) => `<p>${formula(tex, true)}</p>`,
   },
@@ -30,9 +44,11 @@ export const kMathExtensions: TokenizerAndRendererExtension[] = [
     level: 'inline',
     start: (source) => source.search(/\$|\\[([]/),
     tokenizer(source) {
-      const display = kDisplay.exec(source);
-      const match = display ?? kInline.exec(source) ?? kDollars.exec(source);
-      return match ? { type: 'mathInline', raw: match[0], tex: match[1] ?? match[2], display: !!display } : undefined;
+      const shown = display(source);
+      const tex = shown ?? between(source, '\\(', '\\)');
+      if (tex !== undefined) return { type: 'mathInline', raw: source.slice(0, tex.length + 2 * kDelimiterChars), tex, display: shown !== undefined };
+      const match = kDollars.exec(source);
+      return match ? { type: 'mathInline', raw: match[0], tex: match[1], display: false } : undefined;
     },
     renderer: ({ tex, display }) => formula(tex, display),
   },

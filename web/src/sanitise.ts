@@ -5,11 +5,14 @@ import { h, type ComponentChild } from 'preact';
 import { CodeBlock } from './components/CodeBlock.tsx';
 import { Formula } from './components/Formula.tsx';
 import { printable, printableProse } from './printable.ts';
+import { words } from './words.ts';
 
 const kTags = [
   'a', 'b', 'blockquote', 'br', 'code', 'del', 'em', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'i', 'input', 'kbd', 'li', 'mark',
-  'ol', 'p', 'pre', 's', 'span', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'u', 'ul',
+  'ol', 'p', 'pre', 's', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'u', 'ul',
 ];
+const kShortChars = 28; // of a cell that is not broken into lines
+
 const kAttributes = ['align', 'checked', 'class', 'href', 'start', 'type'];
 
 export function sanitise(html: string): DocumentFragment {
@@ -37,7 +40,7 @@ function toNode(node: Node, inCode: boolean): ComponentChild {
   const children = toNodes(node, inCode || tag === 'pre' || tag === 'code');
   switch (tag) {
     case 'pre':
-      return h(CodeBlock, { language: codeLanguage(node), text: printable(text) }, children);
+      return h(CodeBlock, { language: codeLanguage(node), text: text.replace(/\n$/, '') });
     case 'code':
       return code(node, children);
     case 'a':
@@ -45,14 +48,12 @@ function toNode(node: Node, inCode: boolean): ComponentChild {
     case 'input':
       return checkbox(node.hasAttribute('checked'));
     case 'table':
-      return h('div', { class: 'table', tabIndex: 0, role: 'group', 'aria-label': 'Table' }, h('table', null, children));
+      return h('div', { class: 'table', tabIndex: 0, role: 'group', 'aria-label': words.answers.table }, h('table', null, children));
     case 'ol':
       return h('ol', { start: Number(node.getAttribute('start') ?? 1) }, children);
     case 'td':
     case 'th':
-      return h(tag, { class: alignment(node) }, children);
-    case 'span':
-      return h('span', { class: highlightClass(node) }, children);
+      return h(tag, { class: `${alignment(node)} ${text.length > kShortChars ? 'long' : 'short'}` }, children);
     default:
       return kTags.includes(tag) ? h(tag, null, children) : children;
   }
@@ -64,26 +65,20 @@ function code(node: Element, children: ComponentChild[]): ComponentChild {
 }
 
 function checkbox(checked: boolean): ComponentChild {
-  return h('input', { type: 'checkbox', disabled: true, checked, 'aria-label': checked ? 'Done' : 'To do' });
+  return h('input', { type: 'checkbox', disabled: true, checked, 'aria-label': checked ? words.answers.done : words.answers.toDo });
 }
 
 function link(node: Element, children: ComponentChild[]): ComponentChild {
   const href = node.getAttribute('href') ?? '';
   if (!/^(?:https?|mailto):/i.test(href)) return h('span', null, children);
-  return h('a', { href, target: '_blank', rel: 'noopener noreferrer', title: href }, children);
+  return h('a', { href, target: '_blank', rel: 'noopener noreferrer', title: printable(href) }, children);
 }
 
 function codeLanguage(pre: Element): string {
   return /^language-([\w+#.-]+)$/.exec(pre.firstElementChild?.className ?? '')?.[1] ?? '';
 }
 
-function alignment(cell: Element): string | undefined {
+function alignment(cell: Element): string {
   const align = cell.getAttribute('align');
-  return align === 'center' || align === 'right' ? `align-${align}` : undefined;
-}
-
-// Only the highlighter's classes: model output must not borrow the page's own.
-function highlightClass(span: Element): string | undefined {
-  const classes = span.className.split(/\s+/).filter((name) => /^(?:hljs-[\w-]+|[a-z]+_)$/.test(name));
-  return classes.join(' ') || undefined;
+  return align === 'center' || align === 'right' ? `align-${align}` : '';
 }

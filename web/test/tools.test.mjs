@@ -54,7 +54,7 @@ test('tools are off until they are switched on, which the browser remembers', as
 test('a call is shown, asked about and made, and its result goes back', async (t) => {
   const { page, problems, log } = await openTools(t, 'read');
   await send(page, 'tool');
-  const call = page.getByRole('region', { name: 'Call of read of files' });
+  const call = page.getByRole('region', { name: 'Call of files › read' });
   await button(page, 'Allow once').waitFor();
   assert.match(await call.innerText(), /"path": "a\.txt\\u\{202e\}\\u\{e006b\}"/);
   await page.getByText('A call of a tool waits for you').waitFor({ state: 'attached' });
@@ -90,7 +90,7 @@ test('a tool that is always allowed is asked about once, and no other with it', 
   await button(page, 'Always allow this tool').click();
   await answered(page);
   await send(page, 'two tools');
-  const write = page.getByRole('region', { name: 'Call of write of files' });
+  const write = page.getByRole('region', { name: 'Call of files › write' });
   await write.getByRole('button', { name: 'Allow once' }).click();
   await answered(page);
   assert.deepEqual(log.calls.map(({ tool }) => tool), ['read', 'read', 'write']);
@@ -106,7 +106,7 @@ test('a call of no tool is an error that the model gets, and the person is told'
 test('a tool may be called without the name of its server', async (t) => {
   const { page, log } = await openTools(t, 'read');
   await send(page, 'bare tool');
-  await page.getByRole('region', { name: 'Call of read of files' }).getByRole('button', { name: 'Always allow this tool' }).click();
+  await page.getByRole('region', { name: 'Call of files › read' }).getByRole('button', { name: 'Always allow this tool' }).click();
   await answered(page);
   await ask(page, 'tool');
   assert.deepEqual(log.calls.map(({ tool }) => tool), ['read', 'read']);
@@ -146,7 +146,7 @@ test('a chat with calls is kept, exported and brought back', async (t) => {
   await button(page, 'Allow once').click();
   await answered(page);
   await page.reload();
-  await page.getByRole('region', { name: 'Call of read of files' }).waitFor();
+  await page.getByRole('region', { name: 'Call of files › read' }).waitFor();
   await button(page, 'This chat').click();
   const downloading = page.waitForEvent('download');
   await page.getByRole('menuitem', { name: 'Export as JSON' }).click();
@@ -156,7 +156,7 @@ test('a chat with calls is kept, exported and brought back', async (t) => {
   await page.getByText('Imported 1 chat.').waitFor();
   await button(page, 'Close settings').click();
   await page.getByRole('navigation', { name: 'Chats' }).getByRole('link', { name: 'tool' }).first().click();
-  assert.equal(await page.getByRole('region', { name: 'Call of read of files' }).getByText('Done', { exact: true }).count(), 1);
+  assert.equal(await page.getByRole('region', { name: 'Call of files › read' }).getByText('Done', { exact: true }).count(), 1);
 });
 
 test('a page that closes while a call waits cancels it', async (t) => {

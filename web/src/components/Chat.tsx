@@ -1,13 +1,15 @@
 import { Fragment } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { branch, type Conversation } from '../conversation.ts';
+import { branch, type Conversation, type Message } from '../conversation.ts';
 import { activeSettings, modelOf, useStore } from '../store.ts';
+import { words } from '../words.ts';
 import { Composer } from './Composer.tsx';
 import { IconButton } from './Icon.tsx';
 import { MessageView } from './MessageView.tsx';
 import { Welcome } from './Welcome.tsx';
 
 const kNearBottomPx = 48;
+const kAtOnce = 4; // messages at the end, where a chat is opened
 
 export function Chat() {
   const active = useStore((state) => state.conversations.find((each) => each.id === state.activeId));
@@ -23,33 +25,63 @@ function Messages({ active }: { active: Conversation }) {
   const running = useStore((state) => state.running.has(active.id));
   const contextLength = useStore((state) => modelOf(state, activeSettings(state))?.context_length);
   const messages = branch(active);
+  const versions = versionsOf(active);
   const { scroller, atBottom, toBottom } = useStickyScroll(active.leaf);
   const system = active.settings.system?.trim();
   return (
     <>
       <div class="scroll" ref={scroller} tabIndex={0}>
-        <section class="column messages" aria-label="Conversation">
+        <section class="column messages" aria-label={words.answers.conversation}>
           <h1 class="visually-hidden">{active.title}</h1>
           {system && (
             <details class="system">
-              <summary>System prompt</summary>
+              <summary>{words.answers.systemPrompt}</summary>
               <p>{system}</p>
             </details>
           )}
           {messages.map((message, idx) => (
             <Fragment key={message.id}>
-              {idx > 0 && idx === active.nLeftOut && <p class="left-out">The model no longer sees the turns above.</p>}
-              <MessageView conversation={active} message={message} running={running} isLast={idx === messages.length - 1} contextLength={contextLength} />
+              {idx > 0 && idx === active.nLeftOut && <p class="left-out">{words.answers.leftOut}</p>}
+              <MessageView
+                conversation={active}
+                message={message}
+                version={versions.get(message.id)!.version}
+                nVersions={versions.get(message.id)!.all.length}
+                running={running}
+                isLast={idx === messages.length - 1}
+                atOnce={idx >= messages.length - kAtOnce}
+                contextLength={contextLength}
+              />
             </Fragment>
           ))}
         </section>
       </div>
-      <div class="to-bottom">{!atBottom && <IconButton icon="down" label="Go to the end" onClick={toBottom} />}</div>
+      <div class="to-bottom">{!atBottom && <IconButton icon="down" label={words.answers.toEnd} onClick={toBottom} />}</div>
       <p class="visually-hidden" role="status">
-        {messages.at(-1)?.calls?.some(({ state }) => state === 'asked') ? 'A call of a tool waits for you' : running ? 'Answering' : messages.at(-1)?.status === 'done' ? 'Answer complete' : ''}
+        {statusOf(messages.at(-1), running)}
       </p>
     </>
   );
+}
+
+function statusOf(last: Message | undefined, running: boolean): string {
+  if (last?.calls?.some(({ state }) => state === 'asked')) return words.answers.callWaits;
+  if (running) return words.answers.answering;
+  return last?.status === 'done' ? words.answers.complete : '';
+}
+
+// Of each message: the versions of its turn, and which it is.
+function versionsOf({ messages }: Conversation): Map<string, { version: number; all: Message[] }> {
+  const turns = new Map<string, Message[]>();
+  const versions = new Map<string, { version: number; all: Message[] }>();
+  for (const message of messages) {
+    const turn = `${message.parent} ${message.role}`;
+    const all = turns.get(turn) ?? [];
+    turns.set(turn, all);
+    versions.set(message.id, { version: all.length, all });
+    all.push(message);
+  }
+  return versions;
 }
 
 // Follows the text while the end is in view; scrolling up lets go, a new turn takes hold again.

@@ -1,11 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import { copyText } from '../clipboard.ts';
 import { notify } from '../store.ts';
+import { words } from '../words.ts';
 import { IconButton } from './Icon.tsx';
 
 const kShownMs = 1_500;
 
-export function CopyButton({ label, text }: { label: string; text: string }) {
+export function CopyButton({ label, text }: { label: string; text: string | (() => string) }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -13,8 +14,8 @@ export function CopyButton({ label, text }: { label: string; text: string }) {
     return () => clearTimeout(timer);
   }, [copied]);
   const copy = async () => {
-    if (await copyText(text)) setCopied(true);
-    else notify('This browser did not allow copying.');
+    if (await copyText(typeof text === 'string' ? text : text())) setCopied(true);
+    else notify(words.answers.copyRefused);
   };
-  return <IconButton icon={copied ? 'check' : 'copy'} label={copied ? 'Copied' : label} class="copy" onClick={copy} />;
+  return <IconButton icon={copied ? 'check' : 'copy'} label={copied ? words.answers.copied : label} class="copy" onClick={copy} />;
 }

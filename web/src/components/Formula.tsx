@@ -3,6 +3,7 @@
 import { h, type ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Part } from '../part.ts';
+import { words } from '../words.ts';
 
 interface Piece {
   type?: string;
@@ -37,7 +38,7 @@ export function Formula({ tex, display }: { tex: string; display: boolean }) {
   const isScrollable = display || tex.length > kLongChars;
   if (!isScrollable) return drawn;
   return (
-    <span class={`formula ${display ? 'display' : ''}`} tabIndex={0} role="group" aria-label="Formula">
+    <span class={`formula ${display ? 'display' : ''}`} tabIndex={0} role="group" aria-label={words.answers.formula}>
       {drawn}
     </span>
   );

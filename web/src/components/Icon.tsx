@@ -13,6 +13,7 @@ const kPaths = {
   right: 'M10 6l6 6-6 6',
   down: 'M12 5v14M6 13l6 6 6-6',
   sliders: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4',
+  wrap: 'M4 7h16M4 12h12a3 3 0 0 1 0 6h-4M14 15l-3 3 3 3M4 18h4',
   chart: 'M5 20V11M12 20V4M19 20v-6',
   box: 'M4 8l8-4 8 4v8l-8 4-8-4zM4 8l8 4 8-4M12 12v8',
   chat: 'M5 5h14v11H11l-4 4v-4H5z',

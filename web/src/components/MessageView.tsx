@@ -1,14 +1,19 @@
+import { Component } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { edit, editAnswer, regenerate, removeMessage, show } from '../chat.ts';
 import { siblings, type Conversation, type Message } from '../conversation.ts';
+import { copyable } from '../copyable.ts';
 import { duration } from '../format.ts';
+import { useNear } from '../near.ts';
 import { printableProse } from '../printable.ts';
+import { conversation as current } from '../store.ts';
 import { words } from '../words.ts';
 import { CopyButton } from './CopyButton.tsx';
 import { FileList } from './FileList.tsx';
 import { Icon, IconButton } from './Icon.tsx';
 import { Markdown } from './Markdown.tsx';
 import { Outcome } from './Outcome.tsx';
+import { Plain } from './Plain.tsx';
 import { StatsLine } from './StatsLine.tsx';
 import { ToolCalls } from './ToolCalls.tsx';
 import { TurnEditor } from './TurnEditor.tsx';
@@ -16,51 +21,95 @@ import { TurnEditor } from './TurnEditor.tsx';
 interface Props {
   conversation: Conversation;
   message: Message;
+  version: number; // of the versions of this turn
+  nVersions: number;
   running: boolean;
   isLast: boolean;
+  atOnce: boolean; // rendered without waiting until it is near the view
   contextLength?: number;
 }
 
-export function MessageView(props: Props) {
-  return props.message.role === 'user' ? <UserTurn {...props} /> : <Answer {...props} />;
+const kLinePx = 26;
+const kLineChars = 90;
+
+// A message that did not change is not rendered again when its conversation does. Its buttons therefore ask for the
+// conversation as it is by then; an outcome gets it as it was.
+export class MessageView extends Component<Props> {
+  override shouldComponentUpdate({ conversation, atOnce: _atOnce, ...next }: Props): boolean {
+    const old = this.props;
+    if (hasOutcome(next.message) && conversation !== old.conversation) return true;
+    return Object.entries(next).some(([name, value]) => value !== old[name as keyof Props]);
+  }
+
+  override render(props: Props) {
+    return <Turn {...props} />;
+  }
 }
 
-function UserTurn({ conversation, message, running }: Props) {
+function hasOutcome({ role, status, finish, content }: Message): boolean {
+  return role === 'assistant' && (status !== 'done' || finish === 'length' || !content);
+}
+
+function Turn(props: Props) {
+  const { ref, near } = useNear<HTMLElement>(props.atOnce);
   const [editing, setEditing] = useState(false);
-  if (editing) {
-    const done = (text: string | null) => {
-      setEditing(false);
-      if (text) edit(conversation, message, text);
-    };
-    return <TurnEditor text={message.content} label={words.common.send} done={done} />;
-  }
+  const { message } = props;
+  const isUser = message.role === 'user';
+  const startEditing = () => setEditing(true);
+  if (editing) return <Editor {...props} close={() => setEditing(false)} />;
   return (
-    <article class="turn user" aria-label="You">
-      {message.files && <FileList files={message.files} />}
-      {message.content && <div class="bubble">{printableProse(message.content)}</div>}
-      <div class="actions">
-        <Branches conversation={conversation} message={message} disabled={running} />
-        <IconButton icon="edit" label="Edit and ask again" onClick={() => setEditing(true)} disabled={running} />
-        <CopyButton label="Copy message" text={printableProse(message.content)} />
-        <IconButton icon="trash" label="Delete message" onClick={() => removeMessage(conversation, message)} disabled={running} />
-      </div>
+    <article
+      ref={ref}
+      class={`turn ${isUser ? 'user' : 'answer'} ${near ? '' : 'far'}`}
+      style={{ containIntrinsicHeight: `auto ${expectedPx(message.content)}px` }}
+      aria-label={isUser ? words.answers.you : message.model || words.answers.assistant}
+      aria-busy={isUser ? undefined : message.status === 'streaming'}
+    >
+      {!near ? printableProse(message.content) : isUser ? <Question {...props} edit={startEditing} /> : <Answer {...props} edit={startEditing} />}
     </article>
   );
 }
 
-function Answer({ conversation, message, running, isLast, contextLength }: Props) {
-  const streaming = message.status === 'streaming';
-  const [editing, setEditing] = useState(false);
-  if (editing) {
-    const save = (text: string | null, goesOn = false) => {
-      setEditing(false);
-      if (text !== null) editAnswer(conversation, message, text, goesOn);
-    };
-    const more = isLast ? { label: words.turns.saveAndContinue, run: (text: string) => save(text, true) } : undefined;
-    return <TurnEditor text={message.content} label={words.turns.save} done={save} more={more} />;
-  }
+// Until it is rendered for the first time.
+function expectedPx(text: string): number {
+  return Math.ceil(text.length / kLineChars + 3) * kLinePx;
+}
+
+// An edited question is asked again; an edited answer stands as it is, or is written on.
+function Editor({ conversation: { id }, message, isLast, close }: Props & { close: () => void }) {
+  const isUser = message.role === 'user';
+  const save = (text: string | null, goesOn = false) => {
+    close();
+    const now = current(id);
+    if (!text || !now) return;
+    if (isUser) edit(now, message, text);
+    else editAnswer(now, message, text, goesOn);
+  };
+  const more = !isUser && isLast ? { label: words.turns.saveAndContinue, run: (text: string) => save(text, true) } : undefined;
+  return <TurnEditor text={message.content} label={isUser ? words.common.send : words.turns.save} done={save} more={more} />;
+}
+
+function Question({ message, running, edit, ...rest }: Props & { edit: () => void }) {
+  const { id } = rest.conversation;
   return (
-    <article class="turn answer" aria-label={message.model || 'Assistant'} aria-busy={streaming}>
+    <>
+      {message.files && <FileList files={message.files} />}
+      {message.content && <div class="bubble"><Plain text={message.content} /></div>}
+      <div class="actions">
+        <Branches {...rest} message={message} disabled={running} />
+        <IconButton icon="edit" label={words.answers.edit} onClick={edit} disabled={running} />
+        <CopyButton label={words.answers.copyMessage} text={() => copyable(message.content)} />
+        <IconButton icon="trash" label={words.answers.deleteMessage} onClick={() => withCurrent(id, (now) => removeMessage(now, message))} disabled={running} />
+      </div>
+    </>
+  );
+}
+
+function Answer({ conversation, message, running, isLast, contextLength, edit, ...rest }: Props & { edit: () => void }) {
+  const streaming = message.status === 'streaming';
+  const { id } = conversation;
+  return (
+    <>
       {message.reasoning && <Reasoning message={message} />}
       {message.content && <Markdown text={message.content} streaming={streaming} />}
       {streaming && !message.content && <Waiting since={message.createdAt} reasoning={!!message.reasoning} />}
@@ -69,28 +118,35 @@ function Answer({ conversation, message, running, isLast, contextLength }: Props
       <StatsLine message={message} contextLength={contextLength} />
       {!streaming && (
         <div class="actions">
-          <Branches conversation={conversation} message={message} disabled={running} />
-          {message.content && <CopyButton label="Copy message" text={printableProse(message.content)} />}
-          {!message.calls && <IconButton icon="edit" label={words.turns.editAnswer} onClick={() => setEditing(true)} disabled={running} />}
-          <IconButton icon="again" label="Answer again" onClick={() => regenerate(conversation, message)} disabled={running} />
-          <IconButton icon="trash" label="Delete message" onClick={() => removeMessage(conversation, message)} disabled={running} />
+          <Branches {...rest} conversation={conversation} message={message} disabled={running} />
+          {message.content && <CopyButton label={words.answers.copyMessage} text={() => copyable(message.content)} />}
+          {!message.calls && <IconButton icon="edit" label={words.turns.editAnswer} onClick={edit} disabled={running} />}
+          <IconButton icon="again" label={words.answers.again} onClick={() => withCurrent(id, (now) => regenerate(now, message))} disabled={running} />
+          <IconButton icon="trash" label={words.answers.deleteMessage} onClick={() => withCurrent(id, (now) => removeMessage(now, message))} disabled={running} />
         </div>
       )}
-    </article>
+    </>
   );
 }
 
+function withCurrent(id: string, act: (conversation: Conversation) => void): void {
+  const now = current(id);
+  if (now) act(now);
+}
+
+// Folded thoughts are not rendered.
 function Reasoning({ message }: { message: Message }) {
+  const [open, setOpen] = useState(false);
   const thinking = message.status === 'streaming' && !message.content;
   const took = message.stats?.reasoningMs;
-  const label = thinking ? 'Thinking' : took ? `Thought for ${duration(took)}` : 'Thoughts';
+  const label = thinking ? words.answers.thinking : took ? words.answers.thoughtFor(duration(took)) : words.answers.thoughts;
   return (
-    <details class="reasoning">
+    <details class="reasoning" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <Icon name="right" />
         {label}
       </summary>
-      <Markdown text={message.reasoning ?? ''} streaming={thinking} />
+      {open && <Markdown text={message.reasoning ?? ''} streaming={thinking} />}
     </details>
   );
 }
@@ -106,20 +162,24 @@ function Waiting({ since, reasoning }: { since: number; reasoning: boolean }) {
   return (
     <p class="waiting">
       <span class="dots" aria-hidden="true" />
-      {seconds >= 2 ? `${reasoning ? 'Thinking' : 'Waiting for the first token'}, ${seconds} s` : ''}
+      {seconds >= 2 ? `${reasoning ? words.answers.thinking : words.answers.waiting}, ${seconds} s` : ''}
     </p>
   );
 }
 
-function Branches({ conversation, message, disabled }: { conversation: Conversation; message: Message; disabled: boolean }) {
-  const all = siblings(conversation, message);
-  const idx = all.indexOf(message);
-  if (all.length < 2) return null;
+type BranchesProps = Pick<Props, 'conversation' | 'message' | 'version' | 'nVersions'> & { disabled: boolean };
+
+function Branches({ conversation: { id }, message, version, nVersions, disabled }: BranchesProps) {
+  if (nVersions < 2) return null;
+  const step = (by: number) => withCurrent(id, (now) => {
+    const other = siblings(now, message)[version + by];
+    if (other) show(now, other);
+  });
   return (
     <span class="branches">
-      <IconButton icon="left" label="Previous version" onClick={() => show(conversation, all[idx - 1]!)} disabled={disabled || idx === 0} />
-      {idx + 1} / {all.length}
-      <IconButton icon="right" label="Next version" onClick={() => show(conversation, all[idx + 1]!)} disabled={disabled || idx === all.length - 1} />
+      <IconButton icon="left" label={words.answers.previous} onClick={() => step(-1)} disabled={disabled || version === 0} />
+      {version + 1} / {nVersions}
+      <IconButton icon="right" label={words.answers.next} onClick={() => step(1)} disabled={disabled || version === nVersions - 1} />
     </span>
   );
 }

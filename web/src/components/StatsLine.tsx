@@ -1,5 +1,8 @@
 import type { Message, Stats } from '../conversation.ts';
 import { count, duration } from '../format.ts';
+import { words } from '../words.ts';
+
+const kMinTokens = 20; // of an answer whose speed says something
 
 interface Props {
   message: Message;
@@ -12,9 +15,9 @@ export function StatsLine({ message, contextLength }: Props) {
   if (!stats) return null;
   return (
     <p class="stats">
-      {stats.completionTokens > 1 && stats.generationMs > 0 && <span title="Tokens per second after the first">{speed(stats)}</span>}
-      {stats.firstTokenMs !== undefined && <span title="Time to the first token">{duration(stats.firstTokenMs)} to first token</span>}
-      {stats.promptTokens === undefined ? <span>≈ {count(stats.completionTokens)} tokens</span> : <ContextUse stats={stats} contextLength={contextLength} />}
+      {stats.completionTokens >= kMinTokens && stats.generationMs > 0 && <span title={words.answers.speedTitle}>{speed(stats)}</span>}
+      {stats.firstTokenMs !== undefined && <span title={words.answers.firstTokenTitle}>{words.answers.firstToken(duration(stats.firstTokenMs))}</span>}
+      {stats.promptTokens === undefined ? <span>≈ {words.answers.tokens(count(stats.completionTokens))}</span> : <ContextUse stats={stats} contextLength={contextLength} />}
     </p>
   );
 }
@@ -22,12 +25,12 @@ export function StatsLine({ message, contextLength }: Props) {
 function ContextUse({ stats, contextLength }: { stats: Stats; contextLength?: number }) {
   const prompt = stats.promptTokens ?? 0;
   const used = prompt + stats.completionTokens;
-  const detail = `${count(prompt)} prompt (${count(stats.cachedTokens ?? 0)} cached) + ${count(stats.completionTokens)} answer`;
-  if (!contextLength) return <span title={detail}>{count(used)} tokens</span>;
+  const detail = words.answers.usage(count(prompt), count(stats.cachedTokens ?? 0), count(stats.completionTokens));
+  if (!contextLength) return <span title={detail}>{words.answers.tokens(count(used))}</span>;
   return (
     <span title={detail} class="context">
-      <meter min={0} max={contextLength} high={contextLength * 0.9} value={used} aria-label="Context use" />
-      {count(used)} of {count(contextLength)}
+      <meter min={0} max={contextLength} high={contextLength * 0.9} value={used} aria-label={words.answers.contextUse} />
+      {words.answers.of(count(used), count(contextLength))}
     </span>
   );
 }
@@ -35,5 +38,7 @@ function ContextUse({ stats, contextLength }: { stats: Stats; contextLength?: nu
 // Chunks stand in for tokens until the server has reported usage.
 function speed(stats: Stats): string {
   const perSecond = ((stats.completionTokens - 1) * 1000) / stats.generationMs;
-  return `${stats.promptTokens === undefined ? '≈ ' : ''}${perSecond.toFixed(perSecond < 10 ? 1 : 0)} tokens/s`;
+  const digits = perSecond < 10 ? 1 : 0;
+  const shown = perSecond.toLocaleString(words.locale, { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false });
+  return `${stats.promptTokens === undefined ? '≈ ' : ''}${words.answers.speed(shown)}`;
 }

@@ -1,18 +1,10 @@
+import { useState } from 'preact/hooks';
 import type { ToolCall } from '../conversation.ts';
-import { count } from '../format.ts';
 import { printable } from '../printable.ts';
 import { useStore } from '../store.ts';
 import { decide, toolOf } from '../tools.ts';
+import { words } from '../words.ts';
 import { Icon } from './Icon.tsx';
-
-const kStates: Record<ToolCall['state'], string> = {
-  asked: 'Waits for you',
-  running: 'Running',
-  done: 'Done',
-  failed: 'Failed',
-  denied: 'Not allowed',
-  cancelled: 'Cancelled',
-};
 
 export function ToolCalls({ calls }: { calls: ToolCall[] }) {
   return <>{calls.map((call) => <Call key={call.id} call={call} />)}</>;
@@ -21,14 +13,14 @@ export function ToolCalls({ calls }: { calls: ToolCall[] }) {
 function Call({ call }: { call: ToolCall }) {
   useStore((state) => state.toolServers); // their names come after those of the calls
   const tool = toolOf(call);
-  const label = printable(tool ? `${tool.name} of ${tool.server}` : call.name);
+  const label = printable(tool ? `${tool.server} › ${tool.name}` : call.name);
   return (
-    <section class={`call ${call.state}`} aria-label={`Call of ${label}`}>
+    <section class={`call ${call.state}`} aria-label={words.answers.callOf(label)}>
       <p>
         <strong>{label}</strong>
-        <span class="state">{kStates[call.state]}</span>
+        <span class="state">{words.answers.callStates[call.state]}</span>
       </p>
-      <pre tabIndex={0} aria-label="Arguments">{printable(pretty(call.arguments))}</pre>
+      <pre tabIndex={0} aria-label={words.answers.callArguments}>{printable(pretty(call.arguments))}</pre>
       {call.state === 'asked' && <Question call={call} />}
       {call.result !== undefined && <Result text={call.result} />}
     </section>
@@ -38,21 +30,22 @@ function Call({ call }: { call: ToolCall }) {
 function Question({ call }: { call: ToolCall }) {
   return (
     <div class="buttons">
-      <button type="button" class="primary" onClick={() => decide(call, 'once')}>Allow once</button>
-      <button type="button" title="Until this page closes" onClick={() => decide(call, 'always')}>Always allow this tool</button>
-      <button type="button" onClick={() => decide(call, 'never')}>Deny</button>
+      <button type="button" class="primary" onClick={() => decide(call, 'once')}>{words.answers.allowOnce}</button>
+      <button type="button" title={words.answers.untilClosed} onClick={() => decide(call, 'always')}>{words.answers.allowAlways}</button>
+      <button type="button" onClick={() => decide(call, 'never')}>{words.answers.deny}</button>
     </div>
   );
 }
 
 function Result({ text }: { text: string }) {
+  const [open, setOpen] = useState(false);
   return (
-    <details class="reasoning">
+    <details class="reasoning" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <Icon name="right" />
-        Result, {count(text.length)} {text.length === 1 ? 'character' : 'characters'}
+        {words.answers.resultOf(text.length)}
       </summary>
-      <pre tabIndex={0} aria-label="Result">{printable(text)}</pre>
+      {open && <pre tabIndex={0} aria-label={words.answers.result}>{printable(text)}</pre>}
     </details>
   );
 }

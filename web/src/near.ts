@@ -1,0 +1,80 @@
+// What is far from the view is rendered later: when it comes near, and otherwise one by one while the page has nothing
+// else to do, from the end. In the end all of it is there, for find-in-page and for printing.
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+const kNearPx = 1_500;
+const kSliceMs = 8;
+const kPauseMs = 16; // between slices, for the browser to paint and to take input
+const kAtOnceMs = 50; // of one task, for what is rendered without waiting
+
+const waiting = new Map<Element, () => void>();
+const observers = new WeakMap<Element, IntersectionObserver>();
+let timer = 0;
+
+// `ref` is for the element, whose content is to be rendered once `near` is true. `atOnce`: it need not wait, if there is
+// time.
+export function useNear<T extends Element>(atOnce: boolean) {
+  const ref = useRef<T>(null);
+  const [near, setNear] = useState(() => atOnce && hasTime());
+  useLayoutEffect(() => (near ? undefined : wait(ref.current!, () => setNear(true))), []);
+  return { ref, near };
+}
+
+function wait(element: Element, show: () => void): () => void {
+  const observer = observerOf(element.closest('.scroll') ?? document.documentElement);
+  waiting.set(element, show);
+  observer.observe(element);
+  timer ||= window.setTimeout(slice, kPauseMs);
+  return () => {
+    waiting.delete(element);
+    observer.unobserve(element);
+  };
+}
+
+function observerOf(scroller: Element): IntersectionObserver {
+  const known = observers.get(scroller);
+  if (known) return known;
+  const onChange = (entries: IntersectionObserverEntry[]) => {
+    for (const { isIntersecting, target } of entries) if (isIntersecting) show(target);
+  };
+  const observer = new IntersectionObserver(onChange, { root: scroller, rootMargin: `${kNearPx}px 0px` });
+  observers.set(scroller, observer);
+  return observer;
+}
+
+function show(element: Element): void {
+  const showIt = waiting.get(element);
+  waiting.delete(element);
+  showIt?.();
+}
+
+// Preact renders in a microtask, so that one has passed before the time is looked at.
+async function slice(): Promise<void> {
+  const end = performance.now() + kSliceMs;
+  do {
+    const last = [...waiting.keys()].at(-1);
+    if (last) show(last);
+    await Promise.resolve();
+  } while (waiting.size > 0 && performance.now() < end);
+  timer = waiting.size > 0 ? window.setTimeout(slice, kPauseMs) : 0;
+}
+
+let taskStart = 0;
+
+function hasTime(): boolean {
+  if (taskStart === 0) {
+    taskStart = performance.now();
+    setTimeout(() => void (taskStart = 0));
+  }
+  return performance.now() - taskStart < kAtOnceMs;
+}
+
+// Paper has all of it: what is rendered brings more that waits.
+addEventListener('beforeprint', () => {
+  const all = () => {
+    if (waiting.size === 0) return;
+    for (const element of [...waiting.keys()]) show(element);
+    queueMicrotask(() => queueMicrotask(all));
+  };
+  all();
+});
