@@ -9,6 +9,7 @@ export interface Line {
   squaredRuns: number; // sum of the squares of the lengths of words and of runs of spaces
   nEmphases: number;
   nDelimiters: number; // others
+  nFormulas: number; // signs that may begin one
   isRule: boolean; // could stand below the header of a table
   isFormula: boolean; // begins a formula on display
 }
@@ -18,6 +19,8 @@ const enum Kind {
   Word,
   Space,
 }
+const kDollar = '$'.charCodeAt(0);
+const kBracket = '('.charCodeAt(0);
 const kW = 'w'.charCodeAt(0);
 const kMaxDepth = 100; // counted
 
@@ -61,10 +64,11 @@ function readMarkers(text: string, begin: number): { marker: string; depth: numb
   return { marker, depth };
 }
 
-function readRuns(text: string): { squaredRuns: number; nEmphases: number; nDelimiters: number } {
+function readRuns(text: string): Pick<Line, 'squaredRuns' | 'nEmphases' | 'nDelimiters' | 'nFormulas'> {
   let squaredRuns = 0;
   let nEmphases = 0;
   let nDelimiters = 0;
+  let nFormulas = 0;
   let run = 0;
   let before: number = Kind.Other;
   for (let idx = 0; idx < text.length; idx += 1) {
@@ -73,6 +77,7 @@ function readRuns(text: string): { squaredRuns: number; nEmphases: number; nDeli
     if (code < 128) {
       nEmphases += kEmphasis[code]!;
       nDelimiters += kDelimiter[code]!;
+      if (code === kDollar || (code === kBracket && text[idx - 1] === '\\')) nFormulas += 1;
       if (code === kW && text.startsWith('www.', idx)) nDelimiters += 1;
     }
     if (kind !== before || kind === Kind.Other) {
@@ -82,5 +87,5 @@ function readRuns(text: string): { squaredRuns: number; nEmphases: number; nDeli
     run += 1;
     before = kind;
   }
-  return { squaredRuns: squaredRuns + run * run, nEmphases, nDelimiters };
+  return { squaredRuns: squaredRuns + run * run, nEmphases, nDelimiters, nFormulas };
 }

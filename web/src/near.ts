@@ -7,8 +7,9 @@ const kSliceMs = 8;
 const kPauseMs = 16; // between slices, for the browser to paint and to take input
 const kAtOnceMs = 50; // of one task, for what is rendered without waiting
 
-const waiting = new Map<Element, () => void>();
-const observers = new WeakMap<Element, IntersectionObserver>();
+const waiting = new Map<Element, { show: () => void; observer: IntersectionObserver }>();
+const urgent = new Set<Element>(); // of these: near the view
+const observers = new WeakMap<Element, IntersectionObserver>(); // by scroller
 let timer = 0;
 
 // `ref` is for the element, whose content is to be rendered once `near` is true. `atOnce`: it need not wait, if there is
@@ -22,20 +23,22 @@ export function useNear<T extends Element>(atOnce: boolean) {
 
 function wait(element: Element, show: () => void): () => void {
   const observer = observerOf(element.closest('.scroll') ?? document.documentElement);
-  waiting.set(element, show);
+  waiting.set(element, { show, observer });
   observer.observe(element);
   timer ||= window.setTimeout(slice, kPauseMs);
-  return () => {
-    waiting.delete(element);
-    observer.unobserve(element);
-  };
+  return () => forget(element);
 }
 
 function observerOf(scroller: Element): IntersectionObserver {
   const known = observers.get(scroller);
   if (known) return known;
   const onChange = (entries: IntersectionObserverEntry[]) => {
-    for (const { isIntersecting, target } of entries) if (isIntersecting) show(target);
+    for (const { isIntersecting, target } of entries) {
+      if (!waiting.has(target)) continue;
+      if (isIntersecting) urgent.add(target);
+      else urgent.delete(target);
+    }
+    if (urgent.size > 0) void slice();
   };
   const observer = new IntersectionObserver(onChange, { root: scroller, rootMargin: `${kNearPx}px 0px` });
   observers.set(scroller, observer);
@@ -43,20 +46,33 @@ function observerOf(scroller: Element): IntersectionObserver {
 }
 
 function show(element: Element): void {
-  const showIt = waiting.get(element);
+  const found = waiting.get(element);
+  forget(element);
+  found?.show();
+}
+
+function forget(element: Element): void {
+  waiting.get(element)?.observer.unobserve(element);
   waiting.delete(element);
-  showIt?.();
+  urgent.delete(element);
 }
 
 // Preact renders in a microtask, so that one has passed before the time is looked at.
 async function slice(): Promise<void> {
+  clearTimeout(timer);
   const end = performance.now() + kSliceMs;
   do {
-    const last = [...waiting.keys()].at(-1);
-    if (last) show(last);
+    const next = lastOf(urgent) ?? lastOf(waiting.keys());
+    if (next) show(next);
     await Promise.resolve();
   } while (waiting.size > 0 && performance.now() < end);
   timer = waiting.size > 0 ? window.setTimeout(slice, kPauseMs) : 0;
+}
+
+function lastOf(elements: Iterable<Element>): Element | undefined {
+  let last: Element | undefined;
+  for (const element of elements) last = element;
+  return last;
 }
 
 let taskStart = 0;

@@ -29,12 +29,13 @@ export class Part<T> {
   // The part, for a component that is rendered again once it is there. Loading starts when it is `wanted`.
   use(wanted: boolean): T | undefined {
     const [, setVersion] = useState(0);
+    const rendered = this.value; // it may be loaded before the effect runs
     useEffect(() => {
-      if (!wanted || this.value) return;
+      if (!wanted || rendered) return;
       let isShown = true;
       this.load().then(() => isShown && setVersion((version) => version + 1), () => {}); // without it text is shown plain
       return () => void (isShown = false);
     }, [wanted]);
-    return wanted ? this.value : undefined;
+    return wanted ? rendered : undefined;
   }
 }

@@ -17,19 +17,22 @@ export interface Section {
 
 const kMaxSectionPieces = 16;
 const kMaxSectionChars = 6_000;
+const kCodeCost = 4; // of a block of code, in milliseconds
 const kMaxDepth = 24; // of quotes and lists, which marked reads by recursion
 const kMaxHeaderChars = 1_000; // of a table, whose header stands again above each piece
 const kMaxDefinitions = 200;
 
 // Milliseconds that marked 18.2 and the nodes take at most, as measured on a slow machine.
-const kMaxCost = 40;
+const kMaxCost = 30; // of a piece
+const kMaxSectionCost = 20;
 const kCost = {
   start: 1e-4, // of each line that may begin a table or a formula, for each character of the piece
   line: 4.5e-6, // of each line (once more for each quote and list around it), for each character of the piece
   emphasis: 3e-5, // of "*" and "_", for each character of the paragraph
   delimiter: 5e-6, // of other delimiters, for each character of the paragraph
   run: 5.5e-6, // of the square of the length of a word or of a run of spaces
-  node: 5e-3, // of a delimiter, which may become an element
+  node: 2e-2, // of a delimiter, which may become an element
+  formula: 0.15,
 };
 
 class Paragraph {
@@ -201,7 +204,7 @@ class Draft {
 }
 
 function fixedCost(line: Line): number {
-  return line.squaredRuns * kCost.run + (1 + line.nEmphases + line.nDelimiters) * kCost.node;
+  return line.squaredRuns * kCost.run + (1 + line.nEmphases + line.nDelimiters) * kCost.node + line.nFormulas * kCost.formula;
 }
 
 export interface Split {
@@ -290,7 +293,7 @@ class Scan {
     const codeEnd = isClosed ? this.text.lastIndexOf('\n', end - 2) : this.text.length;
     const code = this.text.slice(begin, Math.max(begin, codeEnd));
     const unindented = opening.indent > 0 ? code.replace(new RegExp(`^ {1,${opening.indent}}`, 'gm'), '') : code;
-    this.push({ kind: 'code', text: unindented, language: opening.text.trim().slice(opening.fence.length).trim() }, opening.at, end);
+    this.push({ kind: 'code', text: unindented, language: opening.text.trim().slice(opening.fence.length).trim() }, opening.at, end, kCodeCost);
     return end;
   }
 
@@ -308,7 +311,7 @@ class Scan {
 
   // A section is finished once a piece that is whole comes after it: the last line of a text can still become another.
   private push(piece: Piece, start: number, end: number, cost = 0, tableHeader = ''): void {
-    const isTooMuch = this.nChars + piece.text.length > kMaxSectionChars || this.cost + cost > kMaxCost;
+    const isTooMuch = this.nChars + piece.text.length > kMaxSectionChars || this.cost + cost > kMaxSectionCost;
     if (this.pieces.length === kMaxSectionPieces || (this.pieces.length > 0 && isTooMuch)) {
       this.endSection(start);
       if (end < this.text.length) {

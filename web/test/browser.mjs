@@ -1,5 +1,6 @@
 // Debian's Chromium and Firefox, and a page that records what it must not do.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { chromium, firefox } from 'playwright-core';
 
 const kChromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -11,8 +12,10 @@ const kFirefox = process.env.FIREFOX ?? '/usr/bin/firefox-esr';
 
 export const launch = () => (isFirefox ? launchFirefox() : chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] }));
 
+export const hasFirefox = existsSync(kFirefox);
+
 // Debian's Firefox does not know one command that Playwright sends for every context.
-async function launchFirefox() {
+export async function launchFirefox() {
   const browser = await firefox.launch({ channel: 'moz-firefox', executablePath: kFirefox });
   const session = Object.getPrototypeOf(browser._connection.toImpl(browser)._browserSession);
   const { send } = session;

@@ -83,6 +83,7 @@ $$not a formula$$
   wide: `${'x'.repeat(400)}\n\n\`\`\`\n${'y'.repeat(400)}\n\`\`\`\n\n|${' column |'.repeat(14)}\n|${'---|'.repeat(14)}\n|${' value |'.repeat(14)}`,
 };
 
+const kSaidChars = 2_000; // of a given answer, in one event
 const kMaxPromptChars = 400; // of a conversation whose last question has the word "long"
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -258,6 +259,11 @@ async function script(answer, asked, messages, body, log) {
     await answer.text('and the second.', 2);
     return answer.end();
   }
+  if (log.says !== undefined) {
+    for (let at = 0; at < log.says.length; at += kSaidChars) await answer.send('response.output_text.delta', { delta: log.says.slice(at, at + kSaidChars) });
+    return answer.end();
+  }
+  if (asked.includes('few tokens')) return answer.burst('All of it.', 19, 1);
   if (asked.includes('burst')) return answer.burst('All at once.', 41, 50);
   if (asked.includes('slow')) return answer.endless('One word after the other. ', 15);
   if (asked.includes('held')) {
@@ -378,9 +384,9 @@ async function handle(request, response, { key, log, models, idle, mcp, library 
 
 // log: bodies of requests, with the messages that their input stands for; calls of tools, answers given, answers and calls
 // that the client gave up. holdCalls: calls get no answer; onRelease() lets a held answer go on. mcp: there are tools.
-// library: a ScriptedModels in the place of `models`.
+// says: the text of every answer. library: a ScriptedModels in the place of `models`.
 export async function startScriptedServer({ port = 0, key = '', models = kModels, idle = false, mcp = false, library = null } = {}) {
-  const log = { bodies: [], calls: [], responses: new Map(), answers: 0, aborted: 0, holdCalls: false };
+  const log = { bodies: [], calls: [], responses: new Map(), answers: 0, aborted: 0, holdCalls: false, says: undefined };
   const server = createServer((request, response) => void handle(request, response, { key, log, models, idle, mcp, library }).catch(() => response.destroy()));
   await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });

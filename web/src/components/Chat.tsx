@@ -9,6 +9,8 @@ import { MessageView } from './MessageView.tsx';
 import { Welcome } from './Welcome.tsx';
 
 const kNearBottomPx = 48;
+const kMoves = ['wheel', 'touchmove', 'pointerdown', 'keydown'];
+const kMoveMs = 1_000; // that the view goes on moving after one of these
 const kAtOnce = 4; // messages at the end, where a chat is opened
 
 export function Chat() {
@@ -94,12 +96,19 @@ function useStickyScroll(leaf: string | null) {
   useEffect(() => {
     const element = scroller.current!;
     let lastTop = 0;
-    // Text that grows also moves the end away; only the user moves the view up.
+    let lastHeight = 0;
+    let movedAt = -Infinity;
+    const onMove = () => void (movedAt = performance.now());
+    // Text that grows also moves the end away; only the user moves the view up. Messages that come into view are often
+    // less high than was expected, and the browser then moves the view with them.
     const onScroll = () => {
-      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < kNearBottomPx;
+      const { scrollTop, scrollHeight, clientHeight } = element;
+      const isNear = scrollHeight - scrollTop - clientHeight < kNearBottomPx;
+      const isUser = scrollHeight >= lastHeight || performance.now() - movedAt < kMoveMs;
       if (isNear) stick.current = true;
-      else if (element.scrollTop < lastTop) stick.current = false;
-      lastTop = element.scrollTop;
+      else if (scrollTop < lastTop && isUser) stick.current = false;
+      lastTop = scrollTop;
+      lastHeight = scrollHeight;
       setAtBottom(isNear);
     };
     const onResize = () => {
@@ -110,9 +119,11 @@ function useStickyScroll(leaf: string | null) {
     observer.observe(element);
     observer.observe(element.firstElementChild!);
     element.addEventListener('scroll', onScroll, { passive: true });
+    for (const name of kMoves) element.addEventListener(name, onMove, { passive: true });
     return () => {
       observer.disconnect();
       element.removeEventListener('scroll', onScroll);
+      for (const name of kMoves) element.removeEventListener(name, onMove);
     };
   }, []);
   useLayoutEffect(toBottom, [leaf]);

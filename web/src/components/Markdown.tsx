@@ -11,7 +11,6 @@ import { Plain } from './Plain.tsx';
 const kSliceChars = 60_000; // that are split in one task
 const kSlicePauseMs = 16;
 const kSectionsAtOnce = 3; // at the end, where a chat is opened and an answer grows
-const kPxPerChar = 0.3; // about, for the height of what is not rendered yet
 
 type Definitions = ReadonlyMap<string, string>;
 
@@ -75,12 +74,22 @@ class SectionView extends Component<SectionProps> {
 
 function SectionContent({ section: { pieces, source }, definitions, isLong, atOnce }: SectionProps) {
   const { ref, near } = useNear<HTMLDivElement>(atOnce);
-  const style = isLong ? { containIntrinsicHeight: `auto ${Math.ceil(source.length * kPxPerChar)}px` } : undefined;
+  const style = isLong ? { containIntrinsicHeight: `auto ${expectedPx(pieces)}px` } : undefined;
   return (
     <div ref={ref} class={`section ${isLong ? 'apart' : ''} ${near ? '' : 'far'}`} style={style}>
       {near ? pieces.map((piece, idx) => <PieceView key={idx} piece={piece} definitions={definitions} />) : printableProse(source)}
     </div>
   );
+}
+
+const kLinePx = 26;
+const kLineChars = 90;
+const kMarginPx = 14;
+
+// The height of what is not rendered yet, about.
+function expectedPx(pieces: Piece[]): number {
+  const lines = pieces.reduce((sum, { text }) => sum + Math.max(text.length / kLineChars, text.split('\n').length), 0);
+  return Math.ceil(lines * kLinePx + pieces.length * kMarginPx);
 }
 
 function PieceView({ piece, definitions }: { piece: Piece; definitions: Definitions }) {
