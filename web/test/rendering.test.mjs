@@ -6,7 +6,7 @@ import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { ask, eventually, hasFirefox, lastAnswer, launch, launchFirefox, openPage } from './browser.mjs';
 import { startScriptedServer } from './scripted_server.mjs';
 
-const kMaxGapMs = 2_000; // a machine with other work takes long too; the fault took 4 to 12 s where nothing else ran
+const kMaxGapMs = 1_000; // on a machine without other work, where the fault took 4 to 12 s
 
 // Answers of n characters that once froze the page.
 const kHostile = {
@@ -36,6 +36,24 @@ const watch = (page) => page.evaluate(() => {
   beat();
 });
 const longestGap = (page) => page.evaluate(() => Math.round(window.longestGap));
+
+// How many times slower this machine is now than one without other work.
+const slowness = (page) => page.evaluate(() => {
+  const kNominalMs = 30;
+  let longest = kNominalMs;
+  for (let round = 0; round < 5; round += 1) {
+    const start = performance.now();
+    for (let idx = 0, sum = 0; idx < 3e7; idx += 1) sum = (Math.imul(sum, 31) + idx) | 0;
+    longest = Math.max(longest, performance.now() - start);
+  }
+  return longest / kNominalMs;
+});
+
+async function assertReacted(page, what) {
+  const gap = await longestGap(page);
+  const limit = kMaxGapMs * (await slowness(page));
+  assert.ok(gap < limit, `${gap} ms ${what}, ${Math.round(limit)} ms allowed`);
+}
 
 // A chat in the browser's storage, which the page then shows.
 async function openChat(page, messages) {
@@ -95,14 +113,12 @@ function tests(launchBrowser, hostile) {
       await watch(page);
       await answer(t, page, `**before**\n\n${text(99_996)}\n\n\`\`\`\n\`\`\`\n\n**behind**`);
       await lastAnswer(page).locator('strong', { hasText: 'behind' }).waitFor();
-      const streaming = await longestGap(page);
-      assert.ok(streaming < kMaxGapMs, `${streaming} ms while it streams`);
+      await assertReacted(page, 'while it streams');
       await page.getByRole('link', { name: 'Metrics' }).click();
       await watch(page);
       await page.goBack();
       await lastAnswer(page).locator('strong', { hasText: 'behind' }).waitFor();
-      const opening = await longestGap(page);
-      assert.ok(opening < kMaxGapMs, `${opening} ms when it is opened`);
+      await assertReacted(page, 'when it is opened');
       assert.deepEqual(problems, []);
     });
   }
@@ -112,8 +128,7 @@ function tests(launchBrowser, hostile) {
     await watch(page);
     await answer(t, page, `${'a'.repeat(195_000)}\n\n${'a *b* '.repeat(32_500)}\n\nthe **end**`);
     await lastAnswer(page).locator('strong', { hasText: 'end' }).waitFor();
-    const gap = await longestGap(page);
-    assert.ok(gap < kMaxGapMs, `${gap} ms`);
+    await assertReacted(page, 'while it streams');
   });
 
   test('a chat of 1,000 messages opens at its end, soon, and takes keys meanwhile', async (t) => {
