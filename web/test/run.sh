@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the page: types, units, in Chromium against scripted answers and against the program: run.sh REALIZAR. Exit code
+# Checks the page: types, units, in Chromium and Firefox against scripted answers, and against the program: run.sh REALIZAR. Exit code
 # 77: node 20, npm or Chromium is missing, and nothing was tested.
 set -euo pipefail
 REALIZAR_BIN=$(realpath "$1")
@@ -20,4 +20,9 @@ fi
 npm run --silent check
 npm test --silent
 npm run --silent test:page
+if [[ -x ${FIREFOX:-/usr/bin/firefox-esr} ]]; then
+  PAGE_BROWSER=firefox node --test --test-concurrency=1 test/page.test.mjs test/composer.test.mjs test/models.test.mjs
+else
+  echo "page: skipped in Firefox: there is no firefox-esr (Debian's package)" >&2
+fi
 npm run --silent test:served
