@@ -14,7 +14,6 @@
 #include "server/watch/metrics.h"
 #include "server/watch/metrics_history.h"
 #include "server/watch/trace_exporter.h"
-#include "text/output/output_format.h"
 
 namespace realizar::server {
 namespace {
