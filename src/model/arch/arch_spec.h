@@ -379,10 +379,8 @@ struct Routing {
 // file has; "": that format has none.
 class KeyTeller {
  public:
+  virtual ~KeyTeller() = default;
   virtual void set(std::string_view gguf, std::string_view hf, MetaValue value) = 0;
-
- protected:
-  ~KeyTeller() = default;
 };
 
 struct ArchSpec {
