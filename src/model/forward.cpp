@@ -44,12 +44,12 @@ LayerBuilder::Acts add_acts(Program& program, const ModelConfig& c) {
   LayerBuilder::Acts acts;
   acts.stream = add_stream(program, c, "x");
   acts.normed = add_stream(program, c, "normed");
-  const auto any_has = [&c](Step step) {
+  const auto any_has = [&c](LayerStep step) {
     return std::ranges::any_of(c.layers, [step](const auto& layer) { return form_of(layer.norm_place).has(step); });
   };
-  const bool has_branch = any_has(Step::kPostNormMixer) || c.layer_table.d_input > 0;
+  const bool has_branch = any_has(LayerStep::kPostNormMixer) || c.layer_table.d_input > 0;
   if (has_branch) acts.branch = add_stream(program, c, "branch");
-  if (any_has(Step::kNormFfnApart)) acts.ffn_normed = add_stream(program, c, "ffn_normed");
+  if (any_has(LayerStep::kNormFfnApart)) acts.ffn_normed = add_stream(program, c, "ffn_normed");
   if (c.altup.n_streams > 1) acts.streams = add_streams(program, c);
   return acts;
 }

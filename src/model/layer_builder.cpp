@@ -7,8 +7,8 @@
 namespace realizar {
 namespace {
 
-bool is_of_ffn(Step step) {
-  return step == Step::kNormFfn || step == Step::kReadApart || step == Step::kFfn;
+bool is_of_ffn(LayerStep step) {
+  return step == LayerStep::kNormFfn || step == LayerStep::kReadApart || step == LayerStep::kFfn;
 }
 
 }  // namespace
@@ -20,56 +20,56 @@ void LayerBuilder::build() {
   }
   if (config_.altup.n_streams > 1) predict_streams(*this);
   in_ = acts_.stream;
-  const std::span<const Step> steps = form_of(c.norm_place).steps;
+  const std::span<const LayerStep> steps = form_of(c.norm_place).steps;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (std::holds_alternative<NoFfnConfig>(c.ffn) && is_of_ffn(steps[i])) return;
     has_post_norm_ =
-        i + 1 < steps.size() && (steps[i + 1] == Step::kPostNormMixer || steps[i + 1] == Step::kPostNormFfn);
+        i + 1 < steps.size() && (steps[i + 1] == LayerStep::kPostNormMixer || steps[i + 1] == LayerStep::kPostNormFfn);
     take(steps[i]);
   }
   if (config_.altup.n_streams > 1) correct_streams(*this);
   if (config_.layer_table.d_input > 0) add_layer_input(*this, c.out_scale);
 }
 
-void LayerBuilder::take(Step step) {
+void LayerBuilder::take(LayerStep step) {
   const LayerConfig& c = config_.layers[layer_];
   const LayerWeights& w = weights();
   switch (step) {
-    case Step::kNormMixer:
+    case LayerStep::kNormMixer:
       if (!c.has_mixer_norm) return;
       in_ = acts_.normed;
       return norm(in_, w.attn_norm, w.attn_norm_bias, OpRole::kAttn);
-    case Step::kReadLast:
+    case LayerStep::kReadLast:
       in_ = acts_.normed;
       return;
-    case Step::kMixer:
+    case LayerStep::kMixer:
       if (config_.altup.laurel_rank > 0) add_laurel(*this);
       return add_branch(c.mixer, w.mixer);
-    case Step::kPostNormMixer:
+    case LayerStep::kPostNormMixer:
       return add_norm(acts_.stream, acts_.branch, w.attn_post_norm, OpRole::kPost, laurel_scale(config_.altup));
-    case Step::kAdd:
+    case LayerStep::kAdd:
       return;
-    case Step::kNormStream:
+    case LayerStep::kNormStream:
       // Experts add to the stream while they read: they read a row of their own.
       in_ = std::holds_alternative<ExpertsConfig>(c.ffn) ? acts_.normed : acts_.stream;
       if (in_ != acts_.stream) norm(in_, w.attn_post_norm, w.attn_post_norm_bias, OpRole::kPost);
       return norm(acts_.stream, w.attn_post_norm, w.attn_post_norm_bias, OpRole::kPost);
-    case Step::kNormFfn:
+    case LayerStep::kNormFfn:
       in_ = acts_.normed;
       return norm(in_, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn, c.ffn_in_scale);
-    case Step::kNormFfnApart:
+    case LayerStep::kNormFfnApart:
       return norm(acts_.ffn_normed, w.ffn_norm, w.ffn_norm_bias, OpRole::kFfn);
-    case Step::kReadApart:
+    case LayerStep::kReadApart:
       in_ = acts_.ffn_normed;
       return;
-    case Step::kFfn:
+    case LayerStep::kFfn:
       REQUIRE(c.out_scale == 1.0f || has_post_norm_ || config_.layer_table.d_input > 0);
       return add_branch(c.ffn, w.ffn);
-    case Step::kPostNormFfn:
+    case LayerStep::kPostNormFfn:
       // A layer with a table of its own is scaled after what that adds.
       return add_norm(acts_.stream, acts_.branch, w.ffn_post_norm, OpRole::kPost,
                       config_.layer_table.d_input > 0 ? 1.0f : c.out_scale);
-    case Step::kNormStreamLast:
+    case LayerStep::kNormStreamLast:
       return norm(acts_.stream, w.ffn_post_norm, w.ffn_post_norm_bias, OpRole::kPost);
   }
 }

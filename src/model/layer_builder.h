@@ -63,7 +63,7 @@ class LayerBuilder {
   bool has_post_norm() const { return has_post_norm_; }
 
  private:
-  void take(Step step);
+  void take(LayerStep step);
   // out = scale * norm(stream); `out` may be the stream.
   void norm(ActId out, WeightId weight, WeightId bias, OpRole role, float scale = 1.0f);
   template <class Configs, class KindWeights>

@@ -5,15 +5,15 @@
 namespace realizar {
 namespace {
 
-using enum Step;
+using enum LayerStep;
 
-constexpr Step kPre[] = {kNormMixer, kMixer, kAdd, kNormFfn, kFfn, kAdd};
-constexpr Step kPost[] = {kMixer, kPostNormMixer, kAdd, kFfn, kPostNormFfn, kAdd};
-constexpr Step kSandwich[] = {kNormMixer, kMixer, kPostNormMixer, kAdd, kNormFfn, kFfn, kPostNormFfn, kAdd};
-constexpr Step kParallel[] = {kNormMixer, kMixer, kAdd, kFfn, kAdd};
-constexpr Step kParallelApart[] = {kNormFfnApart, kNormMixer, kMixer, kAdd, kReadApart, kFfn, kAdd};
-constexpr Step kOfStream[] = {kMixer, kAdd, kNormStream, kFfn, kAdd, kNormStreamLast};
-constexpr Step kBesideLast[] = {kReadLast, kMixer, kAdd, kNormFfn, kFfn, kAdd};
+constexpr LayerStep kPre[] = {kNormMixer, kMixer, kAdd, kNormFfn, kFfn, kAdd};
+constexpr LayerStep kPost[] = {kMixer, kPostNormMixer, kAdd, kFfn, kPostNormFfn, kAdd};
+constexpr LayerStep kSandwich[] = {kNormMixer, kMixer, kPostNormMixer, kAdd, kNormFfn, kFfn, kPostNormFfn, kAdd};
+constexpr LayerStep kParallel[] = {kNormMixer, kMixer, kAdd, kFfn, kAdd};
+constexpr LayerStep kParallelApart[] = {kNormFfnApart, kNormMixer, kMixer, kAdd, kReadApart, kFfn, kAdd};
+constexpr LayerStep kOfStream[] = {kMixer, kAdd, kNormStream, kFfn, kAdd, kNormStreamLast};
+constexpr LayerStep kBesideLast[] = {kReadLast, kMixer, kAdd, kNormFfn, kFfn, kAdd};
 
 // In the order of NormPlace.
 constexpr LayerForm kForms[] = {{"before each branch", kPre},
@@ -26,7 +26,7 @@ constexpr LayerForm kForms[] = {{"before each branch", kPre},
 
 }  // namespace
 
-bool LayerForm::has(Step step) const {
+bool LayerForm::has(LayerStep step) const {
   return std::ranges::find(steps, step) != steps.end();
 }
 

@@ -13,7 +13,7 @@ namespace realizar {
 enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart, kOfStream, kBesideLast };
 
 // A branch, mixer or ffn, reads the last norm that was made before it, or else the stream.
-enum class Step : uint8_t {
+enum class LayerStep : uint8_t {
   kNormMixer,      // of the stream, where the layer has this norm
   kReadLast,       // the mixer reads what that of the layer before it read
   kMixer,          // a branch
@@ -30,9 +30,9 @@ enum class Step : uint8_t {
 
 struct LayerForm {
   const char* name;
-  std::span<const Step> steps;
+  std::span<const LayerStep> steps;
 
-  bool has(Step step) const;
+  bool has(LayerStep step) const;
 };
 const LayerForm& form_of(NormPlace place);
 
