@@ -47,7 +47,7 @@ test('tools are off until they are switched on, which the browser remembers', as
   await button(page, 'Close settings').click();
   await send(page, 'tool');
   await button(page, 'Allow once').waitFor();
-  assert.deepEqual(log.bodies.at(-1).tools.map((tool) => tool.function.name), ['files__read']);
+  assert.deepEqual(log.bodies.at(-1).tools.map((tool) => tool.name), ['files__read']);
   await button(page, 'Stop').click();
 });
 
