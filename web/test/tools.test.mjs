@@ -151,6 +151,8 @@ test('a chat with calls is kept, exported and brought back', async (t) => {
   const downloading = page.waitForEvent('download');
   await page.getByRole('menuitem', { name: 'Export as JSON' }).click();
   const path = await (await downloading).path();
+  await button(page, 'This chat').click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
   await button(page, 'Settings').click();
   await page.locator('input[type=file][accept*=json]').setInputFiles({ name: 'chats.json', mimeType: 'application/json', buffer: await (await import('node:fs/promises')).readFile(path) });
   await page.getByText('Imported 1 chat.').waitFor();
