@@ -51,7 +51,7 @@ class ServerCase(hub_test.Case):
         return [model["id"] for model in json.loads(self.ask("GET", "/v1/models")[1])["data"]]
 
     def listed_model(self, name, query=""):
-        """What GET /v1/models has of it; None: nothing."""
+        """The model's entry in GET /v1/models; None if it has none."""
         models = json.loads(self.ask("GET", "/v1/models" + query)[1])["data"]
         return next((model for model in models if model["id"] == name), None)
 
@@ -150,7 +150,7 @@ class Managed(ServerCase):
 
 
 class Changes(Managed):
-    """What clients do with the store while the server runs."""
+    """Clients' changes of the store while the server runs."""
 
     def test_clients_change_the_store_only_where_they_may(self):
         self.add_tiny()
@@ -557,7 +557,7 @@ class Changes(Managed):
 
 
 class View(Managed):
-    """What the page's view of models is told."""
+    """The details for the page's view of models."""
 
     def search(self, query):
         return json.loads(self.succeeds("POST", "/v1/models/search", {"query": query}))

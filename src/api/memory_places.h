@@ -1,4 +1,4 @@
-// Where this machine could keep models, and how much of it is free.
+// The kinds of memory where this machine can keep models, and how much of each is free.
 #pragma once
 
 #include <cstdint>

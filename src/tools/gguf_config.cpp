@@ -196,7 +196,7 @@ class ConfigWriter final : private KeyTeller {
     add_temperature(a);
   }
 
-  // Where steps begin a position early, their length is the family's.
+  // If steps begin a position early, their length is the family's.
   template <class Attention>
   void add_temperature(const Attention& a) {
     const bool is_familys = a.temperature_offset > 0;

@@ -81,7 +81,7 @@ export class AnswerDraft {
     const active = conversation(this.conversationId);
     if (!active) return;
     const { finish, server } = this;
-    // What an earlier page has seen stays until it comes again.
+    // Text that an earlier page has seen stays until it comes again.
     const text = this.hasText ? { content: this.content, reasoning: this.reasoning || undefined } : {};
     putConversation(change(active, this.message.id, { ...text, finish, server, stats: this.stats(), ...patch }), when);
   }

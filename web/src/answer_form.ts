@@ -1,4 +1,4 @@
-// What settings ask of the form of an answer and of its samplers, as the server's API has it.
+// Fields of the server's API for the form of an answer and for its samplers, from the settings.
 import type { Settings } from './conversation.ts';
 
 export function formFields({ form, schema, grammar, samplers }: Settings): Record<string, unknown> {

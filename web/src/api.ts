@@ -19,7 +19,7 @@ export interface Model {
 export type Failure = 'unauthorized' | 'too long' | 'unreachable' | 'dropped' | 'refused';
 
 export class ApiError extends Error {
-  // Of a prompt that is too long for the model, in tokens.
+  // For a prompt that is too long for the model, in tokens.
   nPrompt?: number;
   nCtx?: number;
   status?: number; // of the HTTP answer, where there was one
@@ -94,7 +94,7 @@ export interface History {
   samples: Record<string, (number | null)[]>; // one array a column; "time" is Unix time in s
 }
 
-// What the server did, from `since` (Unix time in s) on, for as long as it keeps that.
+// The server's activity from `since` (Unix time in s) on, as long as it keeps that.
 export async function fetchHistory(since: number, key: string, signal: AbortSignal): Promise<History> {
   const response = await request(`metrics/history?since=${since}`, key, { signal }).catch((error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
@@ -165,7 +165,7 @@ export function nonEmpty(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-// What is no number that can be counted with is left out.
+// Values that are no counts become undefined.
 export function readCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }

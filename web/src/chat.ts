@@ -68,7 +68,7 @@ export function continueAnswer(active: Conversation, message: Message): void {
   void write(isFull ? slide(active, message.parent, used, contextLength) : active, message);
 }
 
-// The same answer again, without the oldest turns; from then on they are left out whenever the context is full.
+// Asks again without the oldest turns; from then on they are left out whenever the context is full.
 export function retryWithoutOldest(active: Conversation, message: Message): void {
   if (controllers.has(active.id) || message.parent === null) return;
   regenerate(slide(active, message.parent), message);

@@ -1,4 +1,4 @@
-// What was typed and attached and not yet sent, for each chat. The text is kept over reloads, the files are not.
+// Text and files that were not sent yet, for each chat. The text is kept over reloads, the files are not.
 import { useEffect, useState } from 'preact/hooks';
 import type { Attachment } from './conversation.ts';
 import { localNames, readLocal, writeLocal } from './local.ts';

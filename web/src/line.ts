@@ -24,7 +24,7 @@ const kBracket = '('.charCodeAt(0);
 const kW = 'w'.charCodeAt(0);
 const kMaxDepth = 100; // counted
 
-// What can be in an address of mail is a word for marked, delimiters too.
+// Marked reads everything that can be in a mail address as a word, delimiters too.
 const kKinds = new Uint8Array(128).map((_, code) => (code === 32 || code === 9 ? Kind.Space : code > 32 && code < 127 ? Kind.Word : Kind.Other));
 const kEmphasis = flags('*_');
 const kDelimiter = flags('~`[]<>!$\\|:@&(');

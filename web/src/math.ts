@@ -17,7 +17,7 @@ function between(source: string, open: string, close: string): string | undefine
 const display = (source: string): string | undefined => between(source, '$$', '$$') ?? between(source, '\\[', '\\]');
 const kDelimiterChars = 2;
 
-// As Pandoc has it: no space inside the signs, and no digit after them. "$5 and $10" are prices.
+// Pandoc's rule: no space inside the signs, and no digit after them. "$5 and $10" are prices.
 const kDollars = /^\$(?!\s)((?:\\[^]|[^\\$`\n])+?)(?<!\s)\$(?!\d)/;
 
 export function formula(tex: string, display: boolean): string {
@@ -54,7 +54,7 @@ export const kMathExtensions: TokenizerAndRendererExtension[] = [
   },
 ];
 
-// Where a formula on display begins whose end has not come yet; the length of the text where there is none.
+// The beginning of a formula on display whose end has not come yet; the length of the text if there is none.
 export function openFormula(text: string): number {
   const fences = text.match(/^ {0,3}```/gm)?.length ?? 0;
   if (fences % 2 === 1) return text.length;

@@ -177,7 +177,7 @@ function rateOf(id: string, n: number): number | undefined {
 
 let lastAsked = 0;
 
-// Reads the list anew. Of several answers that overtake each other the one that was asked for last counts.
+// Reads the list anew. If answers overtake each other, the one that was asked for last counts.
 async function refresh(signal?: AbortSignal): Promise<void> {
   const asked = ++lastAsked;
   const list = (await json(await request('v1/models?details=1', getState().key, { signal }))) as { data?: unknown; server?: any };
@@ -221,7 +221,7 @@ async function post(path: string, body: object, signal?: AbortSignal): Promise<a
   return json(await request(path, getState().key, init));
 }
 
-// What fails is shown beside the model.
+// Failures are shown beside the model.
 async function change(id: string, isDownload: boolean, ask: () => Promise<unknown>): Promise<boolean> {
   putProblem(id, null);
   try {
@@ -261,7 +261,7 @@ export async function search(query: string, signal: AbortSignal): Promise<{ hits
   return { hits, note: nonEmpty(note) ?? '' };
 }
 
-// What a repository has, the smallest first.
+// The models of a repository, the smallest first.
 export async function choices(name: string, signal: AbortSignal): Promise<Choice[]> {
   const { models } = await post('v1/models/choices', { model: name }, signal);
   const all = (Array.isArray(models) ? models : []).flatMap((choice: any) => {

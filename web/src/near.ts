@@ -1,4 +1,4 @@
-// What is far from the view is rendered later: when it comes near, and otherwise one by one while the page has nothing
+// Messages far from the view are rendered later: when they come near, and otherwise one by one while the page has nothing
 // else to do, from the end. In the end all of it is there, for find-in-page and for printing.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 

@@ -1,4 +1,4 @@
-// What the model is sent for an answer.
+// The messages that the model gets for an answer.
 import { branch, type Attachment, type Conversation, type Message, type ToolCall } from './conversation.ts';
 
 export interface PromptMessage {

@@ -46,7 +46,7 @@ const kMaxCalls = 64; // in a list of them
 const kPollMs = 2_000;
 const kStepsGone = 'stream'; // the field that is refused where the steps of an answer are no longer kept
 
-// Where the stream of an answer is: its id, and the number of the last event that was seen.
+// The position in an answer's stream: its id, and the number of the last event that was seen.
 interface Place {
   id: string;
   last?: number;

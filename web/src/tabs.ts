@@ -1,4 +1,4 @@
-// What no two tabs of this page may do at once.
+// Tasks that no two tabs of this page may do at once.
 const kPrefix = 'realizar answer ';
 
 // Runs `task` once no other tab writes an answer of that conversation. Plain http outside localhost has no locks; there it

@@ -13,7 +13,7 @@ interface KnownTool extends Tool {
 
 // Tools that need no question any more, until the page closes.
 const allowed = new Set<string>();
-// What waits for the user, by the id of its call.
+// Questions to the user, by the id of the call.
 const questions = new Map<string, (decision: Decision) => void>();
 
 const knownTools = (): KnownTool[] => getState().toolServers.flatMap(({ name, tools }) => tools.map((tool) => ({ ...tool, server: name })));

@@ -34,7 +34,7 @@ export function fromJson(text: string): Conversation[] {
   return file.conversations.map(readConversation);
 }
 
-// Those that are not here yet: an import gives a chat a new id, its messages keep theirs.
+// Chats that are not here yet: an import gives a chat a new id, its messages keep theirs.
 export function withoutKnown(added: Conversation[], known: Conversation[]): Conversation[] {
   const ids = known.map(({ messages }) => new Set(messages.map(({ id }) => id)));
   return added.filter(({ messages }) => !ids.some((here) => messages.every(({ id }) => here.has(id))));

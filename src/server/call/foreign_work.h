@@ -36,7 +36,7 @@ class ForeignWork {
  private:
   struct State {
     std::atomic<bool> cancelled{false};
-    // Of the I/O thread alone.
+    // For the I/O thread only.
     std::optional<Result<Json>> result;
     Call* call;  // null: it is gone
   };

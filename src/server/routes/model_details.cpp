@@ -30,7 +30,7 @@ bool may_delete(const Call& call, const ModelRegistry::Entry& entry) {
   return !is_last && ((entry.source.is_deletable && call.may_manage) || is_of_store);
 }
 
-// What --memory-mb leaves.
+// The memory that --memory-mb leaves.
 Json limit_json(const ServerContext& context) {
   uint64_t n_held = context.answers.n_held_bytes();
   for (const auto* entries : {&context.models.entries(), &context.models.leaving()}) {

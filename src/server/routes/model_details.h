@@ -1,5 +1,5 @@
-// What the chat page's view of models shows besides what every client is told: what files hold, which memory and disk
-// are free, and what the caller may do.
+// Details for the chat page's view of models, besides those that every client gets: the content of files, free memory and
+// disk, and what the caller may do.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ struct ModelDetails {
   std::vector<MemoryPlace> memory;
   uint64_t n_disk_bytes = 0;  // free where the store is; 0: not known
 
-  // Of an entry whose card was read; null: there is none.
+  // The details of an entry whose card was read; null if there is none.
   Json of(const Call& call, const ModelRegistry::Entry& entry) const;
   Json of_server(const Call& call) const;
 };

@@ -9,7 +9,7 @@ interface Props {
   set: (patch: Partial<Settings>) => void;
 }
 
-// What an answer has to be: free text, JSON, a document of a schema, a text of a grammar.
+// The form of answers: free text, JSON, a document of a schema, a text of a grammar.
 export function AnswerForm({ settings, set }: Props) {
   const { form, schema, grammar } = settings;
   return (

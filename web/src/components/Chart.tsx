@@ -89,7 +89,7 @@ function Lines({ times, series, format, max, whole, width, hovered }: Props & { 
   );
 }
 
-// What is on show: all times, and no less than a minute.
+// The times on show: all of them, and no less than a minute.
 function range(times: number[]): { from: number; to: number } {
   const to = times.at(-1) ?? 0;
   return { from: Math.min(times[0] ?? to, to - kLeastSpan), to };

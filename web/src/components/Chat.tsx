@@ -72,7 +72,7 @@ function statusOf(last: Message | undefined, running: boolean): string {
   return last?.status === 'done' ? words.answers.complete : '';
 }
 
-// Of each message: the versions of its turn, and which it is.
+// For each message: the versions of its turn, and which it is.
 function versionsOf({ messages }: Conversation): Map<string, { version: number; all: Message[] }> {
   const turns = new Map<string, Message[]>();
   const versions = new Map<string, { version: number; all: Message[] }>();

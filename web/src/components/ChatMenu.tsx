@@ -23,7 +23,7 @@ export function ChatMenu() {
   );
 }
 
-// What can be done with a chat, in its row as in the header.
+// Actions on a chat, in its row and in the header.
 export function chatActions(active: Conversation, rename: () => void): MenuItem[] {
   return [
     { label: words.chatMenu.rename, run: rename },

@@ -7,7 +7,7 @@ import { words } from '../words.ts';
 import { CopyButton } from './CopyButton.tsx';
 import { IconButton } from './Icon.tsx';
 
-// What is shown and copied has its unseen characters spelled out, since it may be run.
+// Unseen characters are spelled out, on screen and in copies, since code may be run.
 export function CodeBlock({ language, text }: { language: string; text: string }) {
   const part = highlighter.use(language !== '');
   const [wraps, setWraps] = useWrap();

@@ -29,7 +29,7 @@ export function Composer() {
   useEffect(() => fit(area.current!), [draft.text]);
 
   const submit = () => {
-    // What was typed last may not have been rendered yet.
+    // The last keys may not have been rendered yet.
     const { text, files } = draftOf(activeId);
     if (running || isNothing({ text, files })) return;
     forgetDraft(activeId);

@@ -10,7 +10,7 @@ interface Props {
   actions: { label: string; run: () => void }[];
 }
 
-// What went wrong, with what can be done about it.
+// An error, with what can be done about it.
 export function Failure({ error, kind, disabled, actions }: Props) {
   const all = kind === 'unauthorized' ? [{ label: words.key.enter, run: () => setState({ askKey: 'asked' }) }, ...actions] : actions;
   return (

@@ -10,7 +10,7 @@ import { Coming } from './Models.tsx';
 
 type Asked<T> = 'nothing' | 'waiting' | ApiError | T;
 
-// What an answer of the server is at: one question at a time, the latest. It ends with the component.
+// The state of the latest question to the server, the only one at a time. It ends with the component.
 function useQuestion<T>(): [Asked<T>, (ask: (signal: AbortSignal) => Promise<T>) => void] {
   const [asked, setAsked] = useState<Asked<T>>('nothing');
   const controller = useRef<AbortController | null>(null);

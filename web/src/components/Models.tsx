@@ -39,7 +39,7 @@ export function Models() {
   );
 }
 
-// What the page calls something of the server's, which may be new to it.
+// The page's name for something of the server's, which may be new to it.
 const called = (names: Record<string, string>, name: string) => (Object.hasOwn(names, name) ? names[name]! : printable(name));
 const stateOf = (state: string) => called({ ...words.header.states, ...words.models.states }, state);
 const nameOf = ({ name }: Place) => called(words.models.places, name);

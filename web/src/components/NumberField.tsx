@@ -26,7 +26,7 @@ export const kNumberFields: Field[] = [
   { name: 'max_tokens', usual: () => words.settings.noLimit, min: 1, whole: true, step: 1 },
 ];
 
-// What is wrong with what a field holds; '' where nothing is.
+// The fault of a field's content; '' if there is none.
 function problemOf({ above, min, max, whole }: Field, input: HTMLInputElement): string {
   const value = input.valueAsNumber;
   if (input.validity.badInput) return words.settings.notNumber;

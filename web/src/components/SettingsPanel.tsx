@@ -19,7 +19,7 @@ export function SettingsPanel() {
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     panel.current!.focus();
-    // What had the focus in the panel is gone by then; a focus that has moved on stays where it is.
+    // The panel's own focus is gone by then; a focus that has moved on stays where it is.
     return () => void (document.activeElement === document.body && before?.focus());
   }, []);
   const set = (patch: Partial<Settings>) => setSettings({ ...activeSettings(getState()), ...patch });

@@ -9,7 +9,7 @@ interface Props {
   contextLength?: number;
 }
 
-// What an answer took: speed, time to the first token, and how full the context is.
+// The cost of an answer: speed, time to the first token, and how full the context is.
 export function StatsLine({ message, contextLength }: Props) {
   const { stats } = message;
   if (!stats) return null;

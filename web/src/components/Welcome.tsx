@@ -4,7 +4,7 @@ import { activeSettings, loadModels, modelOf, setState, useStore } from '../stor
 import { words } from '../words.ts';
 import { Failure } from './Failure.tsx';
 
-// What realizar-tiny was trained on, and answers right: in English only.
+// Questions that realizar-tiny was trained on and answers right, in English only.
 const kToyExamples = ['What is the capital of France?', 'What is 7 plus 5?', 'What is the opposite of hot?', 'Tell me a short story.'];
 const kToyParams = 20e6; // no model below this many parameters answers the other examples
 
