@@ -180,7 +180,7 @@ class OtherPrograms(cli_test.Case):
         result = realizar("run", "-n", "1", "-fa", "on", "--jinja", "--mlock", "--no-mmap", "-b", "64", PROMPT)
         self.assertEqual(result.returncode, 0, result.stderr)
         for note in ["-fa is always on", "--jinja is always on", "--mlock has no effect", "--no-mmap has no effect",
-                     "-b has no effect: --batch-tokens"]:
+                     "-b has no effect: only --batch-tokens"]:
             self.assertIn(note, result.stderr.decode())
         self.assertEqual(realizar("run", "-n", "1", "-fa", PROMPT).returncode, 0)
         for words in (["--think"], ["--think=false"], ["--think", "low"]):

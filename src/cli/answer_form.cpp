@@ -88,7 +88,7 @@ void FormFlags::add_to(Flags flags) {
       .option("--format", format_, "Answer in this form: json, which is any JSON object")
       .one_of({"json"})
       .shown_as("FORM");
-  flags.option("--schema", schema_, "Answer with JSON of this JSON Schema: a file, or the schema itself")
+  flags.option("--schema", schema_, "Answer with JSON of this schema: a file or a text")
       .shown_as("FILE|TEXT")
       .file();
   flags.advanced()

@@ -327,7 +327,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
               "one of Hugging Face")
       .file();
   Flags rare = flags.advanced();
-  flags.flag("--pull", args.pull, "Download the model without asking where it is not on this machine");
+  flags.flag("--pull", args.pull, "Download a missing model without asking");
   flags.option("--system", args.system, "System message");
   flags.option("-n,--max-tokens", args.max_tokens,
                "Generate at most N tokens (default: until the model ends, or the context)");
@@ -335,12 +335,12 @@ void add_answer_flags(Flags flags, RunArgs& args) {
   rare.flag("--ignore-eos", args.ignore_eos,
             "Write on where the model ends: until --max-tokens, --stop or the end of the context");
   rare.flag("--hide-reasoning", args.hide_reasoning, "Leave a model's reasoning out of what is shown");
-  flags.flag("--json", args.json, "Print one JSON event a line");
+  flags.flag("--json", args.json, "Print one JSON event per line");
   rare.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
   flags.flag("--stats", args.stats, "Print the device, times, tokens/s and peak memory on standard error");
   rare.flag("--no-shift,--no-context-shift", args.no_shift,
             "In a chat whose context is full: give an error instead of leaving the oldest turns out");
-  flags.flag("--continue", args.continues, "In a chat: go on with the last conversation on this machine");
+  flags.flag("--continue", args.continues, "In a chat: continue the last conversation");
   rare.flag("--no-history", args.no_history,
             "In a chat: keep neither what is typed for later chats nor the conversation for --continue");
   args.form.add_to(flags);
@@ -392,7 +392,7 @@ void add_run(CommandLine& line) {
       .file();
   flags
       .option("--prompts", args->prompts.file,
-              "File with one prompt a line, or '-' for standard input. Several are answered at a time, and each answer "
+              "File of prompts, one per line; '-': standard input. Several are answered at a time, and each answer "
               "is one line of JSON with the prompt's index. A line may be a JSON object: prompt, system, "
               "max_tokens, temperature, seed")
       .file();

@@ -343,7 +343,7 @@ void add_http_flags(Flags flags, ServeArgs& args) {
       "--allowed-host", options.allowed_hosts,
       "Name by which clients may reach a server that asks for no key; may be repeated; *: any. On loopback only "
       "loopback's names and these are answered");
-  flags.option("--access-log", options.access_log, "Write a JSON line for each request to this file; -: standard error")
+  flags.option("--access-log", options.access_log, "Write a JSON line for each request; -: standard error")
       .written()
       .common();
   flags
@@ -391,7 +391,7 @@ void add_serve(CommandLine& line) {
   add_model_flags(flags, *args);
   flags.advanced().flag("--strict-model-names", args->options.strict_model_names,
                         "404 for names that no model has; otherwise a single model answers to any name");
-  flags.flag("--pull", args->models.pull, "Download models that are named and not on this machine first");
+  flags.flag("--pull", args->models.pull, "Download missing models first");
   flags.flag("--background", args->in_background,
              "Run in the background; run, chat, embed, ps and stop find the server");
   args->load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
