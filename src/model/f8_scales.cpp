@@ -69,8 +69,8 @@ Status append_f8_scales(const TensorInfo& matrix, const TensorInfo* scales, uint
 }
 
 bool is_unused_f8_scale(std::string_view name) {
-  constexpr std::string_view kEnds[] = {".input_scale", ".k_scale", ".v_scale", ".q_scale"};
-  return std::ranges::any_of(kEnds, [&](std::string_view end) { return name.ends_with(end); });
+  constexpr std::string_view kSuffixes[] = {".input_scale", ".k_scale", ".v_scale", ".q_scale"};
+  return std::ranges::any_of(kSuffixes, [&](std::string_view end) { return name.ends_with(end); });
 }
 
 }  // namespace realizar
