@@ -1,5 +1,5 @@
-// Details for the chat page's view of models, besides those that every client gets: the content of files, free memory and
-// disk, and what the caller may do.
+// Details for the chat page's view of models, besides those that every client gets: the content of files, free memory
+// and disk, and what the caller may do.
 #pragma once
 
 #include <map>
