@@ -88,9 +88,7 @@ void FormFlags::add_to(Flags flags) {
       .option("--format", format_, "Answer in this form: json, which is any JSON object")
       .one_of({"json"})
       .shown_as("FORM");
-  flags.option("--schema", schema_, "Answer with JSON of this schema: a file or a text")
-      .shown_as("FILE|TEXT")
-      .file();
+  flags.option("--schema", schema_, "Answer with JSON of this schema: a file or a text").shown_as("FILE|TEXT").file();
   flags.advanced()
       .option("--grammar", grammar_, "Answer with a sentence of this grammar in GBNF: a file, or the grammar itself")
       .shown_as("FILE|TEXT")

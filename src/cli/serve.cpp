@@ -392,8 +392,7 @@ void add_serve(CommandLine& line) {
   flags.advanced().flag("--strict-model-names", args->options.strict_model_names,
                         "404 for names that no model has; otherwise a single model answers to any name");
   flags.flag("--pull", args->models.pull, "Download missing models first");
-  flags.flag("--background", args->in_background,
-             "Run in the background, where commands find it");
+  flags.flag("--background", args->in_background, "Run in the background, where commands find it");
   args->load.add_to(flags, ThreadsOption::kOne, StoreFlags::Network::kYes);
   add_end_flags(flags.group("End token").advanced(), args->load.options.ends);
   args->defaults.add_to(flags);

@@ -26,8 +26,8 @@ struct SearchHit {
 // same model is found with one.
 std::vector<SearchHit> search_table(std::span<const std::string> words);
 
-// Results from Hugging Face, or its mirror, the most downloaded first. Sends one request, and gives up after 20 s. Errors:
-// those of the server.
+// Results from Hugging Face, or its mirror, the most downloaded first. Sends one request, and gives up after 20 s.
+// Errors: those of the server.
 Result<std::vector<SearchHit>> search_hub(std::span<const std::string> words, uint32_t n_most,
                                           const HubSettings& settings, const std::atomic<bool>& cancelled);
 
