@@ -6,7 +6,8 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-POLLS = {"waiting.py", "browser.mjs", "server.mjs", "scripted_server.mjs", "screenshots.mjs", "sdk.test.mjs"}
+POLLS = {"waiting.py", "browser.mjs", "server.mjs", "scripted_server.mjs", "screenshots.mjs", "sdk.test.mjs",
+         "rendering.test.mjs"}  # the last measures how long the page does not react, in units of this machine's speed
 # Patterns that tests must not use -> the files where they are allowed.
 PATTERNS = [
     (r"\btime\.sleep\(", ["tests/**/*.py", "python/tests/*.py"]),
