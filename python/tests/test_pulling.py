@@ -62,7 +62,7 @@ class Pulling(unittest.TestCase):
         ]:
             with self.assertRaisesRegex(realizar.NotFoundError, message):
                 realizar.pull("hf:maker/model", file=pattern)
-        with self.assertRaisesRegex(realizar.InvalidArgumentError, "'qwen3:1.7b' is no repository of Hugging Face"):
+        with self.assertRaisesRegex(realizar.InvalidArgumentError, "'qwen3:1.7b' is not a Hugging Face repository"):
             realizar.pull("qwen3:1.7b", file="*")
 
     def test_a_repository_is_loaded_and_pulled_only_once(self):
