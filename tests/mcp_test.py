@@ -475,7 +475,7 @@ class Chat(Case):
 
     def test_a_call_of_no_tool_is_told(self):
         chat = self.chat(*self.mcp("good"))
-        shown = self.say(chat, Names.ASKED, "the model called get_weather, a tool that is not there")
+        shown = self.say(chat, Names.ASKED, "the model called get_weather, a tool that does not exist")
         self.assertNotIn("<tool_call>", shown)
         path = self.folder / "chat.json"
         self.say(chat, f"/save {path}", "saved in")
