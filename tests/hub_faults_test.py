@@ -271,7 +271,7 @@ class Faults(hub_test.Case):
             handler.reply(429, Retry_After=99999)
             return True
         self.hub.fault = patient
-        self.fails(NAME, naming="asked again in 99999 s")
+        self.fails(NAME, naming="try again in 99999 s")
 
     def test_an_address_that_has_expired_is_asked_for_again(self):
         self.add_tiny()
