@@ -1,10 +1,9 @@
 // An answer while it arrives. It goes to the page at most every kRenderEveryMs.
 import { change, type Message, type ServerAnswer, type Stats, type ToolCall } from './conversation.ts';
-import type { Delta, NewCall, Usage } from './responses.ts';
+import { kMaxCalls, type Delta, type NewCall, type Usage } from './responses.ts';
 import { conversation, putConversation } from './store.ts';
 
 const kRenderEveryMs = 50;
-const kMaxCalls = 64; // in one answer
 
 const asked = (call: NewCall): ToolCall => ({ ...call, state: 'asked' });
 

@@ -10,14 +10,5 @@ export function formFields({ form, schema, grammar, samplers }: Settings): Recor
   };
 }
 
-export function isObject(text: string): boolean {
-  try {
-    const value = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
-}
-
 // "top_k, temperature" or one a line.
 export const samplerNames = (text: string): string[] => text.split(/[\s,;]+/).filter((name) => name !== '');

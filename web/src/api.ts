@@ -105,7 +105,7 @@ export async function fetchHistory(since: number, key: string, signal: AbortSign
   return history;
 }
 
-// A request that the server took. Throws ApiError, or the AbortError of its signal.
+// Sends a request, and returns a successful answer. Throws ApiError, or the AbortError of its signal.
 export async function request(path: string, key: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (key) headers.set('Authorization', `Bearer ${key}`);
@@ -155,6 +155,12 @@ export function parse(text: string): any {
   } catch {
     return undefined;
   }
+}
+
+// The JSON object in a text; undefined if it holds none.
+export function objectIn(text: string): object | undefined {
+  const value = parse(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
 }
 
 export function errorText(body: any, otherwise: string): string {

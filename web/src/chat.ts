@@ -108,13 +108,7 @@ function emptyAnswer(active: Conversation, parent: string): Message {
 // Gets an answer from the server, at the end of what `message` has already. One that calls tools goes on in a further
 // message, once the calls have results.
 async function write(active: Conversation, message: Message): Promise<void> {
-  const controller = new AbortController();
-  setRunning(active.id, controller);
-  try {
-    await alone(active.id, () => writeAll(active, message, controller.signal));
-  } finally {
-    setRunning(active.id, null);
-  }
+  await stoppable(active.id, (signal) => alone(active.id, () => writeAll(active, message, signal)));
   suggestTitle(active.id);
 }
 
@@ -136,18 +130,19 @@ async function resume(id: string): Promise<void> {
   const active = conversation(id);
   const message = active?.messages.find(({ status }) => status === 'streaming');
   if (!active || !message || controllers.has(id)) return;
-  if (message.server) await resumeOne(active, message);
+  if (message.server) await stoppable(id, (signal) => writeAll(active, message, signal));
   const left = conversation(id);
   if (left) putConversation(closeInterrupted(left));
 }
 
-async function resumeOne(active: Conversation, message: Message): Promise<void> {
+// Runs `task`, which stop() ends, as the answer that the conversation is getting.
+async function stoppable(id: string, task: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const controller = new AbortController();
-  setRunning(active.id, controller);
+  setRunning(id, controller);
   try {
-    await writeAll(active, message, controller.signal);
+    await task(controller.signal);
   } finally {
-    setRunning(active.id, null);
+    setRunning(id, null);
   }
 }
 

@@ -42,7 +42,7 @@ export interface Client {
   session: string;
 }
 
-const kMaxCalls = 64; // in a list of them
+export const kMaxCalls = 64; // of tools, in one answer
 const kPollMs = 2_000;
 const kStepsGone = 'stream'; // the field that is refused where the steps of an answer are no longer kept
 

@@ -1,5 +1,5 @@
 // Calls of tools that a model makes: each is shown to the user, who allows it or not, and then made by the server.
-import { callTool, type Tool } from './api.ts';
+import { callTool, objectIn, type Tool } from './api.ts';
 import { changeCall, type ToolCall } from './conversation.ts';
 import { printable } from './printable.ts';
 import { conversation, getState, notify, putConversation } from './store.ts';
@@ -52,7 +52,7 @@ export async function runCalls(conversationId: string, messageId: string, calls:
 async function runCall(call: ToolCall, put: (patch: Partial<ToolCall>) => void, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return put({ state: 'cancelled' });
   const tool = meant(chosenTools(), call.name);
-  const args = objectOf(call.arguments);
+  const args = objectIn(call.arguments || '{}');
   if (!tool) {
     notify(words.tools.unknown(printable(call.name)));
     const names = chosenTools().map((each) => each.function.name);
@@ -78,13 +78,4 @@ function ask(call: ToolCall, signal: AbortSignal): Promise<Decision> {
     questions.set(call.id, resolve);
     signal.addEventListener('abort', () => resolve('never'), { once: true });
   }).finally(() => questions.delete(call.id));
-}
-
-function objectOf(json: string): object | undefined {
-  try {
-    const value = JSON.parse(json || '{}');
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 // Conversations as files: JSON to keep and to bring back, Markdown to read.
-import { isObject } from './answer_form.ts';
+import { objectIn } from './api.ts';
 import {
   branch, kEfforts, kSamplers, newId,
   type Attachment, type Conversation, type Message, type Settings, type ToolCall,
@@ -101,7 +101,7 @@ export function readSettings(value: any): Settings {
   if (typeof value?.thinking === 'boolean') settings.thinking = value.thinking;
   if (kEfforts.includes(value?.effort)) settings.effort = value.effort;
   if (['json', 'schema', 'grammar'].includes(value?.form)) settings.form = value.form;
-  if (isObject(text(value?.schema))) settings.schema = value.schema;
+  if (objectIn(text(value?.schema))) settings.schema = value.schema;
   if (text(value?.grammar)) settings.grammar = value.grammar;
   if (Array.isArray(value?.samplers)) settings.samplers = value.samplers.filter((each: unknown) => kSamplers.includes(text(each)));
   if (Array.isArray(value?.stop)) settings.stop = value.stop.filter((each: unknown) => text(each) !== '');

@@ -1,5 +1,6 @@
 import { useId, useState } from 'preact/hooks';
-import { isObject, samplerNames } from '../answer_form.ts';
+import { samplerNames } from '../answer_form.ts';
+import { objectIn } from '../api.ts';
 import { kSamplers, type Settings } from '../conversation.ts';
 import { words } from '../words.ts';
 import { useTyped } from './typed.ts';
@@ -23,7 +24,7 @@ export function AnswerForm({ settings, set }: Props) {
         </select>
       </label>
       {form === 'schema' && (
-        <CheckedText label={words.settings.schema} value={schema} problemOf={(text) => (isObject(text) ? '' : words.settings.schemaWrong)} set={(text) => set({ schema: text })} />
+        <CheckedText label={words.settings.schema} value={schema} problemOf={(text) => (objectIn(text) ? '' : words.settings.schemaWrong)} set={(text) => set({ schema: text })} />
       )}
       {form === 'grammar' && <CheckedText label={words.settings.grammar} value={grammar} problemOf={() => ''} set={(text) => set({ grammar: text })} />}
     </>

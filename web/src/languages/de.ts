@@ -14,7 +14,6 @@ const words: Words = {
     send: 'Senden',
     none: 'Keine',
     default: 'Vorgabe',
-    chats: (n) => count(n, 'Chat', 'Chats'),
     tokens: (n) => count(n, 'Token', 'Token'),
   },
   time: {
@@ -210,7 +209,6 @@ const words: Words = {
     version: (version, ours) => `Diese Datei hat die Version ${version}; diese Seite liest ${ours}.`,
     notJson: 'Diese Datei ist kein JSON.',
     damaged: 'Diese Datei ist beschädigt: Ein Chat darin ist nicht vollständig.',
-    noCopy: 'Dieser Browser hat das Kopieren nicht erlaubt.',
   },
   server: {
     unreachable: 'Der Server ist nicht erreichbar.',

@@ -12,7 +12,6 @@ export default {
     send: 'Send',
     none: 'None',
     default: 'default',
-    chats: (n: number) => count(n, 'chat', 'chats'),
     tokens: (n: number) => count(n, 'token', 'tokens'),
   },
   time: {
@@ -208,7 +207,6 @@ export default {
     version: (version: string, ours: number) => `This file has version ${version}; this page reads ${ours}.`,
     notJson: 'This file is not JSON.',
     damaged: 'This file is damaged: a chat in it is not whole.',
-    noCopy: 'This browser did not allow copying.',
   },
   server: {
     unreachable: 'The server cannot be reached.',
