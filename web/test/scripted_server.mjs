@@ -243,6 +243,14 @@ async function complete(body, response, log) {
 }
 let responseIds = 0;
 
+// Until a test lets the answer go on.
+const held = (log) => new Promise((resolve) => {
+  log.onRelease = () => {
+    log.onRelease = undefined;
+    resolve();
+  };
+});
+
 async function script(answer, asked, messages, body, log) {
   if (asked.includes('stream error')) {
     await answer.text('Half of an ans', 0);
@@ -255,6 +263,7 @@ async function script(answer, asked, messages, body, log) {
   }
   if (asked.includes('lost connection')) {
     await answer.text('The first half, ', 2);
+    await held(log);
     answer.drop();
     await answer.text('and the second.', 2);
     return answer.end();
@@ -268,7 +277,7 @@ async function script(answer, asked, messages, body, log) {
   if (asked.includes('slow')) return answer.endless('One word after the other. ', 15);
   if (asked.includes('held')) {
     await answer.text('Before the reload, ', 2);
-    await new Promise((resolve) => log.onRelease = resolve);
+    await held(log);
     await answer.text('and after it.', 2);
     return answer.end();
   }

@@ -23,7 +23,9 @@ test('asks the model and shows its answer', async (t) => {
   const { page, problems } = await openPage(t, browser, server.url);
   const answer = await ask(page, 'What is the capital of France?');
   assert.match(await answer.innerText(), /[A-Z].*\./);
-  assert.match(await answer.locator('.stats').innerText(), /tokens\/s/);
+  assert.match(await answer.locator('.stats').innerText(), /to first token/);
+  const story = await ask(page, 'Tell me a short story.'); // a rate wants 20 tokens
+  assert.match(await story.locator('.stats').innerText(), /tokens\/s/);
   assert.deepEqual(problems, []);
 });
 
