@@ -209,7 +209,7 @@ TEST(Tokenizers, BadVocabulariesOfRwkvAreRefused) {
     const auto tokenizer = Tokenizer::from_rwkv(file, "");
     return tokenizer.ok() ? "" : tokenizer.error().message;
   };
-  EXPECT_NE(message("1 'a' 1\n").find("the byte 0 is no token"), std::string::npos);
+  EXPECT_NE(message("1 'a' 1\n").find("the byte 0 is not a token"), std::string::npos);
   EXPECT_NE(message("1 'a' 2\n").find("line 1: expected a token of 2 bytes, got 1"), std::string::npos);
   EXPECT_NE(message("1 'a' 1\n1 'b' 1\n").find("line 2: the id 1 is taken"), std::string::npos);
   EXPECT_NE(message("1 a 1\n").find("expected a token in quotes"), std::string::npos);

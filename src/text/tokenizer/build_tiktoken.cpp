@@ -150,7 +150,7 @@ Status add_vocabulary(const std::vector<std::string>& tokens, const Glm4Tokens& 
   }
   for (uint32_t byte = 0; byte < 256; ++byte) {
     if (parts.vocab->find(spell_byte(static_cast<uint8_t>(byte)))) continue;
-    return format_error(std::string(kRanksFile) + ": the byte " + std::to_string(byte) + " is no token", kRanksFile);
+    return format_error(std::string(kRanksFile) + ": the byte " + std::to_string(byte) + " is not a token", kRanksFile);
   }
   return {};
 }

@@ -116,8 +116,8 @@ TEST(Tiktoken, BrokenFilesAreRefused) {
     EXPECT_EQ(tokenizer.error().code, ErrorCode::kFormatError);
     EXPECT_NE(tokenizer.error().message.find(text), std::string::npos) << tokenizer.error().message;
   };
-  expect_refused("", "the byte 0 is no token");
-  expect_refused(file_of({"a", "b"}), "the byte 0 is no token");
+  expect_refused("", "the byte 0 is not a token");
+  expect_refused(file_of({"a", "b"}), "the byte 0 is not a token");
   expect_refused(sound + "YWM=\n", "line 258: expected a token in base64 and a rank");
   expect_refused(sound + "YWM= x\n", "line 258: expected a token in base64 and a rank");
   expect_refused(sound + "YWM= 1048576\n", "line 258: expected a token in base64 and a rank");

@@ -135,7 +135,7 @@ Result<Ranks> index_ranks(const Tekken& tekken) {
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     if (!ranks.contains(std::string_view(&c, 1))) {
-      return bad_tekken("vocab: the byte " + std::to_string(byte) + " is no token");
+      return bad_tekken("vocab: the byte " + std::to_string(byte) + " is not a token");
     }
   }
   return ranks;
