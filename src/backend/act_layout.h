@@ -1,4 +1,4 @@
-// A program's activations, side by side in one piece of memory.
+// A program's activations in one block of memory.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct ActLayout {
   const ActPlace& operator[](ActId id) const { return places[static_cast<uint32_t>(id)]; }
 };
 
-// Each has room for as many rows as the limits allow, and begins at a multiple of `alignment` bytes.
+// Sizes each for the most rows that the limits allow, aligned to `alignment` bytes.
 inline ActLayout lay_out(std::span<const ActShape> shapes, const BackendLimits& limits, size_t alignment) {
   ActLayout layout;
   for (const ActShape& shape : shapes) {

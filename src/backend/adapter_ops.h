@@ -1,6 +1,6 @@
-// The operations of adapters of low rank (LoRA: Hu et al. 2021): each row of a product gets what the adapter of its
-// sequence adds to it, factor * up . (down . in). The matrices of all adapters lie in F32 stacks with a place for each,
-// whose rows Backend::write_weights replaces between steps.
+// The operations of low-rank adapters (LoRA: Hu et al. 2021): each row of a product gets its sequence's adapter's
+// contribution, factor * up . (down . in). The matrices of all adapters lie in F32 stacks, indexed by adapter, whose
+// rows Backend::write_weights replaces between steps.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 namespace realizar {
 
 inline constexpr uint32_t kMaxAdapterRank = 512;
-// Columns whose products are summed by themselves: the sums of a row's pieces are then added in order.
+// Columns per partial sum; the partial sums of a row are added in order.
 inline constexpr uint32_t kAdapterPiece = 1024;
 constexpr uint32_t n_adapter_pieces(uint32_t n_cols) {
   return (n_cols + kAdapterPiece - 1) / kAdapterPiece;
 }
 
 // low[r, p * max_rank + i] = factor * the sum of down[i, c] * in[r, c] over the columns c of piece p, for each i below
-// the rank of the row's adapter; the factor is the operation's times that of the sequence. What other rows have in
-// `low`, and other places, is left as it was.
+// the rank of the row's adapter; the factor is the operation's times the sequence's. Other elements of `low` are not
+// changed.
 struct AdapterDownOp {
   static constexpr const char* kName = "adapter_down";
 
   ActId low;       // [n_rows, n_adapter_pieces(n_cols) * max_rank or more]
   ActId in;        // [n_rows, n_cols]
-  WeightId down;   // a stack of matrices [max_rank, n_cols], by the place of the adapter
-  WeightId ranks;  // vector, by the place
+  WeightId down;   // a stack of matrices [max_rank, n_cols], by adapter
+  WeightId ranks;  // vector, by adapter
   float factor = 1.0f;
   Rows rows = Rows::kAll;
   OpPlace place = {};
@@ -42,16 +42,16 @@ struct AdapterDownOp {
   bool operator==(const AdapterDownOp&) const = default;
 };
 
-// y = out[r, i] + the sum over k of up[i, k] * (the sum of low[r, p * max_rank + k] over the pieces p), or without an
-// adapter out[r, i]; out = y, or activation(y) * scale with the softcap of LinearOp, for all rows.
+// y = out[r, i] + the sum over k of up[i, k] * (the sum of low[r, p * max_rank + k] over the pieces p), or out[r, i]
+// without an adapter; out = epilogue(y) for all rows.
 struct AdapterUpOp {
   static constexpr const char* kName = "adapter_up";
 
   ActId out;          // [n_rows, n_cols]
-  ActId low;          // as AdapterDownOp leaves it
+  ActId low;          // written by AdapterDownOp
   WeightId up;        // a stack of matrices [n_cols, max_rank]
   WeightId ranks;     // vector
-  uint32_t n_pieces;  // of a row of `low`
+  uint32_t n_pieces;  // per row of `low`
   Activation activation = Activation::kNone;
   Xielu xielu = {};
   float scale = 1.0f;
@@ -59,7 +59,7 @@ struct AdapterUpOp {
   Rows rows = Rows::kAll;
   OpPlace place = {};
 
-  // Whether rows without an adapter change as well.
+  // Whether rows without an adapter change too.
   constexpr bool changes_all() const { return activation != Activation::kNone || scale != 1.0f || softcap > 0; }
 
   template <class Visitor>

@@ -1,4 +1,4 @@
-// Operations, each given to the class that runs such ones.
+// Dispatch of an operation to the class that runs it.
 #pragma once
 
 #include <tuple>
@@ -10,7 +10,7 @@ concept Runs = requires(Runner& runner, const Args&... args) {
   runner.run(args...);
 };
 
-// Calls run(op, args...) of the one of `runners` that has it; that there is just one is checked by the compiler.
+// Calls run(op, args...) of the only one of `runners` that has it, checked at compile time.
 template <class... Runners, class OneOp, class... Args>
 void run_by_one_of(const std::tuple<Runners&...>& runners, const OneOp& op, const Args&... args) {
   static_assert((0 + ... + int{Runs<Runners, OneOp, Args...>}) == 1, "an operation has one runner");

@@ -1,5 +1,5 @@
-// The operations of processes that share a model (ranks/): each rank runs a program of its own, and these bring the
-// ranks each other's rows through an Exchange (exchange.h). Every rank comes to the same ones in the same order.
+// The operations of processes that share a model (ranks/): each rank runs its own program, and these exchange rows
+// between ranks through an Exchange (exchange.h). Every rank reaches the same ones in the same order.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace realizar {
 
-// How n things are shared by ranks: in units that stay together, as evenly as these allow, in the order of ranks. The
-// last unit may be a smaller one.
+// Division of n items among ranks in rank order, in indivisible units, as evenly as these allow. The last unit may be
+// smaller.
 struct Sharing {
   uint32_t n = 0, unit = 1;
 
@@ -32,8 +32,8 @@ struct Sharing {
   }
 };
 
-// out = (out +) what each rank has in `part`, added in the order of ranks: element by element, so that the bits depend
-// on nothing but the parts.
+// out = (out +) the sum of all ranks' `part`, added element by element in rank order, so that the bits depend only on
+// the parts.
 struct JoinOp {
   static constexpr const char* kName = "join";
 
@@ -49,7 +49,7 @@ struct JoinOp {
   bool operator==(const JoinOp&) const = default;
 };
 
-// On rank 0, out = what each rank has in `part`, side by side; elsewhere `out` is left as it was.
+// On rank 0, out = all ranks' `part` side by side; elsewhere `out` is not changed.
 struct CollectOp {
   static constexpr const char* kName = "collect";
 
@@ -70,7 +70,7 @@ struct CollectOp {
   bool operator==(const CollectOp&) const = default;
 };
 
-// The rows of `act` go to another rank, whose ReceiveOp takes them.
+// Sends the rows of `act` to another rank, whose ReceiveOp takes them.
 struct SendOp {
   static constexpr const char* kName = "send";
 

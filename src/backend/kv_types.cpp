@@ -21,7 +21,7 @@ Result<size_t> kv_vector_bytes(KvType kv_type, uint32_t dim) {
 
 uint64_t cache_bytes(const CacheLayout& layout) {
   const LayerGroups groups = layout.groups();
-  std::vector<uint64_t> slot_numbers(groups.n_slots);  // of a position
+  std::vector<uint64_t> slot_numbers(groups.n_slots);  // per position
   for (size_t layer = 0; layer < layout.layers.size(); ++layer) {
     const auto* own = std::get_if<Paged>(&layout.layers[layer]);
     if (own == nullptr) continue;

@@ -1,4 +1,4 @@
-// Element types of the KV cache: how a head's vector of one position is stored.
+// Element types of the KV cache: storage of one head's vector at one position.
 #pragma once
 
 #include <cstddef>
@@ -31,10 +31,9 @@ inline const TypeTraits& kv_traits(KvType type) {
   check_failed("a KvType is one of the enumerators", __FILE__, __LINE__);
 }
 
-// Bytes of a head's key, or value, of one position. Errors: Unsupported where `dim` is not a whole number of the type's
-// blocks.
+// Bytes of a head's key or value at one position. Errors: Unsupported if `dim` is not a multiple of the type's block.
 Result<size_t> kv_vector_bytes(KvType type, uint32_t dim);
-// Bytes of a cache before a backend has made it, which may pad its vectors.
+// Estimated bytes of a cache that is not created yet; a backend may pad its vectors.
 uint64_t cache_bytes(const CacheLayout& layout);
 
 }  // namespace realizar

@@ -1,5 +1,5 @@
-// The types of an operation's fields: programs, weights and activations by number, the rows that it is for, kinds of
-// norms, activations and scores, and its role.
+// Types of operations' fields: ids of programs, weights and activations, row sets, roles, and kinds of norms,
+// activations and scores.
 #pragma once
 
 #include <array>
@@ -12,21 +12,21 @@ namespace realizar {
 // A program that a backend has compiled.
 enum class ProgramId : uint32_t {};
 enum class WeightId : uint32_t {};
-// An activation, by its place in its program.
+// Index of an activation in its program.
 enum class ActId : uint32_t {};
 inline constexpr WeightId kNoWeight{0xffffffffu};
 inline constexpr ActId kNoAct{0xffffffffu};
 
-// The states that a row has side by side, at most; what is more than there are is kNoAct.
+// Most parallel states per row (AltUp); unused entries are kNoAct.
 inline constexpr uint32_t kMaxStreams = 4;
 using Streams = std::array<ActId, kMaxStreams>;
 inline constexpr Streams kNoStreams{kNoAct, kNoAct, kNoAct, kNoAct};
 
-// How devices may share a matrix: not at all; each has some of its rows, and so of the outputs; or some of its columns,
-// and so a part of every output's sum.
+// How devices share a matrix: not at all, by rows (each has some of the outputs), or by columns (each has a part of
+// every output's sum).
 enum class Shard : uint8_t { kWhole, kRows, kCols };
 
-// The role of an operation in its layer, for traces alone: no result depends on it.
+// The role of an operation in its layer, only for traces: no result depends on it.
 enum class OpRole : uint8_t {
   kNone,
   kQkv,
@@ -44,11 +44,11 @@ enum class OpRole : uint8_t {
   kFinal
 };
 inline constexpr size_t kOpRoles = static_cast<size_t>(OpRole::kFinal) + 1;
-enum class OpKind : uint8_t;  // of ops.h
+enum class OpKind : uint8_t;  // in ops.h
 // "linear.qkv", "norm.attn", "attention"
 std::string name_of(OpKind kind, OpRole role);
 
-// The role of an operation and the model's layer that it belongs to; -1: none.
+// The role of an operation and the index of its layer; -1: none.
 struct OpPlace {
   OpRole role = OpRole::kNone;
   int32_t layer = -1;
@@ -57,9 +57,9 @@ struct OpPlace {
 
 enum class Rows : uint8_t { kAll, kLogits };
 enum class NormKind : uint8_t { kRms, kLayer };
-// kGelu is the tanh approximation (0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))), kGeluErf the exact one.
-// kClampedSwiglu, of experts alone, takes part in both of a pair: with g = min(gate, 7) and u = clamp(up, -7, 7) it is
-// g / (1 + e^(-1.702 g)) * (u + 1) (gpt-oss). kNormalCdf is (1 + erf(x / sqrt(2))) / 2, which times x is kGeluErf.
+// kGelu is the tanh approximation (0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))), kGeluErf the exact one. kClampedSwiglu,
+// only for experts, uses both of a pair: with g = min(gate, 7) and u = clamp(up, -7, 7) it is g / (1 + e^(-1.702 g)) *
+// (u + 1) (gpt-oss). kNormalCdf is (1 + erf(x / sqrt(2))) / 2; times x it is kGeluErf.
 enum class Activation : uint8_t {
   kNone,
   kSilu,
@@ -79,7 +79,7 @@ struct Xielu {
   bool operator==(const Xielu&) const = default;
 };
 inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
-// A query's factor at a position: 1 + slope * ln(1 + n_steps(pos)); 1 where the slope is 0.
+// Factor on a query at a position: 1 + slope * ln(1 + n_steps(pos)); 1 if the slope is 0.
 struct Temperature {
   float slope = 0.0f;
   uint32_t step = 1, offset = 0;  // positions
@@ -95,12 +95,14 @@ struct Temperature {
   }
   bool operator==(const Temperature&) const = default;
 };
-// What a router's logits become: their softmax over all experts, the sigmoid of each, or what SparseMixer makes of them
-// without its noise (Liu et al. 2024, arXiv:2409.12136): of the k-th choice with the logit m, its softmax among the
-// experts that were not chosen before it and whose logits x are near, m - x <= near_share * max(|x|, m).
+// Function from a router's logits to scores: softmax over all experts, sigmoid of each, or SparseMixer without its
+// noise (Liu et al. 2024, arXiv:2409.12136): for the k-th choice with logit m, its softmax among the experts not chosen
+// before whose logits x are near, m - x <= near_share * max(
+// x
+// , m).
 enum class RouteScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer };
 
-// How people read them, e.g. "gelu (tanh)".
+// Printable names, e.g. "gelu (tanh)".
 const char* name_of(Rows rows);
 const char* name_of(NormKind kind);
 const char* name_of(Activation activation);

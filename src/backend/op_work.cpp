@@ -8,7 +8,7 @@ namespace realizar {
 
 namespace {
 
-// Positions that the rows from first_pos on see, all together.
+// Positions that the rows from first_pos on attend to, summed over rows.
 uint64_t n_seen(uint64_t first_pos, uint64_t n_rows, uint64_t window) {
   const auto causal = [&](uint64_t n) { return n * first_pos + n * (n + 1) / 2; };
   if (window == 0) return causal(n_rows);
@@ -16,7 +16,7 @@ uint64_t n_seen(uint64_t first_pos, uint64_t n_rows, uint64_t window) {
   return causal(n_growing) + (n_rows - n_growing) * window;
 }
 
-// The same where rows see each other, and a window has as many positions on either side.
+// n_seen for bidirectional attention with a window on either side.
 uint64_t n_seen_both_ways(uint64_t n_rows, uint64_t window) {
   if (window == 0 || window >= n_rows) return n_rows * n_rows;
   return n_rows * (2 * window - 1) - window * (window - 1);

@@ -1,4 +1,4 @@
-// What operations have to read and compute at the least, for traces.
+// Minimum reads and arithmetic of operations, for traces.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct OpWork {
   uint64_t flops = 0;
 };
 
-// Adapters that the step's sequences have, each counted once.
+// Number of distinct adapters in the step.
 uint64_t n_adapters(const StepBatch& batch);
 OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type);
 

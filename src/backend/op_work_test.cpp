@@ -8,7 +8,7 @@
 namespace realizar {
 namespace {
 
-// Counted row by row: positions that each row sees, and those that any of them sees.
+// Counts by brute force: positions seen by each row, and by any row.
 struct Seen {
   uint64_t n_all = 0;
   std::set<uint32_t> positions;

@@ -1,11 +1,10 @@
-// The operations of a forward pass, cut at fused boundaries: one struct each, handles and numbers only. All activations
-// are F32 [n_rows, n_cols]. `Rows::kLogits` means the compact rows that select_rows made. The scalar definition of each
-// operation, and thus its specification, is backend/reference.
+// The operations of a forward pass, cut at fused boundaries: one struct each, with handles and numbers only. All
+// activations are F32 [n_rows, n_cols]. `Rows::kLogits` are the compact rows made by select_rows. backend/reference is
+// the scalar definition of each operation, and thus its specification.
 //
-// visit() tells a visitor every field of an operation, in the order in which it is printed: reads(act), writes(act),
-// adds_to(act) (which reads it too), matrix(name, weight), vector(name, weight) (both may be kNoWeight), and
-// trait(name, value, what it is where nothing is said). Whatever is asked about operations in general is such a
-// visitor.
+// visit() passes every field of an operation to a visitor, in printing order: reads(act), writes(act), adds_to(act)
+// (which also reads), matrix(name, weight), vector(name, weight) (both may be kNoWeight), and trait(name, value,
+// default). Generic questions about operations are such visitors.
 #pragma once
 
 #include <array>
@@ -21,9 +20,8 @@
 
 namespace realizar {
 
-// out[r] = table[t] * scale + type_table[type] + position_table[positions[r]] (the tables that there are), where t is
-// tokens[r] modulo the rows of `table`, and type the quotient: where tokens have types, an id has the type as its upper
-// part.
+// out[r] = table[t] * scale + type_table[type] + position_table[positions[r]] (for tables that are present), where t is
+// tokens[r] modulo the rows of `table` and type is the quotient.
 struct EmbedOp {
   static constexpr const char* kName = "embed";
 
@@ -45,14 +43,14 @@ struct EmbedOp {
 };
 
 // y = normalized(in) * weight + bias; out = y, or out + y where `accumulate`, times `scale`. Sums in F32 or wider.
-// kRms: in / sqrt(mean(in^2) + eps); kLayer: (in - mean) / sqrt(variance + eps); over the row, or over each of its
-// n_groups equal parts by itself. Weight and bias have an element a column. Where there is `like`, normalized(in) is
-// multiplied by the root of the mean square of that row: it becomes as large as this one.
+// kRms: in / sqrt(mean(in^2) + eps); kLayer: (in - mean) / sqrt(variance + eps); over the row, or over each of n_groups
+// equal parts. Weight and bias have one element per column. With `like`, normalized(in) is multiplied by the root mean
+// square of that row.
 struct NormOp {
   static constexpr const char* kName = "norm";
 
   ActId out, in;        // may be the same
-  ActId like = kNoAct;  // [n_rows, any], of the same rows; not with groups
+  ActId like = kNoAct;  // [n_rows, any]; not with groups
   WeightId weight = kNoWeight;
   WeightId bias = kNoWeight;
   NormKind kind = NormKind::kRms;
@@ -135,17 +133,16 @@ struct GatedLinearOp {
   bool operator==(const GatedLinearOp&) const = default;
 };
 
-// For each row and head: q, k and v are brought into [-clip, clip] where clip > 0; then q/k RMS norm over head_dim
-// (where given) and rotary embedding of q and k in place, in this order unless norms_last; then k and v are appended to
-// the cache of `layer`, where there are any: without them the layer attends to what another has kept. Pairs (i, i +
-// n_rot/2) are rotated by positions[r] * inv_freq[i]; the results are multiplied by rope_scale (YaRN's and LongRoPE's
-// attention factor). inv_freq = kNoWeight: no rotation. q is then multiplied by its temperature at
-// positions[r].
+// For each row and head: clamps q, k and v to [-clip, clip] where clip > 0; then applies the q/k RMS norms over
+// head_dim (if given) and the rotary embedding of q and k in place, in this order unless norms_last; then appends k and
+// v to the cache of `layer`, if given: a layer without them attends to the cache of another layer. Pairs (i, i +
+// n_rot/2) are rotated by positions[r] * inv_freq[i]; the results are multiplied by rope_scale (the attention factor of
+// YaRN and LongRoPE). Without inv_freq nothing is rotated. Last, q is multiplied by its temperature at positions[r].
 struct RopeStoreOp {
   static constexpr const char* kName = "rope_store";
 
   ActId q;     // [n_rows, n_heads * head_dim]
-  ActId k, v;  // [n_rows, n_kv_heads * head_dim], v may be clipped in place; kNoAct: none, n_kv_heads is 0
+  ActId k, v;  // [n_rows, n_kv_heads * head_dim], v may be clamped in place; kNoAct if n_kv_heads is 0
   uint32_t layer;
   uint32_t n_heads, n_kv_heads, head_dim;
   WeightId inv_freq = kNoWeight;  // vector [n_rot / 2], F32
@@ -181,8 +178,8 @@ struct RopeStoreOp {
   bool operator==(const RopeStoreOp&) const = default;
 };
 
-// out[r, h] = in[r, h] . weight_h^T for each head h of a row: its own product. in and out have in_width and out_width
-// numbers a head; the product reads and writes the first of them.
+// out[r, h] = in[r, h] . weight_h^T: a separate product for each head h of a row. Heads are in_width and out_width
+// elements apart; the product reads and writes the leading ones.
 struct HeadLinearOp {
   static constexpr const char* kName = "head_linear";
 
@@ -204,10 +201,9 @@ struct HeadLinearOp {
   bool operator==(const HeadLinearOp&) const = default;
 };
 
-// A row of `latent` is latent_dim numbers, of which the RMS norm is taken, and a key of n_rot that is rotated; both are
-// appended to the cache of `layer`, as one key without a value. The last n_rot numbers of each head of q are rotated
-// too, and become the last of that head of `query`. Rotations, and what the temperature does to `query`, are as in
-// RopeStoreOp.
+// A row of `latent` is latent_dim elements, which are RMS-normalized, and a key of n_rot, which is rotated; both are
+// appended to the cache of `layer` as one key without a value. The last n_rot elements of each head of q are rotated
+// into the last ones of that head of `query`. Rotation and temperature of `query` are as in RopeStoreOp.
 struct LatentStoreOp {
   static constexpr const char* kName = "latent_store";
 
@@ -242,13 +238,13 @@ struct LatentStoreOp {
   bool operator==(const LatentStoreOp&) const = default;
 };
 
-// Attention of q over the cached keys and values of each row's sequence:
-// s = scale * q.k - slopes[h] * |pos - p| (where there are slopes: ALiBi); softcap * tanh(s / softcap) where softcap >
-// 0; softmax over positions p with p <= pos and (window == 0 or pos - p < window), and over sinks[h] where there are
-// sinks, which have no value; out = sum of weights * v. Query head h reads KV head h / (n_heads / n_kv_heads). Where
-// latent_dim > 0 the cache has keys alone, and the value of a key is its first latent_dim numbers. Where `sees_later`,
-// p goes on to the last position of the step's rows of the sequence (or p - pos < window); there are no decode rows
-// then.
+// Attention of q over the cached keys and values of each row's sequence: s = scale * q.k - slopes[h] *
+// pos - p
+// (with slopes: ALiBi); softcap * tanh(s / softcap) where softcap > 0; softmax over positions p with p <= pos and
+// (window == 0 or pos - p < window), and over sinks[h] (if given), which have no value; out = sum of weights * v. Query
+// head h reads KV head h / (n_heads / n_kv_heads). Where latent_dim > 0 the cache has only keys, and a key's value is
+// its first latent_dim elements. Where `sees_later` attention is bidirectional: p extends to the last position of the
+// sequence's rows in the step (with p - pos < window); such a step has no decode rows.
 struct AttentionOp {
   static constexpr const char* kName = "attention";
 
@@ -259,20 +255,20 @@ struct AttentionOp {
   float scale;
   float softcap = 0.0f;
   uint32_t window = 0;
-  bool is_chunked = false;      // the window begins anew at each of its multiples
-  bool sees_later = false;      // rows of the same sequence and step; not with is_chunked
+  bool is_chunked = false;      // the window restarts at each of its multiples
+  bool sees_later = false;      // bidirectional over the rows of the sequence in the step; not with is_chunked
   WeightId sinks = kNoWeight;   // vector [n_heads]
   WeightId slopes = kNoWeight;  // vector [n_heads]
   uint32_t latent_dim = 0;
 
   constexpr uint32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
-  // The first position that a row at `pos` sees.
+  // The first position that a row at `pos` attends to.
   constexpr uint32_t first_seen(uint32_t pos) const {
     if (window == 0) return 0;
     if (is_chunked) return pos - pos % window;
     return pos >= window ? pos + 1 - window : 0;
   }
-  // The position after the last one that it sees, of a sequence that the step leaves n_positions of.
+  // The end of the positions it attends to; the sequence has n_positions after the step.
   constexpr uint32_t end_seen(uint32_t pos, uint32_t n_positions) const {
     if (!sees_later) return pos + 1;
     return window == 0 || n_positions - pos < window ? n_positions : pos + window;
@@ -297,14 +293,14 @@ struct AttentionOp {
   bool operator==(const AttentionOp&) const = default;
 };
 
-// The chosen scores' sum is at least this where they are divided by it: sigmoids may all be near 0.
+// Lower bound of the chosen scores' sum as a divisor: sigmoids may all be near 0.
 inline constexpr float kLeastScoreSum = 0x1p-14f;
 
-// Chooses n_used experts a row: those with the largest score + bias (ties to the lowest index). Where there are
-// n_groups of experts, as many in each and side by side, they are chosen from the n_used_groups groups whose
-// n_group_best largest sum to the most (ties to the lowest index). Their weights are their scores (without bias),
-// divided by their sum where `renormalize`, then times `scale`, and times the expert's element of `scales` where there
-// are such. SparseMixer's choose by the logits alone: without bias, groups and `renormalize`.
+// Chooses n_used experts per row: those with the largest score + bias (ties to the lowest index). With n_groups equal
+// groups of adjacent experts, only the n_used_groups groups whose n_group_best largest have the largest sum compete
+// (ties to the lowest index). Weights are the scores (without bias), divided by their sum where `renormalize`, then
+// times `scale`, and times the expert's element of `scales` if given. SparseMixer chooses by logits: without bias,
+// groups and `renormalize`.
 struct RouteOp {
   static constexpr const char* kName = "route";
 
@@ -319,10 +315,10 @@ struct RouteOp {
   uint32_t n_groups = 1, n_used_groups = 1;
   uint32_t n_group_best = 1;    // 1 or 2
   WeightId scales = kNoWeight;  // vector [n_experts]
-  float near_share = 0;         // of SparseMixer's
+  float near_share = 0;         // for SparseMixer
   OpPlace place = {};
 
-  // Scores are in the order of the logits, which then choose.
+  // Whether the logits can choose, since scores have their order.
   bool chooses_by_logits() const { return bias == kNoWeight && n_groups == 1; }
 
   template <class Visitor>
@@ -345,10 +341,9 @@ struct RouteOp {
   bool operator==(const RouteOp&) const = default;
 };
 
-// out += sum over chosen experts e, in order of their rank, of weight_e * (down_e . (activation(gate_e . in +
-// gate_bias_e) * (up_e . in + up_bias_e)) + down_bias_e). Where `weighs_input`, gate_e . in and up_e . in are
-// multiplied by weight_e instead, and the outputs are added as they are. The stacks hold the experts from first_expert
-// on; chosen ones that they do not hold add nothing.
+// out += sum over chosen experts e, in rank order, of weight_e * (down_e . (activation(gate_e . in + gate_bias_e) *
+// (up_e . in + up_bias_e)) + down_bias_e). Where `weighs_input`, weight_e multiplies gate_e . in and up_e . in instead
+// of the output. The stacks hold the experts from first_expert on; chosen experts that they do not hold add nothing.
 struct ExpertsOp {
   static constexpr const char* kName = "experts";
 
@@ -357,7 +352,7 @@ struct ExpertsOp {
   WeightId gate, up, down;                              // [n_held] matrices each
   WeightId gate_bias = kNoWeight, up_bias = kNoWeight;  // vectors [n_held, d_ff]
   WeightId down_bias = kNoWeight;                       // vector [n_held, d_model]
-  uint32_t n_used, d_ff;                                // experts of a token, and the width of one
+  uint32_t n_used, d_ff;                                // experts per token, and the width of one
   Activation activation = Activation::kSilu;
   bool weighs_input = false;
   uint32_t first_expert = 0;
@@ -384,8 +379,8 @@ struct ExpertsOp {
   bool operator==(const ExpertsOp&) const = default;
 };
 
-// y = in * sigmoid(gate), or in * gate where `is_factor`; one gate a row, or one a column, those of `gate` from
-// gate_col on. out = y, or out += y where `accumulate`.
+// y = in * sigmoid(gate), or in * gate where `is_factor`; out = y, or out += y where `accumulate`. One gate per row, or
+// one per column: the columns of `gate` from gate_col on.
 struct GateOp {
   static constexpr const char* kName = "gate";
 
@@ -407,8 +402,8 @@ struct GateOp {
   bool operator==(const GateOp&) const = default;
 };
 
-// out = activation(max(0, in - mean - n_stds * std)), where mean and std are those of the row, std the root of the mean
-// squared distance from the mean: what stands out from its row (Gemma 3n's activation sparsity).
+// out = activation(max(0, in - mean - n_stds * std)), with the row's mean and standard deviation, the root of the mean
+// squared distance from the mean (Gemma 3n's activation sparsity).
 struct CutOp {
   static constexpr const char* kName = "cut";
 
@@ -427,10 +422,10 @@ struct CutOp {
   bool operator==(const CutOp&) const = default;
 };
 
-// AltUp (Baykal et al. 2023): a row has several states s_i, and each layer computes the first alone, in x. With k[i] =
-// the sum over j of coefs[i, j] * router[r, j], it predicts what the layer makes of all of them, s_i += the sum over j
-// of k[i * n_streams + j] * s_j (of the s_j before), x = s_0; or, where it `corrects`, it adds what the layer made of x
-// that was not predicted: d = x - s_0, s_i += (1 + k[i]) * d, x = s_0 * scale (of the new s_0).
+// AltUp (Baykal et al. 2023): a row has several states s_i, of which each layer computes only the first, in x. With
+// k[i] = the sum over j of coefs[i, j] * router[r, j], it predicts the layer's effect on all of them, s_i += the sum
+// over j of k[i * n_streams + j] * s_j (the previous s_j), x = s_0; or, where it `corrects`, it adds the layer's
+// deviation from the prediction: d = x - s_0, s_i += (1 + k[i]) * d, x = s_0 * scale (the new s_0).
 struct AltUpOp {
   static constexpr const char* kName = "altup";
 
@@ -471,8 +466,8 @@ struct SelectRowsOp {
   bool operator==(const SelectRowsOp&) const = default;
 };
 
-// Chooses tokens from logit rows as StepBatch.choices say; nothing where there are none. A backend that cannot choose
-// leaves it out, and all tokens to the caller.
+// Chooses tokens from logit rows as StepBatch.choices specify; none without choices. A backend that cannot choose omits
+// it and leaves all tokens to the caller.
 struct ChooseOp {
   static constexpr const char* kName = "choose";
 

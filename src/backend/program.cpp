@@ -5,7 +5,7 @@
 namespace realizar {
 namespace {
 
-// Collects an operation's fields as text: what it gives, and what it is given.
+// Collects an operation's fields as text: its outputs and its inputs.
 class Printer {
  public:
   Printer(const Program& program, const NameWeight& name_weight) : program_(program), name_weight_(name_weight) {}

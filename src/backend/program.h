@@ -1,4 +1,4 @@
-// A forward pass as data: activations, and operations on them in their order. A backend compiles it once and runs it on
+// A forward pass as data: activations and an ordered list of operations. A backend compiles it once and runs it on
 // every step's batch; nothing in it depends on a step.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace realizar {
 
-// An F32 buffer of [n_rows, n_cols]. It holds nothing from one step to the next.
+// An F32 buffer of [n_rows, n_cols]; not preserved between steps.
 struct ActShape {
   std::string name = {};  // where the program is printed
   uint32_t n_cols = 0;
@@ -22,7 +22,7 @@ struct ActShape {
 struct Program {
   std::vector<ActShape> activations;  // an ActId is an index here
   std::vector<Op> ops;
-  std::vector<ActId> outputs;  // that are read after a step
+  std::vector<ActId> outputs;  // read after a step
 
   ActId add_activation(std::string name, uint32_t n_cols, Rows rows = Rows::kAll) {
     activations.push_back({std::move(name), n_cols, rows});
@@ -33,9 +33,8 @@ struct Program {
 };
 
 using NameWeight = std::function<std::string(WeightId)>;
-// One activation a line, as in "normed [rows, 32]", then one operation a line, as in
-// "normed = norm.attn[0](x, weight=w3, eps=1e-05)": only what differs from the operation's defaults is named.
-// Weights are called by name_weight, or by their numbers.
+// One activation per line, as in "normed [rows, 32]", then one operation per line, as in "normed = norm.attn[0](x,
+// weight=w3, eps=1e-05)", without fields at their defaults. Weights are named by name_weight, or numbered.
 std::string to_string(const Program& program, const NameWeight& name_weight = {});
 
 }  // namespace realizar

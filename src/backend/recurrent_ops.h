@@ -1,4 +1,4 @@
-// The operations that keep a state of each sequence, in the form that ops.h describes.
+// The operations that keep a state per sequence, in the form described in ops.h.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace realizar {
 
-// A convolution along each sequence, every column by itself: out[r] = activation(bias + the sum over i < n_taps of
-// weight[c, i] * in[r + 1 - n_taps + i]), where rows before a sequence's first are those of earlier steps, and zeros
-// before position 0. Part `part` of the layer's state is the last n_taps - 1 rows of `in`, F32 [n_taps - 1, n_cols],
-// the oldest first. Where several operations convolve the same rows, the last one alone keeps them.
+// A convolution along each sequence, column by column: out[r] = activation(bias + the sum over i < n_taps of weight[c,
+// i] * in[r + 1 - n_taps + i]), where rows before a sequence's first come from earlier steps, or are zeros before
+// position 0. Part `part` of the layer's state is the last n_taps - 1 rows of `in`, F32 [n_taps - 1, n_cols], oldest
+// first. If several operations convolve the same rows, only the last keeps them.
 struct ShortConvOp {
   static constexpr const char* kName = "short_conv";
 
@@ -40,9 +40,9 @@ struct ShortConvOp {
 // t = softplus(dt[r, h] + dt_bias[h]) and group g = h / (n_heads / n_groups), for each n < d_state:
 // s[h, i, n] = s[h, i, n] * exp(t * a[h, n]) + t * x[r, h, i] * b[r, g, n];
 // y[h, i] = the sum over n of s[h, i, n] * c[r, g, n], + d[h] * x[r, h, i]; out = y * silu(gate) (where there is one).
-// x, b and c begin at a column of their activations. Part `part` of the layer's state is s, F32
-// [n_heads, head_dim, d_state]; zeros before position 0. Rows are taken one after the other, so s and y have the same
-// bits however a sequence is cut into steps.
+// x, b and c begin at a column of their activations. Part `part` of the layer's state is s, F32 [n_heads, head_dim,
+// d_state]; zeros before position 0. Rows are processed in order, so s and y have the same bits however a sequence is
+// cut into steps.
 struct StateScanOp {
   static constexpr const char* kName = "state_scan";
 
@@ -82,16 +82,16 @@ struct StateScanOp {
   bool operator==(const StateScanOp&) const = default;
 };
 
-// A delta rule along each sequence (the gated delta net, Kimi's delta attention): a state that maps keys to values
-// forgets a share of what it holds, then of what it maps the row's key to, and learns the row's value instead. For each
-// head h of a key's dimensions j and a value's dimensions i, with kh = h % n_key_heads where `key_heads_in_turn`, else
-// h / (n_heads / n_key_heads):
+// A delta rule along each sequence (gated delta net, Kimi's delta attention): a state that maps keys to values decays,
+// then forgets a share of the value at the row's key, and learns the row's value instead. For each head h, with key
+// dimensions j, value dimensions i, and kh = h % n_key_heads where `key_heads_in_turn`, else h / (n_heads /
+// n_key_heads):
 // d[j] = exp(a[h] * softplus(decay[r, h, j] + decay_bias[h, j])), where decay_cols == 1 the same for all j;
 // s[h, j, i] *= d[j]; u[i] = sigmoid(beta[r, h]) * (v[r, h, i] - the sum over j of s[h, j, i] * k[r, kh, j]);
 // s[h, j, i] += k[r, kh, j] * u[i]; out[r, h, i] = the sum over j of s[h, j, i] * q[r, kh, j].
 // q, k and v begin at a column of their activations; decay and beta become d and the sigmoid in place. Part `part` of
-// the layer's state is s, F32 [n_heads, key_dim * value_dim] in an order of the backend's; zeros before position 0.
-// Rows are taken one after the other, so s and out have the same bits however a sequence is cut into steps.
+// the layer's state is s, F32 [n_heads, key_dim * value_dim] in a backend-defined order; zeros before position 0. Rows
+// are processed in order, so s and out have the same bits however a sequence is cut into steps.
 struct DeltaRuleOp {
   static constexpr const char* kName = "delta_rule";
 
@@ -134,24 +134,24 @@ struct DeltaRuleOp {
 };
 
 // RWKV-7's time mix along each sequence (Peng et al. 2025, "RWKV-7 Goose", section 4): a state that maps keys to values
-// decays by each dimension of a key, then gives up a share of what it maps a removal key to, and takes in the row's
-// value. For each head, with j a key's dimension and i a value's:
+// decays per key dimension, then forgets a share of the value at a removal key, and adds the row's value. For each
+// head, with key dimensions j and value dimensions i:
 // d[j] = exp(-e^-0.5 * sigmoid(decay[j])); c[j] = sigmoid(rate[j]); where there is first_v,
 // v[i] += (first_v[i] - v[i]) * sigmoid(v_share[i]);
 // z[j] = k[j] * removal_scale[j], divided by its length over the head or by 1e-12 if that is more;
 // k[j] *= 1 + (c[j] - 1) * rate_scale[j]; u[i] = the sum over j of s[j, i] * z[j];
 // s[j, i] = s[j, i] * d[j] - u[i] * c[j] * z[j] + k[j] * v[i]; out[i] = the sum over j of s[j, i] * r[j];
 // bonus[i] = v[i] * the sum over j of r[j] * k[j] * bonus_scale[j].
-// decay, k, v and v_share become d, k, v and the sigmoid in place, rate becomes c * z, and z is left in `removal`. Part
-// `part` of the layer's state is s, F32 [n_heads, head_dim * head_dim] in an order of the backend's; zeros before
-// position 0. Rows are taken one after the other, so s and out have the same bits however a sequence is cut into steps.
+// decay, k, v and v_share become d, k, v and the sigmoid in place, rate becomes c * z, and `removal` receives z. Part
+// `part` of the layer's state is s, F32 [n_heads, head_dim * head_dim] in a backend-defined order; zeros before
+// position 0. Rows are processed in order, so s and out have the same bits however a sequence is cut into steps.
 struct WkvOp {
   static constexpr const char* kName = "wkv";
 
   ActId out, bonus;                          // [n_rows, n_heads * head_dim], as are all of these
   ActId r, decay, k, v, rate;                // all but r in place
-  ActId removal;                             // made here
-  ActId first_v = kNoAct, v_share = kNoAct;  // kNoAct: v stays as it is
+  ActId removal;                             // output
+  ActId first_v = kNoAct, v_share = kNoAct;  // kNoAct: v is not mixed
   uint32_t layer, part;
   uint32_t n_heads, head_dim;
   WeightId removal_scale, rate_scale, bonus_scale;  // vectors [n_heads * head_dim]
@@ -183,7 +183,7 @@ struct WkvOp {
   }
   bool operator==(const WkvOp&) const = default;
 };
-// e^-0.5: a row leaves 0.545 of a state at least.
+// e^-0.5: a row keeps at least 0.545 of a state.
 inline constexpr float kWkvDecay = 0.60653066f;
 inline constexpr float kWkvLeastLength = 1e-12f;
 

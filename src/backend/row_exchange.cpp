@@ -8,8 +8,8 @@
 namespace realizar {
 namespace {
 
-constexpr size_t kSliceFloats = 16384;  // a join of more is worth a second message
-constexpr uint32_t kSliceUnit = 16;     // floats of a line of the cache
+constexpr size_t kSliceFloats = 16384;  // larger joins are worth a second message
+constexpr uint32_t kSliceUnit = 16;     // floats per cache line
 
 Sharing slices_of(size_t n_floats) {
   return {static_cast<uint32_t>(n_floats), kSliceUnit};
@@ -78,7 +78,7 @@ void RowExchange::end_join(std::span<float> out) {
   transfer({messages.out.data(), messages.n_out}, {messages.in.data(), messages.n_in});
 }
 
-// A row at a time, so that parts come to where they belong.
+// Row by row, so that parts land at their final addresses.
 void RowExchange::collect(const CollectOp& op, uint32_t n_rows, const float* part, float* out) {
   const Sharing::Range own = op.cols.of(rank(), n_ranks());
   for (uint32_t row = 0; row < n_rows; ++row) {

@@ -1,4 +1,4 @@
-// The stored rows of a matrix that is to be loaded, whatever pieces and order they come in.
+// The stored rows of a matrix to be loaded, regardless of its pieces and their order.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace realizar {
 
-// The error for a source that holds NaN or an infinity.
+// The error for a source with NaN or infinity.
 inline Error not_finite(const MatrixSource& source) {
   return format_error("tensor '" + std::string(source.name) + "': a weight is not a finite number",
                       std::string(source.name));
@@ -27,8 +27,7 @@ class SourceRows {
         rows_a_piece_(source.pieces.empty() ? 0 : source.pieces[0].size() / std::max<size_t>(1, row_bytes_)),
         skipped_bytes_(source.transposed ? 0 : row_bytes(traits(source.type), part_.first_col)) {}
 
-  // Errors: InvalidArgument (the pieces do not hold the rows, or the scales not theirs), Unsupported (transposed: F8
-  // and block types).
+  // Errors: InvalidArgument (wrong size of pieces or scales), Unsupported (transposed F8 or block types).
   Status check() const {
     const TypeTraits& type = traits(source_.type);
     if (source_.transposed && (type.layout != Layout::kPlain || type.id == TypeId::kF8_E4M3)) {
@@ -53,7 +52,7 @@ class SourceRows {
   const std::byte* row(uint32_t mat, uint32_t r) const {
     return stored(stored_mat(mat) * part_.n_rows + place_of(r)) + skipped_bytes_;
   }
-  // [n_row_scales(type, n_cols)], of the same row; null: all 1.
+  // [n_row_scales(type, n_cols)] of the row; null: all 1.
   const float* scales(uint32_t mat, uint32_t r) const {
     if (source_.scales.empty()) return nullptr;
     const size_t n = n_row_scales(source_.type, part_.n_cols);

@@ -41,7 +41,7 @@ KvLayout common_layout(const CacheLayout& layout) {
 
 namespace {
 
-// Layers that keep the same positions, and the numbers of a position that they keep in all.
+// Layers with the same window, and the elements they keep per position.
 struct Window {
   uint32_t window;
   std::vector<uint32_t> layers;
@@ -63,9 +63,8 @@ std::vector<Window> windows_of(std::span<const StateLayout> layers) {
 
 }  // namespace
 
-// Layers of a window that keep more than those of another are several groups of about its size: a block is as large as
-// the largest group's part of it, and what the others do not fill of theirs is lost. Few groups are better than no
-// loss.
+// A window with more state than the smallest is split into several groups of about that size: a block is as large as
+// the largest group's part of it, and other groups waste the rest. Fewer groups are preferred to no waste.
 LayerGroups group_layers(std::span<const StateLayout> layers) {
   constexpr uint64_t kMaxGroups = 8;  // about
   const std::vector<Window> windows = windows_of(layers);

@@ -1,9 +1,9 @@
-// What a model's layers keep of a sequence, and where it lies in the cache.
+// State that a model's layers keep per sequence, and its layout in the cache.
 //
-// A block holds keys and values of block_tokens positions, for the layers of one group: layers that keep the same
-// positions, since they have the same window, and of which about as many are in every group. Each group of a sequence
-// has a block table, so that layers with a window give back the blocks that have left it; and since all blocks are
-// equally large, a free one serves any group. A model with one window, or with none, has one group.
+// A block holds keys and values of block_tokens positions for the layers of one group. Layers of a group have the same
+// window, so they keep the same positions; groups are of about equal size. A sequence has a block table per group, so
+// that layers with a window free the blocks that have left it; all blocks are equally large, so a free one serves any
+// group. A model with one window, or with none, has one group.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@
 
 namespace realizar {
 
-// Vectors of every position, in blocks: for each KV head a key of k_dim numbers and a value of v_dim. A v_dim of 0:
-// keys alone are kept, as where values are computed from them.
+// Vectors of every position, in blocks: for each KV head a key of k_dim elements and a value of v_dim. v_dim is 0 if
+// only keys are kept and values are computed from them.
 struct Paged {
   uint32_t n_kv_heads = 0, k_dim = 0, v_dim = 0;
-  uint32_t window = 0;  // positions that a row sees at most, its own included; 0: all
+  uint32_t window = 0;  // positions that a row attends to at most, its own included; 0: all
   bool operator==(const Paged&) const = default;
 };
 
-// A state that is as large after many positions as after one: the last inputs of a convolution, the sums of a scan.
+// A state of constant size: the last inputs of a convolution, the sums of a scan.
 struct Recurrent {
   std::vector<size_t> part_bytes;
   bool operator==(const Recurrent&) const = default;
@@ -36,29 +36,29 @@ using StateLayout = std::variant<Paged, Recurrent>;
 
 enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0, kF8, kQ4_0 };
 
-// A cache whose layers are all alike.
+// A cache of uniform layers.
 struct KvLayout {
   uint32_t n_layers = 0;
   uint32_t n_kv_heads = 0;
   uint32_t head_dim = 0;
-  uint32_t block_tokens = 32;  // positions a block
+  uint32_t block_tokens = 32;  // positions per block
   uint32_t n_blocks = 0;
   KvType type = KvType::kF16;
-  uint32_t n_groups = 1;  // of layers, each with a block table of its own
+  uint32_t n_groups = 1;  // of layers, each with its own block table
 };
 
 struct LayerGroups {
   struct Place {
     uint32_t group = 0;
-    uint32_t slot = 0;  // among the group's layers: its part of a block
+    uint32_t slot = 0;  // index of the layer in its group, and of its part of a block
     bool operator==(const Place&) const = default;
   };
   std::vector<Place> places;      // [n_layers]
-  std::vector<uint32_t> windows;  // [n_groups], one at least
-  uint32_t n_slots = 0;           // of the largest group
+  std::vector<uint32_t> windows;  // [n_groups], at least one
+  uint32_t n_slots = 0;           // in the largest group
 };
 
-// Recurrent layers keep no blocks: their places mean nothing.
+// Recurrent layers keep no blocks: their places are meaningless.
 LayerGroups group_layers(std::span<const StateLayout> layers);
 
 struct CacheLayout {
@@ -66,9 +66,9 @@ struct CacheLayout {
   CacheLayout(const KvLayout& alike);  // NOLINT(google-explicit-constructor): it is one, said in fewer words
 
   std::vector<StateLayout> layers;
-  // The groups of the whole model's layers, where these keep a share of what those keep.
+  // The groups of the whole model's layers, if these layers are a share of it.
   std::optional<LayerGroups> whole_groups = {};
-  uint32_t block_tokens = 32;  // positions a block
+  uint32_t block_tokens = 32;  // positions per block
   uint32_t n_blocks = 0;
   KvType type = KvType::kF16;  // of keys and values
   uint32_t n_states = 0;       // slots for the states of recurrent layers
@@ -76,20 +76,20 @@ struct CacheLayout {
   LayerGroups groups() const { return whole_groups ? *whole_groups : group_layers(layers); }
 };
 
-// Bytes of one sequence's states of all layers.
+// Bytes of all layers' states for one sequence.
 size_t state_bytes(std::span<const StateLayout> layers);
 
-// What its layers have in common: all but heads and widths, which are 0.
+// The common properties of all layers; heads and widths are 0.
 KvLayout common_layout(const CacheLayout& layout);
-// The layout of a paged layer. Errors: Unsupported, where the layer is of another kind.
+// The layout of a paged layer. Errors: Unsupported, for another kind of layer.
 Result<Paged> paged(const CacheLayout& layout, uint32_t layer);
 
-// Where the layers' parts of blocks lie in the memory of a cache: a plane a slot, [n_blocks] parts each, as large as
-// the largest of the layers that have the slot.
+// Placement of the layers' parts of blocks in cache memory: one plane per slot, with [n_blocks] parts of the size of
+// the largest layer in that slot.
 class CachePlanes {
  public:
   CachePlanes() = default;
-  // layer_bytes: of a layer's part of a block, [n_layers]; 0 of a recurrent one. Errors: ResourceExhausted.
+  // layer_bytes: bytes of a layer's part of a block, [n_layers]; 0 for recurrent layers. Errors: ResourceExhausted.
   static Result<CachePlanes> create(uint32_t n_blocks, LayerGroups groups, std::span<const size_t> layer_bytes);
 
   size_t bytes() const { return n_blocks_ * block_bytes_; }
@@ -105,7 +105,7 @@ class CachePlanes {
       in_block += plane.part_bytes;
     }
   }
-  // Calls visit(offset of its part of `a`, of `b`, bytes) for every plane.
+  // Calls visit(offset of its part in `a`, in `b`, bytes) for every plane.
   template <class Visit>
   void for_each_two_parts(BlockId a, BlockId b, const Visit& visit) const {
     for (const Plane& plane : planes_) visit(plane.at(a), plane.at(b), plane.part_bytes);

@@ -20,7 +20,7 @@ std::vector<StateLayout> layers_with(std::initializer_list<uint32_t> windows) {
 TEST(StateLayout, LayersOfOneWindowAreOneGroup) {
   for (const uint32_t window : {0u, 128u}) {
     std::vector<StateLayout> layers = layers_with({window, window, window});
-    layers[1] = Paged{1, 32, 0, window};  // whatever their widths
+    layers[1] = Paged{1, 32, 0, window};  // widths do not matter
     const LayerGroups groups = group_layers(layers);
     EXPECT_EQ(groups.windows, std::vector{window});
     EXPECT_EQ(groups.places, (std::vector<Place>{{0, 0}, {0, 1}, {0, 2}}));
@@ -36,7 +36,7 @@ TEST(StateLayout, EveryOtherLayerWithAWindowIsAGroup) {
   EXPECT_EQ(groups.n_slots, 2u);
 }
 
-// Each layer has a slot of its own in its group; no group is larger than the layers that are fewest.
+// Each layer has its own slot in its group; no group is larger than the smallest window's.
 TEST(StateLayout, ManyLayersOfAWindowAreSeveralGroupsOfTheOthersSize) {
   std::vector<StateLayout> layers;
   for (uint32_t i = 0; i < 26; ++i) layers.push_back(Paged{1, 256, 256, i % 6 == 5 ? 0u : 512u});
@@ -71,7 +71,7 @@ TEST(CachePlanes, PartsOfDifferentBlocksAndSlotsLieApart) {
   const CachePlanes planes = std::move(*CachePlanes::create(kBlocks, group_layers(layers), kLayerBytes));
   EXPECT_EQ(planes.block_bytes(), 50u) << "of each slot the largest part";
   EXPECT_EQ(planes.bytes(), kBlocks * 50u);
-  // Which block and slot each byte of the cache belongs to.
+  // The block and slot that own each byte of the cache.
   std::map<size_t, std::pair<uint32_t, uint32_t>> owners;
   for (uint32_t layer = 0; layer < layers.size(); ++layer) {
     for (uint32_t block = 0; block < kBlocks; ++block) {

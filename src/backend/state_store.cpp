@@ -32,7 +32,7 @@ Status StateStore::create(const CacheLayout& layout) {
     }
   }
   const bool overflows = __builtin_mul_overflow(slot_bytes_, size_t{layout.n_states}, &n_bytes_);
-  // Zeroed pages that the system gives when they are first touched.
+  // Zeroed pages that the system maps on first touch.
   memory_.reset(overflows || n_bytes_ == 0 ? nullptr : static_cast<std::byte*>(std::calloc(1, n_bytes_ + kLineBytes)));
   if (overflows || (n_bytes_ > 0 && memory_ == nullptr)) {
     return Error{

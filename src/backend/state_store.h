@@ -1,5 +1,5 @@
-// The states of recurrent layers in memory of the host: n_states slots of bytes, each with every part of every layer
-// after the other, on lines of the processor's cache of their own. Which bytes a part holds is its operation's matter.
+// Recurrent states in host memory: n_states slots, each with all parts of all layers in order, aligned to cache lines.
+// The operation defines the contents of a part.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class StateStore {
 
   size_t slot_bytes() const { return slot_bytes_; }
   size_t bytes() const { return n_bytes_; }
-  // A part of a layer's state in that slot.
+  // A part of a layer's state in a slot.
   template <class T>
   T* part(StateId slot, uint32_t layer, uint32_t part) const {
     return reinterpret_cast<T*>(at(slot) + offsets_[layer][part]);

@@ -1,6 +1,6 @@
-// What one step computes: plain spans over memory that the engine owns, valid until the step is done.
-// Rows are tokens. Decode rows come first, then the rows of prompt chunks; a sequence's rows are contiguous and in
-// order of position. The arithmetic of a row follows from its phase alone, never from its neighbours.
+// One step's input: plain spans over memory that the engine owns, valid until the step is done. Rows are tokens. Decode
+// rows come first, then the rows of prompt chunks; a sequence's rows are contiguous and in order of position. The
+// arithmetic of a row depends only on its phase, never on its neighbours.
 #pragma once
 
 #include <concepts>
@@ -12,12 +12,12 @@
 
 namespace realizar {
 
-// A sequence's block tables, one for each group of layers (state_layout.h); they are all as long. For blocks
-// that a group's window has left, a table names others of the sequence, whose numbers get no weight.
+// A sequence's block tables, one per group of layers (state_layout.h), all equally long. For blocks that have left a
+// group's window, a table names other blocks of the sequence, whose values get no weight.
 class BlockTables {
  public:
   BlockTables() = default;
-  // The table of a cache that has one group.
+  // The table of a cache with one group.
   template <class Blocks>
   requires std::convertible_to<const Blocks&, std::span<const BlockId>> BlockTables(const Blocks& table)
       : first_(table) {}  // NOLINT(google-explicit-constructor): a table is a view
@@ -35,7 +35,7 @@ class BlockTables {
 // A slot for the states of all recurrent layers of one sequence.
 enum class StateId : uint32_t {};
 
-// An adapter by its place in the stacks (adapter_ops.h), and the factor on what it adds.
+// An adapter's index in the stacks (adapter_ops.h), and the factor on its output.
 struct BatchAdapter {
   static constexpr uint32_t kNone = 0xffffffffu;
 
@@ -47,30 +47,29 @@ struct BatchAdapter {
 struct BatchSequence {
   uint32_t first_row;  // its rows are [first_row, first_row + n_rows)
   uint32_t n_rows;
-  Pos first_pos;             // position of first_row; the cache holds what its rows see before it already
+  Pos first_pos;             // position of first_row; the cache already holds the earlier positions its rows attend to
   BlockTables block_tables;  // cover positions [0, first_pos + n_rows)
-  // Recurrent layers begin with the states in the one slot, or at position 0 with zeros, and leave those after the
-  // last row in the other; both may be the same.
+  // Slots of recurrent states before the first row (position 0 starts from zeros) and after the last row; may be equal.
   StateId state_from{}, state_to{};
-  // What its rows add to products that have operations of adapters.
+  // The adapter applied to its rows.
   BatchAdapter adapter = {};
 
   bool has_adapter() const { return adapter.place != BatchAdapter::kNone; }
 };
 
-// A token of the text so far, and how often it was seen there.
+// A token and its number of occurrences in the text so far.
 struct SeenToken {
   TokenId id;
   uint32_t n_seen;
 };
 
-// How the token after a row is chosen, for a backend that can: logits as penalties leave them, then the samplers in
-// this order, and a draw that was made already. The defaults turn each of them off.
+// How the token after a row is chosen on a backend that can: penalized logits, then the samplers in this order, then
+// the given draw. The defaults turn each of them off.
 struct TokenChoice {
-  bool is_wanted = false;  // false: this row's token is not the backend's to choose
+  bool is_wanted = false;  // false: the caller chooses this row's token
   double u = 0;            // the draw, in [0, 1)
   float repeat_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
-  std::span<const SeenToken> seen = {};  // each token once; those that penalties look at
+  std::span<const SeenToken> seen = {};  // tokens within the penalties' reach, each once
   float temperature = 0;                 // 0: the likeliest
   uint32_t top_k = 0;                    // 0: off
   float typical_p = 1, top_p = 1, min_p = 0;
@@ -81,8 +80,8 @@ struct StepBatch {
   std::span<const Pos> positions;        // [n_rows]
   std::span<const BatchSequence> seqs;   // [n_seqs], by first_row, covering all rows
   uint32_t n_decode_rows = 0;            // rows [0, n_decode_rows) are decode rows, the others prefill rows
-  std::span<const uint32_t> logit_rows;  // rows that want logits, ascending
-  // [logit_rows.size()], or empty: no token is chosen by the backend.
+  std::span<const uint32_t> logit_rows;  // ascending
+  // [logit_rows.size()], or empty: the backend chooses no tokens.
   std::span<const TokenChoice> choices = {};
 
   uint32_t n_rows() const { return static_cast<uint32_t>(tokens.size()); }
