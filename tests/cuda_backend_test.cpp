@@ -22,7 +22,7 @@ std::vector<float> normalized_products(TypeId type) {
   OpRig rig(*make_emulated_cuda(1), {.max_rows = kRows, .max_logit_rows = 1});
   const ActId in = rig.input(inputs), out = rig.output(m.n_rows);
   const NormOp norm{.out = in, .in = in, .kind = NormKind::kLayer, .eps = 1e-5f};
-  const LinearOp linear{.out = out, .in = in, .weight = rig.matrix(m), .activation = Activation::kSilu};
+  const LinearOp linear{.out = out, .in = in, .weight = rig.matrix(m), .epilogue = {.activation = Activation::kSilu}};
   std::vector<uint32_t> tokens(kRows);
   std::iota(tokens.begin(), tokens.end(), 0);
   rig.step(rows_of(tokens, 4), {in}, [&](Program& p) {

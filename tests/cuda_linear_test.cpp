@@ -181,9 +181,8 @@ double activated(Activation activation, double x) {
   return 0;
 }
 
-struct Epilogue {
-  Activation activation = Activation::kNone;
-  float scale = 1, softcap = 0;
+struct EpilogueCase {
+  Epilogue epilogue = {};
   bool accumulate = false;
 };
 
@@ -205,24 +204,25 @@ TEST_P(CudaLinear, EpiloguesChangeTheProductAsTheySay) {
   op.bias = product.rig.vector(bias);
   const TestBatch batch = batch_of({6, 5});
   const std::vector<float> plain = product.run(batch);
-  const Epilogue epilogues[] = {
-      {.activation = Activation::kSilu, .scale = 0.25f},  {.activation = Activation::kGelu, .accumulate = true},
-      {.activation = Activation::kGeluErf, .softcap = 3}, {.activation = Activation::kReluSquared, .accumulate = true},
-      {.scale = 0.1f, .softcap = 2, .accumulate = true},  {.activation = Activation::kSigmoid, .scale = 3},
+  const EpilogueCase epilogues[] = {
+      {.epilogue = {.activation = Activation::kSilu, .scale = 0.25f}},
+      {.epilogue = {.activation = Activation::kGelu}, .accumulate = true},
+      {.epilogue = {.activation = Activation::kGeluErf, .softcap = 3}},
+      {.epilogue = {.activation = Activation::kReluSquared}, .accumulate = true},
+      {.epilogue = {.scale = 0.1f, .softcap = 2}, .accumulate = true},
+      {.epilogue = {.activation = Activation::kSigmoid, .scale = 3}},
   };
-  for (const Epilogue& e : epilogues) {
-    op.activation = e.activation;
-    op.scale = e.scale;
-    op.softcap = e.softcap;
+  for (const EpilogueCase& e : epilogues) {
+    const Epilogue& end = op.epilogue = e.epilogue;
     op.accumulate = e.accumulate;
     const std::vector<float> actual = changed(product, op, batch);
     for (size_t i = 0; i < actual.size(); ++i) {
       const size_t r = i % m.n_rows, token = static_cast<size_t>(batch.tokens[i / m.n_rows]);
-      double y = activated(e.activation, plain[i] + bias[r]) * e.scale;
-      if (e.softcap > 0) y = e.softcap * std::tanh(y / e.softcap);
+      double y = activated(end.activation, plain[i] + bias[r]) * end.scale;
+      if (end.softcap > 0) y = end.softcap * std::tanh(y / end.softcap);
       const double added = e.accumulate ? before.values[token * m.n_rows + r] : 0;
       const double size = std::fabs(y) + std::fabs(added) + std::fabs(plain[i]) + 1;
-      EXPECT_NEAR(actual[i], y + added, 1e-6 * (e.activation == Activation::kReluSquared ? size * size : size)) << i;
+      EXPECT_NEAR(actual[i], y + added, 1e-6 * (end.activation == Activation::kReluSquared ? size * size : size)) << i;
     }
   }
 }

@@ -86,9 +86,7 @@ class AdapterRig {
            .up = up,
            .ranks = ranks,
            .n_pieces = n_pieces,
-           .activation = c.activation,
-           .scale = c.scale,
-           .softcap = c.softcap};
+           .epilogue = {.activation = c.activation, .scale = c.scale, .softcap = c.softcap}};
   }
 
   std::vector<float> run(const TestBatch& batch) {

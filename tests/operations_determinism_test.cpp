@@ -108,7 +108,7 @@ TEST_P(RowDeterminism, OfSeveralProductsOfOneInput) {
     const WeightId q_weight = rig.matrix(wq), k_weight = rig.matrix(wk);
     const LinearOp ops[] = {{.out = q, .in = in, .weight = q_weight},
                             {.out = k, .in = in, .weight = k_weight},
-                            {.out = q, .in = in, .weight = q_weight, .scale = 0.5f, .accumulate = true},
+                            {.out = q, .in = in, .weight = q_weight, .epilogue = {.scale = 0.5f}, .accumulate = true},
                             {.out = k, .in = in, .weight = k_weight, .accumulate = true}};
     if (in_one_step) {
       rig.step(batch, {in}, [&](Program& p) {

@@ -167,9 +167,8 @@ class EpilogueTest : public testing::TestWithParam<BackendUnderTest> {
   void SetUp() override { skip_where_absent(GetParam()); }
 };
 
-struct Epilogue {
-  Activation activation = Activation::kNone;
-  float scale = 1.0f, softcap = 0.0f;
+struct EpilogueCase {
+  Epilogue epilogue = {};
   bool accumulate = false;
 };
 
@@ -182,7 +181,8 @@ struct EpilogueData {
 constexpr uint32_t kEpilogueTokens = 9;
 
 // Results of all rows, or of every other row as logit rows.
-std::vector<float> finished(std::unique_ptr<Backend> backend, const EpilogueData& data, const Epilogue& e, Rows rows) {
+std::vector<float> finished(std::unique_ptr<Backend> backend, const EpilogueData& data, const EpilogueCase& e,
+                            Rows rows) {
   OpRig rig(std::move(backend), {.max_rows = kEpilogueTokens, .max_logit_rows = kEpilogueTokens});
   const ActId in = rig.input(data.inputs), before = rig.input(data.before);
   const ActId selected_in = rig.output(data.inputs.n_cols, Rows::kLogits);
@@ -193,9 +193,7 @@ std::vector<float> finished(std::unique_ptr<Backend> backend, const EpilogueData
               .in = in,
               .weight = rig.matrix(data.matrix),
               .bias = rig.vector(data.bias),
-              .activation = e.activation,
-              .scale = e.scale,
-              .softcap = e.softcap,
+              .epilogue = e.epilogue,
               .accumulate = e.accumulate,
               .rows = rows};
   rig.step(batch, {in, before}, [&](Program& p) {
@@ -211,8 +209,9 @@ std::vector<float> finished(std::unique_ptr<Backend> backend, const EpilogueData
 }
 
 // The product's error after the activation, the scale and the softcap (whose slope is at most 1), and their own.
-std::vector<double> epilogue_bounds(const EpilogueData& data, const Epilogue& e, std::span<const float> expected) {
+std::vector<double> epilogue_bounds(const EpilogueData& data, const EpilogueCase& e, std::span<const float> expected) {
   const auto product = finished(make_reference_backend(), data, {}, Rows::kAll);
+  const Epilogue& end = e.epilogue;
   std::vector<double> bounds;
   for (uint32_t token = 0; token < kEpilogueTokens; ++token) {
     for (uint32_t r = 0; r < data.matrix.n_rows; ++r) {
@@ -221,7 +220,7 @@ std::vector<double> epilogue_bounds(const EpilogueData& data, const Epilogue& e,
       const double y_error = kSigmas * product_sigma(data.matrix, 0, r, data.inputs.row(token), Arithmetic::kF32) +
                              kUnit * (std::fabs(y) + std::fabs(data.bias[r]));
       const double added = e.accumulate ? std::fabs(data.before.values[at]) : 0;
-      bounds.push_back(std::fabs(e.scale) * activation_error(e.activation, y, y_error) + e.softcap * kTanhError +
+      bounds.push_back(std::fabs(end.scale) * activation_error(end.activation, y, y_error) + end.softcap * kTanhError +
                        4 * kUnit * (std::fabs(expected[at]) + added) + kDenormal);
     }
   }
@@ -242,18 +241,18 @@ TEST_P(EpilogueTest, OfEveryKindAgreesOnAllRowsAndOnLogitRows) {
   constexpr uint32_t kOut = 37;
   const EpilogueData data{random_matrix(TypeId::kF32, 1, kOut, 33, 1), random_values(kOut, 2),
                           extreme_inputs(kEpilogueTokens, 33, 3), random_inputs(kEpilogueTokens, kOut, 4)};
-  const Epilogue epilogues[] = {
+  const EpilogueCase epilogues[] = {
       {},
-      {.activation = Activation::kSilu, .scale = 0.25f},
-      {.activation = Activation::kGelu, .accumulate = true},
-      {.activation = Activation::kGeluErf, .softcap = 3.0f},
-      {.activation = Activation::kRelu, .scale = -2.0f, .accumulate = true},
-      {.activation = Activation::kReluSquared},
-      {.activation = Activation::kSigmoid},
-      {.softcap = 30.0f},
-      {.scale = 0.1f, .softcap = 2.0f, .accumulate = true},
+      {.epilogue = {.activation = Activation::kSilu, .scale = 0.25f}},
+      {.epilogue = {.activation = Activation::kGelu}, .accumulate = true},
+      {.epilogue = {.activation = Activation::kGeluErf, .softcap = 3.0f}},
+      {.epilogue = {.activation = Activation::kRelu, .scale = -2.0f}, .accumulate = true},
+      {.epilogue = {.activation = Activation::kReluSquared}},
+      {.epilogue = {.activation = Activation::kSigmoid}},
+      {.epilogue = {.softcap = 30.0f}},
+      {.epilogue = {.scale = 0.1f, .softcap = 2.0f}, .accumulate = true},
   };
-  for (const Epilogue& e : epilogues) {
+  for (const EpilogueCase& e : epilogues) {
     const auto expected = finished(make_reference_backend(), data, e, Rows::kAll);
     const auto bounds = epilogue_bounds(data, e, expected);
     EXPECT_TRUE(within(finished(*GetParam().make(2), data, e, Rows::kAll), expected, bounds, kOut))

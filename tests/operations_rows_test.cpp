@@ -228,7 +228,7 @@ std::vector<float> activated(std::unique_ptr<Backend> backend, const InputTable&
   const ActId in = rig.input(inputs), out = rig.output(n);
   const WeightId weight = *rig.backend().load_matrix({"identity", TypeId::kF32, 1, n, n, {bytes}, {}, false});
   rig.step(rows_of(first_tokens(inputs.n_tokens), inputs.n_tokens / 2), {in}, [&](Program& p) {
-    p.add(LinearOp{.out = out, .in = in, .weight = weight, .activation = activation, .xielu = xielu});
+    p.add(LinearOp{.out = out, .in = in, .weight = weight, .epilogue = {.activation = activation, .xielu = xielu}});
   });
   return rig.read(out);
 }

@@ -52,15 +52,12 @@ struct AdapterUpOp {
   WeightId up;        // a stack of matrices [n_cols, max_rank]
   WeightId ranks;     // vector
   uint32_t n_pieces;  // per row of `low`
-  Activation activation = Activation::kNone;
-  Xielu xielu = {};
-  float scale = 1.0f;
-  float softcap = 0.0f;
+  Epilogue epilogue = {};
   Rows rows = Rows::kAll;
   OpPlace place = {};
 
   // Whether rows without an adapter change too.
-  constexpr bool changes_all() const { return activation != Activation::kNone || scale != 1.0f || softcap > 0; }
+  constexpr bool changes_all() const { return epilogue != Epilogue(); }
 
   template <class Visitor>
   void visit(Visitor&& v) const {
@@ -69,13 +66,7 @@ struct AdapterUpOp {
     v.matrix("up", up);
     v.vector("ranks", ranks);
     v.trait("n_pieces", n_pieces, 0u);
-    v.trait("activation", activation, Activation::kNone);
-    v.trait("alpha_p", xielu.alpha_p, 0.0f);
-    v.trait("alpha_n", xielu.alpha_n, 0.0f);
-    v.trait("beta", xielu.beta, 0.0f);
-    v.trait("xielu_eps", xielu.eps, 0.0f);
-    v.trait("scale", scale, 1.0f);
-    v.trait("softcap", softcap, 0.0f);
+    epilogue.visit(v);
     v.trait("rows", rows, Rows::kAll);
   }
   bool operator==(const AdapterUpOp&) const = default;

@@ -72,13 +72,35 @@ enum class Activation : uint8_t {
   kNormalCdf,
   kSigmoid
 };
-// kXielu, of LinearOp alone, has numbers (Huang and Schlag 2024): alpha_p x^2 + beta x above 0, and
+// Parameters of kXielu, only in an Epilogue (Huang and Schlag 2024): alpha_p x^2 + beta x above 0, and
 // alpha_n (e^min(x, eps) - 1 - x) + beta x elsewhere.
 struct Xielu {
   float alpha_p = 0, alpha_n = 0, beta = 0, eps = 0;
   bool operator==(const Xielu&) const = default;
 };
 inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
+// The end of a product with the sum y: activation(y) * scale; then softcap * tanh(y / softcap) where softcap > 0.
+struct Epilogue {
+  Activation activation = Activation::kNone;
+  Xielu xielu = {};
+  float scale = 1.0f;
+  float softcap = 0.0f;
+
+  // Only a factor, which distributes over sums.
+  constexpr bool is_linear() const { return activation == Activation::kNone && softcap == 0; }
+
+  template <class Visitor>
+  void visit(Visitor&& v) const {
+    v.trait("activation", activation, Activation::kNone);
+    v.trait("alpha_p", xielu.alpha_p, 0.0f);
+    v.trait("alpha_n", xielu.alpha_n, 0.0f);
+    v.trait("beta", xielu.beta, 0.0f);
+    v.trait("xielu_eps", xielu.eps, 0.0f);
+    v.trait("scale", scale, 1.0f);
+    v.trait("softcap", softcap, 0.0f);
+  }
+  bool operator==(const Epilogue&) const = default;
+};
 // Factor on a query at a position: 1 + slope * ln(1 + n_steps(pos)); 1 if the slope is 0.
 struct Temperature {
   float slope = 0.0f;

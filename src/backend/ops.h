@@ -77,8 +77,7 @@ struct NormOp {
   bool operator==(const NormOp&) const = default;
 };
 
-// y = activation(in . weight^T + bias) * scale; then softcap * tanh(y / softcap) where softcap > 0;
-// out = y, or out += y where `accumulate` (the residual).
+// y = epilogue(in . weight^T + bias); out = y, or out += y where `accumulate` (the residual).
 struct LinearOp {
   static constexpr const char* kName = "linear";
 
@@ -86,10 +85,7 @@ struct LinearOp {
   ActId in;   // [n_rows, weight.n_cols]
   WeightId weight;
   WeightId bias = kNoWeight;
-  Activation activation = Activation::kNone;
-  Xielu xielu = {};
-  float scale = 1.0f;
-  float softcap = 0.0f;
+  Epilogue epilogue = {};
   bool accumulate = false;
   Rows rows = Rows::kAll;
   OpPlace place = {};
@@ -100,13 +96,7 @@ struct LinearOp {
     v.reads(in);
     v.matrix("weight", weight);
     v.vector("bias", bias);
-    v.trait("activation", activation, Activation::kNone);
-    v.trait("alpha_p", xielu.alpha_p, 0.0f);
-    v.trait("alpha_n", xielu.alpha_n, 0.0f);
-    v.trait("beta", xielu.beta, 0.0f);
-    v.trait("xielu_eps", xielu.eps, 0.0f);
-    v.trait("scale", scale, 1.0f);
-    v.trait("softcap", softcap, 0.0f);
+    epilogue.visit(v);
     v.trait("rows", rows, Rows::kAll);
   }
   bool operator==(const LinearOp&) const = default;

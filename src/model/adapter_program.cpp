@@ -8,13 +8,8 @@
 namespace realizar {
 namespace {
 
-// What is applied to a product's sum as a whole comes after what adapters add.
-bool is_finished_later(const LinearOp& op) {
-  return op.activation != Activation::kNone || op.softcap > 0;
-}
-
 bool may_be_adapted(const LinearOp& op) {
-  return !(op.accumulate && is_finished_later(op));
+  return !op.accumulate || op.epilogue.is_linear();
 }
 
 bool may_be_adapted(const GatedLinearOp& op) {
@@ -77,13 +72,10 @@ class Adapting {
                          .n_pieces = n_adapter_pieces(n_cols(op.in)),
                          .rows = op.rows,
                          .place = op.place}};
-      if (is_finished_later(op)) {
-        added.up.activation = std::exchange(op.activation, Activation::kNone);
-        added.up.xielu = std::exchange(op.xielu, {});
-        added.up.scale = std::exchange(op.scale, 1.0f);
-        added.up.softcap = std::exchange(op.softcap, 0.0f);
+      if (!op.epilogue.is_linear()) {
+        added.up.epilogue = std::exchange(op.epilogue, {});
       } else {
-        added.down.factor = op.scale;
+        added.down.factor = op.epilogue.scale;
       }
       added_.push_back(added);
     }
@@ -95,7 +87,8 @@ class Adapting {
     end_products();
     if (!may_be_adapted(op) || (!find_(op.gate) && !find_(op.up))) return made_.add(op);
     const ActId gate = act("adapted_gate", n_cols(op.out), Rows::kAll);
-    add(LinearOp{.out = gate, .in = op.in, .weight = op.gate, .activation = op.activation, .place = op.place});
+    add(LinearOp{
+        .out = gate, .in = op.in, .weight = op.gate, .epilogue = {.activation = op.activation}, .place = op.place});
     add(LinearOp{.out = op.out, .in = op.in, .weight = op.up, .place = op.place});
     end_products();
     made_.add(GateOp{.out = op.out, .in = op.out, .gate = gate, .is_factor = true, .place = op.place});

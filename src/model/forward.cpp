@@ -113,7 +113,7 @@ ActId add_scores(Program& program, const ModelConfig& c, const Weights& w, ActId
                          .in = hidden,
                          .weight = w.pooler,
                          .bias = w.pooler_bias,
-                         .softcap = 1.0f,
+                         .epilogue = {.softcap = 1.0f},
                          .rows = Rows::kLogits,
                          .place = {OpRole::kHead}});
   }
@@ -122,7 +122,7 @@ ActId add_scores(Program& program, const ModelConfig& c, const Weights& w, ActId
                        .in = pooled,
                        .weight = w.score,
                        .bias = w.score_bias,
-                       .softcap = c.final_softcap,
+                       .epilogue = {.softcap = c.final_softcap},
                        .rows = Rows::kLogits,
                        .place = {OpRole::kHead}});
   return scores;
@@ -134,8 +134,7 @@ ActId add_logits(Program& program, const ModelConfig& c, const Weights& w, ActId
                        .in = hidden,
                        .weight = w.head,
                        .bias = w.head_bias,
-                       .scale = c.logit_scale,
-                       .softcap = c.final_softcap,
+                       .epilogue = {.scale = c.logit_scale, .softcap = c.final_softcap},
                        .rows = Rows::kLogits,
                        .place = {OpRole::kHead}});
   program.add(ChooseOp{.logits = logits});

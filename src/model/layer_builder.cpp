@@ -115,7 +115,7 @@ void LayerBuilder::add_norm(ActId out, ActId in, WeightId weight, OpRole role, f
 
 void LayerBuilder::add_to_stream(LinearOp op) {
   op.accumulate = !has_post_norm_;
-  if (op.accumulate) op.scale *= config_.residual_scale;
+  if (op.accumulate) op.epilogue.scale *= config_.residual_scale;
   add(op);
 }
 

@@ -103,7 +103,8 @@ TEST(RankMessages, BringAProgramAndACacheAsTheyAre) {
   const ActId x = program.add_activation("x", 64), logits = program.add_activation("logits", 96, Rows::kLogits);
   program.add(NormOp{.out = x, .in = x, .eps = 1e-5f, .n_groups = 4, .place = {OpRole::kAttn, 3}});
   program.add(JoinOp{.out = x, .part = x, .accumulate = true});
-  program.add(LinearOp{.out = logits, .in = x, .weight = WeightId{5}, .softcap = 30, .rows = Rows::kLogits});
+  program.add(
+      LinearOp{.out = logits, .in = x, .weight = WeightId{5}, .epilogue = {.softcap = 30}, .rows = Rows::kLogits});
   program.outputs = {logits};
   CacheLayout layout = KvLayout{.n_layers = 2, .n_kv_heads = 4, .head_dim = 16, .n_blocks = 9};
   layout.layers.emplace_back(Recurrent{{16, 64}});

@@ -161,7 +161,7 @@ class Sharer {
   }
 
   Status add_part(LinearOp op, const Sharing& cols) {
-    const bool is_linear = op.activation == Activation::kNone && op.softcap == 0 && op.rows == Rows::kAll;
+    const bool is_linear = op.epilogue.is_linear() && op.rows == Rows::kAll;
     if (this->cols(op.in) != cols || !is_linear) return cannot_share(op, "does not read the share that its weight has");
     const auto [part, adds] = part_of_sum(op.out, op.accumulate, op.place);
     op.in = read(op.in);

@@ -163,16 +163,17 @@ class ReferenceBackend final : public Backend {
       for (uint32_t i = 0; i < w.n_rows; ++i) {
         double y = dot(w.row(0, i), act(op.in).row(r), w.n_cols);
         if (op.bias != kNoWeight) y += vector(op.bias)[i];
-        if (is_finished_later(op)) y = static_cast<float>(y);
-        y = softcapped(activated(op.activation, op.xielu, y) * op.scale, op.softcap);
+        // As with an AdapterUpOp, so that a row without an adapter has the same bits either way.
+        if (!op.epilogue.is_linear()) y = static_cast<float>(y);
+        y = finished(op.epilogue, y);
         out[i] = static_cast<float>(op.accumulate ? out[i] + y : y);
       }
     }
   }
 
-  // As an AdapterUpOp does with what the product has left: rounded in between, so that a row without an adapter has the
-  // same bits either way.
-  static bool is_finished_later(const LinearOp& op) { return op.activation != Activation::kNone || op.softcap > 0; }
+  static double finished(const Epilogue& end, double y) {
+    return softcapped(activated(end.activation, end.xielu, y) * end.scale, end.softcap);
+  }
 
   // The adapter's place of each row, and the factor on what it adds.
   std::vector<BatchAdapter> adapters_of(Rows rows) const {
@@ -214,7 +215,7 @@ class ReferenceBackend final : public Backend {
           for (uint32_t p = 0; p < op.n_pieces; ++p) low += act(op.low).row(r)[p * up.n_cols + k];
           y += up.row(adapters[r].place, i)[k] * low;
         }
-        out = static_cast<float>(softcapped(activated(op.activation, op.xielu, y) * op.scale, op.softcap));
+        out = static_cast<float>(finished(op.epilogue, y));
       }
     }
   }

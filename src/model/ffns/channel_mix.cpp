@@ -26,8 +26,11 @@ void add_to(LayerBuilder& b, const ChannelMixConfig& c, const ChannelMixWeights&
   const ActId in = b.scratch("shift", b.d_model()), ff = b.scratch("ff", c.d_ff);
   b.add(
       ShortConvOp{.out = in, .in = b.in(), .layer = b.layer(), .part = kChannelShift, .n_taps = 2, .weight = w.shift});
-  b.add(LinearOp{
-      .out = ff, .in = in, .weight = w.w_up, .activation = Activation::kReluSquared, .place = b.place(OpRole::kUp)});
+  b.add(LinearOp{.out = ff,
+                 .in = in,
+                 .weight = w.w_up,
+                 .epilogue = {.activation = Activation::kReluSquared},
+                 .place = b.place(OpRole::kUp)});
   b.add_to_stream(LinearOp{.out = b.out(), .in = ff, .weight = w.w_down, .place = b.place(OpRole::kDown)});
 }
 

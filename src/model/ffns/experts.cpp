@@ -169,7 +169,8 @@ ActId shared_hidden(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights
     b.add(GatedLinearOp{
         .out = ff, .in = b.in(), .gate = w.shared_gate, .up = w.shared_up, .activation = c.activation, .place = place});
   } else {
-    b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.shared_up, .activation = c.activation, .place = place});
+    b.add(LinearOp{
+        .out = ff, .in = b.in(), .weight = w.shared_up, .epilogue = {.activation = c.activation}, .place = place});
   }
   return ff;
 }
@@ -179,12 +180,13 @@ void add_shared(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w)
   const ActId ff = shared_hidden(b, c, w);
   const OpPlace place = b.place(OpRole::kShared);
   if (!c.has_shared_router) {
-    return b.add_to_stream(
-        LinearOp{.out = b.out(), .in = ff, .weight = w.shared_down, .scale = c.out_scale, .place = place});
+    return b.add_to_stream(LinearOp{
+        .out = b.out(), .in = ff, .weight = w.shared_down, .epilogue = {.scale = c.out_scale}, .place = place});
   }
   const ActId gate = b.scratch("shared_router", 1), output = b.scratch("shared", b.d_model());
   b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.shared_router, .place = place});
-  b.add(LinearOp{.out = output, .in = ff, .weight = w.shared_down, .scale = b.residual_scale(), .place = place});
+  b.add(LinearOp{
+      .out = output, .in = ff, .weight = w.shared_down, .epilogue = {.scale = b.residual_scale()}, .place = place});
   b.add_to_stream(GateOp{.out = b.out(), .in = output, .gate = gate, .accumulate = true, .place = place});
 }
 
@@ -194,7 +196,7 @@ void begin_branch(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& 
   b.add(LinearOp{.out = b.out(),
                  .in = shared_hidden(b, c, w),
                  .weight = w.shared_down,
-                 .scale = c.out_scale,
+                 .epilogue = {.scale = c.out_scale},
                  .place = b.place(OpRole::kShared)});
   if (w.shared_post_norm != kNoWeight) add_norm(b, b.out(), b.out(), w.shared_post_norm);
 }

@@ -11,8 +11,12 @@ namespace {
 void add_gate_with_biases(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w, ActId ff) {
   const ActId gate = b.scratch("ff_gate", c.d_ff);
   const OpPlace place = b.place(OpRole::kGateUp);
-  b.add(LinearOp{
-      .out = gate, .in = b.in(), .weight = w.w_gate, .bias = w.b_gate, .activation = c.activation, .place = place});
+  b.add(LinearOp{.out = gate,
+                 .in = b.in(),
+                 .weight = w.w_gate,
+                 .bias = w.b_gate,
+                 .epilogue = {.activation = c.activation},
+                 .place = place});
   b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.w_up, .bias = w.b_up, .place = place});
   b.add(GateOp{.out = ff, .in = ff, .gate = gate, .is_factor = true, .place = place});
 }
@@ -82,7 +86,7 @@ void add_to(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w) {
                            .in = ff,
                            .weight = w.w_down,
                            .bias = w.b_down,
-                           .scale = c.out_scale,
+                           .epilogue = {.scale = c.out_scale},
                            .place = b.place(OpRole::kDown)});
 }
 

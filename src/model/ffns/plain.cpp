@@ -26,8 +26,7 @@ void add_to(LayerBuilder& b, const PlainConfig& c, const PlainWeights& w) {
                  .in = b.in(),
                  .weight = w.w_up,
                  .bias = w.b_up,
-                 .activation = c.activation,
-                 .xielu = c.xielu,
+                 .epilogue = {.activation = c.activation, .xielu = c.xielu},
                  .place = b.place(OpRole::kUp)});
   b.add_to_stream(
       LinearOp{.out = b.out(), .in = ff, .weight = w.w_down, .bias = w.b_down, .place = b.place(OpRole::kDown)});

@@ -280,7 +280,7 @@ void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w
                            .in = attended,
                            .weight = w.wo,
                            .bias = w.bo,
-                           .scale = c.out_scale,
+                           .epilogue = {.scale = c.out_scale},
                            .place = b.place(OpRole::kO)});
 }
 

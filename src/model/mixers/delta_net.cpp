@@ -154,8 +154,11 @@ Result<DeltaNetWeights> bind(const DeltaNetConfig& c, TensorBinder& tensors) {
 void add_to(LayerBuilder& b, const DeltaNetConfig& c, const DeltaNetWeights& w) {
   const DeltaInputs in = add_inputs(b, c, w);
   const ActId gate = b.scratch("delta_gate", c.n_values()), out = b.scratch("delta_out", c.n_values());
-  b.add(LinearOp{
-      .out = gate, .in = b.in(), .weight = w.w_gate, .activation = Activation::kSilu, .place = b.place(OpRole::kQkv)});
+  b.add(LinearOp{.out = gate,
+                 .in = b.in(),
+                 .weight = w.w_gate,
+                 .epilogue = {.activation = Activation::kSilu},
+                 .place = b.place(OpRole::kQkv)});
   b.add(DeltaRuleOp{.out = out,
                     .q = in.qk,
                     .k = in.qk,

@@ -72,9 +72,9 @@ void add_to(LayerBuilder& b, const Mamba2Config& c, const Mamba2Weights& w) {
   const ActId conv = b.scratch("ssm_conv", c.n_conv()), dt = b.scratch("ssm_dt", c.n_heads);
   const ActId scanned = b.scratch("ssm_out", c.n_inner());
   const OpPlace in = b.place(OpRole::kQkv);
-  b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .scale = c.scales.gate, .place = in});
+  b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .epilogue = {.scale = c.scales.gate}, .place = in});
   b.add(LinearOp{.out = conv_in, .in = b.in(), .weight = w.w_conv_in, .place = in});
-  b.add(LinearOp{.out = dt, .in = b.in(), .weight = w.w_dt, .scale = c.scales.dt, .place = in});
+  b.add(LinearOp{.out = dt, .in = b.in(), .weight = w.w_dt, .epilogue = {.scale = c.scales.dt}, .place = in});
   b.add(ShortConvOp{.out = conv,
                     .in = conv_in,
                     .layer = b.layer(),
@@ -108,8 +108,11 @@ void add_to(LayerBuilder& b, const Mamba2Config& c, const Mamba2Weights& w) {
                  .n_groups = c.n_groups,
                  .place = b.place(OpRole::kPost)});
   }
-  b.add_to_stream(
-      LinearOp{.out = b.out(), .in = scanned, .weight = w.w_out, .scale = c.scales.out, .place = b.place(OpRole::kO)});
+  b.add_to_stream(LinearOp{.out = b.out(),
+                           .in = scanned,
+                           .weight = w.w_out,
+                           .epilogue = {.scale = c.scales.out},
+                           .place = b.place(OpRole::kO)});
 }
 
 }  // namespace realizar

@@ -44,18 +44,18 @@ Status bind_low_ranks(const Rwkv7Config& c, TensorBinder& tensors, Rwkv7Weights&
   return {};
 }
 
+constexpr Epilogue kTanh{.softcap = 1.0f};
+
 struct LowRank {
   const char* name;
   uint32_t rank;
-  float softcap = 0.0f;  // 1: the low rank goes through tanh
-  Activation activation = Activation::kNone;
+  Epilogue epilogue = {};  // of the low rank
 };
 
 ActId add_low_rank(LayerBuilder& b, const LowRank& what, const LowRankWeights& w, ActId in) {
   const ActId low = b.scratch(std::string(what.name) + "_low", what.rank), out = b.scratch(what.name, b.d_model());
   const OpPlace place = b.place(OpRole::kQkv);
-  b.add(LinearOp{
-      .out = low, .in = in, .weight = w.low, .activation = what.activation, .softcap = what.softcap, .place = place});
+  b.add(LinearOp{.out = low, .in = in, .weight = w.low, .epilogue = what.epilogue, .place = place});
   b.add(LinearOp{.out = out, .in = low, .weight = w.w, .bias = w.bias, .place = place});
   return out;
 }
@@ -149,9 +149,9 @@ void add_to(LayerBuilder& b, const Rwkv7Config& c, const Rwkv7Weights& w) {
     op.first_v = b.scratch("wkv_first_v", b.d_model());
     op.v_share = add_low_rank(b, {"wkv_v_share", c.v_rank}, w.v_share, v_in);
   }
-  op.decay = add_low_rank(b, {"wkv_decay", c.decay_rank, 1.0f}, w.decay, add_shift(b, w, Rwkv7Mix::kDecay));
+  op.decay = add_low_rank(b, {"wkv_decay", c.decay_rank, kTanh}, w.decay, add_shift(b, w, Rwkv7Mix::kDecay));
   op.rate = add_low_rank(b, {"wkv_rate", c.rate_rank}, w.rate, add_shift(b, w, Rwkv7Mix::kRate));
-  const LowRank gate{.name = "wkv_gate", .rank = c.gate_rank, .activation = Activation::kSigmoid};
+  const LowRank gate{.name = "wkv_gate", .rank = c.gate_rank, .epilogue = {.activation = Activation::kSigmoid}};
   const ActId gates = add_low_rank(b, gate, w.gate, add_shift(b, w, Rwkv7Mix::kGate, true));
   b.add(op);
   const OpPlace place = b.place(OpRole::kO);

@@ -30,8 +30,7 @@ ActId route_streams(LayerBuilder& b, ActId in) {
   b.add(LinearOp{.out = router,
                  .in = normed,
                  .weight = w.router,
-                 .scale = 1 / static_cast<float>(b.d_model()),
-                 .softcap = 1.0f,  // tanh
+                 .epilogue = {.scale = 1 / static_cast<float>(b.d_model()), .softcap = 1.0f},  // tanh
                  .place = b.place(OpRole::kRouter)});
   return router;
 }

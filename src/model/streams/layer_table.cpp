@@ -41,7 +41,7 @@ ActId add_layer_inputs(Program& program, const ModelConfig& c, const LayerTable&
   program.add(LinearOp{.out = projected,
                        .in = x,
                        .weight = w.proj,
-                       .scale = 1 / std::sqrt(static_cast<float>(c.d_model)),
+                       .epilogue = {.scale = 1 / std::sqrt(static_cast<float>(c.d_model))},
                        .place = {OpRole::kInput}});
   program.add(NormOp{.out = inputs,
                      .in = projected,
@@ -60,7 +60,8 @@ void add_layer_input(LayerBuilder& b, float out_scale) {
   const uint32_t width = b.config().layer_table.d_input, n_streams = b.config().altup.n_streams;
   const ActId input = b.scratch("layer_input", width), branch = b.acts().branch;
   const OpPlace place = b.place(OpRole::kInput);
-  b.add(LinearOp{.out = input, .in = b.stream(), .weight = w.gate, .activation = Activation::kGelu, .place = place});
+  b.add(LinearOp{
+      .out = input, .in = b.stream(), .weight = w.gate, .epilogue = {.activation = Activation::kGelu}, .place = place});
   b.add(GateOp{.out = input,
                .in = input,
                .gate = b.acts().layer_inputs,

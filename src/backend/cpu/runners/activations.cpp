@@ -4,6 +4,7 @@
 #include <cmath>
 
 namespace realizar::cpu {
+namespace {
 
 void apply_xielu(const Xielu& constants, float* x, uint32_t n) {
   const auto& [alpha_p, alpha_n, beta, eps] = constants;
@@ -12,6 +13,8 @@ void apply_xielu(const Xielu& constants, float* x, uint32_t n) {
     x[i] = own + beta * x[i];
   }
 }
+
+}  // namespace
 
 MapKind map_kind(Activation activation) {
   switch (activation) {
@@ -37,6 +40,17 @@ MapKind map_kind(Activation activation) {
       return MapKind::kSigmoid;
   }
   return MapKind::kNone;
+}
+
+void finish(const KernelTable& kernels, const Epilogue& end, float* y, uint32_t n) {
+  kernels.map(map_kind(end.activation), y, n);
+  if (end.activation == Activation::kXielu) apply_xielu(end.xielu, y, n);
+  if (end.scale != 1.0f) kernels.scale(end.scale, y, n);
+  if (end.softcap > 0) {
+    kernels.scale(1.0f / end.softcap, y, n);
+    kernels.map(MapKind::kTanh, y, n);
+    kernels.scale(end.softcap, y, n);
+  }
 }
 
 }  // namespace realizar::cpu

@@ -97,7 +97,7 @@ void AdapterRunner::run(const AdapterUpOp& op, const Hints&, uint32_t member) {
       for (uint32_t i = 0; i < block.n_rows; i += kernels_.dot_rows) add_up(op, block, i, first, n);
     }
     for (uint32_t i = 0; op.changes_all() && i < block.n_rows; ++i) {
-      activate(kernels_, op, step_.act(op.out, list.row(block.first + i)) + first, n);
+      finish(kernels_, op.epilogue, step_.act(op.out, list.row(block.first + i)) + first, n);
     }
   });
 }

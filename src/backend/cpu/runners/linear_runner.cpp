@@ -12,7 +12,7 @@ void LinearRunner::finish_linear(const LinearOp& op, const RowList& list, uint32
   for (uint32_t r = 0; r < list.n_rows; ++r) {
     float* y = acc + size_t{r} * kPairRows;
     if (op.bias != kNoWeight) kernels_.axpy(1.0f, step_.vector(op.bias) + first, y, n);
-    activate(kernels_, op, y, n);
+    finish(kernels_, op.epilogue, y, n);
     float* out = step_.act(op.out, r) + first;
     if (op.accumulate) {
       kernels_.axpy(1.0f, y, out, n);

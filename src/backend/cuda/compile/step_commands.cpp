@@ -39,9 +39,9 @@ void StepCommands::append_shared(AttentionOp op) {
 
 void StepCommands::append_shared(const LinearOp& op) {
   if (!placement_->gives_parts(op.weight)) return append_to_all(op);
-  REQUIRE(op.activation == Activation::kNone && op.softcap == 0 && op.rows == Rows::kAll);
+  REQUIRE(op.epilogue.is_linear() && op.rows == Rows::kAll);
   append_to_all(LinearOp{.out = part_, .in = op.in, .weight = op.weight, .place = op.place});
-  append_sum({op.out, part_, placement_->n_ranks(), op.bias, op.accumulate, op.scale, op.place});
+  append_sum({op.out, part_, placement_->n_ranks(), op.bias, op.accumulate, op.epilogue.scale, op.place});
 }
 
 void StepCommands::append_shared(const ExpertsOp& op) {

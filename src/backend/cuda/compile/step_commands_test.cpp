@@ -29,8 +29,8 @@ TEST_F(StepCommandsTest, EachHasItsHeads) {
 }
 
 TEST_F(StepCommandsTest, AProductOfSomeColumnsIsAPartThatTheSumCompletes) {
-  commands_.append(
-      LinearOp{.out = kSum, .in = kInput, .weight = kPartly, .bias = kBias, .scale = 0.5f, .accumulate = true});
+  commands_.append(LinearOp{
+      .out = kSum, .in = kInput, .weight = kPartly, .bias = kBias, .epilogue = {.scale = 0.5f}, .accumulate = true});
   ASSERT_EQ(commands_.all().size(), 2u);
   EXPECT_EQ(std::get<LinearOp>(commands_.all()[0]), (LinearOp{.out = kPart, .in = kInput, .weight = kPartly}));
   EXPECT_EQ(std::get<SumPartsOp>(commands_.all()[1]), (SumPartsOp{kSum, kPart, 2, kBias, true, 0.5f}));

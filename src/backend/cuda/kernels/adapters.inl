@@ -67,10 +67,7 @@ RZ_KERNEL void adapter_up_kernel(AdapterUpArgs a) {
     }
     y += sum;
   }
-  if (a.op.activation == Activation::kXielu) y = xielu(a.op.xielu, y);
-  y = activated(a.op.activation, y) * a.op.scale;
-  if (a.op.softcap > 0) y = a.op.softcap * tanhf(y / a.op.softcap);
-  out = y;
+  out = finished(a.op.epilogue, y);
 }
 
 void adapter_down(const AdapterDownArgs& a, uint32_t max_rows, Stream stream) {

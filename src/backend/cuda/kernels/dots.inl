@@ -251,14 +251,18 @@ RZ_DEVICE void store(Store how, Activation activation, float y, float* out) {
   *out = how == Store::kSet ? y : how == Store::kAdd ? *out + y : activated(activation, *out) * gated(activation, y);
 }
 
+RZ_DEVICE float finished(const Epilogue& end, float y) {
+  if (end.activation == Activation::kXielu) y = xielu(end.xielu, y);
+  y = activated(end.activation, y) * end.scale;
+  return end.softcap > 0 ? end.softcap * tanhf(y / end.softcap) : y;
+}
+
 // What a LinearArgs makes of the product of weight row `col` and row `row`. `bias`: of the weight.
 RZ_DEVICE void finish_linear(const LinearArgs& a, const float* bias, uint32_t row, uint32_t col, float y) {
   if (bias != nullptr) y += bias[col];
-  if (a.op.activation == Activation::kXielu) y = xielu(a.op.xielu, y);
-  if (a.store != Store::kGate) y = activated(a.op.activation, y) * a.op.scale;
-  if (a.op.softcap > 0) y = a.op.softcap * tanhf(y / a.op.softcap);
+  if (a.store != Store::kGate) y = finished(a.op.epilogue, y);
   const uint32_t width = a.out_width > 0 ? a.out_width : a.weight.n_rows;
-  store(a.store, a.op.activation, y, a.out + uint64_t{row} * width + col);
+  store(a.store, a.op.epilogue.activation, y, a.out + uint64_t{row} * width + col);
 }
 
 // Blocks that share their columns follow each other, so that the later find them in the cache.

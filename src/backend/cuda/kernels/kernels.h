@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "backend/backend.h"
+#include "backend/cuda/compile/command.h"
 #include "backend/cuda/kernels/attention_shape.h"
 #include "backend/cuda/kernels/grid.h"
 #include "backend/ops.h"
@@ -394,12 +395,11 @@ struct SelectRowsArgs {
 
 // out = (out +) bias + parts[0] + parts[1] + ..., in this order: parts of sums that devices have made.
 struct SumPartsArgs {
+  SumPartsOp op;
   const uint32_t* n_rows;
   const float* parts;  // [n_parts, n_rows, n_cols]
-  uint32_t n_parts, n_cols;
+  uint32_t n_cols;
   const float* bias;
-  float scale;
-  bool accumulate;
   float* out;
 };
 

@@ -173,10 +173,10 @@ RZ_KERNEL void sum_parts_kernel(SumPartsArgs a) {
   if (row >= *a.n_rows || c >= a.n_cols) return;
   const uint64_t at = uint64_t{row} * a.n_cols + c, part_size = uint64_t{*a.n_rows} * a.n_cols;
   float y = a.parts[at];
-  for (uint32_t i = 1; i < a.n_parts; ++i) y += a.parts[i * part_size + at];
+  for (uint32_t i = 1; i < a.op.n_parts; ++i) y += a.parts[i * part_size + at];
   if (a.bias != nullptr) y += a.bias[c];
-  y *= a.scale;
-  a.out[at] = a.accumulate ? a.out[at] + y : y;
+  y *= a.op.scale;
+  a.out[at] = a.op.accumulate ? a.out[at] + y : y;
 }
 
 void embed(const EmbedArgs& a, uint32_t max_rows, Stream stream) {

@@ -38,7 +38,7 @@ void ExpertLauncher::multiply_experts(const ExpertsOp& op, WeightId weight, Weig
   args.bias = context_.bias(bias, weight);
   args.bias_stride = op.d_ff;
   args.pair_scales = in_weights;
-  args.op.activation = store == Store::kGate ? op.activation : Activation::kNone;
+  args.op.epilogue.activation = store == Store::kGate ? op.activation : Activation::kNone;
   args.store = store;
   args.groups = pair_groups();
   args.pairs_each = op.n_used;

@@ -77,7 +77,7 @@ void ProductLauncher::run(const GatedLinearOp& op, const Launch& launch) {
   args.weight = context_.matrix(op.gate);
   multiply(args, launch.missing, op.in, Rows::kAll, op.out);
   args.weight = context_.matrix(op.up);
-  args.op.activation = op.activation;
+  args.op.epilogue.activation = op.activation;
   args.store = Store::kGate;
   multiply(args, launch.second_missing, op.in, Rows::kAll, op.out);
 }

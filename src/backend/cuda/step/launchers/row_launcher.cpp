@@ -82,10 +82,9 @@ void RowLauncher::run(const ClearOp& op, const Launch&) {
 }
 
 void RowLauncher::run(const SumPartsOp& op, const Launch&) {
-  kernels_.sum_parts(
-      {context_.n_rows_at(Rows::kAll), context_.memory().as<float>(Buffer::kParts), op.n_parts,
-       context_.act(op.out).n_cols, context_.vector(op.bias), op.scale, op.accumulate, context_.values(op.out)},
-      context_.shape().n_rows, context_.stream());
+  kernels_.sum_parts({op, context_.n_rows_at(Rows::kAll), context_.memory().as<float>(Buffer::kParts),
+                      context_.act(op.out).n_cols, context_.vector(op.bias), context_.values(op.out)},
+                     context_.shape().n_rows, context_.stream());
 }
 
 }  // namespace realizar::cuda
