@@ -113,7 +113,7 @@ TEST_P(CudaModel, SaysWhatItCannotRunByName) {
   };
   const Numbers wide{.head_dim = 513}, many{.n_experts = 513}, used{.n_used = 33};
   EXPECT_EQ(refused(wide).message,
-            "the cuda backend runs models of at most 512 dimensions a head, and this one has 513");
+            "the cuda backend runs models of at most 512 dimensions per head, and this one has 513");
   EXPECT_EQ(refused(wide).code, ErrorCode::kUnsupported);
   EXPECT_EQ(refused(many).subject, "n_experts");
   EXPECT_EQ(refused(used).subject, "n_experts_used");

@@ -9,9 +9,9 @@
 namespace realizar::cpu {
 namespace {
 
-constexpr size_t kMaxQueries = 96;  // whose rows one call of multiply may name
+constexpr size_t kMaxQueries = 96;  // queries per call of multiply
 
-// Floats of what a task works on.
+// Floats of a task's tiles.
 size_t n_keys(const AttentionOp& op) {
   return size_t{kKvPiece} * op.head_dim;
 }
@@ -22,7 +22,7 @@ size_t n_scores(const AttentionOp& op) {
   return size_t{kKvPiece} * max_queries(op);
 }
 
-// F32 tiles or rows, and the bf16 halves of each (matmul.h), which take as much memory.
+// F32 tiles or rows, and their bf16 halves (matmul.h), which have the same size.
 struct Halved {
   float* values;
   uint16_t* halves;
@@ -31,7 +31,7 @@ struct Halved {
   float* end(size_t n) const { return values + 2 * n; }
 };
 
-// One attention task at work, a piece of kKvPiece positions and a KV head at a time.
+// One attention task: processes a piece of kKvPiece positions and a KV head at a time.
 class Attention {
  public:
   Attention(const AttentionTask& task, const KernelTable& kernels, const KvStore& cache, float* sums, float* scratch)
@@ -80,7 +80,7 @@ class Attention {
 
  private:
   AttentionSums sums(uint32_t h) const { return sums_at(memory_ + h * sums_floats(op_, n_queries_), n_queries_); }
-  // Calls body(j, query) for n queries from the first on.
+  // Calls body(j, query) for n queries starting at `first`.
   template <class Body>
   void for_queries(uint32_t h, uint32_t first, uint32_t n, const Body& body) const {
     const float* of_row = task_.q + size_t{task_.first_group + h} * group_ * op_.head_dim;
@@ -103,12 +103,12 @@ class Attention {
   void split_row(const float* row, uint32_t n, uint16_t* to) const {
     kernels_.split_bf16(row, n, to, to + n, kTileDepth);
   }
-  // The tile [n, 16] that is `at` values from the beginning.
+  // Splits the tile [n, 16] at offset `at`.
   void split_tile(const Halved& tiles, size_t at, uint32_t n) const {
     uint16_t* high = tiles.halves + 2 * at;
     kernels_.split_tile(tiles.values + at, n, high, high + size_t{n} * kPanelRows);
   }
-  // acc [n_rows, 32] (+)= the tiles [n, 16] at at0 and at1 . rows, both halved where products are made of halves.
+  // acc [n_rows, 32] (+)= the tiles [n, 16] at at0 and at1 . rows, with bf16 halves if splits_.
   void multiply(const Halved& tiles, size_t at0, size_t at1, uint32_t n, const void* const* rows, uint32_t n_rows,
                 float* acc, bool first) const {
     if (!splits_) {
@@ -119,7 +119,7 @@ class Attention {
                   n_rows, acc, first);
   }
 
-  // Calls body(pos, n, half) for the halves of the piece at p that a panel of keys holds each: n positions from pos on.
+  // Calls body(pos, n, half) for the two halves of the piece at p, one per panel of keys: n positions from pos on.
   template <class Body>
   static void for_halves(uint32_t p, uint32_t end, const Body& body) {
     for (uint32_t half = 0; half < kKvPiece; half += kPanelRows) {
@@ -128,8 +128,8 @@ class Attention {
     }
   }
 
-  // scores_ [queries, kKvPiece] of the piece at p, of which positions from `end` on are not there: panels may hold
-  // anything there, and weigh() gives no weight to it.
+  // scores_ [queries, kKvPiece] of the piece at p. Panels may hold anything at positions from `end` on: weigh() gives
+  // them no weight.
   void score_tiles(uint32_t h, uint32_t p, uint32_t end) const {
     const auto unpack = kernels_of(kernels_, cache_.key_type()).unpack_f32;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {
@@ -147,7 +147,7 @@ class Attention {
     }
   }
 
-  // The same for few queries, straight from the panels.
+  // score_tiles for few queries, directly from the panels.
   void score_panels(uint32_t h, uint32_t p, uint32_t end) const {
     const auto score = kernels_of(kernels_, cache_.key_type()).score;
     const uint8_t* panels[2];
@@ -162,7 +162,7 @@ class Attention {
     }
   }
 
-  // What a position's distance adds to the scores of the piece at p, before they are scaled.
+  // Adds the ALiBi slope to the scores of the piece at p, before they are scaled.
   void add_slope(uint32_t h, uint32_t i, uint32_t p) const {
     const uint32_t head = (task_.first_group + h) * group_ + i % group_, pos = task_.first_pos + i / group_;
     const float slope = task_.slopes[head] / op_.scale;
@@ -170,7 +170,7 @@ class Attention {
     for (uint32_t j = 0; j < kKvPiece; ++j) scores(i)[j] -= slope * std::fabs(first + static_cast<float>(j));
   }
 
-  // Positions [from, to) of the piece at p that a row sees.
+  // Positions [from, to) of the piece at p that a row attends to.
   struct Seen {
     uint32_t from, to;
     bool operator==(const Seen&) const = default;
@@ -181,7 +181,7 @@ class Attention {
     return {std::min(from, kKvPiece), to > p ? to - p : 0};
   }
 
-  // The scores of the piece at p become weights; earlier sums are brought to the new maximum.
+  // Turns the scores of the piece at p into weights and rescales earlier sums to the new maximum.
   void weigh(uint32_t h, uint32_t p, uint32_t end) const {
     const AttentionSums to_head = sums(h);
     for (uint32_t i = 0; task_.slopes != nullptr && i < n_queries_; ++i) add_slope(h, i, p);
@@ -207,7 +207,7 @@ class Attention {
     }
   }
 
-  // The values of the piece at p as tiles.
+  // Loads the values of the piece at p as tiles.
   void load_tiles(uint32_t h, uint32_t p, uint32_t end) const {
     const auto load = kernels_.load_values[static_cast<int>(cache_.type())];
     for_halves(p, end, [&](uint32_t pos, uint32_t n, uint32_t half) {
@@ -216,7 +216,7 @@ class Attention {
            values_.values + size_t{half} * kPanelRows);
     });
   }
-  // From the tiles of keys, n positions of a half; the others are zeros.
+  // Copies latent values of n positions of a half from the tiles of keys; other positions are zeroed.
   void take_values(uint32_t n, uint32_t half) const {
     const float* keys = keys_.values + size_t{half} * op_.head_dim;
     for (uint32_t c = 0; c < op_.latent_dim; c += kPanelRows) {
@@ -230,7 +230,7 @@ class Attention {
     }
   }
 
-  // The weighted values of the piece at p are added to the sums.
+  // Adds the weighted values of the piece at p to the sums.
   void add_tiles(uint32_t h, uint32_t p, uint32_t end) const {
     load_tiles(h, p, end);
     for (uint32_t c = 0; splits_ && c < op_.value_dim(); c += kPanelRows) {
@@ -249,7 +249,7 @@ class Attention {
     }
   }
 
-  // The same for few queries, straight from the cache.
+  // add_tiles for few queries, directly from the cache.
   void add_vectors(uint32_t h, uint32_t p, uint32_t end) const {
     const auto add = kernels_.add_values[static_cast<int>(cache_.type())];
     for (uint32_t pos = p, n = 0; pos < end; pos += n) {
@@ -269,15 +269,15 @@ class Attention {
   const AttentionOp& op_;
   const KernelTable& kernels_;
   const KvStore& cache_;
-  float* memory_;   // of the heads' sums
-  uint32_t group_;  // queries a row and KV head
+  float* memory_;   // the heads' sums
+  uint32_t group_;  // queries per row and KV head
   uint32_t n_queries_;
-  bool in_tiles_;      // values that are parts of keys are there in tiles alone
-  bool splits_;        // products are made of bf16 halves
+  bool in_tiles_;      // latent values exist only in tiles
+  bool splits_;        // products use bf16 halves
   Halved keys_;        // two tiles [head_dim, 16 positions]
   Halved values_;      // tiles [kKvPiece, 16 columns]
   Halved scores_;      // [queries, kKvPiece]
-  uint16_t* queries_;  // [queries, 2, head_dim]: their halves
+  uint16_t* queries_;  // [queries, 2, head_dim] halves
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ class CpuBackend final : public Backend {
     plans_.push_back(std::move(plan));
     return ProgramId{static_cast<uint32_t>(plans_.size() - 1)};
   }
-  // All is done when it returns.
+  // Synchronous.
   void run(ProgramId id, const StepBatch& batch) override { executor_.run(*plans_[static_cast<uint32_t>(id)], batch); }
   Status wait() override { return executor_.take_status(); }
   bool is_lost() const override { return executor_.is_lost(); }
@@ -77,7 +77,7 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  std::string reason_;  // for these kernels
+  std::string reason_;  // for the choice of kernels
   const KernelTable& kernels_;
   ThreadTeam team_;
   BackendLimits limits_;

@@ -1,5 +1,5 @@
-// AMX tile registers played by arrays, for tests: the tile functions that gemm_amx.inl is written over, as the Intel
-// SDM describes their instructions. BF16 products take denormals as zero and flush denormal sums.
+// AMX tile registers emulated by arrays, for tests: the tile functions that gemm_amx.inl uses, as the Intel SDM
+// describes their instructions. BF16 products treat denormals as zero and flush denormal sums.
 struct TileRegister {
   alignas(64) uint8_t rows[16][64];
 };
@@ -39,7 +39,7 @@ inline Floats load_words(const Words& bits) {
 inline Floats flushed(Floats x) {
   return ((x < 0x1p-126f) & (x > -0x1p-126f)) != 0 ? Floats{} : x;
 }
-// The first value of each of a row's pairs, or the second.
+// The first value of each pair in a row, or the second.
 inline Floats bf16_values(const uint8_t* row, size_t i) {
   Words pairs;
   __builtin_memcpy(&pairs, row, sizeof pairs);

@@ -41,9 +41,9 @@ void Executor::run(const Plan& plan, const StepBatch& batch) {
   if (trace_on_) trace_.finish(plan, batch, step_.weights(), cache_.type());
 }
 
-// Whoever watches sees an operation's inputs when all have finished it, before the next one changes them.
-// A traced operation lasts from the barrier before it to the one after it: what the team waits for is its own time, and
-// the first one does not pay for the team's waking up.
+// The input watcher is called after all members have finished an operation, before the next one changes its inputs. A
+// traced operation lasts from the barrier before it to the one after it: it includes the team's waiting time, and the
+// first one does not include the team's wake-up.
 void Executor::execute(uint32_t member) {
   const KernelTable& kernels = step_.kernels();
   if (kernels.configure_tiles != nullptr) kernels.configure_tiles(kBf16TileRowBytes);

@@ -1,4 +1,4 @@
-// Executes a plan with the whole team: each operation by the runner that has a run() for it, one after the other.
+// Executes a plan with the whole team, one operation after another, each by the runner that has a run() for it.
 #pragma once
 
 #include <span>
@@ -24,20 +24,20 @@ namespace realizar::cpu {
 
 class Executor {
  public:
-  // All must outlive it. `exchange`: null where no ranks share programs.
+  // All must outlive it. `exchange`: null if no ranks share programs.
   Executor(const KernelTable& kernels, ThreadTeam& team, const WeightStore& weights, const KvStore& cache,
            const StateStore& states, Exchange* exchange);
 
   void configure(const BackendLimits& limits) { step_.configure(limits); }
-  // Takes the memory of the plan's steps: they allocate nothing. Errors: ResourceExhausted.
+  // Allocates for the plan's steps, which then allocate nothing. Errors: ResourceExhausted.
   Status fit(const Plan& plan);
-  // The plan must be there until its results are read.
+  // The plan must live until its results are read.
   void run(const Plan& plan, const StepBatch& batch);
 
-  // How the exchanges of the plan that ran last went. Errors: those of Exchange.
+  // Status of the exchanges of the last plan. Errors: those of Exchange.
   Status take_status() { return exchange_.take_status(); }
   bool is_lost() const { return exchange_.is_lost(); }
-  // Results of the plan that ran last.
+  // Results of the last plan.
   std::span<const float> read(ActId id) const;
   size_t scratch_bytes() const { return step_.scratch().n_bytes(); }
   void set_trace(bool on) { trace_on_ = on; }

@@ -14,7 +14,7 @@
 namespace realizar::cpu {
 namespace {
 
-// A product of two panels in the cache with 32 rows. All values are zero: products take as long as with others.
+// A product of two cached panels with 32 rows. All values are zero, which does not change the time.
 class TrialProduct {
  public:
   static constexpr uint32_t kRows = 32, kCols = 1024;
@@ -32,7 +32,7 @@ class TrialProduct {
     }
   }
 
-  // Multiplies the first n_decode rows as decode rows, or all as prompt rows where it is 0.
+  // Multiplies the first n_decode rows as decode rows, or all as prompt rows if it is 0.
   void multiply(const KernelTable& kernels, uint32_t n_decode) {
     if (!is_ready_) return;
     const RowList list{rows_.data(), n_decode, n_decode > 0 ? n_decode : kRows};
@@ -50,7 +50,7 @@ class TrialProduct {
   bool is_ready_ = false;
 };
 
-// The shortest of several rounds, in us: what else runs on the machine only makes them longer.
+// The shortest of several rounds, in us: other load on the machine only makes rounds longer.
 double shortest_us(const std::function<void()>& run) {
   double shortest = 0;
   for (int round = 0; round < 6; ++round) {
@@ -62,7 +62,7 @@ double shortest_us(const std::function<void()>& run) {
   return shortest;
 }
 
-// Those that this processor runs with the arithmetic of its highest level, that one first.
+// Supported levels with the arithmetic of the highest one, which is first.
 std::vector<const KernelTable*> levels_of_one_arithmetic() {
   const KernelTable* highest = kernels_for(CpuIsa::kAuto);
   std::vector<const KernelTable*> levels{highest};

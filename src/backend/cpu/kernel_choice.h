@@ -11,24 +11,24 @@
 
 namespace realizar::cpu {
 
-// Null where the processor lacks the level asked for. kAuto: the highest level that it has.
+// Null if the processor lacks the requested level. kAuto: the highest supported level.
 const KernelTable* kernels_for(CpuIsa isa);
 
 struct KernelChoice {
   const KernelTable* kernels = nullptr;
-  std::string reason;  // for people; empty where there was nothing to choose
+  std::string reason;  // human-readable; empty if there was no choice
 };
 
-// What --isa auto takes. The arithmetic is that of the processor's highest level, always, so that a model gives the
-// same tokens at every start. Among the levels of that arithmetic the clock decides, once in a process, in a few ms.
+// The kernels of --isa auto. The arithmetic is always that of the processor's highest level, so that a model gives the
+// same tokens at every start. Among the levels with that arithmetic timing decides, once per process, in a few ms.
 const KernelChoice& choose_kernels();
 
-// Times of the same four products: decode rows and prompt rows, a block type and F16.
+// Times of four fixed products: decode rows and prompt rows, each of a block type and of F16.
 using KernelTimes = std::array<double, 4>;
 KernelTimes time_kernels(const KernelTable& kernels);
 
-// `candidates`: of one arithmetic, the highest level first; one or more. A lower one is taken where the clock shows it
-// to be better beyond doubt: faster by a tenth in some product, and slower in none.
+// `candidates`: one or more of equal arithmetic, the highest level first. A lower level must be clearly better: faster
+// by a tenth in some product, and slower in none.
 KernelChoice choose_fastest(std::span<const KernelTable* const> candidates,
                             const std::function<KernelTimes(const KernelTable&)>& time);
 

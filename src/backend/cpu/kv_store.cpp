@@ -9,7 +9,7 @@
 namespace realizar::cpu {
 namespace {
 
-// The largest key: one is encoded on the stack before it is written into its panel.
+// The largest key: it is encoded on the stack and then written into its panel.
 constexpr size_t kMaxKeyBytes = 4096;
 
 }  // namespace
@@ -96,8 +96,7 @@ void KvStore::store(std::span<const BlockId> blocks, uint32_t layer, uint32_t he
                     const float* value) const {
   const TypeTraits& type = kv_traits(type_);
   const Layer& own = layers_[layer];
-  std::array<std::byte, kMaxKeyBytes>
-      encoded;  // NOLINT(cppcoreguidelines-pro-type-member-init): written as far as read
+  std::array<std::byte, kMaxKeyBytes> encoded;  // initialized as far as it is read
   type.encode(key, encoded.data(), own.k_dim);
   put_row(key_type_, encoded.data(), own.k_dim, pos % kPanelRows, keys(blocks, layer, head, pos));
   if (own.v_dim == 0) return;

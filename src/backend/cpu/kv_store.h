@@ -1,7 +1,7 @@
-// The paged KV cache's bytes: a layer's part of a block is [n_kv_heads] pages, and parts of several blocks lie side by
-// side, so that a thread that takes some positions for all heads reads on and on. A page holds the keys of a block,
-// then its values. Keys lie as panels (panels.h): 16 positions are the rows of a matrix with k_dim columns, so that
-// scores are a product with a panel. Values lie as plain vectors [block_tokens, v_dim].
+// Memory of the paged KV cache. A layer's part of a block is [n_kv_heads] pages; parts of consecutive blocks are
+// adjacent, so that a thread that processes some positions for all heads reads sequentially. A page holds the keys of a
+// block, then its values. Keys are packed in panels (packed_matrix.h): 16 positions are the rows of a matrix with k_dim
+// columns, so that scores are products with panels. Values are plain vectors [block_tokens, v_dim].
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ class KvStore {
   KvType type() const { return type_; }
   TypeId key_type() const { return key_type_; }
   uint32_t group_of(uint32_t layer) const { return planes_.group_of(layer); }
-  size_t value_bytes(uint32_t layer) const { return layers_[layer].value_bytes; }  // of one position
+  size_t value_bytes(uint32_t layer) const { return layers_[layer].value_bytes; }  // per position
 
   // One block of all layers and heads.
   size_t block_bytes() const { return planes_.block_bytes(); }
@@ -30,20 +30,20 @@ class KvStore {
   void copy_block(BlockId from, BlockId to) const;
   void zero_block(BlockId id) const;
 
-  // As Backend::read_kv has it.
+  // Backend::read_kv.
   void read_kv(const KernelTable& kernels, uint32_t layer, BlockId id, std::span<float> keys,
                std::span<float> values) const;
 
-  // F32 [k_dim] and [v_dim], for position `pos` of the sequence that `blocks` belongs to.
+  // F32 [k_dim] and [v_dim], at position `pos` of the sequence that `blocks` belongs to.
   void store(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos, const float* key,
              const float* value) const;
-  // The panel of keys that holds `pos`.
+  // The panel of keys that contains `pos`.
   uint8_t* keys(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
     return page(blocks, layer, head, pos) + pos % block_tokens_ / kPanelRows * layers_[layer].key_panel_bytes;
   }
-  // From `pos` on to the end of its block.
+  // Positions from `pos` to the end of its block.
   uint32_t positions_left(uint32_t pos) const { return block_tokens_ - pos % block_tokens_; }
-  // The value of `pos`; those of the rest of its block follow.
+  // The value at `pos`, followed by the rest of its block.
   uint8_t* values(std::span<const BlockId> blocks, uint32_t layer, uint32_t head, uint32_t pos) const {
     const Layer& own = layers_[layer];
     return page(blocks, layer, head, pos) + block_tokens_ / kPanelRows * own.key_panel_bytes +

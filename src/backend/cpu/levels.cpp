@@ -3,7 +3,7 @@
 namespace realizar::cpu {
 namespace {
 
-// `table` with more kernels over those that it has.
+// `table` with more kernels on top of its own.
 template <class... Puts>
 KernelTable with_kernels(KernelTable table, const char* name, const char* arithmetic, Puts... put) {
   table.name = name;

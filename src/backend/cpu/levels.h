@@ -1,5 +1,5 @@
-// The kernel tables of this binary, each put together when it is first asked for, which only processors that have its
-// level may do: kernels_for() in kernel_choice.h says which these are.
+// The kernel tables of this binary, each built on first use. Only processors that support a level may call its
+// function: see kernels_for() in kernel_choice.h.
 #pragma once
 
 #include "backend/cpu/kernels.h"

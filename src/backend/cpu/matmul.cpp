@@ -78,7 +78,7 @@ void multiply_bf16(const KernelTable& kernels, const Bf16Tiles& tiles, uint32_t 
 
 namespace {
 
-// Rows [0, n_rows) of the list, straight from the panel, in the fewest passes, which share the rows evenly.
+// Rows [0, n_rows) of the list, directly from the panel, in the fewest passes, of even size.
 void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, const Operand& in,
                    const uint32_t* list, uint32_t n_rows, float* acc) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
@@ -99,7 +99,7 @@ void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8
   }
 }
 
-// The same from tiles of both panels, which some rows at a time share while they are near.
+// multiply_dots from tiles of both panels, which some rows at a time share while they are in cache.
 void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                    const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc, std::byte* tile) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
@@ -121,7 +121,7 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
   if (of_type.gemm_int8_tiles != nullptr) kernels.configure_tiles(kBf16TileRowBytes);
 }
 
-// Columns [col, col + n) of a panel of a stored type as an F32 tile.
+// Decodes columns [col, col + n) of a panel of a stored type to an F32 tile.
 void decode_tile(const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n, float* tile) {
   float values[kTileCols];
   for (uint32_t i = 0; i < kPanelRows; ++i) {
@@ -133,14 +133,14 @@ void decode_tile(const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint3
   }
 }
 
-// Columns [col, col + n) of a panel as an F32 tile.
+// Unpacks columns [col, col + n) of a panel to an F32 tile.
 void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n,
                  std::byte* tile) {
   if (m.is_stored()) return decode_tile(m, panel, col, n, reinterpret_cast<float*>(tile));
   kernels_of(kernels, m.type).unpack_f32(panel, col, n, tile);
 }
 
-// F32 tiles of both panels, multiplied with some rows at a time, from row `first` of the list on.
+// F32 tiles of both panels, multiplied with some rows at a time, starting at row `first` of the list.
 void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                     const Operand& in, const RowList& list, uint32_t first, float* acc, std::byte* tile) {
   const RowForm form = prefill_form(kernels, m);
@@ -166,13 +166,13 @@ bool has_row_tiles(RowForm form) {
   return form == RowForm::kBf16 || form == RowForm::kSplitBf16;
 }
 
-// Columns [col, col + n) of the list's prefill rows as row tiles, and their second halves `half` bytes after them.
+// Columns [col, col + n) of the list's prefill rows as row tiles; the second halves are `half` bytes after the first.
 struct RowColumns {
   RowTiles tiles;
   size_t half;
 };
 
-// Where all prefill rows of what was prepared are wanted, its tiles are those of the list.
+// Whether the list has all prepared prefill rows in order, so that their tiles can be used as they are.
 bool are_all_prefill_rows(const RowList& list, RowSet set) {
   return list.n_rows - list.n_decode == set.n_rows - set.n_decode &&
          std::is_sorted(list.rows + list.n_decode, list.rows + list.n_rows);
@@ -196,8 +196,8 @@ RowColumns columns_of(const PanelMatrix& m, const Operand& in, const RowList& li
   return {own, own.half_bytes(n)};
 }
 
-// The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay near while the
-// pairs pass over them.
+// The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay in cache for all
+// pairs.
 void multiply_row_tiles(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs,
                         const Operand& in, const RowList& list, float* acc, const ProductScratch& scratch) {
   const bool splits = prefill_form(kernels, m) == RowForm::kSplitBf16;
@@ -223,7 +223,7 @@ void multiply_row_tiles(const KernelTable& kernels, const PanelMatrix& m, uint32
   }
 }
 
-// All rows but those that go by multiply_row_tiles().
+// All rows except those of multiply_row_tiles().
 void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
                    const RowList& list, float* acc, std::byte* tile) {
   const uint8_t* panel0 = m.panel(mat, 2 * pair);
@@ -270,7 +270,7 @@ size_t ProductScratch::gathered_bytes(const KernelTable& kernels, uint32_t max_r
 
 namespace {
 
-// Their sums are 1 MB, which is near while they grow.
+// Their sums are 1 MB, which stays in cache.
 constexpr uint32_t kMaxSumRows = 8192;
 
 uint32_t n_sum_rows(RowSet rows) {
@@ -288,7 +288,7 @@ uint32_t max_sum_rows(const KernelTable& kernels, uint32_t max_rows) {
 }
 
 uint32_t pairs_at_once(const KernelTable& kernels, const PanelMatrix& m, RowSet rows, uint32_t n_members) {
-  constexpr uint32_t kMaxPairs = 8, kItemsEach = 2;  // so that threads end at about the same time
+  constexpr uint32_t kMaxPairs = 8, kItemsEach = 2;  // items per thread, so that threads finish at about the same time
   if (!has_row_tiles(prefill_form(kernels, m)) || rows.n_rows == rows.n_decode) return 1;
   const uint32_t n_even = n_pairs(m) / (kItemsEach * n_members);
   return std::clamp(std::min(kMaxSumRows / n_sum_rows(rows), n_even), 1u, kMaxPairs);

@@ -1,7 +1,7 @@
-// Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Types of groups: int8 dot
-// products, straight from the packed panel for a few rows, from a tile that is unpacked once for more of them; prefill
-// rows as bf16 where the processor has tiles for it. Plain types: F32, or there as sums of bf16 halves. Stored types:
-// F32 for all rows, from tiles that are decoded first, so that decode and prefill rows have the same bits.
+// Products of a packed matrix with rows of activations, two panels (32 outputs) at a time. Group types: int8 dot
+// products, directly from the packed panel for few rows, from a tile that is unpacked once for more; prefill rows as
+// bf16 if the processor has tiles for it. Plain types: F32, or with tiles sums of bf16 halves. Stored types: F32 for
+// all rows, from decoded tiles, so that decode and prefill rows have the same bits.
 #pragma once
 
 #include <vector>
@@ -17,33 +17,33 @@ struct RowSet {
   uint32_t n_decode, n_rows;
 };
 
-// How many rows the tiles of n rows have: products of bf16 take 32 at a time.
+// Rows in the tiles of n rows: bf16 products take 32 at a time.
 inline uint32_t n_tile_rows(uint32_t n) {
   return (n + 2 * kTileRows - 1) / (2 * kTileRows) * (2 * kTileRows);
 }
 
-// Rows of bf16 values as row tiles (GemmRowTilesFn): those of all rows for kTileCols columns, a block of kTileRows rows
-// after the other, then those for the next ones.
+// Rows of bf16 values as row tiles (GemmRowTilesFn): kTileCols columns of all rows, in blocks of kTileRows rows, then
+// the next columns.
 struct RowTiles {
   uint8_t* data;
   uint32_t n_blocks;
 
-  size_t stride() const { return n_blocks * kRowBlockBytes; }  // from some columns to the next
+  size_t stride() const { return n_blocks * kRowBlockBytes; }  // from one set of columns to the next
   uint8_t* at(uint32_t row, uint32_t col) const {
     return data + col / kTileCols * stride() + row / kTileRows * kRowBlockBytes +
            col % kTileCols / kTileDepth * kRowTileBytes + row % kTileRows * (kRowTileBytes / kTileRows);
   }
-  // The same columns of the second halves of split values, which have tiles of their own after those of n_cols columns.
+  // Offset of the second halves of split values, whose tiles follow those of n_cols columns.
   size_t half_bytes(uint32_t n_cols) const { return (n_cols + kTileCols - 1) / kTileCols * stride(); }
 };
 
-// The activations of one operation in the forms that kernels read, made row by row by any thread. Rows keep their
+// The activations of one operation in the forms that kernels read, prepared row by row by any thread. Rows keep their
 // index from the F32 source.
 class PreparedRows {
  public:
   Status reserve(uint32_t n_rows, uint32_t n_cols);  // grows; contents are lost
   bool fits(uint32_t n_rows, uint32_t n_cols) const { return n_rows <= max_rows_ && n_cols <= max_cols_; }
-  // `values`, row `row` of `set`, in the form that a product with `m` reads.
+  // Converts `values`, row `row` of `set`, to the form for products with `m`.
   void prepare(const KernelTable& kernels, const PanelMatrix& m, RowSet set, const float* values, uint32_t row);
 
   ActGroup* groups(uint32_t row) const { return reinterpret_cast<ActGroup*>(at(row)); }
@@ -53,7 +53,7 @@ class PreparedRows {
   size_t n_bytes() const { return rows_.size(); }
 
  private:
-  // A line more than the widest form, so that rows do not fall on the same sets of the cache.
+  // One cache line more than the widest form, so that rows map to different cache sets.
   size_t stride() const { return size_t{max_cols_} * sizeof(float) + 64; }
   uint8_t* at(uint32_t row) const { return rows_.as<uint8_t>() + row * stride(); }
 
@@ -61,13 +61,13 @@ class PreparedRows {
   Pages rows_;
 };
 
-// The rows that one product is for: indices into `source` and its prepared forms, decode rows first.
+// The rows of one product: indices into `source` and its prepared forms, decode rows first.
 struct RowList {
   const uint32_t* rows;
   uint32_t n_decode, n_rows;
 };
 
-// What a matrix is multiplied with: F32 [.., n_cols], and the same rows prepared.
+// The input of a product: F32 [.., n_cols], and the same rows prepared.
 struct Operand {
   const float* source;
   const PreparedRows* prepared;
@@ -78,27 +78,27 @@ inline uint32_t n_pairs(const PanelMatrix& m) {
   return (m.n_panels() + 1) / 2;
 }
 
-// The form in which a product reads prefill rows; decode rows are int8 for types of groups, F32 for others.
+// The form of prefill rows in a product; decode rows are int8 for group types, F32 for others.
 enum class RowForm : uint8_t {
-  kSource,  // F32 as they are, not prepared
+  kSource,  // F32, not prepared
   kInt8,
   kF32,
   kBf16,       // row tiles
-  kSplitBf16,  // two of them: the values as bf16, and what that lost
+  kSplitBf16,  // two of them: the values as bf16, and the rounding errors
 };
 RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m);
 
-// As GemmFn for any number of rows in F32: gemm_f32 where `first`, else gemm_f32_chain.
+// GemmFn for any number of rows in F32: gemm_f32 if `first`, else gemm_f32_chain.
 void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
                   uint32_t n_rows, float* acc, bool first);
-// As GemmBf16Fn for any number of rows.
+// GemmBf16Fn for any number of rows.
 void multiply_bf16(const KernelTable& kernels, const Bf16Tiles& tiles, uint32_t n, const void* const* rows,
                    size_t row_low, uint32_t n_rows, float* acc, bool first);
 
 // One row of a matrix as F32; added to `out` where `add`. `tile` is kTileBytes of scratch.
 void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out);
 
-// Two tiles of kTileCols columns each, F32 ones, split ones or CodeTiles.
+// Two tiles of kTileCols columns each: F32, split, or CodeTiles.
 inline constexpr size_t kTileBytes = size_t{2} * kPanelRows * kTileCols * sizeof(float);
 
 // Pairs of panels that are multiplied together.
@@ -106,19 +106,19 @@ struct PairRange {
   uint32_t first, n;
 };
 
-// What a thread computes products in.
+// A thread's work memory for products.
 struct ProductScratch {
   std::byte* tile;      // kTileBytes
-  std::byte* gathered;  // gathered_bytes(): row tiles of rows that do not lie side by side
+  std::byte* gathered;  // gathered_bytes(): row tiles of scattered rows
 
-  // For products with up to max_rows rows.
+  // For products of up to max_rows rows.
   static size_t gathered_bytes(const KernelTable& kernels, uint32_t max_rows);
 };
 
-// How many pairs are best multiplied at once with so many rows by one of n_members threads: with row tiles, some
-// columns of all rows stay near while several pairs pass over them.
+// The best number of pairs per call for one of n_members threads: with row tiles, some columns of all rows stay in
+// cache while several pairs use them.
 uint32_t pairs_at_once(const KernelTable& kernels, const PanelMatrix& m, RowSet rows, uint32_t n_members);
-// Rows of 32 sums that a pair has; those of pairs_at_once() pairs are at most max_sum_rows(max_rows).
+// Rows of 32 sums per pair; pairs_at_once() pairs have at most max_sum_rows(max_rows).
 uint32_t n_sum_rows(const RowList& list);
 uint32_t max_sum_rows(const KernelTable& kernels, uint32_t max_rows);
 

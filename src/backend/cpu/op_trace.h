@@ -1,4 +1,4 @@
-// The times of a step's operations, with the bytes and products that each needs.
+// Times of a step's operations, with their bytes and arithmetic.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@ class OpTrace {
   // Steps of this many operations allocate nothing.
   void reserve(size_t n_ops);
   void clear() { timings_.clear(); }
-  // On one member, before the first operation and after each; n_expert_groups: experts that the operation had rows for,
-  // where it is one of experts.
+  // Called by one member before the first operation and after each. n_expert_groups: number of experts with rows, for
+  // operations of experts.
   void start();
   void end(size_t op_idx, size_t n_expert_groups);
   // After the step.
@@ -28,7 +28,7 @@ class OpTrace {
     size_t n_expert_groups;
   };
   uint64_t start_ns_ = 0;
-  std::vector<End> ends_;  // of each operation
+  std::vector<End> ends_;  // per operation
   std::vector<OpTiming> timings_;
 };
 

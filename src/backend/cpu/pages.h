@@ -1,4 +1,4 @@
-// Zeroed memory straight from the system, touched lazily, on huge pages where the system gives them. Owns its map.
+// Zeroed memory from the system, touched lazily, on huge pages if available. Owns its mapping.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 class Pages {
  public:
-  // Aligned to a huge page where there is room for one.
+  // Aligned to a huge page if large enough.
   static Result<Pages> allocate(size_t n_bytes) {
     Pages pages;
     if (n_bytes == 0) return pages;
@@ -64,7 +64,7 @@ class Pages {
   size_t size_ = 0;
 };
 
-// Hands out zeroed memory that lives as long as the arena, matrix after matrix: small ones share huge pages.
+// Allocates zeroed memory that lives as long as the arena; small matrices share huge pages.
 class Arena {
  public:
   // 64-byte aligned.
@@ -84,7 +84,7 @@ class Arena {
 
  private:
   std::vector<Pages> chunks_;
-  size_t used_ = 0;  // of the last chunk
+  size_t used_ = 0;  // in the last chunk
 };
 
 }  // namespace realizar::cpu

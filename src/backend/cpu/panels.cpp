@@ -16,7 +16,7 @@ namespace {
 
 #include "backend/cpu/isa/panel_layout.inl"
 
-// Bits [shift, shift + bits) of the codes, into the row's place of a plane's vectors.
+// Writes bits [shift, shift + bits) of the codes to the row's slots in a plane's vectors.
 template <int bits, int shift>
 void write_plane(const uint32_t* fours, uint8_t* plane) {
   constexpr uint32_t mask = 0x01010101u * ((1u << bits) - 1);
@@ -53,7 +53,7 @@ void write_group(const Group& group, uint32_t g, uint32_t row, uint8_t* panel) {
 
 static_assert(F8Panel::kScaleCols == kF8ScaleCols);
 
-// scales: of each kF8ScaleCols columns; null: 1.
+// scales: one per kF8ScaleCols columns; null: 1.
 void put_f8_row(const std::byte* row, const float* scales, uint32_t n_cols, uint32_t i, uint8_t* panel) {
   for (uint32_t c = 0; c < n_cols; c += kF8ScaleCols) {
     const float scale = scales == nullptr ? 1.0f : scales[c / kF8ScaleCols];
@@ -62,7 +62,7 @@ void put_f8_row(const std::byte* row, const float* scales, uint32_t n_cols, uint
   for (uint32_t c = 0; c < n_cols; ++c) panel[F8Panel::codes_at(c) + i] = std::to_integer<uint8_t>(row[c]);
 }
 
-// False where a weight is no number; so are the other packings of a panel.
+// False if a weight is not finite, as with the other packings of a panel.
 bool pack_f8(const MatrixSource& source, const SourceRows& rows, uint32_t mat, uint32_t p, uint8_t* panel) {
   bool finite = true;
   for (uint32_t i = 0; i < kPanelRows && p * kPanelRows + i < source.n_rows; ++i) {
@@ -90,7 +90,7 @@ bool pack_plain(const MatrixSource& source, const SourceRows& rows, uint32_t mat
   return all_finite(source.type, reinterpret_cast<const std::byte*>(panel), size_t{source.n_cols} * kPanelRows);
 }
 
-// Block `b` of a row.
+// Writes block `b` of a row.
 template <class Row>
 void put_block(const std::byte* row, uint32_t b, uint32_t i, uint8_t* panel) {
   constexpr uint32_t kGroups = Row::kElems / kGroupCols;
@@ -101,7 +101,7 @@ void put_block(const std::byte* row, uint32_t b, uint32_t i, uint8_t* panel) {
   }
 }
 
-// Tiles of kTileCols columns are decoded at a time.
+// Tiles are decoded kTileCols columns at a time.
 template <class... Rows>
 constexpr bool have_whole_blocks_in_tiles(TypeList<Rows...>) {
   return ((kTileCols % Rows::kElems == 0) && ...);
@@ -113,14 +113,14 @@ constexpr size_t stored_row_bytes(uint32_t n_cols) {
   return n_cols / Row::kElems * sizeof(typename Row::Block);
 }
 
-// Stored rows lie one after the other.
+// Stored rows are contiguous.
 template <class Row>
 void put_stored(const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel) {
   const size_t n_bytes = stored_row_bytes<Row>(n_cols);
   std::memcpy(panel + i * n_bytes, row, n_bytes);
 }
 
-// Rows [i, i + n) of a panel. Those of groups go block by block, so that what they share of a panel stays near.
+// Writes rows [i, i + n) of a panel, block by block for groups, so that their shared part of a panel stays in cache.
 template <class Row>
 void put_blocks(const std::byte* const* rows, uint32_t n_cols, uint32_t i, uint32_t n, uint8_t* panel) {
   if constexpr (Row::kLayout == Layout::kGroups) {
@@ -133,7 +133,7 @@ void put_blocks(const std::byte* const* rows, uint32_t n_cols, uint32_t i, uint3
   }
 }
 
-// The factor of row `i` of a panel whose rows have one; null: 1.
+// Writes the factor of row `i` of a panel with row factors; null: 1.
 template <PanelLayout layout>
 void put_row_factor(const float* scale, uint32_t i, uint8_t* panel) {
   const float factor = (scale == nullptr ? 1.0f : *scale) / layout.divisor;

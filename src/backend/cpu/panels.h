@@ -1,6 +1,6 @@
-// A matrix as the CPU keeps it: panels of 16 rows, transcoded without loss from the stored blocks: elements and groups
-// lie side by side, in the order in which kernels read them; stored types keep their rows, one after the other, as
-// they are. Rows beyond n_rows in the last panel are zero.
+// A matrix as the CPU stores it: packed in panels of 16 rows, transcoded without loss from the stored blocks, with
+// elements and groups interleaved in the order in which kernels read them. Stored types keep their rows unchanged, one
+// after the other. Rows beyond n_rows in the last panel are zero.
 #pragma once
 
 #include "backend/backend.h"
@@ -30,13 +30,13 @@ inline const TypeKernels& kernels_of(const KernelTable& kernels, TypeId type) {
 }
 
 size_t panel_bytes(TypeId type, uint32_t n_cols);
-// Columns [col, col + n) of row `i` of a panel of a stored type, whole blocks.
+// Decodes columns [col, col + n), whole blocks, of row `i` in a panel of a stored type.
 void decode_row(const PanelMatrix& m, const uint8_t* panel, uint32_t i, uint32_t col, uint32_t n, float* values);
-// Writes one stored row as row `i` of a panel, over what is there.
+// Replaces row `i` of a panel by one stored row.
 void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
 
-// Errors: InvalidArgument (the pieces do not hold the rows), Unsupported (type), FormatError (a weight is NaN or
-// infinite), ResourceExhausted.
+// Errors: InvalidArgument (wrong size of pieces), Unsupported (type), FormatError (a weight is NaN or infinite),
+// ResourceExhausted.
 Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Arena& arena);
 
 }  // namespace realizar::cpu

@@ -11,7 +11,7 @@
 namespace realizar::cpu {
 namespace {
 
-// The best of several rounds, as work a second; a round is body(member) on every member.
+// The best of several rounds, in work per second; a round is body(member) on every member.
 template <class Body>
 double best_rate(ThreadTeam& team, double work, Body body) {
   constexpr int kRounds = 5;
@@ -32,7 +32,7 @@ Peaks measure_peaks(uint32_t n_threads) {
   const KernelTable& loop = *kernels_for(CpuIsa::kAuto);
   std::atomic<float> sink{0};  // keeps the loops' results alive
   Peaks peaks;
-  constexpr size_t kBytes = size_t{512} << 20;  // far more than any cache of one core's share
+  constexpr size_t kBytes = size_t{512} << 20;  // far more than one core's share of any cache
   if (auto pages = Pages::allocate(kBytes); pages.ok()) {
     const size_t share = kBytes / team.size() / 4096 * 4096;
     const auto part = [&](uint32_t member) { return pages->as<uint8_t>() + member * share; };

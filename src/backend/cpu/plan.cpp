@@ -11,7 +11,7 @@
 namespace realizar::cpu {
 namespace {
 
-// What the angles of a position follow from.
+// The inputs of a rotation's angles, apart from the position.
 struct Rotation {
   WeightId inv_freq = kNoWeight;
   float scale = 0;
@@ -29,7 +29,7 @@ class Planner {
     plan_.acts = lay_out(program.activations, limits_, kPageBytes);
     plan_.scratch.activation_bytes = plan_.acts.n_bytes;
     for (const Op& op : program.ops) std::visit([this](const auto& one) { add(one); }, op);
-    if (!plan_.ops.empty()) plan_.ops.back().hints.barrier = false;  // the step's end is one
+    if (!plan_.ops.empty()) plan_.ops.back().hints.barrier = false;  // the end of the step is a barrier
     plan_.scratch.n_ops = plan_.ops.size();
     plan_.scratch.n_units_lists = plan_.unit_rows.size();
     return std::move(plan_);
@@ -79,8 +79,8 @@ class Planner {
     will_prepare(op.down, scratch.prepared_hidden_cols);
     scratch.expert_cols = std::max(scratch.expert_cols, weights_.matrix(op.down).n_rows);
   }
-  // An adapter's products of the rows that a product reads need nothing of it, and those that add to different outputs
-  // nothing of each other.
+  // An adapter's products do not depend on the base product of the same rows, and products that add to different
+  // outputs do not depend on each other.
   void add(const AdapterDownOp& op) {
     plan_.has_adapters = true;
     if (!plan_.ops.empty()) {
@@ -110,7 +110,7 @@ class Planner {
     plan_.ops.push_back({op, {}});
   }
 
-  // The angles of the step's positions stay where they are until others replace them.
+  // The angles of the step's positions stay valid until others replace them.
   Hints hints_of(const Rotation& rotation) {
     if (rotation.inv_freq == kNoWeight) return {};
     const Hints hints{.rotates = rotation != rotation_};
@@ -124,8 +124,8 @@ class Planner {
     if (prefill_form(kernels_, m) != RowForm::kSource) n_cols = std::max(n_cols, m.n_cols);
   }
 
-  // Products of the same rows (q, k and v) prepare them once and do not wait for each other, so each must write
-  // elsewhere than all before it in the run.
+  // Consecutive products of the same rows (q, k and v) prepare them once and do not wait for each other, so each must
+  // write to a different output.
   bool shares_input(const LinearOp& op) const {
     for (auto planned = plan_.ops.rbegin(); planned != plan_.ops.rend(); ++planned) {
       const auto* before = std::get_if<LinearOp>(&planned->op);
@@ -175,7 +175,7 @@ Status check_bounds(const Program& program) {
   };
   for (const Op& op : program.ops) {
     if (const auto* experts = std::get_if<ExpertsOp>(&op)) {
-      RZ_CHECK_OK(check("n_experts_used", "experts a token", experts->n_used, kMaxUsedExperts));
+      RZ_CHECK_OK(check("n_experts_used", "experts per token", experts->n_used, kMaxUsedExperts));
     }
     if (const auto* route = std::get_if<RouteOp>(&op)) {
       RZ_CHECK_OK(check("n_experts", "experts", route->n_experts, kMaxExperts));

@@ -1,4 +1,4 @@
-// What operations compute in: activations, and what they make of them. Programs share it, since one runs at a time.
+// Work memory of operations: activations and intermediate results. Shared by programs, since one runs at a time.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ class Scratch {
     limits_ = limits;
     members_.resize(n_members);
   }
-  // Memory for programs of these sizes as well; what it held is lost. Errors: ResourceExhausted.
+  // Grows to these sizes; contents are lost. Errors: ResourceExhausted.
   Status fit(const ScratchSizes& sizes);
   size_t n_bytes() const;
 
@@ -25,13 +25,13 @@ class Scratch {
   float* parts() const { return parts_.as<float>(); }
   float* hidden() const { return hidden_.as<float>(); }                                // [slots, hidden_cols]
   float* partial() const { return partial_.as<float>(); }                              // [slots, expert_cols]
-  std::span<float> joins() const { return {joins_.as<float>(), sizes_.join_floats}; }  // of all ranks' parts of a sum
+  std::span<float> joins() const { return {joins_.as<float>(), sizes_.join_floats}; }  // parts of a sum from all ranks
   size_t rotation_cols() const { return sizes_.rotation_cols; }
   float* head_parts() const { return head_parts_.as<float>(); }  // [rows, heads, head_cols]
   PreparedRows& prepared_heads() { return prepared_heads_; }
   PreparedRows& prepared() { return prepared_; }  // of one activation at a time
   PreparedRows& prepared_hidden() { return prepared_hidden_; }
-  // A member's scratch: what products are computed in, the sums of two of them, and what one attention task needs.
+  // A member's work memory: for products, for the sums of two of them, and for one attention task.
   ProductScratch products(uint32_t member) const {
     auto* tile = members_[member].products.as<std::byte>();
     return {tile, tile + kTileBytes};

@@ -1,6 +1,6 @@
-// The runners of a step's operations share this: the plan and the batch under way, where activations and weights lie,
-// and the team. Every member runs every operation, takes items of it from a shared counter, and meets the others at a
-// barrier where an operation or the plan says so. Which member does an item never changes its result.
+// State that the runners share during a step: the current plan and batch, activations and weights, and the team. Every
+// member runs every operation, takes its items from a shared counter, and waits at a barrier where an operation or the
+// plan requires it. An item's result does not depend on the member that computes it.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ class StepContext {
       : kernels_(kernels), team_(team), weights_(weights), scratch_(kernels), phases_(team.size()) {}
 
   void configure(const BackendLimits& limits);
-  // Takes the memory of the plan's steps, with as many floats for joins: they allocate nothing. Errors:
+  // Allocates for the plan's steps, with join_floats floats for joins; steps then allocate nothing. Errors:
   // ResourceExhausted.
   Status fit(const Plan& plan, size_t join_floats);
-  // The plan must be there until its results are read.
+  // The plan must live until its results are read.
   void begin(const Plan& plan, const StepBatch& batch);
 
   const KernelTable& kernels() const { return kernels_; }
@@ -44,7 +44,7 @@ class StepContext {
   }
   uint32_t n_cols(ActId id) const { return plan_->acts[id].n_cols; }
   RowList row_list(Rows rows) const { return rows == Rows::kAll ? all_rows_ : logit_rows_; }
-  // 0, 1, 2, ...: the rows of a list of all of them, or the slots of one of all slots.
+  // 0, 1, 2, ...: the row list of all rows, or of all slots.
   const uint32_t* identity() const { return identity_.data(); }
 
   uint32_t n_members() const { return team_.size(); }
@@ -55,7 +55,7 @@ class StepContext {
   }
   void begin_op(uint32_t op_idx, uint32_t member) { phases_[member].n_loops = op_idx * kLoopsPerOp; }
   void barrier(uint32_t member) { team_.barrier(member); }
-  // Calls body(i) for each i < n, spread over the team; every member must enter the same loops.
+  // Calls body(i) for each i < n, distributed over the team; every member must enter the same loops.
   template <class Body>
   void share(uint32_t n, uint32_t member, const Body& body) {
     share_work(&taken_[size_t{phases_[member].n_loops++} * team_.size()], n, member, team_.size(), body);
@@ -64,7 +64,7 @@ class StepContext {
  private:
   static constexpr uint32_t kLoopsPerOp = 7;
 
-  // How far a member has come in a step; each on a line of the cache of its own.
+  // A member's progress in a step, on its own cache line.
   struct alignas(64) Phase {
     uint32_t n_loops = 0;  // entered
   };
@@ -75,11 +75,11 @@ class StepContext {
   BackendLimits limits_;
   Scratch scratch_;
   std::vector<Phase> phases_;
-  std::unique_ptr<std::atomic<uint32_t>[]> taken_;  // of each loop and member, see share_work
-  size_t n_ops_ = 0;                                // that taken_ is for
+  std::unique_ptr<std::atomic<uint32_t>[]> taken_;  // per loop and member, see share_work
+  size_t n_ops_ = 0;                                // size of taken_
   std::vector<uint32_t> identity_;
 
-  // They belong to the current step; the plan and the rows are needed when the batch is gone.
+  // Valid during the current step; the plan and the row lists also after it, when the batch is gone.
   const Plan* plan_ = nullptr;
   const StepBatch* batch_ = nullptr;
   RowList all_rows_{}, logit_rows_{};

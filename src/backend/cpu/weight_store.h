@@ -1,4 +1,4 @@
-// Packed matrices and vectors, by their handles.
+// Packed matrices and vectors, by id.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@ namespace realizar::cpu {
 
 class WeightStore {
  public:
-  // `team` packs. Errors: as pack_panels.
+  // `team` packs. Errors: as pack_matrix.
   Result<WeightId> add_matrix(const MatrixSource& source, ThreadTeam& team);
   Result<WeightId> add_vector(std::span<const float> values);
-  // As Backend::write_weights.
+  // Backend::write_weights.
   Status write(WeightId id, size_t first_row, std::span<const float> values);
 
   const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
-  // The name that it was loaded by.
+  // The name that it was loaded under.
   const std::string& name(WeightId id) const { return names_[static_cast<uint32_t>(id)]; }
   // Null for kNoWeight.
   const float* vector(WeightId id) const {
@@ -29,7 +29,7 @@ class WeightStore {
  private:
   Arena memory_;
   std::vector<PanelMatrix> matrices_;
-  std::vector<std::string> names_;  // of each; a vector has none
+  std::vector<std::string> names_;  // by matrix; empty for vectors
 };
 
 }  // namespace realizar::cpu

@@ -70,22 +70,22 @@ class CudaBackend final : public Backend {
     for (const auto& rank : ranks_) n += rank->weights().n_streamed_layers();
     return n;
   }
-  // A program as the devices run it.
+  // A compiled program.
   struct Compiled {
     ProgramId id;
     ActLayout acts;
     StepCommands commands;
     std::vector<DeviceProgram> devices;
   };
-  // These belong to the program that runs, or ran last.
+  // For the current or last program.
   const StepCommands& commands() const { return running_->commands; }
   const Stages& stages() const { return commands().stages(); }
 
-  // What one device holds of the layers, and its room for weights.
+  // A device's share of the layers, and its room for weights.
   struct LayerShare {
     uint32_t n_layers;
     uint64_t n_bytes;
-    bool fits;  // is known to
+    bool fits;  // known to fit
   };
   std::vector<LayerShare> shares_besides(uint64_t no_layer, uint64_t on_host) const;
   void share_layers();
@@ -99,10 +99,10 @@ class CudaBackend final : public Backend {
   void bring(const Stage& stage);
   Status run_stages(const StepShape& shape, bool is_recorded);
   Status run_stage(size_t stage_idx, uint32_t rank_idx, const StepShape& shape, bool is_recorded);
-  // How parts of sums are brought; null: there are none.
+  // The exchange for parts of sums; null: none.
   DeviceExchange* exchange() const { return processes_ != nullptr ? processes_.get() : exchange_.get(); }
   Status reserve_exchanges(const Compiled& compiled);
-  // The exchange after a stage.
+  // Runs the exchange after a stage.
   Status end_stage(const Stage& stage);
   Status finish(std::monostate) { return {}; }
   Status finish(const GatherParts& end);
@@ -129,16 +129,16 @@ class CudaBackend final : public Backend {
   CudaOptions options_;
   ThreadTeam packers_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::unique_ptr<DeviceExchange> exchange_;    // of devices here; null: every layer is whole on one of them
-  std::unique_ptr<ProcessExchange> processes_;  // null: no others share the programs
-  bool has_left_step_ = false;                  // which other processes are still in
+  std::unique_ptr<DeviceExchange> exchange_;    // between local devices; null: layers are not shared
+  std::unique_ptr<ProcessExchange> processes_;  // null: no other processes share the programs
+  bool has_left_step_ = false;                  // other processes are still in it
   Placement placement_;
-  std::vector<uint64_t> room_bytes_;  // of each device, for weights and cache
-  uint32_t n_part_cols_ = 0;          // of products that give parts of sums
+  std::vector<uint64_t> room_bytes_;  // per device, for weights and cache
+  uint32_t n_part_cols_ = 0;          // widest product that yields a part of a sum
   std::vector<DeviceExchange::Part> exchanged_;
   BackendLimits limits_;
-  KvLayout cache_;          // what its layers have in common
-  size_t block_bytes_ = 0;  // of all devices, keys and values
+  KvLayout cache_;          // common properties of its layers
+  size_t block_bytes_ = 0;  // on all devices, keys and values
   std::string arithmetic_;
   StepTrace trace_;
   bool is_traced_ = false;
@@ -187,8 +187,8 @@ BackendInfo CudaBackend::info() const {
                    .description = description(),
                    .arithmetic = arithmetic_,
                    .trace_note =
-                       "operations were launched one by one; without a trace, decode steps run as recorded "
-                       "and take less time"};
+                       "operations were launched one by one; without a trace, decode steps are replayed as "
+                       "recorded graphs and take less time"};
   for (const auto& rank : ranks_) {
     info.weight_bytes += rank->weights().bytes();
     info.kv_bytes += rank->cache().n_bytes() + rank->states().n_bytes();
@@ -198,8 +198,8 @@ BackendInfo CudaBackend::info() const {
   return info;
 }
 
-// Tensor cores of different generations round differently, and sums of parts do; where whole layers lie changes
-// nothing.
+// Tensor cores of different generations round differently, and so do sums of parts; the placement of whole layers has
+// no effect.
 std::string CudaBackend::name_arithmetic() const {
   std::string text = placement_.is_shared() ? "cuda, sums of " + std::to_string(ranks_.size()) + " parts" : "cuda";
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
@@ -218,8 +218,8 @@ Status CudaBackend::configure(const BackendLimits& limits) {
   return {};
 }
 
-// How the layers are shared, where no_layer bytes of the weights that belong to none are on devices and on_host bytes
-// in the host's memory.
+// The distribution of layers if no_layer bytes of weights outside layers are on devices and on_host bytes in host
+// memory.
 std::vector<CudaBackend::LayerShare> CudaBackend::shares_besides(uint64_t no_layer, uint64_t on_host) const {
   const uint32_t n_layers = std::max(1u, options_.n_layers);
   const uint64_t all_layers = options_.weight_bytes - std::min(no_layer + on_host, options_.weight_bytes);
@@ -232,7 +232,7 @@ std::vector<CudaBackend::LayerShare> CudaBackend::shares_besides(uint64_t no_lay
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     const uint64_t n_own = n_layers_on[i];
     const uint64_t n_bytes = room_bytes_[i] - std::min(n_own * layer_cache, room_bytes_[i]);
-    // What shares allocations may leave a part of the last one empty.
+    // Shared allocations may leave a part of the last one unused.
     const uint64_t wanted =
         (i == 0 || is_shared ? no_layer : 0) + n_own * layer_weights + ranks_[i]->device().shared_allocation_bytes();
     shares.push_back({n_layers_on[i], n_bytes, options_.weight_bytes > 0 && wanted <= n_bytes});
@@ -240,7 +240,7 @@ std::vector<CudaBackend::LayerShare> CudaBackend::shares_besides(uint64_t no_lay
   return shares;
 }
 
-// Once it is known what the weights of no layer take.
+// Called when the size of weights outside layers is known.
 void CudaBackend::share_layers() {
   const Weights& first = ranks_.front()->weights();
   const std::vector<LayerShare> shares = shares_besides(first.device_bytes(), first.host_bytes());
@@ -255,7 +255,7 @@ void CudaBackend::share_layers() {
   }
 }
 
-// A step reads few rows of a table that is only gathered from: it leaves its room to layers that would be streamed.
+// A step reads few rows of a table that is only gathered from, so layers that would be streamed take precedence.
 Weights::Home CudaBackend::home_of(const MatrixSource& source) const {
   using enum Weights::Home;
   if (!source.is_gathered || source.layer >= 0) return kDevice;
@@ -268,7 +268,7 @@ Weights::Home CudaBackend::home_of(const MatrixSource& source) const {
   return std::ranges::all_of(shares, &LayerShare::fits) ? kDevice : kHost;
 }
 
-// Has one id on all devices, also where the weight is not.
+// Adds a weight under one id on all devices, including those without it.
 template <class AddTo>
 Result<WeightId> CudaBackend::add_weight(uint32_t place, const AddTo& add_to) {
   WeightId id = kNoWeight;
@@ -304,7 +304,7 @@ Result<WeightId> CudaBackend::load_vector(std::span<const float> values, int32_t
   return add_weight(place, [&](Weights& weights, uint32_t) { return weights.add_vector(values); });
 }
 
-// A matrix is on one device, or on all; where it is absent it has no rows.
+// A matrix is on one device, or on all; elsewhere it has no rows.
 Status CudaBackend::write_weights(WeightId id, size_t first_row, std::span<const float> values) {
   for (const auto& rank : ranks_) {
     if (rank->weights().matrix(id).low != nullptr) RZ_CHECK_OK(rank->weights().write(id, first_row, values));
@@ -330,7 +330,7 @@ Status CudaBackend::create_kv_cache(const CacheLayout& layers) {
   return {};
 }
 
-// Where devices share layers, they have parts of sums as one activation more.
+// With shared layers, an additional activation holds parts of sums.
 Result<ProgramId> CudaBackend::compile(const Program& program) {
   RZ_CHECK_OK(check(program));
   std::vector<ActShape> acts = program.activations;
@@ -355,7 +355,7 @@ Result<ProgramId> CudaBackend::compile(const Program& program) {
   return id;
 }
 
-// Their rows lie in pinned memory on their way.
+// Reserves the pinned memory for the rows of exchanges.
 Status CudaBackend::reserve_exchanges(const Compiled& compiled) {
   const auto n_floats = [&](ActId act) {
     const ActPlace& place = compiled.acts[act];
@@ -382,7 +382,7 @@ DeviceProgram CudaBackend::plan_on(uint32_t rank, const StepCommands& commands) 
   return program;
 }
 
-// What chooses tokens is a program's last command.
+// A ChooseOp is a program's last command.
 void CudaBackend::begin(const StepShape& shape) {
   StepBatch without_choices = *batch_;
   without_choices.choices = {};
@@ -392,7 +392,7 @@ void CudaBackend::begin(const StepShape& shape) {
   }
 }
 
-// The activations that the stage reads and other devices have.
+// Copies activations that the stage reads from other devices.
 void CudaBackend::bring(const Stage& stage) {
   for (const Crossing& crossing : stages().crossings(stage)) {
     Rank &to = *ranks_[stage.rank], &from = *ranks_[crossing.from_rank];
@@ -460,8 +460,8 @@ Status CudaBackend::run_graphs(const StepShape& shape) {
   return {};
 }
 
-// Steps of decode rows alone come again and again in few shapes; a prompt's are launched one by one, and so are those
-// that are traced or wait for layers in between.
+// Decode-only steps recur in few shapes and are recorded; steps with prompt rows are launched one by one, and so are
+// those that are traced or wait for streamed layers.
 void CudaBackend::run(ProgramId id, const StepBatch& batch) {
   running_ = programs_[static_cast<uint32_t>(id)].get();
   batch_ = &batch;
@@ -476,11 +476,11 @@ void CudaBackend::run(ProgramId id, const StepBatch& batch) {
   ranks_[stages().last_rank()]->memory().download_chosen();
 }
 
-// Kernels run after their launch, so that only the layers are known of one that fails then.
+// Kernels fail after their launch, so only the device's layers are known.
 Error CudaBackend::failed_while_running(uint32_t rank, Error error) const {
   if (running_ == nullptr || placement_.n_layers_on(rank) == 0) return error;
   error.message = fmt::format(
-      "an operation of layers {} to {}, or of what comes before or after them: {}. With CUDA_LAUNCH_BLOCKING=1 in the "
+      "an operation of layers {} to {}, or one before or after them: {}. With CUDA_LAUNCH_BLOCKING=1 in the "
       "environment, a traced run names it",
       placement_.first_layer_on(rank), placement_.end_layer_on(rank) - 1, error.message);
   return error;
@@ -495,8 +495,8 @@ Status CudaBackend::wait_for_all() const {
   return first;
 }
 
-// An exchange that fails may leave devices waiting for each other for ever: so its errors are asked for until all are
-// done, and end that.
+// A failed exchange may leave devices waiting for each other forever; polling its errors until all devices are done
+// ends such waits.
 Status CudaBackend::watch_exchange() const {
   Status status;
   for (const auto& rank : ranks_) {
@@ -505,7 +505,7 @@ Status CudaBackend::watch_exchange() const {
   return status.ok() ? exchange()->check() : status;
 }
 
-// Other processes wait for what a step that fails here does not bring them any more.
+// Other processes wait for data that a failed step no longer sends, so its failure loses the backend.
 Status CudaBackend::wait() {
   if (exchange() != nullptr && status_.ok()) status_ = watch_exchange();
   Status device_status = wait_for_all();
@@ -515,15 +515,14 @@ Status CudaBackend::wait() {
   return status_.ok() ? std::move(device_status) : std::exchange(status_, {});
 }
 
-// What one device has pinned, all can read.
+// Memory pinned by one device can be read by all.
 std::span<std::byte> CudaBackend::allocate_host(size_t n_bytes) {
   const auto memory = ranks_.front()->device().allocate_pinned(n_bytes);
   if (!memory.ok()) return {};
   return {static_cast<std::byte*>(*memory), n_bytes};
 }
 
-// Calls visit(rank, part) for every part of a block: what one device has of the keys, or values, that layers of
-// different groups keep there in turn.
+// Calls visit(rank, part) for every part of a block: a device's keys, or values, for one slot of the groups' layers.
 template <class Visit>
 void CudaBackend::for_each_part(const Visit& visit) const {
   size_t offset = 0;
@@ -585,8 +584,7 @@ void CudaBackend::read_kv(uint32_t layer, BlockId id, std::span<float> keys, std
   }
 }
 
-// Calls visit(rank, offset in a slot's bytes, bytes) for what each device has of a slot: devices have their layers in
-// order.
+// Calls visit(rank, offset in a slot's bytes, bytes) for every device's part of a slot, in layer order.
 template <class Visit>
 void CudaBackend::for_each_slot_part(const Visit& visit) const {
   size_t offset = 0;
@@ -603,7 +601,7 @@ size_t CudaBackend::state_bytes() const {
   return n_all;
 }
 
-// Failures show at the next step's wait, as those of blocks do.
+// Failures are reported by the next step's wait, as for blocks.
 void CudaBackend::read_state(StateId id, std::span<std::byte> bytes) const {
   for_each_slot_part([&](Rank& rank, size_t offset, size_t n_bytes) {
     rank.device().download(bytes.data() + offset, rank.states().slot(id), n_bytes);
@@ -626,7 +624,7 @@ void CudaBackend::zero_state(StateId id) {
   static_cast<void>(wait_for_all());
 }
 
-// A failure shows at the next step's wait.
+// A failure is reported by the next step's wait.
 void CudaBackend::read_block(BlockId id, std::span<std::byte> bytes) const {
   save_block(id, bytes);
   static_cast<void>(wait_for_all());
@@ -639,7 +637,7 @@ void CudaBackend::write_block(BlockId id, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// Devices that share layers also hold their parts of what is added to the activations that EmbedOp begins.
+// Devices that share layers also hold the parts of sums.
 uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline) {
   std::vector<ActShape> acts = program.activations;
   std::vector<Command> commands;

@@ -1,7 +1,7 @@
-// The backend of NVIDIA GPUs. Block types are multiplied as int8 with the activations' groups of 32, exactly, and
-// summed in F32; plain types in F32. Refused, by name: heads of more than 512 dimensions, latents of more than 512 with
-// rotated keys of more than 64, more than 512 experts or 32 chosen; latents where devices share layers; several devices
-// in a process that shares its programs with others.
+// The backend for NVIDIA GPUs. Group types are multiplied as int8 with activations in groups of 32, exactly, and summed
+// in F32; plain types in F32. Refused, by name: heads of more than 512 dimensions, latents of more than 512 with
+// rotated keys of more than 64, more than 512 experts or 32 chosen; latents on devices that share layers; several
+// devices in a process that shares its programs with others.
 #pragma once
 
 #include <memory>
@@ -19,35 +19,35 @@
 namespace realizar::cuda {
 
 struct CudaOptions {
-  uint64_t memory_bytes = 0;                  // of each device's memory, for everything; 0: what is free
-  uint64_t other_bytes = 0;                   // of that, what each device wants besides weights and cache
-  uint64_t kv_bytes = 0;                      // of the cache of all layers
-  uint64_t weight_bytes = 0;                  // of the whole model, as far as they are known; 0: not known
-  uint32_t n_layers = 0;                      // of the model; wanted where there are several devices
-  std::optional<uint32_t> n_gpu_layers = {};  // that stay on devices; absent: as many as fit
-  uint64_t host_bytes = UINT64_MAX;           // of the host's memory, for layers that find no place on devices
-  std::string layer_folder = {};              // on whose disk the layers beyond that are kept; empty: nowhere
-  uint64_t partial_bytes = kPartialBytes;     // that attention may take at a time for partial results of long contexts
-  Exchange* exchange = nullptr;               // of the processes that share its programs; it must outlive the backend
-  bool tries_nccl = false;                    // for their sums, where all of them try and it connects their GPUs
+  uint64_t memory_bytes = 0;                  // of each device's memory, for everything; 0: free memory
+  uint64_t other_bytes = 0;                   // of that, per device, for other uses than weights and cache
+  uint64_t kv_bytes = 0;                      // cache of all layers
+  uint64_t weight_bytes = 0;                  // estimate for the whole model; 0: unknown
+  uint32_t n_layers = 0;                      // in the model; required with several devices
+  std::optional<uint32_t> n_gpu_layers = {};  // layers that stay on devices; absent: as many as fit
+  uint64_t host_bytes = UINT64_MAX;           // host memory for layers that do not fit on devices
+  std::string layer_folder = {};              // folder for layers that do not fit in host memory either; empty: none
+  uint64_t partial_bytes = kPartialBytes;     // memory for partial results of attention over long contexts
+  Exchange* exchange = nullptr;               // between processes that share its programs; it must outlive the backend
+  bool tries_nccl = false;                    // for sums, if all processes try and it connects their GPUs
 };
 
-// What is known of a model's steps before its weights are loaded.
+// A model's properties known before its weights are loaded.
 struct ScratchOutline {
   BackendLimits limits;
   KvLayout cache;                 // its block_tokens, type and groups
-  std::span<const TypeId> types;  // that matrices may have
+  std::span<const TypeId> types;  // possible types of matrices
   uint32_t n_sharing = 1;         // devices that share each layer
 };
-// What a program's steps compute in on a device: exact on one device where all matrices have one type, and otherwise no
-// less than it will be.
+// Work memory of a program's steps per device: exact on one device if all matrices have one type, otherwise an upper
+// bound.
 uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline);
 
-// Where there are several devices, each holds some of the layers, in order, and the first also what belongs to none; a
-// step goes from one to the next. With an exchange each holds a part of every layer instead, and all of what belongs to
-// none, and they compute together; load_matrix gives Unsupported, by name, where a matrix has no equal parts. Layers
-// that find no place on their device stay in memory of the host, or in a file where that is short too, and are brought
-// over each step. Precondition: one device or more.
+// With several devices, each holds some of the layers, in order, and the first also weights outside layers; a step
+// passes from one to the next. With an exchange each holds a part of every layer instead, and all weights outside
+// layers, and they compute in parallel; load_matrix returns Unsupported, by name, for a matrix without equal parts.
+// Layers that do not fit on their device stay in host memory, or in a file if that is short too, and are streamed in
+// each step. Precondition: at least one device.
 std::unique_ptr<Backend> make_backend(std::vector<std::unique_ptr<Device>> devices, const CudaOptions& options,
                                       std::unique_ptr<DeviceExchange> exchange = nullptr);
 

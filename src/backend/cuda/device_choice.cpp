@@ -24,7 +24,7 @@ Result<Devices> open_named(std::span<const uint32_t> named, const OpenDevice& op
   return devices;
 }
 
-// What is of no layer counts as spread over the layers: it is not known yet.
+// Weights outside layers are counted as spread over the layers: their size is not known yet.
 bool hold_model(const Devices& devices, const CudaOptions& options) {
   if (options.weight_bytes == 0 || options.n_layers == 0) return true;
   std::vector<uint64_t> room_bytes;
@@ -47,7 +47,7 @@ Result<Devices> choose_devices(std::span<const uint32_t> named, uint32_t n_devic
   Devices devices;
   RZ_TRY(auto first, open(0));
   devices.push_back(std::move(first));
-  // Whoever says how many layers stay wants the others streamed.
+  // An explicit number of layers on the GPU means that the others are to be streamed.
   if (options.n_gpu_layers) return devices;
   for (uint32_t idx = 1; idx < n_devices && !hold_model(devices, options); ++idx) {
     if (auto device = open(idx); device.ok()) devices.push_back(std::move(*device));

@@ -1,4 +1,4 @@
-// AVX-512 as in avx512.cpp, and AMX tiles: BF16 products for prefill, int8 ones for batches of decode rows.
+// AVX-512 as in avx512.cpp, plus AMX tiles: BF16 products for prefill, int8 ones for batches of decode rows.
 #include <immintrin.h>
 
 #define RZ_BF16
@@ -10,7 +10,7 @@
 
 namespace realizar::cpu {
 namespace {
-// Each file needs the ones before it.
+// Order matters: each file depends on the ones before it.
 // clang-format off
 #include "backend/cpu/isa/panel_layout.inl"
 #include "backend/cpu/isa/vec_avx512.inl"
@@ -18,8 +18,9 @@ namespace {
 // clang-format on
 
 // Palette 1 (Intel SDM, LDTILECFG): eight registers of at most 16 rows of 64 bytes. Activations, in 4 and 5, have rows
-// of row_bytes; weights, in 6 and 7, a row for each 4 of these bytes. A thread's configuration lasts. The operand is
-// the whole of it: GCC 12's intrinsic names its first 8 bytes alone, and the compiler may leave the others unwritten.
+// of row_bytes; weights, in 6 and 7, have one row per 4 of these bytes. The configuration persists per thread. The
+// operand is the whole struct: GCC 12's intrinsic names only its first 8 bytes, so the compiler may omit the other
+// writes.
 inline void tile_configure(uint32_t row_bytes) {
   struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};

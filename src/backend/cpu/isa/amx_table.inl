@@ -19,7 +19,7 @@ void put_tiles_of_types(TypeKernels* types, TypeList<Rows...>) {
 // Kernels that AMX adds to AVX-512's table.
 inline void put_tile_kernels(KernelTable& table) {
   put_tiles_of_types(table.types, TypeRows{});
-  table.direct_rows = kDotRows;  // a tile's 16 rows take as long as some 11 of VNNI do
+  table.direct_rows = kDotRows;  // a tile's 16 rows take as long as about 11 rows with VNNI
   table.gemm_bf16_rows = kAmxRows;
   table.gemm_bf16 = gemm_bf16_amx;
   table.gemm_row_tiles = gemm_row_tiles_amx;

@@ -1,6 +1,6 @@
-// What attention does besides products with panels: the running softmax, and values as the cache stores them.
+// Attention apart from products with panels: the running softmax, and values as the cache stores them.
 
-// +infinity in lanes [from, to) of 32, counted from `lane`, and -infinity in the others.
+// +infinity in lanes [from, to) of 32, the first of which is `lane`, and -infinity in the others.
 RZ_INLINE F between(uint32_t from, uint32_t to, uint32_t lane) {
   alignas(64) static constexpr float kEdges[96] = {
 #define RZ_FOUR(x) x, x, x, x
@@ -13,7 +13,7 @@ RZ_INLINE F between(uint32_t from, uint32_t to, uint32_t lane) {
   return min(load(kEdges + 32 - to + lane), load(kEdges + 64 - from + lane));
 }
 
-// Several rows, so that what waits for one of them can be overtaken by the others.
+// Processes several rows together, to overlap their latencies.
 template <int kRows>
 RZ_INLINE void softmax_rows(float* scores, uint32_t from, uint32_t to, float scale, float softcap, Softmax* states,
                             float* corrections) {
@@ -71,10 +71,10 @@ void softmax_piece(float* scores, uint32_t n_rows, uint32_t from, uint32_t to, f
   }
 }
 
-// How the cache stores a vector, in the order of KvType.
+// Storage of a vector in the cache, in the order of KvType.
 enum class Stored { kF32, kF16, kBF16, kQ8_0, kF8, kQ4_0 };
 
-// Half a block of Q4_0: an F16 scale and 32 nibbles, the first 16 of them the lower ones.
+// Half a block of Q4_0: an F16 scale and 32 nibbles, the first 16 of them low nibbles.
 RZ_INLINE F nibble_columns(const uint8_t* block, bool high) {
   uint64_t packed[2];
   __builtin_memcpy(packed, block + 2, sizeof packed);
@@ -82,7 +82,7 @@ RZ_INLINE F nibble_columns(const uint8_t* block, bool high) {
   return mul(sub(load_u8(packed), set1(8.0f)), set1_f16(block));
 }
 
-// Bytes of n columns; of block types, of the blocks that they begin.
+// Bytes of n columns, rounded up to whole blocks for block types.
 template <Stored kType>
 constexpr uint32_t value_bytes(uint32_t n) {
   if (kType == Stored::kQ8_0) return (n + 31) / 32 * 34;
@@ -90,8 +90,8 @@ constexpr uint32_t value_bytes(uint32_t n) {
   return n * (kType == Stored::kF32 ? 4 : kType == Stored::kF8 ? 1 : 2);
 }
 
-// Columns [col, col + n) of a vector, n <= 16, followed by zeros. Q8_0: an F16 scale and 32 int8 quants a block. Of
-// block types whole blocks only.
+// Columns [col, col + n) of a vector, n <= 16, followed by zeros. Q8_0: an F16 scale and 32 int8 quants per block.
+// Block types: only whole blocks.
 template <Stored kType>
 RZ_INLINE F value_columns(const uint8_t* x, uint32_t col, uint32_t n) {
   if constexpr (kType == Stored::kQ8_0) {
@@ -127,7 +127,7 @@ void load_values(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t n_cols, 
   }
 }
 
-// Columns [col, col + 16 * kVectors) of `sums`, for kRows rows; n_last of the last vector are real.
+// Columns [col, col + 16 * kVectors) of `sums`, for kRows rows; the last vector has n_last valid elements.
 template <Stored kType, int kRows, int kVectors>
 RZ_INLINE void add_columns(const uint8_t* x, size_t n_bytes, uint32_t n, uint32_t col, uint32_t n_last,
                            const float* const* weights, float* sums, size_t stride) {

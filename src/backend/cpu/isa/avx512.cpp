@@ -8,7 +8,7 @@
 
 namespace realizar::cpu {
 namespace {
-// Each file needs the ones before it.
+// Order matters: each file depends on the ones before it.
 // clang-format off
 #include "backend/cpu/isa/panel_layout.inl"
 #include "backend/cpu/isa/vec_avx512.inl"

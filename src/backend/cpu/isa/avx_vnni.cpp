@@ -1,4 +1,4 @@
-// AVX2 as in avx2.cpp, and the int8 dot products of processors that have AVX-VNNI but no AVX-512.
+// AVX2 as in avx2.cpp, plus the int8 dot products of processors with AVX-VNNI but without AVX-512.
 #include <immintrin.h>
 
 #define RZ_AVX_VNNI
@@ -10,7 +10,7 @@
 
 namespace realizar::cpu {
 namespace {
-// Each file needs the ones before it.
+// Order matters: each file depends on the ones before it.
 // clang-format off
 #include "backend/cpu/isa/panel_layout.inl"
 #include "backend/cpu/isa/vec_avx2.inl"

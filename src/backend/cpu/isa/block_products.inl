@@ -1,10 +1,10 @@
-// Products with panels of block types: straight from the packed panel for a few rows; for many of them the panel is
-// unpacked once into tiles, with the very same sums; and panels as F32 or bf16 tiles.
+// Products with panels of group types: directly from the packed panel for few rows; from tiles, into which the panel is
+// unpacked once, for many, with exactly the same sums. Also unpacks panels to F32 or bf16 tiles.
 
 template <int kBits, int kVector>
 RZ_INLINE B plane_bits(const uint8_t* plane) {
   if constexpr (kBits == 8) return load_bytes(plane + 64 * kVector);
-  constexpr int n_vectors = kBits;  // 8 vectors of kBits / 8 bytes an element
+  constexpr int n_vectors = kBits;  // 8 vectors of kBits / 8 bytes per element
   constexpr int shift = kVector / n_vectors * kBits;
   const B packed = load_bytes(plane + 64 * (kVector % n_vectors));
   return mask(shift_right<shift>(packed), (1 << kBits) - 1);
@@ -14,7 +14,7 @@ template <PanelLayout L, int kVector>
 RZ_INLINE B codes(const uint8_t* quants) {
   B low = plane_bits<L.low, kVector>(quants);
   if constexpr (L.high > 0) {
-    constexpr int shift = kVector / L.high * L.high;  // where the bits of this vector lie in the byte
+    constexpr int shift = kVector / L.high * L.high;  // position of this vector's bits in the byte
     const B packed = load_bytes(quants + 64 * L.low + 64 * (kVector % L.high));
     constexpr uint8_t bits = ((1 << L.high) - 1) << L.low;
     if constexpr (shift > L.low) {
@@ -27,13 +27,13 @@ RZ_INLINE B codes(const uint8_t* quants) {
   return low;
 }
 
-// Parts that begin with kPartSeed are not added up.
+// Parts that begin with kPartSeed cannot be added to each other.
 template <int kMaxCode, int kVectors>
 constexpr bool is_one_run() {
   return kPartSeed == 0 || run_length<kMaxCode>() >= kVectors;
 }
 
-// Columns of kVectors vectors: the exact products of their codes (less code_bias) with a row's quants.
+// The exact products of kVectors vectors of codes (less code_bias) with a row's quants.
 template <int kMaxCode, int kVectors>
 RZ_INLINE I dot_vectors(const B* code, const int8_t* q) {
   constexpr int n_run = run_length<kMaxCode>() < kVectors ? run_length<kMaxCode>() : kVectors;
@@ -49,8 +49,7 @@ RZ_INLINE I dot_vectors(const B* code, const int8_t* q) {
   return sum;
 }
 
-// The same for several rows and panels in turns: what waits for one product can be overtaken by the others, and panels
-// share what is loaded of a row.
+// dot_vectors for several rows and panels, interleaved to overlap latencies; panels share the loads of a row.
 template <int kMaxCode, int kVectors, int kRows, int kPanels>
 RZ_INLINE void dot_vectors_of_rows(const uint8_t (*const* codes)[64], const ActGroup* const* rows, uint32_t g, int col,
                                    I (*dots)[kPanels]) {
@@ -94,8 +93,8 @@ RZ_INLINE void load_codes(const uint8_t* quants, B* out) {
   out[7] = codes<L, 7>(quants);
 }
 
-// The scale of 16 rows for sub-block `block` of a group, and what their codes' sum is multiplied by; for the layouts
-// with super-blocks both still lack the factors of the header, and `scale` the divisor.
+// Scale of 16 rows for sub-block `block` of a group, and the factor on their codes' sum. For layouts with super-blocks
+// both are without the header's factors, and `scale` without the divisor.
 struct ScaleMin {
   F scale, min;  // min only where the layout has one
 };
@@ -117,12 +116,12 @@ RZ_INLINE ScaleMin load_scales(const uint8_t* group, int block) {
   return r;
 }
 
-// What a row has summed over the columns of a tile: scaled products, and (where the layout has them) scaled minima.
+// A row's sums over the columns of a tile: scaled products, and scaled minima if the layout has them.
 struct RowSum {
   F products, minima;
 };
 
-// The products of codes that have lost their offset. All of it is whole and less than 2^22, so exact.
+// Subtracts the offset of codes from their products. Everything is an integer below 2^22, so exact.
 template <int kOffset>
 RZ_INLINE F without_offset(I dots, float sum) {
   if constexpr (kPartSeed != 0) {
@@ -132,7 +131,7 @@ RZ_INLINE F without_offset(I dots, float sum) {
   return fma(set1(-kOffset), set1(sum), to_float(dots));
 }
 
-// The exact products of a row with the codes of 16 rows over a sub-block, taken into its sums.
+// Adds the exact products of a row with the codes of 16 rows over a sub-block to the row's sums.
 template <PanelLayout L>
 RZ_INLINE RowSum add_block(RowSum sums, I dots, ScaleMin w, const ActGroup& act, int sub) {
   const float sum = L.sub == 16 ? act.halves[sub] : act.sum;
@@ -145,7 +144,7 @@ RZ_INLINE RowSum add_block(RowSum sums, I dots, ScaleMin w, const ActGroup& act,
   return sums;
 }
 
-// The scale that a super-block's or a row's others are multiplied by, with the divisor; 1 where there is none.
+// The common factor of a super-block's or row's scales, with the divisor; 1 if there is none.
 template <PanelLayout L>
 RZ_INLINE F load_d(const uint8_t* header) {
   if constexpr (L.scales == Scales::kE4M3) return load(reinterpret_cast<const float*>(header));
@@ -154,7 +153,7 @@ RZ_INLINE F load_d(const uint8_t* header) {
   return mul(load_f16(header), set1(1.0f / L.divisor));
 }
 
-// A tile's sums taken into the row's result; d and dmin are the header's.
+// Adds a tile's sums to the row's result; d and dmin are the header's.
 template <PanelLayout L>
 RZ_INLINE F add_tile(F acc, RowSum sums, F d, F dmin) {
   if constexpr (L.scales == Scales::kSuper) {
@@ -216,10 +215,10 @@ void dot(const uint8_t* panel, uint32_t n_cols, const ActGroup* const* rows, uin
 
 struct CodeGroup {
   uint8_t codes[8][64];
-  float scale[2][16], min[2][16];  // of each sub-block, as load_scales() gives them
+  float scale[2][16], min[2][16];  // per sub-block, as returned by load_scales()
 };
 struct CodeTile {
-  float d[16], dmin[16];  // as load_d() gives it; dmin where there are super-blocks
+  float d[16], dmin[16];  // as returned by load_d(); dmin with super-blocks
   CodeGroup groups[kTileCols / 32];
 };
 
@@ -244,7 +243,7 @@ void unpack_codes(const uint8_t* panel, uint32_t col, uint32_t n, void* to) {
   }
 }
 
-// The exact products of rows with the codes of a sub-block, made where they are asked for.
+// The exact products of rows with the codes of a sub-block, computed on request.
 struct RowDots {
   const ActGroup* const* rows;
 
@@ -312,7 +311,7 @@ void gemm_int8(const void* tile0, const void* tile1, uint32_t n, const ActGroup*
   }
 }
 
-// The scale and the minimum in full, as they are to be added to.
+// The complete scale and minimum; the minimum is to be added.
 template <PanelLayout L>
 RZ_INLINE ScaleMin whole_scales(const uint8_t* header, const uint8_t* group, int block) {
   ScaleMin r = load_scales<L>(group, block);
@@ -355,7 +354,7 @@ void unpack(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
   }
 }
 
-// The same of panels of keys, as dot_plain_rows() has it: the very sums of gemm_f32 with tiles that unpack() made.
+// dot_plain_rows() for panels of keys: exactly the sums of gemm_f32 with tiles of unpack().
 template <PanelLayout L, int kRows, int kPanels>
 void score_group_rows(const uint8_t* const* panels, uint32_t n_cols, const float* const* rows, float* y) {
   static_assert(L.sub == 32);

@@ -1,8 +1,8 @@
-// One row of a delta rule. A lane is a column of the state: its sums run over the key's dimensions in four chains, each
-// taking every fourth in rising order, so that an addition need not wait for the one before it.
+// One row of a delta rule. A lane is a column of the state: its sums run over the key dimensions in four chains, each
+// with every fourth dimension in ascending order, so that additions do not wait for each other.
 
 constexpr uint32_t kChains = 4;
-// As many as the sums of all chains fit the registers of.
+// Vectors per pass, so that the sums of all chains fit the registers.
 constexpr int kDeltaVectors = kValueVectors < 2 ? 1 : 2;
 
 template <int kVectors>
@@ -17,7 +17,7 @@ struct ChainSums {
   RZ_INLINE F total(int i) const { return add(add(of[0][i], of[1][i]), add(of[2][i], of[3][i])); }
 };
 
-// Calls body(j, chain) for every dimension of a key.
+// Calls body(j, chain) for every key dimension.
 template <class Body>
 RZ_INLINE void for_each_key(uint32_t key_dim, const Body& body) {
   uint32_t j = 0;
@@ -27,7 +27,7 @@ RZ_INLINE void for_each_key(uint32_t key_dim, const Body& body) {
   for (uint32_t chain = 0; j < key_dim; ++j, ++chain) body(j, chain);
 }
 
-// `stride`: columns of a row of the state.
+// `stride`: columns per row of the state.
 template <bool kDecaysEach, int kVectors, bool kIsTail>
 RZ_INLINE void take_columns(const DeltaRow& row, uint32_t key_dim, Lanes<kVectors, kIsTail> columns, uint32_t first,
                             uint32_t stride, float* state) {

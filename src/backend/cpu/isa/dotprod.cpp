@@ -1,4 +1,4 @@
-// NEON with the dot products of bytes of Armv8.2 (FEAT_DotProd).
+// NEON with the byte dot products of Armv8.2 (FEAT_DotProd).
 #include <arm_neon.h>
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace realizar::cpu {
 namespace {
-// Each file needs the ones before it.
+// Order matters: each file depends on the ones before it.
 // clang-format off
 #include "backend/cpu/isa/panel_layout.inl"
 #include "backend/cpu/isa/vec_neon.inl"

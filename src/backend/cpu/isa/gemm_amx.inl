@@ -1,17 +1,17 @@
-// Products with BF16 tiles in AMX registers, written over tile functions (tiles_amx.inl, or the same in plain C++ in
-// the test). A register holds 16 rows of 64 bytes. Registers 0 to 3: sums [2 blocks of 16 rows][2 tiles of 16 outputs];
-// 4 and 5: activations of the two blocks; 6 and 7: weights, which lie in a tile as pairs of columns, the very form that
-// the product wants.
+// Products with BF16 tiles in AMX registers, written in terms of tile functions (amx.cpp, or emulated_tiles.inl in
+// tests). A register holds 16 rows of 64 bytes. Registers 0 to 3: sums [2 blocks of 16 rows][2 tiles of 16 outputs]; 4
+// and 5: activations of the two blocks; 6 and 7: weights, stored in a tile as pairs of columns, as the instruction
+// requires.
 
 constexpr uint32_t kAmxRows = 32;
 
-// Where 32 rows of activations lie, in bytes: how far a row is from the one before it, the 17th from the first, a row's
-// next 32 columns from those before them, and the rows' second halves from the first.
+// Strides of 32 rows of activations, in bytes: between rows, between blocks of 16 rows, between sets of 32 columns, and
+// between the rows' first and second halves.
 struct RowPlaces {
   size_t row, block, columns, low;
 };
 
-// The rows' and the weights' tiles in registers 4 to 7 are multiplied.
+// Multiplies the rows' and the weights' tiles in registers 4 to 7.
 inline void add_tile_products() {
   tile_dot<0, 4, 6>();
   tile_dot<1, 4, 7>();
@@ -76,7 +76,7 @@ bool are_evenly_spaced(const Row* const* rows, uint32_t n_rows) {
   return at(1) > at(0);
 }
 
-// As GemmBf16Fn; n is a multiple of 32. Fewer than 32 rows, or scattered ones, are gathered first, by so many columns.
+// GemmBf16Fn; n is a multiple of 32. Scattered rows, or fewer than 32, are gathered first, this many columns at a time.
 constexpr uint32_t kGatheredCols = 256;
 
 void gemm_bf16_amx(const Bf16Tiles& tiles, uint32_t n, const void* const* rows, size_t row_low, uint32_t n_rows,
@@ -115,7 +115,7 @@ void gemm_row_tiles_amx(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows,
   multiply_tiles(tiles, n, rows, {64, kRowBlockBytes, kRowTileBytes, row_low}, acc, first);
 }
 
-// kernels.h's peak loops count 16 lanes times 16 chains a step; a product of tiles is 16 times that.
+// kernels.h's peak loops count 16 lanes times 16 chains per step; a product of tiles is 16 times that.
 float peak_bf16_amx(uint32_t n_steps) {
   tile_configure(kBf16TileRowBytes);
   alignas(64) const uint8_t zeros[16 * 64] = {};

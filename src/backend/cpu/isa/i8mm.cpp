@@ -1,4 +1,4 @@
-// NEON with the products of unsigned and signed bytes of Armv8.6 (FEAT_I8MM).
+// NEON with the mixed-sign byte products of Armv8.6 (FEAT_I8MM).
 #include <arm_neon.h>
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace realizar::cpu {
 namespace {
-// Each file needs the ones before it.
+// Order matters: each file depends on the ones before it.
 // clang-format off
 #include "backend/cpu/isa/panel_layout.inl"
 #include "backend/cpu/isa/vec_neon.inl"

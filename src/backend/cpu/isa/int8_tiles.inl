@@ -1,7 +1,7 @@
-// Products of codes with int8 tiles in AMX registers, written over tile functions as gemm_amx.inl is. Sums of a tile's
-// columns are exact, and what follows is VNNI's own, so that they are the very sums of gemm_int8(). Registers 0 and 1,
-// or 2 and 3: sums of 16 rows for both panels; 4 or 5: activations; 6 and 7: codes, which lie in a CodeTile as the
-// product wants them, four columns of each of 16 outputs a row.
+// Products of codes with int8 tiles in AMX registers, written in terms of the tile functions like gemm_amx.inl. Sums
+// over a tile's columns are exact, and the rest is VNNI's code, so the results are those of gemm_int8(). Registers 0
+// and 1, or 2 and 3: sums of 16 rows for both panels; 4 or 5: activations; 6 and 7: codes, stored in a CodeTile as the
+// instruction requires, four columns of each of 16 outputs per row.
 
 struct alignas(64) SeedRow {
   int32_t sums[16];
@@ -13,14 +13,14 @@ constexpr SeedRow make_seed_row() {
 }
 constexpr SeedRow kSeedRow = make_seed_row();
 
-// Where the quants of 16 rows lie, in bytes: how far a row is from the one before it, and a group from the one before.
+// Strides of the quants of 16 rows, in bytes: between rows, and between groups.
 struct QuantRows {
   const int8_t* at;
   size_t row, group;
 };
 
-// As they are prepared where they are 16 evenly spaced rows, else copied to `gathered` [kTileCols / 32][16][32], the
-// last row in place of those that are missing.
+// The prepared rows themselves if they are 16 evenly spaced ones, else a copy in `gathered` [kTileCols / 32][16][32],
+// with the last row repeated in place of missing ones.
 inline QuantRows quant_rows(const ActGroup* const* rows, uint32_t n_rows, uint32_t n_groups, int8_t* gathered) {
   if (n_rows == kTileRows && are_evenly_spaced(rows, n_rows)) {
     return {rows[0]->quants, static_cast<size_t>(rows[1]->quants - rows[0]->quants), sizeof(ActGroup)};
@@ -34,7 +34,7 @@ inline QuantRows quant_rows(const ActGroup* const* rows, uint32_t n_rows, uint32
   return {gathered, kGroupCols, size_t{kTileRows} * kGroupCols};
 }
 
-// Sums of some columns for 16 rows with the 16 outputs of either panel, each begun with kPartSeed's bits.
+// Sums of some columns for 16 rows with the 16 outputs of each panel, starting from kPartSeed's bits.
 using TileSums = int32_t[2][kTileRows][16];
 
 template <int kSums, int kRows>
@@ -69,7 +69,7 @@ void multiply_code_tiles(const CodeTile* const* tiles, uint32_t n, QuantRows row
   }
 }
 
-// What those sums are to gemm_int8_rows(), from some row on.
+// The sums as the Dots of gemm_int8_rows(), starting at some row.
 struct TileDots {
   const int32_t* at;
 
@@ -83,7 +83,7 @@ struct TileDots {
   }
 };
 
-// As GemmInt8Fn, for kMinInt8TileRows to kTileRows rows.
+// GemmInt8Fn for kMinInt8TileRows to kTileRows rows.
 template <PanelLayout L>
 void gemm_int8_tiles(const void* tile0, const void* tile1, uint32_t n, const ActGroup* const* rows, uint32_t n_rows,
                      float* acc, bool first) {

@@ -1,20 +1,20 @@
 // Every kernel, written once over sixteen lanes (vec_*.inl): lane i is row i of a panel in products, element i of a
-// vector elsewhere. Sums run over columns in rising order, so a result depends on the row's length alone.
+// vector elsewhere. Sums run over columns in ascending order, so a result depends only on the row's length.
 
-// Values of registers must not travel through memory; lanes that are arrays do so anyway, and only compile longer.
+// Inlined so that values stay in registers; lanes that are arrays are in memory anyway and would only compile longer.
 #if defined(RZ_LANES_ARE_ARRAYS)
 #define RZ_INLINE inline
 #else
 #define RZ_INLINE [[gnu::always_inline]] inline
 #endif
 
-// Asks for n_bytes of a stream some way ahead of where it is read.
+// Prefetches n_bytes of a stream some way ahead of where it is read.
 RZ_INLINE void prefetch(const uint8_t* at, uint32_t n_bytes) {
   constexpr uint32_t kBytesAhead = 4096;
   for (uint32_t line = 0; line < n_bytes; line += 64) __builtin_prefetch(at + kBytesAhead + line);
 }
 
-// The levels of codes, moved up by the layout's offset so that they are unsigned.
+// The levels of codes plus the layout's offset, which makes them unsigned.
 struct RaisedLevels {
   alignas(16) uint8_t code[16];
 };
@@ -26,7 +26,7 @@ constexpr RaisedLevels raised(CodeLevels levels, int offset) {
 template <Codes kCodes, int kOffset>
 constexpr RaisedLevels kRaisedLevels = raised(levels_of(kCodes), kOffset);
 
-// Sums of rows with panels, in registers: cleared, added to others, and stored as y[r * stride + 16 * p + i].
+// Sums of rows with panels, in registers.
 template <int kRows, int kPanels>
 RZ_INLINE void clear(F (&sums)[kRows][kPanels]) {
   for (auto& of_row : sums) {
@@ -53,7 +53,7 @@ inline F load_tail(const float* p, uint32_t n) {
   return load(lanes);
 }
 
-// Each file needs the ones before it.
+// Order matters: each file depends on the ones before it.
 // clang-format off
 #include "backend/cpu/isa/block_products.inl"
 #include "backend/cpu/isa/plain_products.inl"
@@ -65,7 +65,8 @@ inline F load_tail(const float* p, uint32_t n) {
 #include "backend/cpu/isa/peaks.inl"
 // clang-format on
 
-// The part of a level (kernels.h) that has a type's products. Types of one form are in one part, which makes them once.
+// The part of a level (kernels.h) with a type's products. Types of one form are in one part, which instantiates them
+// once.
 template <class Row>
 constexpr int part_of() {
   if (Row::kLayout != Layout::kGroups) return 0;
@@ -158,7 +159,7 @@ void put_int8_types(TypeKernels* types, TypeList<Rows...>) {
   (put_if_int8<Rows>(*types++), ...);
 }
 
-// All that differs where a level only multiplies bytes in another way than the one below it.
+// The kernels of a level that differs from the one below only in its byte products.
 inline void put_int8_kernels(KernelTable& table) {
   put_int8_types(table.types, TypeRows{});
   table.peak_int8 = peak_int8;

@@ -1,10 +1,10 @@
-// How block types lie in panels: 16 rows side by side, in groups of 32 columns. A group is its scales followed by its
+// Layout of group types in panels: 16 rows interleaved, in groups of 32 columns. A group is its scales followed by its
 // codes. Codes are unsigned; 64 bytes ("vector" j of 8) hold columns 4j..4j+3 of each of the 16 rows, and planes of
-// fewer bits share bytes: plane vector s keeps the bits of vectors s, s + n, s + 2n.. at rising positions, where n is
-// the number of the plane's vectors. Value = scale / divisor * (code - offset) - min.
+// fewer bits share bytes: plane vector s holds the bits of vectors s, s + n, s + 2n.. at ascending positions, where n
+// is the number of vectors in the plane. Value = scale / divisor * (code - offset) - min.
 
-// E4M3, shifted to where a float has sign, exponent and mantissa, is 2^120 too small (quant/half.h); what the shift
-// brings besides goes. The code of NaN reads as 480.
+// E4M3 bits shifted to a float's sign, exponent and mantissa are 2^120 too small (quant/half.h); the mask removes other
+// shifted bits. The code of NaN reads as 480.
 constexpr int32_t kF8Bits = static_cast<int32_t>(0x87f00000u);
 constexpr float kF8Scale = 0x1p120f;
 

@@ -1,4 +1,4 @@
-// Loops that do nothing but keep one unit busy, to measure its peak.
+// Loops that only keep one unit busy, to measure its peak.
 
 constexpr uint32_t kPeakChains = kGemmRows == 12 ? 16 : 4;  // independent sums, enough to hide the latency
 

@@ -1,5 +1,5 @@
-// Products with panels of plain types, [n_cols][16] (of F8 as F8Panel says), and with F32 tiles of 16 rows: two of them
-// times kRows rows of activations, everything in registers.
+// Products with panels of plain types, [n_cols][16] (F8: see F8Panel), and with F32 tiles of 16 rows: two of them times
+// kRows rows of activations, everything in registers.
 
 // Bytes of one column of a panel.
 constexpr uint32_t plain_bytes(TypeId type) {
@@ -14,8 +14,8 @@ RZ_INLINE F load_plain(const uint8_t* panel, uint32_t col) {
   return mul(load_f8(panel + F8Panel::codes_at(col)), load(F8Panel::scales(panel, col)));
 }
 
-// y[r * stride + 16 * p + i]: the very sums of gemm_f32, since a generated token's product is a prompt token's. The
-// sums of the next columns can begin before those of the last ones are there.
+// y[r * stride + 16 * p + i], with exactly the sums of gemm_f32, so that prefill and decode are bit-identical. The sums
+// of the next columns can start before the previous ones are complete.
 template <TypeId kType, int kRows, int kPanels>
 void dot_plain_rows(const uint8_t* const* panels, uint32_t n_cols, const float* const* rows, float* y,
                     uint32_t stride) {
@@ -78,7 +78,7 @@ void unpack_plain(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
   }
 }
 
-// kOneChain: the sums go on from `acc`, column after column; else each kChainCols columns are summed and then added.
+// kOneChain: the sums continue from `acc`, column by column; else each kChainCols columns are summed and then added.
 template <int kRows, bool kOneChain>
 void gemm_f32_rows(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, float* acc, bool first) {
   const auto *w0 = static_cast<const float*>(tile0), *w1 = static_cast<const float*>(tile1);
@@ -138,7 +138,7 @@ void split_bf16(const float* x, uint32_t n, uint16_t* high, uint16_t* low, size_
   }
 }
 
-// Two columns.
+// Splits two columns.
 RZ_INLINE void split_pairs(F even, F odd, uint16_t* high, uint16_t* low) {
   const F rounded_even = round_bf16(even), rounded_odd = round_bf16(odd);
   store_bf16_pairs(high, rounded_even, rounded_odd);
@@ -152,7 +152,7 @@ void split_tile(const float* tile, uint32_t n, uint16_t* high, uint16_t* low) {
   }
 }
 
-// Columns of a panel as split_tile() makes them; bf16 values have no second halves.
+// Columns of a panel in the format of split_tile(); bf16 values have no second halves.
 template <TypeId kType>
 void unpack_plain_bf16(const uint8_t* panel, uint32_t col, uint32_t n, void* tile) {
   auto *high = static_cast<uint16_t*>(tile), *low = high + size_t{16} * n;

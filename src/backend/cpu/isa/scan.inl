@@ -1,13 +1,13 @@
-// Rows of a state space's scan. A lane is an element of the state; each dimension of the head has a sum of its own. A
-// tile of the state stays in registers while the rows go through it, so their sums wait in memory for the next tile of
-// the same dimensions. An element and a sum see the same operations in the same order whatever the tiles and the number
-// of rows.
+// Rows of a state space scan. A lane is an element of the state; each dimension of the head has its own sum. A tile of
+// the state stays in registers while the rows pass through it, and their sums wait in memory for the next tile of the
+// same dimensions. The operations on an element or a sum, and their order, do not depend on the tiles or the number of
+// rows.
 
 constexpr int kScanVectors = 4;
-// Dimensions that share what is loaded of b and c: as many as the registers have room for.
+// Dimensions that share the loads of b and c: as many as fit the registers.
 constexpr int kScanTileDims = kValueVectors < 4 ? 1 : 4;
 
-// Takes the rows into elements k and after of dimensions dim and after, and adds to their sums.
+// Applies the rows to elements k.. of dimensions dim.., and adds to their sums.
 template <bool kDecaysEach, int kDims, int kVectors, bool kIsTail>
 RZ_INLINE void scan_tile(const ScanRows& rows, Lanes<kVectors, kIsTail> lanes, uint32_t dim, uint32_t k,
                          uint32_t d_state, float* state, F (*sums)[kDims]) {
@@ -56,8 +56,8 @@ void scan_dims(const ScanRows& rows, uint32_t dim, uint32_t d_state, float* stat
   }
 }
 
-// Dimensions go through the registers one by one where each element has a decay of its own, since the exponentials are
-// nearly all of the work; and for a row alone, which is bound by memory, so that the state is read in its order.
+// Dimensions are processed one by one if each element has its own decay, since the exponentials are nearly all of the
+// work; and for a single row, which is bound by memory, so that the state is read in order.
 void scan_rows(const ScanRows& rows, uint32_t head_dim, uint32_t d_state, float* state) {
   const bool decays_each = rows.a != nullptr, shares_loads = !decays_each && rows.n_rows > 1;
   uint32_t dim = 0;

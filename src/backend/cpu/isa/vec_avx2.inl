@@ -49,7 +49,7 @@ inline F load_f8(const void* p) {
   const __m128i x = _mm_loadu_si128(static_cast<const __m128i*>(p));
   return {{widen_f8(x), widen_f8(_mm_srli_si128(x, 8))}};
 }
-// An F16 value in every lane.
+// One F16 value in all lanes.
 inline F set1_f16(const void* p) {
   uint16_t bits;
   __builtin_memcpy(&bits, p, 2);
@@ -115,7 +115,7 @@ inline I add_i(I a, I b) {
 inline F to_float(I a) {
   return {{_mm256_cvtepi32_ps(a.v[0]), _mm256_cvtepi32_ps(a.v[1])}};
 }
-// Of its bits.
+// Reinterprets the bits.
 inline F as_float(I a) {
   return {{_mm256_castsi256_ps(a.v[0]), _mm256_castsi256_ps(a.v[1])}};
 }
@@ -161,8 +161,7 @@ inline I lane_byte(B a) {
   return {{_mm256_and_si256(_mm256_srli_epi32(a.v[0], 8 * kByte), low),
            _mm256_and_si256(_mm256_srli_epi32(a.v[1], 8 * kByte), low)}};
 }
-// A sum of products in progress: 32-bit lanes with VNNI, else 16-bit ones, which must be made whole before they
-// overflow.
+// A partial sum of products: 32-bit lanes with VNNI, else 16-bit ones, which must be widened before they overflow.
 using Part = I;
 constexpr float kPartSeed = 0;
 inline Part begin_part() {
@@ -186,13 +185,15 @@ inline I whole(Part part) {
   return part;
 }
 #else
-// Two products a 16-bit lane and step, |quant| <= 127.
+// Two products per 16-bit lane and step,
+// quant
+// <= 127.
 template <int kMaxCode>
 constexpr int run_length() {
   constexpr int fits = 32767 / (2 * 127 * kMaxCode);
   return fits >= 8 ? 8 : fits >= 4 ? 4 : fits >= 2 ? 2 : 1;
 }
-// Codes beyond 127 are multiplied as signed numbers.
+// Codes above 127 are multiplied as signed numbers.
 template <int kMaxCode>
 constexpr int code_bias() {
   return kMaxCode > 127 ? 128 : 0;
@@ -219,7 +220,7 @@ inline Part dot4(Part part, B codes, const int8_t* q) {
   const __m256i wide = _mm256_set1_epi32(four);
   return {{dot4_half<kMaxCode>(part.v[0], codes.v[0], wide), dot4_half<kMaxCode>(part.v[1], codes.v[1], wide)}};
 }
-// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
+// The sum of all lanes, by halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   const __m256 eight = _mm256_add_ps(a.v[0], a.v[1]);
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

@@ -41,7 +41,7 @@ inline F load_f8(const void* p) {
   const __m512i bits = _mm512_and_si512(_mm512_slli_epi32(wide, 20), _mm512_set1_epi32(kF8Bits));
   return {_mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(kF8Scale))};
 }
-// An F16 value in every lane.
+// One F16 value in all lanes.
 inline F set1_f16(const void* p) {
   uint16_t bits;
   __builtin_memcpy(&bits, p, 2);
@@ -84,7 +84,7 @@ inline F copy_sign(F magnitude, F sign) {
   const __m512 mask = _mm512_set1_ps(-0.0f);
   return {_mm512_or_ps(_mm512_andnot_ps(mask, magnitude.v), _mm512_and_ps(mask, sign.v))};
 }
-// a * 2^n for a whole n in [-126, 127]
+// a * 2^n for an integer n in [-126, 127]
 inline F times_pow2(F a, F n) {
   const __m512i bits = _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n.v), _mm512_set1_epi32(127)), 23);
   return {_mm512_mul_ps(a.v, _mm512_castsi512_ps(bits))};
@@ -98,7 +98,7 @@ inline I add_i(I a, I b) {
 inline F to_float(I a) {
   return {_mm512_cvtepi32_ps(a.v)};
 }
-// Of its bits.
+// Reinterprets the bits.
 inline F as_float(I a) {
   return {_mm512_castsi512_ps(a.v)};
 }
@@ -137,10 +137,10 @@ template <int kByte>
 inline I lane_byte(B a) {
   return {_mm512_and_si512(_mm512_srli_epi32(a.v, 8 * kByte), _mm512_set1_epi32(255))};
 }
-// A sum of products in progress.
+// A partial sum of products.
 using Part = I;
-// The bits of this float, 1.5 * 2^23, begin a part. Bits of a whole part are then a float that is exactly so much more
-// than what was summed up, which takes one subtraction together with an offset of codes.
+// Initial bits of a part, those of the float 1.5 * 2^23. The bits of a complete part are then a float that exceeds the
+// sum by exactly this, which one subtraction removes together with the codes' offset.
 constexpr float kPartSeed = 0x1.8p23f;
 constexpr int32_t kPartSeedBits = 0x4b400000;
 inline Part begin_part() {
@@ -153,7 +153,7 @@ inline Part dot4(Part part, B codes, const int8_t* q) {
   __builtin_memcpy(&four, q, 4);
   return {_mm512_dpbusd_epi32(part.v, codes.v, _mm512_set1_epi32(four))};
 }
-// How many products a Part holds.
+// Number of products that a Part holds.
 template <int kMaxCode>
 constexpr int run_length() {
   return 8;
@@ -162,12 +162,12 @@ template <int kMaxCode>
 inline I whole(Part part) {
   return part;
 }
-// What dot4 takes from each code before it multiplies.
+// Bias that dot4 subtracts from each code before multiplying.
 template <int kMaxCode>
 constexpr int code_bias() {
   return 0;
 }
-// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
+// The sum of all lanes, by halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -180,7 +180,7 @@ inline float reduce_max(F a) {
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
-// Two neighbouring columns of 16 rows as bf16 pairs.
+// Stores two adjacent columns of 16 rows as bf16 pairs.
 #if defined(RZ_BF16)
 inline void store_interleaved(uint16_t* p, __m512i columns) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
@@ -190,7 +190,7 @@ inline void store_interleaved(uint16_t* p, __m512i columns) {
 inline void store_bf16_pairs(uint16_t* p, F even, F odd) {
   store_interleaved(p, (__m512i)_mm512_cvtne2ps_pbh(odd.v, even.v));
 }
-// The same of columns that are bf16, one after the other.
+// store_bf16_pairs for consecutive columns that are bf16 already.
 inline void interleave_columns(uint16_t* p, const uint8_t* columns) {
   store_interleaved(p, _mm512_loadu_si512(columns));
 }

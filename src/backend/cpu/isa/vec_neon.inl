@@ -52,7 +52,7 @@ inline F load_f8(const void* p) {
   return {{widen_f8(vget_low_s16(low)), widen_f8(vget_high_s16(low)), widen_f8(vget_low_s16(high)),
            widen_f8(vget_high_s16(high))}};
 }
-// An F16 value in every lane.
+// One F16 value in all lanes.
 inline F set1_f16(const void* p) {
   uint16_t bits;
   __builtin_memcpy(&bits, p, 2);
@@ -91,7 +91,7 @@ inline F fma(F a, F b, F c) {
   for (int i = 0; i < 4; ++i) c.v[i] = vfmaq_f32(c.v[i], a.v[i], b.v[i]);
   return c;
 }
-// As elsewhere, b where either is NaN.
+// Returns b if either is NaN, as on other levels.
 inline F max(F a, F b) {
   for (int i = 0; i < 4; ++i) a.v[i] = vbslq_f32(vcgtq_f32(a.v[i], b.v[i]), a.v[i], b.v[i]);
   return a;
@@ -113,7 +113,7 @@ inline F copy_sign(F magnitude, F sign) {
   for (int i = 0; i < 4; ++i) magnitude.v[i] = vbslq_f32(mask, sign.v[i], magnitude.v[i]);
   return magnitude;
 }
-// a * 2^n for a whole n in [-126, 127]
+// a * 2^n for an integer n in [-126, 127]
 inline F times_pow2(F a, F n) {
   for (int i = 0; i < 4; ++i) {
     const int32x4_t bits = vshlq_n_s32(vaddq_s32(vcvtnq_s32_f32(n.v[i]), vdupq_n_s32(127)), 23);
@@ -132,7 +132,7 @@ inline I add_i(I a, I b) {
 inline F to_float(I a) {
   return {{vcvtq_f32_s32(a.v[0]), vcvtq_f32_s32(a.v[1]), vcvtq_f32_s32(a.v[2]), vcvtq_f32_s32(a.v[3])}};
 }
-// Of its bits.
+// Reinterprets the bits.
 inline F as_float(I a) {
   return {{vreinterpretq_f32_s32(a.v[0]), vreinterpretq_f32_s32(a.v[1]), vreinterpretq_f32_s32(a.v[2]),
            vreinterpretq_f32_s32(a.v[3])}};
@@ -187,7 +187,7 @@ inline I lane_byte(B a) {
   }
   return r;
 }
-// A sum of products in progress.
+// A partial sum of products.
 using Part = I;
 constexpr float kPartSeed = 0;
 inline Part begin_part() {
@@ -211,7 +211,7 @@ inline int32x4_t dot_bytes(int32x4_t sum, uint8x16_t codes, int8x16_t b) {
   return vusdotq_s32(sum, codes, b);
 }
 #else
-// Bytes are multiplied as signed numbers, so codes beyond 127 are moved down.
+// Bytes are multiplied as signed numbers, so larger codes are shifted down.
 template <int kMaxCode>
 constexpr int code_bias() {
   return kMaxCode > 127 ? 128 : 0;
@@ -237,7 +237,7 @@ inline Part dot4(Part part, B codes, const int8_t* q) {
   for (int i = 0; i < 4; ++i) part.v[i] = dot_bytes<kMaxCode>(part.v[i], codes.v[i], wide);
   return part;
 }
-// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
+// The sum of all lanes, by halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   const float32x4_t four = vaddq_f32(vaddq_f32(a.v[0], a.v[2]), vaddq_f32(a.v[1], a.v[3]));
   return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));

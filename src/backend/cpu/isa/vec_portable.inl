@@ -72,7 +72,7 @@ inline F load_f8(const void* p) {
   }
   return r;
 }
-// An F16 value in every lane.
+// One F16 value in all lanes.
 inline F set1_f16(const void* p) {
   uint16_t bits[16] = {};
   __builtin_memcpy(bits, p, 2);
@@ -147,7 +147,7 @@ inline F to_float(I a) {
   for (int i = 0; i < 16; ++i) r.v[i] = static_cast<float>(a.v[i]);
   return r;
 }
-// Of its bits.
+// Reinterprets the bits.
 inline F as_float(I a) {
   F r;
   __builtin_memcpy(r.v, a.v, sizeof(r.v));
@@ -169,7 +169,7 @@ inline B load_bytes(const uint8_t* p) {
 inline void store_bytes(uint8_t* p, B a) {
   __builtin_memcpy(p, a.v, 64);
 }
-// Shifts of bytes; the caller masks what wider shifts would bring in from a neighbour.
+// Shifts of bytes; the caller masks bits that come from a neighbouring byte.
 template <int kShift>
 inline B shift_right(B a) {
   for (uint8_t& byte : a.v) byte = static_cast<uint8_t>(byte >> kShift);
@@ -198,7 +198,7 @@ inline I lane_byte(B a) {
   for (int i = 0; i < 16; ++i) r.v[i] = a.v[4 * i + kByte];
   return r;
 }
-// A sum of products in progress.
+// A partial sum of products.
 using Part = I;
 constexpr float kPartSeed = 0;
 inline Part begin_part() {
@@ -223,7 +223,7 @@ template <int kMaxCode>
 constexpr int code_bias() {
   return 0;
 }
-// The sum of all lanes; halves are added to halves: 8, 4, 2, 1.
+// The sum of all lanes, by halves: 8, 4, 2, 1.
 inline float reduce(F a) {
   float lanes[16];
   store(lanes, a);

@@ -1,4 +1,4 @@
-// What is done to vectors of activations: quantizing, sums, elementwise functions.
+// Kernels on vectors of activations: quantizing, sums, elementwise functions.
 
 void quantize(const float* x, uint32_t n, ActGroup* groups) {
   for (uint32_t g = 0; g < n / 32; ++g) {
@@ -39,16 +39,16 @@ inline void store_tail(float* p, F a, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) p[i] = lanes[i];
 }
 
-// Vectors side by side: all full, or one with its first n lanes.
+// Adjacent vectors: all full, or one with its first n lanes.
 template <int kVectors, bool kIsTail>
 struct Lanes {
-  uint32_t n = 16 * kVectors;  // of all vectors
+  uint32_t n = 16 * kVectors;  // in all vectors
 
   RZ_INLINE F get(const float* p, int i = 0) const { return kIsTail ? load_tail(p, n) : load(p + 16 * i); }
   RZ_INLINE void put(float* p, F x, int i = 0) const { kIsTail ? store_tail(p, x, n) : store(p + 16 * i, x); }
 };
 
-// Calls body(lanes, first) for lanes that begin at element `first`, until they have covered n elements.
+// Calls body(lanes, first) for lanes starting at element `first`, until n elements are covered.
 template <int kVectors, class Body>
 RZ_INLINE void for_each_lanes(uint32_t n, const Body& body) {
   uint32_t first = 0;

@@ -1,5 +1,5 @@
-// A step's rows, put together by the adapter of their sequences, so that an adapter's matrices are read once for
-// several rows. Which rows are together never changes a result.
+// A step's rows, grouped by adapter, so that an adapter's matrices are read once for several rows. The grouping does
+// not affect results.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,28 @@
 
 namespace realizar::cpu {
 
-// Some rows of one adapter, or of none.
+// Some rows with one adapter, or without.
 struct AdapterBlock {
   static constexpr uint32_t kMaxRows = 16;
 
-  uint32_t place;          // BatchAdapter::kNone: they have none
-  uint32_t first, n_rows;  // of AdapterRows::rows
+  uint32_t place;          // BatchAdapter::kNone: without an adapter
+  uint32_t first, n_rows;  // in AdapterRows::rows
 };
 
 class AdapterRows {
  public:
   void reserve(uint32_t max_rows);
-  // Takes the rows of the step, or of its logits. Allocates nothing.
+  // Groups the rows of the step, or its logit rows. Allocates nothing.
   void plan(const StepBatch& batch, bool of_logits);
 
   const std::vector<AdapterBlock>& blocks() const { return blocks_; }
   uint32_t row(uint32_t idx) const { return rows_[idx]; }
-  float factor(uint32_t idx) const { return factors_[rows_[idx]]; }  // on what the row's adapter adds
+  float factor(uint32_t idx) const { return factors_[rows_[idx]]; }  // factor on the output of the row's adapter
 
  private:
-  std::vector<uint32_t> rows_;    // by their adapters
-  std::vector<uint32_t> places_;  // of each row
-  std::vector<float> factors_;    // of each row
+  std::vector<uint32_t> rows_;    // by adapter
+  std::vector<uint32_t> places_;  // per row
+  std::vector<float> factors_;    // per row
   std::vector<AdapterBlock> blocks_;
 };
 

@@ -7,7 +7,7 @@
 namespace realizar::cpu {
 namespace {
 
-constexpr uint32_t kUpPanels = 8;  // of outputs that an item has: each makes the sums of a row's pieces again
+constexpr uint32_t kUpPanels = 8;  // per item; each recomputes the sums of a row's pieces
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void AdapterRunner::run(const AdapterDownOp& op, const Hints&, uint32_t member) 
   });
 }
 
-// Adds to outputs [first, first + n) of up to dot_rows of the block's rows, from its row `begin` on.
+// Adds to outputs [first, first + n) of up to dot_rows of the block's rows, starting at its row `begin`.
 void AdapterRunner::add_up(const AdapterUpOp& op, const AdapterBlock& block, uint32_t begin, uint32_t first,
                            uint32_t n) const {
   const PanelMatrix& m = step_.matrix(op.up);

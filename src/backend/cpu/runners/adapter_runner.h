@@ -1,5 +1,4 @@
-// Adds to products what adapters of low rank give: straight from panels of F32, for a prompt's rows and decode rows
-// alike.
+// Adds low-rank adapters to products: directly from F32 panels, for prefill and decode rows alike.
 #pragma once
 
 #include "backend/cpu/runners/adapter_rows.h"
@@ -24,7 +23,7 @@ class AdapterRunner {
 
   StepContext& step_;
   const KernelTable& kernels_;
-  AdapterRows all_rows_, logit_rows_;  // where the plan has adapters
+  AdapterRows all_rows_, logit_rows_;  // used if the plan has adapters
 };
 
 }  // namespace realizar::cpu

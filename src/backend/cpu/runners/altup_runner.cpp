@@ -18,7 +18,7 @@ void AltUpRunner::run(const AltUpOp& op, const Hints&, uint32_t member) {
   });
 }
 
-// k[i] of the row.
+// k[i] of AltUpOp for the row.
 float AltUpRunner::coefficient(const AltUpOp& op, uint32_t row, uint32_t i) const {
   const float *coefs = step_.vector(op.coefs) + size_t{i} * op.n_streams, *router = step_.act(op.router, row);
   float sum = 0;
@@ -27,7 +27,7 @@ float AltUpRunner::coefficient(const AltUpOp& op, uint32_t row, uint32_t i) cons
 }
 
 void AltUpRunner::predict_streams(const AltUpOp& op, uint32_t row, uint32_t first, uint32_t n) const {
-  const uint32_t n_streams = std::min(op.n_streams, kMaxStreams);  // the compiler cannot know
+  const uint32_t n_streams = std::min(op.n_streams, kMaxStreams);  // a bound for the compiler
   float before[kMaxStreams][kBlockCols];
   for (uint32_t j = 0; j < n_streams; ++j) std::copy_n(step_.act(op.streams[j], row) + first, n, before[j]);
   for (uint32_t i = 0; i < n_streams; ++i) {

@@ -1,5 +1,5 @@
-// AltUp: the states that a row has side by side. Each column is computed by itself, in blocks that the team shares, so
-// which member has a block never changes it.
+// AltUp: parallel states of a row. Columns are independent and computed in blocks that the team shares, so the member
+// that computes a block does not affect it.
 #pragma once
 
 #include "backend/cpu/step_context.h"

@@ -5,7 +5,7 @@
 namespace realizar::cpu {
 namespace {
 
-constexpr uint32_t kGroupsAtOnce = 4;  // whose pages a part's thread reads in one run
+constexpr uint32_t kGroupsAtOnce = 4;  // whose pages one thread reads together
 
 }  // namespace
 
@@ -25,8 +25,7 @@ float* AttentionRunner::part(const AttentionOp& op, uint32_t idx, uint32_t group
   return step_.scratch().parts() + (size_t{idx} * n_groups(op) + group) * sums_floats(op, group_of(op));
 }
 
-// Goes through the parts that the rows see one after the other; where a decode row is alone, different threads take
-// them.
+// Processes all parts that the rows attend to in order; parts of a single decode row are distributed over threads.
 void AttentionRunner::attend_rows(const AttentionOp& op, const AttentionUnits& units, const AttentionUnit& unit,
                                   uint32_t group, uint32_t member) const {
   const BatchSequence& seq = step_.batch().seqs[unit.seq];

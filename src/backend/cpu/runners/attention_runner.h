@@ -1,4 +1,4 @@
-// Attention: its tasks, and the merging of decode rows that were cut in parts.
+// Attention: its tasks, and the merging of decode rows that were split into parts.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ class AttentionRunner {
   StepContext& step_;
   const KernelTable& kernels_;
   const KvStore& cache_;
-  std::vector<AttentionUnits> units_;  // of each number of rows that the plan wants
+  std::vector<AttentionUnits> units_;  // by index into Plan::unit_rows
 };
 
 }  // namespace realizar::cpu

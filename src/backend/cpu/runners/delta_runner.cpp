@@ -7,7 +7,7 @@
 namespace realizar::cpu {
 namespace {
 
-// Rows lie too far apart for the processor to see which one comes next.
+// Rows are too far apart for the hardware prefetcher.
 void prefetch(const float* values, uint32_t n) {
   for (uint32_t i = 0; i < n; i += 16) __builtin_prefetch(values + i);
 }
@@ -24,7 +24,7 @@ void DeltaRunner::run(const DeltaRuleOp& op, const Hints&, uint32_t member) {
   });
 }
 
-// Finds the shares that a row keeps and learns, in place.
+// Computes the row's decay and its sigmoid of beta, in place.
 void DeltaRunner::find_shares(const DeltaRuleOp& op, uint32_t row) const {
   const uint32_t n = op.n_heads * op.decay_cols;
   float* decay = step_.act(op.decay, row);

@@ -1,6 +1,6 @@
-// The delta rule. Columns of a head's state know nothing of each other, so kDeltaCols of them are taken through all
-// rows of a sequence while they lie in the nearest cache, key_dim rows one after the other. Bits are a function of the
-// rows before, whatever steps and members had them.
+// The delta rule. Columns of a head's state are independent, so kDeltaCols of them pass through all rows of a sequence
+// while they are in the nearest cache, as key_dim consecutive rows. Bits depend only on the previous rows, not on steps
+// or members.
 #pragma once
 
 #include "backend/cpu/step_context.h"

@@ -5,7 +5,7 @@
 namespace realizar::cpu {
 namespace {
 
-constexpr uint32_t kBlockFloats = 4096;  // that a member adds at a time
+constexpr uint32_t kBlockFloats = 4096;  // per addition by one member
 
 }  // namespace
 

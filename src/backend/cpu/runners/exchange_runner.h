@@ -1,5 +1,5 @@
-// Exchanges of ranks that share a program. The first member of the team sends and receives, the whole team
-// adds; each sum is of one element, so which member makes it never changes it.
+// Exchanges between ranks that share a program. The first member of the team sends and receives, the whole team adds;
+// sums are per element, so the member that computes one does not affect it.
 #pragma once
 
 #include "backend/cpu/step_context.h"
@@ -9,7 +9,7 @@ namespace realizar::cpu {
 
 class ExchangeRunner {
  public:
-  // `exchange`: null where no ranks share programs.
+  // `exchange`: null if no ranks share programs.
   ExchangeRunner(StepContext& step, Exchange* exchange) : step_(step), kernels_(step.kernels()), exchange_(exchange) {}
 
   void run(const JoinOp& op, const Hints&, uint32_t member);
@@ -17,9 +17,9 @@ class ExchangeRunner {
   void run(const SendOp& op, const Hints&, uint32_t member);
   void run(const ReceiveOp& op, const Hints&, uint32_t member);
 
-  // Scratch of the plan's joins, with the parts of all ranks.
+  // Floats for the plan's joins, with the parts of all ranks.
   size_t join_floats(const Plan& plan) const;
-  // RowExchange says what these mean.
+  // See RowExchange.
   Status take_status() { return exchange_.take_status(); }
   bool is_lost() const { return exchange_.is_lost(); }
 
@@ -30,7 +30,7 @@ class ExchangeRunner {
   StepContext& step_;
   const KernelTable& kernels_;
   RowExchange exchange_;
-  Sharing::Range join_range_;  // that this rank adds of the join under way
+  Sharing::Range join_range_;  // the part of the current join that this rank adds
 };
 
 }  // namespace realizar::cpu

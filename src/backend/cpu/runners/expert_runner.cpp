@@ -37,12 +37,12 @@ void ExpertRunner::group_by_expert(const ExpertsOp& op) {
   }
 }
 
-// Whether gate and up read the rows in different forms, so that the rows are prepared once for each.
+// Whether gate and up read rows in different forms, so that the rows are prepared for each.
 bool ExpertRunner::has_mixed_forms(const ExpertsOp& op) const {
   return prefill_form(kernels_, step_.matrix(op.gate)) != prefill_form(kernels_, step_.matrix(op.up));
 }
 
-// Scales products of a group's slots, n of their outputs from `first` on, and adds the bias, before they are activated.
+// Scales products of a group's slots, n outputs from `first` on, and adds the bias, before the activation.
 void ExpertRunner::finish_rows(const ExpertsOp& op, WeightId bias, const Group& group, uint32_t first, uint32_t n,
                                float* rows) const {
   for (uint32_t i = 0; op.weighs_input && i < group.n_slots; ++i) {
@@ -53,7 +53,7 @@ void ExpertRunner::finish_rows(const ExpertsOp& op, WeightId bias, const Group& 
   }
 }
 
-// A group's slots can outnumber max_rows only if an expert were chosen twice for a row, which route never does.
+// A group has at most max_rows slots, since route chooses distinct experts for a row.
 void ExpertRunner::make_gates(const ExpertsOp& op, const Group& group, PairRange pairs, uint32_t member) const {
   const PanelMatrix& gate = step_.matrix(op.gate);
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
@@ -111,7 +111,7 @@ void ExpertRunner::make_outputs(const ExpertsOp& op, const Group& group, PairRan
 void ExpertRunner::run(const ExpertsOp& op, const Hints&, uint32_t member) {
   const PanelMatrix &gate = step_.matrix(op.gate), &up = step_.matrix(op.up), &down = step_.matrix(op.down);
   const RowList rows = step_.row_list(Rows::kAll);
-  // Some pairs of panels of one chosen expert are an item; the groups are known once rows are prepared.
+  // An item is some pairs of panels of one chosen expert; the groups are known once rows are prepared.
   const auto share_pairs = [&](const PanelMatrix& m, auto method) {
     const PairItems items = pair_items(step_, m, rows);
     step_.share(static_cast<uint32_t>(groups_.size()) * items.n_each(), member,

@@ -1,5 +1,5 @@
-// The chosen experts' feed-forward. Rows are grouped by expert, so that each chosen expert's weights are read once a
-// step; each (row, rank) slot is computed apart and the slots of a row are added in order of rank.
+// The chosen experts' feed-forward networks. Rows are grouped by expert, so that each chosen expert's weights are read
+// once per step; each (row, rank) slot is computed separately, and the slots of a row are added in rank order.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ class ExpertRunner {
  public:
   // A slot is one (row, rank) pair: row * n_used + rank.
   struct Group {
-    uint32_t expert, first, n_decode, n_slots;  // of the experts held; slots()[first ..], decode slots first
+    uint32_t expert, first, n_decode, n_slots;  // experts held here; slots()[first ..], decode slots first
   };
 
   explicit ExpertRunner(StepContext& step) : step_(step), kernels_(step.kernels()) {}
@@ -21,7 +21,7 @@ class ExpertRunner {
   void reserve(const Plan& plan);
   void run(const ExpertsOp& op, const Hints&, uint32_t member);
 
-  // The groups of the operation that ran last, their slots, and the row of each slot.
+  // The groups of the last operation, their slots, and the row of each slot.
   std::span<const Group> groups() const { return groups_; }
   std::span<const uint32_t> slots() const { return slots_; }
   std::span<const uint32_t> slot_rows() const { return slot_rows_; }

@@ -40,8 +40,7 @@ void HeadLinearRunner::run(const HeadLinearOp& op, const Hints&, uint32_t member
   });
 }
 
-// A slot is a row and a head: row * n_heads + head. Where a head's part of a row is wider than the product reads, the
-// parts are brought together first.
+// A slot is a row and a head: row * n_heads + head. Heads that are wider than the product's input are gathered first.
 const float* HeadLinearRunner::head_parts(const HeadLinearOp& op, uint32_t n_cols, uint32_t member) const {
   if (op.in_width == n_cols) return step_.act(op.in);
   float* parts = step_.scratch().head_parts();

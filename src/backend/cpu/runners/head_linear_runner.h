@@ -1,4 +1,4 @@
-// Products of a matrix for each head.
+// Products with one matrix per head.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Tells whoever measures it by which rows matrices are multiplied. They are where an operation has left them.
+// Reports the input rows of matrix products, in place after each operation.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ class InputWatcher {
   void watch(MatrixInputCallback callback) { on_input_ = std::move(callback); }
   bool is_on() const { return static_cast<bool>(on_input_); }
 
-  // The operation that all members have just finished.
+  // For the operation that all members have just finished.
   void show(const LinearOp& op);
   void show(const GatedLinearOp& op);
   void show(const HeadLinearOp& op);
@@ -29,8 +29,8 @@ class InputWatcher {
 
   const StepContext& step_;
   const ExpertRunner& experts_;
-  MatrixInputCallback on_input_;      // empty: nobody watches
-  std::vector<const float*> inputs_;  // rows that are shown next
+  MatrixInputCallback on_input_;      // empty: no watcher
+  std::vector<const float*> inputs_;  // rows of the next report
 };
 
 }  // namespace realizar::cpu

@@ -25,7 +25,7 @@ void LinearRunner::finish_linear(const LinearOp& op, const RowList& list, uint32
 void LinearRunner::run(const LinearOp& op, const Hints& hints, uint32_t member) {
   const PanelMatrix& m = step_.matrix(op.weight);
   RowList list = step_.row_list(op.rows);
-  // A prompt has few rows of logits: no whole matrix is unpacked to bf16 tiles for them.
+  // A prompt has few logit rows, so no whole matrix is unpacked to bf16 tiles for them.
   if (op.rows == Rows::kLogits && kernels_.has_bf16()) list.n_decode = list.n_rows;
   if (hints.prepares) prepare(step_, op.in, m, list, member);
   const Operand in{step_.act(op.in), &step_.scratch().prepared(), set_of(list)};
@@ -38,8 +38,8 @@ void LinearRunner::run(const LinearOp& op, const Hints& hints, uint32_t member) 
   });
 }
 
-// Where up reads the rows in another form than gate, they are prepared once for each, and the gate's values, activated,
-// wait in op.out.
+// If up reads the rows in another form than gate, they are prepared for each, and op.out holds the activated gate in
+// between.
 void LinearRunner::run(const GatedLinearOp& op, const Hints&, uint32_t member) {
   const PanelMatrix &gate = step_.matrix(op.gate), &up = step_.matrix(op.up);
   const RowList list = step_.row_list(Rows::kAll);

@@ -6,7 +6,7 @@
 
 namespace realizar::cpu {
 
-// The kind, eps, scale and accumulation are the operation's; weight and bias [n], null: none. The normalized numbers
+// Kind, eps, scale and accumulation are those of the operation; weight and bias [n], null: none. Normalized elements
 // are multiplied by `magnitude` first.
 void normalize(const KernelTable& kernels, const NormOp& op, const float* weight, const float* bias, const float* in,
                float* out, uint32_t n, float magnitude = 1.0f);

@@ -1,4 +1,4 @@
-// How the team shares products with panels: the rows prepared first, then pairs of panels as items.
+// Distribution of products over the team: rows are prepared first, then pairs of panels are items.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ inline float* sums_of(float* acc, const RowList& list, uint32_t p) {
   return acc + size_t{p} * n_sum_rows(list) * kPairRows;
 }
 
-// The items that the pairs of several matrices of one size are shared in, matrix after matrix.
+// Items of pairs of panels for several matrices of one size, matrix by matrix.
 struct PairItems {
   uint32_t n_pairs, n_at_once;
 
-  uint32_t n_each() const { return (n_pairs + n_at_once - 1) / n_at_once; }  // of a matrix
+  uint32_t n_each() const { return (n_pairs + n_at_once - 1) / n_at_once; }  // per matrix
   PairRange range(uint32_t item) const {
     const uint32_t first = item % n_each() * n_at_once;
     return {first, std::min(n_at_once, n_pairs - first)};
@@ -31,10 +31,10 @@ inline PairItems pair_items(const StepContext& step, const PanelMatrix& m, const
   return {n_pairs(m), pairs_at_once(step.kernels(), m, set_of(rows), step.n_members())};
 }
 
-// Rows [n_rows, m.n_cols] in the form that a product with `m` reads. All members have met when it returns.
+// Prepares rows [n_rows, m.n_cols] for products with `m`. Ends with a barrier.
 void prepare_rows(StepContext& step, PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list,
                   uint32_t member);
-// An activation's rows, in the scratch for those of one at a time.
+// Prepares an activation's rows in the scratch for one activation at a time.
 inline void prepare(StepContext& step, ActId act, const PanelMatrix& m, const RowList& list, uint32_t member) {
   prepare_rows(step, step.scratch().prepared(), step.act(act), m, list, member);
 }

@@ -8,7 +8,7 @@
 namespace realizar::cpu {
 namespace {
 
-// Into [-limit, limit]; 0: as they are.
+// Clamps to [-limit, limit]; 0: no limit.
 void clip(float* values, uint32_t n, float limit) {
   for (uint32_t i = 0; limit > 0 && i < n; ++i) values[i] = std::clamp(values[i], -limit, limit);
 }

@@ -1,5 +1,5 @@
-// Queries and keys before attention: norms of heads, rotations, and what a position leaves in the cache. The rotations
-// of a step's positions stay in the scratch for the next layers.
+// Queries and keys before attention: norms of heads, rotations, and cache writes. The rotations of a step's positions
+// stay in scratch for the next layers.
 #pragma once
 
 #include "backend/cpu/kv_store.h"
@@ -16,7 +16,7 @@ class RopeRunner {
 
  private:
   void find_rotation(WeightId inv_freq, uint32_t n_rot, float scale, uint32_t row) const;
-  float* rotation(uint32_t row) const;  // the cosine and the sine of each pair
+  float* rotation(uint32_t row) const;  // cosine and sine of each pair
   void normalize_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm) const;
   void prepare_heads(const RopeStoreOp& op, float* heads, uint32_t n_heads, WeightId norm, uint32_t row) const;
 

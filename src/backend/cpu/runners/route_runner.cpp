@@ -9,7 +9,7 @@
 namespace realizar::cpu {
 namespace {
 
-// The keys by which a row's experts are chosen, and their weights before they are scaled.
+// The sort keys of a row's experts, and their weights before scaling.
 class Router {
  public:
   Router(const RouteOp& op, const float* logits, const float* bias)
@@ -24,12 +24,12 @@ class Router {
   }
 
   double key(uint32_t expert) const { return op_.chooses_by_logits() ? logits_[expert] : keys_[expert]; }
-  // A softmax's score is not yet divided by the sum of all.
+  // The softmax score is not yet divided by the sum over all experts.
   double score(uint32_t expert) const {
     return op_.score == RouteScore::kSoftmax ? std::exp(logits_[expert] - max_)
                                              : 1 / (1 + std::exp(-double{logits_[expert]}));
   }
-  // SparseMixer's score of the last expert that is chosen so far.
+  // SparseMixer's score of the last chosen expert.
   double near_score(std::span<const float> chosen) const {
     const double max = logits_[static_cast<uint32_t>(chosen.back())];
     double sum = 1;
@@ -47,7 +47,7 @@ class Router {
   }
 
  private:
-  // Leaves out all but the n_used_groups best groups.
+  // Excludes all groups except the n_used_groups best.
   void leave_groups() {
     const uint32_t size = op_.n_experts / op_.n_groups;
     std::array<double, kMaxExperts> groups;
@@ -74,7 +74,7 @@ class Router {
   const RouteOp& op_;
   const float* logits_;
   double max_, sum_ = 1;
-  std::array<double, kMaxExperts> keys_;  // where logits do not choose
+  std::array<double, kMaxExperts> keys_;  // if the logits do not choose
 };
 
 }  // namespace

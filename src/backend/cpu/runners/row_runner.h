@@ -1,4 +1,4 @@
-// The operations that take each row by itself: embedding, norms, gates, the rows that want logits.
+// Operations on single rows: embedding, norms, gates, selection of logit rows.
 #pragma once
 
 #include "backend/cpu/step_context.h"
@@ -14,7 +14,7 @@ class RowRunner {
   void run(const GateOp& op, const Hints&, uint32_t member);
   void run(const CutOp& op, const Hints&, uint32_t member);
   void run(const SelectRowsOp& op, const Hints&, uint32_t member);
-  void run(const ChooseOp&, const Hints&, uint32_t) {}  // no plan has it
+  void run(const ChooseOp&, const Hints&, uint32_t) {}  // never planned
 
  private:
   void gate_row(const GateOp& op, uint32_t row) const;

@@ -9,9 +9,9 @@
 namespace realizar::cpu {
 namespace {
 
-constexpr uint32_t kConvCols = 64;  // of one item
-constexpr uint32_t kScanDims = 32;  // of all heads of one item, about
-constexpr uint32_t kGateCols = 64;  // that are found at a time
+constexpr uint32_t kConvCols = 64;  // per item
+constexpr uint32_t kScanDims = 32;  // approximately, in all heads of one item
+constexpr uint32_t kGateCols = 64;  // per pass
 
 // out *= silu(gate)
 void gate_by_silu(const KernelTable& kernels, const float* gate, uint32_t n, float* out) {
@@ -34,14 +34,14 @@ void StateRunner::run(const ShortConvOp& op, const Hints&, uint32_t member) {
   });
 }
 
-// A row's sum begins with the bias and goes on from the oldest tap. The rows before the sequence's first are written
-// last, since they may lie where they were read.
+// A row's sum starts with the bias and continues from the oldest tap. The rows before the sequence's first are written
+// last, since they may overwrite their own source.
 void StateRunner::convolve(const ShortConvOp& op, const BatchSequence& seq, uint32_t first_col,
                            uint32_t end_col) const {
   const uint32_t n = step_.n_cols(op.in), n_before = op.n_taps - 1, n_here = end_col - first_col;
   const float* before = states_.part<float>(seq.state_from, op.layer, op.part);
   const float* bias = op.bias == kNoWeight ? nullptr : step_.vector(op.bias) + first_col;
-  // Columns of the row that lies n_before rows before row `row`; null: it is before position 0.
+  // Columns of the row n_before rows before row `row`; null: before position 0.
   const auto columns = [&](uint32_t row) -> const float* {
     if (row >= n_before) return step_.act(op.in, seq.first_row + row - n_before) + first_col;
     return seq.first_pos > 0 ? before + size_t{row} * n + first_col : nullptr;
@@ -75,7 +75,7 @@ void StateRunner::convolve(const ShortConvOp& op, const BatchSequence& seq, uint
   }
 }
 
-// Mamba's heads are a dimension each, and too small for an item of their own.
+// Mamba's heads have one dimension each, too small for an item each.
 void StateRunner::run(const StateScanOp& op, const Hints&, uint32_t member) {
   const uint32_t n_each = (kScanDims + op.head_dim - 1) / op.head_dim, n_items = (op.n_heads + n_each - 1) / n_each;
   step_.share(static_cast<uint32_t>(step_.batch().seqs.size()) * n_items, member, [&](uint32_t item) {

@@ -1,6 +1,5 @@
-// Convolutions and selective state spaces. A sequence's rows are taken one after the other, by columns or by heads that
-// know nothing of each other: so the bits of a state are a function of the rows before it, whatever steps and members
-// had them.
+// Convolutions and selective state spaces. A sequence's rows are processed in order, by independent columns or heads,
+// so the bits of a state depend only on the previous rows, not on steps or members.
 #pragma once
 
 #include "backend/cpu/step_context.h"

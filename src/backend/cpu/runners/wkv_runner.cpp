@@ -17,7 +17,7 @@ void WkvRunner::run(const WkvOp& op, const Hints&, uint32_t member) {
   });
 }
 
-// Prepares what a row brings to the state, in place, and its bonus.
+// Computes the row's inputs to the state, in place, and its bonus.
 void WkvRunner::prepare_row(const WkvOp& op, uint32_t row) const {
   const uint32_t n = op.n_heads * op.head_dim;
   float *decay = step_.act(op.decay, row), *rate = step_.act(op.rate, row), *v = step_.act(op.v, row);

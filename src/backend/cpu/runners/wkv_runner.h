@@ -1,6 +1,6 @@
-// RWKV-7's time mix. As with a delta rule, columns of a head's state know nothing of each other, so kDeltaCols of them
-// are taken through all rows of a sequence while they lie in the nearest cache; and bits are a function of the rows
-// before, whatever steps and members had them.
+// RWKV-7's time mix. As in a delta rule, columns of a head's state are independent, so kDeltaCols of them pass through
+// all rows of a sequence while they are in the nearest cache; bits depend only on the previous rows, not on steps or
+// members.
 #pragma once
 
 #include "backend/cpu/step_context.h"

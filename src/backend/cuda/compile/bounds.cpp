@@ -10,9 +10,9 @@
 namespace realizar::cuda {
 namespace {
 
-constexpr uint32_t kMaxUsedExperts = 32;  // a lane each
+constexpr uint32_t kMaxUsedExperts = 32;  // one per lane
 
-// Errors: Unsupported, where a number of a model is more than `most`.
+// Errors: Unsupported if a model's number exceeds `most`.
 Status check_bound(const char* name, const char* what, uint64_t value, uint64_t most) {
   if (value <= most) return {};
   return unsupported("the cuda backend runs models of at most " + std::to_string(most) + " " + what +
@@ -21,44 +21,44 @@ Status check_bound(const char* name, const char* what, uint64_t value, uint64_t 
 }
 
 Status check(const RopeStoreOp& op) {
-  RZ_CHECK_OK(check_bound("head_dim", "dimensions a head", op.head_dim, kMaxWideHeadDim));
+  RZ_CHECK_OK(check_bound("head_dim", "dimensions per head", op.head_dim, kMaxWideHeadDim));
   return check_bound("n_heads", "heads of queries and keys", uint64_t{op.n_heads} + op.n_kv_heads, kMaxGridY);
 }
 Status check(const HeadLinearOp& op) {
-  return check_bound("n_heads", "numbers that the heads of a row make of a latent", uint64_t{op.n_heads} * op.out_width,
+  return check_bound("n_heads", "outputs of all heads per latent", uint64_t{op.n_heads} * op.out_width,
                      kMaxMatrixRows - 8 * uint64_t{op.n_heads});
 }
 Status check(const LatentStoreOp& op) {
-  RZ_CHECK_OK(check_bound("latent_dim", "dimensions a latent", op.latent_dim, kMaxLatentDim));
-  RZ_CHECK_OK(check_bound("n_rot", "rotated dimensions beside a latent", op.n_rot, kMaxLatentKeyDim - kMaxLatentDim));
+  RZ_CHECK_OK(check_bound("latent_dim", "dimensions per latent", op.latent_dim, kMaxLatentDim));
+  RZ_CHECK_OK(check_bound("n_rot", "rotated dimensions per latent key", op.n_rot, kMaxLatentKeyDim - kMaxLatentDim));
   return check_bound("n_heads", "heads of queries", op.n_heads, kMaxGridY - 1);
 }
 Status check(const AttentionOp& op) {
-  if (op.latent_dim > 0) return {};  // LatentStoreOp has said it
+  if (op.latent_dim > 0) return {};  // checked by LatentStoreOp
   if (op.slopes != kNoWeight) {
-    return check_bound("head_dim", "dimensions a head with ALiBi", op.head_dim, kMaxHeadDim);
+    return check_bound("head_dim", "dimensions per head with ALiBi", op.head_dim, kMaxHeadDim);
   }
-  return check_bound("head_dim", "dimensions a head", op.head_dim, kMaxWideHeadDim);
+  return check_bound("head_dim", "dimensions per head", op.head_dim, kMaxWideHeadDim);
 }
 Status check(const RouteOp& op) {
   RZ_CHECK_OK(check_bound("n_experts", "experts", op.n_experts, kMaxExperts));
   RZ_CHECK_OK(check_bound("n_expert_groups", "groups of experts", op.n_groups, kMaxExpertGroups));
-  return check_bound("n_experts_used", "experts a token", op.n_used, kMaxUsedExperts);
+  return check_bound("n_experts_used", "experts per token", op.n_used, kMaxUsedExperts);
 }
 Status check(const ExpertsOp& op) {
-  return check_bound("n_experts_used", "experts a token", op.n_used, kMaxUsedExperts);
+  return check_bound("n_experts_used", "experts per token", op.n_used, kMaxUsedExperts);
 }
 Status check(const ShortConvOp& op) {
-  return check_bound("conv_kernel", "taps of a convolution", op.n_taps, kMaxConvTaps);
+  return check_bound("conv_kernel", "convolution taps", op.n_taps, kMaxConvTaps);
 }
 Status check(const StateScanOp& op) {
-  return check_bound("d_state", "numbers of a state for each of its dimensions", op.d_state, kMaxStateDim);
+  return check_bound("d_state", "state elements per dimension", op.d_state, kMaxStateDim);
 }
 Status check(const DeltaRuleOp& op) {
-  return check_bound("key_dim", "dimensions a key of a delta rule", op.key_dim, kMaxKeyDim);
+  return check_bound("key_dim", "dimensions per delta rule key", op.key_dim, kMaxKeyDim);
 }
 Status check(const WkvOp& op) {
-  return check_bound("head_dim", "dimensions a head of a time mix", op.head_dim, kMaxKeyDim);
+  return check_bound("head_dim", "dimensions per time mix head", op.head_dim, kMaxKeyDim);
 }
 template <class Other>
 Status check(const Other&) {
@@ -70,7 +70,7 @@ Error cannot_share(const char* name, const std::string& whose_layers) {
       "cuda devices cannot share the layers of a model " + whose_layers + ": give each device layers of its own", name);
 }
 
-// A device that has some of the heads alone, or some of an ffn's columns, cannot normalize them together.
+// A device with only some of the heads, or some of an ffn's columns, cannot normalize them together.
 Status check_norms_of_heads(const Program& program) {
   std::vector<ActId> heads;
   for (const Op& op : program.ops) {
@@ -86,7 +86,7 @@ Status check_norms_of_heads(const Program& program) {
   return {};
 }
 
-// All heads read one latent, states are whole, and vectors that belong to heads or experts are not cut.
+// All heads read the same latent, states are not split, and neither are vectors of heads or experts.
 Status check_parts(const Op& op) {
   if (std::holds_alternative<LatentStoreOp>(op)) return cannot_share("latent_dim", "with latent attention");
   if (std::holds_alternative<AdapterDownOp>(op)) return cannot_share("lora", "with adapters");

@@ -1,4 +1,4 @@
-// The numbers of a model that the kernels have places for.
+// Upper bounds of the kernels on a model's sizes.
 #pragma once
 
 #include "backend/program.h"
@@ -10,7 +10,7 @@ namespace realizar::cuda {
 struct Runners {
   uint32_t n_devices = 1;
   bool is_shared = false;      // the devices share each layer
-  bool has_processes = false;  // others share the program
+  bool has_processes = false;  // other processes share the program
 };
 // Errors: as Backend::check.
 Status check_bounds(const Program& program, const Runners& runners);

@@ -1,4 +1,4 @@
-// One operation of a compiled program on a device: the program's own, or what devices do that share one.
+// An operation of a compiled program on a device: one of the program, or one for sharing between devices.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace realizar::cuda {
 
-// Where devices share a product by its inputs: the sum begins with nothing,
+// Starts the sum of a product that devices share by its inputs.
 struct ClearOp {
   ActId out;
   OpPlace place = {};
@@ -19,8 +19,7 @@ struct ClearOp {
   }
   bool operator==(const ClearOp&) const = default;
 };
-// and ends with out = (out +) scale * (bias + what each device has in `part`, in the order of devices), once all have
-// it.
+// Ends it: out = (out +) scale * (bias + the sum of all devices' `part`, in device order), after an exchange.
 struct SumPartsOp {
   ActId out, part;
   uint32_t n_parts;
@@ -43,14 +42,14 @@ template <class... Ops>
 std::variant<Ops..., ClearOp, SumPartsOp> with_shared(const std::variant<Ops...>&);
 using Command = decltype(with_shared(Op()));
 
-// What devices do to share an operation counts as one of its kind.
+// Operations for sharing are counted under the operation that they share.
 inline OpKind kind_of(const Command& command) {
   if (std::holds_alternative<ClearOp>(command)) return OpKind::kExperts;
   if (std::holds_alternative<SumPartsOp>(command)) return OpKind::kLinear;
   return static_cast<OpKind>(command.index());
 }
 
-// The activations that a command reads and writes, and its weights; what is more than those is kNoAct and kNoWeight.
+// The activations that a command reads and writes, and its weights; unused entries are kNoAct and kNoWeight.
 struct CommandUses {
   std::array<ActId, 7> read{kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct};
   std::array<ActId, 8> written{kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct, kNoAct};

@@ -38,8 +38,8 @@ class LaunchPlanner {
     if (!op.accumulate) add_more(op, launch);
   }
 
-  // Where gate and up are one launch, their results are put together by whoever quantizes them: for a product that
-  // comes next, and is the only one to read them.
+  // If gate and up are one launch, quantizing combines their results, for a product that comes next and is their only
+  // reader.
   void plan(const GatedLinearOp& op, Launch& launch) {
     const Matrix &gate = weights_.matrix(op.gate), &up = weights_.matrix(op.up);
     launch.missing = missing_of(op.in, op.gate);
@@ -51,7 +51,7 @@ class LaunchPlanner {
   void plan(const ExpertsOp& op, Launch& launch) {
     launch.missing = missing_of(op.in, op.gate);
     launch.second_missing = missing_of(op.in, op.up);
-    // They are split in steps with a prompt's rows alone.
+    // They are split only in steps with prompt rows.
     if (launch.missing.split || launch.second_missing.split) split_of_ = kNoAct;
   }
 
@@ -66,7 +66,7 @@ class LaunchPlanner {
   template <class Other>
   void plan(const Other&, Launch&) {}
 
-  // Adds the products after this one that differ from it in their matrix and their output alone: those of q, k and v.
+  // Adds the products after this one that differ only in matrix and output: those of q, k and v.
   void add_more(const LinearOp& op, Launch& launch) {
     uint64_t n_rows = weights_.matrix(op.weight).n_rows;
     while (launch.more.size() < std::min<size_t>(kMaxMoreParts, rest_.size())) {
@@ -92,7 +92,7 @@ class LaunchPlanner {
            weights_.streamed_layer(a) == weights_.streamed_layer(b);
   }
 
-  // Whether the next command is a product of `in` with a type of groups.
+  // Whether the next command is a product of `in` with a group type.
   bool comes_quantized_next(ActId in) const {
     if (rest_.empty()) return false;
     if (const auto* linear = std::get_if<LinearOp>(&rest_.front())) {
@@ -102,7 +102,7 @@ class LaunchPlanner {
     return gated != nullptr && gated->in == in && has_groups(weights_.matrix(gated->gate).type);
   }
 
-  // What the product lacks; the products after it find it made.
+  // The preparation that the product still needs; later products can rely on it.
   Missing missing_of(ActId in, WeightId weight) {
     const TypeId type = weights_.matrix(weight).type;
     const Missing missing{.quantized = has_groups(type) && quantized_of_ != in,
@@ -115,7 +115,7 @@ class LaunchPlanner {
     return missing;
   }
 
-  // The int8 or split rows of an activation that is written are out of date.
+  // Invalidates the int8 or split rows of activations that are written.
   void note_written(const Command& command) {
     for (const ActId act : uses_of(command).written) {
       if (act == kNoAct) continue;
@@ -132,7 +132,7 @@ class LaunchPlanner {
     return std::nullopt;
   }
 
-  std::span<const Command> rest_;  // after the command that is planned
+  std::span<const Command> rest_;  // after the current command
   const Weights& weights_;
   DeviceProgram& program_;
   ActId quantized_of_ = kNoAct, split_of_ = kNoAct;

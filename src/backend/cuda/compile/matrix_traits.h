@@ -1,4 +1,4 @@
-// What a matrix's type asks of the launches that multiply with it.
+// Requirements of a matrix type on launches of its products.
 #pragma once
 
 #include "backend/cuda/kernels/kernels.h"
@@ -6,15 +6,15 @@
 
 namespace realizar::cuda {
 
-// A prompt's rows are multiplied in tiles, by tensor cores.
+// Whether prompt rows are multiplied in tiles, by tensor cores.
 inline bool has_tiles(TypeId type) {
   return type != TypeId::kF32 && layout_of(type) != Layout::kStored;
 }
-// They are split in two for these.
+// Whether these rows are split in two.
 inline bool wants_split(TypeId type) {
   return type == TypeId::kF16 || type == TypeId::kBF16 || type == TypeId::kF8_E4M3;
 }
-// Products are of integers.
+// Whether products are integer products.
 inline bool has_groups(TypeId type) {
   return layout_of(type) == Layout::kGroups;
 }

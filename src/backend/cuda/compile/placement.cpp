@@ -36,7 +36,7 @@ std::optional<uint32_t> Placement::rank_of_weight(WeightId id) const {
 
 namespace {
 
-// The layer whose cache or state the command needs. Queries may be for keys that an earlier layer keeps.
+// The layer whose cache or state the command uses. Queries may use keys of an earlier layer.
 std::optional<uint32_t> layer_of(const Command& command) {
   const auto* store = std::get_if<RopeStoreOp>(&command);
   if (store != nullptr && store->k == kNoAct) return std::nullopt;

@@ -14,7 +14,7 @@ void Stages::add_to_all() {
   ++stages_.back().end_command;
 }
 
-// A stage without commands where two exchanges follow each other.
+// Consecutive exchanges have a stage without commands in between.
 void Stages::end_with(const StageEnd& end) {
   if (has_ended()) begin_stage(last_rank(), 1);
   stages_.back().end = end;
@@ -26,7 +26,7 @@ void Stages::begin_stage(uint32_t rank, uint32_t n_ranks) {
   stages_.push_back({rank, n_ranks, idx, idx, n_crossings, n_crossings});
 }
 
-// What has crossed has the new place for its own from then on.
+// After a crossing the receiving device holds the activation.
 void Stages::note(const CommandUses& uses, Stage& stage) {
   for (const ActId act : uses.read) {
     if (act == kNoAct) continue;

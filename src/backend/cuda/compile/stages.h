@@ -1,6 +1,6 @@
-// A program's commands cut into stages: runs of commands for one device, and the activations that each needs of others;
-// or runs for all devices, between which these bring each other their parts of sums. Where processes share a program,
-// stages end where these exchange rows.
+// A program's commands divided into stages: runs of commands for one device, with the activations that each needs from
+// others; or runs for all devices, which exchange parts of sums in between. Where processes share a program, stages
+// also end where these exchange rows.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace realizar::cuda {
 
-// Each device's, or process's, part of an activation goes to all of them, for a SumPartsOp.
+// Sends each device's, or process's, part of an activation to all of them, for a SumPartsOp.
 struct GatherParts {
   ActId part;
   bool operator==(const GatherParts&) const = default;
@@ -21,13 +21,13 @@ struct GatherParts {
 using StageEnd = std::variant<std::monostate, GatherParts, CollectOp, SendOp, ReceiveOp>;
 
 struct Stage {
-  uint32_t rank, n_ranks;                 // of the device, or the first of n_ranks
-  uint32_t first_command, end_command;    // of the program's
-  uint32_t first_crossing, end_crossing;  // of all crossings
+  uint32_t rank, n_ranks;                 // of one device, or the first of n_ranks
+  uint32_t first_command, end_command;    // in the program
+  uint32_t first_crossing, end_crossing;  // in all crossings
   StageEnd end = {};
 };
 
-// An activation that another device has.
+// An activation held by another device.
 struct Crossing {
   ActId act;
   uint32_t from_rank;
@@ -40,18 +40,18 @@ class Stages {
   Stages(size_t n_ranks, size_t n_activations)
       : n_ranks_(static_cast<uint32_t>(n_ranks)), holders_(n_activations, kNobody) {}
 
-  // The next command runs on the device that it needs, or else where the one before ran.
+  // Adds a command on the required device, or on that of the previous command.
   void add(const Command& command, std::optional<uint32_t> rank);
-  // The next command runs on all devices.
+  // Adds a command on all devices.
   void add_to_all();
-  // The commands so far end a stage.
+  // Ends a stage after the commands so far.
   void end_with(const StageEnd& end);
 
   std::span<const Stage> all() const { return stages_; }
   std::span<const Crossing> crossings(const Stage& stage) const {
     return std::span(crossings_).subspan(stage.first_crossing, stage.end_crossing - stage.first_crossing);
   }
-  // The device that has an activation after the step.
+  // The device that holds an activation after the step.
   uint32_t rank_of(ActId act) const {
     const uint32_t holder = holders_[static_cast<uint32_t>(act)];
     return holder == kNobody ? 0 : holder;
@@ -67,7 +67,7 @@ class Stages {
   uint32_t n_ranks_;
   std::vector<Stage> stages_;
   std::vector<Crossing> crossings_;
-  std::vector<uint32_t> holders_;  // of each activation
+  std::vector<uint32_t> holders_;  // per activation
 };
 
 }  // namespace realizar::cuda

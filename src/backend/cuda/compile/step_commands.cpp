@@ -13,7 +13,7 @@ void StepCommands::append_whole(const Command& command) {
   commands_.push_back(command);
 }
 
-// Each process has one device, which is asked for the sum once it has all parts.
+// Each process has one device, which adds the parts after the exchange.
 void StepCommands::append_whole(const JoinOp& op) {
   stages_.end_with(GatherParts{op.part});
   append_whole(SumPartsOp{

@@ -1,5 +1,5 @@
-// A program's operations as the devices run them: of operations that they share, each its part. Cut into stages, also
-// where processes that share the program exchange rows.
+// A program's operations as commands for the devices: operations that devices share are reduced to each one's part.
+// Divided into stages, also where processes that share the program exchange rows.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@ namespace realizar::cuda {
 
 class StepCommands {
  public:
-  // `placement` must outlive it; `part` is where devices that share layers put their parts of sums. n_processes: that
-  // have parts of a JoinOp's.
+  // `placement` must outlive it; `part` is the activation for parts of sums of devices that share layers. n_processes:
+  // the number of parts of a JoinOp.
   StepCommands(const Placement& placement, size_t n_activations, ActId part, uint32_t n_processes = 1)
       : placement_(&placement), stages_(placement.n_ranks(), n_activations), part_(part), n_processes_(n_processes) {}
 

@@ -5,7 +5,7 @@
 namespace realizar::cuda {
 namespace {
 
-// Chunks are whole pieces of what a driver maps, and double from one piece on, so that small models take little.
+// Chunks are multiples of the driver's mapping size, and double starting from one, so that small models use little.
 constexpr size_t kPieceBytes = size_t{2} << 20;
 
 size_t whole_pieces(size_t n_bytes) {
@@ -14,7 +14,7 @@ size_t whole_pieces(size_t n_bytes) {
 
 }  // namespace
 
-// What is larger than half of a shared allocation has its own.
+// Requests larger than half of a shared allocation get their own.
 size_t Arena::next_chunk_bytes(size_t n_bytes, size_t n_allocated, size_t n_chunks) const {
   const size_t most = device_.shared_allocation_bytes();
   if (most == 0) return n_bytes;
@@ -25,7 +25,7 @@ size_t Arena::next_chunk_bytes(size_t n_bytes, size_t n_allocated, size_t n_chun
   return std::max(least, std::min(wanted, left));
 }
 
-// The chunk that has the next n_bytes: the first with room, or a new one, whose memory is yet to be allocated.
+// The chunk for the next n_bytes: the first with room, or a new one, whose memory is not allocated yet.
 Arena::Chunk& Arena::place(std::vector<Chunk>& chunks, size_t& n_allocated, size_t n_bytes) const {
   auto chunk = std::ranges::find_if(chunks, [&](const Chunk& c) { return c.n_bytes - c.n_taken >= n_bytes; });
   if (chunk == chunks.end()) {

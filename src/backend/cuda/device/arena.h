@@ -1,5 +1,5 @@
-// Memory for many small things that stay as long as the device: they share large allocations, since a driver maps
-// memory in pieces of megabytes, and each allocation of its own would lose a part of one. Counts what is allocated.
+// Memory for many small objects that live as long as the device. They share large allocations, since a driver maps
+// memory in pieces of megabytes, and separate allocations would waste most of one each. Counts allocated memory.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@ class Arena {
  public:
   explicit Arena(Device& device) : device_(device) {}
 
-  // No allocation goes beyond this many bytes in all where a smaller one would do.
+  // No allocation exceeds this total if a smaller one suffices.
   void set_limit(size_t n_bytes) { limit_ = n_bytes; }
   // Aligned to kAllocationAlign. Errors: ResourceExhausted.
   Result<void*> take(size_t n_bytes);
-  // What is allocated, and what would be once these were taken, in this order.
+  // Allocated bytes, now and after taking these sizes, in this order.
   size_t n_allocated() const { return n_allocated_; }
   size_t n_allocated_with(std::span<const size_t> sizes) const;
 

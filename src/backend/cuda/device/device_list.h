@@ -1,4 +1,4 @@
-// The GPUs of this machine. In a program built without CUDA all calls give NotFound, which says so.
+// The GPUs of this machine. In a program built without CUDA all calls return NotFound with that reason.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ struct DeviceInfo {
 
 bool is_built();  // whether the program was built with CUDA
 
-// One or more. Takes nothing of the GPUs. Errors: NotFound (no GPU, or no driver at all); Unsupported (the driver is
-// too old, or does not answer).
+// At least 1. Allocates nothing on the GPUs. Errors: NotFound (no GPU, or no driver); Unsupported (the driver is too
+// old, or does not respond).
 Result<uint32_t> count_devices();
-// Errors: as above.
+// Errors: as count_devices.
 Result<std::vector<DeviceInfo>> list_devices();
 
 }  // namespace realizar::cuda

@@ -1,4 +1,4 @@
-// How devices that share every layer bring each other their parts of a sum: NCCL, or in tests the processor.
+// Exchange of parts of sums between devices that share every layer: NCCL, or in tests the processor.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ class DeviceExchange {
     float* to;          // [n devices, n_floats]
   };
   virtual ~DeviceExchange() = default;
-  // In the order of all streams: every `to` holds then what each `from` held, in the order of the devices. Nothing is
-  // computed on the way, so the bits depend on nothing. Errors: Internal.
+  // In the order of all streams: copies every `from`, in device order, to each `to`. Nothing is computed, so the bits
+  // are always the same. Errors: Internal.
   virtual Status gather(std::span<const Part> parts, size_t n_floats) = 0;
-  // The first error of what is under way. After one nothing can be exchanged any more, and no device waits for another
+  // The first error of pending exchanges. After one, no further exchange is possible, and no device waits for another
   // in vain. Errors: Internal.
   virtual Status check() = 0;
-  // An error was told.
+  // Whether an error was reported.
   virtual bool is_lost() const = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kNcclLibrary = "libnccl.so.2";
 
-// The part of nccl.h that is used; the library keeps it stable within version 2.
+// The parts of nccl.h in use; the library keeps them stable within version 2.
 using NcclComm = void*;
 using NcclResult = int;
 constexpr NcclResult kNcclSuccess = 0, kNcclInProgress = 7;
@@ -35,7 +35,7 @@ struct NcclCalls {
   const char* (*error_string)(NcclResult result);
 };
 
-// Stays loaded: it has threads of its own.
+// Stays loaded, since it has threads of its own.
 Result<NcclCalls> load_nccl() {
   void* library = dlopen(kNcclLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -88,7 +88,7 @@ class Communicators final : public NcclExchange {
           calls_.all_gather(parts[i].from, parts[i].to, n_floats, kNcclFloat32, comms_[i], parts[i].device->stream());
       if (first == kNcclSuccess) first = result;
     }
-    // A group that was begun has to end.
+    // A started group must be ended.
     const NcclResult end = calls_.group_end();
     return status(first == kNcclSuccess ? end : first);
   }
@@ -115,7 +115,7 @@ class Communicators final : public NcclExchange {
   static Error lost() {
     return {ErrorCode::kInternal, "NCCL: an error has ended the connection of the GPUs; load the model again", "cuda"};
   }
-  // Devices that wait for others go on, with nothing of use, once the connections are given up.
+  // Aborting the communicators releases waiting devices, with undefined results.
   Status status(NcclResult result) {
     if (result == kNcclSuccess) return {};
     give_up();
@@ -123,7 +123,7 @@ class Communicators final : public NcclExchange {
   }
 
   NcclCalls calls_;
-  std::vector<NcclComm> comms_;  // null where given up
+  std::vector<NcclComm> comms_;  // null after an abort
   bool is_lost_ = false;
 };
 

@@ -14,7 +14,7 @@ constexpr uint32_t kRounds = 20000;
 constexpr int kRepetitions = 5;
 constexpr double kFlopsEachBfloatTile = 2.0 * 16 * 8 * 16, kOpsEachInt8Tile = 2.0 * 16 * 8 * 32;
 
-// The shortest of some runs, in ms; the first only warms up.
+// The shortest of several runs, in ms; the first one only warms up.
 template <class Run>
 Result<double> shortest_ms(Device& device, const Run& run) {
   double least = 1e30;

@@ -1,4 +1,4 @@
-// What a GPU can do at most, measured now: the limits against which its speed is told.
+// Peak bandwidth and arithmetic of a GPU, measured now: the limits that its speed is compared with.
 #pragma once
 
 #include "backend/cuda/device/device.h"
@@ -11,7 +11,7 @@ struct DevicePeaks {
   double int8_gop_per_s = 0;
 };
 
-// Two of the same size, as large as can be had of what is free; freed with the device. Errors: ResourceExhausted.
+// Two buffers of equal size, as large as free memory allows; freed with the device. Errors: ResourceExhausted.
 struct CopyBuffers {
   void *from, *to;
   size_t n_bytes;

@@ -9,7 +9,7 @@
 namespace realizar::cuda {
 namespace {
 
-// The same bytes to all other processes, and as many from each.
+// Messages with the same bytes to all other processes, and equally many from each.
 class Messages {
  public:
   Messages(Exchange& exchange, std::span<const std::byte> own, std::span<std::byte> all) {
@@ -51,7 +51,7 @@ std::span<float> ProcessExchange::host(size_t first, size_t n_floats) {
   return {host_ + first, n_floats};
 }
 
-// The copies that are waited for are those out of the memory as well.
+// The wait also covers earlier copies out of the pinned memory.
 Status ProcessExchange::bring(std::span<const float> rows, float* to) {
   if (!rows.empty()) device_.download(to, rows.data(), rows.size_bytes());
   return device_.wait();
@@ -110,7 +110,7 @@ Status ProcessExchange::check() {
   return nccl_ != nullptr ? nccl_->check() : Status();
 }
 
-// At the first sum: all processes come to it, while one alone may fail to load or compile.
+// At the first sum, since all processes reach it, while a single one may fail to load or compile.
 Status ProcessExchange::choose_way() {
   RZ_TRY(const bool all_try, all_say(tries_nccl_ && has_nccl()));
   if (all_try) RZ_CHECK_OK(try_nccl());
@@ -118,7 +118,7 @@ Status ProcessExchange::choose_way() {
   return {};
 }
 
-// NCCL refuses what it cannot connect, such as two processes on one GPU: sums go by way of the host then.
+// NCCL refuses unsupported connections, such as two processes on one GPU; sums then go through host memory.
 Status ProcessExchange::try_nccl() {
   NcclId id{};
   if (exchange_.rank() == 0) id = make_nccl_id();

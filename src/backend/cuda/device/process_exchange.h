@@ -1,5 +1,5 @@
-// Exchanges of processes that share a program and have one device each: their parts of sums by NCCL, where all of them
-// can, and otherwise, like all other rows, by way of pinned memory and an Exchange. The bits are the same.
+// Exchanges between processes that share a program and have one device each: parts of sums by NCCL, if all of them can,
+// otherwise, like all other rows, through pinned memory and an Exchange. The bits are the same.
 #pragma once
 
 #include <memory>
@@ -13,21 +13,21 @@ namespace realizar::cuda {
 
 class ProcessExchange final : public DeviceExchange {
  public:
-  // Both must outlive it. tries_nccl: where false, this process has every sum made by way of the host.
+  // Both must outlive it. tries_nccl: if false, every sum with this process goes through host memory.
   ProcessExchange(Device& device, Exchange& exchange, bool tries_nccl)
       : device_(device), exchange_(exchange), rows_(&exchange), tries_nccl_(tries_nccl) {}
 
   uint32_t n_processes() const { return exchange_.n_ranks(); }
-  // How sums' parts are brought, once that is known; empty: not yet.
+  // The path of sums; empty until it is chosen.
   std::string way_of_sums() const;
 
-  // Between steps: takes pinned memory for exchanges of at most as many floats, all processes' together. Errors:
+  // Between steps: allocates pinned memory for exchanges of at most n_floats in all processes together. Errors:
   // ResourceExhausted.
   Status reserve(size_t n_floats);
 
-  // In steps, on the device; `parts` is this one's alone. Errors: Internal; those of the device's work so far.
+  // During steps, on the device; `parts` is only this process's. Errors: Internal; those of the device's previous work.
   Status gather(std::span<const Part> parts, size_t n_floats) override;
-  // As CollectOp says, of n_rows.
+  // CollectOp for n_rows.
   Status collect(const CollectOp& op, uint32_t n_rows, std::span<const float> part, std::span<float> out);
   Status send(uint32_t to, std::span<const float> rows);
   Status receive(uint32_t from, std::span<float> rows);
@@ -40,7 +40,7 @@ class ProcessExchange final : public DeviceExchange {
   Status try_nccl();
   Result<bool> all_say(bool own);
   Status gather_on_host(const Part& part, size_t n_floats);
-  // Brings rows to the host, when all that is under way in the pinned memory is done.
+  // Copies rows to the host, after all pending work in the pinned memory.
   Status bring(std::span<const float> rows, float* to);
   std::span<float> host(size_t first, size_t n_floats);
 
@@ -48,8 +48,8 @@ class ProcessExchange final : public DeviceExchange {
   Exchange& exchange_;
   RowExchange rows_;
   bool tries_nccl_;
-  bool has_way_ = false;                // of sums
-  std::unique_ptr<NcclExchange> nccl_;  // null: by way of the host
+  bool has_way_ = false;                // for sums
+  std::unique_ptr<NcclExchange> nccl_;  // null: through host memory
   float* host_ = nullptr;               // pinned, [n_host_floats_]
   size_t n_host_floats_ = 0;
 };

@@ -20,7 +20,7 @@ std::string words(cudaError_t error) {
   return fmt::format("{} ({})", cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-// Whether it came of a kernel that ran, or of the device, whatever call tells of it.
+// Whether a kernel that ran, or the device, caused the error, whichever call reports it.
 bool is_of_running(cudaError_t error) {
   constexpr cudaError_t kErrors[] = {cudaErrorECCUncorrectable,
                                      cudaErrorNvlinkUncorrectable,
@@ -122,7 +122,7 @@ class RuntimeDevice final : public Device {
     attach();
     note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToDevice, stream_));
   }
-  // The copy waits until nobody here reads what it replaces; it runs where its source is.
+  // The copy waits until readers here are done with its target; it runs where its source is.
   void receive(void* to, Device& from_device, const void* from, size_t n_bytes) override {
     auto& other = static_cast<RuntimeDevice&>(from_device);
     attach();
@@ -146,7 +146,7 @@ class RuntimeDevice final : public Device {
     cudaGraphExec_t recorded = nullptr;
     if (error_ == cudaSuccess) note(cudaGraphInstantiate(&recorded, graph, 0));
     if (graph != nullptr) cudaGraphDestroy(graph);
-    cudaGetLastError();  // what these calls gave is noted
+    cudaGetLastError();  // errors of these calls are recorded
     RZ_CHECK_OK(status_of_capture());
     graphs_.push_back(recorded);
     return GraphId{static_cast<uint32_t>(graphs_.size() - 1)};
@@ -194,7 +194,7 @@ class RuntimeDevice final : public Device {
  private:
   enum CrossingEvent : uint32_t { kWanted, kSent };
 
-  // Once `wanted` is reached; gives what is reached when the bytes are there.
+  // Starts the copy after the event `wanted`; returns the event of its end.
   cudaEvent_t send(void* to, int to_idx, const void* from, size_t n_bytes, cudaEvent_t wanted) {
     attach();
     reach(to_idx);
@@ -204,8 +204,7 @@ class RuntimeDevice final : public Device {
     note(cudaEventRecord(sent, stream_));
     return sent;
   }
-  // Copies to that device go straight there, where the machine can do that; else the runtime takes them through the
-  // host.
+  // Enables direct copies to that device if the machine supports them; otherwise the runtime goes through the host.
   void reach(int to_idx) {
     if (to_idx == idx_) return;
     if (is_reached_.size() <= static_cast<size_t>(to_idx)) is_reached_.resize(static_cast<size_t>(to_idx) + 1);
@@ -213,14 +212,14 @@ class RuntimeDevice final : public Device {
     is_reached_[static_cast<size_t>(to_idx)] = true;
     int can_reach = 0;
     note(cudaDeviceCanAccessPeer(&can_reach, idx_, to_idx));
-    // It fails where another model has asked for it already.
+    // Fails if another model has enabled it already.
     if (can_reach != 0 && cudaDeviceEnablePeerAccess(to_idx, 0) != cudaSuccess) cudaGetLastError();
   }
-  // The first error of those since the last status() is the cause of the others.
+  // The first error since the last status() is the cause of the others.
   void note(cudaError_t error) {
     if (error_ == cudaSuccess) error_ = error;
   }
-  // Whoever loses a recording can launch instead; what failed before it is told by the next wait().
+  // A failed recording can be launched instead; earlier failures are reported by the next wait().
   Status status_of_capture() {
     Status of_capture = status();
     error_ = error_before_capture_;
@@ -229,17 +228,15 @@ class RuntimeDevice final : public Device {
   Status status() {
     const cudaError_t error = std::exchange(error_, cudaSuccess);
     if (error == cudaSuccess) return {};
-    // What a device does not recover from shows in every call from then on. The stream can be asked, since no capture
-    // is open here: begin_capture() comes here where none was begun, end_capture() after it has ended it, and wait() is
-    // never called within one.
+    // An unrecoverable error shows in every later call. Synchronizing the stream is allowed, since no capture is open
+    // here: begin_capture() calls this before one, end_capture() after it, and wait() never within one.
     is_lost_ = cudaStreamSynchronize(stream_) != cudaSuccess;
     return error_of(error);
   }
   Error error_of(cudaError_t error) const {
     return {ErrorCode::kInternal, fmt::format("{}: {}", info_.name, words(error)), "cuda"};
   }
-  // The event of this number, which is made where it is first asked for. One that was never recorded is waited for by
-  // nobody.
+  // The event with this number, created on first use. Waiting for an event that was never recorded returns at once.
   cudaEvent_t event(std::vector<cudaEvent_t>& events, uint32_t idx, unsigned flags) {
     while (events.size() <= idx) {
       cudaEvent_t made = nullptr;
@@ -249,7 +246,7 @@ class RuntimeDevice final : public Device {
     return events[idx];
   }
   static Error no_memory(const char* where, size_t n_bytes, cudaError_t error) {
-    cudaGetLastError();  // it is told here, and not once more by wait()
+    cudaGetLastError();  // reported here, so not again by wait()
     return {ErrorCode::kResourceExhausted, fmt::format("{} has no {} bytes left: {}", where, n_bytes, words(error)),
             "memory"};
   }
@@ -258,12 +255,12 @@ class RuntimeDevice final : public Device {
   DeviceInfo info_;
   cudaStream_t stream_ = nullptr, copy_stream_ = nullptr;
   bool is_lost_ = false;
-  std::vector<cudaEvent_t> filled_, released_;  // of buffers that are filled aside
+  std::vector<cudaEvent_t> filled_, released_;  // for buffers filled by upload_aside
   std::vector<cudaEvent_t> crossings_;          // CrossingEvent
-  std::vector<bool> is_reached_;                // devices, by their numbers
+  std::vector<bool> is_reached_;                // by device number
   std::vector<cudaEvent_t> times_;
   cudaError_t error_ = cudaSuccess, error_before_capture_ = cudaSuccess;
-  std::vector<cudaGraphExec_t> graphs_;  // null where dropped
+  std::vector<cudaGraphExec_t> graphs_;  // null if dropped
   std::vector<void*> device_memory_, pinned_memory_;
 };
 

@@ -1,9 +1,9 @@
-// What adapters of low rank add to products. A plane's rows of F32 are whole groups long, with zeros at the end; which
-// rows are beside a row changes nothing.
+// Low-rank adapters of products. F32 rows of a plane are padded with zeros to whole groups; neighbouring rows do not
+// affect a row.
 
 constexpr uint32_t kAdapterThreads = 256;
 
-// The row's adapter and its rank; 0: it has none.
+// The row's adapter and its rank; 0: none.
 struct RowAdapter {
   uint32_t place, rank;
   float factor;
@@ -22,7 +22,7 @@ RZ_DEVICE const float* adapter_row(const Matrix& stack, uint32_t place, uint32_t
   return reinterpret_cast<const float*>(stack.low) + (uint64_t{place} * stack.n_rows + row) * stride;
 }
 
-// A block a piece of a row, a warp a row of the matrix at a time. A lane sums every 32nd column.
+// One block per piece of a row, one warp at a time per row of the matrix. A lane sums every 32nd column.
 RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
   const uint32_t row = block_x(), piece = block_y(), lane = thread_idx() % 32;
   if (row >= n_rows_of(a.step, a.op.rows)) return;
@@ -41,7 +41,7 @@ RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
   }
 }
 
-// A thread an output of a row.
+// One thread per output of a row.
 RZ_KERNEL void adapter_up_kernel(AdapterUpArgs a) {
   RZ_SHARED(float, low, kMaxAdapterRank);
   const uint32_t row = block_x(), col = block_y() * kAdapterThreads + thread_idx();

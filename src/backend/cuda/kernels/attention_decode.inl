@@ -1,28 +1,27 @@
-// Attention of decode rows: a block has one cut of one row's context, a KV head and up to 8 of its query heads. It is
-// bound by the bytes of the cache, so keys and values go from memory to the registers of the products, 16 bytes a lane
-// where the type allows, a step ahead; the tensor cores are there to save instructions. Each of the block's warps takes
-// every fourth (second, of wide heads) step of 16 positions: with lane = 4 g + t, the 16 rows of a product are the
-// heads' high parts (row g: head g) and low parts (row g + 8), its columns 8 positions or 8 dimensions. Everything is a
-// function of positions, whatever else is in the batch.
+// Attention of decode rows: a block has one cut of one row's context, a KV head and up to 8 of its query heads. Bound
+// by the bytes of the cache, so keys and values go from memory to the registers of the products, 16 bytes per lane if
+// the type allows, one step ahead; tensor cores only save instructions. Each of the block's warps takes every fourth
+// (for wide heads, second) step of 16 positions: with lane = 4 g + t, the 16 rows of a product are the heads' high
+// parts (row g: head g) and low parts (row g + 8), its columns 8 positions or 8 dimensions. Every result depends only
+// on positions, never on the rest of the batch.
 
 constexpr uint32_t kStepPositions = 16;
-constexpr uint32_t kMergedCuts = 64;  // at a time
+constexpr uint32_t kMergedCuts = 64;  // per pass
 
 template <uint32_t kDim>
 constexpr uint32_t kDecodeWarps = kDim > 128 ? 2 : 4;
-// Wide heads fill the registers without loads that go ahead.
+// Wide heads fill the registers and leave no room for loads ahead.
 template <uint32_t kDim>
 constexpr bool kLoadsAhead = kDim <= 128;
 
 struct DecodePlace {
   uint32_t row, kv_head, first_head, n_heads;
-  uint32_t n_cuts, cut;         // counted from the first that the row sees
-  uint32_t first_pos, end_pos;  // of the cut, seen by the row
+  uint32_t n_cuts, cut;         // relative to the first cut of the row
+  uint32_t first_pos, end_pos;  // of the cut, clipped to the row's range
   uint32_t cut_begin;
   uint64_t part;  // of all rows
 
-  // The first of the block's heads among the partial results of some cut of the row, whose cuts have places next to
-  // each other.
+  // The block's first head in the partial results of some cut of the row; a row's cuts are in adjacent slots.
   template <uint32_t kWidth>
   RZ_DEVICE float* partial(const AttentionArgs& a, uint32_t of_cut) const {
     return a.partials + (uint64_t{block_x() - cut + of_cut} * a.op.n_heads + first_head) * kWidth;
@@ -50,9 +49,9 @@ RZ_DEVICE DecodePlace decode_place(const AttentionArgs& a, const RowCut& own) {
   return p;
 }
 
-// Fragments of the queries: word i of lane (g, t) in `fragments[2 * block + half]` has dimensions 32 block + 8 t +
-// 4 half + 2 (i / 2) and the next, of head g: the order in which a lane loads keys. A warp a head finds its scale
-// first.
+// Fragments of the queries: word i of lane (g, t) in `fragments[2 * block + half]` has dimensions 32 block + 8 t + 4
+// half + 2 (i / 2) and the next, of head g: the order in which a lane loads keys. First, one warp per head finds its
+// scale.
 template <class Keys, uint32_t kDim>
 RZ_DEVICE void load_queries(const AttentionArgs& a, const DecodePlace& p, Words4* fragments, PowerOfTwo* scales) {
   const uint32_t head_dim = a.cache.head_dim, n_warps = n_block_threads() / 32;
@@ -76,7 +75,7 @@ RZ_DEVICE void load_queries(const AttentionArgs& a, const DecodePlace& p, Words4
   }
 }
 
-// What a warp has of its 8 heads: lane (g, t) of head g; sums are of the lane's own positions.
+// A warp's sums for its 8 heads: lane (g, t) has head g; sums cover the lane's own positions.
 template <uint32_t kDim>
 struct DecodeSums {
   float max, total;
@@ -95,14 +94,14 @@ struct DecodeStep {
   RZ_DEVICE typename Chunks::Raw load_keys(uint32_t tile, uint32_t block) const {
     return Chunks::load_keys(a.cache, kv_row(a.cache, a.cache.keys, places[8 * tile + g]), 4 * block + t);
   }
-  // The four positions of the lane's weights: 2t, 2t + 1, and 8 on.
+  // The four positions of the lane's weights: 2t, 2t + 1, and the same plus 8.
   RZ_DEVICE const KvPlace& own(uint32_t i) const { return places[2 * t + i % 2 + i / 2 * 8]; }
   RZ_DEVICE typename Chunks::Raw load_values(uint32_t i, uint32_t panel) const {
     return Chunks::load_values(a.cache, kv_row(a.cache, a.cache.values, own(i)), 8 * panel + g);
   }
 };
 
-// Sums of products of queries and keys: of the lane's four positions. raw_of(tile, block) gives keys.
+// Sums of products of queries and keys for the lane's four positions. raw_of(tile, block) returns keys.
 template <class Kv, uint32_t kDim, class RawOf>
 RZ_DEVICE void score_step(const DecodeStep<Kv, kDim>& step, const Words4* queries, uint32_t lane, const RawOf& raw_of,
                           float (&scores)[4]) {
@@ -129,7 +128,7 @@ RZ_DEVICE void score_step(const DecodeStep<Kv, kDim>& step, const Words4* querie
   for (uint32_t i = 0; i < 4; ++i) scores[i] = sums[i / 2][i % 2] + sums[i / 2][i % 2 + 2];
 }
 
-// Scores become weights, of positions that the row sees; what was summed before shrinks.
+// Turns scores of visible positions into weights and rescales earlier sums.
 template <uint32_t kDim>
 RZ_DEVICE void weigh_step(const AttentionArgs& a, const DecodePlace& p, uint32_t first_pos, uint32_t t, float scale,
                           const Slope& slope, float (&scores)[4], DecodeSums<kDim>& sums) {
@@ -153,7 +152,7 @@ RZ_DEVICE void weigh_step(const AttentionArgs& a, const DecodePlace& p, uint32_t
   }
 }
 
-// sums.out += weights . values; raw_of(i, panel) gives the chunk of 64 dimensions at the lane's i-th position.
+// sums.out += weights . values; raw_of(i, panel) returns the chunk of 64 dimensions at the lane's i-th position.
 template <class Kv, uint32_t kDim, class RawOf>
 RZ_DEVICE void add_step(const DecodeStep<Kv, kDim>& step, const float (&weights)[4], const RawOf& raw_of,
                         DecodeSums<kDim>& sums) {
@@ -188,7 +187,7 @@ RZ_DEVICE void add_step(const DecodeStep<Kv, kDim>& step, const float (&weights)
   }
 }
 
-// All steps of a warp.
+// Runs all steps of a warp.
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void attend_cut(const AttentionArgs& a, const DecodePlace& p, const Words4* queries, float scale,
                           const KvPlace* places, DecodeSums<kDim>& sums) {
@@ -236,7 +235,8 @@ struct HeadSums {
   float *values, *max, *total;                  // [kPartHeads, kWidth], [kPartHeads] each
 };
 
-// What the block's warps have, merged in their order. `warps` has [warps, kPartHeads] of [kDim | maximum, total].
+// Merges the sums of the block's warps in order. `warps` has [warps, kPartHeads] of [kDim
+// maximum, total].
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void merge_warps(const DecodeSums<kDim>& sums, float* warps, const HeadSums<kDim>& merged) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth;
@@ -272,7 +272,7 @@ RZ_DEVICE void merge_warps(const DecodeSums<kDim>& sums, float* warps, const Hea
   barrier();
 }
 
-// The block's heads among the partial results of its cut.
+// Stores the block's heads in the partial results of its cut.
 template <uint32_t kDim>
 RZ_DEVICE void store_partial(const AttentionArgs& a, const DecodePlace& p, const HeadSums<kDim>& heads) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth;
@@ -286,7 +286,7 @@ RZ_DEVICE void store_partial(const AttentionArgs& a, const DecodePlace& p, const
   }
 }
 
-// Whether all cuts of the row's heads are there, with this block's.
+// Whether this block completes the cuts of the row's heads.
 RZ_DEVICE bool is_last_cut(const AttentionArgs& a, const DecodePlace& p, uint32_t* shared) {
   barrier();
   if (thread_idx() == 0) {
@@ -297,7 +297,7 @@ RZ_DEVICE bool is_last_cut(const AttentionArgs& a, const DecodePlace& p, uint32_
   return *shared != 0;
 }
 
-// Merges the cuts in their order; `weights` has room for [kMergedCuts, kPartHeads].
+// Merges the cuts in order; `weights` has room for [kMergedCuts, kPartHeads].
 template <uint32_t kDim>
 RZ_DEVICE void merge_cuts(const AttentionArgs& a, const DecodePlace& p, float* weights, const HeadSums<kDim>& merged) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth, kThreads = 32 * kDecodeWarps<kDim>;
@@ -366,7 +366,7 @@ RZ_KERNEL void attention_decode_kernel(AttentionArgs a) {
   const DecodePlace p = decode_place(a, own);
 
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[own.row]} * a.step.max_blocks;
-  // The steps at the ends reach over positions that the row does not see: those have its first or last one instead.
+  // The first and last steps extend beyond the visible positions, which are replaced by the nearest visible one.
   const uint32_t first_step = p.first_pos / kStepPositions * kStepPositions;
   const uint32_t end_step = (p.end_pos + kStepPositions - 1) / kStepPositions * kStepPositions;
   for (uint32_t pos = first_step + thread_idx(); pos < end_step; pos += n_block_threads()) {

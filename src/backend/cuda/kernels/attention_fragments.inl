@@ -1,13 +1,13 @@
-// Attention by tensor cores: what prompts and decode rows share. Products keep nearly the accuracy of F32: keys and
-// values enter as the cache holds them, exactly; queries, and the weights that softmax gives, as the sum of two 16-bit
-// numbers, which loses 2^-22 of a value with F16 and 2^-17 with bf16. The sums of tensor cores are F32, and on Hopper
-// cut off what does not fit instead of rounding it (linear_split.inl): over the 256 additions of a prompt's cut of
-// 2,048 positions up to 3e-5 of the sum of weights, the more the longer a cut is. F16's range is met by powers of two:
-// a head's queries are scaled to a maximum of 2^14 to 2^15, weights by 2^15 (the sum of weights is scaled alike).
+// Tensor-core attention shared by prompt and decode rows. Products keep nearly the accuracy of F32: keys and values are
+// used exactly as the cache stores them; queries and softmax weights are sums of two 16-bit numbers, which loses 2^-22
+// of a value with F16 and 2^-17 with bf16. Tensor cores sum in F32, and on Hopper truncate instead of rounding
+// (linear_split.inl): over the 256 additions of a prompt's cut of 2,048 positions up to 3e-5 of the sum of weights,
+// more in longer cuts. Powers of two keep values within F16's range: a head's queries are scaled to a maximum of 2^14
+// to 2^15, weights by 2^15 (as is the sum of weights).
 
 constexpr float kWeightScale = 32768.0f;
 
-// Two numbers as 16-bit pairs: rounded, and what that leaves, rounded.
+// Two numbers as 16-bit pairs: rounded values, and rounded remainders.
 struct Pairs {
   uint32_t high, low;
 };
@@ -34,9 +34,9 @@ struct Bfloats {
   }
 };
 
-// Chunks of 8 elements of a row, as the 4 words that products take, in two steps so that loads go ahead. Chunk c of
-// keys is dimensions 8c to 8c + 7; element j of chunk c of values is dimension value_dim(c, j). Beyond the head there
-// are zeros. kIsStored: the words are what lies in memory.
+// Chunks of 8 elements of a row, as the 4 words that products take, in two steps so that loads can go ahead. Chunk c of
+// keys is dimensions 8c to 8c + 7; element j of chunk c of values is dimension value_dim(c, j). Elements beyond the
+// head are zero. kIsStored: the words are those in memory.
 template <class T>
 struct PlainChunks {
   static constexpr bool kIsStored = true;
@@ -54,14 +54,14 @@ struct PlainChunks {
   RZ_DEVICE static uint32_t value_dim(uint32_t c, uint32_t j) { return 8 * c + j; }
 };
 
-// Chunk c of a row of codes, a byte each.
+// Chunk c of a row of codes, one byte each.
 RZ_DEVICE Words2 load_codes(const KvView& cache, const uint8_t* row, uint32_t c) {
   return 8 * c < cache.row_bytes ? load_words2(reinterpret_cast<const uint32_t*>(row + 8 * c)) : Words2{};
 }
 
-// Codes are exact in F16 and in bf16. Their scales, one a position and 32 dimensions, multiply the sums of 32 products
-// with keys, and before products with values the weights, in bf16 for their range. The elements 0 to 3 and 4 to 7 of a
-// chunk of values are of one scale each, the same for all chunks that are multiplied together.
+// Codes are exact in F16 and in bf16. Their scales, one per position and 32 dimensions, multiply the sums of 32
+// products with keys; for values they multiply the weights before the products, in bf16 for its range. Elements 0 to 3
+// and 4 to 7 of a chunk of values have one scale each, the same for all chunks that are multiplied together.
 struct Q8Chunks {
   static constexpr bool kIsStored = false;
   using Keys = Halves;
@@ -93,14 +93,14 @@ struct Q8Chunks {
   }
 };
 
-// Four signed nibbles of the lower half of a word, a byte each.
+// Spreads four signed nibbles of the lower half of a word to one byte each.
 RZ_DEVICE uint32_t spread_nibbles(uint32_t packed) {
   const uint32_t codes = (packed & 0xfu) | (packed & 0xf0u) << 4 | (packed & 0xf00u) << 8 | (packed & 0xf000u) << 12;
-  // Bit 3 is the sign: what lies above it follows.
+  // Extends the sign, bit 3, to the higher bits.
   return codes | (codes & 0x08080808u) * 0x1eu;
 }
 
-// As Q8Chunks from nibbles.
+// Q8Chunks for nibbles.
 struct Q4Chunks : Q8Chunks {
   RZ_DEVICE static Raw load_keys(const KvView& cache, const uint8_t* row, uint32_t c) {
     if (4 * c >= cache.row_bytes) return Words2{};
@@ -151,7 +151,7 @@ struct ChunksOf<KvF8> : F8Chunks {};
 template <>
 struct ChunksOf<KvQ4_0> : Q4Chunks {};
 
-// Scales of one position, two a word.
+// Scales at one position, two per word.
 template <uint32_t kDim>
 struct KvScales {
   uint32_t word[kDim / 64];
@@ -179,7 +179,7 @@ RZ_DEVICE uint32_t column_of(const Words4& first, const Words4& second, uint32_t
   return j % 2 == 0 ? (x & 0xffffu) | y << 16 : x >> 16 | (y & 0xffff0000u);
 }
 
-// The power of two that brings `max` to [2^14, 2^15), and its inverse.
+// The power of two that scales `max` to [2^14, 2^15), and its inverse.
 struct PowerOfTwo {
   float up, down;
 };
@@ -189,7 +189,7 @@ RZ_DEVICE PowerOfTwo query_scale(float max) {
   return {float_of_bits((268 - exponent) << 23), float_of_bits((exponent - 14) << 23)};
 }
 
-// The last position that a prompt's row sees.
+// The last position that a prompt row attends to.
 RZ_DEVICE uint32_t last_seen(const AttentionArgs& a, uint32_t row) {
   const auto pos = static_cast<uint32_t>(a.step.positions[row]);
   if ((a.window & kSeesLater) == 0) return pos;
@@ -197,7 +197,7 @@ RZ_DEVICE uint32_t last_seen(const AttentionArgs& a, uint32_t row) {
   return last_visible(pos, static_cast<uint32_t>(a.step.positions[seq.first_row + seq.n_rows - 1]), a.window);
 }
 
-// What a row adds to its scores by the distance of a position.
+// ALiBi's term in a row's scores.
 struct Slope {
   float of_head;
   int32_t row_pos;
@@ -214,7 +214,7 @@ RZ_DEVICE Slope slope_of(const AttentionArgs& a, uint32_t row, uint32_t head) {
 RZ_DEVICE float capped(float score, float softcap) {
   return softcap > 0 ? softcap * tanhf(score / softcap) : score;
 }
-// What a head's sink adds to a sum of e^(score - max).
+// The sink's term in a head's sum of e^(score - max).
 RZ_DEVICE float sink_weight(const AttentionArgs& a, uint32_t head, float max) {
   return a.sinks == nullptr ? 0.0f : expf(a.sinks[head] - max);
 }

@@ -1,25 +1,25 @@
-// Attention to latents: all query heads of a row read the same keys, and a value is the first numbers of its key; and
-// heads that are too wide for the registers of other kernels, which have values of their own. A block has up to 16
-// query heads of one row and KV head, decode or prompt alike, and one cut of its context: heads are so many that their
-// products bound it. Its warps share the heads: each has every fourth block of 32 dimensions of queries and keys, and
-// every fourth panel of 64 of values, which go from memory to the registers of the products; of each step of 16
-// positions they bring their sums of products together, and all find the same weights. What a row's cuts give is merged
-// by a kernel of its own, in their order. Everything is a function of positions, whatever else is in the batch.
+// Attention to latents, where all query heads of a row read the same keys, and a value is the first elements of its
+// key; also heads with separate values that are too wide for the registers of other kernels. A block has up to 16 query
+// heads of one row and KV head, decode or prompt alike, and one cut of its context. Bound by the products, since heads
+// are many. The block's warps share its heads: each has every fourth block of 32 dimensions of queries and keys, and
+// every fourth panel of 64 of values, which go from memory to the registers of the products; for each step of 16
+// positions they add up their sums of products, and all compute the same weights. A separate kernel merges a row's cuts
+// in order. Every result depends only on positions, never on the rest of the batch.
 
 constexpr uint32_t kLatentSlices = 4;
 constexpr uint32_t kLatentThreads = 32 * kLatentSlices;
-constexpr uint32_t kLatentHeads = 16;      // of a block
-constexpr uint32_t kLatentPositions = 16;  // of a step
+constexpr uint32_t kLatentHeads = 16;      // per block
+constexpr uint32_t kLatentPositions = 16;  // per step
 constexpr uint32_t kLatentRing = 4;        // steps whose places are kept
-constexpr uint32_t kKeyBlocks = (kMaxLatentKeyDim / 32 + kLatentSlices - 1) / kLatentSlices;  // of a warp
-constexpr uint32_t kValuePanels = kMaxLatentDim / 64 / kLatentSlices;                         // of a warp
+constexpr uint32_t kKeyBlocks = (kMaxLatentKeyDim / 32 + kLatentSlices - 1) / kLatentSlices;  // per warp
+constexpr uint32_t kValuePanels = kMaxLatentDim / 64 / kLatentSlices;                         // per warp
 constexpr uint32_t kLatentMergeWarps = 4;
 
-// A row and a cut of its context; cuts are counted from the first that the row sees.
+// A row and a cut of its context, relative to the row's first cut.
 struct LatentPlace {
   uint32_t row, cut;
-  uint32_t n_cuts;              // of the row; 0: the block has none
-  uint32_t first_pos, end_pos;  // of the cut, seen by the row
+  uint32_t n_cuts;              // of the row; 0: the block is idle
+  uint32_t first_pos, end_pos;  // of the cut, clipped to the row's range
 };
 
 template <class Cuts>
@@ -32,7 +32,7 @@ RZ_DEVICE void find_cut(uint32_t pos, uint32_t window, LatentPlace& p) {
   p.end_pos = end < pos + 1 ? end : pos + 1;
 }
 
-// Decode rows are listed; of a prompt's rows each has n_cuts places.
+// Decode rows are listed; each prompt row has n_cuts slots.
 RZ_DEVICE LatentPlace latent_place(const AttentionArgs& a) {
   LatentPlace p{};
   const bool is_decode = a.row_cuts != nullptr;
@@ -50,14 +50,15 @@ RZ_DEVICE LatentPlace latent_place(const AttentionArgs& a) {
   return p;
 }
 
-// The partial results of a head in the cut of that place: [values | maximum, sum].
+// The partial results of a head in that slot: [values
+// maximum, sum].
 RZ_DEVICE float* latent_partial(const AttentionArgs& a, uint32_t place, uint32_t head) {
   return a.partials + (uint64_t{place} * a.op.n_heads + head) * (dim_class(a.op.value_dim()) + 2);
 }
 
 using LatentQueries = QueryFragments<2 * kKeyBlocks>;
 
-// A lane's heads: `first` and `first` + 8, where they are there.
+// A lane's heads: `first` and `first` + 8, if they exist.
 struct LatentHeads {
   uint32_t kv_head, first, end;
 
@@ -70,7 +71,7 @@ struct LatentHeads {
   RZ_DEVICE bool has(uint32_t i) const { return first + 8 * i < end; }
 };
 
-// The slice's part of the lane's heads, and the scales of all of them.
+// Loads the slice's part of the lane's heads, and the scales of all of them.
 template <class Keys>
 RZ_DEVICE void load_latent_queries(const AttentionArgs& a, const LatentPlace& p, const LatentHeads& heads,
                                    uint32_t slice, uint32_t t, AttentionLine (&lines)[2], LatentQueries& queries) {
@@ -95,7 +96,7 @@ RZ_DEVICE void load_latent_queries(const AttentionArgs& a, const LatentPlace& p,
   }
 }
 
-// The scale of 32 dimensions at a place.
+// The scale of 32 dimensions at a position.
 RZ_DEVICE float latent_scale(const KvView& cache, const uint8_t* plane, const KvPlace& place, uint32_t group) {
   return half_to_float(reinterpret_cast<const uint16_t*>(kv_scales(cache, plane, place))[group]);
 }
@@ -134,8 +135,8 @@ RZ_DEVICE void multiply_latent_keys(const KvView& cache, const KvPlace* places, 
   }
 }
 
-// What all slices have, added in their order; all of the block call. The steps before and after have other memory, so
-// one barrier is enough.
+// Adds all slices' sums in order; called by the whole block. The adjacent steps use other memory, so one barrier is
+// enough.
 RZ_DEVICE void add_slices(float* shared, uint32_t slice, uint32_t lane, float (&sums)[2][4]) {
   const auto at = [&](uint32_t of_slice, uint32_t i) { return (of_slice * 8 + i) * 32 + lane; };
   for (uint32_t i = 0; i < 8; ++i) shared[at(slice, i)] = sums[i / 4][i % 4];
@@ -147,7 +148,7 @@ RZ_DEVICE void add_slices(float* shared, uint32_t slice, uint32_t lane, float (&
   }
 }
 
-// out += weights . values, the slice's panels.
+// out += weights . values, for the slice's panels.
 template <class Kv>
 RZ_DEVICE void add_latent_values(const KvView& cache, const KvPlace* places, const float (&weights)[2][4],
                                  uint32_t value_dim, uint32_t slice, uint32_t lane, float (&out)[8 * kValuePanels][4]) {
@@ -183,7 +184,7 @@ RZ_DEVICE void add_latent_values(const KvView& cache, const KvPlace* places, con
   }
 }
 
-// The slice's panels of the lane's heads, and of each the maximum and the sum where there are several cuts.
+// Stores the slice's panels of the lane's heads, with each head's maximum and sum if there are several cuts.
 template <class Kv>
 RZ_DEVICE void store_latent_heads(const AttentionArgs& a, const LatentPlace& p, const LatentHeads& heads,
                                   uint32_t slice, uint32_t t, const AttentionLine (&lines)[2],
@@ -222,8 +223,8 @@ void latent_attention_kernel(AttentionArgs a) {
   const LatentHeads heads(a, lane);
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[p.row]} * a.step.max_blocks;
   const uint32_t first_step = p.first_pos / kLatentPositions, end_step = (p.end_pos - 1) / kLatentPositions + 1;
-  // Positions that the row does not see have the first or the last one instead. Where a step's places are written,
-  // those of the step four before it have been read: there was a barrier since.
+  // Invisible positions are replaced by the nearest visible one. The places of the step four before have been read when
+  // they are overwritten, since there was a barrier in between.
   const auto places_of = [&](uint32_t n) { return places + n % kLatentRing * kLatentPositions; };
   const auto find_places = [&](uint32_t n) {
     if (n >= end_step || thread_idx() >= kLatentPositions) return;
@@ -250,7 +251,7 @@ void latent_attention_kernel(AttentionArgs a) {
   store_latent_heads<Kv>(a, p, heads, slice, t, lines, out);
 }
 
-// A warp a head of a row: the block at the row's first cut merges all of them, which have places next to each other.
+// One warp per head of a row: the block at the row's first cut merges all of them, in adjacent slots.
 RZ_KERNEL void latent_merge_kernel(AttentionArgs a) {
   const LatentPlace p = latent_place(a);
   const uint32_t head = block_y() * kLatentMergeWarps + thread_idx() / 32, dims = dim_class(a.op.value_dim());

@@ -1,22 +1,21 @@
-// Lines of attention, a line being a row and a query head: what a warp has of 16 of them, with lane = 4 g + t. Prompts
-// and latents share it.
+// Lines of attention, a line being a row and a query head: a warp has 16 of them, with lane = 4 g + t. Shared by
+// prompts and latents.
 
-// A lane's two of the warp's 16 lines, g and g + 8: what is kept in registers of them.
+// State in registers of one of a lane's two lines, g and g + 8.
 struct AttentionLine {
   uint32_t first_pos, end_pos;
-  float scale;  // of sums of products
+  float scale;  // for sums of products
   float max, total;
   Slope slope;
 };
 
-// Fragments of the queries, as decode rows have them: by steps of 16 dimensions, in the order in which a lane reads
-// keys.
+// Fragments of the queries, as for decode rows: by steps of 16 dimensions, in the order in which a lane reads keys.
 template <uint32_t kSteps>
 struct QueryFragments {
   uint32_t high[kSteps][4], low[kSteps][4];
 };
 
-// Sums become weights, of positions that their line sees; what was added up before shrinks.
+// Turns sums into weights for positions visible to their line and rescales earlier sums.
 template <uint32_t kTiles, uint32_t kOuts>
 RZ_DEVICE void weigh_tile(const AttentionArgs& a, uint32_t first_pos, uint32_t t, AttentionLine (&lines)[2],
                           float (&sums)[kTiles][4], float (&out)[kOuts][4]) {
@@ -49,7 +48,7 @@ RZ_DEVICE void weigh_tile(const AttentionArgs& a, uint32_t first_pos, uint32_t t
   }
 }
 
-// The weights of 16 positions, times the scales of one group of the values where they have some.
+// The weights of 16 positions, times the values' scales of one group, if any.
 struct WeightFragments {
   uint32_t high[4], low[4];
 };

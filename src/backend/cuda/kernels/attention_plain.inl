@@ -1,6 +1,5 @@
-// Attention over a cache of F32, in F32: for measuring what other types lose, not for speed. A block has one row, a KV
-// head and up to 4 of its query heads, and reduces pieces of positions, aligned to their multiples, one after the
-// other.
+// Attention over an F32 cache, in F32: for measuring the loss of other types, not for speed. A block has one row, a KV
+// head and up to 4 of its query heads, and processes aligned pieces of positions in order.
 
 constexpr uint32_t kPiecePositions = 128;
 constexpr uint32_t kAttentionThreads = kPiecePositions;
@@ -14,7 +13,7 @@ struct PlainAttentionArgs {
 // A block's row and heads.
 struct AttentionPlace {
   uint32_t row, kv_head, first_head, n_heads;
-  uint32_t first_pos, end_pos;  // that the row sees
+  uint32_t first_pos, end_pos;  // visible to the row
   const int32_t* blocks;
 };
 
@@ -33,8 +32,8 @@ RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
   return p;
 }
 
-// The scores of one position for all query heads of the block, whose queries lie kDim apart; -infinity where the row
-// does not see it.
+// The scores of one position for all query heads of the block, whose queries are kDim apart; -infinity if the position
+// is not visible.
 template <uint32_t kDim>
 RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, const float* q, uint32_t pos,
                               float* scores) {
@@ -53,7 +52,7 @@ RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, c
   }
 }
 
-// Scores of one piece become their weights; a warp. `factor` is what the sums so far shrink by.
+// Turns the scores of one piece into weights; one warp. `factor` rescales earlier sums.
 RZ_DEVICE void weigh_piece(float* scores, float* max, float* total, float* factor, uint32_t lane) {
   float own[kPiecePositions / 32];
   float piece_max = -INFINITY;
@@ -94,7 +93,7 @@ RZ_DEVICE void add_piece(const AttentionArgs& a, const AttentionPlace& p, uint32
   }
 }
 
-// For heads of at most kDim numbers, whose values have at most kValueDim.
+// For heads of at most kDim dimensions, with values of at most kValueDim.
 template <uint32_t kDim, uint32_t kValueDim>
 RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
   const AttentionArgs& a = args.attention;
@@ -116,7 +115,7 @@ RZ_KERNEL void plain_attention_kernel(PlainAttentionArgs args) {
     totals[thread] = 0;
   }
   barrier();
-  // A thread has some dimensions of every query head.
+  // Each thread has some dimensions of every query head.
   constexpr uint32_t kEach = kValueDim / kAttentionThreads;
   float sums[kEach][kPlainHeads] = {};
   for (uint32_t first = p.first_pos / kPiecePositions * kPiecePositions; first < p.end_pos; first += kPiecePositions) {

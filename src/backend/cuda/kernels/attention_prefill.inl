@@ -1,14 +1,14 @@
 // Attention of prompt rows: a block has up to 64 lines of a tile of one sequence's rows, a line being a row and one of
-// the query heads of a KV head, 16 lines a warp, and one cut of its context. It is bound by arithmetic: tiles of keys
-// and values pass through shared memory, the next on its way while one is multiplied, and every product is taken twice,
-// for the high and the low halves of queries and weights. Tiles of positions begin at multiples of their size and
-// follow each other upwards; one that a line does not see leaves its bits as they are, so neither the line's place nor
-// its neighbours change it.
+// the query heads of a KV head, 16 lines per warp, and one cut of its context. Bound by arithmetic: tiles of keys and
+// values pass through shared memory, the next one loading while one is multiplied, and every product is computed twice,
+// for the high and the low halves of queries and weights. Tiles of positions begin at multiples of their size, in
+// ascending order; a tile that a line does not attend to leaves its bits unchanged, so neither the line's index nor its
+// neighbours matter.
 
 constexpr uint32_t kPrefillThreads = 128;
 constexpr uint32_t kMergeThreads = 64;
-// Heads beyond 128 dimensions do not fit the registers of a warp: two share the lines, each with half of the
-// dimensions.
+// Heads of more than 128 dimensions do not fit the registers of a warp: two warps share the lines, each with half of
+// the dimensions.
 template <uint32_t kDim>
 constexpr uint32_t kSlices = kDim > 128 ? 2 : 1;
 template <uint32_t kDim>
@@ -16,21 +16,21 @@ constexpr bool kIsSliced = kDim > 128;
 template <uint32_t kDim>
 constexpr uint32_t kBlockLines = 64 / kSlices<kDim>;
 template <uint32_t kDim>
-constexpr uint32_t kTilePositions = 4096 / kDim;  // 8 KiB of keys, as many of values
+constexpr uint32_t kTilePositions = 4096 / kDim;  // 8 KiB of keys, and of values
 
-// What a block computes: `n_lines` of a tile's lines, of which a row has n_rep.
+// A block's work: `n_lines` lines of a tile, n_rep per row.
 struct PrefillPlace {
   uint32_t kv_head, n_rep;
   uint32_t first_row, first_line, n_lines;
-  uint32_t cut;                 // of the context
-  uint32_t first_pos, end_pos;  // that any of them sees of it
+  uint32_t cut;                 // in the context
+  uint32_t first_pos, end_pos;  // positions of it visible to any of the lines
   const int32_t* blocks;
 
   RZ_DEVICE uint32_t row(uint32_t line) const { return first_row + (first_line + line) / n_rep; }
   RZ_DEVICE uint32_t head(uint32_t line) const { return kv_head * n_rep + (first_line + line) % n_rep; }
 };
 
-// n_lines is 0 where the block has none, and end_pos at most first_pos where the context has no such cut.
+// n_lines is 0 if the block is idle, and end_pos at most first_pos if the context has no such cut.
 RZ_DEVICE PrefillPlace prefill_place(const AttentionArgs& a, uint32_t block_lines) {
   PrefillPlace p{};
   p.n_rep = a.op.n_heads / a.cache.n_kv_heads;
@@ -52,8 +52,8 @@ RZ_DEVICE PrefillPlace prefill_place(const AttentionArgs& a, uint32_t block_line
   return p;
 }
 
-// A tile in shared memory: chunks of 8 elements, [positions, kDim / 8], of which the 8 lanes that are served together
-// read from different banks: positions 2i and 2i + 1 at chunks 0 to 3, and positions 2t at chunks c and c + 1.
+// A tile in shared memory: chunks of 8 elements, [positions, kDim / 8]. The 8 lanes that are served together read from
+// different banks: positions 2i and 2i + 1 at chunks 0 to 3, and positions 2t at chunks c and c + 1.
 template <uint32_t kDim>
 RZ_DEVICE uint32_t chunk_at(uint32_t pos, uint32_t c) {
   return pos * (kDim / 8) + (c ^ (4 * (pos & 1)) ^ (2 * (pos / 2 & 3)));
@@ -70,7 +70,7 @@ struct KvTile {
   }
 };
 
-// Codes become halves on the way.
+// Converts codes to halves while loading.
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void fill_tile(const KvView& cache, const KvPlace* places, const KvTile<kDim>& tile) {
   using Chunks = ChunksOf<Kv>;
@@ -99,16 +99,16 @@ RZ_DEVICE void fill_tile(const KvView& cache, const KvPlace* places, const KvTil
   commit_copies();
 }
 
-// Where a line's result goes: into the output, or where the line sees several cuts, to its partial results.
+// Destination of a line's result: the output, or partial results if the line has several cuts.
 struct LineOut {
-  float* to;  // null: there is no line, or it sees nothing of the cut
+  float* to;  // null: no such line, or it attends to nothing in the cut
   bool is_partial;
 };
 
 struct LinePlace {
   const float* q;
   LineOut out;
-  uint32_t first_pos, end_pos;  // that it sees of the cut
+  uint32_t first_pos, end_pos;  // of the cut, clipped to the line's range
   Slope slope;
 };
 
@@ -158,8 +158,8 @@ RZ_DEVICE void load_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_
   }
 }
 
-// Whether any of the warp's lines sees any of the positions. Lines without are as they were after them, so this is to
-// save time alone.
+// Whether any position is visible to any of the warp's lines. The tile would not change other lines, so this only saves
+// time.
 RZ_DEVICE bool warp_sees(const AttentionLine (&lines)[2], uint32_t first_pos, uint32_t n_pos) {
   const auto sees = [&](const AttentionLine& l) { return l.first_pos < first_pos + n_pos && l.end_pos > first_pos; };
   return warp_max(sees(lines[0]) || sees(lines[1]) ? 1.0f : 0.0f) > 0;
@@ -191,7 +191,7 @@ RZ_DEVICE void multiply_keys(const KvTile<kDim>& tile, const QueryFragments<kDim
   }
 }
 
-// Adds what the other slice has; all of the block call.
+// Adds the other slice's sums; called by the whole block.
 template <uint32_t kTiles>
 RZ_DEVICE void add_other_slice(float* shared, float (&sums)[kTiles][4]) {
   const uint32_t lane = thread_idx() % 32, warp = thread_idx() / 32;
@@ -205,7 +205,7 @@ RZ_DEVICE void add_other_slice(float* shared, float (&sums)[kTiles][4]) {
   }
 }
 
-// out += weights . values, the slice's dimensions.
+// out += weights . values, for the slice's dimensions.
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void add_values(const KvTile<kDim>& tile, const float (&weights)[kTilePositions<kDim> / 8][4], uint32_t slice,
                           uint32_t lane, float (&out)[kDim / kSlices<kDim> / 8][4]) {
@@ -281,7 +281,7 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
     return KvTile<kDim>{keys + buffer * kChunks, values + buffer * kChunks, scales + 2 * buffer * kScaleWords,
                         scales + (2 * buffer + 1) * kScaleWords};
   };
-  // Positions that no line sees have the first or the last that one does instead.
+  // Positions visible to no line are replaced by the nearest visible one.
   const auto find_places = [&](uint32_t n) {
     if (n >= end_tile || thread_idx() >= kPositions) return;
     const uint32_t pos = n * kPositions + thread_idx();
@@ -310,11 +310,11 @@ RZ_KERNEL void attention_prefill_kernel(AttentionArgs a) {
     weigh_tile(a, n * kPositions, t, lines, sums, out);
     add_values<Kv, kDim>(tile_of(n), sums, slice, lane, out);
   }
-  // Found anew, and not kept in registers meanwhile.
+  // Recomputed rather than kept in registers.
   store_lines<Kv, kDim>(a, prefill_place(a, kBlockLines<kDim>), own_line, slice, t, lines, out);
 }
 
-// Merges the cuts of a row and head in their order.
+// Merges the cuts of a row and head in order.
 RZ_KERNEL void attention_merge_kernel(AttentionArgs a) {
   const uint32_t row = a.first_row + block_x(), head = block_y(), dims = dim_class(a.op.value_dim());
   const uint32_t first_seen = first_visible(static_cast<uint32_t>(a.step.positions[row]), a.window);

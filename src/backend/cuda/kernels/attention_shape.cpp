@@ -13,12 +13,12 @@ uint32_t padded(size_t n_bytes) {
   return static_cast<uint32_t>((n_bytes + kPageUnit - 1) / kPageUnit * kPageUnit);
 }
 
-// What one row leaves for one cut.
+// Partial results of one row and cut.
 uint64_t partial_bytes_of(const AttentionHeads& heads) {
   return uint64_t{heads.n_heads} * (dim_class(heads.value_dim) + 2) * sizeof(float);
 }
 
-// Codes are signed nibbles of two neighbours a byte.
+// Codes are signed nibbles, two neighbours per byte.
 void decode_q4_row(const KvView& view, const uint8_t* codes, const uint8_t* scales, float* to) {
   for (uint32_t i = 0; i < view.head_dim; ++i) {
     Half d;
@@ -28,7 +28,7 @@ void decode_q4_row(const KvView& view, const uint8_t* codes, const uint8_t* scal
   }
 }
 
-// A head's vector of one position, F32 [head_dim].
+// Decodes a head's vector at one position, F32 [head_dim].
 void decode_kv_row(const KvView& view, const uint8_t* page, uint32_t row, float* to) {
   const uint8_t* codes = page + size_t{row} * view.row_bytes;
   if (view.scale_bytes == 0) {

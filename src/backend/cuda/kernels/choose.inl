@@ -1,11 +1,11 @@
-// A token from each logit row, as the chain in sampling/ chooses it. A key stands for a token: the larger, the
-// likelier, of equals the lower id. A block for each part of the vocabulary finds the part's largest keys; a block a
-// row then the largest of all, and draws.
+// Chooses a token per logit row, like the sampler chain in sampling/. Keys order tokens: larger keys are likelier,
+// equal logits are ordered by lower id. One block per part of the vocabulary finds the part's largest keys; then one
+// block per row finds the overall largest, and draws.
 
 constexpr uint32_t kChooseThreads = 256;
 constexpr uint32_t kOwnTokens = kPartTokens / kChooseThreads;
 
-// Larger for larger x; 0 for what is no number, so that it is never chosen.
+// Larger for larger x; 0 for NaN, so that it is never chosen.
 RZ_DEVICE uint32_t order_of(float x) {
   if (!(x == x)) return 0;
   const uint32_t bits = float_bits(x + 0.0f);  // -0 counts as 0
@@ -32,7 +32,7 @@ RZ_DEVICE uint32_t max_candidates(const ChoiceRow& c) {
   if (is_greedy(c)) return 1;
   return c.top_k > 0 ? c.top_k : kMaxCandidates;
 }
-// Relative to the likeliest token's.
+// Relative to the likeliest token's weight.
 RZ_DEVICE double weight_of(const ChoiceRow& c, float logit, float largest) {
   return exp((static_cast<double>(logit) - largest) / c.temperature);
 }
@@ -42,8 +42,8 @@ RZ_DEVICE float penalized(const ChoiceRow& c, float logit, uint32_t n_seen) {
   return logit - (static_cast<float>(n_seen) * c.frequency_penalty + c.presence_penalty);
 }
 
-// The logits of a part with their penalties, in shared memory; beyond the vocabulary there are no numbers. What the
-// model gave as NaN becomes an infinity, which a penalty leaves as it is: it is then found as the likeliest.
+// Loads a part's logits with their penalties to shared memory; beyond the vocabulary they are NaN. A NaN of the model
+// becomes infinity, which penalties do not change, and is found as the likeliest.
 RZ_DEVICE void load_part(const ChooseArgs& a, const ChoiceRow& c, uint32_t row, uint32_t part, float* values) {
   const uint32_t first = part * kPartTokens;
   const float* logits = a.logits + uint64_t{row} * a.n_vocab + first;
@@ -60,7 +60,7 @@ RZ_DEVICE void load_part(const ChooseArgs& a, const ChoiceRow& c, uint32_t row, 
   barrier();
 }
 
-// Over the block's threads, for all of them. `warps`: shared, one a warp.
+// Over the block's threads, returned to all. `warps`: shared, one per warp.
 RZ_DEVICE float choose_sum(float x, float* warps) {
   const float own = warp_sum(x);
   barrier();  // the last sum has been read
@@ -80,8 +80,8 @@ RZ_DEVICE float choose_max(float x, float* warps) {
   return max;
 }
 
-// A key that exactly k of the block's are not below, or 0 where there are no more than k. n_own_above(key): how many of
-// the thread's own keys are not below it. Counts are exact in F32.
+// A key such that exactly k of the block's keys are at least as large, or 0 if there are no more than k.
+// n_own_above(key): how many of the thread's keys are. Counts are exact in F32.
 template <class CountOwn>
 RZ_DEVICE uint64_t key_below_largest(uint32_t k, float* warps, const CountOwn& n_own_above) {
   uint64_t least = 0;
@@ -94,7 +94,7 @@ RZ_DEVICE uint64_t key_below_largest(uint32_t k, float* warps, const CountOwn& n
   return least;
 }
 
-// The sum of x over the block's threads, in their order, for thread 0.
+// The sum of x over the block's threads, in order, for thread 0.
 RZ_DEVICE double ordered_sum(double x, double* shared) {
   shared[thread_idx()] = x;
   barrier();
@@ -133,7 +133,7 @@ RZ_KERNEL void choose_part_kernel(ChooseArgs a) {
     if (keys[j] < least || keys[j] >> 32 == 0) continue;
     a.candidates[at * kMaxCandidates + shared_add(n_found, 1)] = keys[j];
   }
-  // What the whole vocabulary weighs matters without top-k alone.
+  // The weight of the whole vocabulary is needed only without top-k.
   double own_sum = 0;
   for (uint32_t j = 0; j < kOwnTokens && c.top_k == 0 && !is_greedy(c); ++j) {
     const float x = values[j * kChooseThreads + thread];
@@ -143,7 +143,7 @@ RZ_KERNEL void choose_part_kernel(ChooseArgs a) {
   if (thread == 0) a.parts[at] = {sum, max, *n_found};
 }
 
-// The largest keys of all parts, sorted; gives their number.
+// Sorts the largest keys of all parts; returns their number.
 RZ_DEVICE uint32_t sort_candidates(const ChooseArgs& a, const ChoiceRow& c, uint32_t row, uint64_t* found,
                                    uint64_t* sorted, uint32_t* n_found, float* warps) {
   const uint32_t k = max_candidates(c), n_places = n_vocab_parts(a) * k, thread = thread_idx();
@@ -181,8 +181,8 @@ RZ_DEVICE void normalize(double* p, uint32_t n) {
   for (uint32_t i = 0; i < n; ++i) p[i] /= sum;
 }
 
-// Thread 0: what top-p and min-p leave of n sorted candidates, then the draw. Without top-k, tokens beyond the
-// candidates might count as well: then kNoToken.
+// On thread 0: applies top-p and min-p to n sorted candidates, then draws. kNoToken if tokens beyond the candidates
+// might count, without top-k.
 RZ_DEVICE int32_t draw_candidate(const ChoiceRow& c, const uint64_t* sorted, double* p, uint32_t n) {
   const bool may_lack_some = c.top_k == 0 && n == kMaxCandidates;
   if (c.top_k > 0) normalize(p, n);
@@ -209,12 +209,12 @@ RZ_DEVICE int32_t draw_candidate(const ChoiceRow& c, const uint64_t* sorted, dou
   return id_of(sorted[0]);  // rounding left u above the sum
 }
 
-// What a part weighs, relative to the likeliest token.
+// A part's weight relative to the likeliest token's.
 RZ_DEVICE double part_weight(const ChoiceRow& c, const ChoicePart& part, float largest) {
   return part.n_candidates > 0 ? part.sum * weight_of(c, part.max, largest) : 0.0;
 }
 
-// The token at which the running sum of all weights, in the order of ids, passes u of the whole; for thread 0.
+// The token at which the running sum of all weights, by id, exceeds u of the total; for thread 0.
 RZ_DEVICE int32_t draw_from_all(const ChooseArgs& a, const ChoiceRow& c, uint32_t row, uint64_t likeliest, double total,
                                 float* values, double* sums, double* rest, uint32_t* chosen_part) {
   const ChoicePart* parts = a.parts + uint64_t{row} * n_vocab_parts(a);

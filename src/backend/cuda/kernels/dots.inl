@@ -1,18 +1,18 @@
-// Products of weight rows with activation rows. A warp makes two columns of the output. The order of its sums follows
-// from the weight's shape alone.
+// Products of weight rows with activation rows. A warp computes two columns of the output. The order of its sums
+// depends only on the weight's shape.
 //
 // Group types: 32 groups of columns are a chunk, lane l has group l of each. The four lanes of a quad add theirs, (0 +
-// 1)
-// + (2 + 3); a quad's sums add up over the chunks; at the end the quads meet in a butterfly, neighbours first. So eight
-// warps that have a quad's groups each can make the same numbers (linear_few.inl).
-// Plain types: a lane has 16 bytes of weights of each 512, one column after the other; the lanes meet in a butterfly.
-// Stored types: the same with 4 columns of each 128, which are decoded one by one.
+// 1) + (2 + 3); a quad's sums add up over the chunks; finally the quads are added in a butterfly, neighbours first.
+// Eight warps with one quad's groups each can thus compute the same sums (linear_few.inl).
+// Plain types: a lane has 16 bytes of weights in each 512, one column after the other; the lanes are added in a
+// butterfly.
+// Stored types: as plain types, with 4 columns in each 128, decoded one by one.
 
 constexpr uint32_t kDotWarps = 4;
 constexpr uint32_t kDotCols = 2;
 constexpr uint32_t kChunkGroups = 32;
 
-// Rows, columns and groups beyond the last are the last again, and not used.
+// Rows, columns and groups beyond the last repeat it, and are not used.
 RZ_DEVICE uint32_t clamped(uint32_t i, uint32_t end) {
   return i < end ? i : end - 1;
 }
@@ -33,7 +33,7 @@ RZ_DEVICE float activated(Activation activation, float x) {
       return fmaxf(x, 0.0f);
     case Activation::kReluSquared:
       return x > 0 ? x * x : 0.0f;
-    case Activation::kXielu:  // finish_linear
+    case Activation::kXielu:  // in finished()
       return x;
     case Activation::kClampedSwiglu: {
       const float gate = fminf(x, kSwigluLimit);
@@ -50,12 +50,12 @@ RZ_DEVICE float xielu(const Xielu& c, float x) {
   return own + c.beta * x;
 }
 
-// What the activated gate is multiplied by.
+// The factor on the activated gate.
 RZ_DEVICE float gated(Activation activation, float up) {
   return activation == Activation::kClampedSwiglu ? fminf(fmaxf(up, -kSwigluLimit), kSwigluLimit) + 1.0f : up;
 }
 
-// What one activation's group gives with each of the columns' groups, before the quad adds it.
+// Products of one group of activations with the columns' groups, before they are added by quad.
 template <class Format>
 RZ_DEVICE void multiply_groups(const typename Format::Stored (&stored)[kDotCols], const QuantRows& in, uint64_t at,
                                float (&products)[kDotCols]) {
@@ -74,7 +74,7 @@ RZ_DEVICE void multiply_groups(const typename Format::Stored (&stored)[kDotCols]
   }
 }
 
-// Group types: sums = the columns' products with the row. A chunk is loaded while the one before is multiplied.
+// Group types: sums = the columns' products with the row. A chunk is loaded while the previous one is multiplied.
 template <class Format>
 RZ_DEVICE void dot_groups(const Matrix& m, const uint64_t (&cols)[kDotCols], const QuantRows& in, uint64_t row,
                           float (&sums)[kDotCols]) {
@@ -107,7 +107,7 @@ RZ_DEVICE void load_row4(const float* row, uint32_t c, uint32_t n_cols, float (&
   for (uint32_t i = 0; i < 4; ++i) x[i] = c + i < n_cols ? row[c + i] : 0.0f;
 }
 
-// Plain types: a lane's part of the sums of some rows.
+// Plain types: a lane's part of the sums for some rows.
 template <TypeId kType, int kRows>
 RZ_DEVICE void dot_elements(PlainFormat<kType>, const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in,
                             const uint64_t (&rows)[kRows], float (&sums)[kDotCols][kRows]) {
@@ -151,7 +151,7 @@ RZ_DEVICE void dot_elements(PlainFormat<kType>, const Matrix& m, const uint64_t 
   }
 }
 
-// Stored types: the same.
+// Stored types: a lane's part of the sums for some rows.
 template <class Block, uint32_t kElems, int kRows>
 RZ_DEVICE void dot_elements(StoredFormat<Block, kElems>, const Matrix& m, const uint64_t (&cols)[kDotCols],
                             const float* in, const uint64_t (&rows)[kRows], float (&sums)[kDotCols][kRows]) {
@@ -171,7 +171,8 @@ RZ_DEVICE void dot_elements(StoredFormat<Block, kElems>, const Matrix& m, const 
   }
 }
 
-// Lane i gets what column `cols[i % kDotCols]` gives with row `rows[i / kDotCols]`; lanes beyond nothing of use.
+// Lane i gets the product of column `cols[i % kDotCols]` with row `rows[i / kDotCols]`; results in higher lanes are
+// undefined.
 template <class Format, int kRows>
 RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in, const QuantRows& quants,
                     const uint64_t (&rows)[kRows]) {
@@ -195,13 +196,13 @@ RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const flo
 constexpr uint32_t kDotBlockCols = kDotWarps * kDotCols;
 static_assert(kMaxMatrixRows / kDotBlockCols + kMaxMoreParts <= kMaxGridY);
 
-// The first of this warp's columns, of the block's.
+// The warp's first column in the block.
 RZ_DEVICE uint32_t first_dot_col(uint32_t block) {
   return block * kDotBlockCols + thread_idx() / 32 * kDotCols;
 }
 
-// Which of a launch's matrices a block's columns are of, 0 for the first, and the block's number among those of this
-// matrix, of kCols columns each.
+// The index of a block's matrix in a launch, 0 for the first, and the block's index in this matrix, with kCols columns
+// per block.
 struct PartPlace {
   uint32_t part, block;
 };
@@ -219,7 +220,7 @@ RZ_DEVICE PartPlace find_part(const LinearArgs& a) {
   return p;
 }
 
-// The part takes the first one's place: its weight, and what becomes of its products, which is not wanted before their
+// Replaces the first part by this one: its weight, and the destination of its products, which is needed only at their
 // end.
 RZ_DEVICE void select_weight(LinearArgs& a, uint32_t part) {
   RZ_UNROLL for (uint32_t i = 0; i < kMaxMoreParts; ++i) {
@@ -239,7 +240,7 @@ RZ_DEVICE void select_out(LinearArgs& a, uint32_t part) {
   }
 }
 
-// How many blocks these are, of all matrices.
+// Number of blocks for all matrices.
 template <uint32_t kCols>
 uint32_t n_part_blocks(const LinearArgs& a) {
   uint32_t n_blocks = (a.weight.n_rows + kCols - 1) / kCols;
@@ -257,7 +258,7 @@ RZ_DEVICE float finished(const Epilogue& end, float y) {
   return end.softcap > 0 ? end.softcap * tanhf(y / end.softcap) : y;
 }
 
-// What a LinearArgs makes of the product of weight row `col` and row `row`. `bias`: of the weight.
+// Finishes the product of weight row `col` and row `row`. `bias`: of the weight.
 RZ_DEVICE void finish_linear(const LinearArgs& a, const float* bias, uint32_t row, uint32_t col, float y) {
   if (bias != nullptr) y += bias[col];
   if (a.store != Store::kGate) y = finished(a.op.epilogue, y);
@@ -265,7 +266,7 @@ RZ_DEVICE void finish_linear(const LinearArgs& a, const float* bias, uint32_t ro
   store(a.store, a.op.epilogue.activation, y, a.out + uint64_t{row} * width + col);
 }
 
-// Blocks that share their columns follow each other, so that the later find them in the cache.
+// Blocks with the same columns are adjacent, so that later ones find them in the cache.
 inline Grid dot_grid(uint32_t n_cols, uint32_t n_rows) {
   return {n_rows, (n_cols + kDotBlockCols - 1) / kDotBlockCols};
 }

@@ -1,9 +1,9 @@
-// Mixture of experts: the router; the products of a few rows with their experts, a row and an expert a warp; and the
-// order in which linear_many multiplies those of many.
+// Mixture of experts: the router; the products of a few rows with their experts, one warp per row and expert; and the
+// grouping for linear_many's products of many rows.
 
 constexpr uint32_t kGroupWarps = 8;
 
-// Leaves the keys of the best groups' experts alone.
+// Keeps only the keys of experts in the best groups.
 RZ_DEVICE void leave_groups(const RouteArgs& a, float* keys, float* group_keys) {
   const uint32_t lane = thread_idx(), size = a.op.n_experts / a.op.n_groups;
   float best = -INFINITY, second = -INFINITY;
@@ -25,8 +25,8 @@ RZ_DEVICE void leave_groups(const RouteArgs& a, float* keys, float* group_keys) 
   barrier();
 }
 
-// What SparseMixer's score of the choice `id` is one over: the sum over the experts whose logits are near its own,
-// itself and those that come after it in the order of choice.
+// The inverse of SparseMixer's score of the choice `id`: the sum over near experts, which are the chosen one and those
+// after it in the order of choice with logits near its own.
 RZ_DEVICE float sum_of_near(const RouteArgs& a, const float* logits, uint32_t id) {
   const float max = logits[id];
   float sum = 0;
@@ -54,13 +54,13 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
     sum += p[e] = is_softmax ? expf(logits[e] - max) : 1.0f / (1.0f + expf(-logits[e]));
   }
   sum = is_softmax ? warp_sum(sum) : 1.0f;
-  // Experts are taken by their logits where these are in the order of their keys, since different ones may have equal
+  // Experts are chosen by logits if these have the order of their keys, since different logits may have equal
   // exponentials.
   const bool has_keys = a.bias != nullptr || a.op.n_groups > 1;
   for (uint32_t e = lane; has_keys && e < a.op.n_experts; e += 32) {
     chosen_by[e] = p[e] / sum + (a.bias == nullptr ? 0.0f : a.bias[e]);
   }
-  barrier();  // what other lanes wrote
+  barrier();  // written by other lanes
   if (a.op.n_groups > 1) leave_groups(a, chosen_by, group_keys);
   const float* keys = has_keys ? chosen_by : logits;
   float chosen_sum = 0, own_p = 0;
@@ -80,7 +80,7 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
     warp_argmax(&best, &best_id);
     last = best;
     last_id = best_id;
-    best_id = best_id < a.op.n_experts ? best_id : 0;  // logits that are not numbers have no best
+    best_id = best_id < a.op.n_experts ? best_id : 0;  // NaN logits have no best one
     const float score = a.op.score == RouteScore::kSparseMixer ? 1.0f / sum_of_near(a, logits, best_id) : p[best_id];
     chosen_sum += score;
     own_p = lane == k ? score : own_p;
@@ -94,12 +94,12 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
   a.weights[at] = own_p / (a.op.renormalize ? chosen_sum : sum) * a.op.scale * own_scale;
 }
 
-// The expert's place in stacks that begin with first_expert: one beyond all of them where it comes before that.
+// The expert's index in stacks that begin with first_expert; beyond their end for earlier experts.
 RZ_DEVICE uint32_t expert_in_stack(float id, uint32_t first_expert) {
   return static_cast<uint32_t>(id) - first_expert;
 }
 
-// Lane i gets what column first_col + i of an expert gives with the row.
+// Lane i gets the product of an expert's column first_col + i with the row.
 template <class Format>
 RZ_DEVICE float dot_expert(const Matrix& m, uint32_t expert, uint32_t first_col, const float* in,
                            const QuantRows& quants, uint64_t row) {
@@ -141,8 +141,8 @@ RZ_KERNEL void experts_down_kernel(ExpertsDownArgs a) {
   if (lane < kDotCols && col < a.down.n_rows) a.out[uint64_t{row} * a.down.n_rows + col] += sum;
 }
 
-// Each block has one expert. Each of its warps looks at a part of all pairs, counts those of the expert, and then lists
-// them after those of the experts before.
+// One block per expert. Each of its warps scans a part of all pairs, counts those of the expert, and then lists them
+// after those of earlier experts.
 RZ_KERNEL void group_pairs_kernel(GroupPairsArgs a) {
   RZ_SHARED(uint32_t, before, kGroupWarps);
   RZ_SHARED(uint32_t, own, kGroupWarps);

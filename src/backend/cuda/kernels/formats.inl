@@ -1,11 +1,11 @@
-// How the weights of a type lie in memory, and what their products with activations mean: a struct for each layout, of
-// which types differ in their rows alone.
+// Layout of weights in memory, and the meaning of their products with activations: one struct per layout; types differ
+// only in their rows.
 
 RZ_DEVICE int32_t code_mask(int bits) {
   return static_cast<int32_t>(0x01010101u * ((1u << bits) - 1));
 }
 
-// The bytes of a table of 16 at four codes, a byte each: looked up in either half of the table, then taken from one.
+// Looks up four codes, one per byte, in a table of 16 bytes: in both halves of the table, then selects one.
 RZ_DEVICE int32_t look_up_levels(uint32_t low0, uint32_t low1, uint32_t high0, uint32_t high1, int32_t codes) {
   const auto word = static_cast<uint32_t>(codes);
   const uint32_t nibbles = permute_bytes(word | (word >> 4), 0, 0x4420);
@@ -14,7 +14,7 @@ RZ_DEVICE int32_t look_up_levels(uint32_t low0, uint32_t low1, uint32_t high0, u
       permute_bytes(permute_bytes(low0, low1, in_half), permute_bytes(high0, high1, in_half), 0x3210 | half));
 }
 
-// Four levels from `first` on, a byte each.
+// Four levels starting at `first`, one per byte.
 constexpr uint32_t level_word(CodeLevels levels, int first) {
   uint32_t word = 0;
   for (int k = 0; k < 4; ++k) word |= static_cast<uint32_t>(static_cast<uint8_t>(levels.level[first + k])) << (8 * k);
@@ -29,7 +29,7 @@ struct LevelWords {
   RZ_DEVICE static int32_t look_up(int32_t codes) { return look_up_levels(kLow0, kLow1, kHigh0, kHigh1, codes); }
 };
 
-// `n` words, aligned to all of them, or to 4.
+// Loads `n` words, aligned to all of them or to 4.
 template <int n>
 RZ_DEVICE void load_words(const uint32_t* from, uint32_t (&words)[n]) {
   if constexpr (n >= 4) {
@@ -53,9 +53,9 @@ RZ_DEVICE uint32_t load_bytes(const void* from) {
   if constexpr (n == 4) return *static_cast<const uint32_t*>(from);
 }
 
-// The E4M3 number in byte i. As load_f8 of the CPU has it (panel_layout.inl): the byte goes to the top, and from there
-// to a float's places. The two codes of NaN would be 480 here and NaN to some GPUs' conversions: weights that have them
-// are refused when they are loaded, so that decode rows and a prompt's agree on all codes there are.
+// The E4M3 number in byte i. As load_f8 on the CPU (panel_layout.inl), the byte is shifted to the top, then to the
+// positions of a float's bits. The two NaN codes would be 480 here and NaN in some GPUs' conversions: weights with them
+// are refused at load, so that prefill and decode agree on all codes.
 RZ_DEVICE float f8_value(uint32_t word, uint32_t i) {
   const auto bits = static_cast<uint32_t>(static_cast<int32_t>(word << (24 - 8 * i)) >> 4);
   return float_of_bits(bits & 0x87f00000u) * 0x1p120f;
@@ -65,14 +65,14 @@ RZ_DEVICE float signed_byte(uint32_t word, int i) {
   return static_cast<float>(static_cast<int8_t>(word >> (8 * i)));
 }
 
-// An integer sum that starts here is, as the bits of an F32, this many more: a subtraction makes a float of it, exact
-// while the sum is less than 2^22.
+// Initial value of integer sums: as the bits of an F32 they then exceed the sum by this number, so that one subtraction
+// converts them, exactly while the sum is less than 2^22.
 constexpr int32_t kSumStart = 0x4b400000;
 RZ_DEVICE float float_of_sum(int32_t sum) {
   return float_of_bits(static_cast<uint32_t>(sum)) - 12582912.0f;
 }
 
-// The sums of an activation group's halves, as QuantRows packs them.
+// The sums of an activation group's halves, as packed in QuantRows.
 RZ_DEVICE int32_t first_half(int32_t halves) {
   return static_cast<int16_t>(halves & 0xffff);
 }
@@ -88,20 +88,20 @@ struct GroupFormat {
   static constexpr int kOffset = form.low == 8 || form.codes != Codes::kPlain ? 0 : form.offset;
   static constexpr int kHeaders = form.has_min ? 2 : 1;
   static constexpr bool kIsSuper = form.scales == Scales::kSuper;
-  static constexpr bool kHasRowFactor = form.scales == Scales::kE4M3;  // F32, the divisor in it
+  static constexpr bool kHasRowFactor = form.scales == Scales::kE4M3;  // F32, including the divisor
   static constexpr int kScaleBytes = kIsSuper || kHasRowFactor ? kSubs * kHeaders : 0;
-  // Whether the halves of a group have scales of their own.
+  // Whether the halves of a group have separate scales.
   static constexpr bool kHasHalves = kScaleBytes > 0 && form.sub == 16;
   static constexpr int kScalesEach = kHasHalves ? 3 : 1;
   static constexpr int kScales = kScalesEach * kHeaders;
-  static constexpr int kSums = form.has_min ? (kHasHalves ? 2 : 1) : 0;  // of activations that `scaled` reads
+  static constexpr int kSums = form.has_min ? (kHasHalves ? 2 : 1) : 0;  // sums of activations used by `scaled`
 
-  // A group as it lies in memory.
+  // A group in memory.
   struct Stored {
     uint32_t low[form.low], high[form.high > 0 ? form.high : 1], header, scales;
   };
-  // {d, scale and scale of the halves}, and the same of the minimum; without halves {d * scale}, which is exact: an F16
-  // times an integer of at most 8 bits. The divisor is in d.
+  // {d, scale and scale of the halves}, and likewise for the minimum; without halves {d * scale}, which is exact: an
+  // F16 times an integer of at most 8 bits. d includes the divisor.
   struct GroupScales {
     float value[kScales];
   };
@@ -118,7 +118,7 @@ struct GroupFormat {
     return s;
   }
 
-  // Four signed codes a word, kOffset up.
+  // Four unsigned codes per word, raised by kOffset.
   RZ_DEVICE static void raised_codes(const Stored& s, int32_t (&words)[8]) {
     for (int k = 0; k < 8; ++k) {
       words[k] = static_cast<int32_t>(s.low[k % form.low] >> (k / form.low * form.low)) & code_mask(form.low);
@@ -132,7 +132,7 @@ struct GroupFormat {
     if constexpr (form.codes != Codes::kPlain) {
       for (int k = 0; k < 8; ++k) words[k] = LevelWords<form.codes>::look_up(words[k]);
     }
-    // Q8_0's codes lie 128 up, which as a byte is the sign bit.
+    // Q8_0's codes are raised by 128, which in a byte flips the sign bit.
     if constexpr (form.low == 8) {
       for (int k = 0; k < 8; ++k) words[k] ^= static_cast<int32_t>(0x80808080u);
     }
@@ -141,7 +141,7 @@ struct GroupFormat {
   RZ_DEVICE static void codes(const Stored& s, int32_t (&words)[8]) {
     raised_codes(s, words);
     if constexpr (kOffset > 0) {
-      // Bytes, with the sign bit set meanwhile so that none borrows from the next.
+      // Byte-wise, with the sign bit set in between so that no byte borrows from the next.
       for (int k = 0; k < 8; ++k) {
         const uint32_t raised = static_cast<uint32_t>(words[k]) | 0x80808080u;
         words[k] = static_cast<int32_t>((raised - 0x01010101u * static_cast<uint32_t>(kOffset)) ^ 0x80808080u);
@@ -169,9 +169,9 @@ struct GroupFormat {
     return scales;
   }
 
-  // A group's product with 32 quantized activations, less their scale, from the integer products of its halves (or of
-  // the whole in `first`, where they share a scale) and from the sums of the activations' halves (or of all in
-  // `first_sum`). All but the last roundings are exact.
+  // A group's product with 32 quantized activations, without their scale, from the integer products of its halves (or
+  // of the whole group in `first`, if they share a scale) and from the sums of the activations' halves (or of all in
+  // `first_sum`). All roundings but the last are exact.
   RZ_DEVICE static float scaled(const GroupScales& s, float first, float second, float first_sum, float second_sum) {
     const float* v = s.value;
     if constexpr (kHasHalves) {
@@ -185,7 +185,7 @@ struct GroupFormat {
     }
   }
 
-  // The same from the codes.
+  // `scaled` from the codes.
   RZ_DEVICE static float multiply(const int32_t (&words)[8], const GroupScales& s, const int32_t (&codes)[8],
                                   int32_t halves) {
     const int32_t sums[2] = {first_half(halves), second_half(halves)};
@@ -216,7 +216,7 @@ struct GroupFormat {
   }
 };
 
-// Elements and how many a word holds; value(word, i) is the i-th of them. kIsScaled: kF8ScaleCols of them share a
+// Elements and their number per word; value(word, i) is the i-th of them. kIsScaled: kF8ScaleCols of them share a
 // scale.
 template <TypeId kType>
 struct PlainElement;
@@ -258,7 +258,7 @@ struct PlainElement<TypeId::kF8_E4M3> {
   RZ_DEVICE static float value(uint32_t word, uint32_t i) { return f8_value(word, i); }
 };
 
-// Elements from one row to the next.
+// Elements between rows.
 RZ_DEVICE uint32_t plain_stride(uint32_t n_cols) {
   return (n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
 }
@@ -271,7 +271,7 @@ struct PlainFormat {
   RZ_DEVICE static const typename Element::Stored* row_of(const Matrix& m, uint64_t row) {
     return reinterpret_cast<const typename Element::Stored*>(m.low) + row * plain_stride(m.n_cols);
   }
-  // The scale that `col` shares with the columns around it.
+  // The scale of `col`, shared with neighbouring columns.
   RZ_DEVICE static float scale(const Matrix& m, uint64_t row, uint32_t col) {
     if constexpr (!Element::kIsScaled) return 1.0f;
     return reinterpret_cast<const float*>(m.headers)[row * f8_n_scales(m.n_cols) + col / kF8ScaleCols];
@@ -294,7 +294,7 @@ struct StoredFormat {
   }
 };
 
-// The format of a row. Kernels are named by it, and nvcc cannot name those of templates over values of a class, as rows
+// The format of a row. It is part of kernels' names, and nvcc cannot name templates over values of a class, as rows
 // are.
 template <class Row>
 constexpr auto format_of() {

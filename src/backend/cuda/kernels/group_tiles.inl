@@ -1,12 +1,12 @@
-// Groups of 32 columns in shared memory, for the matrix instructions of int8: a group is half a row of a tile. Beside
-// them lie, for each group, the weights' scales [kScales, column] and the activations' [1 + kSums, row]: their scale,
-// then the sums of their codes that Format::scaled wants.
+// Groups of 32 columns in shared memory, for the int8 matrix instructions: a group is half a row of a tile. For each
+// group there are also the weights' scales [kScales, column] and the activations' [1 + kSums, row]: their scale, then
+// the sums of their codes that Format::scaled needs.
 
 struct alignas(8) FloatPair {
   float value[2];
 };
 
-// Weight row `col` of the tile.
+// Stores weight row `col` of the tile.
 template <class Format>
 RZ_DEVICE void store_group(const typename Format::Stored& stored, uint32_t* tile, uint32_t col, uint32_t k,
                            float* scales, uint32_t n_cols) {
@@ -32,7 +32,7 @@ RZ_DEVICE void store_row_scale(float scale, int32_t halves, float* scales, uint3
   }
 }
 
-// What a lane wants of 16 columns: fragments, and the scales of its columns.
+// A lane's operands for 16 columns: fragments, and the scales of its columns.
 template <class Format>
 struct GroupCols {
   uint32_t words[4];
@@ -51,7 +51,7 @@ RZ_DEVICE GroupCols<Format> load_group_cols(const uint32_t* tile, uint32_t col, 
   return g;
 }
 
-// And of 8 rows: those of its two results.
+// A lane's operands for 8 rows: those of its two results.
 template <class Format>
 struct GroupRows {
   uint32_t words[2];
@@ -65,7 +65,7 @@ RZ_DEVICE void load_group_row_scales(GroupRows<Format>& g, const float* scales, 
   }
 }
 
-// A lane's products of 16 columns with 8 rows, less the activations' scales.
+// A lane's products of 16 columns with 8 rows, without the activations' scales.
 template <class Format>
 RZ_DEVICE void multiply_group(const GroupCols<Format>& cols, const GroupRows<Format>& rows, float (&y)[4]) {
   int32_t first[4], second[4] = {};

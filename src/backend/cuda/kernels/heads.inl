@@ -1,10 +1,9 @@
-// A product of its own for each head of a row, of which a stack has the matrices. A row and a head are a pair: those of
-// a few rows are multiplied here, those of many by linear_many and linear_split, grouped by head as if heads were
-// experts.
+// A separate product for each head of a row, with a stack of matrices. A row and a head are a pair: pairs of a few rows
+// are multiplied here, those of many by linear_many and linear_split, grouped by head as if heads were experts.
 
 constexpr uint32_t kGroupHeadThreads = 256;
 
-// A block a pair.
+// One block per pair.
 RZ_KERNEL void head_parts_kernel(HeadPartsArgs a) {
   const uint32_t row = block_x(), head = block_y();
   if (row >= *a.n_rows) return;
@@ -14,7 +13,7 @@ RZ_KERNEL void head_parts_kernel(HeadPartsArgs a) {
   }
 }
 
-// Rows vary fastest, so that blocks which share their weights follow each other.
+// Rows vary fastest, so that blocks with the same weights are adjacent.
 template <class Format>
 RZ_KERNEL void head_linear_kernel(HeadLinearArgs a) {
   const uint32_t n_blocks = (a.weight.n_rows + kDotBlockCols - 1) / kDotBlockCols;
@@ -31,7 +30,7 @@ RZ_KERNEL void head_linear_kernel(HeadLinearArgs a) {
   if (lane < kDotCols && col < a.weight.n_rows) a.out[pair * a.op.out_width + col] = y;
 }
 
-// A block a head. As experts do, each has a tile at least.
+// One block per head. As with experts, each has at least one tile.
 RZ_KERNEL void group_heads_kernel(GroupHeadsArgs a) {
   const uint32_t head = block_x(), first = *a.rows.first, n = *a.rows.end - first;
   const uint32_t start = head * n, end = start + n;

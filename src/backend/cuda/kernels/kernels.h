@@ -1,8 +1,7 @@
-// What a CUDA device computes: the arguments of each kernel and the table of their launches (launches.inl lists them).
-// Arguments hold the operation that they are of, `op`, for its numbers and kinds, and pointers in place of its handles.
-// All pointers are to the device's memory. A launch is asynchronous, in the order of its stream, and takes the most
-// rows that it may find; how many there are it reads from the device, so that a recorded launch outlives the step that
-// it was made for.
+// Arguments of each CUDA kernel and the table of launches (listed in launches.inl). Arguments hold the operation, `op`,
+// for its numbers and kinds, and pointers to device memory in place of its handles. A launch is asynchronous, in stream
+// order, and is given an upper bound of its rows; it reads the actual number from the device, so that a recorded launch
+// can be replayed in later steps.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +16,20 @@ namespace realizar::cuda {
 
 inline constexpr uint32_t kGroupCols = 32;  // columns that share an activation scale
 inline constexpr uint32_t kMaxExperts = 512;
-inline constexpr uint32_t kMaxExpertGroups = 32;  // a lane each
-// Rows of a matrix, and of all matrices of one launch: a block makes 8 columns of the output or more.
+inline constexpr uint32_t kMaxExpertGroups = 32;  // one per lane
+// Rows of a matrix, and of all matrices in one launch: a block computes at least 8 columns of the output.
 inline constexpr uint32_t kMaxMatrixRows = 8 * (kMaxGridY - 2);
 inline constexpr uint32_t kMoreCodeBytes = 1024;
-inline constexpr uint32_t kTileRows = 64;        // of activations, that kernels for many rows take at a time
-inline constexpr uint32_t kPartTokens = 4096;    // of the vocabulary that a block looks at, where tokens are chosen
-inline constexpr uint32_t kMaxCandidates = 256;  // for a token
-inline constexpr uint32_t kMaxConvTaps = 64, kMaxStateDim = 256, kMaxKeyDim = 256;  // of recurrent layers
+inline constexpr uint32_t kTileRows = 64;        // rows of activations per tile in kernels for many rows
+inline constexpr uint32_t kPartTokens = 4096;    // tokens of the vocabulary per block in choose
+inline constexpr uint32_t kMaxCandidates = 256;  // per token
+inline constexpr uint32_t kMaxConvTaps = 64, kMaxStateDim = 256, kMaxKeyDim = 256;  // for recurrent layers
 
-// A stack of matrices in planes, 16-byte aligned each; row r of matrix m is row m * n_rows + r of every plane, its
-// groups are 32 columns. Plain types: `low` holds the elements alone, [row, n_cols and zeros up to a whole group]; of
+// A stack of matrices in planes, each 16-byte aligned; row r of matrix m is row m * n_rows + r of every plane, its
+// groups are 32 columns. Plain types: `low` holds the elements, [row, n_cols padded with zeros to a whole group]; for
 // F8 `headers` holds their scales, F32, [row, f8_n_scales(n_cols)]. Stored types: `low` holds the blocks. Group types
-// (the form of their row says what the codes mean): `low` and `high` hold [row, group, bits] words, where word w of b
-// has the codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` d (and m) of each
+// (the form of their row defines the codes): `low` and `high` hold [row, group, bits] words, where word w of b has the
+// codes of columns 4(w + jb) .. 4(w + jb) + 3 in bits [jb, (j + 1) b) of its bytes; `headers` holds d (and m) of each
 // group, or d (and dmin) of each 256 columns, or F32 of each row; `scales` the 8-bit scales of a group's sub-blocks,
 // then their mins.
 struct Matrix {
@@ -41,24 +40,24 @@ struct Matrix {
   TypeId type;
 };
 
-// Rows [*first, *end) of activations; the numbers lie on the device.
+// Rows [*first, *end) of activations; both numbers are in device memory.
 struct RowRange {
   const uint32_t *first, *end;
 };
 
-// Rows of a prompt, at most kPromptTileRows.
+// Prompt rows, at most kPromptTileRows.
 struct PromptTile {
   uint32_t seq, first_row, n_rows;
 };
 
-// A sequence's rows, and the slots of recurrent layers' states that it begins with and leaves.
-inline constexpr uint32_t kNoState = 0xffffffffu;  // of a sequence that begins: zeros
+// A sequence's rows, and the slots of its recurrent states before and after the step.
+inline constexpr uint32_t kNoState = 0xffffffffu;  // for a new sequence: zeros
 struct StepSequence {
   uint32_t first_row, n_rows, state_from, state_to;
   BatchAdapter adapter;
 };
 
-// The facts of a step's rows.
+// The rows of a step.
 struct StepView {
   const uint32_t* zero;           // [1] 0
   const uint32_t* n_rows;         // [1]
@@ -75,21 +74,21 @@ struct StepView {
   uint32_t max_blocks;
 };
 
-// Rows as int8: value = scale * code, a scale for each 32 columns.
+// Rows as int8: value = scale * code, with one scale per 32 columns.
 struct QuantRows {
-  uint32_t* codes;  // [row, n_cols / 4] words of 4, then kMoreCodeBytes that may be read
+  uint32_t* codes;  // [row, n_cols / 4] words of 4, then kMoreCodeBytes of readable padding
   float* scales;    // [row, n_cols / 32]
   int32_t* halves;  // [row, n_cols / 32] sums of the first 16 codes, and in the upper 16 bits of the others
 };
 
-// Rows as sums of two F16 or bf16 values: value = scale * (high + low), a power of two as scale for each row. For F8
-// the words stand in another order (linear_split.inl).
+// Rows as sums of two F16 or bf16 values: value = scale * (high + low), with a power of two as scale per row. For F8
+// the order of words differs (linear_split.inl).
 struct SplitRows {
-  uint32_t *high, *low;  // [row, n_cols / 2, and zeros up to a whole group] words of 2
+  uint32_t *high, *low;  // [row, n_cols / 2, padded with zeros to a whole group] words of 2
   float* scales;         // [row]
 };
 
-// out = (out +) table[id] * scale, where id is ids[row], or where n_ids > 0 its remainder or its quotient by that.
+// out = (out +) table[id] * scale, where id is ids[row], or if n_ids > 0 its remainder or quotient by that.
 struct EmbedArgs {
   const uint32_t* n_rows;
   const int32_t* ids;
@@ -105,15 +104,15 @@ struct NormArgs {
   const uint32_t* n_rows;
   float* out;
   const float *in, *weight, *bias;
-  uint32_t n_cols;   // of a group
-  QuantRows quants;  // of `out`, where they are wanted too; a row is then one group, n_cols whole groups of those
+  uint32_t n_cols;   // per group
+  QuantRows quants;  // of `out`, if requested; a row is then one norm group of n_cols, a multiple of kGroupCols
   const float* like = nullptr;  // rows of n_like_cols; null: none
   uint32_t n_like_cols = 0;
 };
-// What becomes int8 is `in`, or activation(gate) * in where there is a gate.
+// Quantizes `in`, or with a gate activation(gate) * in.
 struct QuantizeArgs {
   const uint32_t* n_rows;
-  uint32_t rows_each;  // rows of `in` for each of n_rows
+  uint32_t rows_each;  // rows of `in` per row of n_rows
   const float* in;
   uint32_t n_cols;
   QuantRows out;
@@ -122,33 +121,33 @@ struct QuantizeArgs {
 };
 struct SplitArgs {
   RowRange rows;
-  uint32_t rows_each;  // rows of `in` for each of these
+  uint32_t rows_each;  // rows of `in` per row of `rows`
   TypeId type;         // kF16, kBF16 or kF8_E4M3
   const float* in;
   uint32_t n_cols;
   SplitRows out;
 };
-// What becomes of a product y.
+// Destination of a product y.
 enum class Store : uint8_t {
   kSet,   // out = y
   kAdd,   // out += y
-  kGate,  // out = activation(out) * y, the activation applied here and not to y
+  kGate,  // out = activation(out) * y; the activation does not apply to y
 };
-// Pairs row * n_used + k of rows with their k-th expert, in the order of experts: those of expert e from starts[e] on.
-// Up to kTileRows of one expert are a tile; expert e has those from starts[e] / kTileRows + e on, at least one.
+// Pairs row * n_used + k of rows with their k-th expert, sorted by expert: those of expert e start at starts[e]. Up to
+// kTileRows pairs of one expert are a tile; the tiles of expert e start at starts[e] / kTileRows + e, at least one.
 struct PairGroups {
   uint32_t* pairs;         // [n_pairs]
   uint32_t* starts;        // [n_experts + 1]
-  uint32_t* tile_experts;  // [n_pairs / kTileRows + n_experts] whose tile it is
+  uint32_t* tile_experts;  // [n_pairs / kTileRows + n_experts] expert of each tile
 };
 struct GroupPairsArgs {
   ExpertsOp op;
   RowRange rows;
   const float* ids;    // [row, n_used]
-  uint32_t n_experts;  // that are held
+  uint32_t n_experts;  // held here
   PairGroups out;
 };
-// Another matrix for the same rows, of the same type and as many columns.
+// Another matrix for the same rows, with the same type and number of columns.
 struct LinearPart {
   Matrix weight;
   float* out;
@@ -156,24 +155,24 @@ struct LinearPart {
 };
 inline constexpr uint32_t kMaxMoreParts = 2;
 struct LinearArgs {
-  LinearOp op;  // of a product that is part of another operation: its activation, on Store::kGate, alone
+  LinearOp op;  // within other operations: only its activation, for Store::kGate
   RowRange rows;
   Matrix weight;
-  const float* in;   // plain and stored types read these
-  QuantRows quants;  // group types these
-  SplitRows splits;  // linear_few_split and linear_split these
+  const float* in;   // for plain and stored types
+  QuantRows quants;  // for group types
+  SplitRows splits;  // for linear_few_split and linear_split
   float* out;
   const float* bias;
-  // Of one expert's biases to the next one's; what pairs' products are multiplied by before their bias; null: 1.
+  // Stride of biases between experts; factors on pairs' products before the bias, null: 1.
   uint32_t bias_stride = 0;
   const float* pair_scales = nullptr;
   Store store;
-  // linear_many and linear_split alone may have pairs in the place of rows: out[pair] = what the pair's expert makes of
-  // row pair / pairs_each. The pointers are null where there are none.
+  // linear_many and linear_split can take pairs instead of rows: out[pair] = the pair's expert applied to row pair /
+  // pairs_each. Null pointers: no pairs.
   PairGroups groups;
   uint32_t pairs_each;
-  uint32_t out_width = 0;  // numbers from one row of `out` to the next; 0: as many as the weight has rows
-  // More products of the same rows, which the same launch makes, of any product but those of many rows.
+  uint32_t out_width = 0;  // row stride of `out`; 0: the weight's rows
+  // Further products of the same rows in the same launch, except in kernels for many rows.
   LinearPart more[kMaxMoreParts];
   uint32_t n_more;
 };
@@ -181,12 +180,12 @@ struct RopeStoreArgs {
   RopeStoreOp op;
   StepView step;
   KvView cache;
-  float *q, *k;  // k and v: null, where the layer keeps none of them
+  float *q, *k;  // k and v: null if the layer does not keep them
   const float* v;
   const float* inv_freq;
   const float *q_norm, *k_norm;
 };
-// Latent attention's queries, and the key of each row that goes into the cache, as LatentStoreOp says.
+// LatentStoreOp: latent attention's queries, and the key of each row for the cache.
 struct LatentStoreArgs {
   LatentStoreOp op;
   StepView step;
@@ -205,49 +204,50 @@ struct AttentionArgs {
   const float* q;
   uint32_t window;      // window_of(op)
   const float* sinks;   // [n_heads]; null: none
-  const float* slopes;  // the same
-  // What the cuts of a row give, where there are several, in places of a pass: [n_heads, dims | maximum, sum] each.
+  const float* slopes;  // [n_heads]; null: none
+  // Partial results of rows with several cuts, by slot in a pass: [n_heads, dims
+  // maximum, sum] each.
   float* partials;
-  // Decode rows: who has which cut, on which pass; and how many cuts of a row's heads are there: zeros before and after
-  // a launch, [n_rows, n_kv_heads, parts of their query heads].
+  // Decode rows: the row and cut of each block, by pass; and the number of finished cuts per row and heads, zeros
+  // before and after a launch, [n_rows, n_kv_heads, parts of their query heads].
   const RowCut* row_cuts;  // [n_row_cuts]
   uint64_t n_row_cuts, pass_row_cuts;
   uint32_t* arrivals;
-  // Prompt rows: the tiles of one pass (of latents the rows alone), their rows, and the most cuts that one of them has.
-  // A row's place among the partial results is counted from first_row.
+  // Prompt rows: the tiles of one pass (for latents only the rows), their rows, and the maximum number of cuts. A row's
+  // index among the partial results is relative to first_row.
   uint32_t first_tile, n_tiles, first_row, end_row, n_cuts;
 };
 
-// A product of its own for each head of a row. The rows of activations are pairs: row * n_heads + head.
+// A separate product for each head of a row. The rows of activations are pairs: row * n_heads + head.
 struct HeadPartsArgs {
   HeadLinearOp op;
   const uint32_t* n_rows;
   const float* in;  // [n_rows, n_heads, in_width]
   uint32_t n_cols;
-  float* out;  // [n_rows, n_heads, n_cols]: the first of each head's
+  float* out;  // [n_rows, n_heads, n_cols]: the first n_cols of each head
 };
-// out[pair, 0 .. weight.n_rows) = weight_head . in[pair], of a few rows.
+// out[pair, 0 .. weight.n_rows) = weight_head . in[pair], for a few rows.
 struct HeadLinearArgs {
   HeadLinearOp op;
   RowRange rows;
-  Matrix weight;    // a matrix a head
+  Matrix weight;    // one matrix per head
   const float* in;  // [pairs, weight.n_cols]
   QuantRows quants;
   float* out;  // [pairs, out_width]
 };
-// The pairs of many rows by their heads, as if these were experts.
+// Groups the pairs of many rows by head, as if heads were experts.
 struct GroupHeadsArgs {
   HeadLinearOp op;
   RowRange rows;
   PairGroups out;
 };
 
-// A part of a layer's state, F32: that of slot i lies i * slot_bytes further on.
+// A part of a layer's state, F32: slot i is at offset i * slot_bytes.
 struct StateView {
   uint8_t* part;
   uint64_t slot_bytes;
 };
-// As ShortConvOp says.
+// ShortConvOp.
 struct ShortConvArgs {
   ShortConvOp op;
   StepView step;
@@ -256,16 +256,16 @@ struct ShortConvArgs {
   const float* in;
   uint32_t n_cols;
   const float *weight, *bias;  // bias: null for none
-  uint32_t n_parts = 0;        // of a sequence's rows; the launch sets it
+  uint32_t n_parts = 0;        // of a sequence's rows; set by the launch
 };
-// Columns of activations from first_col on.
+// Columns of activations, starting at first_col.
 struct Columns {
   const float* values;
   uint32_t n_cols, first_col;
 
   constexpr const float* row(uint32_t r) const { return values + uint64_t{r} * n_cols + first_col; }
 };
-// As StateScanOp says.
+// StateScanOp.
 struct StateScanArgs {
   StateScanOp op;
   StepView step;
@@ -275,7 +275,7 @@ struct StateScanArgs {
   const float *dt, *gate;  // gate: null for none
   const float *a, *d, *dt_bias;
 };
-// As DeltaRuleOp says; of a head's state the values vary slowest.
+// DeltaRuleOp; in a head's state the value index varies slowest.
 struct DeltaRuleArgs {
   DeltaRuleOp op;
   StepView step;
@@ -285,7 +285,7 @@ struct DeltaRuleArgs {
   float *decay, *beta;
   const float *a, *decay_bias;
 };
-// As WkvOp says; of a head's state the values vary slowest.
+// WkvOp; in a head's state the value index varies slowest.
 struct WkvArgs {
   WkvOp op;
   StepView step;
@@ -293,7 +293,7 @@ struct WkvArgs {
   float *out, *bonus;
   const float* r;
   float *decay, *k, *v, *rate, *removal;
-  const float* first_v;  // null: v stays as it is
+  const float* first_v;  // null: v is not mixed
   float* v_share;
   const float *removal_scale, *rate_scale, *bonus_scale;
 };
@@ -304,10 +304,10 @@ struct RouteArgs {
   const float* logits;
   float *weights, *ids;
   const float* bias;    // null: none
-  const float* scales;  // of experts; null: none
+  const float* scales;  // per expert; null: none
 };
-// hidden[row * n_used + k] = weight_e . in[row] (* weights[row, k], where there are some) + bias_e for the k-th expert
-// e of the row, stored as kSet or kGate says.
+// hidden[row * n_used + k] = weight_e . in[row] (* weights[row, k], if given) + bias_e for the k-th expert e of the
+// row, stored by kSet or kGate.
 struct ExpertsHiddenArgs {
   ExpertsOp op;
   RowRange rows;
@@ -332,7 +332,7 @@ struct ExpertsDownArgs {
   const float* bias;  // [n_experts, down.n_rows]; null: none
 };
 // out[row] += sum over k of weights[pair] * (results[pair] + bias_e) for pair = row * n_used + k, in the order of k,
-// and for the n_experts from first_expert on.
+// for the n_experts from first_expert on.
 struct ExpertsSumArgs {
   ExpertsOp op;
   RowRange rows;
@@ -340,17 +340,17 @@ struct ExpertsSumArgs {
   uint32_t n_cols;
   float* out;
   const float *ids, *bias;  // of the experts: [row, n_used], and [n_experts, n_cols]; null: none
-  uint32_t n_experts;       // that are held
+  uint32_t n_experts;       // held here
 };
-// out = (out +) in * sigmoid(gate), or in * gate where it is a factor
+// GateOp.
 struct GateArgs {
   GateOp op;
   const uint32_t* n_rows;
   float* out;
   const float *in, *gate;
-  uint32_t n_cols, n_gate_cols;  // 1 of these: a gate a row
+  uint32_t n_cols, n_gate_cols;  // n_gate_cols == 1: one gate per row
 };
-// As CutOp says.
+// CutOp.
 struct CutArgs {
   CutOp op;
   const uint32_t* n_rows;
@@ -358,7 +358,7 @@ struct CutArgs {
   const float* in;
   uint32_t n_cols;
 };
-// As AltUpOp says.
+// AltUpOp.
 struct AltUpArgs {
   AltUpOp op;
   const uint32_t* n_rows;
@@ -367,17 +367,17 @@ struct AltUpArgs {
   uint32_t n_cols;
   const float *router, *coefs, *scale;  // scale: null for none
 };
-// As AdapterDownOp says. Rows of the logits are those that select_rows made.
+// AdapterDownOp. Logit rows are those of select_rows.
 struct AdapterDownArgs {
   AdapterDownOp op;
   StepView step;
   Matrix down;
-  const float* ranks;  // by the adapter's place
+  const float* ranks;  // by adapter
   const float* in;
   float* low;
   uint32_t n_low_cols;
 };
-// As AdapterUpOp says.
+// AdapterUpOp.
 struct AdapterUpArgs {
   AdapterUpOp op;
   StepView step;
@@ -393,7 +393,7 @@ struct SelectRowsArgs {
   uint32_t n_cols;
 };
 
-// out = (out +) bias + parts[0] + parts[1] + ..., in this order: parts of sums that devices have made.
+// SumPartsOp, with the parts in the order of devices.
 struct SumPartsArgs {
   SumPartsOp op;
   const uint32_t* n_rows;
@@ -403,7 +403,7 @@ struct SumPartsArgs {
   float* out;
 };
 
-// A TokenChoice as the device reads it.
+// A TokenChoice in device memory.
 struct ChoiceRow {
   double u;
   float temperature, top_p, min_p;
@@ -412,13 +412,13 @@ struct ChoiceRow {
   uint32_t first_seen, n_seen;
   uint32_t is_wanted;
 };
-// What is known of a part of the vocabulary.
+// Results of choose for a part of the vocabulary.
 struct ChoicePart {
-  double sum;  // of e^((logit - max) / temperature), where there is no top-k
+  double sum;  // of e^((logit - max) / temperature), without top-k
   float max;
   uint32_t n_candidates;
 };
-// out[row] = the token, -1 where the caller has to choose.
+// out[row] = the token, or -1 if the caller must choose.
 struct ChooseArgs {
   const uint32_t* n_rows;
   const float* logits;  // [n_rows, n_vocab]

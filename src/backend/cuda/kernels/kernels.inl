@@ -1,4 +1,4 @@
-// All kernels and their table, for one compiler. Each file needs the ones before it.
+// All kernels and their table, for one compiler. Order matters: each file depends on the ones before it.
 // clang-format off
 #include "backend/cuda/kernels/formats.inl"
 #include "backend/cuda/kernels/dots.inl"

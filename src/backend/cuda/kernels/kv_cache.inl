@@ -1,6 +1,6 @@
-// The paged cache: where a position's vectors lie, and how each type stores them.
+// The paged cache: addresses of a position's vectors, and their storage in each type.
 
-// Where a page begins, in units, and a row in it.
+// The start of a page, in units, and a row in it.
 struct KvPlace {
   uint32_t page, row;
 };
@@ -20,9 +20,8 @@ RZ_DEVICE Byte* kv_scales(const KvView& cache, Byte* plane, const KvPlace& place
          place.row * cache.scale_bytes;
 }
 
-// kHasChunks: tensor cores multiply the type (attention_fragments.inl). kHasScales: 32 elements share one.
-// store: all lanes of a warp call, for dimensions that follow each other up to the last of n_stored; x is 0 beyond the
-// head's own.
+// kHasChunks: tensor cores multiply the type (attention_fragments.inl). kHasScales: 32 elements share one. store:
+// called by all lanes of a warp, for consecutive dimensions up to the last of n_stored; x is 0 beyond the head's own.
 struct KvF32 {
   static constexpr bool kHasChunks = false;
   RZ_DEVICE static uint32_t n_stored(const KvView& cache) { return cache.row_bytes / 4; }
@@ -57,7 +56,7 @@ struct KvF8 {
     kv_row(cache, plane, place)[i] = float_to_f8_e4m3(x);
   }
 };
-// As BlockQ8_0 of quant/blocks.h, but the scales apart.
+// BlockQ8_0 of quant/blocks.h with separate scales.
 struct KvQ8_0 {
   static constexpr bool kHasChunks = true;
   static constexpr bool kHasScales = true;
@@ -66,19 +65,19 @@ struct KvQ8_0 {
     const uint16_t d = float_to_half(warp_max(fabsf(x)) / 127.0f);
     const float rounded = half_to_float(d);
     const float scaled = rounded > 0 ? fminf(fmaxf(x * (1.0f / rounded), -127.0f), 127.0f) : 0.0f;
-    const auto whole = static_cast<int32_t>(scaled);  // halves go away from zero, as encode.cpp has it
+    const auto whole = static_cast<int32_t>(scaled);  // ties round away from zero, as in encode.cpp
     const int32_t code = whole + (fabsf(scaled - static_cast<float>(whole)) < 0.5f ? 0 : scaled < 0 ? -1 : 1);
     if (i % 32 == 0) reinterpret_cast<uint16_t*>(kv_scales(cache, plane, place))[i / 32] = d;
     if (i < cache.row_bytes) kv_row(cache, plane, place)[i] = static_cast<uint8_t>(code);
   }
 };
 
-// As BlockQ4_0, but the scales apart, and the codes signed, of two neighbours a byte.
+// BlockQ4_0 with separate scales and signed codes, two neighbours per byte.
 struct KvQ4_0 {
   static constexpr bool kHasChunks = true;
   static constexpr bool kHasScales = true;
   RZ_DEVICE static uint32_t n_stored(const KvView& cache) { return cache.scale_bytes / 2 * 32; }
-  // The element of largest magnitude, the first of several, becomes -8.
+  // The element of largest magnitude, the first on ties, becomes -8.
   RZ_DEVICE static void store(const KvView& cache, uint8_t* plane, const KvPlace& place, uint32_t i, float x) {
     const float max = warp_max(fabsf(x));
     const auto lane = static_cast<float>(i % 32);

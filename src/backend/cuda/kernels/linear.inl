@@ -1,5 +1,5 @@
-// Products of a few rows with a matrix by dots.inl: one row with types of groups (more: linear_few.inl, whose sums are
-// the same), up to 8 at once with F32 and stored types. F16, bf16 and F8 are linear_few_split.inl's.
+// Products of a few rows with a matrix by dots.inl: one row with group types (more: linear_few.inl, with the same
+// sums), up to 8 at once with F32 and stored types. F16, bf16 and F8: linear_few_split.inl.
 
 template <class Format, int kRows>
 RZ_KERNEL void linear_kernel(LinearArgs a) {

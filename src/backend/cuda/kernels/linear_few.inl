@@ -1,14 +1,14 @@
-// Products of some decode rows with a matrix of a type of groups: the numbers of dots.inl, with the weights read once
-// for up to 32 rows (16 in types whose groups have halves). A block makes 16 columns of the output; each of its eight
-// warps walks the groups that are a quad's there, four of each chunk, with the matrix instructions of int8, and so
-// comes to that quad's sums. A warp works alone, by its own part of shared memory, until the end. Bound by
-// instructions: for Q4_K about 5 a weight for up to 8 rows and 2.5 for each 8 more, by the compiler's listing, of
-// the 3.9 in which an H200 brings it from memory.
+// Products of some decode rows with a matrix of a group type: the sums of dots.inl, with the weights read once for up
+// to 32 rows (16 in types whose groups have halves). A block computes 16 columns of the output; each of its eight warps
+// processes the groups of one quad there, four of each chunk, with the int8 matrix instructions, and so computes that
+// quad's sums. Until the end a warp works alone in its own part of shared memory. Bound by instructions: for Q4_K about
+// 5 per weight for up to 8 rows and 2.5 for each 8 more, by the compiler's listing, of the 3.9 in which an H200 loads
+// it from memory.
 
 constexpr uint32_t kFewWarps = 8;
 constexpr uint32_t kFewCols = 16;
-constexpr uint32_t kFewGroups = kChunkGroups / kFewWarps;     // of a chunk, a warp
-constexpr uint32_t kFewTileWords = kFewCols * kTileRowWords;  // of two groups
+constexpr uint32_t kFewGroups = kChunkGroups / kFewWarps;     // per chunk and warp
+constexpr uint32_t kFewTileWords = kFewCols * kTileRowWords;  // for two groups
 constexpr uint32_t kFewWords = kFewGroups / 2 * kFewTileWords;
 static_assert(kFewGroups == 4 && kFewTileWords == 256);
 static_assert(kChunkGroups * kGroupCols <= kMoreCodeBytes);
@@ -27,10 +27,10 @@ struct FewShared {
 };
 
 struct FewPlace {
-  uint32_t first_row, end_row, first_col, first_group;  // the warp's, of a chunk
+  uint32_t first_row, end_row, first_col, first_group;  // of the warp, in a chunk
 };
 
-// A lane's groups of a chunk: one of a column, and of the column 8 on.
+// A lane's groups of a chunk: one of a column, and one of the column plus 8.
 template <class Format>
 struct FewPart {
   typename Format::Stored weight[2];
@@ -70,8 +70,8 @@ RZ_DEVICE void store_few_row_scales(const LinearArgs& a, const FewPlace& p, uint
   }
 }
 
-// sums[tile] += the warp's groups of the chunk, added as a quad does: (0 + 1) + (2 + 3). Groups beyond the last have a
-// scale of zero; whatever lies after the row stands for their codes.
+// sums[tile] += the warp's groups of the chunk, added like a quad: (0 + 1) + (2 + 3). Groups beyond the last have a
+// scale of zero, and any bytes after the row as codes.
 template <class Format, int kTiles>
 RZ_DEVICE void multiply_few_chunk(const LinearArgs& a, const FewPlace& p, uint32_t chunk,
                                   const FewShared<Format, kTiles>& shared, float (&sums)[kTiles][4]) {
@@ -97,7 +97,7 @@ RZ_DEVICE void multiply_few_chunk(const LinearArgs& a, const FewPlace& p, uint32
   }
 }
 
-// [warp, kStride], of which one number of each: the warps' sums, merged as the butterfly of dots.inl merges its quads.
+// Adds one number of each warp in [warp, kStride], in the order of the butterfly over quads in dots.inl.
 template <uint32_t kStride>
 RZ_DEVICE float merge_warps(const float* parts) {
   float sums[kFewWarps];
@@ -156,7 +156,7 @@ void linear_few(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   with_format(a.weight.type, [&](auto format) {
     using Format = decltype(format);
     if constexpr (Format::kHasGroups) {
-      // Scales of halves take registers that the sums of more rows would need.
+      // Scales of halves use the registers for the sums of more rows.
       constexpr int kTiles = Format::kHasHalves ? 2 : 4;
       (max_rows <= 8 ? launch_few<Format, 1> : launch_few<Format, kTiles>)(a, max_rows, stream);
     }

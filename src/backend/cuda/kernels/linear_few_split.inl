@@ -1,17 +1,17 @@
 // Products of decode rows with a matrix of F16, bf16 or F8, by the matrix instructions of the first two; activations
-// are sums of two such values, as in linear_split.inl. A block makes 16 columns of the output, or 32; its eight warps
-// share the columns of the weight, 64 at a time, and their sums meet at the end. Lane 4 g + t reads 8 columns in a row
-// of the weight's rows g and g + 8, and of row g of the activations: the instruction adds up over all columns, so which
-// of them it calls its own is free, as long as both sides agree. The order of a sum follows from the weight's shape
-// alone, so that a row has the same bits in every batch. Weights come straight from memory, a step ahead.
+// are sums of two such values, as in linear_split.inl. A block computes 16 or 32 columns of the output; its eight warps
+// share the columns of the weight, 64 at a time, and add their sums at the end. Lane 4 g + t reads 8 consecutive
+// columns of the weight's rows g and g + 8, and of row g of the activations: the instruction adds up all columns, so
+// their order is free if both operands agree. The order of a sum depends only on the weight's shape, so that a row has
+// the same bits in every batch. Bound by memory: weights are loaded directly, one step ahead.
 
-constexpr uint32_t kFewSplitStep = 2;  // times 32 columns
+constexpr uint32_t kFewSplitStep = 2;  // in units of 32 columns
 
 struct FewSplitPlace {
   uint32_t first_row, end_row, first_col, n_chunks;  // chunks: of 32 columns
 };
 
-// A lane's weights of a step, [chunk, tile of 16 columns, row g and g + 8].
+// A lane's weights for a step, [chunk, tile of 16 columns, row g and g + 8].
 template <class Split, int kColTiles>
 struct FewSplitWeights {
   using Words = std::conditional_t<Split::kIsF8, Words2, Words4>;
@@ -25,7 +25,7 @@ RZ_DEVICE void load_few_split_words(const uint32_t* from, Words4& words) {
   words = load_words4(from);
 }
 
-// Chunks beyond the last are the last again, and not used.
+// Chunks beyond the last repeat it, and are not used.
 template <class Split, int kColTiles>
 RZ_DEVICE void load_few_split(const Matrix& m, const FewSplitPlace& p, uint32_t chunk,
                               FewSplitWeights<Split, kColTiles>& weights) {
@@ -42,14 +42,14 @@ RZ_DEVICE void load_few_split(const Matrix& m, const FewSplitPlace& p, uint32_t 
   }
 }
 
-// The pairs of columns that one of the two instructions of a chunk takes from a lane.
+// The pairs of columns that a lane passes to one of the two instructions of a chunk.
 RZ_DEVICE void weight_pairs(const Words4& words, uint32_t step, uint32_t (&pairs)[2]) {
   for (uint32_t i = 0; i < 2; ++i) pairs[i] = words.word[2 * step + i];
 }
 RZ_DEVICE void weight_pairs(const Words2& codes, uint32_t step, uint32_t (&pairs)[2]) {
   for (uint32_t i = 0; i < 2; ++i) pairs[i] = f8_to_halves(codes.word[step] >> (16 * i));
 }
-// The same columns of an activation, of both steps. `words`: of its 32 columns.
+// The pairs of columns of an activation for both instructions. `words`: its 32 columns.
 template <class Split>
 RZ_DEVICE void load_row_pairs(const uint32_t* words, uint32_t (&pairs)[2][2]) {
   const uint32_t t = thread_idx() % 4;
@@ -94,7 +94,7 @@ RZ_DEVICE void multiply_few_split(const LinearArgs& a, const FewSplitPlace& p, u
   }
 }
 
-// The same for a step of F8, whose columns share a scale.
+// Adds a step of F8, whose columns share a scale.
 template <int kColTiles, int kRowTiles>
 RZ_DEVICE void add_scaled_step(const LinearArgs& a, const FewSplitPlace& p, uint32_t chunk,
                                const float (&own)[kColTiles][kRowTiles][4], float (&sums)[kColTiles][kRowTiles][4]) {
@@ -161,7 +161,7 @@ void launch_few_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
 void linear_few_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   with_split(a.weight.type, [&](auto split) {
     using Split = decltype(split);
-    // More would take more registers than some GPUs have for two blocks; F8's scaled sums take theirs.
+    // More would exceed the registers that some GPUs have for two blocks; F8's scaled sums need theirs.
     constexpr int kColTiles = Split::kIsF8 ? 1 : 2;
     const auto launch_rows = max_rows <= 8 ? launch_few_split<Split, 1, 1> : launch_few_split<Split, kColTiles, 2>;
     launch_rows(a, max_rows, stream);

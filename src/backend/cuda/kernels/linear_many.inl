@@ -1,18 +1,18 @@
-// Products of a prompt's rows with a matrix of a type of groups, by the matrix instructions of int8. A block makes 128
-// columns of the output for 64 rows, a warp 32 for 32; it walks the groups of 32 columns two a step, whose weights it
-// unpacks once into shared memory while the step before is multiplied. Each group is one exact integer product (two
-// where its halves have scales of their own), scaled and added in F32 before the next: the same numbers for a row
-// wherever it falls. Bound by that scaling: 3 to 9 instructions for each 32 products, several times the integer part.
+// Products of prompt rows with a matrix of a group type, by the int8 matrix instructions. A block computes 128 columns
+// of the output for 64 rows, a warp 32 for 32; it processes two groups of 32 columns per step, whose weights it unpacks
+// once into shared memory while the previous step is multiplied. Each group is one exact integer product (two if its
+// halves have separate scales), scaled and added in F32 before the next: a row's result does not depend on its tile.
+// Bound by that scaling: 3 to 9 instructions for each 32 products, several times the integer part.
 
 constexpr uint32_t kManyThreads = 256;
-constexpr uint32_t kManyGroups = 2;  // a step
+constexpr uint32_t kManyGroups = 2;  // per step
 constexpr uint32_t kManyWarpCols = 32, kManyWarpRows = 32;
 constexpr uint32_t kManyTileWords = (kTileCols + kTileRows) * kTileRowWords;
 
 struct ManyPlace {
   uint32_t first_row, end_row, first_col;
-  uint32_t first_weight;  // row of the expert's
-  // What this thread loads: a row of activations a quarter of which it copies, one a scale of which it loads.
+  uint32_t first_weight;  // the expert's first row
+  // The thread's loads: a row of activations of which it copies a quarter, and one of which it loads a scale.
   uint32_t code_row, scale_row;
 };
 
@@ -25,7 +25,7 @@ RZ_DEVICE ManyPlace many_place(const LinearArgs& a) {
   return p;
 }
 
-// A step's groups as the matrix instructions read them.
+// A step's groups in the format of the matrix instructions.
 template <class Format>
 struct ManyStage {
   static constexpr uint32_t kColScales = Format::kScales * kTileCols, kRowScales = (1 + Format::kSums) * kTileRows;
@@ -38,8 +38,8 @@ struct ManyStage {
   RZ_DEVICE float* row_scales(uint32_t group) const { return scales + kManyGroups * kColScales + group * kRowScales; }
 };
 
-// What a thread brings to a step by way of registers: a group of a weight row; of the first half of the threads each
-// the scale of an activation's group.
+// A thread's data for a step that passes through registers: a group of a weight row; for the first half of the threads
+// also the scale of an activation's group.
 template <class Format>
 struct ManyPart {
   typename Format::Stored weight;
@@ -55,7 +55,7 @@ RZ_DEVICE ManyPart<Format> load_many_part(const LinearArgs& a, const ManyPlace& 
   ManyPart<Format> part{Format::load(a.weight, p.first_weight + clamped(p.first_col + i, a.weight.n_rows), g), 0, 0};
   if (i < kTileRows) {
     const uint64_t at = uint64_t{p.scale_row} * n_groups + g;
-    part.scale = step_g < n_groups ? a.quants.scales[at] : 0;  // a group beyond the last adds nothing
+    part.scale = step_g < n_groups ? a.quants.scales[at] : 0;  // groups beyond the last add nothing
     if (Format::kSums > 0) part.halves = a.quants.halves[at];
   }
   return part;
@@ -83,7 +83,7 @@ RZ_DEVICE void copy_many_rows(const LinearArgs& a, const ManyPlace& p, uint32_t 
 template <class Format>
 RZ_DEVICE void multiply_many_group(const ManyStage<Format>& stage, uint32_t group, uint32_t col, uint32_t row,
                                    float (&sums)[2][4][4]) {
-  // Columns that are held at a time: the scales of halves take registers that a second tile of them would need.
+  // Tiles of columns in registers: the scales of halves use the registers of a second one.
   constexpr uint32_t kHeld = Format::kHasHalves ? 1 : 2;
   for (uint32_t first = 0; first < 2; first += kHeld) {
     GroupCols<Format> cols[kHeld];
@@ -92,7 +92,7 @@ RZ_DEVICE void multiply_many_group(const ManyStage<Format>& stage, uint32_t grou
     }
     uint32_t words[4];  // of two tiles of rows
     for (uint32_t j = 0; j < 4; ++j) {
-      // Keeps the compiler from loading more scales ahead than there are registers.
+      // Keeps the compiler from loading more scales in advance than there are registers.
       if (Format::kHasHalves && j % 2 == 0) warp_barrier();
       if (j % 2 == 0) load_fragment(words, stage.rows(), row + 8 * j, group);
       GroupRows<Format> rows{{words[j % 2], words[2 + j % 2]}, {}};
@@ -126,7 +126,7 @@ void linear_many_kernel(LinearArgs a) {
   store_many_part(load_many_part<Format>(a, p, 0), stage(0));
   for (uint32_t step = 0; step < n_steps; ++step) {
     wait_for_copies<0>();
-    barrier();  // all have their part of this stage, and are done with the one before, which the next replaces
+    barrier();  // all have their part of this stage, and are done with the previous one, which the next replaces
     const bool has_next = step + 1 < n_steps;
     ManyPart<Format> next{};
     if (has_next) {
@@ -136,7 +136,7 @@ void linear_many_kernel(LinearArgs a) {
     for (uint32_t group = 0; group < kManyGroups; ++group) multiply_many_group(stage(step), group, col, row, sums);
     if (has_next) store_many_part(next, stage(step + 1));
   }
-  // Half of the tile's rows at a time, where the tiles were.
+  // Half of the tile's rows at a time, in the memory of the tiles.
   auto* staged = reinterpret_cast<float*>(tiles);
   for (uint32_t half = 0; half < 2; ++half) {
     barrier();
@@ -151,7 +151,7 @@ void linear_many_kernel(LinearArgs a) {
   }
 }
 
-// Rows vary fastest, so that blocks which run together share their weights in the cache.
+// Rows vary fastest, so that concurrent blocks share their weights in the cache.
 void linear_many(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   const Grid grid{n_row_tiles(a, max_rows), (a.weight.n_rows + kTileCols - 1) / kTileCols};
   with_format(a.weight.type, [&](auto format) {

@@ -1,21 +1,21 @@
-// Products of a prompt's rows with a matrix of F16, bf16 or F8, by the matrix instructions of the first two. Weights
-// are used as they are, F8 as the F16 of the same value; an F32 activation is the sum of two such values, which leaves
-// an error of 2^-18 of it (bf16; F16: 2^-22, or 2^-40 of the row's largest). That is the operands' error alone. The
-// sums are the tensor cores', in F32, and those of Hopper do not round: they cut off, towards zero, what lies below the
-// last place of the largest number they add. So each of the 2 K / 16 additions may lose up to 2^-23 of the sum so far,
-// half of that on average: over K = 14,336 columns about 1e-4 of the sum of magnitudes at most. The tests' bounds allow
-// for it; the emulator rounds to nearest and does not show it. Closing the sums every 512 columns would bring it to
-// 4e-6, for 64 more registers a lane: two blocks a multiprocessor in the place of three, for what is a twentieth of
-// bf16's own last place. Bound by arithmetic: two instructions a tile. A block makes 128 columns of the output for 64
-// rows, a warp 64 for 32; each sum runs through the columns in steps of 16, high parts before low ones. Those of F8 run
-// through the columns that share a scale, and are then added to the others.
+// Products of prompt rows with a matrix of F16, bf16 or F8, by the matrix instructions of the first two. Weights are
+// used exactly, F8 as the F16 of the same value; an F32 activation is the sum of two such values, with an error of
+// 2^-18 of it (bf16; F16: 2^-22, or 2^-40 of the row's largest). That is the operands' error alone. The sums are the
+// tensor cores', in F32, and those of Hopper do not round: they truncate bits below the last place of the largest
+// summand. Each of the 2 K / 16 additions may thus lose up to 2^-23 of the sum so far, half of that on average: over K
+// = 14,336 columns about 1e-4 of the sum of magnitudes at most. The tests' bounds allow for it; the emulator rounds to
+// nearest and does not show it. Restarting the sums every 512 columns would reduce it to 4e-6, for 64 more registers
+// per lane: two blocks per multiprocessor instead of three, for a twentieth of bf16's own last place. Bound by
+// arithmetic: two instructions per tile. A block computes 128 columns of the output for 64 rows, a warp 64 for 32; each
+// sum runs through the columns in steps of 16, high parts before low ones. For F8 it runs through the columns that
+// share a scale, and is then added to the total.
 
 constexpr uint32_t kSplitThreads = 128;
-constexpr uint32_t kSplitStages = 3;     // tiles that are used, or under way
-constexpr uint32_t kSplitStepCols = 32;  // of the weight, a stage
+constexpr uint32_t kSplitStages = 3;     // tiles in use or loading
+constexpr uint32_t kSplitStepCols = 32;  // of the weight, per stage
 constexpr uint32_t kSplitWarpCols = 64, kSplitWarpRows = 32;
 
-// A tile of codes: rows of 32 bytes in two pieces, permuted as those of tiles.inl are.
+// A tile of codes: rows of 32 bytes in two pieces, permuted like those of tiles.inl.
 struct CodeTile {
   static constexpr uint32_t kPieces = 2;
   RZ_DEVICE static uint32_t word(uint32_t row, uint32_t piece) {
@@ -23,14 +23,14 @@ struct CodeTile {
   }
 };
 
-// The exponent, as F32 has it, of the power of two that brings `largest` to [2^14, 2^15), where F16 has most bits left
-// for the small ones. Rows so small that this would overflow stay smaller.
+// The exponent, in F32 format, of the power of two that scales `largest` to [2^14, 2^15), where F16 has the most bits
+// left for small values. Rows so small that this would overflow stay smaller.
 RZ_DEVICE uint32_t scale_exponent(float largest) {
   const uint32_t exponent = float_bits(largest) >> 23;
   return 127 + 14 + 127 - (exponent < 15 ? 15 : exponent);
 }
 
-// A row a block.
+// One block per row.
 template <class Split>
 RZ_KERNEL void split_kernel(SplitArgs a) {
   RZ_SHARED(float, warps, kSplitThreads / 32);
@@ -61,8 +61,8 @@ RZ_KERNEL void split_kernel(SplitArgs a) {
 
 struct SplitPlace {
   uint32_t first_row, end_row, first_col;
-  uint32_t first_weight;  // row of the expert's
-  uint32_t own_rows[2];   // of activations, that this thread copies
+  uint32_t first_weight;  // the expert's first row
+  uint32_t own_rows[2];   // rows of activations that this thread copies
 
   RZ_DEVICE uint32_t weight_row(const LinearArgs& a, uint32_t col) const {
     return first_weight + clamped(first_col + col, a.weight.n_rows);
@@ -98,7 +98,7 @@ RZ_DEVICE void load_split_stage(const LinearArgs& a, const SplitPlace& p, uint32
   copy_tile<WideTile, kTileRows, kSplitThreads>(low, a.splits.low + at, row_words, own_row);
 }
 
-// Step k of 16 rows of weights from `col` on.
+// Step k of 16 rows of weights, starting at `col`.
 template <class Split>
 RZ_DEVICE void load_split_weights(uint32_t (&words)[4], const uint32_t* tile, uint32_t col, uint32_t k) {
   if constexpr (!Split::kIsF8) return load_fragment(words, tile, col, k);
@@ -128,7 +128,7 @@ RZ_DEVICE void multiply_split_stage(const uint32_t* stage, uint32_t col, uint32_
   }
 }
 
-// scaled += scale * sums, of 64 columns of the output from `col` on; `at`: a column of the weight that shares the
+// scaled += scale * sums, for 64 columns of the output starting at `col`; `at`: a column of the weight with these
 // scales.
 RZ_DEVICE void add_scaled(const LinearArgs& a, const SplitPlace& p, uint32_t col, uint32_t at, float (&sums)[4][4][4],
                           float (&scaled)[4][4][4]) {
@@ -161,7 +161,7 @@ RZ_KERNEL void linear_split_kernel(LinearArgs a) {
   }
   for (uint32_t step = 0; step < n_steps; ++step) {
     wait_for_copies<kSplitStages - 2>();
-    barrier();  // all have their part of this stage, and are done with the one before, which the next copies replace
+    barrier();  // all have their part of this stage, and are done with the previous one, which the next copies replace
     const uint32_t next = step + kSplitStages - 1;
     if (next < n_steps) load_split_stage<Split>(a, p, next, stages + next % kSplitStages * kSplitStageWords);
     commit_copies();
@@ -188,7 +188,7 @@ void split(const SplitArgs& a, uint32_t max_rows, Stream stream) {
   });
 }
 
-// Rows vary fastest, so that blocks which run together share their weights in the cache.
+// Rows vary fastest, so that concurrent blocks share their weights in the cache.
 void linear_split(const LinearArgs& a, uint32_t max_rows, Stream stream) {
   const Grid grid{n_row_tiles(a, max_rows), (a.weight.n_rows + kTileCols - 1) / kTileCols};
   with_split(a.weight.type,

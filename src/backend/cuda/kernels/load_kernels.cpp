@@ -6,7 +6,7 @@
 namespace realizar::cuda {
 namespace {
 
-// Numbers of rows for which products have kernels of their own.
+// Numbers of rows with different kernels for products.
 constexpr uint32_t kRowCounts[] = {1, 4, 8, 9};
 
 void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
@@ -39,7 +39,7 @@ void load_products(const KernelTable& kernels, TypeId type, Stream stream) {
   kernels.head_linear(heads, 1, stream);
 }
 
-// One of each size of a state.
+// One of each state size.
 void load_states(const KernelTable& kernels, Stream stream) {
   StateScanArgs scan{};
   scan.op.n_heads = scan.op.head_dim = 1;
@@ -85,8 +85,7 @@ void load_attention(const KernelTable& kernels, KvType type, Stream stream) {
   kernels.attention_plain(args, {}, 1, stream);
 }
 
-// A launch that has the same kernels whatever it is for: with the most rows, and the most sequences, where it wants
-// them.
+// A launch whose kernels do not depend on its arguments: with the maximum of rows and sequences, if it takes them.
 template <class Args, class... Rest>
 void load(void (*launch)(const Args&, Rest...), Stream stream) {
   if constexpr (sizeof...(Rest) == 1) {

@@ -1,8 +1,8 @@
-// What the device can do at most: copies of memory, and products in registers alone.
+// Peaks of the device: memory copies, and products in registers.
 
 constexpr uint32_t kPeakThreads = 256;
 constexpr uint32_t kPeakBlocks = 2048;
-constexpr uint32_t kPeakTiles = 4;  // independent products a warp has under way
+constexpr uint32_t kPeakTiles = 4;  // independent products per warp
 
 RZ_KERNEL void copy_kernel(CopyArgs a) {
   const uint64_t n_threads = uint64_t{kPeakBlocks} * kPeakThreads;
@@ -12,7 +12,7 @@ RZ_KERNEL void copy_kernel(CopyArgs a) {
   }
 }
 
-// The sums are written where they are a number that they never are, so that no product can be left out.
+// The sums are written only if they have an impossible value, so that no product can be optimized away.
 RZ_KERNEL void multiply_bfloats_kernel(MultiplyArgs a) {
   float sums[kPeakTiles][4] = {};
   const uint32_t x = 0x3f803f80u + thread_idx();

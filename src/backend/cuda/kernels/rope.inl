@@ -1,4 +1,4 @@
-// Norms of queries and keys, rotary embedding, and the way of keys and values into the cache.
+// Norms of queries and keys, rotary embedding, and cache writes of keys and values.
 
 RZ_DEVICE void normalize_head(float* head, uint32_t head_dim, const float* weight, float eps, uint32_t lane) {
   float power = 0;
@@ -7,10 +7,10 @@ RZ_DEVICE void normalize_head(float* head, uint32_t head_dim, const float* weigh
   for (uint32_t i = lane; i < head_dim; i += 32) head[i] = head[i] * scale * weight[i];
 }
 
-// frequency * pos less whole turns. Its F32 product would be off by 4e-3 at position 100,000, and F64 is slow on most
-// GPUs: so the product is kept as two numbers, and a turn as two. `turns` has at most 21 bits for positions up to 2^23,
-// and the high part of a turn is a multiple of 2^-21, so what is left of `high` is exact; then all the rest is below
-// 0.5 and loses 2^-25, and the sum rounds once, by at most 2^-23: as much as an exact angle would on its way to F32.
+// frequency * pos modulo a turn. Its F32 product would be off by 4e-3 at position 100,000, and F64 is slow on most
+// GPUs, so the product and a turn are each kept as two numbers. `turns` has at most 21 bits for positions up to 2^23,
+// and the high part of a turn is a multiple of 2^-21, so the remainder of `high` is exact; the rest is below 0.5 and
+// loses 2^-25, and the sum rounds once, by at most 2^-23: as much as an exact angle converted to F32.
 RZ_DEVICE float angle_of(float frequency, float pos) {
   constexpr float kTurnHigh = 6.2831854820251465f, kTurnLow = -1.7484555e-7f;
   const float high = frequency * pos, low = fmaf(frequency, pos, -high);
@@ -18,7 +18,7 @@ RZ_DEVICE float angle_of(float frequency, float pos) {
   return fmaf(-turns, kTurnHigh, high) + fmaf(-turns, kTurnLow, low);
 }
 
-// Args: of RopeStoreOp or LatentStoreOp.
+// Args: RopeStoreArgs or LatentStoreArgs.
 template <class Args>
 RZ_DEVICE void rotate_head(float* head, const Args& a, int32_t pos, uint32_t lane) {
   const uint32_t half = a.op.n_rot / 2;
@@ -38,12 +38,12 @@ RZ_DEVICE void warm_head(float* head, uint32_t head_dim, const Temperature& temp
   for (uint32_t i = lane; temperature.is_on() && i < head_dim; i += 32) head[i] *= factor;
 }
 
-// Into [-limit, limit]; 0: as it is.
+// Clamps to [-limit, limit]; 0: no limit.
 RZ_DEVICE float clipped(float x, float limit) {
   return limit > 0 ? fminf(fmaxf(x, -limit), limit) : x;
 }
 
-// A lane clips, normalizes and warms the same dimensions; it rotates others' too.
+// A lane clips, normalizes and scales the same dimensions; it also rotates others.
 RZ_DEVICE void prepare_head(float* head, const RopeStoreArgs& a, const float* norm, int32_t pos, uint32_t lane) {
   const uint32_t head_dim = a.cache.head_dim;
   for (uint32_t i = lane; a.op.clip > 0 && i < head_dim; i += 32) head[i] = clipped(head[i], a.op.clip);
@@ -54,7 +54,7 @@ RZ_DEVICE void prepare_head(float* head, const RopeStoreArgs& a, const float* no
   if (norm != nullptr && a.op.norms_last) normalize_head(head, head_dim, norm, a.op.norm_eps, lane);
 }
 
-// A warp a head: the query heads, then the key heads, which also append their key and value.
+// One warp per head: the query heads, then the key heads, which also store their key and value.
 template <class Kv>
 RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
   const uint32_t lane = thread_idx(), row = block_x(), head_dim = a.cache.head_dim;
@@ -82,7 +82,7 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
   }
 }
 
-// A warp a head of the queries, whose last numbers are rotated on their way; and one for what the cache keeps.
+// One warp per query head, whose last dimensions are rotated; and one for the cached key.
 template <class Kv>
 RZ_KERNEL void latent_store_kernel(LatentStoreArgs a) {
   const uint32_t lane = thread_idx(), row = block_x(), key_dim = a.op.latent_dim + a.op.n_rot, h = block_y();

@@ -1,7 +1,7 @@
 // Operations on rows: embed, norm, quantize, cut, AltUp, select, sum.
 
 constexpr uint32_t kRowThreads = 128;
-constexpr uint32_t kNormColumns = 4;  // a thread of a norm, as long as a block has threads enough
+constexpr uint32_t kNormColumns = 4;  // per thread of a norm, if the block is large enough
 constexpr uint32_t kMaxNormThreads = 1024;
 
 // The rows of one table, by token, by its type or by position.
@@ -16,7 +16,7 @@ RZ_KERNEL void embed_kernel(EmbedArgs a) {
   *out = a.accumulate ? *out + x : x;
 }
 
-// The sum of x over the block's threads, for all of them. `warps`: shared, one a warp.
+// The sum of x over the block's threads, returned to all. `warps`: shared, one per warp.
 RZ_DEVICE float block_sum(float x, float* warps) {
   const float own = warp_sum(x);
   barrier();  // the last sum has been read
@@ -27,15 +27,15 @@ RZ_DEVICE float block_sum(float x, float* warps) {
   return sum;
 }
 
-// A warp quantizes the group at place `at`, a column a lane.
+// A warp quantizes group number `at`, one column per lane.
 RZ_DEVICE void quantize_group(float x, uint64_t at, const QuantRows& out) {
   const uint32_t lane = thread_idx() % 32;
   const float largest = warp_max(fabsf(x));
-  // Below, the inverse would not be finite; such rows count as zero.
+  // For smaller values the inverse would not be finite; such rows count as zero.
   const bool is_zero = !(largest > 0x1p-120f);
   const float scale = is_zero ? 0.0f : largest / 127.0f;
   const int32_t code = is_zero ? 0 : round_to_int(x * (127.0f / largest));
-  // Sums of so few small integers are exact in F32.
+  // Sums of these few small integers are exact in F32.
   const auto first = static_cast<int32_t>(warp_sum(lane < 16 ? static_cast<float>(code) : 0.0f));
   const auto all = static_cast<int32_t>(warp_sum(static_cast<float>(code)));
   uint32_t word = 0;
@@ -50,7 +50,7 @@ RZ_DEVICE void quantize_group(float x, uint64_t at, const QuantRows& out) {
   }
 }
 
-// A block a group of a row. The order of its sums follows from the number of columns alone.
+// One block per norm group of a row. The order of its sums depends only on the number of columns.
 RZ_KERNEL void norm_kernel(NormArgs a) {
   RZ_SHARED(float, warps, kMaxNormThreads / 32);
   const uint32_t row = block_x(), first = block_y() * a.n_cols;
@@ -87,7 +87,7 @@ RZ_KERNEL void norm_kernel(NormArgs a) {
   }
 }
 
-// A warp a group of 32 columns.
+// One warp per group of 32 columns.
 RZ_KERNEL void quantize_kernel(QuantizeArgs a) {
   const uint32_t row = block_x(), n_groups = a.n_cols / kGroupCols;
   const uint32_t g = block_y() * (kRowThreads / 32) + thread_idx() / 32;
@@ -106,7 +106,7 @@ RZ_KERNEL void gate_kernel(GateArgs a) {
   a.out[at] = a.op.accumulate ? a.out[at] + y : y;
 }
 
-// A block a row. The order of its sums follows from the number of columns alone.
+// One block per row. The order of its sums depends only on the number of columns.
 RZ_KERNEL void cut_kernel(CutArgs a) {
   RZ_SHARED(float, warps, kMaxNormThreads / 32);
   const uint32_t row = block_x();
@@ -125,8 +125,7 @@ RZ_KERNEL void cut_kernel(CutArgs a) {
   }
 }
 
-// A thread a column of a row. Its loops over streams have as many rounds as there may be at most, so that arrays of
-// them stay in registers.
+// One thread per column of a row. Loops over streams always run to the maximum, so that arrays stay in registers.
 RZ_KERNEL void altup_kernel(AltUpArgs a) {
   const uint32_t row = block_x(), c = block_y() * kRowThreads + thread_idx(), n = a.op.n_streams;
   if (row >= *a.n_rows || c >= a.n_cols) return;

@@ -1,4 +1,4 @@
-// The kernels as nvcc compiled them.
+// The kernels compiled by nvcc.
 #pragma once
 
 #include "backend/cuda/kernels/kernels.h"

@@ -1,6 +1,6 @@
-// F32 activations as sums of two F16 or bf16 values, for products by the matrix instructions of these.
+// F32 activations as sums of two F16 or bf16 values, for the matrix instructions of these types.
 
-// place_of(w): where word w of a row of activations stands.
+// place_of(w): position of word w in a row of activations.
 struct HalfSplit {
   static constexpr bool kIsF8 = false;
   RZ_DEVICE static uint32_t place_of(uint32_t w) { return w; }
@@ -10,8 +10,8 @@ struct HalfSplit {
     mma_half_k16(c, a, b);
   }
 };
-// A lane's word of codes has 4 columns that follow each other: the words of the activations are put in the order that
-// this makes of 16 columns.
+// A lane's word of codes has 4 consecutive columns, so the words of activations are permuted accordingly within 16
+// columns.
 struct F8Split : HalfSplit {
   static constexpr bool kIsF8 = true;
   RZ_DEVICE static uint32_t place_of(uint32_t w) { return w / 8 * 8 + w % 2 * 4 + w % 8 / 2; }

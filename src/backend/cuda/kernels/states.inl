@@ -1,9 +1,8 @@
-// The operations of recurrent layers. A sequence's rows are taken one after the other, by columns or by heads that know
-// nothing of each other, and a row's sums follow from the layer's shape alone: so the bits of a state are a function of
-// the rows before it, whatever steps had them. A thread reads and writes the same numbers of a state, which may so be
-// written where it was read.
+// The operations of recurrent layers. A sequence's rows are processed in order, by independent columns or heads, and a
+// row's sums depend only on the layer's shape, so the bits of a state depend only on the previous rows, not on steps. A
+// thread reads and writes the same elements of a state, so a state can be updated in place.
 
-constexpr uint32_t kConvRows = 64;  // of a sequence, that a block takes
+constexpr uint32_t kConvRows = 64;  // rows of a sequence per block
 constexpr uint32_t kConvThreads = 128;
 constexpr uint32_t kScanThreads = 128;
 constexpr uint32_t kShareThreads = 128;
@@ -17,8 +16,8 @@ RZ_DEVICE float softplus(float x) {
   return log1pf(expf(-fabsf(x))) + fmaxf(x, 0.0f);
 }
 
-// A thread a column. The block of a sequence's first rows alone reads the rows before them, and writes those that the
-// next step has before its own.
+// One thread per column. Only the block with a sequence's first rows reads the rows before them, and writes those for
+// the next step.
 RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
   const uint32_t seq_idx = block_x() / a.n_parts, first = block_x() % a.n_parts * kConvRows;
   const uint32_t col = block_y() * kConvThreads + thread_idx();
@@ -27,7 +26,7 @@ RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
   if (first >= seq.n_rows) return;
   const uint32_t end = first + kConvRows < seq.n_rows ? first + kConvRows : seq.n_rows, n_before = a.op.n_taps - 1;
   const float* before = seq.state_from == kNoState ? nullptr : state_of(a.state, seq.state_from);
-  // The row that lies n_before rows before the sequence's first is row 0 here.
+  // Row 0 is n_before rows before the sequence's first.
   const auto value = [&](uint32_t row) {
     if (row >= n_before) return a.in[uint64_t{seq.first_row + row - n_before} * a.n_cols + col];
     return before == nullptr ? 0.0f : before[uint64_t{row} * a.n_cols + col];
@@ -42,19 +41,19 @@ RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
   for (uint32_t row = 0; row < n_before; ++row) after[uint64_t{row} * a.n_cols + col] = value(seq.n_rows + row);
 }
 
-// Over kLanes lanes next to each other, neighbours first.
+// Over kLanes adjacent lanes, neighbours first.
 template <uint32_t kLanes>
 RZ_DEVICE float lanes_sum(float x) {
   for (uint32_t step = 1; step < kLanes; step *= 2) x += warp_exchange(x, step);
   return x;
 }
 
-// Some dimensions of a head, and of each the lane's numbers of the state: kEach of them, kLanes apart. Lanes beyond the
-// last head go along with it, and store nothing.
+// Some dimensions of a head, and for each the lane's elements of the state: kEach of them, kLanes apart. Lanes beyond
+// the last head compute along and store nothing.
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 struct HeadLines {
   bool is_here;
-  uint32_t head, first, n_lines, n_each;  // n_each: numbers of a dimension
+  uint32_t head, first, n_lines, n_each;  // n_each: elements per dimension
 
   RZ_DEVICE HeadLines(uint32_t n_heads, uint32_t n_head_lines, uint32_t n_numbers)
       : n_lines(n_head_lines), n_each(n_numbers) {
@@ -65,8 +64,8 @@ struct HeadLines {
     first = is_here ? part % n_parts * kLines : 0;
   }
   RZ_DEVICE bool has(uint32_t line) const { return is_here && first + line < n_lines; }
-  RZ_DEVICE uint32_t dim(uint32_t line) const { return head * n_lines + first + line; }  // of all heads
-  // Calls visit(line, e, place in the state) for those that are there.
+  RZ_DEVICE uint32_t dim(uint32_t line) const { return head * n_lines + first + line; }  // in all heads
+  // Calls visit(line, e, index in the state) for those that exist.
   template <class Visit>
   RZ_DEVICE void for_each(const Visit& visit) const {
     RZ_UNROLL for (uint32_t line = 0; line < kLines; ++line) {
@@ -78,7 +77,7 @@ struct HeadLines {
   }
 };
 
-// A lane's part of a row's facts for one head: of its numbers of the state, how they shrink, and b and c.
+// A lane's inputs from a row for one head: decays of its elements of the state, b and c.
 template <uint32_t kEach>
 struct ScanRow {
   float t;
@@ -135,7 +134,7 @@ RZ_KERNEL void state_scan_kernel(StateScanArgs a) {
   lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { after[at] = state[line][e]; });
 }
 
-// A block a row: what the row keeps and what it learns, in place.
+// One block per row: computes its decay and its sigmoid of beta, in place.
 RZ_KERNEL void delta_shares_kernel(DeltaRuleArgs a) {
   const uint32_t row = block_x();
   if (row >= *a.step.n_rows) return;
@@ -148,7 +147,7 @@ RZ_KERNEL void delta_shares_kernel(DeltaRuleArgs a) {
   for (uint32_t h = thread_idx(); h < a.op.n_heads; h += kShareThreads) beta[h] = 1.0f / (1.0f + expf(-beta[h]));
 }
 
-// A lane's part of a row's facts for one head and some of its values.
+// A lane's inputs from a row for one head and some of its values.
 template <uint32_t kEach, uint32_t kLines>
 struct DeltaRow {
   float share;
@@ -183,9 +182,8 @@ RZ_DEVICE DeltaRow<kEach, kLines> load_delta_row(const DeltaRuleArgs& a, uint32_
   return facts;
 }
 
-// Lanes share the keys of a value. What a row reads of its state is what the state before it, forgotten in part, holds
-// for the query, and k . q of what it learns: so both sums over the state are taken at once, and the next row's facts
-// are on their way meanwhile.
+// Lanes share the keys of a value. A row's output is the decayed state's output for the query plus k . q times the
+// learned value, so both sums over the state are taken in one pass, while the next row's inputs are loading.
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
   if (block_x() >= *a.step.n_seqs) return;
@@ -220,7 +218,7 @@ RZ_KERNEL void delta_rule_kernel(DeltaRuleArgs a) {
   lines.for_each([&](uint32_t line, uint32_t e, uint64_t at) { after[at] = state[line][e]; });
 }
 
-// A block a row, a warp some of its heads: what the row brings to the state, in place, and its bonus.
+// One block per row, one warp for some of its heads: computes the row's inputs to the state, in place, and its bonus.
 RZ_KERNEL void wkv_inputs_kernel(WkvArgs a) {
   const uint32_t row = block_x();
   if (row >= *a.step.n_rows) return;
@@ -259,7 +257,7 @@ RZ_KERNEL void wkv_inputs_kernel(WkvArgs a) {
   }
 }
 
-// A lane's part of a row's facts for one head and some of its values.
+// A lane's inputs from a row for one head and some of its values.
 template <uint32_t kEach, uint32_t kLines>
 struct WkvRow {
   float key_r, rate_r;  // k . r and (c * z) . r
@@ -291,7 +289,7 @@ RZ_DEVICE WkvRow<kEach, kLines> load_wkv_row(const WkvArgs& a, uint32_t row,
   return facts;
 }
 
-// As a delta rule: both sums over the state are of what it was before the row, so that they are taken at once.
+// Both sums over the state are of the state before the row, as in a delta rule, so that one pass takes them.
 template <uint32_t kLanes, uint32_t kEach, uint32_t kLines>
 RZ_KERNEL void wkv_kernel(WkvArgs a) {
   if (block_x() >= *a.step.n_seqs) return;
@@ -335,7 +333,7 @@ void short_conv(const ShortConvArgs& a, uint32_t max_seqs, uint32_t max_rows, St
          stream);
 }
 
-// Of a scan whose blocks have kScanThreads / n_lanes parts of heads each, of n_lines dimensions.
+// The grid of a scan whose blocks have kScanThreads / n_lanes parts of heads each, of n_lines dimensions.
 Grid scan_grid(uint32_t max_seqs, uint32_t n_heads, uint32_t head_dim, uint32_t n_lanes, uint32_t n_lines) {
   const uint32_t n_of_block = kScanThreads / n_lanes, n_parts = n_heads * ((head_dim + n_lines - 1) / n_lines);
   return {max_seqs, (n_parts + n_of_block - 1) / n_of_block};
@@ -347,7 +345,7 @@ void launch_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
          kScanThreads, a, stream);
 }
 
-// Small states, of Mamba, have a head for each dimension; large ones, of Mamba 2, many dimensions a head.
+// Small states, of Mamba, have one head per dimension; large ones, of Mamba 2, many dimensions per head.
 void state_scan(const StateScanArgs& a, uint32_t max_seqs, Stream stream) {
   if (a.op.d_state <= 16) return launch_scan<4, 4, 1>(a, max_seqs, stream);
   if (a.op.d_state <= 128) return launch_scan<32, 4, 8>(a, max_seqs, stream);
@@ -360,7 +358,7 @@ void launch_delta(const DeltaRuleArgs& a, uint32_t max_seqs, Stream stream) {
          kScanThreads, a, stream);
 }
 
-// Few lanes for each value, so that sums over lanes take few steps.
+// Few lanes per value, so that sums over lanes take few steps.
 void delta_rule(const DeltaRuleArgs& a, uint32_t max_seqs, uint32_t max_rows, Stream stream) {
   static_assert(kMaxKeyDim == 16 * 16);
   launch(delta_shares_kernel, {max_rows, 1}, kShareThreads, a, stream);

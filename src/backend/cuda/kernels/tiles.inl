@@ -1,18 +1,18 @@
-// Tiles in shared memory that feed the matrix instructions. A tile's rows are 64 bytes, in four pieces of 16: 32 halves
-// or 64 codes, two steps of an instruction either way. Pieces lie permuted, so that the eight rows that are read at
-// once are in different banks.
+// Tiles in shared memory for the matrix instructions. A tile's rows are 64 bytes, in four pieces of 16: 32 halves or 64
+// codes, two steps of an instruction either way. Pieces are permuted, so that the eight rows that are read together are
+// in different banks.
 
 constexpr uint32_t kTileRowWords = 16;
 constexpr uint32_t kTileRowPieces = 4;
-constexpr uint32_t kTileCols = 128;                // of the output
-constexpr uint32_t kStagedStride = kTileCols + 4;  // floats from one staged row to the next; 4 keeps banks apart
+constexpr uint32_t kTileCols = 128;                // columns of the output
+constexpr uint32_t kStagedStride = kTileCols + 4;  // floats between staged rows; 4 keeps banks apart
 
 RZ_DEVICE uint32_t tile_word(uint32_t row, uint32_t piece) {
   return row * kTileRowWords + (piece ^ (row / 2 % kTileRowPieces)) * 4;
 }
 
-// Step k of 16 rows from `row` on, a multiple of 8: as the operand of 16 rows, or as those of two times 8 columns, one
-// in words 0 and 2.
+// Step k of 16 rows starting at `row`, a multiple of 8: as the operand of 16 rows, or as the operands of twice 8
+// columns, one of them in words 0 and 2.
 RZ_DEVICE void load_fragment(uint32_t (&words)[4], const uint32_t* tile, uint32_t row, uint32_t k) {
   const uint32_t lane = thread_idx() % 32;
   load_matrices(words, tile + row * kTileRowWords + tile_word(lane % 16, 2 * k + lane / 16));
@@ -23,8 +23,8 @@ struct WideTile {
   RZ_DEVICE static uint32_t word(uint32_t row, uint32_t piece) { return tile_word(row, piece); }
 };
 
-// Starts the copy of the pieces of each of `n_rows` rows of a Tile, a thread's i-th of which is of row_of(i, its row in
-// the tile) in memory.
+// Starts the copy of the pieces of each of `n_rows` rows of a Tile; a thread's i-th piece is in memory row row_of(i,
+// its row in the tile).
 template <class Tile, uint32_t n_rows, uint32_t n_threads, class RowOf>
 RZ_DEVICE void copy_tile(uint32_t* tile, const uint32_t* from, uint64_t row_words, const RowOf& row_of) {
   static_assert(n_rows * Tile::kPieces % n_threads == 0);
@@ -34,7 +34,7 @@ RZ_DEVICE void copy_tile(uint32_t* tile, const uint32_t* from, uint64_t row_word
   }
 }
 
-// Stages a lane's results of 16 columns from `col` on and 8 rows from `row` on.
+// Stages a lane's results for 16 columns starting at `col` and 8 rows starting at `row`.
 RZ_DEVICE void stage_results(const float (&results)[4], float* staged, uint32_t row, uint32_t col) {
   const uint32_t lane = thread_idx() % 32;
   for (uint32_t i = 0; i < 4; ++i) {
@@ -42,7 +42,7 @@ RZ_DEVICE void stage_results(const float (&results)[4], float* staged, uint32_t 
   }
 }
 
-// The rows of the output, and of the activations, that row `i` of a tile stands for.
+// The row of the output, and of the activations, for row `i` of a tile.
 RZ_DEVICE uint32_t out_row(const LinearArgs& a, uint32_t i) {
   return a.groups.pairs == nullptr ? i : a.groups.pairs[i];
 }
@@ -50,7 +50,7 @@ RZ_DEVICE uint32_t in_row(const LinearArgs& a, uint32_t i) {
   return a.groups.pairs == nullptr ? i : a.groups.pairs[i] / a.pairs_each;
 }
 
-// The rows of the block's tile, none where it has no tile, and the first row of their expert's weights.
+// The rows of the block's tile, if any, and the first row of their expert's weights.
 struct TileRows {
   uint32_t first, end, first_weight;
 };
@@ -65,13 +65,13 @@ RZ_DEVICE TileRows tile_rows(const LinearArgs& a) {
 RZ_DEVICE uint32_t tile_expert(const LinearArgs& a) {
   return a.groups.pairs == nullptr ? 0 : a.groups.tile_experts[block_x()];
 }
-// The most tiles that max_rows rows make.
+// Maximum number of tiles for max_rows rows.
 inline uint32_t n_row_tiles(const LinearArgs& a, uint32_t max_rows) {
   return a.groups.pairs != nullptr ? max_rows / kTileRows + a.weight.n_mats : (max_rows + kTileRows - 1) / kTileRows;
 }
 
-// What a LinearArgs makes of staged products [row, kTileCols], of which `n_rows` from `first_row` on. row_scales: of
-// the rows of activations; null for 1.
+// Finishes staged products [row, kTileCols], `n_rows` of them starting at `first_row`. row_scales: per row of
+// activations; null for 1.
 template <uint32_t n_threads>
 RZ_DEVICE void finish_tile(const LinearArgs& a, const float* staged, uint32_t first_row, uint32_t n_rows,
                            uint32_t end_row, uint32_t first_col, const float* row_scales) {

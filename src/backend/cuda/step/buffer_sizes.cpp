@@ -55,7 +55,7 @@ class Sizer {
   }
 
   void add(const AttentionOp& op) {
-    if (s_.cache.type == KvType::kF32) return;  // which needs none
+    if (s_.cache.type == KvType::kF32) return;  // F32 needs none
     if (std::ranges::find(windows_, window_of(op)) == windows_.end()) windows_.push_back(window_of(op));
     heads_ = most_of(heads_, op);
   }
@@ -76,7 +76,7 @@ class Sizer {
   template <class Other>
   void add(const Other&) {}
 
-  // After all commands: attention's passes depend on the most heads, its lists on the number of windows.
+  // After all commands, since attention's passes depend on the most heads, and its lists on the number of windows.
   BufferSizes finish() {
     if (windows_.empty()) return sizes_;
     const DecodePasses passes = decode_passes(heads_, n_positions(), s_.partial_bytes);
@@ -89,7 +89,7 @@ class Sizer {
   }
 
  private:
-  uint32_t n_positions() const { return std::max(1u, s_.limits.max_context); }  // of the longest context
+  uint32_t n_positions() const { return std::max(1u, s_.limits.max_context); }  // in the longest context
   uint32_t cols_of(ActId act) const { return s_.acts[act].n_cols; }
   bool has(WeightId id, bool (*trait)(TypeId)) const {
     return s_.weights != nullptr ? trait(s_.weights->matrix(id).type) : std::ranges::any_of(s_.types, trait);
@@ -97,14 +97,14 @@ class Sizer {
   size_t rows_of(WeightId id, uint32_t otherwise) const {
     return s_.weights != nullptr ? s_.weights->matrix(id).n_rows : otherwise;
   }
-  // The rows that a product reads, in the form that its matrix wants.
+  // Adds the input rows of a product, in the form that its matrix reads.
   void add_product(WeightId id, uint32_t n_in_cols) {
     const size_t n_cols = s_.weights != nullptr ? s_.weights->matrix(id).n_cols : n_in_cols;
     const uint32_t max_rows = std::max(s_.limits.max_rows, s_.limits.max_logit_rows);
     if (has(id, wants_split)) grow(kSplits, max_rows, n_cols);
     if (has(id, has_groups)) grow(kQuants, max_rows, n_cols);
   }
-  // The rows that the matrix reads for pairs of a row and one of n_groups, and their order.
+  // Adds the input rows for pairs of a row and one of n_groups, and their order.
   void add_pairs(WeightId id, size_t n_pairs, size_t n_cols, size_t n_groups) {
     sizes_.grow(Buffer::kHidden, n_pairs * n_cols * sizeof(float));
     if (has(id, has_groups)) grow(kHiddenQuants, n_pairs, n_cols);

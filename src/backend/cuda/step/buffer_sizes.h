@@ -1,5 +1,5 @@
-// How much of a device's memory the steps of a program compute in, besides the cache: a function of its commands, the
-// limits, and, once they are there, the weights.
+// Sizes of the buffers that a program's steps use on a device, apart from the cache: a function of its commands, the
+// limits, and, once they are loaded, the weights.
 #pragma once
 
 #include <algorithm>
@@ -15,38 +15,38 @@ namespace realizar::cuda {
 
 enum class Buffer : uint8_t {
   kActivations,
-  kQuantCodes,  // rows that a product reads as int8
+  kQuantCodes,  // input rows of a product as int8
   kQuantScales,
   kQuantHalves,
-  kSplitHigh,  // rows that a product reads as sums of two
+  kSplitHigh,  // input rows of a product as sums of two
   kSplitLow,
   kSplitScales,
   kUps,     // [max_rows, d_ff]; their gates are the product's output
-  kHidden,  // [max_rows * n_used, d_ff] of experts, or a part for each head, then the same as int8 and as sums of two
+  kHidden,  // [max_rows * n_used, d_ff] of experts, or a part per head; then as int8 and as sums of two
   kHiddenCodes,
   kHiddenScales,
   kHiddenHalves,
   kHiddenHigh,
   kHiddenLow,
   kHiddenSplitScales,
-  kPairs,  // rows and their experts, or heads, grouped by these
+  kPairs,  // rows paired with their experts or heads, grouped by these
   kPairStarts,
   kTileExperts,
   kPairResults,
-  kCandidates,  // tokens that may be chosen, by parts of the vocabulary
+  kCandidates,  // candidate tokens, by parts of the vocabulary
   kVocabParts,
   kChosen,
   kPartials,  // results of attention's cuts
   kArrivals,
-  kParts,     // the parts of sums of all devices
-  kCutLists,  // a class of its own takes this one, and each of those below
+  kParts,     // all devices' parts of sums
+  kCutLists,  // managed by separate classes, like all below
   kStepInput,
   kChoiceInput,
   kCount
 };
 inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kCount);
 
-// The buffers that together hold rows as int8, or as sums of two values.
+// Buffers that together hold rows as int8, or as sums of two values.
 struct QuantBuffers {
   Buffer codes, scales, halves;
 };
@@ -71,8 +71,8 @@ struct SizedStep {
   const ActLayout& acts;
   const BackendLimits& limits;
   const KvLayout& cache;                   // its block_tokens, type and groups
-  uint64_t partial_bytes = kPartialBytes;  // that attention may take for partial results
-  const Weights* weights = nullptr;        // null: they are not loaded yet, and each matrix may be of any of `types`
+  uint64_t partial_bytes = kPartialBytes;  // for attention's partial results
+  const Weights* weights = nullptr;        // null: not loaded yet, and each matrix may have any of `types`
   std::span<const TypeId> types = {};
 };
 BufferSizes buffer_sizes(std::span<const Command> commands, const SizedStep& step);

@@ -1,4 +1,4 @@
-// How the tokens of a step are chosen, on its way to the device: written into pinned memory, and uploaded in one copy.
+// Choices of a step's tokens for the device: written to pinned memory, and uploaded in one copy.
 #pragma once
 
 #include "backend/cuda/device/device.h"
@@ -11,10 +11,10 @@ class ChoiceInput {
   // Errors: ResourceExhausted.
   Status create(Device& device, uint32_t max_rows);
   static size_t n_bytes_for(uint32_t max_rows);  // on the device
-  // Whether choose.inl chooses so; the rest is left to the caller.
+  // Whether choose.inl supports the choice; others are left to the caller.
   static bool can_choose(const TokenChoice& choice);
-  // Precondition: can_choose() of all that are wanted. A choice whose seen tokens find no place is left to the
-  // caller as well.
+  // Precondition: can_choose() for all that are wanted. A choice whose seen tokens do not fit is left to the caller
+  // too.
   void upload(Device& device, std::span<const TokenChoice> choices);
   const ChoiceRow* rows() const { return rows_; }
   const SeenToken* seen() const { return seen_; }
@@ -22,8 +22,8 @@ class ChoiceInput {
  private:
   ChoiceRow* host_rows_ = nullptr;  // [max_rows]
   SeenToken* host_seen_ = nullptr;  // [max_rows * kSeenEachRow], after them
-  ChoiceRow* rows_ = nullptr;       // the same on the device
-  SeenToken* seen_ = nullptr;       // the same on the device
+  ChoiceRow* rows_ = nullptr;       // on the device
+  SeenToken* seen_ = nullptr;       // on the device
   uint32_t max_seen_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Which cut of which decode row each block of attention has: rows have as many blocks as their own context has cuts,
-// however long the others' are. Rows with other windows see other cuts: a list for each window of the model.
+// Assignment of attention's blocks to cuts of decode rows: a row has one block per cut of its own context, whatever the
+// other contexts' lengths. Cuts depend on the window, so there is one list per window of the model.
 #pragma once
 
 #include <bit>
@@ -13,11 +13,11 @@ namespace realizar::cuda {
 
 class CutLists {
  public:
-  // What one list takes on the device.
+  // Size of one list on the device.
   static size_t n_bytes_for(size_t n_places) { return std::bit_ceil(n_places) * sizeof(RowCut); }
   // Errors: ResourceExhausted.
   Status reserve(Device& device, size_t n_lists, size_t n_places);
-  // A list for each window, of n_places, reserved before; a row's places lie within one pass.
+  // Uploads a list of n_places per window, reserved before; a row's entries are within one pass.
   void upload(Device& device, const StepBatch& batch, std::span<const uint32_t> windows, const DecodePasses& passes,
               size_t n_places);
   size_t n_bytes() const { return n_lists_ * max_places_ * sizeof(RowCut); }  // on the device

@@ -7,8 +7,8 @@ namespace realizar::cuda {
 namespace {
 
 constexpr size_t kMaxSteps = 64;
-constexpr uint64_t kLeastCuts = 2;  // a row, so that short contexts share a shape
-constexpr uint32_t kEvenRows = 16;  // from here on, rows are rounded to multiples of it
+constexpr uint64_t kLeastCuts = 2;  // per row, so that short contexts share a shape
+constexpr uint32_t kEvenRows = 16;  // beyond this, rows are rounded up to multiples of it
 
 uint32_t rounded_rows(uint32_t n, uint32_t limit) {
   const uint32_t rounded = n <= kEvenRows ? std::bit_ceil(n) : (n + kEvenRows - 1) / kEvenRows * kEvenRows;

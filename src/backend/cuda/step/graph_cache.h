@@ -1,6 +1,5 @@
-// Recorded steps: of each program and shape the launches of its stages on a device, each to be replayed as one. What a
-// step's rows are (tokens, positions, blocks, how to choose) lies in the device's memory, so a recording outlives
-// requests.
+// Recorded steps: for each program and shape, the launches of its stages on a device, each replayed as one graph. A
+// step's data (tokens, positions, blocks, choices) is in device memory, so a recording outlives requests.
 #pragma once
 
 #include <optional>
@@ -11,27 +10,27 @@
 
 namespace realizar::cuda {
 
-// The most of each that a step's launches may find.
+// Upper bounds on a step for its launches.
 struct StepShape {
   uint32_t n_rows = 0, n_decode_rows = 0, n_logit_rows = 0;
-  uint64_t n_cuts = 0;       // of the contexts of all decode rows together
+  uint64_t n_cuts = 0;       // in the contexts of all decode rows
   bool has_choices = false;  // tokens are chosen
   bool operator==(const StepShape&) const = default;
 };
-// The shape that steps like this one share: decode rows alone, numbers rounded up, to no more than `limits`.
+// The shape shared by similar steps: decode rows only, numbers rounded up, within `limits`.
 StepShape shared_shape(const StepShape& exact, const BackendLimits& limits);
 
 class GraphCache {
  public:
   explicit GraphCache(Device& device) : device_(device) {}
 
-  // A stage's recording; absent where it could not be made, and the stage is launched one by one.
+  // A stage's recording; absent if recording failed, and the stage is launched one by one.
   using StageGraph = std::optional<GraphId>;
-  // The recordings of the step's stages; null where none are kept. Valid until the next keep or forget_all.
+  // The recordings of the step's stages; null if there are none. Valid until the next keep or forget_all.
   const std::vector<StageGraph>* find(ProgramId program, const StepShape& shape);
-  // Forgets the step that was not used for longest, where there are too many.
+  // Evicts the least recently used step if there are too many.
   void keep(ProgramId program, const StepShape& shape, std::vector<StageGraph> graphs);
-  // Buffers have moved: no recording holds any longer.
+  // Invalidates all recordings, since buffers have moved.
   void forget_all();
 
  private:

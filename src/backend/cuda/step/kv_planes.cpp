@@ -13,7 +13,7 @@ Status KvPlanes::create(Device& device, const KvLayout& common, const LayersHere
                         uint32_t n_sharing) {
   common_ = common;
   first_layer_ = layers.first;
-  std::vector<uint32_t> n_layers_of(groups.windows.size());  // of each group, so far
+  std::vector<uint32_t> n_layers_of(groups.windows.size());  // per group, so far
   for (size_t i = 0; i < layers.layouts.size(); ++i) {
     const auto* own = std::get_if<Paged>(&layers.layouts[i]);
     if (own == nullptr || own->n_kv_heads == 0) {
@@ -33,7 +33,7 @@ Status KvPlanes::add(const Paged& paged, const LayerGroups::Place& place, uint32
                            std::to_string(paged.k_dim) + " numbers and values of " + std::to_string(paged.v_dim),
                        "layers");
   }
-  REQUIRE(paged.n_kv_heads % n_sharing == 0);  // or a matrix was refused
+  REQUIRE(paged.n_kv_heads % n_sharing == 0);  // else a matrix was refused
   KvLayout layout = common_;
   layout.n_kv_heads = paged.n_kv_heads / n_sharing;
   layout.head_dim = paged.k_dim;

@@ -1,5 +1,5 @@
-// The cache in a device's memory: an allocation of its layers' keys, and one of their values, where some keep them. In
-// each, layers of different groups that have the same part of blocks share a plane, as wide as the widest of them.
+// The cache in device memory: one allocation for its layers' keys, and one for their values, if any. In each, layers of
+// different groups with the same slot in a block share a plane, as wide as the widest of them.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace realizar::cuda {
 
-// Some of a model's layers, those from `first` on.
+// Consecutive layers of a model, starting at `first`.
 struct LayersHere {
   std::span<const StateLayout> layouts;
   uint32_t first = 0;
@@ -19,34 +19,34 @@ struct LayersHere {
 
 class KvPlanes {
  public:
-  // Holds those of `layers` that keep keys here (other processes may have all heads of some), each as its own layout
-  // says; `common` is what all have in common, `groups` are those of all of the model's layers, and a device has one of
-  // n_sharing parts of a layer's heads. Errors: Unsupported (head_dim and type, values of another width than keys),
-  // ResourceExhausted.
+  // Allocates for those of `layers` that keep keys here (other processes may have all heads of some), with their own
+  // layouts; `common` are the common properties, `groups` are those of all of the model's layers, and a device has one
+  // of n_sharing parts of a layer's heads. Errors: Unsupported (head_dim and type, values as wide as keys are
+  // required), ResourceExhausted.
   Status create(Device& device, const KvLayout& common, const LayersHere& layers, const LayerGroups& groups,
                 uint32_t n_sharing);
 
   const KvLayout& common() const { return common_; }
-  // The part of the layer that is here; `layer` is the model's, here and below.
+  // The part of the layer on this device; `layer` is the model's index, here and below.
   const KvLayout& layout(uint32_t layer) const { return at(layer).layout; }
   size_t n_bytes() const { return n_bytes_; }
   bool has_values(uint32_t layer) const { return at(layer).has_values; }
   uint32_t group_of(uint32_t layer) const { return at(layer).place.group; }
-  // Whether the layer is the first here of those that have the same part of blocks; and the bytes of that part's keys,
-  // or values: 0 where none of the layers keeps some.
+  // Whether the layer is the first one here with its slot in a block; and the bytes of that slot's keys, or values: 0
+  // if no layer has them.
   bool has_first_part(uint32_t layer) const { return at(layer).is_first_of_slot; }
   size_t part_bytes(bool is_value, uint32_t layer) const { return plane(layer).bytes(is_value); }
-  // Where the part lies, with the layer's own keys (or values) of a block first.
+  // Address of the part, which begins with the layer's own keys (or values) of the block.
   uint8_t* block_at(bool is_value, uint32_t layer, BlockId id) const;
   KvView view(uint32_t layer) const;
 
  private:
   struct Layer {
-    LayerGroups::Place place;  // its slot is counted among the layers that are here
+    LayerGroups::Place place;  // its slot is relative to the layers on this device
     bool is_first_of_slot = false, has_values = false;
     KvLayout layout = {};
   };
-  // The values' parts are as wide as the keys'.
+  // The parts of values are as wide as those of keys.
   struct Plane {
     size_t part_bytes = 0;
     bool has_values = false;

@@ -28,7 +28,7 @@ void Rank::note_memory() {
   use_.free_bytes.store(device_->free_bytes(), std::memory_order_relaxed);
 }
 
-// Recordings name the memory that they were made with.
+// Recordings contain addresses of buffers.
 Status Rank::fit(const ActLayout& acts, const DeviceProgram& program) {
   RZ_TRY(const bool has_moved, memory_.fit(acts, program, weights_, cache_.common()));
   if (has_moved) graphs_.forget_all();
@@ -36,7 +36,7 @@ Status Rank::fit(const ActLayout& acts, const DeviceProgram& program) {
   return {};
 }
 
-// Whether the device has told of a failure by this launch, the last one.
+// Returns failures that the device reports by this launch, the last one.
 Status Rank::check(const Launch& last, bool is_replayed) {
   std::optional<DeviceFailure> failure = device_->failure();
   if (!failure) return {};
@@ -52,7 +52,7 @@ Status Rank::check(const Launch& last, bool is_replayed) {
   return std::move(failure->error);
 }
 
-// Operations that need no streamed weights may run within a streamed layer as well as between two.
+// Operations without streamed weights may run within a streamed layer or between two.
 Status Rank::launch(std::span<const Launch> stage, const StepShape& shape, StepTrace* trace) {
   std::optional<uint32_t> current;
   for (const Launch& launch : stage) {
@@ -98,8 +98,7 @@ Result<GraphId> Rank::capture(std::span<const Launch> stage, const StepShape& sh
   return graph;
 }
 
-// A recording that fails (no memory is left for it, the driver refuses it) costs the step nothing but speed: nothing of
-// it has run.
+// A failed recording (no memory for it, the driver refuses it) only costs speed: nothing in it has run.
 Status Rank::record(std::span<const Launch> stage, const StepShape& shape) {
   const Result<GraphId> graph = capture(stage, shape);
   if (!graph.ok() && device_->is_lost()) return graph.error();

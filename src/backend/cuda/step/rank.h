@@ -1,4 +1,4 @@
-// One of the backend's devices: what it has of a model, and the launches of its part of a step.
+// One of the backend's devices: its part of a model, and the launches of its part of a step.
 #pragma once
 
 #include <memory>
@@ -33,20 +33,20 @@ class Rank {
   const StepMemory& memory() const { return memory_; }
   const DeviceUse& use() const { return use_; }
 
-  // After the weights; as KvPlanes::create, and the states of as many slots.
+  // After the weights; as KvPlanes::create, with n_states slots of states.
   Status create_cache(const KvLayout& common, const LayersHere& layers, const LayerGroups& groups, uint32_t n_sharing,
                       uint32_t n_states);
-  // Takes the memory of a program's steps. Errors: ResourceExhausted.
+  // Allocates for a program's steps. Errors: ResourceExhausted.
   Status fit(const ActLayout& acts, const DeviceProgram& program);
-  // Before a step: brings the facts of its rows to the device.
+  // Before a step: uploads its input.
   void begin(const ActLayout& acts, const DeviceProgram& program, const StepBatch& batch, const StepShape& shape) {
     memory_.begin(acts, program, cache_.common(), batch, shape);
   }
-  // Launches a stage; `trace` is null where there is none. Errors: as LayerStream::enter; Internal (the device refuses
-  // a launch, or something before it failed), with the operation and its layer.
+  // Launches a stage; `trace` may be null. Errors: as LayerStream::enter; Internal (the device refuses a launch, or
+  // earlier work failed), with the operation and its layer.
   Status run(std::span<const Launch> stage, const StepShape& shape, StepTrace* trace);
-  // The same, each time as one graph: replay() records it where the program's are not known yet for this shape. Where a
-  // recording fails, the stage is launched one by one, then and whenever a step of this shape comes again.
+  // Run stages as graphs: replay() records a stage on its first use with this program and shape. If recording fails,
+  // the stage is launched one by one, now and in later steps of this shape.
   void begin_graphs(ProgramId program, const StepShape& shape);
   // Errors: Internal (the device is lost, or as run).
   Status replay(std::span<const Launch> stage, const StepShape& shape);
@@ -67,7 +67,7 @@ class Rank {
   Launcher launcher_;
   GraphCache graphs_;
   DeviceUse use_;
-  const std::vector<GraphCache::StageGraph>* known_ = nullptr;  // of the step's stages here
+  const std::vector<GraphCache::StageGraph>* known_ = nullptr;  // for the step's stages here
   size_t n_replayed_ = 0;
   std::vector<GraphCache::StageGraph> recorded_;  // in this step
 };

@@ -1,5 +1,5 @@
-// The states of recurrent layers in a device's memory: slots, each with every part of every layer that is here after
-// the other. What a slot's bytes are does not depend on which device has which layers.
+// Recurrent states in device memory: slots, each with all parts of all layers on this device in order. The layout of a
+// slot does not depend on the distribution of layers.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class StatePlanes {
   size_t slot_bytes() const { return slot_bytes_; }
   size_t n_bytes() const { return n_states_ * slot_bytes_; }
   uint8_t* slot(StateId id) const { return first_ + static_cast<size_t>(id) * slot_bytes_; }
-  // A part of the state of one of the model's layers.
+  // A part of a layer's state.
   StateView view(uint32_t layer, uint32_t part) const {
     return {first_ + offsets_[layer - first_layer_][part], slot_bytes_};
   }

@@ -34,7 +34,7 @@ StepInput::Places StepInput::places_for(const BackendLimits& limits, uint32_t ma
 }
 
 Status StepInput::create(Device& device, const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups) {
-  max_blocks_ = 0;  // until the memory is there
+  max_blocks_ = 0;  // until the memory is allocated
   places_ = places_for(limits, max_blocks, n_groups);
   const Places& p = places_;
   tiles_.reserve(max_tiles(limits));
@@ -67,7 +67,7 @@ void StepInput::release(Device& device) {
   if (host_ != nullptr) device.free_pinned(std::exchange(host_, nullptr));
 }
 
-// The last first: they have the longest contexts, and the GPU ends with the shortest.
+// In reverse order: the last have the longest contexts, so that the GPU finishes with the shortest.
 void StepInput::write_tiles(const StepBatch& batch) {
   int32_t* to = host_ + places_.tiles;
   tiles_.clear();

@@ -1,4 +1,4 @@
-// The facts of a step's rows on their way to the device: written into pinned memory, and uploaded in one copy.
+// A step's rows for the device: written to pinned memory, and uploaded in one copy.
 #pragma once
 
 #include <span>
@@ -12,9 +12,9 @@ namespace realizar::cuda {
 
 class StepInput {
  public:
-  // max_blocks: the most blocks of a sequence, in each of n_groups groups of layers. Errors: ResourceExhausted.
+  // max_blocks: maximum blocks per sequence, in each of n_groups groups of layers. Errors: ResourceExhausted.
   Status create(Device& device, const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups);
-  // What it takes on the device.
+  // Size on the device.
   static size_t n_bytes_for(const BackendLimits& limits, uint32_t max_blocks, uint32_t n_groups) {
     return places_for(limits, max_blocks, n_groups).end * sizeof(int32_t);
   }
@@ -26,18 +26,17 @@ class StepInput {
     view.block_tables += size_t{group} * max_blocks_;
     return view;
   }
-  // The tiles of the batch uploaded last, in the order in which the device has them: each begins where the one after it
-  // ends.
+  // The tiles of the last uploaded batch, in device order: each begins where the next one ends.
   struct Tile {
     uint32_t first_row, n_rows, first_pos;
-    uint32_t last_pos;  // of its sequence
+    uint32_t last_pos;  // in its sequence
   };
   std::span<const Tile> tiles() const { return tiles_; }
 
  private:
   void release(Device& device);
   void write_seqs(const StepBatch& batch);
-  // Cuts the prompt rows of each sequence into tiles.
+  // Divides the prompt rows of each sequence into tiles.
   void write_tiles(const StepBatch& batch);
 
   struct Places {

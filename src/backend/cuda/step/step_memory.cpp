@@ -9,7 +9,7 @@
 namespace realizar::cuda {
 namespace {
 
-// A class of its own takes such a buffer, and knows where it lies.
+// Buffers that a separate class manages.
 bool is_kept_apart(Buffer buffer) {
   return buffer == Buffer::kCutLists || buffer == Buffer::kStepInput || buffer == Buffer::kChoiceInput;
 }
@@ -47,7 +47,7 @@ Status StepMemory::grow(const BufferSizes& wanted) {
     sizes_[buffer] = 0;
     RZ_TRY(buffers_[i], device_.allocate(wanted[buffer]));
     sizes_[buffer] = wanted[buffer];
-    // Launches find zeros there, and leave zeros.
+    // Launches expect zeros there, and leave zeros.
     if (buffer == Buffer::kArrivals) device_.clear(buffers_[i], wanted[buffer]);
   }
   return {};
@@ -140,7 +140,7 @@ std::span<const float> StepMemory::read(ActId id) {
   if (!copy.is_read && !rows.empty()) {
     if (copy.values.size() < rows.size()) copy.values.resize(rows.size());
     device_.download(copy.values.data(), rows.data(), rows.size_bytes());
-    // A failure shows at the next wait: it is not this call's to report.
+    // A failure is reported by the next wait.
     static_cast<void>(device_.wait());
     copy.is_read = true;
   }

@@ -1,4 +1,4 @@
-// What steps compute in on a device: activations and scratch, which programs share, and the facts of a step's rows.
+// Work memory of steps on a device: activations and scratch, which programs share, and a step's input.
 #pragma once
 
 #include <array>
@@ -25,19 +25,19 @@ struct Activation2D {
 
 class StepMemory {
  public:
-  // partial_bytes: what attention may take for partial results at a time.
+  // partial_bytes: limit for attention's partial results at a time.
   StepMemory(Device& device, uint64_t partial_bytes) : device_(device), partial_bytes_(partial_bytes) {}
 
   void configure(const BackendLimits& limits) { limits_ = limits; }
   const BackendLimits& limits() const { return limits_; }
-  // Takes the memory of a program's steps, once the weights and the cache are there. True where memory that launches
-  // name is another now. Errors: ResourceExhausted, and then no program can run any more.
+  // Allocates for a program's steps, after the weights and the cache. True if buffers used by launches have moved.
+  // Errors: ResourceExhausted; no program can run afterwards.
   Result<bool> fit(const ActLayout& acts, const DeviceProgram& program, const Weights& weights, const KvLayout& cache);
   size_t n_bytes() const { return sizes_.total(); }
 
   static StepShape shape_of(const StepBatch& batch);
-  // Before a step: brings the facts of its rows to the device, for launches of this shape. The layout and the program
-  // must be there until the step's results are read.
+  // Before a step: uploads its input, for launches of this shape. The layout and the program must live until the step's
+  // results are read.
   void begin(const ActLayout& acts, const DeviceProgram& program, const KvLayout& cache, const StepBatch& batch,
              const StepShape& shape);
 
@@ -53,23 +53,23 @@ class StepMemory {
   SplitRows view(const SplitBuffers& rows) const;
   const StepInput& input() const { return input_; }
   const ChoiceInput& choice_input() const { return choice_input_; }
-  // The list of cuts of the program's window of that number, and how many of its places this step's launches look at.
+  // The list of cuts for the program's window, and the number of its entries in this step's launches.
   const RowCut* cut_list(uint32_t window_idx) const { return cut_lists_.list(window_idx); }
   uint64_t n_row_cuts(uint32_t window) const;
-  // How attention's partial results take turns in this step: of decode rows, and of a prompt's tiles.
+  // Passes of attention's partial results in this step: for decode rows, and for prompt tiles.
   const DecodePasses& passes() const { return passes_; }
   uint64_t max_tile_cuts() const { return pass_tile_cuts(heads_, n_positions(), partial_bytes_); }
 
-  // The activation's rows of this step, on the device.
+  // The activation's rows in this step, on the device.
   std::span<float> rows_of(ActId id) const;
-  // After the step. Errors of the device show at its next wait.
+  // After the step. Errors of the device are reported by its next wait.
   std::span<const float> read(ActId id);
   std::span<const TokenId> chosen() const { return {host_chosen_, n_chosen_}; }
   // Queues the copy of the chosen tokens.
   void download_chosen();
 
  private:
-  // What read() gives of an activation.
+  // Host copy of an activation for read().
   struct ReadCopy {
     std::vector<float> values;
     bool is_read = false;  // in this step
@@ -80,7 +80,7 @@ class StepMemory {
   Status fit_choice_input(size_t n_bytes);
   Status fit_cut_lists(const DeviceProgram& program);
   void set_passes(const DeviceProgram& program);
-  uint32_t n_positions() const { return std::max(1u, limits_.max_context); }  // of the longest context
+  uint32_t n_positions() const { return std::max(1u, limits_.max_context); }  // in the longest context
 
   Device& device_;
   BackendLimits limits_;
@@ -92,11 +92,11 @@ class StepMemory {
   CutLists cut_lists_;
   TokenId* host_chosen_ = nullptr;  // pinned, [max_logit_rows]
 
-  // What follows belongs to the step.
+  // State of the current step.
   const ActLayout* acts_ = nullptr;
   AttentionHeads heads_ = kNoHeads;
   DecodePasses passes_;
-  StepShape exact_, shape_;  // of its rows; of the launches that are made for them
+  StepShape exact_, shape_;  // of its rows, and of its launches
   size_t n_chosen_ = 0;
   std::vector<ReadCopy> copies_;  // by ActId
 };

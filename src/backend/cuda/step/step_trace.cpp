@@ -59,7 +59,7 @@ OpWork StepTrace::work_of(const Command& command) const {
     for (const WeightId id : {gated->gate, gated->up}) add_product(id, n_rows, 1, work);
   }
   if (const auto* experts = std::get_if<ExpertsOp>(&command)) {
-    // Which experts were chosen stays on the device: each row's count, also where rows share some.
+    // The choice of experts stays on the device, so every row's experts count, even if rows share some.
     const uint64_t n_pairs = n_rows * experts->n_used;
     for (const WeightId id : {experts->gate, experts->up, experts->down}) add_product(id, n_pairs, n_pairs, work);
   }

@@ -1,5 +1,5 @@
-// Times of a step's operations, taken by their devices between kernels, with the bytes and products that each needs.
-// Devices take turns, and their clocks cannot be compared: an operation is told to begin where the one before ends.
+// Times of a step's operations, measured on their devices between kernels, with their bytes and arithmetic. Devices
+// take turns, and their clocks are not comparable, so an operation is reported to start where the previous one ends.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace realizar::cuda {
 class StepTrace {
  public:
   void begin(const StepBatch& batch, const KvLayout& layout);
-  // The operations that follow run there. Where devices share each of them, the first one's time and part are told.
+  // Selects the device of the next operations. For shared operations the first device's time and part are reported.
   void enter(Device& device, const Weights& weights);
   // After the launches of each operation.
   void note(const Command& command);
@@ -27,7 +27,7 @@ class StepTrace {
   OpWork work_of(const Command& command) const;
   void add_product(WeightId id, uint64_t n_rows, uint64_t n_mats_read, OpWork& work) const;
 
-  // What a timing is taken between: this place and the next.
+  // A timing is measured from this mark to the next.
   struct Mark {
     Device* device;
     uint32_t place;
@@ -39,7 +39,7 @@ class StepTrace {
   KvLayout layout_;
   uint64_t start_ns_ = 0;
   uint32_t n_places_ = 0;
-  std::vector<Mark> marks_;  // of each timing
+  std::vector<Mark> marks_;  // per timing
   std::vector<OpTiming> timings_;
 };
 

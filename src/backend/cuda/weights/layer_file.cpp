@@ -13,7 +13,7 @@
 namespace realizar::cuda {
 namespace {
 
-// Some file systems make no files without a name.
+// Some file systems do not support unnamed files.
 FileDescriptor open_nameless(const std::string& folder) {
   FileDescriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.get() >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
@@ -23,7 +23,7 @@ FileDescriptor open_nameless(const std::string& folder) {
   return named;
 }
 
-// Calls step(bytes, at) for what is left, until nothing is or it gives no more than 0.
+// Calls step(bytes, at) for the remaining bytes until none are left or it returns 0 or less.
 template <class Byte, class Step>
 bool transfer(uint64_t at, std::span<Byte> bytes, const Step& step) {
   while (!bytes.empty()) {
@@ -39,7 +39,7 @@ bool transfer(uint64_t at, std::span<Byte> bytes, const Step& step) {
 }  // namespace
 
 Result<LayerFile> LayerFile::create(const std::string& folder) {
-  std::error_code error;  // told by what cannot be opened then
+  std::error_code error;  // reported by the failure to open a file
   std::filesystem::create_directories(folder, error);
   FileDescriptor file = open_nameless(folder);
   if (file.get() < 0) {
@@ -49,7 +49,7 @@ Result<LayerFile> LayerFile::create(const std::string& folder) {
   return LayerFile(std::move(file), folder);
 }
 
-// What lies between the planes of a matrix is read with them, and never written.
+// Gaps between the planes of a matrix are read with them, and never written.
 Result<uint64_t> LayerFile::add(size_t n_bytes) {
   if (::ftruncate(fd_.get(), static_cast<off_t>(n_bytes_ + n_bytes)) != 0) return not_written();
   return std::exchange(n_bytes_, n_bytes_ + n_bytes);

@@ -1,5 +1,5 @@
-// Bytes of layers that find no place in memory, on the disk. The file has no name: nobody else finds it, and it is gone
-// when the process is. What is read is what was written, or an error.
+// Layers that do not fit in memory, on disk. The file has no name: no other process can find it, and it is gone when
+// this one exits. Reads return what was written, or an error.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace realizar::cuda {
 
 class LayerFile {
  public:
-  // Makes the folder where there is none. Errors: ResourceExhausted (no file can be made there, with the system's
+  // Creates the folder if necessary. Errors: ResourceExhausted (no file can be created there, with the system's
   // reason).
   static Result<LayerFile> create(const std::string& folder);
 
-  // The place of n_bytes more. Errors: ResourceExhausted.
+  // The position of n_bytes more. Errors: ResourceExhausted.
   Result<uint64_t> add(size_t n_bytes);
   uint64_t n_bytes() const { return n_bytes_; }
-  // Each byte once. Errors: ResourceExhausted (the disk is full, or fails).
+  // Writes each byte once. Errors: ResourceExhausted (the disk is full or fails).
   Status write(uint64_t at, std::span<const std::byte> bytes);
-  // All that was written from `at` on. Errors: Internal (it cannot be read, or is not what was written).
+  // Reads from `at`. Errors: Internal (a read fails, or the data has changed).
   Status read(uint64_t at, std::span<std::byte> bytes) const;
 
  private:
@@ -40,7 +40,7 @@ class LayerFile {
   FileDescriptor fd_;
   std::string folder_;
   uint64_t n_bytes_ = 0;
-  std::map<uint64_t, Piece> pieces_;  // as they were written, by their places
+  std::map<uint64_t, Piece> pieces_;  // as written, by position
 };
 
 }  // namespace realizar::cuda

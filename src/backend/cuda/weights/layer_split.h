@@ -1,4 +1,4 @@
-// Which device takes which layers, where a model is on several.
+// Distribution of layers over several devices.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace realizar::cuda {
 
-// The memory that a model wants, besides what every device needs for itself.
+// The memory that a model needs, apart from each device's own work memory.
 struct ModelBytes {
-  uint64_t no_layer = 0;    // of what belongs to no layer; it is on the first device
+  uint64_t no_layer = 0;    // weights outside layers, on the first device
   uint64_t each_layer = 0;  // with its part of the cache
   uint32_t n_layers = 0;
 };
 
-// The number of layers of each device, the first ones on the first. Each layer is counted where it leaves the largest
-// share of the device's room free, so all are filled alike, and none too much while another has room.
+// Number of layers per device, the first ones on the first. Each layer is assigned where it leaves the largest share of
+// the device's room free, so that devices fill evenly, and none overflows while another has room.
 std::vector<uint32_t> split_layers(const ModelBytes& model, std::span<const uint64_t> room_bytes);
-// Whether all of the model finds room so.
+// Whether the whole model fits with this distribution.
 bool fits(const ModelBytes& model, std::span<const uint64_t> room_bytes);
 
 }  // namespace realizar::cuda

@@ -6,7 +6,7 @@
 
 namespace realizar::cuda {
 
-// Null where there is no room.
+// Null if there is no room.
 std::byte* LayerStream::pin(size_t n_bytes) {
   if (n_bytes > room_.pinned_bytes - std::min(pinned_bytes_, room_.pinned_bytes)) return nullptr;
   const Result<void*> memory = device_.allocate_pinned(n_bytes);
@@ -58,7 +58,7 @@ Status LayerStream::create_buffers() {
   return {};
 }
 
-// What lands from the disk replaces what the buffer's last layer was copied from.
+// Reads from disk overwrite the source of the buffer's previous layer.
 Status LayerStream::fetch(uint32_t layer) {
   const uint32_t buffer = buffer_of(layer);
   if (holds_[buffer] == layer) return {};
@@ -83,7 +83,7 @@ Status LayerStream::enter(uint32_t layer) {
   return {};
 }
 
-// The buffer's next layer: of this step, or else of the next one.
+// Starts to fetch the buffer's next layer, in this step or the next one.
 Status LayerStream::leave(uint32_t layer) {
   device_.release(buffer_of(layer));
   return fetch(layer + kBuffers < n_layers() ? layer + kBuffers : buffer_of(layer));

@@ -1,6 +1,6 @@
-// Layers that find no place in the device's memory. They lie in pinned memory of the host, or where that is short on
-// the disk, and take turns in two buffers of the device: while one layer computes, the next is copied. A step uses them
-// in rising order, again and again.
+// Layers that do not fit in device memory. They are stored in pinned host memory, or on disk if that is short, and
+// alternate between two device buffers: while one layer computes, the next is copied. Every step uses them in ascending
+// order.
 #pragma once
 
 #include <optional>
@@ -16,35 +16,35 @@ class LayerStream {
  public:
   explicit LayerStream(Device& device) : device_(device) {}
 
-  // What streamed layers find on the host.
+  // Host memory and disk for streamed layers.
   struct Room {
-    uint64_t pinned_bytes = UINT64_MAX;  // besides two layers that are on their way from the disk
-    std::string folder;                  // for what is more than that; empty: there is no such place
+    uint64_t pinned_bytes = UINT64_MAX;  // in addition to two layers in transit from the disk
+    std::string folder;                  // for the rest; empty: none
   };
   void set_room(const Room& room) { room_ = room; }
 
-  // Where a part of a streamed layer lies.
+  // Location of a part of a streamed layer.
   struct Place {
-    std::byte* host;   // null: on the disk
-    uint64_t file_at;  // there
-    uint32_t layer;    // in the order of streamed layers
+    std::byte* host;   // null: on disk
+    uint64_t file_at;  // position in the file
+    uint32_t layer;    // index among streamed layers
     size_t offset;     // in the layer's buffer
   };
-  // A place for n_bytes more of the last layer, or of a new one. Errors: ResourceExhausted.
+  // Reserves n_bytes more for the last layer, or for a new one. Errors: ResourceExhausted.
   Result<Place> add(bool begins_layer, size_t n_bytes);
-  // Bytes of a place on the disk. Errors: ResourceExhausted.
+  // Writes bytes of a part on disk. Errors: ResourceExhausted.
   Status write(const Place& place, size_t offset, std::span<const std::byte> bytes) {
     return file_->write(place.file_at + offset, bytes);
   }
-  // Makes the buffers, for the largest layer. Errors: ResourceExhausted.
+  // Allocates the buffers for the largest layer. Errors: ResourceExhausted.
   Status create_buffers();
   std::byte* device_at(const Place& place) const { return buffers_[buffer_of(place.layer)] + place.offset; }
 
   uint32_t n_layers() const { return static_cast<uint32_t>(layers_.size()); }
   uint64_t file_bytes() const { return file_ ? file_->n_bytes() : 0; }
-  uint64_t brought_bytes() const { return brought_bytes_; }  // to the device, so far
-  // Around the operations of a layer; between them its parts are where device_at says. Errors: Internal (a layer cannot
-  // be read from the disk, or the device failed).
+  uint64_t brought_bytes() const { return brought_bytes_; }  // copied to the device so far
+  // Enclose a layer's operations; in between, its parts are at device_at. Errors: Internal (a layer cannot be read from
+  // disk, or the device failed).
   Status enter(uint32_t layer);
   Status leave(uint32_t layer);
 
@@ -58,7 +58,7 @@ class LayerStream {
   struct Layer {
     std::vector<Part> parts;
     size_t n_bytes = 0;
-    bool is_on_disk = false;  // a part of it
+    bool is_on_disk = false;  // at least partly
   };
 
   static uint32_t buffer_of(uint32_t layer) { return layer % kBuffers; }
@@ -72,8 +72,8 @@ class LayerStream {
   std::optional<LayerFile> file_;
   std::vector<Layer> layers_;
   std::byte* buffers_[kBuffers] = {};
-  std::byte* landings_[kBuffers] = {};  // pinned: what is read from the disk, for the buffer of that number
-  uint32_t holds_[kBuffers] = {kNothing, kNothing};  // or will, when what is under way has landed
+  std::byte* landings_[kBuffers] = {};               // pinned: data read from disk, per buffer
+  uint32_t holds_[kBuffers] = {kNothing, kNothing};  // or will hold, after pending copies
   uint64_t brought_bytes_ = 0;
 };
 

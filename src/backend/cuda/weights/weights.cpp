@@ -16,9 +16,9 @@
 namespace realizar::cuda {
 namespace {
 
-constexpr size_t kStagingBytes = size_t{16} << 20;  // of repacked rows between two uploads
+constexpr size_t kStagingBytes = size_t{16} << 20;  // repacked rows per upload
 
-// Copies a row of a plain type, and fills up to row_bytes with zeros.
+// Copies a row of a plain type, padded with zeros to row_bytes.
 void copy_plain_row(const MatrixSource& source, const MatrixPart& part, const SourceRows& rows, uint32_t mat,
                     uint32_t r, size_t row_bytes, std::byte* to) {
   const size_t n_bytes = traits(source.type).block_bytes;
@@ -32,7 +32,7 @@ void copy_plain_row(const MatrixSource& source, const MatrixPart& part, const So
   }
 }
 
-// `scales`: of a whole row; null: 1. The part begins with a column that begins to share one.
+// `scales`: of a whole row; null: 1. The part starts at the first column of a scale.
 void copy_scales(const float* scales, const MatrixPart& part, std::byte* to) {
   constexpr float kOne = 1.0f;
   const uint32_t first = part.first_col / kF8ScaleCols;
@@ -47,8 +47,8 @@ Result<void*> Weights::allocate(size_t n_bytes) {
   return n_bytes == 0 ? Result<void*>(nullptr) : arena_.take(n_bytes);
 }
 
-// What belongs to no layer must be there; a layer where it is wanted and, unless the whole model is known to fit,
-// leaves room for the two buffers that others will want.
+// Weights outside layers must be resident; layers if so configured and, unless the whole model is known to fit, if they
+// leave room for the two buffers of streamed ones.
 bool Weights::is_resident(const MatrixSource& source, std::span<const size_t> plane_bytes) {
   if (source.layer < 0 || source.is_writable) return true;
   if (source.layer != layer_) layer_bytes_ = 0;
@@ -80,7 +80,7 @@ Status Weights::place_on_host(Planes& planes, size_t n_rows) {
   return {};
 }
 
-// The planes follow each other in the host's memory, to be copied at once.
+// The planes are contiguous in host memory, so that one copy transfers them.
 Result<Weights::Stored> Weights::place_streamed(const MatrixSource& source, Planes& planes, size_t n_rows) {
   Stored stored{};
   size_t n_bytes = 0;
@@ -137,7 +137,7 @@ Result<WeightId> Weights::add_matrix(const MatrixSource& source, const MatrixPar
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
-// Rows [first_row, first_row + n_rows) of the stack's parts into planes that begin with the first of them.
+// Repacks rows [first_row, first_row + n_rows) of the stack's parts to planes that start with the first of them.
 Status Weights::repack(const MatrixSource& source, const MatrixPart& part, const Planes& planes, size_t first_row,
                        size_t n_rows, std::byte* const* to) {
   const SourceRows rows(source);
@@ -168,8 +168,8 @@ Status Weights::repack(const MatrixSource& source, const MatrixPart& part, const
   return finite ? Status{} : Status(not_finite(source));
 }
 
-// Calls put(plane, its first row, what it has of n rows) until all rows have been put: by two buffers in turn, one is
-// filled while the other is on its way.
+// Calls put(plane, its first row, bytes of n rows) until all rows are written. Uses two buffers: one is filled while
+// the other is in transit.
 template <class Put>
 Status Weights::pack_rows(const MatrixSource& source, const MatrixPart& part, const Planes& planes, const Put& put) {
   const size_t n_rows = size_t{source.n_mats} * part.n_rows;
@@ -238,7 +238,7 @@ Status Weights::write(WeightId id, size_t first_row, std::span<const float> valu
     std::ranges::copy(values.subspan(r * m.n_cols, m.n_cols),
                       rows.begin() + static_cast<std::ptrdiff_t>(r * row_floats));
   }
-  // What is_writable keeps out of the host's memory lies where the device may be written to.
+  // Writable matrices are not in host memory, so the device may write here.
   auto* to = reinterpret_cast<float*>(const_cast<uint32_t*>(m.low)) + first_row * row_floats;
   device_.upload(to, rows.data(), rows.size() * sizeof(float));
   return device_.wait();

@@ -1,4 +1,4 @@
-// Launches of what adapters add to products.
+// Launches of adapters.
 #pragma once
 
 #include "backend/cuda/step/launchers/launch_context.h"

@@ -20,7 +20,7 @@ void AttentionLauncher::attend_decode_rows(AttentionArgs args, const Launch& lau
   (is_wide(args.op) ? kernels_.attention_latent : kernels_.attention_decode)(args, context_.stream());
 }
 
-// A pass has tiles that follow each other, as many as find place with all their cuts.
+// A pass has consecutive tiles, as many as fit with all their cuts.
 void AttentionLauncher::attend_prompt_rows(AttentionArgs args) {
   const uint64_t max_tile_cuts = context_.memory().max_tile_cuts();
   const std::span<const StepInput::Tile> tiles = context_.memory().input().tiles();
@@ -39,7 +39,7 @@ void AttentionLauncher::attend_prompt_rows(AttentionArgs args) {
   }
 }
 
-// A pass has as many rows as find place with the most cuts of any.
+// A pass has as many rows as fit with the maximum number of cuts.
 void AttentionLauncher::attend_wide_rows(AttentionArgs args) {
   args.n_cuts = 1;
   for (const StepInput::Tile& tile : context_.memory().input().tiles()) {

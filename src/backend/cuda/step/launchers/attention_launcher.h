@@ -1,4 +1,4 @@
-// Launches of attention: of decode rows by their cuts, of a prompt's in passes.
+// Launches of attention: decode rows by their cuts, prompt rows in passes.
 #pragma once
 
 #include "backend/cuda/step/kv_planes.h"

@@ -15,7 +15,7 @@ void ExpertLauncher::run(const RouteOp& op, const Launch&) {
                  context_.shape().n_rows, context_.stream());
 }
 
-// The products of the gates or the ups: pairs of decode rows are dots, those of prompt rows tiles.
+// Products with the gates or the ups: dots for pairs of decode rows, tiles for those of prompt rows.
 void ExpertLauncher::multiply_experts(const ExpertsOp& op, WeightId weight, WeightId bias, const Missing& missing,
                                       Store store) {
   const Matrix& matrix = context_.matrix(weight);
@@ -45,7 +45,7 @@ void ExpertLauncher::multiply_experts(const ExpertsOp& op, WeightId weight, Weig
   tile_kernel(kernels_, matrix)(args, context_.n_prompt_rows() * op.n_used, context_.stream());
 }
 
-// The pairs' rows, n_each of a row, as the weight wants them.
+// Prepares the pairs' rows, n_each per row, in the form that the weight reads.
 void ExpertLauncher::prepare_pairs(const float* in, uint32_t n_each, const Matrix& weight) {
   if (has_groups(weight.type)) {
     kernels_.quantize({context_.step().n_rows, n_each, in, weight.n_cols, context_.memory().view(kHiddenQuants)},
@@ -58,7 +58,7 @@ void ExpertLauncher::prepare_pairs(const float* in, uint32_t n_each, const Matri
   }
 }
 
-// Where a head's part of a row is wider than its matrix reads, the parts are brought together first.
+// Heads that are wider than the matrix's input are gathered first.
 void ExpertLauncher::run(const HeadLinearOp& op, const Launch&) {
   const Matrix& weight = context_.matrix(op.weight);
   const float* in = context_.values(op.in);
@@ -87,7 +87,7 @@ void ExpertLauncher::run(const HeadLinearOp& op, const Launch&) {
   tile_kernel(kernels_, weight)(args, context_.n_prompt_rows() * op.n_heads, context_.stream());
 }
 
-// out += the downs' products, weighed.
+// out += the weighted down products.
 void ExpertLauncher::add_downs(const ExpertsOp& op) {
   const Matrix& down = context_.matrix(op.down);
   prepare_pairs(context_.hidden(), op.n_used, down);

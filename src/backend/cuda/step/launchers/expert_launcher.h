@@ -1,5 +1,5 @@
-// Launches of pairs: of a row and an expert, or a row and a head; of decode rows one by one, of a prompt's rows grouped
-// by expert or by head.
+// Launches for pairs of a row and an expert, or a row and a head: decode rows one by one, prompt rows grouped by expert
+// or by head.
 #pragma once
 
 #include "backend/cuda/step/launchers/launch_context.h"

@@ -1,5 +1,4 @@
-// Shared by the launchers of a step's operations: the device, a model's weights, and the memory that the step computes
-// in.
+// State shared by the launchers of a step: the device, a model's weights, and the step's memory.
 #pragma once
 
 #include "backend/cuda/compile/launch_plan.h"

@@ -13,7 +13,7 @@ void split(LaunchContext& context, ActId in, const Matrix& weight, Rows rows) {
                           context.max_rows(rows), context.stream());
 }
 
-// A prompt's rows keep a GPU busy with each matrix by itself.
+// With prompt rows each matrix keeps a GPU busy by itself.
 void ProductLauncher::multiply_tiles(LinearArgs& args) {
   const auto multiply = tile_kernel(kernels_, args.weight);
   multiply(args, context_.n_prompt_rows(), context_.stream());

@@ -1,4 +1,4 @@
-// Launches of products: of rows one by one, of a prompt's rows in tiles, and of what the two read.
+// Launches of products: dots of single rows, tiles of prompt rows, and the preparation of their inputs.
 #pragma once
 
 #include "backend/cuda/compile/matrix_traits.h"
@@ -6,19 +6,19 @@
 
 namespace realizar::cuda {
 
-// Rows that a matrix multiplies one by one, and the most that these can be.
+// Rows that are multiplied one by one, and their maximum number.
 struct Dots {
   RowRange rows;
   uint32_t max_rows;
 };
-// A row's arithmetic follows from its phase: decode rows and those of the logits are dots, prompt rows tiles, in the
-// types that have them.
+// A row's arithmetic depends on its phase: decode rows and logit rows are dots, prompt rows are tiles, for types that
+// have them.
 Dots dots_of(const LaunchContext& context, const Matrix& weight, Rows rows);
-// The launch that multiplies a prompt's rows.
+// The kernel for prompt rows.
 inline auto tile_kernel(const KernelTable& kernels, const Matrix& weight) {
   return has_groups(weight.type) ? kernels.linear_many : kernels.linear_split;
 }
-// Rows of an activation as int8, or split in two.
+// Converts rows of an activation to int8, or splits them in two.
 void quantize(LaunchContext& context, ActId in, uint32_t n_cols, Rows rows);
 void split(LaunchContext& context, ActId in, const Matrix& weight, Rows rows);
 
@@ -33,7 +33,7 @@ class ProductLauncher {
   void run_paired(const GatedLinearOp& op, const Launch& launch);
   void multiply(const LinearArgs& args, const Missing& missing, ActId in, Rows rows, ActId out);
   void multiply_tiles(LinearArgs& args);
-  // The launch that multiplies rows one by one.
+  // The kernel for rows one by one.
   auto few_kernel(const Matrix& weight, uint32_t max_rows) const {
     if (wants_split(weight.type)) return kernels_.linear_few_split;
     return has_groups(weight.type) && max_rows > 1 ? kernels_.linear_few : kernels_.linear;

@@ -5,7 +5,7 @@ namespace realizar::cuda {
 void RopeLauncher::run(const RopeStoreOp& op, const Launch&) {
   RopeStoreArgs args{};
   args.op = op;
-  // The keys that queries alone are for may lie on another device.
+  // Without keys, the layer with the cache may be on another device.
   const bool stores = op.k != kNoAct;
   args.step = stores ? context_.memory().input().view_of(cache_.group_of(op.layer)) : context_.step();
   if (stores) args.cache = cache_.view(op.layer);

@@ -1,4 +1,4 @@
-// Launches of what comes before attention: rotations, and the way of keys and values into the cache.
+// Launches before attention: rotations, and cache writes of keys and values.
 #pragma once
 
 #include "backend/cuda/step/kv_planes.h"

@@ -1,4 +1,4 @@
-// Launches of operations that take each row by itself, and of those in which devices share an operation.
+// Launches of operations on single rows, and of those for sharing between devices.
 #pragma once
 
 #include "backend/cuda/step/launchers/launch_context.h"

@@ -8,7 +8,7 @@ Columns StateLauncher::columns(ActId id, uint32_t first_col) const {
   return {context_.act(id).values, context_.act(id).n_cols, first_col};
 }
 
-// A sequence of the step has one row at least.
+// A sequence of the step has at least one row.
 uint32_t StateLauncher::max_seqs() const {
   return std::min(context_.shape().n_rows, std::max(1u, context_.memory().limits().max_seqs));
 }

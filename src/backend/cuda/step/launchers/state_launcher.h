@@ -1,4 +1,4 @@
-// Launches of recurrent layers' operations: they take whole sequences, decode rows and a prompt's alike.
+// Launches of recurrent layers' operations: on whole sequences, decode and prompt rows alike.
 #pragma once
 
 #include "backend/cuda/step/launchers/launch_context.h"
