@@ -17,11 +17,11 @@ constexpr auto kBeatEvery = milliseconds(40);
 constexpr auto kLookEvery = milliseconds(20);
 constexpr auto kLongestEnd = std::chrono::seconds(60);
 constexpr auto kSendsNothingAfter = std::chrono::seconds(1);
-// Who lives for longer after SIGTERM is not being killed by mpirun, and may be ending in its own time.
+// A process that survives SIGTERM for longer is not being killed by mpirun, and may be ending at its own pace.
 constexpr auto kKilledWithin = std::chrono::seconds(3);
 constexpr int kTagOfBeats = 2;
-constexpr int kMaxReads = 256;  // in one look
-constexpr int kMaxTries = 100;  // to get hold of MPI in one look
+constexpr int kMaxReads = 256;  // per poll
+constexpr int kMaxTries = 100;  // attempts to acquire MPI per poll
 constexpr auto kTryEvery = std::chrono::microseconds(200);
 
 std::string seconds_text(Vitals::Duration time) {
@@ -97,12 +97,12 @@ void Heartbeats::run() {
     if (neighbours_.ended()) {
       std::this_thread::sleep_for(pause);
     } else {
-      neighbours_.wait(pause);  // which is over at once when one ends
+      neighbours_.wait(pause);  // returns at once when one ends
     }
   }
 }
 
-// Whoever has MPI may be stuck in it, because of a rank that is lost: this does not wait for long.
+// The holder of MPI may be stuck in it because of a lost rank, so this does not wait for long.
 std::unique_lock<std::mutex> Heartbeats::hold_mpi() const {
   std::unique_lock lock(mpi_.mutex, std::try_to_lock);
   for (int i = 0; i < kMaxTries && !lock; ++i) {
@@ -112,7 +112,7 @@ std::unique_lock<std::mutex> Heartbeats::hold_mpi() const {
   return lock;
 }
 
-// Reads, and sends when it is time. False: it could not.
+// Reads, and sends when it is time. False on failure.
 bool Heartbeats::look() {
   if (is_lost_) return false;
   const std::unique_lock lock = hold_mpi();
@@ -134,7 +134,7 @@ void Heartbeats::read_beats() {
     if (mpi_.calls.iprobe(kMpiAnySource, kTagOfBeats, comm_, &is_there, &status) != kMpiSuccess || is_there == 0)
       return;
     Beat beat;
-    // A beat is sent with its envelope, so that this does not wait.
+    // A beat fits in MPI's envelope, so this does not wait.
     if (mpi_.calls.recv(&beat, sizeof beat, mpi_.byte, status.source, kTagOfBeats, comm_, &status) != kMpiSuccess) {
       return;
     }
@@ -153,7 +153,7 @@ void Heartbeats::take(const Beat& beat, uint32_t peer) {
   }
 }
 
-// One beat at a time is under way to a rank: one that is stopped does not take up memory here.
+// At most one beat to a rank is pending, so that a stopped rank does not use up memory here.
 void Heartbeats::send_beats(Kind kind) {
   const std::string text = kind == Kind::kLost ? error().message : "";
   for (Peer& peer : peers_) {
@@ -172,7 +172,7 @@ bool Heartbeats::has_arrived(Peer& peer) {
   if (peer.request == mpi_.no_request) return true;
   int is_done = 0;
   MpiStatus status{};
-  // A beat that failed is not under way any more; whether the rank is lost is told by what is heard of it.
+  // A failed beat is not pending any more; loss of the rank is decided by its silence.
   if (mpi_.calls.test(&peer.request, &is_done, &status) != kMpiSuccess) peer.request = mpi_.no_request;
   return peer.request == mpi_.no_request;
 }
@@ -183,13 +183,13 @@ bool Heartbeats::are_all_told() const {
 
 void Heartbeats::judge(bool is_at_end) {
   if (rank_ != 0 && vitals_.left_for(0) >= kSendsNothingAfter) has_leader_ended_ = true;
-  // Once rank 0 has ended, nobody's silence is a fault.
+  // After the end of rank 0, silence is not a fault.
   if (rank_ != 0 && vitals_.has_left(0)) return;
   const std::optional<uint32_t> ended = neighbours_.ended();
   if (ended.has_value() && !is_at_end) return lose(names_[*ended] + " has died; the job ends");
   const bool is_killed = is_ending_ && ending_for_ < kKilledWithin;
   if (stuck_for_ > Vitals::Duration()) {
-    // Everyone seems silent then.
+    // All ranks seem silent in this case.
     if (stuck_for_ < (is_killed ? Vitals::kGoneAfter : silence_)) return;
     lose("MPI hangs in " + names_[rank_] + ", perhaps because a rank has died or lost its network (it talks to " +
          peer_names() + "); the job ends");
@@ -218,7 +218,7 @@ std::string Heartbeats::text_of(const Vitals::Lost& lost) const {
          ": it died, hangs, or has lost its network; the job ends";
 }
 
-// The others first, since the program may end in the call.
+// The other ranks first, since the program may end in the callback.
 void Heartbeats::tell_lost() {
   if (!is_lost_) return;
   if (!std::exchange(was_lost_sent_, true)) {

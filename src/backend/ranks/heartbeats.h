@@ -1,6 +1,6 @@
-// The signs of life between rank 0 and each other rank, on a communicator and a thread of their own: who is silent for
-// too long is lost, and so is the job. Ends of processes on the own host are noticed at once. Rank 0 passes on to all
-// what any rank finds out.
+// Heartbeats between rank 0 and each other rank, on a separate communicator and thread: a rank that is silent for too
+// long is lost, and so is the job. The end of a process on the same host is noticed at once. Rank 0 forwards losses
+// found by any rank to all.
 #pragma once
 
 #include <array>
@@ -20,26 +20,26 @@ namespace realizar::ranks {
 
 class Heartbeats {
  public:
-  // Begins at once. `comm`: for this alone. names: of all ranks.
+  // Starts at once. `comm`: used only here. names: of all ranks.
   Heartbeats(Mpi& mpi, MpiComm comm, uint32_t rank, std::vector<std::string> names, Neighbours neighbours,
              Vitals::Duration silence);
   ~Heartbeats();
 
-  // Any thread, and a signal's handler.
+  // From any thread, and from signal handlers.
   void set_ending() { is_ending_.store(true); }
-  // Called once, by the thread of this, when a rank is lost; at once if one is already.
+  // `tell` is called once, on this object's thread, when a rank is lost; at once if one already is.
   void on_lost(std::function<void(const Error&)> tell);
 
-  // Any thread.
+  // From any thread.
   bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
   Error error() const;  // Precondition: is_lost().
-  // The first error stays.
+  // Only the first error is kept.
   void lose(const std::string& message);
-  // Rank 0 has ended in good order more than a second ago: what it sent has arrived. False on rank 0.
+  // Whether rank 0 ended normally more than a second ago, so that everything it sent has arrived. False on rank 0.
   bool has_leader_ended() const { return has_leader_ended_; }
 
-  // Tells the others that this rank ends, and waits until all do, at most for kLongestEnd, and no longer than they are
-  // alive. Then the thread ends. Whether all is in order.
+  // Announces this rank's end, waits until all ranks end, for at most kLongestEnd and while they are alive, and ends
+  // the thread. Returns whether the end was normal.
   bool end();
 
  private:
@@ -47,12 +47,12 @@ class Heartbeats {
   enum class Kind : uint32_t { kAlive, kEnds, kLost };
   struct Beat {
     Kind kind = Kind::kAlive;
-    uint32_t length = 0;  // of the text
+    uint32_t length = 0;  // length of the text
     std::array<char, kMaxText> text{};
   };
   struct Peer {
     uint32_t rank = 0;
-    MpiRequest request = nullptr;  // of the beat that is under way
+    MpiRequest request = nullptr;  // of the pending beat
     Beat beat;
     bool was_told_end = false;
   };
@@ -76,17 +76,17 @@ class Heartbeats {
   std::vector<std::string> names_;
   Neighbours neighbours_;
   Vitals::Duration silence_;
-  // The thread's.
+  // Owned by the thread.
   Vitals vitals_;
   std::vector<Peer> peers_;
   std::chrono::steady_clock::time_point last_look_, next_beats_;
-  Vitals::Duration stuck_for_{};   // without getting hold of MPI
+  Vitals::Duration stuck_for_{};   // without acquiring MPI
   Vitals::Duration ending_for_{};  // since set_ending
   bool was_lost_sent_ = false, was_lost_told_ = false;
 
   std::atomic<bool> is_ending_{false}, is_lost_{false}, is_at_end_{false}, is_done_{false}, is_in_order_{false},
       has_leader_ended_{false};
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the following
   Error error_;
   std::function<void(const Error&)> on_lost_;
   std::thread thread_;

@@ -6,7 +6,7 @@
 namespace realizar::ranks {
 namespace {
 
-// 0: not set, or not a number.
+// 0: unset, or not a number.
 uint32_t count_in(const LookUp& environment, const char* name) {
   const char* value = environment(name);
   if (value == nullptr) return 0;
@@ -23,7 +23,7 @@ Launch launch_of(const LookUp& environment) {
   if (const uint32_t n = count_in(environment, "OMPI_COMM_WORLD_SIZE"); n > 0) {
     return n > 1 ? Launch{n, "OMPI_COMM_WORLD_SIZE"} : Launch{};
   }
-  // Slurm sets the number of tasks in batch scripts too, which are no ranks; PMIx tells a rank.
+  // Slurm also sets the number of tasks in batch scripts, which are not ranks; PMIX_RANK marks a rank.
   if (environment("PMIX_RANK") == nullptr) return {};
   for (const char* name : {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
     if (const uint32_t n = count_in(environment, name); n > 0) return n > 1 ? Launch{n, name} : Launch{};

@@ -1,4 +1,4 @@
-// How a process finds out that a launcher of MPI started it, before MPI is opened.
+// Detection of an MPI launcher, before MPI is opened.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace realizar::ranks {
 
-// The value of an environment variable; null where it is not set.
+// Returns the value of an environment variable; null if unset.
 using LookUp = std::function<const char*(const char* name)>;
 
 struct Launch {
   uint32_t n_ranks = 1;  // 1: no launcher, or it started one process
-  std::string variable;  // which said so, e.g. OMPI_COMM_WORLD_SIZE; "" for one rank
+  std::string variable;  // the variable with that number, e.g. OMPI_COMM_WORLD_SIZE; "" for one rank
 };
-// How many ranks the launcher of this process started: mpirun of Open MPI 4 and 5, prterun, srun --mpi=pmix.
+// Number of ranks started by mpirun of Open MPI 4 and 5, prterun or srun --mpi=pmix.
 Launch launch_of(const LookUp& environment);
 
 }  // namespace realizar::ranks

@@ -10,7 +10,7 @@
 namespace realizar::ranks {
 namespace {
 
-// Activations that an operation reads, and those that it writes without having read them.
+// Activations that an operation reads, and those that it writes without reading.
 struct UseVisitor {
   std::vector<ActId> read, written;
   void reads(ActId act) { read.push_back(act); }
@@ -28,23 +28,23 @@ UseVisitor uses_of(const Op& op) {
   return uses;
 }
 
-// Operations that belong to no layer come before all layers or after them.
+// The rank of each operation. Operations outside layers come before all layers or after them.
 class LayerRanks {
  public:
   LayerRanks(const RankOptions& options, uint32_t n_ranks) {
     for (uint32_t rank = 0; rank < n_ranks; ++rank) ranges_.push_back(layers_of(options, rank, n_ranks));
   }
 
-  // In the order of the program. Errors: Unsupported, where it belongs to a layer of a rank before.
+  // Called in program order. Errors: Unsupported, if the operation belongs to a layer of an earlier rank.
   Result<uint32_t> next(const Op& op) {
     const OpPlace place = place_of(op);
     if (place.layer < 0) return rank_;
     const auto found = std::ranges::find_if(ranges_, [&](const LayerRange& range) { return range.has(place.layer); });
     const auto rank = static_cast<uint32_t>(found - ranges_.begin());
     if (rank < rank_) {
-      return unsupported("layers of rank " + std::to_string(rank_) + " read what layer " + std::to_string(place.layer) +
-                             " of rank " + std::to_string(rank) +
-                             " has kept: this model wants --split tensor, or fewer ranks",
+      return unsupported("layers of rank " + std::to_string(rank_) + " read the cache of layer " +
+                             std::to_string(place.layer) + " on rank " + std::to_string(rank) +
+                             ": this model needs --split tensor, or fewer ranks",
                          "split");
     }
     return rank_ = rank;
@@ -55,7 +55,7 @@ class LayerRanks {
   uint32_t rank_ = 0;
 };
 
-// Activations that the operations from `first` on read before they write them, in the order of their numbers.
+// Activations that operations from `first` on read before they write them, in order of their ids.
 std::set<ActId> read_from(const Program& program, size_t first) {
   std::set<ActId> read, written;
   for (size_t i = first; i < program.ops.size(); ++i) {
@@ -76,7 +76,7 @@ Result<RankProgram> layer_program(const Program& whole, const CacheLayout& cache
   own.program.activations = whole.activations;
   own.cache = kept_of(cache, layers_of(options, rank, n_ranks));
   LayerRanks ranks(options, n_ranks);
-  std::vector<size_t> first_op(n_ranks + 1, whole.ops.size());  // of each rank
+  std::vector<size_t> first_op(n_ranks + 1, whole.ops.size());  // per rank
   for (size_t i = 0; i < whole.ops.size(); ++i) {
     RZ_TRY(const uint32_t at, ranks.next(whole.ops[i]));
     first_op[at] = std::min(first_op[at], i);

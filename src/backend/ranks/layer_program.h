@@ -1,5 +1,5 @@
-// One rank's program of a model of which each rank has some layers (RankSplit::kLayer): rows come from the rank before
-// and go to the one after it. Its results are those of one process, bit for bit.
+// One rank's program for a model with some layers on each rank (RankSplit::kLayer): rows come from the previous rank
+// and go to the next. Results are those of one process, bit for bit.
 #pragma once
 
 #include "backend/program.h"
@@ -8,12 +8,12 @@
 
 namespace realizar::ranks {
 
-// The program's outputs are the last rank's. Errors: Unsupported, by name, where a layer reads what one of another rank
-// has kept.
+// The last rank has the program's outputs. Errors: Unsupported, by name, if a layer reads the cache of another rank's
+// layer.
 Result<RankProgram> layer_program(const Program& whole, const CacheLayout& cache, const RankOptions& options,
                                   uint32_t rank, uint32_t n_ranks);
 
-// The part of the whole cache that a rank with these layers keeps: layers elsewhere keep nothing, and groups stay.
+// A rank's part of the whole cache: other ranks' layers keep nothing, and groups are unchanged.
 CacheLayout kept_of(CacheLayout whole, LayerRange own);
 
 }  // namespace realizar::ranks

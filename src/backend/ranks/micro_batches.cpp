@@ -5,10 +5,10 @@
 namespace realizar::ranks {
 namespace {
 
-// Fewer rows than these are computed in the time that it takes to read the weights.
+// Fewer rows take no longer than reading the weights.
 constexpr uint32_t kLeastRows = 32;
 
-// Rows [skip, skip + n) of the sequence, the first of which is the batch's or the part's row first_row.
+// Rows [skip, skip + n) of the sequence, the first of which becomes row first_row.
 BatchSequence rows_of(const BatchSequence& seq, uint32_t skip, uint32_t n, uint32_t first_row) {
   BatchSequence piece = seq;
   piece.first_row = first_row;
@@ -20,7 +20,7 @@ BatchSequence rows_of(const BatchSequence& seq, uint32_t skip, uint32_t n, uint3
 
 }  // namespace
 
-// A part may end within one sequence, which then has a piece in the next one too.
+// A part may end within a sequence, which then continues in the next part.
 void MicroBatches::reserve(uint32_t max_parts, uint32_t max_seqs, uint32_t max_logit_rows) {
   max_parts_ = max_parts;
   parts_.reserve(max_parts);
@@ -36,7 +36,7 @@ std::span<const StepBatch> MicroBatches::split(const StepBatch& batch, bool cuts
   logit_rows_.clear();
   const uint32_t n_each = std::max((batch.n_rows() + max_parts_ - 1) / max_parts_, kLeastRows);
   size_t first_seq = 0;
-  uint32_t first_row = 0;  // of the part
+  uint32_t first_row = 0;  // in the part
   for (const BatchSequence& seq : batch.seqs) {
     const bool may_be_cut = cuts_prompts && seq.first_row >= batch.n_decode_rows;
     for (uint32_t skip = 0; skip < seq.n_rows;) {

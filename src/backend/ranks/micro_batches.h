@@ -1,5 +1,5 @@
-// A step's batch in parts, which ranks that have layers of their own compute at the same time, each another one: no
-// row's result depends on the part that it is in.
+// A step's batch in parts, on which ranks with separate layers work concurrently. A row's result does not depend on its
+// part.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,16 @@ namespace realizar::ranks {
 
 class MicroBatches {
  public:
-  // So many parts at most: split allocates nothing then. Where rows see later ones of their text, no prompt is cut.
+  // Allows max_parts parts, which split then makes without allocating. With bidirectional attention, no prompt is cut.
   void reserve(uint32_t max_parts, uint32_t max_seqs, uint32_t max_logit_rows);
-  // Parts of about as many rows each, and so few that each is worth reading the weights for. The batch must outlive
+  // Parts with about equal numbers of rows, each large enough to be worth reading the weights. The batch must outlive
   // the parts.
   std::span<const StepBatch> split(const StepBatch& batch, bool cuts_prompts);
-  // How many logit rows come before those of a part.
+  // Number of logit rows before those of a part.
   uint32_t n_logit_rows_before(size_t part) const { return first_logit_row_[part]; }
 
  private:
-  // A part has the sequences from first_seq of seqs_ on, whose rows end at end_row of the batch.
+  // Adds a part with the sequences of seqs_ from first_seq on, whose rows end at end_row of the batch.
   void add_part(const StepBatch& batch, size_t first_seq, uint32_t first_row, uint32_t end_row);
 
   uint32_t max_parts_ = 1;

@@ -27,13 +27,13 @@ namespace {
 using MpiClock = std::chrono::steady_clock;
 
 constexpr int kTagOfMessages = 1;
-// MPI counts in ints, and copies in calls during which nobody else may call it. A message is cut into pieces of this
-// size; its last piece is shorter, perhaps empty, so that a receiver who does not know its length finds the end.
+// MPI's counts are ints, and it copies within calls that exclude other threads. A message is divided into pieces of
+// this size; the last one is shorter, possibly empty, so that a receiver who does not know the length finds the end.
 constexpr size_t kPieceBytes = 64u << 20;
 constexpr size_t kMaxHostName = 256;
 constexpr auto kLongestFinalize = std::chrono::seconds(10);
 
-// How many cores the process may use.
+// Number of cores that the process may use.
 uint32_t n_usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -70,7 +70,7 @@ class MpiRanks final : public MpiExchange {
   void on_lost(std::function<void(const Error&)> tell) override { beats_->on_lost(std::move(tell)); }
 
  private:
-  // A piece of a message that is under way.
+  // A pending piece of a message.
   struct Piece {
     MpiRequest request;
     uint32_t peer;
@@ -111,13 +111,13 @@ Status MpiRanks::open(std::chrono::milliseconds silence) {
   int is_open = 0, level = 0, rank = 0;
   RZ_CHECK_OK(check(calls.initialized(&is_open), "MPI_Initialized"));
   if (is_open != 0) return Error{ErrorCode::kInternal, "MPI was opened before in this process", "mpi"};
-  // Open MPI 5 ends the process when a connection breaks, unless this lets it return an error.
+  // Open MPI 5 ends the process when a connection breaks, unless this makes it return an error.
   ::setenv("OMPI_MCA_mpi_ft_enable", "1", 0);
   void* const show_here = mpi_.show_help != nullptr ? *mpi_.show_help : nullptr;
   RZ_CHECK_OK(check(calls.init_thread(nullptr, nullptr, kMpiThreadSerialized, &level), "MPI_Init_thread"));
   if (show_here != nullptr) *mpi_.show_help = show_here;
   if (level < kMpiThreadSerialized) {
-    return Error{ErrorCode::kInternal, "this MPI lets only one thread call it (MPI_THREAD_SERIALIZED is needed)",
+    return Error{ErrorCode::kInternal, "this MPI allows calls from only one thread (MPI_THREAD_SERIALIZED is needed)",
                  "mpi"};
   }
   RZ_CHECK_OK(check(calls.comm_set_errhandler(mpi_.world, mpi_.errors_return), "MPI_Comm_set_errhandler"));
@@ -128,7 +128,7 @@ Status MpiRanks::open(std::chrono::milliseconds silence) {
   RZ_CHECK_OK(find_neighbours(neighbours));
   yields_ = n_usable_cores() < n_host_ranks_;
   MpiComm beats = nullptr;
-  // Copies keep the handler of errors.
+  // Copies inherit the error handler.
   RZ_CHECK_OK(check(calls.comm_dup(mpi_.world, &comm_), "MPI_Comm_dup"));
   RZ_CHECK_OK(check(calls.comm_dup(mpi_.world, &beats), "MPI_Comm_dup"));
   pieces_.reserve(4 * names_.size());
@@ -165,7 +165,7 @@ Status MpiRanks::find_neighbours(Neighbours& neighbours) {
   n_host_ranks_ = static_cast<uint32_t>(n);
   host_rank_ = static_cast<uint32_t>(n_before);
   struct Process {
-    uint64_t rank, pid, numbers;  // numbers: where that pid holds; containers have their own
+    uint64_t rank, pid, numbers;  // numbers: namespace of the pid; containers have their own
   };
   struct stat numbers {};
   const bool has_numbers = ::stat("/proc/self/ns/pid", &numbers) == 0;
@@ -180,7 +180,7 @@ Status MpiRanks::find_neighbours(Neighbours& neighbours) {
   return {};
 }
 
-// The mutex is held.
+// The mutex must be held.
 void MpiRanks::begin_sending(const Outgoing& message) {
   REQUIRE(message.to < names_.size() && message.to != rank_);
   for (size_t at = 0;; at += kPieceBytes) {
@@ -196,7 +196,7 @@ void MpiRanks::begin_sending(const Outgoing& message) {
   use_.n_bytes += message.bytes.size();
 }
 
-// The mutex is held.
+// The mutex must be held.
 void MpiRanks::begin_receiving(const Incoming& message, std::vector<Piece>& pieces) {
   REQUIRE(message.from < names_.size() && message.from != rank_);
   for (size_t at = 0;; at += kPieceBytes) {
@@ -240,7 +240,7 @@ Status MpiRanks::wait(std::vector<Piece>& pieces) {
   return is_lost() ? Status(error()) : Status();
 }
 
-// Whether all have arrived. Those that have are taken out.
+// Removes pieces that have arrived; returns whether all have.
 bool MpiRanks::look(std::vector<Piece>& pieces) {
   const std::lock_guard lock(mpi_.mutex);
   std::erase_if(pieces, [&](Piece& piece) { return look_at(piece); });
@@ -256,7 +256,7 @@ bool MpiRanks::look_at(Piece& piece) {
   return true;
 }
 
-// How many bytes have arrived; nothing while it is under way. The mutex is held.
+// Number of bytes that have arrived; nullopt while pending. The mutex must be held.
 std::optional<size_t> MpiRanks::look_at_any_length(Piece& piece) {
   int is_done = 0, n = 0;
   MpiStatus status{};
@@ -292,7 +292,7 @@ Result<size_t> MpiRanks::receive(const Incoming& message) {
   return error();
 }
 
-// Nothing comes any more once rank 0 has ended.
+// After the end of rank 0 no message will arrive.
 bool MpiRanks::is_given_up() {
   if (!beats_->has_leader_ended()) return false;
   beats_->lose(names_[0] + " has ended while " + names_[rank_] + " waits for a message; the job ends");
@@ -308,7 +308,7 @@ MpiRanks::~MpiRanks() {
   if (beats_.has_value() && beats_->end()) finalize();
 }
 
-// By a thread of its own, which is left to itself if the library hangs.
+// On a separate thread, which is abandoned if the library hangs.
 void MpiRanks::finalize() {
   struct End {
     std::mutex mutex;

@@ -1,5 +1,5 @@
-// The exchange of processes that mpirun started, on one host or several, over Open MPI. A rank that dies, hangs or
-// loses its network is noticed by heartbeats: see heartbeats.h.
+// The exchange between processes started by mpirun, on one or several hosts, over Open MPI. Heartbeats detect ranks
+// that die, hang or lose their network: see heartbeats.h.
 #pragma once
 
 #include <chrono>
@@ -10,27 +10,26 @@
 
 namespace realizar::ranks {
 
-// A rank is lost after this time without a sign of life.
+// Time without a sign of life after which a rank is lost.
 inline constexpr std::chrono::milliseconds kSilence{5000};
 
-// After a loss MPI is not used any more and cannot be ended in good order: the process should say error() and leave by
-// _exit. Buffers of messages that were under way must stay until then.
-// The destructor of each rank waits for those of the others while they are alive, at most for a minute, and ends MPI;
-// it waits for nobody once a rank is lost. A rank that is destroyed while others work on is lost for them after
-// kSilence. What was sent before is received first.
+// After a loss MPI is unusable and cannot be finalized: the process should report error() and leave by _exit. Buffers
+// of pending messages must live until then.
+// The destructor of each rank waits for those of the other living ranks, for at most a minute, and finalizes MPI; after
+// a loss it does not wait. A rank that is destroyed while others continue is lost for them after kSilence; messages
+// that it sent before are received first.
 class MpiExchange : public Exchange {
  public:
-  // The job is being ended from outside (SIGTERM): from now on a rank that is silent for a moment is gone, since mpirun
-  // sends SIGTERM to all when one of them has died, and SIGKILL soon after. Where all are alive, someone wants the job
-  // to stop, and nothing is lost. Any thread, and a signal's handler.
+  // The job is being ended from outside (SIGTERM): from now on a rank that is briefly silent is gone, since mpirun
+  // sends SIGTERM to all ranks when one has died, and SIGKILL soon after. If all are alive, the job is to stop, and
+  // nothing is lost. From any thread, and from signal handlers.
   virtual void set_ending() = 0;
-  // `tell` is called once, with error(), when a rank is lost, by a thread of this; it may end the process. The others
-  // have been told then. Once only.
+  // `tell` is called once, with error(), on another thread, when a rank is lost and the other ranks have been notified;
+  // it may end the process. Once only.
   virtual void on_lost(std::function<void(const Error&)> tell) = 0;
 };
 
-// Opens Open MPI's library and waits for all ranks. Once in a process. Errors: NotFound (the library is not there),
-// Internal.
+// Opens Open MPI's library and waits for all ranks. Once per process. Errors: NotFound (no such library), Internal.
 Result<std::unique_ptr<MpiExchange>> open_mpi(std::chrono::milliseconds silence = kSilence);
 
 }  // namespace realizar::ranks

@@ -37,7 +37,7 @@ bool find_mpi_objects(void* library, Mpi& mpi) {
          find_symbol(library, "ompi_request_null", mpi.no_request);
 }
 
-// A variable of the size of an address, not a function; else null.
+// Null unless the symbol is a variable of pointer size.
 void** find_pointer(void* library, const char* name) {
   void* address = ::dlsym(library, name);
   Dl_info info{};
@@ -58,7 +58,7 @@ std::string Mpi::error_text(int code) const {
 }
 
 Status find_mpi_library(const char* name, Mpi& mpi) {
-  // Open MPI's plugins take its symbols from the process.
+  // Open MPI's plugins resolve its symbols in the process.
   void* library = ::dlopen(name, RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     return not_found(std::string("sharing a model between processes needs Open MPI, whose library cannot be loaded (") +

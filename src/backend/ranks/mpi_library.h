@@ -1,6 +1,6 @@
-// The part of MPI that is used, of Open MPI's library, which is opened when the program runs: nothing is linked, and no
-// header of MPI is needed. Open MPI keeps its binary interface in all versions of libmpi.so.40 (Open MPI 2 to 5);
-// mpi_library_test.cpp holds these declarations to mpi.h where that is installed.
+// The used part of MPI, from Open MPI's library, which is opened at run time: nothing is linked, and MPI's headers are
+// not needed. Open MPI keeps the ABI in all versions of libmpi.so.40 (Open MPI 2 to 5); mpi_library_test.cpp checks
+// these declarations against mpi.h if that is installed.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace realizar::ranks {
 
-// Handles are addresses of objects that the library has.
+// Handles are addresses of objects in the library.
 using MpiComm = void*;
 using MpiDatatype = void*;
 using MpiErrhandler = void*;
@@ -50,8 +50,8 @@ struct MpiCalls {
   int (*error_string)(int code, char* text, int* length);
 };
 
-// The library, and the mutex that whoever calls it holds meanwhile: MPI is asked for MPI_THREAD_SERIALIZED, which costs
-// less than MPI_THREAD_MULTIPLE and has fewer faults. Nobody holds the mutex while waiting for another rank.
+// The library, and the mutex that callers hold: MPI is initialized with MPI_THREAD_SERIALIZED, which costs less than
+// MPI_THREAD_MULTIPLE and has fewer bugs. The mutex is never held while waiting for another rank.
 struct Mpi {
   MpiCalls calls;
   MpiComm world;
@@ -59,17 +59,18 @@ struct Mpi {
   MpiErrhandler errors_return;
   MpiInfo no_info;
   MpiRequest no_request;
-  // The function that shows Open MPI's own messages; null where it is not known. MPI_Init_thread sets one that waits
-  // for mpirun, which answers nobody while it ends a job: a rank that reports a broken connection would hang in it.
+  // The function that shows Open MPI's own messages; null if unknown. MPI_Init_thread sets one that waits for mpirun,
+  // which does not respond while it ends a job: a rank that reports a broken connection would hang in it.
   void** show_help;
   std::mutex mutex;
 
   std::string error_text(int code) const;
 };
 
-// Stays open: it has threads and handlers of its own. Any thread. Errors: NotFound, which names Debian's package.
+// Stays open, since it has its own threads and handlers. From any thread. Errors: NotFound, which names Debian's
+// package.
 Result<Mpi*> open_mpi_library();
-// The same for a library of another name, for tests.
+// Opens a library by name, for tests.
 Status find_mpi_library(const char* name, Mpi& mpi);
 
 }  // namespace realizar::ranks

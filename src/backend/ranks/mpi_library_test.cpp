@@ -1,4 +1,4 @@
-// Holds what mpi_library.h declares to the header of the library itself, where that is installed.
+// Checks the declarations of mpi_library.h against the library's own header, if that is installed.
 #include "backend/ranks/mpi_library.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 #elif __has_include(<mpi/mpi.h>)
-// Debian's path of it, which mpicc names.
+// Debian's path of it, as mpicc reports it.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi/mpi.h>
 #endif
@@ -36,7 +36,7 @@ TEST(MpiLibrary, AnotherLibraryIsRefused) {
 }
 
 #ifdef OMPI_MPI_H
-// Handles are addresses here, of types that nobody sees there; everything else is the same.
+// Maps types of MPI to those used here: handles are opaque addresses here; everything else is the same.
 template <class T>
 using AsHere = std::conditional_t<
     std::is_same_v<T, MPI_Comm> || std::is_same_v<T, MPI_Datatype> || std::is_same_v<T, MPI_Errhandler> ||

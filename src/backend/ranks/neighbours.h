@@ -1,4 +1,4 @@
-// The other ranks of this host as processes: that one has ended is known at once, without MPI.
+// The other ranks of this host as processes: their end is noticed at once, without MPI.
 #pragma once
 
 #include <poll.h>
@@ -21,16 +21,16 @@ class Neighbours {
   Neighbours& operator=(Neighbours&&) = delete;
   ~Neighbours();
 
-  // From now on the process is watched, if Linux is 5.3 or newer. Precondition: it lives.
+  // Starts to watch the process, if Linux is 5.3 or newer. Precondition: it is running.
   void add(uint32_t rank, pid_t pid);
-  // A rank whose process has ended, however it did.
+  // A rank whose process has ended, for any reason.
   std::optional<uint32_t> ended() { return wait(std::chrono::milliseconds(0)); }
-  // The same, at most after `time`.
+  // Waits for such a rank, for at most `time`.
   std::optional<uint32_t> wait(std::chrono::milliseconds time);
 
  private:
   std::vector<uint32_t> ranks_;
-  std::vector<pollfd> files_;  // of their processes
+  std::vector<pollfd> files_;  // pidfds of their processes
 };
 
 }  // namespace realizar::ranks

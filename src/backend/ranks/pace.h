@@ -1,4 +1,4 @@
-// How a thread waits between looks at what MPI has done: at once at first, then with sleeps that grow.
+// Waiting between polls of MPI: without pause at first, then with growing sleeps.
 #pragma once
 
 #include <chrono>
@@ -8,15 +8,15 @@ namespace realizar::ranks {
 class Pace {
  public:
   enum class Wait {
-    kForWork,   // another rank computes meanwhile
-    kForHours,  // until someone asks for something
+    kForWork,   // another rank is computing
+    kForHours,  // for the next request
   };
-  // yields: the cores are fewer than the ranks that wait on them.
+  // yields: there are fewer cores than ranks waiting on them.
   Pace(Wait wait, bool yields) : wait_(wait), yields_(yields), begin_(std::chrono::steady_clock::now()) {}
 
   void pause();
 
-  // The sleep after that much waiting; 0: none.
+  // The sleep after this time of waiting; 0: none.
   static std::chrono::microseconds sleep_after(Wait wait, std::chrono::steady_clock::duration waited);
 
  private:

@@ -5,7 +5,7 @@
 namespace realizar::ranks {
 namespace {
 
-// The numbers of a sequence that are sent, besides its tables.
+// A sequence's numbers in a message, without its tables.
 struct SequenceHead {
   uint32_t first_row, n_rows, n_blocks;
   Pos first_pos;
@@ -127,7 +127,7 @@ const StepBatch& ReceivedBatch::read(ByteReader& from, uint32_t n_groups) {
   for (uint32_t i = 0; i < head.n_seqs; ++i) {
     const auto seq = from.take<SequenceHead>();
     const size_t at = blocks_.size(), n_ids = size_t{seq.n_blocks} * n_groups;
-    REQUIRE(at + n_ids <= blocks_.capacity());  // tables that were read stay where they are
+    REQUIRE(at + n_ids <= blocks_.capacity());  // the vector must not reallocate, since tables point into it
     blocks_.resize(at + n_ids);
     from.take_all(std::span(blocks_).subspan(at));
     const BlockTables tables({blocks_.data() + at, seq.n_blocks}, seq.n_blocks);

@@ -1,4 +1,4 @@
-// Rank 0's messages to the others, as bytes: the same program runs on all ranks, so values lie as they do in memory.
+// Rank 0's messages to the others, as bytes: all ranks run the same program, so values are sent as they are in memory.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Precondition: the bytes are what a ByteWriter has written, read in the same order.
+// Precondition: the bytes were written by a ByteWriter, in the order of reading.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -88,7 +88,7 @@ enum class Order : uint32_t {
   kQuit
 };
 
-// The head of every message; what `a` and `b` are depends on the order.
+// The header of every message; the order defines `a` and `b`.
 struct OrderHead {
   Order order;
   uint32_t a = 0, b = 0;
@@ -99,13 +99,13 @@ Program read_program(ByteReader& from);
 void write(ByteWriter& to, const CacheLayout& layout);
 CacheLayout read_layout(ByteReader& from);
 
-// A step's batch; choices are rank 0's own, and adapters are not sent.
+// A step's batch, without choices, which are rank 0's, and without adapters.
 void write(ByteWriter& to, const StepBatch& batch, uint32_t n_groups);
-// At most as many bytes as such a batch takes.
+// Maximum size of such a batch.
 size_t batch_bytes(uint32_t max_rows, uint32_t max_logit_rows, uint32_t max_seqs, uint32_t max_blocks,
                    uint32_t n_groups);
 
-// A batch that was received, with what it points to.
+// A received batch with its data.
 class ReceivedBatch {
  public:
   void reserve(uint32_t max_rows, uint32_t max_logit_rows, uint32_t max_seqs, uint32_t max_blocks, uint32_t n_groups);
@@ -117,7 +117,7 @@ class ReceivedBatch {
   std::vector<Pos> positions_;
   std::vector<uint32_t> logit_rows_;
   std::vector<BatchSequence> seqs_;
-  std::vector<BlockId> blocks_;  // the tables of all sequences
+  std::vector<BlockId> blocks_;  // tables of all sequences
 };
 
 }  // namespace realizar::ranks

@@ -9,7 +9,7 @@
 namespace realizar::ranks {
 namespace {
 
-// The first layer of a rank; of the rank after the last one, n_layers.
+// The first layer of a rank; n_layers for the rank after the last.
 uint32_t first_layer(const RankOptions& options, uint32_t rank, uint32_t n_ranks) {
   if (rank == n_ranks) return options.n_layers;
   const double share = (static_cast<double>(options.n_layers) + options.head_layers) / n_ranks;

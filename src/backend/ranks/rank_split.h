@@ -1,4 +1,4 @@
-// How ranks share a model.
+// Division of a model among ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace realizar::ranks {
 
-// Each rank has some of the layers; or a part of every layer: some rows of its first products and the columns of its
-// last ones that read them, with the heads' cache; or that, but of experts whole ones.
+// Each rank has some of the layers (kLayer); or a part of every layer: some rows of its first products, the columns of
+// its last ones that read them, and the heads' cache (kTensor); or that, but whole experts (kExpert).
 enum class RankSplit : uint8_t { kLayer, kTensor, kExpert };
 
 struct RankOptions {
   RankSplit split = RankSplit::kLayer;
-  uint32_t n_layers = 0;     // of the model
-  float head_layers = 0.0f;  // how many layers weigh as much as the head, which the last rank has
+  uint32_t n_layers = 0;     // in the model
+  float head_layers = 0.0f;  // the head's cost on the last rank, in layers
 };
 
 struct LayerRange {
@@ -24,10 +24,10 @@ struct LayerRange {
   }
   bool operator==(const LayerRange&) const = default;
 };
-// Errors: Unsupported, where there are more ranks than layers to have, or than there may be.
+// Errors: Unsupported, if there are more ranks than layers, or than the maximum.
 Status check_ranks(const RankOptions& options, uint32_t n_ranks);
-// Layers [first, end) of a rank, so that the last one's share has room for the head: each has one layer at least.
-// Precondition: check_ranks.
+// Layers [first, end) of a rank, at least one each, leaving room for the head on the last one. Precondition:
+// check_ranks.
 LayerRange layers_of(const RankOptions& options, uint32_t rank, uint32_t n_ranks);
 
 }  // namespace realizar::ranks

@@ -1,5 +1,5 @@
-// One rank's share of a model's weights. Handles are those of its backend, and the same on every rank, since all
-// load the same model in the same order: what a rank has nothing of is a vector of one zero there.
+// One rank's share of a model's weights. Ids are those of its backend, and equal on all ranks, since all load the same
+// model in the same order: a weight of which a rank has nothing is a vector of one zero there.
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@
 
 namespace realizar::ranks {
 
-// The dimension by which ranks share a matrix, or a stack of them.
+// The dimension that ranks divide in a matrix, or a stack of them.
 enum class Shared : uint8_t { kNothing, kRows, kCols, kMats };
 
-// How a matrix with these numbers is shared, which `inspect` shows too. A layer's matrix is whole on every rank where
-// its units are fewer than the ranks.
+// How a matrix of this shape is shared; also shown by `inspect`. A layer's matrix is whole on every rank if it has
+// fewer units than there are ranks.
 struct MatrixShape {
   uint32_t n_mats = 1, n_rows = 0, n_cols = 0;
   int32_t layer = -1;
@@ -27,13 +27,13 @@ struct MatrixShape {
 };
 struct MatrixSharing {
   Shared shared = Shared::kNothing;
-  Sharing sharing;  // of what is shared
+  Sharing sharing;  // of the shared dimension
   bool operator==(const MatrixSharing&) const = default;
 };
 MatrixSharing sharing_of(const MatrixShape& shape, RankSplit split, uint32_t n_ranks);
 
-// Whether a rank has any of a matrix. Where each has layers of its own, the first has the tables that tokens are looked
-// up in, the last one the head, and both what else belongs to no layer.
+// Whether a rank has any part of a matrix. With separate layers, the first has the embedding tables, the last the head,
+// and both have other weights outside layers.
 bool holds(const MatrixSource& source, const RankOptions& options, uint32_t rank, uint32_t n_ranks);
 
 class RankWeights {
@@ -41,16 +41,16 @@ class RankWeights {
   // `backend` must outlive it.
   RankWeights(Backend& backend, const RankOptions& options, uint32_t rank, uint32_t n_ranks);
 
-  // As Backend's.
+  // See Backend.
   Result<WeightId> load_matrix(const MatrixSource& source);
   Result<WeightId> load_vector(std::span<const float> values, int32_t layer);
 
   // How the matrix is shared; kNoWeight: not at all.
   const MatrixSharing& sharing(WeightId id) const;
-  uint32_t n_mats(WeightId id) const { return at(id).n_mats; }  // of the whole stack
-  // The matrix as a table that tokens are looked up in, which is whole.
+  uint32_t n_mats(WeightId id) const { return at(id).n_mats; }  // in the whole stack
+  // The matrix as a whole embedding table.
   WeightId table_of(WeightId id) const;
-  // Elements of a vector [n_outer, n_inner]: of `outer` and `inner` ones alone. Errors: those of load_vector.
+  // Elements of a vector [n_outer, n_inner], restricted to the ranges. Errors: those of load_vector.
   Result<WeightId> slice(WeightId id, uint32_t n_inner, Sharing::Range outer, Sharing::Range inner);
   Result<WeightId> slice(WeightId id, Sharing::Range range) { return slice(id, 0, {0, 1}, range); }
 
@@ -59,7 +59,7 @@ class RankWeights {
     WeightId table = kNoWeight;
     uint32_t n_mats = 1;
     MatrixSharing sharing;
-    std::vector<float> values;  // of a vector
+    std::vector<float> values;  // for vectors
   };
   Result<WeightId> load_part(const MatrixSource& source, const MatrixSharing& sharing);
   WeightId add(WeightId id, Weight weight);

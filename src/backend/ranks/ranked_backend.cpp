@@ -17,9 +17,9 @@
 namespace realizar::ranks {
 namespace {
 
-constexpr size_t kMessageBytes = 400;  // of an error that a rank tells
+constexpr size_t kMessageBytes = 400;  // for a rank's error
 
-// Parts of a step for each rank that has layers of its own: the first and the last one wait for all others once.
+// Parts of a step per rank with separate layers: the first and the last rank each wait for all others once.
 constexpr uint32_t kPartsPerRank = 2;
 
 bool sees_later(const Op& op) {
@@ -27,7 +27,7 @@ bool sees_later(const Op& op) {
   return attention != nullptr && attention->sees_later;
 }
 
-// A rank's reply once it has compiled a program.
+// A rank's reply to kCompile.
 struct CompileReply {
   ErrorCode code = {};
   bool is_ok = true;
@@ -36,11 +36,11 @@ struct CompileReply {
   size_t weight_bytes = 0, kv_bytes = 0, scratch_bytes = 0;
 };
 
-// A program on this rank.
+// This rank's part of a program.
 struct OwnProgram {
   ProgramId id;
-  bool cuts_prompts = true;       // no row sees later ones
-  std::vector<ActShape> outputs;  // that the last rank gives
+  bool cuts_prompts = true;       // attention is causal
+  std::vector<ActShape> outputs;  // received from the last rank
   std::vector<ActId> output_acts;
 };
 
@@ -68,9 +68,9 @@ class RankedBackend final : public Backend {
     return weights_.load_vector(values, layer);
   }
   Status write_weights(WeightId, size_t, std::span<const float>) override {
-    return unsupported("ranks that share a model take no adapters", "lora");
+    return unsupported("ranks that share a model do not support adapters", "lora");
   }
-  // Made with the first program, which says what of it is this rank's.
+  // Created with the first program, which determines this rank's part.
   Status create_kv_cache(const CacheLayout& layout) override {
     layout_ = layout;
     const uint32_t max_blocks = limits_.max_context / layout.block_tokens + 2;
@@ -121,7 +121,7 @@ class RankedBackend final : public Backend {
     return std::span(outputs_[i]).first(n_logit_rows_ * program_->outputs[i].n_cols);
   }
 
-  // The cache: a block's bytes are those of all ranks, in their order.
+  // The cache: a block's bytes are those of all ranks, in rank order.
 
   size_t block_bytes() const override { return total(&CompileReply::block_bytes); }
   size_t state_bytes() const override { return total(&CompileReply::state_bytes); }
@@ -155,7 +155,7 @@ class RankedBackend final : public Backend {
   }
   void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const override;
 
-  // Telling.
+  // Reporting.
 
   BackendInfo info() const override {
     BackendInfo info = own_->info();
@@ -175,7 +175,7 @@ class RankedBackend final : public Backend {
   void set_trace(bool on) override { own_->set_trace(on); }
   std::span<const OpTiming> last_trace() const override { return own_->last_trace(); }
 
-  // On the other ranks.
+  // On other ranks.
 
   Status follow() {
     received_.resize(std::max(received_.size(), sizeof(OrderHead)));
@@ -198,10 +198,10 @@ class RankedBackend final : public Backend {
     for (const CompileReply& reply : replies_) n += reply.*field;
     return n;
   }
-  // Rank 0 reads what the last rank has computed.
+  // Whether rank 0 receives the last rank's outputs.
   bool gets_outputs() const { return options_.split == RankSplit::kLayer && n_ranks() > 1; }
 
-  // Messages to all other ranks: the same, or a part for each.
+  // Messages to all other ranks: equal ones, or one part each.
 
   Status send_to_others(std::span<const std::byte> bytes) const {
     std::array<Exchange::Outgoing, kMaxRanks> messages;
@@ -243,7 +243,7 @@ class RankedBackend final : public Backend {
     return {};
   }
 
-  // Work that every rank does.
+  // Work of every rank.
 
   Result<RankProgram> own_program(const Program& program) {
     if (options_.split == RankSplit::kLayer) return layer_program(program, layout_, options_, rank(), n_ranks());
@@ -308,7 +308,7 @@ class RankedBackend final : public Backend {
     }
     if (rank() == 0 && status_.ok()) status_ = exchange_.finish();
   }
-  // Before the parts are run: the last rank need not wait for this one to come to its end.
+  // Before the parts run, so that the last rank need not wait for this one to finish.
   void expect_outputs(std::span<const StepBatch> parts) {
     for (size_t part = 0; part < parts.size(); ++part) {
       const size_t n_rows = parts[part].logit_rows.size();
@@ -368,7 +368,7 @@ class RankedBackend final : public Backend {
       case Order::kLoad:
       case Order::kQuit:
       case Order::kEnd:
-        break;  // no orders of a model's
+        break;  // not for a model
     }
     return {};
   }
@@ -380,7 +380,7 @@ class RankedBackend final : public Backend {
     const Exchange::Incoming message{0, bytes};
     return exchange_.transfer({}, {&message, 1});
   }
-  // A program that cannot be compiled here ends the job at rank 0, which tells why.
+  // If this fails, rank 0 ends the job and reports the reason.
   Status compile_told(uint32_t n_bytes) {
     bytes_.resize(n_bytes);
     RZ_CHECK_OK(receive_from_first(bytes_));
@@ -405,14 +405,14 @@ class RankedBackend final : public Backend {
   ReceivedBatch batch_;
   MicroBatches micro_batches_;
 
-  // The current step's.
+  // The current step.
   const OwnProgram* program_ = nullptr;
   size_t n_logit_rows_ = 0;
   Status status_;
-  std::vector<std::vector<float>> outputs_;  // [n_logit_rows, n_cols] each, where the last rank computes them
+  std::vector<std::vector<float>> outputs_;  // [n_logit_rows, n_cols] each, if the last rank computes them
 };
 
-// A rank has some of the heads, or all of them, or none.
+// Number of the layer's heads on this rank: some, all or none.
 uint32_t n_heads_kept(const CacheLayout& layout, uint32_t layer) {
   const auto* kept = std::get_if<Paged>(&layout.layers[layer]);
   return kept == nullptr ? 0 : kept->n_kv_heads;

@@ -120,7 +120,7 @@ TEST(RankMessages, BringAProgramAndACacheAsTheyAre) {
   EXPECT_EQ(read_program(from), program);
 }
 
-// Rows of prompts are cut where parts end; a row's place, its sequence's state and its tables stay.
+// Prompts are cut at the ends of parts; a row's position, its sequence's state and its tables do not change.
 TEST(MicroBatches, CutPromptsWhereTheyMay) {
   std::vector<TokenId> tokens(200);
   std::vector<Pos> positions(200);

@@ -11,11 +11,11 @@
 namespace realizar::ranks {
 namespace {
 
-// Where an activation of the whole program is, and which of its columns this rank has.
+// Location of an activation of the whole program, and this rank's columns of it.
 struct Place {
   ActId act = kNoAct;
   std::optional<Sharing> cols;  // absent: all
-  bool is_elsewhere = false;    // rank 0 alone has it
+  bool is_elsewhere = false;    // only rank 0 has it
 };
 
 class Sharer {
@@ -45,9 +45,9 @@ class Sharer {
   }
 
  private:
-  // A sum of which each rank has a part, and that further parts may be added to before it is joined.
+  // A sum whose parts are on all ranks; further parts may be added before it is joined.
   struct Sum {
-    ActId out, part;  // `out` of the whole program
+    ActId out, part;  // `out` in the whole program
     bool accumulate;
     OpPlace place;
   };
@@ -65,13 +65,13 @@ class Sharer {
   const std::optional<Sharing>& cols(ActId act) const { return at(act).cols; }
   bool is_whole(ActId act) const { return act == kNoAct || (!cols(act) && !at(act).is_elsewhere); }
   ActId read(ActId act) const { return act == kNoAct ? kNoAct : at(act).act; }
-  // From here on the activation is the rank's share of its columns, or whole again.
+  // Records the activation as this rank's share of its columns, or as whole.
   ActId write(ActId act, const std::optional<Sharing>& cols = {}) {
     Place& place = places_[static_cast<uint32_t>(act)];
     place = {cols ? share_of(act, *cols) : act, cols};
     return place.act;
   }
-  // One of its own for each number of columns that a layer's share has.
+  // A separate activation for each number of columns of a layer's share.
   ActId share_of(ActId act, const Sharing& cols) {
     const ActShape& shape = whole_.activations[static_cast<uint32_t>(act)];
     const uint32_t n = own(cols).n;
@@ -83,7 +83,7 @@ class Sharer {
 
   // Sums.
 
-  // An operation that reads a sum, or writes in its place, comes after the join.
+  // Joins a pending sum before an operation that reads it or overwrites it.
   void end_sum_before(const Op& op) {
     if (!sum_) return;
     TouchVisitor touches{sum_->out};
@@ -112,7 +112,7 @@ class Sharer {
     const Shared shared = weights_.sharing(weight).shared;
     return shared == Shared::kCols || shared == Shared::kMats;
   }
-  // The part that an operation adds to, and whether something is in it already.
+  // The part that an operation adds to, and whether it already has a value.
   std::pair<ActId, bool> part_of_sum(ActId out, bool accumulate, OpPlace place) {
     if (sum_ && sum_->out == out && accumulate) return {sum_->part, true};
     end_sum();
@@ -162,7 +162,7 @@ class Sharer {
 
   Status add_part(LinearOp op, const Sharing& cols) {
     const bool is_linear = op.epilogue.is_linear() && op.rows == Rows::kAll;
-    if (this->cols(op.in) != cols || !is_linear) return cannot_share(op, "does not read the share that its weight has");
+    if (this->cols(op.in) != cols || !is_linear) return cannot_share(op, "does not read the columns of its weight's share");
     const auto [part, adds] = part_of_sum(op.out, op.accumulate, op.place);
     op.in = read(op.in);
     op.out = part;
@@ -175,7 +175,7 @@ class Sharer {
   Status add(GatedLinearOp op) {
     const MatrixSharing &gate = weights_.sharing(op.gate), &up = weights_.sharing(op.up);
     if (!is_whole(op.in) || gate.shared != up.shared || gate.sharing != up.sharing) {
-      return cannot_share(op, "has a gate that is shared in another way than what it gates");
+      return cannot_share(op, "has a gate that is shared differently from its input");
     }
     op.in = read(op.in);
     op.out = gate.shared == Shared::kNothing ? write(op.out) : write(op.out, gate.sharing);
@@ -183,7 +183,7 @@ class Sharer {
     return {};
   }
 
-  // Heads that this rank has of n_heads of this width.
+  // This rank's heads of n_heads of this width.
   Sharing::Range heads_of(ActId act, uint32_t n_heads, uint32_t head_dim) const {
     if (!cols(act)) return {0, n_heads};
     const Sharing::Range range = own(*cols(act));
@@ -213,7 +213,7 @@ class Sharer {
       const uint32_t group = op.n_heads / op.n_kv_heads;
       const Sharing::Range kv = heads_of(op.k, op.n_kv_heads, op.head_dim);
       if (cols(op.k) != cols(op.v) || q.first != kv.first * group || q.n != kv.n * group) {
-        return cannot_share(op, "has keys that are shared in another way than its queries");
+        return cannot_share(op, "has keys that are shared differently from its queries");
       }
       kv_heads_[op.layer] = kv;
       op.n_kv_heads = kv.n;
@@ -232,7 +232,7 @@ class Sharer {
       const uint32_t group = op.n_heads / op.n_kv_heads;
       const std::optional<Sharing::Range>& kv = kv_heads_[op.layer];
       if (!kv || q.first != kv->first * group || q.n != kv->n * group) {
-        return cannot_share(op, "reads keys that are shared in another way than its queries");
+        return cannot_share(op, "reads keys that are shared differently from its queries");
       }
       op.n_kv_heads = kv->n;
       RZ_TRY(op.sinks, weights_.slice(op.sinks, q));
@@ -252,7 +252,7 @@ class Sharer {
     const bool is_shared_alike = cols(op.gate) == cols(op.in) && op.gate_col == 0;
     const bool fits = op.accumulate ? cols(op.out) == cols(op.in) : true;
     if (!fits || !(is_shared_alike || (n_gates == 1 && is_whole(op.gate)))) {
-      return cannot_share(op, "has gates that are shared in another way than what they gate");
+      return cannot_share(op, "has gates that are shared differently from its input");
     }
     const auto sharing = cols(op.in);
     op.in = read(op.in);
@@ -269,7 +269,7 @@ class Sharer {
       if (!is_whole(act)) return cannot_share(op, "reads a share of its input");
     }
     const bool is_alike = gate.sharing == down.sharing && up.sharing == down.sharing;
-    if (!is_alike) return cannot_share(op, "has experts that are shared in several ways");
+    if (!is_alike) return cannot_share(op, "has experts whose matrices are shared differently");
     if (down.shared == Shared::kNothing) return add_whole(op);
     const uint32_t n_mats = weights_.n_mats(op.down), n_out = n_cols(op.out), d_ff = op.d_ff;
     const bool by_mats = down.shared == Shared::kMats;
@@ -296,7 +296,7 @@ class Sharer {
   }
   uint32_t n_cols(ActId act) const { return whole_.activations[static_cast<uint32_t>(act)].n_cols; }
 
-  // Which token follows is chosen on rank 0, by its engine.
+  // Rank 0's engine chooses tokens.
   Status add(const ChooseOp&) { return {}; }
 
   template <class Other>
@@ -304,12 +304,12 @@ class Sharer {
     return add_whole(op);
   }
 
-  // Every rank does the same with the same: activations that are whole keep their numbers.
+  // All ranks compute the same; whole activations keep their ids.
   template <class AnyOp>
   Status add_whole(const AnyOp& op) {
     WholeVisitor visitor{*this};
     op.visit(visitor);
-    if (!visitor.is_whole) return cannot_share(op, "wants all of what each rank has a share of");
+    if (!visitor.is_whole) return cannot_share(op, "needs the whole of something that ranks share");
     for (const ActId act : visitor.written) write(act);
     emit(op);
     return {};
@@ -335,9 +335,9 @@ class Sharer {
   RankProgram result_;
   std::vector<Place> places_;                            // by ActId of the whole program
   std::map<std::pair<ActId, uint32_t>, ActId> shares_;   // by activation and number of columns
-  std::map<uint32_t, ActId> parts_;                      // of sums, by their number of columns
+  std::map<uint32_t, ActId> parts_;                      // of sums, by number of columns
   std::optional<Sum> sum_;                               // not joined yet
-  std::vector<std::optional<Sharing::Range>> kv_heads_;  // that this rank has of a layer's
+  std::vector<std::optional<Sharing::Range>> kv_heads_;  // this rank's, per layer
 };
 
 }  // namespace

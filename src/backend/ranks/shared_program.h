@@ -1,6 +1,6 @@
-// One rank's program of a model whose layers all ranks share (RankSplit::kTensor and kExpert): its products give its
-// rows of q, k, v, gate and up, its attention has its heads, and what o and down give is a part of a sum that a JoinOp
-// makes whole. What is not shared is computed by every rank.
+// One rank's program for a model whose layers all ranks share (RankSplit::kTensor and kExpert): its products yield its
+// rows of q, k, v, gate and up, its attention has its heads, and the results of o and down are parts of a sum that a
+// JoinOp completes. Every rank computes the rest.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@
 namespace realizar::ranks {
 
 struct RankProgram {
-  Program program;    // activations of the whole program have the same numbers; those that are shared lie elsewhere
-  CacheLayout cache;  // what this rank keeps
+  Program program;    // activations of the whole program keep their ids; shared ones have additional ones
+  CacheLayout cache;  // kept by this rank
 };
 
-// Errors: Unsupported, by name, where an operation wants what this rank has a share of as a whole.
+// Errors: Unsupported, by name, if an operation needs the whole of something that is shared.
 Result<RankProgram> share_program(const Program& whole, const CacheLayout& cache, RankWeights& weights, uint32_t rank,
                                   uint32_t n_ranks);
 

@@ -1,4 +1,4 @@
-// Which ranks are alive, from what was heard of them: plain arithmetic on times, without a clock, threads or MPI.
+// Which ranks are alive, from their signs of life: arithmetic on times, without a clock, threads or MPI.
 #pragma once
 
 #include <chrono>
@@ -12,40 +12,40 @@ class Vitals {
  public:
   using Duration = std::chrono::steady_clock::duration;
   enum class Fault {
-    kSilent,  // nothing was heard for `silence`
-    kGone,    // silent for a moment while the job is being ended from outside
-    kLeft,    // it ended in good order, and the others go on
+    kSilent,  // no sign of life for `silence`
+    kGone,    // briefly silent while the job is being ended from outside
+    kLeft,    // it ended normally while others continue
   };
   struct Lost {
     uint32_t peer;
     Fault fault;
   };
 
-  // A process that had no time itself must not take that for the others' silence: no look counts for more than this.
+  // A process that was suspended must not count that as others' silence: a poll counts for at most this.
   static constexpr Duration kLongestLook = std::chrono::milliseconds(100);
   // When a rank has died, mpirun sends SIGTERM to the others and then SIGKILL: 1 s and 2 s later in Open MPI 4, 0.25 s
-  // and 0.5 s later in Open MPI 5. Five beats are missing by then, and there is time to say so.
+  // and 0.5 s later in Open MPI 5. By then five beats are missing, and there is time to report it.
   static constexpr Duration kGoneAfter = std::chrono::milliseconds(200);
 
   Vitals(uint32_t n_peers, Duration silence) : silence_(silence), peers_(n_peers) {}
 
   void heard(uint32_t peer) { peers_[peer].silent_for = {}; }
-  // The peer has said that it ends. It goes on to be heard.
+  // The peer has announced its end. It keeps sending beats.
   void left(uint32_t peer);
   bool has_left(uint32_t peer) const { return peers_[peer].has_left; }
   bool have_all_left() const;
   // Time since it left.
   Duration left_for(uint32_t peer) const { return peers_[peer].left_for; }
-  // So much time has passed since the last look.
+  // Advances the time since the last poll.
   void pass(Duration time);
 
   struct Now {
     bool is_killed = false;  // the job is being ended from outside
-    bool is_at_end = false;  // this rank itself ends in good order
+    bool is_at_end = false;  // this rank is ending normally
   };
-  // The first peer that is lost. Precondition: what has arrived was just read.
+  // The first lost peer. Precondition: all arrived messages have been read.
   std::optional<Lost> lost(Now now) const;
-  // A peer that has been silent for too long, whether or not it has left.
+  // Whether any peer has been silent for too long, even if it has left.
   bool is_any_silent() const;
 
  private:

@@ -8,7 +8,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Looks every 20 ms.
+// Polls every 20 ms.
 void pass(Vitals& vitals, milliseconds time) {
   for (milliseconds passed(0); passed < time; passed += milliseconds(20)) vitals.pass(milliseconds(20));
 }

@@ -31,7 +31,7 @@ double activated(Activation activation, double x) {
       return std::max(x, 0.0);
     case Activation::kReluSquared:
       return x > 0 ? x * x : 0.0;
-    case Activation::kXielu:  // in LinearOp, by its numbers
+    case Activation::kXielu:  // needs parameters, see the overload
       return x;
     case Activation::kClampedSwiglu: {
       const double gate = std::min(x, double{kSwigluLimit});

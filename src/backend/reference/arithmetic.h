@@ -1,4 +1,4 @@
-// What operations compute of numbers and of single rows, naive and in double.
+// Arithmetic on numbers and single rows, naive and in double.
 #pragma once
 
 #include <cmath>
@@ -12,23 +12,23 @@ namespace realizar::reference {
 double dot(const float* a, const float* b, uint32_t n);
 double sigmoid(double x);
 double softplus(double x);
-// cap * tanh(x / cap); x where cap is 0.
+// cap * tanh(x / cap); x if cap is 0.
 double softcapped(double x, double cap);
 double rms(const float* x, uint32_t n);
 
 double activated(Activation activation, double x);
 double activated(Activation activation, const Xielu& xielu, double x);
-// activation(gate) * up, as gated ffns and experts have it.
+// activation(gate) * up, for gated ffns and experts.
 double gated_pair(Activation activation, double gate, double up);
 
-// NormOp's formula for n numbers; weight and bias may be null. `magnitude`: what the normalized row is multiplied by.
+// NormOp's formula for n elements; weight and bias may be null. `magnitude`: factor on the normalized row.
 void normalize(const float* in, float* out, uint32_t n, NormKind kind, double eps, const float* weight,
                const float* bias, bool accumulate, double out_scale = 1, double magnitude = 1);
 
-// Into [-limit, limit]; 0: as they are.
+// Clamps to [-limit, limit]; 0: no limit.
 void clip(float* values, uint32_t n, float limit);
 
-// Turns the pairs (i, i + n_rot / 2) of a head by pos * inv_freq[i], times `scale`.
+// Rotates the pairs (i, i + n_rot / 2) of a head by pos * inv_freq[i], times `scale`.
 void rotate(float* head, uint32_t n_rot, const float* inv_freq, Pos pos, double scale);
 
 inline double temperature_at(const Temperature& temperature, Pos pos) {

@@ -1,5 +1,5 @@
-// The reference backend's paged KV cache: vectors stored in the cache's type, through its real rounding. A layer's part
-// of a block is [n_kv_heads] pages of [block_tokens] keys, then as many values.
+// The reference backend's paged KV cache: vectors in the cache's type, with its real rounding. A layer's part of a
+// block is [n_kv_heads] pages of [block_tokens] keys, then as many values.
 #pragma once
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class ReferenceKvCache {
  private:
   struct Layer {
     uint32_t n_kv_heads, k_dim, v_dim;
-    size_t key_bytes = 0, value_bytes = 0;  // of one vector
+    size_t key_bytes = 0, value_bytes = 0;  // per vector
   };
   size_t page_at(std::span<const BlockId> blocks, const KvPlace& place) const {
     const Layer& own = layers_[place.layer];

@@ -86,7 +86,7 @@ class ReferenceBackend final : public Backend {
     cache_.read_kv(layer, id, keys, values);
   }
 
-  // Programs share activations by their number, each as large as any of them needs it.
+  // Programs share activations by id, with the largest size of any.
   Result<ProgramId> compile(const Program& program) override {
     tensors_.activations.resize(std::max(tensors_.activations.size(), program.activations.size()));
     for (size_t i = 0; i < program.activations.size(); ++i) {
@@ -99,7 +99,7 @@ class ReferenceBackend final : public Backend {
     return ProgramId{static_cast<uint32_t>(programs_.size() - 1)};
   }
 
-  // Everything is done when it returns.
+  // Synchronous.
   void run(ProgramId id, const StepBatch& batch) override {
     REQUIRE(batch.n_rows() <= limits_.max_rows && batch.logit_rows.size() <= limits_.max_logit_rows);
     batch_ = &batch;
@@ -163,7 +163,7 @@ class ReferenceBackend final : public Backend {
       for (uint32_t i = 0; i < w.n_rows; ++i) {
         double y = dot(w.row(0, i), act(op.in).row(r), w.n_cols);
         if (op.bias != kNoWeight) y += vector(op.bias)[i];
-        // As with an AdapterUpOp, so that a row without an adapter has the same bits either way.
+        // Rounded as before an AdapterUpOp, so that a row without an adapter has the same bits either way.
         if (!op.epilogue.is_linear()) y = static_cast<float>(y);
         y = finished(op.epilogue, y);
         out[i] = static_cast<float>(op.accumulate ? out[i] + y : y);
@@ -175,7 +175,7 @@ class ReferenceBackend final : public Backend {
     return softcapped(activated(end.activation, end.xielu, y) * end.scale, end.softcap);
   }
 
-  // The adapter's place of each row, and the factor on what it adds.
+  // Each row's adapter and factor.
   std::vector<BatchAdapter> adapters_of(Rows rows) const {
     std::vector<BatchAdapter> all(n_rows_), chosen;
     for (const BatchSequence& seq : batch_->seqs) std::fill_n(all.begin() + seq.first_row, seq.n_rows, seq.adapter);
@@ -225,7 +225,7 @@ class ReferenceBackend final : public Backend {
       const Matrix &gate = weight(op.gate), &up = weight(op.up);
       const float* in = act(op.in).row(r);
       for (uint32_t i = 0; i < gate.n_rows; ++i) {
-        // Rounded as if the two were products by themselves: see is_finished_later.
+        // Rounded like two separate products, as in LinearOp.
         const auto g = static_cast<float>(dot(gate.row(0, i), in, gate.n_cols));
         const auto u = static_cast<float>(dot(up.row(0, i), in, up.n_cols));
         act(op.out).row(r)[i] = static_cast<float>(activated(op.activation, g)) * u;
@@ -451,7 +451,7 @@ class ReferenceBackend final : public Backend {
                         ns(start.time_since_epoch()), ns(Clock::now() - start), 0, 0});
   }
 
-  // Element i of expert e's vector in a stack of them; 0 where there is none.
+  // Element i of expert e's vector in a stack; 0 without a stack.
   float bias_of(WeightId stack, uint32_t expert, uint32_t n, uint32_t i) const {
     return stack == kNoWeight ? 0.0f : vector(stack)[size_t{expert} * n + i];
   }
@@ -516,7 +516,7 @@ class ReferenceBackend final : public Backend {
     for (size_t i = 0; i < value.size(); ++i) out[i] = static_cast<float>(mixed[i]);
   }
 
-  // All rows that the sequence's own look back on, then its own.
+  // Convolves the sequence's previous rows followed by its own.
   void convolve(const ShortConvOp& op, const BatchSequence& seq) {
     const uint32_t n_cols = act(op.in).n_cols, n_before = op.n_taps - 1;
     std::vector<float> rows(size_t{n_before + seq.n_rows} * n_cols);
@@ -537,7 +537,7 @@ class ReferenceBackend final : public Backend {
                 states_.part<float>(seq.state_to, op.layer, op.part));
   }
 
-  // head_size: numbers of a head's state.
+  // head_size: elements of a head's state.
   template <class Scan>
   void scan(const Scan& op, const BatchSequence& seq, size_t head_size) {
     const size_t n = op.n_heads * head_size;
@@ -550,13 +550,13 @@ class ReferenceBackend final : public Backend {
   }
 
   BackendLimits limits_;
-  Tensors tensors_;  // activations as the program that ran last has them
+  Tensors tensors_;  // activations of the last program
   std::vector<Program> programs_;
   ReferenceKvCache cache_;
   StateStore states_;
   RowExchange exchange_;
   const StepBatch* batch_ = nullptr;        // until wait
-  uint32_t n_rows_ = 0, n_logit_rows_ = 0;  // of the last step, for read()
+  uint32_t n_rows_ = 0, n_logit_rows_ = 0;  // in the last step, for read()
   bool trace_ = false;
   std::vector<OpTiming> timings_;
 };

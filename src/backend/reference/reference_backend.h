@@ -8,7 +8,7 @@
 
 namespace realizar {
 
-// `exchange`: of the ranks that share its programs, if any do; it must outlive the backend.
+// `exchange`: between ranks that share programs, or null; it must outlive the backend.
 std::unique_ptr<Backend> make_reference_backend(Exchange* exchange = nullptr);
 
 }  // namespace realizar

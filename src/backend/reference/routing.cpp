@@ -24,7 +24,7 @@ std::vector<double> scores_of(const RouteOp& op, const float* logits) {
   return scores;
 }
 
-// The places of the n largest, ties to the first.
+// Indices of the n largest values, ties to the first.
 std::vector<uint32_t> largest(std::span<const double> values, uint32_t n) {
   std::vector<uint32_t> places(values.size());
   std::iota(places.begin(), places.end(), 0);
@@ -33,7 +33,7 @@ std::vector<uint32_t> largest(std::span<const double> values, uint32_t n) {
   return places;
 }
 
-// What experts are chosen by: -infinity for those of groups that are not chosen.
+// Sort keys of experts: -infinity in groups that are not chosen.
 std::vector<double> choice_keys(const Tensors& tensors, const RouteOp& op, const float* logits,
                                 const std::vector<double>& scores) {
   if (op.chooses_by_logits()) return {logits, logits + op.n_experts};
@@ -54,7 +54,7 @@ std::vector<double> choice_keys(const Tensors& tensors, const RouteOp& op, const
   return keys;
 }
 
-// Each choice's softmax among the logits near its own that were not chosen before it; 0 for the other experts.
+// Each choice's softmax among the near logits that were not chosen before it; 0 for other experts.
 std::vector<double> sparse_mixer_scores(const RouteOp& op, std::span<const float> logits) {
   const std::vector<uint32_t> order = largest(std::vector<double>(logits.begin(), logits.end()), op.n_experts);
   std::vector<double> scores(op.n_experts);

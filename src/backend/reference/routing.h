@@ -8,7 +8,7 @@
 
 namespace realizar::reference {
 
-// Row r's experts and their weights.
+// Computes row r's experts and their weights.
 void route_row(Tensors& tensors, const RouteOp& op, uint32_t r);
 
 }  // namespace realizar::reference

@@ -1,4 +1,4 @@
-// One step of the operations that keep a state: what head h of row r does to its part of the state, and gives out.
+// One step of the recurrent operations: updates the state of head h by row r and computes its output.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace realizar::reference {
 void scan_row(Tensors& tensors, const StateScanOp& op, uint32_t r, uint32_t h, float* state);
 // state: [key_dim, value_dim]
 void scan_row(Tensors& tensors, const DeltaRuleOp& op, uint32_t r, uint32_t h, float* state);
-// state: [head_dim of a key, head_dim of a value]
+// state: [head_dim of keys, head_dim of values]
 void scan_row(Tensors& tensors, const WkvOp& op, uint32_t r, uint32_t h, float* state);
 
 }  // namespace realizar::reference

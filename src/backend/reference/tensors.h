@@ -26,19 +26,19 @@ struct Activation2D {
   const float* row(uint32_t r) const { return values.data() + size_t{r} * n_cols; }
 };
 
-// What programs name by number.
+// Weights and activations by id.
 struct Tensors {
   std::vector<Matrix> matrices;  // vectors too: one row
   std::vector<Activation2D> activations;
 
   const Matrix& weight(WeightId id) const { return matrices[static_cast<uint32_t>(id)]; }
-  // Null where there is none.
+  // Null for kNoWeight.
   const float* vector(WeightId id) const { return id == kNoWeight ? nullptr : weight(id).values.data(); }
   Activation2D& act(ActId id) { return activations[static_cast<uint32_t>(id)]; }
   const Activation2D& act(ActId id) const { return activations[static_cast<uint32_t>(id)]; }
 };
 
-// Decodes every row, in the order asked for.
+// Decodes every row, in the requested order.
 Matrix decoded(const MatrixSource& source);
 
 }  // namespace realizar::reference
