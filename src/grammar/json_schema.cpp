@@ -35,7 +35,7 @@ Result<ExprId> add_schema_text(RuleBook& book, std::string_view schema_json, std
   const RuleId root = book.reserve("text");
   SchemaCompiler compiler(document, limits, options, book, root);
   const auto text = compiler.text_without(mark);
-  book.define(root, text.ok() ? *text : book.literal(""));  // nothing calls it after an error
+  book.define(root, text.ok() ? *text : book.literal(""));  // not called after an error
   if (!text.ok()) return text;
   for (const std::string& place : compiler.left_out()) book.add_left_out(options.name + place);
   return book.call(root);

@@ -1,5 +1,4 @@
-// Keywords that say what must not be, or what holds only if something else does. What the schemas accept was compared
-// with Python's jsonschema.
+// Keywords for negations and conditions. Accepted documents were compared with Python's jsonschema.
 #include "grammar/json_schema.h"
 
 #include <ctime>
@@ -27,7 +26,7 @@ TEST(JsonSchemaLogic, KeepsToMultiples) {
   });
 }
 
-// Every integer and every hundredth of a neighbourhood, against arithmetic.
+// Every integer and every hundredth near zero, against arithmetic.
 TEST(JsonSchemaLogic, CountsMultiplesExactly) {
   for (const int divisor : {1, 2, 3, 7, 12, 25, 64, 99}) {
     const std::string text = std::to_string(divisor);
@@ -65,7 +64,7 @@ TEST(JsonSchemaLogic, KeepsItemsUnique) {
        {R"(["x"])"},
        {R"(["x","y"])"}},
       {R"({"enum": [[1, 1], [1, 2]], "uniqueItems": true})", {"[1,2]"}, {"[1,1]"}},
-      // Of many values, in their order.
+      // With many values, ordered.
       {R"({"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 40}, "uniqueItems": true, "minItems": 2, "maxItems": 20})",
        {"[1,40]", "[3,4,5]"},
        {"[]", "[1]", "[40,40]", "[2,1]", "[41,42]"}},
@@ -134,7 +133,7 @@ TEST(JsonSchemaLogic, TakesConditions) {
   });
 }
 
-// Twenty branches exclude each other, so that of their 2^20 combinations 21 are left.
+// Twenty branches exclude each other, so that 21 of their 2^20 combinations remain.
 TEST(JsonSchemaLogic, TakesManyBranchesOfOneProperty) {
   std::string schema = R"({"type": "object", "properties": {"kind": {"type": "string"}, "n": {}}, "required": ["kind"],
                            "additionalProperties": false, "allOf": [true)";
@@ -143,7 +142,7 @@ TEST(JsonSchemaLogic, TakesManyBranchesOfOneProperty) {
     schema += R"(, {"if": {"properties": {"kind": {"const": "k)" + number +
               R"("}}}, "then": {"properties": {"n": {"const": )" + number + R"(}}, "required": ["n"]}})";
   }
-  // Sanitizers take more than the usual two seconds.
+  // Sanitizers need more than the usual two seconds.
   const auto grammar = Grammar::from_json_schema(schema + "]}", {.compile_timeout_ms = 60'000});
   ASSERT_TRUE(grammar.ok()) << grammar.error().message;
   EXPECT_TRUE(matches(*grammar, R"({"kind":"k7","n":7})"));
@@ -183,7 +182,7 @@ TEST(JsonSchemaLogic, KeepsToNames) {
   });
 }
 
-// Alternatives that differ in what they require exclude each other.
+// Alternatives with different required properties exclude each other.
 TEST(JsonSchemaLogic, TakesOneOfTheAlternatives) {
   expect_sentences({
       {R"({"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false,
@@ -205,7 +204,7 @@ TEST(JsonSchemaLogic, TakesOneOfTheAlternatives) {
       {R"({"type": "string", "oneOf": [{"minLength": 2}, {"maxLength": 4}]})", {R"("a")", R"("abcde")"}, {R"("abc")"}},
       {R"({"oneOf": [{"type": "number"}, {}]})", {R"("s")", "[]"}, {"1"}},
       {R"({"oneOf": [{"enum": ["a", "b"]}, {"enum": ["b", "c"]}]})", {R"("a")", R"("c")"}, {R"("b")"}},
-      // They differ in values too: the name may be there.
+      // They differ in values too, so the name may be present.
       {R"({"type": "object", "oneOf": [{"properties": {"k": {"const": 1}, "n": {}}, "required": ["k"]},
                                        {"properties": {"k": {"const": 2}, "n": {}}, "required": ["k", "n"]}]})",
        {R"({"k": 1, "n": 1})", R"({"k": 2, "n": 1})", R"({"k": 1})"},
@@ -280,7 +279,7 @@ TEST(JsonSchemaLogic, TakesTrueAndFalseEverywhere) {
   });
 }
 
-// Schemas that would cost more than they are worth are refused in time, exact or relaxed.
+// Expensive schemas are refused in time, exact or relaxed.
 TEST(JsonSchemaLogic, StopsHostileSchemas) {
   std::string conditions = R"({"type": "object", "allOf": [true)";
   for (int i = 0; i < 30; ++i) {
@@ -321,7 +320,7 @@ TEST(JsonSchemaLogic, StopsHostileSchemas) {
   hostile.push_back(doubled + R"(, "a40": {"type": "null"}}})");
   for (const std::string& schema : hostile) {
     for (const bool relaxed : {false, true}) {
-      const std::clock_t begin = std::clock();  // of this process, whatever runs beside it
+      const std::clock_t begin = std::clock();  // only this process, regardless of others
       const auto grammar = Grammar::from_json_schema(schema, {}, {.relaxed = relaxed});
       const auto elapsed_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
       EXPECT_TRUE(relaxed || !grammar.ok() || schema == hostile.back()) << schema.substr(0, 200);

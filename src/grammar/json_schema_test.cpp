@@ -163,7 +163,7 @@ TEST(JsonSchema, ReadsNumberBounds) {
   });
 }
 
-// Every integer of a neighbourhood, for many pairs of bounds; every decimal with two places.
+// Every integer near many pairs of bounds; every decimal with two places.
 TEST(JsonSchema, KeepsBoundsExactly) {
   for (const auto& [low, high] : {std::pair{-12, 13}, {0, 0}, {-1, 1}, {7, 103}, {99, 1001}, {-205, -17}, {110, 119}}) {
     const std::string bounds = "\"minimum\": " + std::to_string(low) + ", \"maximum\": " + std::to_string(high) + "}";
@@ -233,7 +233,7 @@ TEST(JsonSchema, ReadsPatternProperties) {
            "additionalProperties": false})",
        {"{}", R"({"a": null})", R"({"a": null, "x1": 2, "x": 3})"},
        {R"({"a": 1})", R"({"a": null, "b": 1})", R"({"x": null})"}},
-      // A named property keeps to every pattern that finds its name.
+      // A named property must satisfy every pattern that matches its name.
       {R"({"type": "object", "properties": {"xa": {"minimum": 1}, "b": {}}, "patternProperties": {"^x": {"type": "integer"}}})",
        {R"({"xa": 1, "b": "s"})"},
        {R"({"xa": "s"})", R"({"xa": 0})"}},
@@ -257,7 +257,7 @@ TEST(JsonSchema, ReadsPatternProperties) {
   });
 }
 
-// Each of the schemas says what it says of the keys that it is about.
+// Each schema's patterns apply only to its own keys.
 TEST(JsonSchema, CombinesPatternProperties) {
   expect_sentences({
       {R"({"allOf": [{"type": "object", "properties": {"a": {"type": "null"}}},
@@ -288,7 +288,7 @@ TEST(JsonSchema, CountsProperties) {
       {R"({"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 1, "maxProperties": 1})",
        {R"({"a": 1})", R"({"b": 1})", R"({"c": 1})"},
        {"{}", R"({"a": 1, "b": 1})", R"({"a": 1, "c": 1})"}},
-      // One other key counts, for a grammar does not see that two are equal.
+      // Only one other key counts, since a grammar cannot detect equal keys.
       {R"({"type": "object", "properties": {"a": {}}, "minProperties": 2})",
        {R"({"a": 1, "b": 1})", R"({"a": 1, "b": 1, "c": 1})"},
        {"{}", R"({"a": 1})", R"({"b": 1})"}},
@@ -324,7 +324,7 @@ TEST(JsonSchema, CountsItemsThatItContains) {
   });
 }
 
-// JSON Schema, section 6.5: a keyword that nobody knows is an annotation.
+// JSON Schema, section 6.5: an unknown keyword is an annotation.
 TEST(JsonSchema, TakesUnknownKeywordsForAnnotations) {
   expect_sentences({
       {R"({"type": "integer", "markdownDescription": "m", "enumNames": ["a"], "errorMessage": {"type": "e"}, "xml": {},
@@ -465,7 +465,7 @@ TEST(JsonSchema, FollowsNames) {
   });
 }
 
-// A schema that nothing satisfies stands nowhere, whether it is written there or referred to.
+// An unsatisfiable schema contributes nothing, inline or referenced.
 TEST(JsonSchema, LeavesOutWhatNothingSatisfies) {
   const std::string never = R"("$defs": {"x": {"type": "string", "minLength": 5, "maxLength": 2},
                                          "y": {"type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}, "required": ["x"]}}})";
@@ -578,7 +578,7 @@ TEST(JsonSchema, RefusesByName) {
   }
 }
 
-// Whoever wrote a schema knows nothing of the lines and rules that are made of it.
+// Errors mention the schema, not the rules generated from it.
 TEST(JsonSchema, SpeaksOfTheSchemaThatWasWritten) {
   const Error endless = Grammar::from_json_schema(
                             R"({"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}, "required": ["a"],
@@ -616,7 +616,7 @@ TEST(JsonSchema, StopsAtItsLimits) {
   for (int i = 0; i < 500; ++i) deep.insert(0, "{\"items\":").append("}");
   EXPECT_EQ(code(deep, {}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code(R"({"type": "object"})", {.max_source_bytes = 5}), ErrorCode::kInvalidArgument);
-  // 2^40 alternatives, if they were written out.
+  // 2^40 alternatives if expanded
   std::string choices = "{\"type\": \"integer\"";
   for (int i = 0; i < 40; ++i)
     choices += std::string(i == 0 ? ", \"allOf\": [" : ",") + R"({"anyOf": [{"minimum": )" + std::to_string(i) +
@@ -624,7 +624,7 @@ TEST(JsonSchema, StopsAtItsLimits) {
   EXPECT_EQ(code(choices + "]}", {}), ErrorCode::kUnsupported);
 }
 
-// Three hundred optional properties: any of them may come first, and any later one next.
+// Three hundred optional properties: any may come first, and any later one next.
 TEST(JsonSchema, TakesManyOptionalProperties) {
   std::string schema = "{\"type\": \"object\", \"properties\": {";
   for (int i = 0; i < 300; ++i)
@@ -637,7 +637,7 @@ TEST(JsonSchema, TakesManyOptionalProperties) {
   EXPECT_LT((*grammar)->automaton().states.size(), 20'000u);
 }
 
-// Alternatives stand side by side, however many there are.
+// Alternatives are parallel, for any number of them.
 TEST(JsonSchema, TakesPatternsOfManyAlternatives) {
   std::string pattern = "^(w0";
   for (int i = 1; i < 500; ++i) pattern += "|w" + std::to_string(i);
@@ -656,7 +656,7 @@ TEST(JsonSchema, AnyObject) {
   EXPECT_FALSE(matches(*grammar, "{} "));
 }
 
-// A model must not be able to go on with blanks for ever.
+// A model must not be able to emit whitespace forever.
 TEST(JsonSchema, BoundsWhitespace) {
   const auto grammar = Grammar::any_json_object();
   ASSERT_TRUE(grammar.ok());
@@ -668,7 +668,7 @@ TEST(JsonSchema, BoundsWhitespace) {
   }
 }
 
-// What a grammar cannot hold is left out where that is allowed; the rest still binds.
+// A relaxed grammar leaves out unsupported keywords; the rest still binds.
 TEST(JsonSchema, RelaxesWhatIsNotBuilt) {
   const Sentences cases[] = {
       {R"({"type": "array", "items": {"type": "integer"}, "uniqueItems": true})", {"[1, 1]"}, {"[\"x\"]"}},
@@ -714,7 +714,7 @@ TEST(JsonSchema, RelaxesWhatIsNotBuilt) {
   }
 }
 
-// A relaxed grammar names all that it does not hold, and nothing else.
+// A relaxed grammar lists all keywords that it does not enforce, and no others.
 TEST(JsonSchema, NamesWhatItLeavesOut) {
   using Places = std::vector<std::string>;
   const std::pair<const char*, Places> cases[] = {

@@ -54,14 +54,14 @@ ExprId ArrayRules::array_rule(const std::vector<ExprId>& firsts, const ValueExpr
                               const std::string& path) {
   const ExprId ws = book_.shared("ws"), open = book_.literal("["), close = book_.literal("]"),
                comma = book_.literal(",");
-  const uint64_t n_alone = firsts.empty() ? 1 : firsts.size();  // items before those that are repeated
+  const uint64_t n_alone = firsts.empty() ? 1 : firsts.size();  // items before the repeated ones
   std::vector<ExprId> rest;
   if (item && firsts.empty()) rest = {ws, *item};
   if (item) {
     const uint64_t more_max = max == kNoMaximum ? max : max - n_alone;
     rest.push_back(book_.repeat(book_.sequence({comma, ws, *item}), min > n_alone ? min - n_alone : 0, more_max));
   }
-  // From the last to the first: each optional item holds all that come after it.
+  // From last to first: each optional item contains all later ones.
   for (size_t i = firsts.size(); i-- > 0;) {
     std::vector<ExprId> own{ws, firsts[i]};
     if (i > 0) own.insert(own.begin(), comma);

@@ -12,7 +12,7 @@ namespace realizar::grammar {
 
 class ArrayRules {
  public:
-  // All must outlive it; `values` makes the rules of items.
+  // All must outlive it; `values` creates the rules of items.
   ArrayRules(SchemaContext& context, ValueRules& values, FiniteValues& finite_values)
       : context_(context),
         book_(context.book()),

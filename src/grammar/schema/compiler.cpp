@@ -5,7 +5,7 @@
 namespace realizar::grammar {
 
 Status SchemaCompiler::run() {
-  std::string impossible;  // the place of the first one
+  std::string impossible;  // path of the first one
   while (const auto open = references_.take_open()) {
     RZ_TRY(const Json* target, context_.document().resolve(open->ref, open->ref, context_.left_out()));
     RZ_TRY(const ValueExpr body, values_.value(*target, open->ref));

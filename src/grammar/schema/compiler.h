@@ -1,4 +1,4 @@
-// From a schema to rules: its root, then every schema to which another one refers.
+// Compiles a schema to rules: its root, then every referenced schema.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace realizar::grammar {
 
 class SchemaCompiler {
  public:
-  // Adds its rules to `book`; `root` is the one that all documents satisfy.
+  // Adds its rules to `book`; `root` is the rule that all documents satisfy.
   SchemaCompiler(const SchemaDocument& document, const Limits& limits, const SchemaOptions& options, RuleBook& book,
                  RuleId root)
       : context_(document, limits, options.relaxed, book),
@@ -25,11 +25,11 @@ class SchemaCompiler {
         values_(context_, references_) {}
 
   Status run();
-  // The strings that the root allows and that do not hold `mark`, unescaped.
+  // The unescaped strings that the root allows and that do not contain `mark`.
   Result<ExprId> text_without(std::string_view mark);
-  // The places in the schema of the rules to which others may refer.
+  // Paths in the schema of rules that others may reference.
   std::unordered_map<std::string, std::string> place_of_rule() const { return references_.place_of_rule(); }
-  // The places of the keywords that a relaxed grammar does not hold.
+  // Paths of the keywords that a relaxed grammar does not enforce.
   const std::vector<std::string>& left_out() { return context_.left_out().places(); }
 
  private:

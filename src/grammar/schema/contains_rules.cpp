@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxStates = 20'000;
 
-// States by the number of items that are written and of those that are counted, both up to where more make no
+// An automaton whose states are the number of items so far and of those that match, both up to where more make no
 // difference.
 class CountingMachine {
  public:
@@ -22,13 +22,13 @@ class CountingMachine {
     live_.assign((n_places + 1) * (n_counted + 1), false);
   }
 
-  // One item after `place` others, and how many are counted with it.
+  // An item after `place` others, and whether it is counted.
   struct Step {
     ValueExpr item;
     uint64_t count = 0;
   };
 
-  // States come from the last to the first.
+  // States are added from last to first.
   void add(uint64_t place, uint64_t count, bool can_end, const std::vector<Step>& steps) {
     const uint64_t next = is_endless_ ? std::min(place + 1, n_places_) : place + 1;
     const auto leads_on = [&](const Step& step) {
@@ -41,7 +41,7 @@ class CountingMachine {
     }
   }
 
-  // nullopt where no array has enough of them.
+  // nullopt if no array has enough matching items.
   ValueExpr expr() { return live_[0] ? ValueExpr(machine_.expr()) : ValueExpr(); }
 
  private:
@@ -63,8 +63,8 @@ bool counts_items(const Json& schema) {
   return schema.contains("contains") && (count_of(schema, "minContains") != 0 || schema.contains("maxContains"));
 }
 
-// The items at one place of an array: those that "contains" counts, and any of them; the second without the first where
-// there may be too many.
+// The items at one index of an array: those that "contains" counts, and any; the second without the first if there may
+// be too many.
 Result<ContainsRules::ItemKinds> ContainsRules::item_kinds(const Json& schema, size_t place, const std::string& path) {
   const Json prefix = schema.value("prefixItems", Json::array());
   const Json item = place < prefix.size() ? prefix[place] : schema.value("items", Json(true));
@@ -92,7 +92,7 @@ Result<ValueExpr> ContainsRules::array(const Json& schema, const Counts& counts,
     return unsupported(path + ": \"contains\" in an array of so many items is not supported",
                        path_to(path, "contains"));
   }
-  std::vector<ItemKinds> kinds;  // by place; the last is that of all later ones
+  std::vector<ItemKinds> kinds;  // by index; the last is for all later ones
   for (size_t i = 0; i <= n_prefix; ++i) {
     RZ_TRY(kinds.emplace_back(), item_kinds(schema, i, path));
   }

@@ -1,4 +1,4 @@
-// Arrays of which some items have to be like another schema, or only so many may be.
+// Arrays with a minimum or maximum number of items that match another schema.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace realizar::grammar {
 
 class ValueRules;
 
-// Whether the schema has a "contains" that matters.
+// Whether the schema has an effective "contains".
 bool counts_items(const Json& schema);
 
 class ContainsRules {
  public:
   ContainsRules(SchemaContext& context, ValueRules& values) : book_(context.book()), values_(values) {}
 
-  // The arrays of a schema that counts items, with as many items as `counts` says.
+  // The arrays of a schema with "contains", within `counts`.
   Result<ValueExpr> array(const Json& schema, const Counts& counts, const std::string& path);
 
  private:

@@ -1,5 +1,5 @@
-// Shared by the classes that make rules of a schema, each of its kind of value: the document, the grammar that is
-// built, what is left out, and the limits.
+// State shared by the classes that create a schema's rules, one per kind of value: the document, the grammar being
+// built, omitted keywords, and limits.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace realizar::grammar {
 
-// The documents of one value; nullopt where none satisfies the schema.
+// The documents of one value; nullopt if none satisfies the schema.
 using ValueExpr = std::optional<ExprId>;
 
-// How many items, members or characters there may be.
+// Range for the number of items, members or characters.
 struct Counts {
   uint64_t min = 0, max = kNoMaximum;
 };
@@ -38,10 +38,10 @@ class SchemaContext {
   const Limits& limits() const { return limits_; }
   LeftOut& left_out() { return left_out_; }
   RuleBook& book() { return book_; }
-  // Errors: InvalidArgument where the rules are too many, or take too long.
+  // Errors: InvalidArgument if there are too many rules, or they take too long.
   Status check_size() const;
 
-  // Schemas in each other, counted while a Nested of each is there.
+  // Nesting depth of schemas, counted by living Nested objects.
   class Nested {
    public:
     explicit Nested(SchemaContext& context) : depth_(context.depth_) { ++depth_; }
@@ -54,13 +54,13 @@ class SchemaContext {
   };
   int depth() const { return depth_; }
 
-  // The document of just this value, and those of several.
+  // The document of exactly this value, and those of several.
   ExprId literal_value(const Json& value);
   std::vector<ExprId> literal_values(const Json& values);
   ExprId with_colon(ExprId key, ExprId value);
   // Alternatives; nullopt for none.
   ValueExpr one_of(const std::vector<ExprId>& options);
-  // Adds an alternative, each once.
+  // Adds an alternative unless it is already present.
   void add_option(const ValueExpr& option, std::vector<ExprId>& options) const;
 
  private:
@@ -73,7 +73,7 @@ class SchemaContext {
   int depth_ = 0;
 };
 
-// The name of the rule of the schema at `path`.
+// The name for rules of the schema at `path`.
 inline std::string hint_of(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }

@@ -11,13 +11,13 @@
 namespace realizar::grammar {
 namespace {
 
-// Of comparisons; beyond it nothing more is found.
+// Comparisons per check; beyond it no contradiction is found.
 constexpr size_t kMaxComparisons = 20'000;
 
-// What schemas that hold together say at one place.
+// The combined restrictions at one path of schemas that must hold together.
 class Facts {
  public:
-  // Malformed keywords are somebody else's business.
+  // Malformed keywords are reported elsewhere.
   void add(const Json& schema) {
     if (!spend(1)) return;
     if (schema == Json(false)) is_false_ = true;
@@ -59,7 +59,7 @@ class Facts {
     return work_left_ > 0;
   }
 
-  // Work for all lists.
+  // Charges the work for all lists.
   bool can_compare() const {
     size_t work = types_.size();
     for (const auto* lists : {&lists_, &excluded_}) {
@@ -94,7 +94,7 @@ class Facts {
            std::ranges::none_of(excluded_, [&](const Json& list) { return list.is_array() && holds(list); });
   }
 
-  // A required one that cannot be.
+  // Whether a required property is impossible.
   bool lacks_property(int depth) const {
     constexpr int kMaxRequiredDepth = 5;
     return depth < kMaxRequiredDepth && std::ranges::any_of(required_, [&](const std::string& name) {

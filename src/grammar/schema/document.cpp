@@ -64,7 +64,7 @@ Result<SchemaDocument> SchemaDocument::parse(std::string_view text, const Limits
   return document;
 }
 
-// The first schema of a name has it.
+// The first schema with a name gets it.
 void SchemaDocument::add_names(const Json& schema) {
   if (!schema.is_object()) return;
   for (const auto& [keyword, mark] : {std::pair("$anchor", "#"), {"$id", ""}, {"id", ""}}) {

@@ -1,4 +1,4 @@
-// A schema's text, parsed, with what $ref can point to.
+// A parsed schema with the targets of $ref.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@ namespace realizar::grammar {
 
 class SchemaDocument {
  public:
-  // Errors: InvalidArgument where the text is not a JSON object or boolean; ResourceExhausted above limits or nested
-  // deeper than 128.
+  // Errors: InvalidArgument if the text is not a JSON object or boolean; ResourceExhausted if it exceeds the limits or
+  // nests deeper than 128.
   static Result<SchemaDocument> parse(std::string_view text, const Limits& limits);
 
   const Json& root() const { return *root_; }
-  // A reference inside the document: "#", "#/a/b", or the name that a schema in it has ("$id", "$anchor", draft 4's
-  // "id") and a pointer from there. Another one is any document where it is left out. Errors: InvalidArgument where
-  // nothing, or no schema, is there; Unsupported for others.
+  // Resolves a reference inside the document: "#", "#/a/b", or the name of a schema in it ("$id", "$anchor", draft 4's
+  // "id") and a pointer from there. If other references are left out, they match any document. Errors: InvalidArgument
+  // if the target does not exist or is not a schema; Unsupported for other references.
   Result<const Json*> resolve(const std::string& ref, const std::string& path, LeftOut& left_out) const;
 
  private:
@@ -29,7 +29,7 @@ class SchemaDocument {
                                  const std::string& path) const;
 
   std::unique_ptr<const Json> root_;
-  std::unordered_map<std::string, const Json*> named_;  // in root_; an anchor with its "#"
+  std::unordered_map<std::string, const Json*> named_;  // in root_; anchors include their "#"
 };
 
 }  // namespace realizar::grammar

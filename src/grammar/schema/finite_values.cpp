@@ -14,7 +14,7 @@ bool add_integers(const Json& schema, Json& values) {
   const char* low_name = schema.contains("minimum") ? "minimum" : "exclusiveMinimum";
   const char* high_name = schema.contains("maximum") ? "maximum" : "exclusiveMaximum";
   if (!schema.contains(low_name) || !schema.contains(high_name)) return false;
-  constexpr double kLargest = 1e15;  // where doubles are exact
+  constexpr double kLargest = 1e15;  // up to here doubles are exact
   const auto low = schema[low_name].get<double>(), high = schema[high_name].get<double>();
   if (!(low > -kLargest && high < kLargest && high - low <= static_cast<double>(kMaxValues))) return false;
   for (auto value = static_cast<int64_t>(low) - 1; value <= static_cast<int64_t>(high) + 1; ++value) {

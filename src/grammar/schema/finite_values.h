@@ -1,4 +1,4 @@
-// Schemas of finitely many values.
+// Schemas with finitely many values.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ class FiniteValues {
  public:
   FiniteValues(SchemaContext& context, ValueChecker& checker) : context_(context), checker_(checker) {}
 
-  // The values of a schema, each once; nullopt where they may be more, or cannot be told.
+  // The distinct values of a schema; nullopt if there may be more, or they are unknown.
   Result<std::optional<Json>> of(const Json& schema, const std::string& path, int depth = 0);
-  // A list's values, each once; nullopt for too many.
+  // A list's distinct values; nullopt if there are too many.
   static std::optional<Json> distinct(const Json& values);
 
  private:

@@ -1,4 +1,4 @@
-// A finite automaton whose moves write the items of an array, or the members of an object, with commas between them.
+// A finite automaton whose moves write the items of an array, or the members of an object, with commas in between.
 // State 0: none is written yet; state 1: the end.
 #pragma once
 

@@ -81,7 +81,7 @@ constexpr Keyword kAssertions[] = {
     {"$ref", Expected::kString},
 };
 
-// They restrict documents too, and no grammar is made of them.
+// Keywords that restrict documents but are unsupported.
 constexpr std::string_view kNotBuilt[] = {"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"};
 
 bool is_restriction_not_built(std::string_view name, const Json& value) {
@@ -109,7 +109,7 @@ bool is_dependency(const Json& value) {
   return is_schema(value) || is_name_list(value);
 }
 
-// What is expected, or nothing where the value is it.
+// The expected kind of value, or "" if the value matches.
 std::string_view expected(Expected expected, const Json& value) {
   const auto all = [&](auto is) { return std::all_of(value.begin(), value.end(), is); };
   switch (expected) {
@@ -157,8 +157,8 @@ Json with_null(const Json& types) {
   return all;
 }
 
-// Up to draft 2019-09 an array of items is what prefixItems is now, and additionalItems are those after them; beside
-// other items they say nothing (section 9.3.1.2 there).
+// Up to draft 2019-09 an array of items is today's prefixItems, and additionalItems are those after them; with other
+// items they have no effect (section 9.3.1.2 there).
 void name_items_as_now(Json& schema) {
   const Json more = schema.value("additionalItems", Json(true));
   schema.erase("additionalItems");
@@ -169,7 +169,7 @@ void name_items_as_now(Json& schema) {
   if (more != Json(true)) schema["items"] = more;
 }
 
-// Up to draft 4, and in OpenAPI 3.0, they are flags of "minimum" and "maximum".
+// Up to draft 4, and in OpenAPI 3.0, they are flags for "minimum" and "maximum".
 void name_bounds_as_now(Json& schema) {
   for (const auto& [flag, bound] : {std::pair("exclusiveMinimum", "minimum"), {"exclusiveMaximum", "maximum"}}) {
     const auto found = schema.find(flag);
@@ -184,7 +184,7 @@ void name_bounds_as_now(Json& schema) {
   }
 }
 
-// Up to draft 7 one keyword holds what are two now.
+// Up to draft 7 one keyword combines two current ones.
 void name_dependencies_as_now(Json& schema) {
   if (!schema.contains("dependencies")) return;
   const Json given = std::move(schema["dependencies"]);
@@ -201,7 +201,7 @@ void name_dependencies_as_now(Json& schema) {
   }
 }
 
-// Without "contains" its bounds say nothing.
+// Without "contains" its bounds have no effect.
 void name_contains_bounds(Json& schema) {
   if (schema.contains("contains")) {
     schema.emplace("minContains", Json(1U));

@@ -43,7 +43,7 @@ Json common_values(const Json& a, const Json& b) {
   return out;
 }
 
-// The alternatives of both, in all combinations that `base` leaves possible, as far as that is seen at once.
+// All combinations of both schemas' alternatives, except obvious contradictions with `base`.
 Result<Json> combinations(const Json& a, const Json& b, const Json& base, const std::string& path, LeftOut& left_out) {
   Json out = Json::array();
   bool is_too_large = a.size() * b.size() > kMaxPairs;
@@ -61,7 +61,7 @@ Result<Json> combinations(const Json& a, const Json& b, const Json& base, const 
   return a;
 }
 
-// A pattern that is found where both are.
+// A pattern that matches where both do.
 Json both_patterns(const Json& a, const Json& b) {
   const auto found = [](const Json& pattern) { return "(?=[^]*(?:" + pattern.get<std::string>() + "))"; };
   return "^" + found(a) + found(b);
@@ -90,7 +90,7 @@ std::string escaped_for_pattern(const std::string& text) {
   return out;
 }
 
-// The keys that "additionalProperties" is about, as a pattern.
+// A pattern for the keys subject to "additionalProperties".
 std::string pattern_of_other_keys(const Json& schema) {
   std::string names, patterns;
   for (const auto& [name, property] : member_or(schema, "properties", kNoMembers).items()) {
@@ -102,7 +102,7 @@ std::string pattern_of_other_keys(const Json& schema) {
   return "^" + (member_or(schema, "properties", kNoMembers).empty() ? "" : "(?!(?:" + names + ")$)") + patterns;
 }
 
-// "patternProperties" of the schema, with "additionalProperties" among them.
+// The schema's "patternProperties" including its "additionalProperties".
 Json patterns_of_all_keys(const Json& schema) {
   Json patterns = member_or(schema, "patternProperties", kNoMembers);
   const Json& more = member_or(schema, "additionalProperties", kTrue);
@@ -112,7 +112,7 @@ Json patterns_of_all_keys(const Json& schema) {
   return patterns;
 }
 
-// Objects in which patterns tell what holds for a key: every schema says it of the keys that it is about.
+// Merges objects with patterns: each schema applies to its own keys.
 void merge_patterns(const Json& a, const Json& b, Json& out) {
   Json properties = member_or(a, "properties", kNoMembers);
   for (const auto& [name, schema] : member_or(b, "properties", kNoMembers).items()) {
@@ -172,7 +172,7 @@ bool is_upper_bound(const std::string& name) {
          name == "maxProperties" || name == "maxContains";
 }
 
-// A keyword that both have; `base` is what else is known of the documents.
+// Merges a keyword of both; `base` is the rest of both schemas.
 Result<Json> merge_values(const std::string& name, const Json& a, const Json& b, const Json& base,
                           const std::string& path, LeftOut& left_out) {
   if (a == b) return a;
@@ -198,7 +198,7 @@ bool is_merged_with_others(const std::string& name) {
          name == "prefixItems";
 }
 
-// Without annotations; const as an enum of one, $ref as a part of allOf.
+// Without annotations; const becomes an enum of one, $ref a part of allOf.
 Json prepared(const Json& schema) {
   Json out = assertions_of(schema);
   if (const auto found = out.find("const"); found != out.end()) {
@@ -215,7 +215,7 @@ Json prepared(const Json& schema) {
   return out;
 }
 
-// What both say apart from their alternatives.
+// Both schemas without their alternatives.
 Json without_alternatives(Json a, Json b) {
   for (Json* schema : {&a, &b}) {
     for (const char* name : {"anyOf", "oneOf"}) schema->erase(name);

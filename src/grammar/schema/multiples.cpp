@@ -31,8 +31,8 @@ std::optional<Scaled> scaled(const Decimal& number) {
 
 // With p and k such that the divisor is p / 10^k, a number is a multiple if its whole part followed by the first k
 // digits of its fraction is a multiple of p, and the rest are zeros. A state is the remainder of the digits so far and
-// how many of them belong to the fraction. Remainders that the same digits complete are one state (Myhill and Nerode),
-// so that a divisor of 1,000,000 takes a few states.
+// the number of fraction digits among them. Remainders with the same completions are one state (Myhill and Nerode), so
+// that a divisor of 1,000,000 needs only a few states.
 class Multiples {
  public:
   Multiples(uint64_t p, size_t k, bool is_integer) : p_(p), k_(k), is_integer_(is_integer) {

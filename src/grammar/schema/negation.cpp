@@ -75,7 +75,7 @@ class Negation {
     if (option != Json(false)) options_.push_back(std::move(option));
   }
 
-  // Keywords that say something alone.
+  // Negates keywords that restrict documents by themselves.
   Status add(const std::string& name, const Json& value) {
     if (name == "minimum") add_option({{"type", "number"}, {"exclusiveMaximum", value}});
     if (name == "maximum") add_option({{"type", "number"}, {"exclusiveMinimum", value}});
@@ -99,7 +99,7 @@ class Negation {
     return std::ranges::find(kHard, name) == std::end(kHard) ? Status() : not_built(name);
   }
 
-  // The other bound, one beyond this one.
+  // Adds the opposite bound, one beyond this one.
   void add_counts(const std::string& name, const char* type, const char* min, const char* max) {
     if (name != min && name != max) return;
     const uint64_t count = *count_of(schema_, name.c_str());
@@ -175,7 +175,7 @@ class Negation {
     return {};
   }
 
-  // A property that is required and wrong may as well be missing.
+  // A required property with a wrong value may also be missing.
   Status add_properties() {
     const Json properties = schema_.value("properties", Json::object());
     const Json required = schema_.value("required", kNoOptions);
@@ -246,7 +246,7 @@ Json absent(const std::string& key) {
   return {{"properties", {{key, false}}}};
 }
 
-// Each part holds what one of the keywords says.
+// The implications of the keywords, as parts of "allOf".
 Result<Json> dependencies(const Json& schema) {
   const Json names_by_key = schema.value("dependentRequired", Json::object());
   const Json schema_by_key = schema.value("dependentSchemas", Json::object());

@@ -38,7 +38,7 @@ std::string minus_one(std::string whole) {  // at least 1
   return whole.substr(kept);
 }
 
-// Writes the rules of ranges. The result is nullopt if there is no number between two bounds.
+// Creates the rules of ranges. The result is nullopt if there is no number between two bounds.
 class RangeRules {
  public:
   explicit RangeRules(RuleBook& book) : book_(book) {}
@@ -140,7 +140,7 @@ class Fractions {
     return !at_high || !is_done(high_, at) || !high_->exclusive;
   }
 
-  // One more digit, and everything that may follow.
+  // One more digit, and its possible continuations.
   std::optional<ExprId> from(size_t at, bool at_low, bool at_high) {
     if (!at_low && !at_high) return ranges_.any_digits(1, kMaxDigits);
     if ((!at_low || is_done(low_, at)) && (!at_high || is_done(high_, at))) return after_bounds(at_low, at_high);
@@ -170,7 +170,7 @@ class Fractions {
     }
   }
 
-  // The digits of the bounds are used up: a number equal to the upper one can only have zeros.
+  // The bounds have no further digits: a number equal to the upper one can only continue with zeros.
   std::optional<ExprId> after_bounds(bool at_low, bool at_high) {
     const auto zeros = [&](uint64_t min, uint64_t max) { return book().repeat(book().literal("0"), min, max); };
     if (at_high) return may_stop(kMaxExponent, at_low, at_high) ? std::optional(zeros(1, 32)) : std::nullopt;

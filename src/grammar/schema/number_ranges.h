@@ -26,8 +26,8 @@ struct Bound {
   bool exclusive = false;
 };
 
-// nullopt: no number lies between. Integers without a sign on zero; numbers without exponent, at most 32 digits (or as
-// many as the bound has) on either side of the point.
+// nullopt: no number lies between. Integers have no sign on zero; numbers have no exponent and at most 32 digits (or
+// the bound's) on either side of the point.
 std::optional<ExprId> integer_range(RuleBook& book, const std::optional<Bound>& low, const std::optional<Bound>& high);
 std::optional<ExprId> number_range(RuleBook& book, const std::optional<Bound>& low, const std::optional<Bound>& high);
 

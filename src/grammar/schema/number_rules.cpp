@@ -15,7 +15,7 @@ namespace {
 // A digit of a bound is up to three expressions, which nest.
 constexpr size_t kMaxRangeDepth = 450;
 
-// The tighter of two bounds; the exclusive one of equals.
+// Keeps the tighter of two bounds; the exclusive one on ties.
 void tighten(std::optional<Bound>& bound, const Bound& other, int direction) {
   const int order = bound ? direction * compare(other.value, bound->value) : 1;
   if (order > 0 || (order == 0 && other.exclusive)) bound = other;
@@ -35,7 +35,7 @@ Result<Bounds> bounds_of(const Json& schema, const std::string& path) {
   return bounds;
 }
 
-// Multiples have fewer digits than other numbers, since their automata count them.
+// Multiples have fewer digits than other numbers, since their automata count digits.
 constexpr size_t kMaxMultipleDigits = 15;
 
 bool is_about_numbers(const Json& leaf) {
@@ -47,7 +47,7 @@ TermId digits(Terms& terms, uint64_t min, uint64_t max) {
   return terms.repeat(terms.chars({{'0', '9'}}), min, max);
 }
 
-// `whole` and, where `n_fraction` allows it, a fraction.
+// `whole`, optionally followed by a fraction.
 TermId with_fraction(Terms& terms, TermId whole, TermId fraction) {
   return terms.any_of({whole, terms.sequence(whole, terms.sequence(terms.literal("."), fraction))});
 }
@@ -62,7 +62,7 @@ TermId spellings_of(Terms& terms, const Decimal& number) {
   return terms.sequence(whole, terms.sequence(terms.literal("."), fraction));
 }
 
-// Numbers with at most so many digits, and no -0.
+// Numbers with at most these digits, without -0.
 TermId short_numbers(Terms& terms, size_t n_whole, size_t n_fraction) {
   const TermId natural = terms.sequence(terms.chars({{'1', '9'}}), digits(terms, 0, n_whole - 1));
   const TermId whole = terms.any_of({terms.literal("0"), natural});
@@ -78,7 +78,7 @@ size_t n_whole_digits(const Bounds& bounds) {
   return n;
 }
 
-// What the multiples of a number are.
+// The multiples of a number.
 Result<TermId> multiples(Terms& terms, const Json& divisor, bool is_integer, const std::string& path) {
   const auto number = decimal_of(divisor.dump());
   const auto machine = number ? multiples_of(*number, is_integer) : std::nullopt;

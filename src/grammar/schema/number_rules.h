@@ -1,4 +1,4 @@
-// Numbers: as rules where there are bounds alone, as automata where multiples or exclusions have to hold too.
+// Numbers: as rules if there are only bounds, as automata with multiples or exclusions.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace realizar::grammar {
 
-// The bounds that minimum and its kin set; a schema can have both an inclusive and an exclusive one.
+// Bounds from minimum and related keywords; a schema can have both inclusive and exclusive ones.
 struct Bounds {
   std::optional<Bound> low, high;
 };

@@ -55,7 +55,7 @@ Result<ValueExpr> ObjectRules::object(const Json& full_schema, const std::string
   if (!possible) return ValueExpr();
   RZ_TRY(const ValueExpr more, other_members(schema, names, path));
   const auto n_required = static_cast<size_t>(std::ranges::count_if(members, &Member::required));
-  // Two equal keys count once, and a grammar cannot see that they are equal: of the others one counts.
+  // Equal keys count once, and a grammar cannot detect them, so only one of the other keys counts.
   const size_t n_sure = members.size() + (more ? 1 : 0);
   if (counts.min > n_sure && !more) return ValueExpr();
   if (counts.min > n_sure) {
@@ -70,7 +70,8 @@ Result<ValueExpr> ObjectRules::object(const Json& full_schema, const std::string
   return counted_object(members, more, counts, path);
 }
 
-// The named members in the schema's order, then those that are only required. False: a required one is impossible.
+// Adds the named members in the schema's order, then those that are only required. False if a required one is
+// impossible.
 Result<bool> ObjectRules::add_members(const Json& schema, const std::string& path, std::vector<Member>& members) {
   const Json none = Json::object();
   const Json& properties = schema.contains("properties") ? schema["properties"] : none;
@@ -97,7 +98,7 @@ Result<bool> ObjectRules::add_members(const Json& schema, const std::string& pat
   return true;
 }
 
-// A member that the schema does not name; nullopt where there is none.
+// A member that the schema does not name; nullopt if there is none.
 Result<ValueExpr> ObjectRules::other_members(const Json& schema, const std::vector<std::string>& names,
                                              const std::string& path) {
   if (schema.contains("patternProperties")) {
@@ -114,13 +115,13 @@ Result<ValueExpr> ObjectRules::other_members(const Json& schema, const std::vect
   return key ? ValueExpr(book_.add("member", context_.with_colon(*key, *expr))) : ValueExpr();
 }
 
-// `rest-i`: what follows once some member stands before member i. `first-i`: what follows the brace, if no member
-// before i was written. Both end with the closing brace, so that the chain of rules is one of rules that end rules.
+// `rest-i`: the text after some member before member i. `first-i`: the text after the brace, if no member before i was
+// written. Both end with the closing brace, so that the chain consists of rules that end rules.
 ExprId ObjectRules::object_rule(const std::vector<Member>& members, const ValueExpr& more, const std::string& path) {
   const std::string hint = hint_of(path);
   const ExprId ws = book_.shared("ws"), comma = book_.literal(","), close = book_.literal("}");
   const auto first_required = static_cast<size_t>(std::ranges::find_if(members, &Member::required) - members.begin());
-  std::vector<ExprId> rest{close, ws};  // from its end on
+  std::vector<ExprId> rest{close, ws};  // in reverse order
   if (more) rest.push_back(book_.repeat(book_.sequence({comma, ws, *more}), 0, kNoMaximum));
   const auto rest_expr = [&] { return book_.sequence(std::vector<ExprId>(rest.rbegin(), rest.rend())); };
   ValueExpr first;
@@ -144,7 +145,7 @@ ExprId ObjectRules::object_rule(const std::vector<Member>& members, const ValueE
   return book_.add(hint, book_.sequence({book_.literal("{"), *first}));
 }
 
-// Without a member the only map is the empty one.
+// Without a member only the empty map is possible.
 ExprId ObjectRules::map_rule(const ValueExpr& member, const Counts& counts, const std::string& path) {
   const ExprId ws = book_.shared("ws"), open = book_.literal("{"), close = book_.literal("}");
   if (!member || counts.max == 0) return book_.add(hint_of(path), book_.sequence({open, ws, close}));
@@ -152,14 +153,14 @@ ExprId ObjectRules::map_rule(const ValueExpr& member, const Counts& counts, cons
   return book_.add(hint_of(path), book_.sequence({open, counts.min == 0 ? book_.optional(all) : all, ws, close}));
 }
 
-// One to `max` of them.
+// One to `max` members.
 ExprId ObjectRules::some_members(ExprId member, uint64_t max) {
   if (max == 1) return member;
   const ExprId another = book_.sequence({book_.literal(","), book_.shared("ws"), member});
   return book_.sequence({member, book_.repeat(another, 0, max == kNoMaximum ? max : max - 1)});
 }
 
-// A state is the next named member and how many are written, as far as that matters; see ItemMachine.
+// A state is the next named member and the number written so far, up to where it matters; see ItemMachine.
 Result<ValueExpr> ObjectRules::counted_object(const std::vector<Member>& members, const ValueExpr& more,
                                               const Counts& counts, const std::string& path) {
   const size_t n = members.size();

@@ -12,7 +12,7 @@ namespace realizar::grammar {
 
 class ObjectRules {
  public:
-  // All must outlive it; `values` makes the rules of members.
+  // All must outlive it; `values` creates the rules of members.
   ObjectRules(SchemaContext& context, ValueRules& values, StringLanguage& languages, FiniteValues& finite_values)
       : context_(context),
         book_(context.book()),

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxAlternatives = 40, kMaxWays = 8, kMaxResolvedParts = 500;
 constexpr int kMaxResolvedDepth = 5;
 
-// A part of the schema, of those that hold together, for which `is_it` holds.
+// Whether `is_it` holds for any part of the schema, among those that must hold together.
 template <class IsIt>
 bool any_part(const Json& schema, const IsIt& is_it) {
   if (!schema.is_object()) return false;
@@ -39,7 +39,7 @@ std::set<std::string> required_names(const Json& schema) {
   return names;
 }
 
-// Some part allows no such name.
+// Whether some part forbids the name.
 bool forbids(const Json& schema, const std::string& name) {
   return any_part(schema, [&](const Json& part) {
     const Json& properties = part.contains("properties") ? part["properties"] : Json::object();
@@ -48,7 +48,7 @@ bool forbids(const Json& schema, const std::string& name) {
   });
 }
 
-// The schema that some part has for the property; null: none has one.
+// The schema of the property in some part; null if there is none.
 Json property_of(const Json& schema, const std::string& name) {
   Json found;
   any_part(schema, [&](const Json& part) {
@@ -60,7 +60,7 @@ Json property_of(const Json& schema, const std::string& name) {
   return found;
 }
 
-// Whether a document of `own` is one of `other` as soon as it has these names, as far as is seen at once.
+// Whether a document of `own` satisfies `other` once it has these names, judging by direct keywords only.
 bool differs_in_names(const Json& own, const Json& other, const std::vector<std::string>& names) {
   return !any_part(other, [&](const Json& part) {
     return std::ranges::any_of(part.items(), [&](const auto& member) {
@@ -76,7 +76,7 @@ bool differs_in_names(const Json& own, const Json& other, const std::vector<std:
   });
 }
 
-// Negations of such schemas are built.
+// Whether negations of the schema are supported.
 bool is_about_scalars(const Json& schema) {
   constexpr std::string_view kKnown[] = {
       "type",      "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
@@ -93,7 +93,7 @@ Json without_name(const std::string& name) {
   return {{"properties", {{name, false}}}};
 }
 
-// Ways to be without one of the names; only the first of them where there are too many ways together.
+// The ways to lack one of the names; only the first if there are too many in total.
 Json without_one_of(const std::vector<std::string>& names, size_t& n_ways) {
   n_ways *= names.size();
   if (names.size() == 1 || n_ways > kMaxWays) return without_name(names[0]);
@@ -102,7 +102,7 @@ Json without_one_of(const std::vector<std::string>& names, size_t& n_ways) {
   return {{"anyOf", ways}};
 }
 
-// The schema with what its references lead to, as parts of allOf; parts beyond the limits are left out.
+// The schema with the targets of its references as parts of allOf; parts beyond the limits are left out.
 Result<Json> with_references(SchemaContext& context, const Json& schema, const std::string& path, size_t& n_parts_left,
                              int depth) {
   if (depth > kMaxResolvedDepth || n_parts_left == 0) return Json(true);

@@ -1,5 +1,5 @@
-// oneOf: what keeps its alternatives apart. Where another alternative only requires more names, one of these is not to
-// be there; where another is about single values alone, it is excluded. Others stay as they are.
+// Makes the alternatives of oneOf exclude each other. If another alternative only requires more names, one of these
+// must be missing; if another restricts only scalars, it is negated. Others are unchanged.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace realizar::grammar {
 
-// The alternatives, next to `base`, as schemas that exclude each other as far as they can. What still overlaps is
+// The alternatives, next to `base`, as schemas that exclude each other as far as possible. Remaining overlaps are
 // noted.
 Result<std::vector<Json>> kept_apart(SchemaContext& context, const Json& base, const Json& alternatives,
                                      const std::string& path);

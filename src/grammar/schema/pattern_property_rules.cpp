@@ -12,13 +12,13 @@ namespace {
 
 constexpr size_t kMaxKeyClasses = 100;
 
-// Keys for which the same patterns hold.
+// Keys that match the same patterns.
 struct KeyClass {
   TermId keys = 0;
   Json schema;
 };
 
-// Patterns with one schema are one.
+// Patterns with the same schema are merged.
 struct PatternGroup {
   TermId keys = 0;
   Json schema;
@@ -82,7 +82,7 @@ Result<ValueExpr> PatternPropertyRules::members(const Json& schema, const std::v
   Terms terms;
   RZ_TRY(const auto groups, pattern_groups(terms, schema["patternProperties"], own_path));
   RZ_TRY(const TermId others, keys_.other_keys(terms, schema, names, path));
-  std::vector<KeyClass> classes{{others, Json()}};  // null: no pattern holds
+  std::vector<KeyClass> classes{{others, Json()}};  // null: no pattern matches
   for (const PatternGroup& group : groups) {
     std::vector<KeyClass> split;
     for (const auto& [keys, own] : classes) {

@@ -1,4 +1,4 @@
-// patternProperties: which of them a key's value keeps to.
+// patternProperties: selection of the patterns for a key.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ class PatternPropertyRules {
   PatternPropertyRules(SchemaContext& context, ValueRules& values, KeyRules& keys)
       : context_(context), book_(context.book()), values_(values), keys_(keys) {}
 
-  // The schema in which every name has what holds for it in "properties", that of the patterns among it. The patterns
-  // that are left hold for other keys.
+  // The schema in which every property in "properties" includes the schemas of matching patterns. The remaining
+  // patterns apply to other keys.
   Result<Json> with_named(const Json& schema, const std::string& path);
-  // A member with another name, whose value keeps to what holds for its key.
+  // A member with another name, whose value satisfies the schemas for its key.
   Result<ValueExpr> members(const Json& schema, const std::vector<std::string>& names, const std::string& path);
-  // Without the patterns nobody knows which keys "additionalProperties" is about, except where it allows no others.
+  // Without the patterns the scope of "additionalProperties" is unknown, except if it is false.
   static Json without_patterns(Json schema);
 
  private:

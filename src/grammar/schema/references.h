@@ -1,4 +1,4 @@
-// The rules of schemas to which others refer, and those of them that are not compiled yet.
+// Rules of referenced schemas, and the queue of those that are not compiled yet.
 #pragma once
 
 #include <deque>
@@ -17,15 +17,15 @@ class SchemaReferences {
     std::string ref;
   };
 
-  // `root` is the rule of the schema at `ref`, and open.
+  // `root` is the rule of the schema at `ref`, which is queued.
   SchemaReferences(RuleBook& book, const std::string& ref, RuleId root)
       : book_(book), rule_of_ref_{{ref, root}}, open_{{root, ref}} {}
 
-  // The rule of the schema at `ref`, which is open if it is new.
+  // The rule of the schema at `ref`, which is queued if it is new.
   RuleId rule_of(const std::string& ref);
-  // The one that was opened first; nullopt: all are compiled.
+  // The first in the queue; nullopt: all are compiled.
   std::optional<Open> take_open();
-  // The places in the schema of the rules to which others may refer.
+  // Paths in the schema of rules that others may reference.
   std::unordered_map<std::string, std::string> place_of_rule() const;
 
  private:

@@ -20,8 +20,8 @@ namespace {
   R"((([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] )" RZ_FRACTION                           \
   R"( ([Zz] | [+-] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]) | "23:59:60" )" RZ_FRACTION R"( ([Zz] | )" \
   R"([+-] "00:00")))"
-// RFC 1123, section 2.1: labels of up to 63 letters, digits and inner hyphens, 253 characters in all. The shorter hosts
-// covered here are those with three long labels, with one before several of middle length, and with many short ones.
+// RFC 1123, section 2.1: labels of up to 63 letters, digits and inner hyphens, 253 characters in all. Shorter hosts
+// have three long labels, or one before several medium ones, or many short ones.
 #define RZ_LABEL(n_inner) "([a-zA-Z0-9] ([a-zA-Z0-9-]{0," #n_inner "} [a-zA-Z0-9])?)"
 #define RZ_HOST                                                                                                   \
   "(" RZ_LABEL(61) " (\".\" " RZ_LABEL(61) "){0,2} | " RZ_LABEL(61) " (\".\" " RZ_LABEL(28) "){0,6} | " RZ_LABEL( \

@@ -1,5 +1,4 @@
-// Values of JSON Schema's `format` as GBNF for the inside of a JSON string. None contains a character that JSON
-// escapes.
+// JSON Schema's `format` values as GBNF for the inside of a JSON string. They contain no character that JSON escapes.
 #pragma once
 
 #include <array>
@@ -15,8 +14,8 @@ struct StringFormat {
   std::string_view name;
   std::string_view gbnf;
   LengthRange lengths;
-  // Subsets for strings with a smaller maximum length, the larger first: no text of a subset is longer than its
-  // `length`. "": no such subset.
+  // Subsets for strings with a smaller maximum length, larger ones first: no text of a subset exceeds its `length`. "":
+  // no such subset.
   struct Part {
     std::string_view gbnf = "";
     uint64_t length = 0;
@@ -24,7 +23,7 @@ struct StringFormat {
   std::array<Part, 2> parts = {};
 };
 
-// nullptr for formats that are only annotations here.
+// nullptr for formats that are treated as annotations.
 const StringFormat* find_format(std::string_view name);
 
 }  // namespace realizar::grammar

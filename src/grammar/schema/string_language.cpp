@@ -22,7 +22,7 @@ LengthRange lengths_of(const Json& schema) {
   return {count_of(schema, "minLength").value_or(0), count_of(schema, "maxLength").value_or(kNoMaximum)};
 }
 
-// The strings, unescaped, that a schema allows.
+// The unescaped strings that a schema allows.
 Result<TermId> StringLanguage::of(Terms& terms, const Json& full_schema, const std::string& path, bool negated,
                                   int depth) {
   if (full_schema.is_boolean()) return full_schema.get<bool>() ? terms.everything() : terms.none();

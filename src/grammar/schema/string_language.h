@@ -1,4 +1,4 @@
-// The strings that a schema allows, as a regular language: unescaped, and whatever its keywords.
+// The unescaped strings that a schema allows, as a regular language, for any keywords.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class StringLanguage {
  public:
   explicit StringLanguage(SchemaContext& context) : context_(context), book_(context.book()) {}
 
-  // `negated`: the strings that are wanted are the others.
+  // `negated`: returns the complement.
   Result<TermId> of(Terms& terms, const Json& schema, const std::string& path, bool negated = false, int depth = 0);
 
  private:

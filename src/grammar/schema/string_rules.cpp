@@ -25,7 +25,7 @@ Result<ValueExpr> StringRules::string(const Json& schema, const std::string& pat
   const bool is_limit = !exact.ok() && exact.error().subject == kLimitSubject;
   if (!exact.ok() && context_.left_out().is_relaxed() && !is_limit) exact = relaxed_inside_string(schema, path);
   RZ_TRY(ValueExpr inside, std::move(exact));
-  // Formats are narrower here than their definitions, so that no string at all may be this room's fault.
+  // Formats are narrower here than in the specification, so an empty language may be due to this.
   if (!inside && context_.left_out().is_relaxed() && schema.contains("format")) {
     RZ_TRY(inside, relaxed_inside_string(schema, path));
   }
@@ -80,7 +80,7 @@ Result<ExprId> StringRules::text_without(const Json& schema, const std::string& 
   return expr_of(book_, *machine, false);
 }
 
-// Where keywords cannot be held together, the pattern is kept, else the format, with the lengths if that can be.
+// If the keywords cannot be combined, keeps the pattern, else the format, with the lengths if possible.
 Result<ValueExpr> StringRules::relaxed_inside_string(const Json& schema, const std::string& path) {
   using Keywords = std::vector<const char*>;
   const auto part_of = [&](const Keywords& keywords) {

@@ -1,4 +1,4 @@
-// Strings: as rules where keywords stand alone, as automata where several have to hold at once.
+// Strings: as rules for single keywords, as automata for combinations.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class StringRules {
       : context_(context), book_(context.book()), languages_(languages) {}
 
   Result<ValueExpr> string(const Json& schema, const std::string& path);
-  // The strings that do not hold `mark`, without quotes and escapes.
+  // The strings that do not contain `mark`, without quotes and escapes.
   Result<ExprId> text_without(const Json& schema, const std::string& path, std::string_view mark);
 
  private:

@@ -11,10 +11,10 @@
 namespace realizar::grammar {
 namespace {
 
-constexpr size_t kMaxSubsets = 1'100;  // beyond that, items come in the order of their values
+constexpr size_t kMaxSubsets = 1'100;  // beyond that, items are in the order of their values
 constexpr size_t kMaxOrderedStates = 20'000;
 
-// How many different counts of items an array in order has to tell apart.
+// Number of item counts that an ordered array must distinguish.
 size_t n_counts_of(size_t n_values, uint64_t min, uint64_t max) {
   return std::max<uint64_t>(max < n_values ? max : min, 1) + 1;
 }
@@ -31,7 +31,7 @@ Result<ValueExpr> UniqueItems::array(const Json& schema, uint64_t min, uint64_t 
                        path_to(path, "contains"));
   }
   const Json prefix = schema.value("prefixItems", Json::array());
-  std::vector<Json> allowed;  // by position; the last is that of all later items
+  std::vector<Json> allowed;  // by index; the last is for all later items
   for (size_t i = 0; i <= prefix.size(); ++i) {
     const Json item = i < prefix.size() ? prefix[i] : max <= i ? Json(false) : schema.value("items", Json(true));
     RZ_TRY(std::optional<Json> values,
@@ -63,18 +63,18 @@ Result<ValueExpr> UniqueItems::array(const Json& schema, uint64_t min, uint64_t 
   return ValueExpr(book_.add("set", body));
 }
 
-// Items in any order: a state is the set of those that are written. nullopt where there are too many sets; within it,
-// nullopt where no array is long enough.
+// Items in any order: a state is the set of written items. The outer nullopt: too many sets; the inner one: no array is
+// long enough.
 std::optional<ValueExpr> UniqueItems::subset_items(const Json& universe, const std::vector<Json>& allowed, uint64_t min,
                                                    uint64_t max) {
   constexpr size_t kMaxBits = 64;
   if (universe.size() > kMaxBits) return std::nullopt;
-  std::vector<uint64_t> allowed_bits;  // by position
+  std::vector<uint64_t> allowed_bits;  // by index
   for (const Json& values : allowed) {
     allowed_bits.push_back(0);
     for (const Json& value : values) allowed_bits.back() |= uint64_t{1} << index_of(universe, value);
   }
-  // The values that may stand next.
+  // The values allowed next.
   const auto next_bits = [&](uint64_t set) {
     const auto n = static_cast<size_t>(std::popcount(set));
     return n >= max ? 0 : allowed_bits[std::min(n, allowed_bits.size() - 1)] & ~set;
@@ -106,7 +106,8 @@ std::optional<ValueExpr> UniqueItems::subset_items(const Json& universe, const s
   return can_end[0] ? ValueExpr(machine.expr()) : ValueExpr();
 }
 
-// Items in the order of their values: a state is the next value and how many items are written, as far as that matters.
+// Items in the order of their values: a state is the next value and the number of written items, up to where it
+// matters.
 ExprId UniqueItems::ordered_items(const Json& universe, uint64_t min, uint64_t max) {
   const size_t n = universe.size();
   const size_t n_counts = n_counts_of(n, min, max);

@@ -1,4 +1,4 @@
-// Arrays whose items differ, where each is one of finitely many values.
+// Arrays of distinct items, each from a finite set of values.
 #pragma once
 
 #include <optional>

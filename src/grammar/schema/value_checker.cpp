@@ -159,7 +159,7 @@ Result<bool> ValueChecker::keeps_to_patterns(const std::string& key, const Json&
   return true;
 }
 
-// By "properties" or a pattern.
+// Whether "properties" or a pattern covers the key.
 Result<bool> ValueChecker::is_named(const std::string& key, const Json& schema, const std::string& path) {
   if (schema.contains("properties") && schema["properties"].contains(key)) return true;
   if (!schema.contains("patternProperties")) return false;
@@ -197,7 +197,7 @@ Result<bool> ValueChecker::is_allowed_by_schemas(const std::string& name, const 
   return name == "allOf" ? n == limit.size() : name == "anyOf" ? n > 0 : n == 1;
 }
 
-// Formats are narrower here than their definitions: what is none of the texts here may be one there.
+// Formats are narrower here than in the specification, so a text that does not match may still be valid.
 Result<bool> ValueChecker::has_format(const std::string& text, const Json& format, const std::string& path) {
   RZ_TRY(const bool is_it, is_allowed_string(text, {{"format", format}}, path));
   if (is_it) return true;

@@ -1,4 +1,4 @@
-// Values that "enum" and "const" list, against the keywords next to them.
+// Checks values listed by "enum" and "const" against the keywords next to them.
 #pragma once
 
 #include <string>
@@ -12,8 +12,7 @@ class ValueChecker {
  public:
   ValueChecker(SchemaContext& context, StringLanguage& languages) : context_(context), languages_(languages) {}
 
-  // Whether a listed value keeps to the other keywords of its schema. Those that do not tell are left out, if they may
-  // be.
+  // Whether a listed value satisfies the other keywords of its schema. Undecidable keywords are left out, if allowed.
   Result<bool> is_allowed(const Json& value, const Json& schema, const std::string& path);
 
  private:

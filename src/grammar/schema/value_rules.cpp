@@ -70,7 +70,7 @@ Result<ValueExpr> ValueRules::reference(const std::string& ref, const std::strin
   return ValueExpr(book_.call(references_.rule_of(ref)));
 }
 
-// One schema of all that allOf and $ref hold.
+// Merges all parts of allOf and $ref into one schema.
 Result<ValueExpr> ValueRules::flattened(const Json& schema, const std::string& path) {
   RZ_TRY(Json merged,
          merge_schemas(schema, Json::object(), path, context_.left_out()));  // $ref becomes a part of allOf
@@ -99,7 +99,7 @@ Result<ValueExpr> ValueRules::flattened(const Json& schema, const std::string& p
   return merged_value(merged, path);
 }
 
-// Merging can make schemas without end out of recursive ones, but only finitely many different ones.
+// Merging recursive schemas may continue forever, but yields only finitely many different schemas.
 Result<ValueExpr> ValueRules::merged_value(const Json& merged, const std::string& path) {
   if (merged.is_boolean() || merged.empty()) return value(merged, path);
   const std::string text = merged.dump();
@@ -175,7 +175,7 @@ Result<ValueExpr> ValueRules::value_of_type(const std::string& type, const Json&
   return type == "array" ? arrays_.array(schema, path) : objects_.object(schema, path);
 }
 
-// null, true and false, without those that "not" excludes.
+// null, true and false, except those that "not" excludes.
 ValueExpr ValueRules::word(const std::string& type, const Json& schema) {
   std::vector<ExprId> options;
   for (const Json& value : type == "null" ? Json::array({nullptr}) : Json::array({true, false})) {

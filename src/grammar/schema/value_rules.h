@@ -1,4 +1,4 @@
-// The rules of any value: what combines schemas is taken apart here, until one type is left.
+// Rules of any value: resolves combinations of schemas until one type is left.
 #pragma once
 
 #include <map>
@@ -24,10 +24,10 @@ class ValueRules {
   ValueRules(const ValueRules&) = delete;
   ValueRules& operator=(const ValueRules&) = delete;
 
-  // `path` is the schema's place in the document, and names its rules.
+  // `path` is the schema's path in the document, and names its rules.
   Result<ValueExpr> value(const Json& schema, const std::string& path);
   StringRules& strings() { return strings_; }
-  // Some rule holds a choice of nothing.
+  // Whether some rule has no alternatives.
   bool has_impossible() const { return has_impossible_; }
 
  private:
@@ -54,7 +54,7 @@ class ValueRules {
 
   struct Merged {
     std::optional<RuleId> rule;  // nullopt: no document satisfies it
-    bool is_used = false;        // in itself
+    bool is_used = false;        // recursively
   };
   std::map<std::string, Merged> merged_;  // by the merged schema's text
   size_t n_merged_ = 0;
