@@ -13,9 +13,9 @@ namespace {
 // The author of a schema does not know the lines and rules of the grammar that is made from it.
 Error of_schema(const SchemaRules& made, const Error& error) {
   if (error.subject == kLimitSubject) return invalid_argument("the schema is too large: " + error.message, "#");
-  const auto rule = made.place_of_rule.find(error.subject);
-  const std::string place = rule == made.place_of_rule.end() ? "#" : rule->second;
-  return invalid_argument(place + ": no finite document satisfies this schema: it leads back to itself", place);
+  const auto rule = made.path_of_rule.find(error.subject);
+  const std::string path = rule == made.path_of_rule.end() ? "#" : rule->second;
+  return invalid_argument(path + ": no finite document satisfies this schema: it leads back to itself", path);
 }
 
 }  // namespace

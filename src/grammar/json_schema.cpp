@@ -14,9 +14,9 @@ Result<SchemaRules> compile_json_schema(std::string_view schema_json, const Limi
   const RuleId root = book.named("root");
   SchemaCompiler compiler(document, limits, options, book, root);
   RZ_CHECK_OK(compiler.run());
-  for (const std::string& place : compiler.left_out()) book.add_left_out(options.name + place);
-  auto places = compiler.place_of_rule();
-  return SchemaRules{book.take(root), std::move(places)};
+  for (const std::string& path : compiler.left_out()) book.add_left_out(options.name + path);
+  auto paths = compiler.path_of_rule();
+  return SchemaRules{book.take(root), std::move(paths)};
 }
 
 Result<ExprId> add_json_schema(RuleBook& book, std::string_view schema_json, const Limits& limits,
@@ -25,7 +25,7 @@ Result<ExprId> add_json_schema(RuleBook& book, std::string_view schema_json, con
   const RuleId root = book.reserve("schema");
   SchemaCompiler compiler(document, limits, options, book, root);
   RZ_CHECK_OK(compiler.run());
-  for (const std::string& place : compiler.left_out()) book.add_left_out(options.name + place);
+  for (const std::string& path : compiler.left_out()) book.add_left_out(options.name + path);
   return book.call(root);
 }
 
@@ -37,7 +37,7 @@ Result<ExprId> add_schema_text(RuleBook& book, std::string_view schema_json, std
   const auto text = compiler.text_without(mark);
   book.define(root, text.ok() ? *text : book.literal(""));  // not called after an error
   if (!text.ok()) return text;
-  for (const std::string& place : compiler.left_out()) book.add_left_out(options.name + place);
+  for (const std::string& path : compiler.left_out()) book.add_left_out(options.name + path);
   return book.call(root);
 }
 

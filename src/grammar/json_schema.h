@@ -31,7 +31,7 @@ Result<ExprId> add_json_schema(RuleBook& book, std::string_view schema_json, con
 // The schema as a separate grammar, with the paths in the schema of rules that others may reference.
 struct SchemaRules {
   RuleSet rules;
-  std::unordered_map<std::string, std::string> place_of_rule;  // "root" -> "#"
+  std::unordered_map<std::string, std::string> path_of_rule;  // "root" -> "#"
 };
 Result<SchemaRules> compile_json_schema(std::string_view schema_json, const Limits& limits = {},
                                         const SchemaOptions& options = {});

@@ -67,7 +67,7 @@ class RuleBook {
   size_t n_exprs() const { return rules_.exprs.size(); }
   size_t n_rules() const { return rules_.rules.size(); }
   Rule& rule(RuleId id) { return rules_.rules[id]; }
-  void add_left_out(std::string place) { rules_.left_out.push_back(std::move(place)); }
+  void add_left_out(std::string path) { rules_.left_out.push_back(std::move(path)); }
   // See rule_pruning.h.
   bool remove_impossible(RuleId root) { return grammar::remove_impossible(rules_, root); }
   // The grammar whose sentences are the root's; the book is empty afterwards.

@@ -28,9 +28,9 @@ class SchemaCompiler {
   // The unescaped strings that the root allows and that do not contain `mark`.
   Result<ExprId> text_without(std::string_view mark);
   // Paths in the schema of rules that others may reference.
-  std::unordered_map<std::string, std::string> place_of_rule() const { return references_.place_of_rule(); }
+  std::unordered_map<std::string, std::string> path_of_rule() const { return references_.path_of_rule(); }
   // Paths of the keywords that a relaxed grammar does not enforce.
-  const std::vector<std::string>& left_out() { return context_.left_out().places(); }
+  const std::vector<std::string>& left_out() { return context_.left_out().paths(); }
 
  private:
   SchemaContext context_;

@@ -17,27 +17,27 @@ constexpr uint64_t kMaxStates = 20'000;
 // difference.
 class CountingMachine {
  public:
-  CountingMachine(RuleBook& book, uint64_t n_places, uint64_t n_counted, bool is_endless)
-      : machine_(book), n_places_(n_places), n_counted_(n_counted), is_endless_(is_endless) {
-    live_.assign((n_places + 1) * (n_counted + 1), false);
+  CountingMachine(RuleBook& book, uint64_t n_items, uint64_t n_counted, bool is_endless)
+      : machine_(book), n_items_(n_items), n_counted_(n_counted), is_endless_(is_endless) {
+    live_.assign((n_items + 1) * (n_counted + 1), false);
   }
 
-  // An item after `place` others, and whether it is counted.
+  // An item after `item_idx` others, and whether it is counted.
   struct Step {
     ValueExpr item;
     uint64_t count = 0;
   };
 
   // States are added from last to first.
-  void add(uint64_t place, uint64_t count, bool can_end, const std::vector<Step>& steps) {
-    const uint64_t next = is_endless_ ? std::min(place + 1, n_places_) : place + 1;
+  void add(uint64_t item_idx, uint64_t count, bool can_end, const std::vector<Step>& steps) {
+    const uint64_t next = is_endless_ ? std::min(item_idx + 1, n_items_) : item_idx + 1;
     const auto leads_on = [&](const Step& step) {
-      return step.item && next <= n_places_ && step.count <= n_counted_ && live_[index(next, step.count)];
+      return step.item && next <= n_items_ && step.count <= n_counted_ && live_[index(next, step.count)];
     };
-    live_[index(place, count)] = can_end || std::ranges::any_of(steps, leads_on);
-    if (can_end) machine_.pass(state(place, count), 1);
+    live_[index(item_idx, count)] = can_end || std::ranges::any_of(steps, leads_on);
+    if (can_end) machine_.pass(state(item_idx, count), 1);
     for (const Step& step : steps) {
-      if (leads_on(step)) machine_.write(state(place, count), state(next, step.count), *step.item, place == 0);
+      if (leads_on(step)) machine_.write(state(item_idx, count), state(next, step.count), *step.item, item_idx == 0);
     }
   }
 
@@ -45,14 +45,14 @@ class CountingMachine {
   ValueExpr expr() { return live_[0] ? ValueExpr(machine_.expr()) : ValueExpr(); }
 
  private:
-  size_t index(uint64_t place, uint64_t count) const { return place * (n_counted_ + 1) + count; }
-  uint32_t state(uint64_t place, uint64_t count) const {
-    const size_t id = index(place, count);
+  size_t index(uint64_t item_idx, uint64_t count) const { return item_idx * (n_counted_ + 1) + count; }
+  uint32_t state(uint64_t item_idx, uint64_t count) const {
+    const size_t id = index(item_idx, count);
     return static_cast<uint32_t>(id == 0 ? 0 : id + 1);
   }
 
   ItemMachine machine_;
-  uint64_t n_places_, n_counted_;
+  uint64_t n_items_, n_counted_;
   bool is_endless_;
   std::vector<bool> live_;
 };
@@ -65,9 +65,10 @@ bool counts_items(const Json& schema) {
 
 // The items at one index of an array: those that "contains" counts, and any; the second without the first if there may
 // be too many.
-Result<ContainsRules::ItemKinds> ContainsRules::item_kinds(const Json& schema, size_t place, const std::string& path) {
+Result<ContainsRules::ItemKinds> ContainsRules::item_kinds(const Json& schema, size_t item_idx,
+                                                           const std::string& path) {
   const Json prefix = schema.value("prefixItems", Json::array());
-  const Json item = place < prefix.size() ? prefix[place] : schema.value("items", Json(true));
+  const Json item = item_idx < prefix.size() ? prefix[item_idx] : schema.value("items", Json(true));
   const Json& counted = schema["contains"];
   const std::string own_path = path_to(path, "contains");
   ItemKinds kinds;
@@ -86,9 +87,9 @@ Result<ValueExpr> ContainsRules::array(const Json& schema, const Counts& counts,
   if (wanted.min > wanted.max || wanted.min > counts.max) return ValueExpr();
   const bool is_endless = counts.max == kNoMaximum;
   const uint64_t n_prefix = schema.contains("prefixItems") ? schema["prefixItems"].size() : 0;
-  const uint64_t n_places = is_endless ? std::max<uint64_t>({counts.min, n_prefix, 1}) : counts.max;
+  const uint64_t n_items = is_endless ? std::max<uint64_t>({counts.min, n_prefix, 1}) : counts.max;
   const uint64_t n_counted = wanted.max == kNoMaximum ? wanted.min : wanted.max;
-  if (n_places > kMaxStates || n_counted > kMaxStates || (n_places + 1) * (n_counted + 1) > kMaxStates) {
+  if (n_items > kMaxStates || n_counted > kMaxStates || (n_items + 1) * (n_counted + 1) > kMaxStates) {
     return unsupported(path + ": \"contains\" in an array of so many items is not supported",
                        path_to(path, "contains"));
   }
@@ -96,12 +97,13 @@ Result<ValueExpr> ContainsRules::array(const Json& schema, const Counts& counts,
   for (size_t i = 0; i <= n_prefix; ++i) {
     RZ_TRY(kinds.emplace_back(), item_kinds(schema, i, path));
   }
-  CountingMachine machine(book_, n_places, n_counted, is_endless);
-  for (uint64_t place = n_places + 1; place-- > 0;) {
-    const ItemKinds& own = kinds[std::min<uint64_t>(place, n_prefix)];
+  CountingMachine machine(book_, n_items, n_counted, is_endless);
+  for (uint64_t item_idx = n_items + 1; item_idx-- > 0;) {
+    const ItemKinds& own = kinds[std::min<uint64_t>(item_idx, n_prefix)];
     for (uint64_t count = n_counted + 1; count-- > 0;) {
       const uint64_t after = wanted.max == kNoMaximum ? std::min(count + 1, n_counted) : count + 1;
-      machine.add(place, count, place >= counts.min && count >= wanted.min, {{own.counted, after}, {own.other, count}});
+      machine.add(item_idx, count, item_idx >= counts.min && count >= wanted.min,
+                  {{own.counted, after}, {own.other, count}});
     }
   }
   const ValueExpr items = machine.expr();

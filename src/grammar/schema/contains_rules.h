@@ -23,7 +23,7 @@ class ContainsRules {
   struct ItemKinds {
     ValueExpr counted, other;
   };
-  Result<ItemKinds> item_kinds(const Json& schema, size_t place, const std::string& path);
+  Result<ItemKinds> item_kinds(const Json& schema, size_t item_idx, const std::string& path);
 
   RuleBook& book_;
   ValueRules& values_;

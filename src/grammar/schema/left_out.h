@@ -23,22 +23,22 @@ class LeftOut {
     return {};
   }
   // Lists a keyword that the grammar does not enforce in full.
-  void note(std::string place) {
-    const bool is_new = std::ranges::find(places_, place) == places_.end();
-    if (is_new && places_.size() < kMaxPlaces) places_.push_back(std::move(place));
+  void note(std::string path) {
+    const bool is_new = std::ranges::find(paths_, path) == paths_.end();
+    if (is_new && paths_.size() < kMaxPaths) paths_.push_back(std::move(path));
   }
   // Lists it only for a relaxed schema; a strict one is not refused for it.
-  void note_overlap(const std::string& place) {
-    if (is_relaxed_) note(place);
+  void note_overlap(const std::string& path) {
+    if (is_relaxed_) note(path);
   }
   // Distinct paths in order of discovery, up to a maximum.
-  const std::vector<std::string>& places() const { return places_; }
+  const std::vector<std::string>& paths() const { return paths_; }
 
  private:
-  static constexpr size_t kMaxPlaces = 50;
+  static constexpr size_t kMaxPaths = 50;
 
   bool is_relaxed_;
-  std::vector<std::string> places_;
+  std::vector<std::string> paths_;
 };
 
 }  // namespace realizar::grammar

@@ -41,17 +41,17 @@ class Multiples {
 
   std::optional<TextMachine> run() {
     out_.states.resize(1);
-    places_ = {{Phase::kStart, 0, 0}};
-    for (uint32_t id = 0; id < places_.size(); ++id) {
+    states_ = {{Phase::kStart, 0, 0}};
+    for (uint32_t id = 0; id < states_.size(); ++id) {
       add_edges(id);
-      if (places_.size() > kMaxRemainders) return std::nullopt;
+      if (states_.size() > kMaxRemainders) return std::nullopt;
     }
     return std::move(out_);
   }
 
  private:
   enum class Phase : uint8_t { kStart, kSign, kWhole, kPoint, kFraction };
-  struct Place {
+  struct State {
     Phase phase;
     size_t n_fraction;
     uint64_t remainder;
@@ -70,60 +70,60 @@ class Multiples {
     return missing < power ? missing : kNever;
   }
 
-  Key key_of(const Place& place) const {
-    Key key{{place.phase, place.n_fraction}, {}};
-    if (place.phase == Phase::kWhole) {
-      for (size_t n = k_; n <= std::max(k_, n_digits_); ++n) key.second.push_back(completion(place.remainder, n));
+  Key key_of(const State& state) const {
+    Key key{{state.phase, state.n_fraction}, {}};
+    if (state.phase == Phase::kWhole) {
+      for (size_t n = k_; n <= std::max(k_, n_digits_); ++n) key.second.push_back(completion(state.remainder, n));
     } else {
-      key.second.push_back(completion(place.remainder, k_ - place.n_fraction));
+      key.second.push_back(completion(state.remainder, k_ - state.n_fraction));
     }
     return key;
   }
 
-  bool is_dead(const Place& place) const {
-    return place.phase >= Phase::kPoint && completion(place.remainder, k_ - place.n_fraction) == kNever;
+  bool is_dead(const State& state) const {
+    return state.phase >= Phase::kPoint && completion(state.remainder, k_ - state.n_fraction) == kNever;
   }
 
-  uint32_t state_of(const Place& place) {
-    const auto [found, is_new] = ids_.try_emplace(key_of(place), static_cast<uint32_t>(places_.size()));
+  uint32_t id_of(const State& state) {
+    const auto [found, is_new] = ids_.try_emplace(key_of(state), static_cast<uint32_t>(states_.size()));
     if (is_new) {
-      places_.push_back(place);
-      const bool has_digit = place.phase == Phase::kWhole || place.phase == Phase::kFraction;
-      const bool accepting = has_digit && completion(place.remainder, k_ - place.n_fraction) == 0;
+      states_.push_back(state);
+      const bool has_digit = state.phase == Phase::kWhole || state.phase == Phase::kFraction;
+      const bool accepting = has_digit && completion(state.remainder, k_ - state.n_fraction) == 0;
       out_.states.push_back({accepting, {}});
     }
     return found->second;
   }
 
   void add_edges(uint32_t id) {
-    const Place place = places_[id];
+    const State state = states_[id];
     std::map<uint32_t, CodeRanges> digits_by_state;
     for (uint32_t digit = 0; digit < 10; ++digit) {
-      const auto next = after(place, digit);
-      if (next && !is_dead(*next)) digits_by_state[state_of(*next)].push_back({'0' + digit, '0' + digit});
+      const auto next = after(state, digit);
+      if (next && !is_dead(*next)) digits_by_state[id_of(*next)].push_back({'0' + digit, '0' + digit});
     }
     std::vector<TextMachine::Edge> edges;
     for (const auto& [to, digits] : digits_by_state) edges.push_back({digits, to});
-    if (place.phase == Phase::kStart) edges.push_back({{{'-', '-'}}, state_of({Phase::kSign, 0, 0})});
-    const Place point{Phase::kPoint, 0, place.remainder};
-    if (place.phase == Phase::kWhole && !is_integer_ && !is_dead(point)) {
-      edges.push_back({{{'.', '.'}}, state_of(point)});
+    if (state.phase == Phase::kStart) edges.push_back({{{'-', '-'}}, id_of({Phase::kSign, 0, 0})});
+    const State point{Phase::kPoint, 0, state.remainder};
+    if (state.phase == Phase::kWhole && !is_integer_ && !is_dead(point)) {
+      edges.push_back({{{'.', '.'}}, id_of(point)});
     }
     out_.states[id].edges = std::move(edges);
   }
 
-  std::optional<Place> after(const Place& place, uint64_t digit) const {
-    const uint64_t remainder = (place.remainder * 10 + digit) % p_;
-    if (place.phase < Phase::kPoint) return Place{Phase::kWhole, 0, remainder};
-    if (place.n_fraction < k_) return Place{Phase::kFraction, place.n_fraction + 1, remainder};
-    return digit == 0 ? std::optional(Place{Phase::kFraction, k_, place.remainder}) : std::nullopt;
+  std::optional<State> after(const State& state, uint64_t digit) const {
+    const uint64_t remainder = (state.remainder * 10 + digit) % p_;
+    if (state.phase < Phase::kPoint) return State{Phase::kWhole, 0, remainder};
+    if (state.n_fraction < k_) return State{Phase::kFraction, state.n_fraction + 1, remainder};
+    return digit == 0 ? std::optional(State{Phase::kFraction, k_, state.remainder}) : std::nullopt;
   }
 
   uint64_t p_;
   size_t k_;
   bool is_integer_;
   size_t n_digits_ = 0;        // 10^n_digits is at least p
-  std::vector<Place> places_;  // by state
+  std::vector<State> states_;  // by id
   std::map<Key, uint32_t> ids_;
   TextMachine out_;
 };

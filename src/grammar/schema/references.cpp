@@ -22,10 +22,10 @@ std::optional<SchemaReferences::Open> SchemaReferences::take_open() {
   return first;
 }
 
-std::unordered_map<std::string, std::string> SchemaReferences::place_of_rule() const {
-  std::unordered_map<std::string, std::string> places;
-  for (const auto& [ref, rule] : rule_of_ref_) places.emplace(book_.rule(rule).name, ref);
-  return places;
+std::unordered_map<std::string, std::string> SchemaReferences::path_of_rule() const {
+  std::unordered_map<std::string, std::string> paths;
+  for (const auto& [ref, rule] : rule_of_ref_) paths.emplace(book_.rule(rule).name, ref);
+  return paths;
 }
 
 }  // namespace realizar::grammar

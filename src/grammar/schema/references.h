@@ -26,7 +26,7 @@ class SchemaReferences {
   // The first in the queue; nullopt: all are compiled.
   std::optional<Open> take_open();
   // Paths in the schema of rules that others may reference.
-  std::unordered_map<std::string, std::string> place_of_rule() const;
+  std::unordered_map<std::string, std::string> path_of_rule() const;
 
  private:
   RuleBook& book_;
