@@ -13,7 +13,7 @@
 #include "backend/cpu/kernel_choice.h"
 #include "backend/cpu/levels.h"
 #include "backend/cpu/matmul.h"
-#include "backend/cpu/panels.h"
+#include "backend/cpu/packed_matrix.h"
 #include "backend/cpu/peaks.h"
 #include "backend/ops.h"
 #include "backend/program.h"
@@ -107,7 +107,7 @@ TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
   const auto weight = encoded(type, random_floats(size_t{kPanelRows} * kCols, 6));
   ThreadTeam team(1);
   Arena arena;
-  const auto m = pack_panels({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
+  const auto m = pack_matrix({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
   std::vector<float> wide(size_t{kCols} * kPanelRows);
   kernels_of(amx_kernels(), type.id).unpack_f32(m->data, 0, kCols, wide.data());
@@ -133,7 +133,7 @@ TEST(PlainTypes, Bf16TilesAreTheHalvesOfTheValues) {
     const auto weight = encoded(type, random_floats(size_t{kPanelRows} * kCols, 6));
     ThreadTeam team(1);
     Arena arena;
-    const auto m = pack_panels({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
+    const auto m = pack_matrix({"weight", type.id, 1, kPanelRows, kCols, {weight}, {}, false}, team, arena);
     ASSERT_TRUE(m.ok());
     const TypeKernels& kernels = kernels_of(amx_kernels(), type.id);
     std::vector<float> wide(kSize);
@@ -147,7 +147,7 @@ TEST(PlainTypes, Bf16TilesAreTheHalvesOfTheValues) {
 #endif
 
 // Rows one at a time, all in one pass where so many fit, and from tiles give the same bytes.
-void expect_same_products(const KernelTable& kernels, const PanelMatrix& m, const TypeTraits& type,
+void expect_same_products(const KernelTable& kernels, const PackedMatrix& m, const TypeTraits& type,
                           const std::vector<ActGroup>& groups, uint32_t n_rows) {
   const TypeKernels& of_type = kernels_of(kernels, type.id);
   std::vector<float> dots(n_rows * kPairRows), sums(n_rows * kPairRows);
@@ -187,7 +187,7 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   const auto weight = encoded(type, random_floats(size_t{kPairRows} * n_cols, 4));
   ThreadTeam team(1);
   Arena arena;
-  const auto m = pack_panels({"weight", type.id, 1, kPairRows, n_cols, {weight}, {}, false}, team, arena);
+  const auto m = pack_matrix({"weight", type.id, 1, kPairRows, n_cols, {weight}, {}, false}, team, arena);
   ASSERT_TRUE(m.ok());
   const auto x = random_floats(size_t{kMaxRows} * n_cols, 5);
   for (const CpuIsa isa : kCpuIsas) {
@@ -206,7 +206,7 @@ struct PackedRows {
   PackedRows(const TypeTraits& type, uint32_t n_rows, uint32_t n_cols)
       : weight(encoded(type, random_floats(size_t{n_rows} * n_cols, 2))),
         decoded(size_t{n_rows} * n_cols),
-        panels(pack_panels({"weight", type.id, 1, n_rows, n_cols, {weight}, {}, false}, team, arena)) {
+        panels(pack_matrix({"weight", type.id, 1, n_rows, n_cols, {weight}, {}, false}, team, arena)) {
     type.decode(weight.data(), decoded.data(), decoded.size());
   }
 
@@ -214,7 +214,7 @@ struct PackedRows {
   std::vector<float> decoded;  // [n_rows, n_cols]
   ThreadTeam team{2};
   Arena arena;
-  Result<PanelMatrix> panels;
+  Result<PackedMatrix> panels;
 };
 
 TEST_P(PanelTypes, EveryLevelUnpacksTheDecodedValuesAndMultipliesThem) {
@@ -353,7 +353,7 @@ TEST(CpuPanels, RefuseAMatrixWhosePiecesDoNotHoldIt) {
   ThreadTeam team(1);
   Arena arena;
   const std::vector<std::byte> bytes(100);
-  const auto m = pack_panels({"w", TypeId::kF32, 1, 4, 8, {bytes}, {}, false}, team, arena);
+  const auto m = pack_matrix({"w", TypeId::kF32, 1, 4, 8, {bytes}, {}, false}, team, arena);
   ASSERT_FALSE(m.ok());
   EXPECT_EQ(m.error().code, ErrorCode::kInvalidArgument);
 }

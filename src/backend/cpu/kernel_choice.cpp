@@ -45,7 +45,7 @@ class TrialProduct {
   std::vector<std::byte> tile_;
   std::vector<uint8_t> panels_;
   std::array<uint32_t, kRows> rows_{};
-  PanelMatrix matrix_;
+  PackedMatrix matrix_;
   PreparedRows prepared_;
   bool is_ready_ = false;
 };

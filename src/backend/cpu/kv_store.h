@@ -6,8 +6,8 @@
 
 #include <vector>
 
+#include "backend/cpu/packed_matrix.h"
 #include "backend/cpu/pages.h"
-#include "backend/cpu/panels.h"
 #include "backend/kv_types.h"
 
 namespace realizar::cpu {

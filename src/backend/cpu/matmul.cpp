@@ -14,7 +14,7 @@ Status PreparedRows::reserve(uint32_t n_rows, uint32_t n_cols) {
   return {};
 }
 
-RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
+RowForm prefill_form(const KernelTable& kernels, const PackedMatrix& m) {
   if (m.is_stored()) return RowForm::kSource;
   if (m.has_groups()) return kernels.has_bf16() ? RowForm::kBf16 : RowForm::kInt8;
   const bool is_half = m.is_plain() && m.type != TypeId::kF32;
@@ -24,7 +24,7 @@ RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m) {
 
 namespace {
 
-void put_row_tiles(const KernelTable& kernels, const float* values, const PanelMatrix& m, const RowTiles& to,
+void put_row_tiles(const KernelTable& kernels, const float* values, const PackedMatrix& m, const RowTiles& to,
                    uint32_t row) {
   constexpr size_t kStride = kRowTileBytes / sizeof(uint16_t);
   const bool splits = prefill_form(kernels, m) == RowForm::kSplitBf16;
@@ -42,7 +42,7 @@ void put_row_tiles(const KernelTable& kernels, const float* values, const PanelM
 
 }  // namespace
 
-void PreparedRows::prepare(const KernelTable& kernels, const PanelMatrix& m, RowSet set, const float* values,
+void PreparedRows::prepare(const KernelTable& kernels, const PackedMatrix& m, RowSet set, const float* values,
                            uint32_t row) {
   const bool decode = row < set.n_decode;
   const RowTiles to = tiles(set);
@@ -79,7 +79,7 @@ void multiply_bf16(const KernelTable& kernels, const Bf16Tiles& tiles, uint32_t 
 namespace {
 
 // Rows [0, n_rows) of the list, directly from the panel, in the fewest passes, of even size.
-void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, const Operand& in,
+void multiply_dots(const KernelTable& kernels, const PackedMatrix& m, const uint8_t* panel, const Operand& in,
                    const uint32_t* list, uint32_t n_rows, float* acc) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
   for (uint32_t i = 0, n = 0; i < n_rows; i += n) {
@@ -100,7 +100,7 @@ void multiply_dots(const KernelTable& kernels, const PanelMatrix& m, const uint8
 }
 
 // multiply_dots from tiles of both panels, which some rows at a time share while they are in cache.
-void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
+void multiply_int8(const KernelTable& kernels, const PackedMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                    const Operand& in, const uint32_t* list, uint32_t n_rows, float* acc, std::byte* tile) {
   const TypeKernels& of_type = kernels_of(kernels, m.type);
   std::byte* tile1 = panel1 != nullptr ? tile + kTileBytes / 2 : tile;
@@ -122,7 +122,7 @@ void multiply_int8(const KernelTable& kernels, const PanelMatrix& m, const uint8
 }
 
 // Decodes columns [col, col + n) of a panel of a stored type to an F32 tile.
-void decode_tile(const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n, float* tile) {
+void decode_tile(const PackedMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n, float* tile) {
   float values[kTileCols];
   for (uint32_t i = 0; i < kPanelRows; ++i) {
     for (uint32_t c = 0; c < n; c += kTileCols) {
@@ -134,14 +134,14 @@ void decode_tile(const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint3
 }
 
 // Unpacks columns [col, col + n) of a panel to an F32 tile.
-void unpack_tile(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n,
+void unpack_tile(const KernelTable& kernels, const PackedMatrix& m, const uint8_t* panel, uint32_t col, uint32_t n,
                  std::byte* tile) {
   if (m.is_stored()) return decode_tile(m, panel, col, n, reinterpret_cast<float*>(tile));
   kernels_of(kernels, m.type).unpack_f32(panel, col, n, tile);
 }
 
 // F32 tiles of both panels, multiplied with some rows at a time, starting at row `first` of the list.
-void multiply_tiles(const KernelTable& kernels, const PanelMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
+void multiply_tiles(const KernelTable& kernels, const PackedMatrix& m, const uint8_t* panel0, const uint8_t* panel1,
                     const Operand& in, const RowList& list, uint32_t first, float* acc, std::byte* tile) {
   const RowForm form = prefill_form(kernels, m);
   const uint8_t* panels[] = {panel0, panel1 != nullptr ? panel1 : panel0};
@@ -178,7 +178,7 @@ bool are_all_prefill_rows(const RowList& list, RowSet set) {
          std::is_sorted(list.rows + list.n_decode, list.rows + list.n_rows);
 }
 
-RowColumns columns_of(const PanelMatrix& m, const Operand& in, const RowList& list, uint32_t col, uint32_t n,
+RowColumns columns_of(const PackedMatrix& m, const Operand& in, const RowList& list, uint32_t col, uint32_t n,
                       uint32_t n_halves, std::byte* gathered) {
   RowTiles all = in.prepared->tiles(in.set);
   const size_t half = all.half_bytes(m.n_cols);
@@ -198,7 +198,7 @@ RowColumns columns_of(const PanelMatrix& m, const Operand& in, const RowList& li
 
 // The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay in cache for all
 // pairs.
-void multiply_row_tiles(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs,
+void multiply_row_tiles(const KernelTable& kernels, const PackedMatrix& m, uint32_t mat, PairRange pairs,
                         const Operand& in, const RowList& list, float* acc, const ProductScratch& scratch) {
   const bool splits = prefill_form(kernels, m) == RowForm::kSplitBf16;
   const bool has_weight_halves = splits && m.type != TypeId::kBF16;
@@ -224,7 +224,7 @@ void multiply_row_tiles(const KernelTable& kernels, const PanelMatrix& m, uint32
 }
 
 // All rows except those of multiply_row_tiles().
-void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
+void multiply_pair(const KernelTable& kernels, const PackedMatrix& m, uint32_t mat, uint32_t pair, const Operand& in,
                    const RowList& list, float* acc, std::byte* tile) {
   const uint8_t* panel0 = m.panel(mat, 2 * pair);
   const uint8_t* panel1 = 2 * pair + 1 < m.n_panels() ? m.panel(mat, 2 * pair + 1) : nullptr;
@@ -244,7 +244,7 @@ void multiply_pair(const KernelTable& kernels, const PanelMatrix& m, uint32_t ma
 
 }  // namespace
 
-void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out) {
+void read_row(const KernelTable& kernels, const PackedMatrix& m, uint32_t row, bool add, std::byte* tile, float* out) {
   const uint8_t* panel = m.panel(0, row / kPanelRows);
   const uint32_t stride = m.is_stored() ? 1 : kPanelRows;
   constexpr uint32_t kChunk = kTileBytes / (kPanelRows * sizeof(float));
@@ -287,14 +287,14 @@ uint32_t max_sum_rows(const KernelTable& kernels, uint32_t max_rows) {
   return kernels.has_bf16() ? std::max(kMaxSumRows, max_rows + 2 * kTileRows) : max_rows;
 }
 
-uint32_t pairs_at_once(const KernelTable& kernels, const PanelMatrix& m, RowSet rows, uint32_t n_members) {
+uint32_t pairs_at_once(const KernelTable& kernels, const PackedMatrix& m, RowSet rows, uint32_t n_members) {
   constexpr uint32_t kMaxPairs = 8, kItemsEach = 2;  // items per thread, so that threads finish at about the same time
   if (!has_row_tiles(prefill_form(kernels, m)) || rows.n_rows == rows.n_decode) return 1;
   const uint32_t n_even = n_pairs(m) / (kItemsEach * n_members);
   return std::clamp(std::min(kMaxSumRows / n_sum_rows(rows), n_even), 1u, kMaxPairs);
 }
 
-void multiply_pairs(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs, const Operand& in,
+void multiply_pairs(const KernelTable& kernels, const PackedMatrix& m, uint32_t mat, PairRange pairs, const Operand& in,
                     const RowList& list, float* acc, const ProductScratch& scratch) {
   for (uint32_t p = 0; p < pairs.n; ++p) {
     multiply_pair(kernels, m, mat, pairs.first + p, in, list, acc + size_t{p} * n_sum_rows(list) * kPairRows,

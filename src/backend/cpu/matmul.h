@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "backend/cpu/panels.h"
+#include "backend/cpu/packed_matrix.h"
 
 namespace realizar::cpu {
 
@@ -44,7 +44,7 @@ class PreparedRows {
   Status reserve(uint32_t n_rows, uint32_t n_cols);  // grows; contents are lost
   bool fits(uint32_t n_rows, uint32_t n_cols) const { return n_rows <= max_rows_ && n_cols <= max_cols_; }
   // Converts `values`, row `row` of `set`, to the form for products with `m`.
-  void prepare(const KernelTable& kernels, const PanelMatrix& m, RowSet set, const float* values, uint32_t row);
+  void prepare(const KernelTable& kernels, const PackedMatrix& m, RowSet set, const float* values, uint32_t row);
 
   ActGroup* groups(uint32_t row) const { return reinterpret_cast<ActGroup*>(at(row)); }
   uint8_t* wide(uint32_t row) const { return at(row); }
@@ -74,7 +74,7 @@ struct Operand {
   RowSet set;
 };
 
-inline uint32_t n_pairs(const PanelMatrix& m) {
+inline uint32_t n_pairs(const PackedMatrix& m) {
   return (m.n_panels() + 1) / 2;
 }
 
@@ -86,7 +86,7 @@ enum class RowForm : uint8_t {
   kBf16,       // row tiles
   kSplitBf16,  // two of them: the values as bf16, and the rounding errors
 };
-RowForm prefill_form(const KernelTable& kernels, const PanelMatrix& m);
+RowForm prefill_form(const KernelTable& kernels, const PackedMatrix& m);
 
 // GemmFn for any number of rows in F32: gemm_f32 if `first`, else gemm_f32_chain.
 void multiply_f32(const KernelTable& kernels, const void* tile0, const void* tile1, uint32_t n, const void* const* rows,
@@ -96,7 +96,7 @@ void multiply_bf16(const KernelTable& kernels, const Bf16Tiles& tiles, uint32_t 
                    size_t row_low, uint32_t n_rows, float* acc, bool first);
 
 // One row of a matrix as F32; added to `out` where `add`. `tile` is kTileBytes of scratch.
-void read_row(const KernelTable& kernels, const PanelMatrix& m, uint32_t row, bool add, std::byte* tile, float* out);
+void read_row(const KernelTable& kernels, const PackedMatrix& m, uint32_t row, bool add, std::byte* tile, float* out);
 
 // Two tiles of kTileCols columns each: F32, split, or CodeTiles.
 inline constexpr size_t kTileBytes = size_t{2} * kPanelRows * kTileCols * sizeof(float);
@@ -117,13 +117,13 @@ struct ProductScratch {
 
 // The best number of pairs per call for one of n_members threads: with row tiles, some columns of all rows stay in
 // cache while several pairs use them.
-uint32_t pairs_at_once(const KernelTable& kernels, const PanelMatrix& m, RowSet rows, uint32_t n_members);
+uint32_t pairs_at_once(const KernelTable& kernels, const PackedMatrix& m, RowSet rows, uint32_t n_members);
 // Rows of 32 sums per pair; pairs_at_once() pairs have at most max_sum_rows(max_rows).
 uint32_t n_sum_rows(const RowList& list);
 uint32_t max_sum_rows(const KernelTable& kernels, uint32_t max_rows);
 
 // For pair p of the range: acc[(p * n_sum_rows(list) + i) * 32 + j] = row 32 * pair + j of matrix `mat` . rows[i].
-void multiply_pairs(const KernelTable& kernels, const PanelMatrix& m, uint32_t mat, PairRange pairs, const Operand& in,
+void multiply_pairs(const KernelTable& kernels, const PackedMatrix& m, uint32_t mat, PairRange pairs, const Operand& in,
                     const RowList& list, float* acc, const ProductScratch& scratch);
 
 }  // namespace realizar::cpu

@@ -16,7 +16,7 @@ OpWork work_of(const Op& op, size_t n_expert_groups, const StepBatch& batch, con
                KvType cache_type) {
   OpWork work;
   const auto count = [&](WeightId id, uint64_t n_rows, uint64_t n_mats_read) {
-    const PanelMatrix& m = weights.matrix(id);
+    const PackedMatrix& m = weights.matrix(id);
     work.bytes += n_mats_read * m.n_panels() * m.panel_bytes;
     work.flops += 2 * n_rows * m.n_rows * m.n_cols;
   };

@@ -120,7 +120,7 @@ class Planner {
   }
 
   void will_prepare(WeightId id, uint32_t& n_cols) const {
-    const PanelMatrix& m = weights_.matrix(id);
+    const PackedMatrix& m = weights_.matrix(id);
     if (prefill_form(kernels_, m) != RowForm::kSource) n_cols = std::max(n_cols, m.n_cols);
   }
 

@@ -36,7 +36,7 @@ class StepContext {
   Scratch& scratch() { return scratch_; }
   const Scratch& scratch() const { return scratch_; }
 
-  const PanelMatrix& matrix(WeightId id) const { return weights_.matrix(id); }
+  const PackedMatrix& matrix(WeightId id) const { return weights_.matrix(id); }
   const float* vector(WeightId id) const { return weights_.vector(id); }  // null for kNoWeight
   float* act(ActId id, uint32_t row = 0) const {
     const ActPlace& place = plan_->acts[id];

@@ -9,14 +9,14 @@
 namespace realizar::cpu {
 
 Result<WeightId> WeightStore::add_matrix(const MatrixSource& source, ThreadTeam& team) {
-  RZ_TRY(const PanelMatrix matrix, pack_panels(source, team, memory_));
+  RZ_TRY(const PackedMatrix matrix, pack_matrix(source, team, memory_));
   matrices_.push_back(matrix);
   names_.emplace_back(source.name);
   return WeightId{static_cast<uint32_t>(matrices_.size() - 1)};
 }
 
 Result<WeightId> WeightStore::add_vector(std::span<const float> values) {
-  PanelMatrix m;
+  PackedMatrix m;
   m.n_mats = m.n_rows = 1;
   m.n_cols = static_cast<uint32_t>(values.size());
   m.panel_bytes = values.size_bytes();
@@ -28,7 +28,7 @@ Result<WeightId> WeightStore::add_vector(std::span<const float> values) {
 }
 
 Status WeightStore::write(WeightId id, size_t first_row, std::span<const float> values) {
-  const PanelMatrix& m = matrix(id);
+  const PackedMatrix& m = matrix(id);
   REQUIRE(m.type == TypeId::kF32 && values.size() % m.n_cols == 0);
   REQUIRE(first_row + values.size() / m.n_cols <= size_t{m.n_mats} * m.n_rows);
   const std::span<const std::byte> bytes = std::as_bytes(values);
@@ -49,7 +49,7 @@ Status WeightStore::write(WeightId id, size_t first_row, std::span<const float> 
 
 size_t WeightStore::n_bytes() const {
   size_t n = 0;
-  for (const PanelMatrix& m : matrices_) n += m.bytes();
+  for (const PackedMatrix& m : matrices_) n += m.bytes();
   return n;
 }
 

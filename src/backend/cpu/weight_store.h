@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/panels.h"
+#include "backend/cpu/packed_matrix.h"
 
 namespace realizar::cpu {
 
@@ -17,7 +17,7 @@ class WeightStore {
   // Backend::write_weights.
   Status write(WeightId id, size_t first_row, std::span<const float> values);
 
-  const PanelMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
+  const PackedMatrix& matrix(WeightId id) const { return matrices_[static_cast<uint32_t>(id)]; }
   // The name that it was loaded under.
   const std::string& name(WeightId id) const { return names_[static_cast<uint32_t>(id)]; }
   // Null for kNoWeight.
@@ -28,7 +28,7 @@ class WeightStore {
 
  private:
   Arena memory_;
-  std::vector<PanelMatrix> matrices_;
+  std::vector<PackedMatrix> matrices_;
   std::vector<std::string> names_;  // by matrix; empty for vectors
 };
 

@@ -30,7 +30,7 @@ uint32_t AdapterRunner::rank_of(WeightId ranks, const AdapterBlock& block) const
 // One panel's columns of a piece, with up to dot_rows rows at a time.
 void AdapterRunner::multiply_piece(const AdapterDownOp& op, const AdapterBlock& block, uint32_t panel,
                                    uint32_t piece) const {
-  const PanelMatrix& m = step_.matrix(op.down);
+  const PackedMatrix& m = step_.matrix(op.down);
   const uint32_t first_col = piece * kAdapterPiece, n = std::min(kAdapterPiece, m.n_cols - first_col);
   const uint32_t first = panel * kPanelRows, n_out = std::min(kPanelRows, rank_of(op.ranks, block) - first);
   const uint8_t* weights = m.panel(block.place, panel) + size_t{first_col} * kPanelRows * sizeof(float);
@@ -51,7 +51,7 @@ void AdapterRunner::multiply_piece(const AdapterDownOp& op, const AdapterBlock& 
 }
 
 void AdapterRunner::run(const AdapterDownOp& op, const Hints&, uint32_t member) {
-  const PanelMatrix& m = step_.matrix(op.down);
+  const PackedMatrix& m = step_.matrix(op.down);
   const auto& blocks = list_of(op.rows).blocks();
   const uint32_t n_panels = m.n_panels(), n_each = n_panels * n_adapter_pieces(m.n_cols);
   step_.share(static_cast<uint32_t>(blocks.size()) * n_each, member, [&](uint32_t item) {
@@ -65,7 +65,7 @@ void AdapterRunner::run(const AdapterDownOp& op, const Hints&, uint32_t member) 
 // Adds to outputs [first, first + n) of up to dot_rows of the block's rows, starting at its row `begin`.
 void AdapterRunner::add_up(const AdapterUpOp& op, const AdapterBlock& block, uint32_t begin, uint32_t first,
                            uint32_t n) const {
-  const PanelMatrix& m = step_.matrix(op.up);
+  const PackedMatrix& m = step_.matrix(op.up);
   const uint32_t n_rows = std::min(kernels_.dot_rows, block.n_rows - begin), rank = rank_of(op.ranks, block);
   const AdapterRows& list = list_of(op.rows);
   float sums[kMaxDotRows][kMaxAdapterRank];

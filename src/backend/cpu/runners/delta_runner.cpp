@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/runners/begun_state.h"
+#include "backend/cpu/runners/initial_state.h"
 
 namespace realizar::cpu {
 namespace {
@@ -41,7 +41,7 @@ void DeltaRunner::find_shares(const DeltaRuleOp& op, uint32_t row) const {
 void DeltaRunner::scan_columns(const DeltaRuleOp& op, const BatchSequence& seq, uint32_t head, uint32_t first,
                                uint32_t n) const {
   const size_t at = (size_t{head} * op.value_dim + first) * op.key_dim;
-  float* state = begun_state(states_, seq, op.layer, op.part, at, size_t{n} * op.key_dim);
+  float* state = initial_state(states_, seq, op.layer, op.part, at, size_t{n} * op.key_dim);
   const uint32_t key_head = op.key_heads_in_turn ? head % op.n_key_heads : head / (op.n_heads / op.n_key_heads);
   const size_t key_at = size_t{key_head} * op.key_dim, value_at = size_t{head} * op.value_dim + first;
   const auto row_of = [&](uint32_t r) {

@@ -55,7 +55,7 @@ void ExpertRunner::finish_rows(const ExpertsOp& op, WeightId bias, const Group& 
 
 // A group has at most max_rows slots, since route chooses distinct experts for a row.
 void ExpertRunner::make_gates(const ExpertsOp& op, const Group& group, PairRange pairs, uint32_t member) const {
-  const PanelMatrix& gate = step_.matrix(op.gate);
+  const PackedMatrix& gate = step_.matrix(op.gate);
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
   const Operand in{step_.act(op.in), &step_.scratch().prepared(), set_of(step_.row_list(Rows::kAll))};
   float* acc = step_.scratch().accumulators(member, 0);
@@ -73,7 +73,7 @@ void ExpertRunner::make_gates(const ExpertsOp& op, const Group& group, PairRange
 }
 
 void ExpertRunner::make_hidden(const ExpertsOp& op, const Group& group, PairRange pairs, uint32_t member) const {
-  const PanelMatrix& up = step_.matrix(op.up);
+  const PackedMatrix& up = step_.matrix(op.up);
   const RowList list{slot_rows_.data() + group.first, group.n_decode, group.n_slots};
   const Operand in{step_.act(op.in), &step_.scratch().prepared(), set_of(step_.row_list(Rows::kAll))};
   if (!has_mixed_forms(op)) make_gates(op, group, pairs, member);
@@ -93,7 +93,7 @@ void ExpertRunner::make_hidden(const ExpertsOp& op, const Group& group, PairRang
 }
 
 void ExpertRunner::make_outputs(const ExpertsOp& op, const Group& group, PairRange pairs, uint32_t member) const {
-  const PanelMatrix& down = step_.matrix(op.down);
+  const PackedMatrix& down = step_.matrix(op.down);
   const RowList list{slots_.data() + group.first, group.n_decode, group.n_slots};
   const RowSet slots{step_.batch().n_decode_rows * op.n_used, step_.batch().n_rows() * op.n_used};
   const Operand in{step_.scratch().hidden(), &step_.scratch().prepared_hidden(), slots};
@@ -109,10 +109,10 @@ void ExpertRunner::make_outputs(const ExpertsOp& op, const Group& group, PairRan
 }
 
 void ExpertRunner::run(const ExpertsOp& op, const Hints&, uint32_t member) {
-  const PanelMatrix &gate = step_.matrix(op.gate), &up = step_.matrix(op.up), &down = step_.matrix(op.down);
+  const PackedMatrix &gate = step_.matrix(op.gate), &up = step_.matrix(op.up), &down = step_.matrix(op.down);
   const RowList rows = step_.row_list(Rows::kAll);
   // An item is some pairs of panels of one chosen expert; the groups are known once rows are prepared.
-  const auto share_pairs = [&](const PanelMatrix& m, auto method) {
+  const auto share_pairs = [&](const PackedMatrix& m, auto method) {
     const PairItems items = pair_items(step_, m, rows);
     step_.share(static_cast<uint32_t>(groups_.size()) * items.n_each(), member,
                 [&](uint32_t item) { (this->*method)(op, groups_[item / items.n_each()], items.range(item), member); });

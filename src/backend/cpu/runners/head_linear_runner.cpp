@@ -12,7 +12,7 @@ void HeadLinearRunner::reserve(const Plan& plan) {
 }
 
 void HeadLinearRunner::run(const HeadLinearOp& op, const Hints&, uint32_t member) {
-  const PanelMatrix& m = step_.matrix(op.weight);
+  const PackedMatrix& m = step_.matrix(op.weight);
   const uint32_t n_rows = step_.batch().n_rows(), n_decode = step_.batch().n_decode_rows;
   const float* parts = head_parts(op, m.n_cols, member);
   if (member == 0) {

@@ -44,7 +44,7 @@ void InputWatcher::show_rows(ActId in, WeightId weight, const RowList& list) {
 }
 
 void InputWatcher::tell(WeightId weight, uint32_t mat_idx) {
-  const PanelMatrix& m = step_.matrix(weight);
+  const PackedMatrix& m = step_.matrix(weight);
   on_input_({step_.weights().name(weight), mat_idx, m.n_mats, m.n_cols, inputs_});
 }
 

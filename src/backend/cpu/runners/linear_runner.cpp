@@ -23,7 +23,7 @@ void LinearRunner::finish_linear(const LinearOp& op, const RowList& list, uint32
 }
 
 void LinearRunner::run(const LinearOp& op, const Hints& hints, uint32_t member) {
-  const PanelMatrix& m = step_.matrix(op.weight);
+  const PackedMatrix& m = step_.matrix(op.weight);
   RowList list = step_.row_list(op.rows);
   // A prompt has few logit rows, so no whole matrix is unpacked to bf16 tiles for them.
   if (op.rows == Rows::kLogits && kernels_.has_bf16()) list.n_decode = list.n_rows;
@@ -41,7 +41,7 @@ void LinearRunner::run(const LinearOp& op, const Hints& hints, uint32_t member) 
 // If up reads the rows in another form than gate, they are prepared for each, and op.out holds the activated gate in
 // between.
 void LinearRunner::run(const GatedLinearOp& op, const Hints&, uint32_t member) {
-  const PanelMatrix &gate = step_.matrix(op.gate), &up = step_.matrix(op.up);
+  const PackedMatrix &gate = step_.matrix(op.gate), &up = step_.matrix(op.up);
   const RowList list = step_.row_list(Rows::kAll);
   const Operand in{step_.act(op.in), &step_.scratch().prepared(), set_of(list)};
   float *g = step_.scratch().accumulators(member, 0), *u = step_.scratch().accumulators(member, 1);

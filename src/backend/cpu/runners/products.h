@@ -27,15 +27,15 @@ struct PairItems {
     return {first, std::min(n_at_once, n_pairs - first)};
   }
 };
-inline PairItems pair_items(const StepContext& step, const PanelMatrix& m, const RowList& rows) {
+inline PairItems pair_items(const StepContext& step, const PackedMatrix& m, const RowList& rows) {
   return {n_pairs(m), pairs_at_once(step.kernels(), m, set_of(rows), step.n_members())};
 }
 
 // Prepares rows [n_rows, m.n_cols] for products with `m`. Ends with a barrier.
-void prepare_rows(StepContext& step, PreparedRows& to, const float* source, const PanelMatrix& m, const RowList& list,
+void prepare_rows(StepContext& step, PreparedRows& to, const float* source, const PackedMatrix& m, const RowList& list,
                   uint32_t member);
 // Prepares an activation's rows in the scratch for one activation at a time.
-inline void prepare(StepContext& step, ActId act, const PanelMatrix& m, const RowList& list, uint32_t member) {
+inline void prepare(StepContext& step, ActId act, const PackedMatrix& m, const RowList& list, uint32_t member) {
   prepare_rows(step, step.scratch().prepared(), step.act(act), m, list, member);
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backend/cpu/runners/activations.h"
-#include "backend/cpu/runners/begun_state.h"
+#include "backend/cpu/runners/initial_state.h"
 
 namespace realizar::cpu {
 namespace {
@@ -86,7 +86,7 @@ void StateRunner::run(const StateScanOp& op, const Hints&, uint32_t member) {
 
 void StateRunner::scan_heads(const StateScanOp& op, const BatchSequence& seq, uint32_t first, uint32_t end) const {
   const size_t n_each = size_t{op.head_dim} * op.d_state;
-  float* state = begun_state(states_, seq, op.layer, op.part, first * n_each, (end - first) * n_each);
+  float* state = initial_state(states_, seq, op.layer, op.part, first * n_each, (end - first) * n_each);
   for (uint32_t r = 0; r < seq.n_rows; r += kScanRows) {
     const uint32_t row = seq.first_row + r, n_rows = std::min(kScanRows, seq.n_rows - r);
     for (uint32_t h = first; h < end; ++h) scan_head(op, row, n_rows, h, state + (h - first) * n_each);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/cpu/runners/begun_state.h"
+#include "backend/cpu/runners/initial_state.h"
 
 namespace realizar::cpu {
 
@@ -57,7 +57,7 @@ void WkvRunner::prepare_head(const WkvOp& op, uint32_t row, size_t at) const {
 void WkvRunner::scan_columns(const WkvOp& op, const BatchSequence& seq, uint32_t head, uint32_t first,
                              uint32_t n) const {
   const size_t head_at = size_t{head} * op.head_dim, value_at = head_at + first;
-  float* state = begun_state(states_, seq, op.layer, op.part, value_at * op.head_dim, size_t{n} * op.head_dim);
+  float* state = initial_state(states_, seq, op.layer, op.part, value_at * op.head_dim, size_t{n} * op.head_dim);
   for (uint32_t r = seq.first_row; r < seq.first_row + seq.n_rows; ++r) {
     kernels_.wkv_row({.r = step_.act(op.r, r) + head_at,
                       .decay = step_.act(op.decay, r) + head_at,

@@ -1,11 +1,11 @@
-#include "backend/cpu/runners/begun_state.h"
+#include "backend/cpu/runners/initial_state.h"
 
 #include <algorithm>
 
 namespace realizar::cpu {
 
-float* begun_state(const StateStore& states, const BatchSequence& seq, uint32_t layer, uint32_t part, size_t first,
-                   size_t n) {
+float* initial_state(const StateStore& states, const BatchSequence& seq, uint32_t layer, uint32_t part, size_t first,
+                     size_t n) {
   float* state = states.part<float>(seq.state_to, layer, part) + first;
   if (seq.first_pos == 0) {
     std::fill_n(state, n, 0.0f);

@@ -1,4 +1,4 @@
-#include "backend/cpu/panels.h"
+#include "backend/cpu/packed_matrix.h"
 
 #include <algorithm>
 #include <atomic>
@@ -183,7 +183,7 @@ size_t panel_bytes(TypeId type, uint32_t n_cols) {
   return (n_bytes + 63) / 64 * 64;
 }
 
-void decode_row(const PanelMatrix& m, const uint8_t* panel, uint32_t i, uint32_t col, uint32_t n, float* values) {
+void decode_row(const PackedMatrix& m, const uint8_t* panel, uint32_t i, uint32_t col, uint32_t n, float* values) {
   const TypeTraits& type = traits(m.type);
   const size_t at = i * row_bytes(type, m.n_cols) + row_bytes(type, col);
   type.decode(reinterpret_cast<const std::byte*>(panel) + at, values, n);
@@ -205,10 +205,10 @@ void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uin
   });
 }
 
-Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Arena& arena) {
+Result<PackedMatrix> pack_matrix(const MatrixSource& source, ThreadTeam& team, Arena& arena) {
   const SourceRows rows(source);
   RZ_CHECK_OK(rows.check());
-  PanelMatrix m;
+  PackedMatrix m;
   m.type = source.type;
   m.n_mats = source.n_mats;
   m.n_rows = source.n_rows;

@@ -11,7 +11,7 @@
 
 namespace realizar::cpu {
 
-struct PanelMatrix {
+struct PackedMatrix {
   TypeId type = TypeId::kF32;
   uint32_t n_mats = 0, n_rows = 0, n_cols = 0;
   size_t panel_bytes = 0;
@@ -31,12 +31,12 @@ inline const TypeKernels& kernels_of(const KernelTable& kernels, TypeId type) {
 
 size_t panel_bytes(TypeId type, uint32_t n_cols);
 // Decodes columns [col, col + n), whole blocks, of row `i` in a panel of a stored type.
-void decode_row(const PanelMatrix& m, const uint8_t* panel, uint32_t i, uint32_t col, uint32_t n, float* values);
+void decode_row(const PackedMatrix& m, const uint8_t* panel, uint32_t i, uint32_t col, uint32_t n, float* values);
 // Replaces row `i` of a panel by one stored row.
 void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
 
 // Errors: InvalidArgument (wrong size of pieces), Unsupported (type), FormatError (a weight is NaN or infinite),
 // ResourceExhausted.
-Result<PanelMatrix> pack_panels(const MatrixSource& source, ThreadTeam& team, Arena& arena);
+Result<PackedMatrix> pack_matrix(const MatrixSource& source, ThreadTeam& team, Arena& arena);
 
 }  // namespace realizar::cpu
