@@ -39,7 +39,7 @@ enum class StateId : uint32_t {};
 struct BatchAdapter {
   static constexpr uint32_t kNone = 0xffffffffu;
 
-  uint32_t place = kNone;
+  uint32_t slot = kNone;
   float factor = 1.0f;
   bool operator==(const BatchAdapter&) const = default;
 };
@@ -54,7 +54,7 @@ struct BatchSequence {
   // The adapter applied to its rows.
   BatchAdapter adapter = {};
 
-  bool has_adapter() const { return adapter.place != BatchAdapter::kNone; }
+  bool has_adapter() const { return adapter.slot != BatchAdapter::kNone; }
 };
 
 // A token and its number of occurrences in the text so far.

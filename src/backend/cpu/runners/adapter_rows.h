@@ -13,7 +13,7 @@ namespace realizar::cpu {
 struct AdapterBlock {
   static constexpr uint32_t kMaxRows = 16;
 
-  uint32_t place;          // BatchAdapter::kNone: without an adapter
+  uint32_t slot;           // BatchAdapter::kNone: without an adapter
   uint32_t first, n_rows;  // in AdapterRows::rows
 };
 
@@ -28,9 +28,9 @@ class AdapterRows {
   float factor(uint32_t idx) const { return factors_[rows_[idx]]; }  // factor on the output of the row's adapter
 
  private:
-  std::vector<uint32_t> rows_;    // by adapter
-  std::vector<uint32_t> places_;  // per row
-  std::vector<float> factors_;    // per row
+  std::vector<uint32_t> rows_;   // by adapter
+  std::vector<uint32_t> slots_;  // per row
+  std::vector<float> factors_;   // per row
   std::vector<AdapterBlock> blocks_;
 };
 
