@@ -225,10 +225,10 @@ TEST(StepTimes, AreThoseMeasuredAndLieBetween) {
 }
 
 TEST(Server, ItsEventsTellWhatItsCacheHolds) {
-  for (const bool phases_agree : {true, false}) {
+  for (const bool decode_matches_prefill : {true, false}) {
     FleetOptions fleet = small_fleet(Policy::kRoundRobin);
     fleet.server.engine.kv_tokens = 1024;  // one context: blocks are evicted, and requests preempted
-    fleet.server.phases_agree = phases_agree;
+    fleet.server.decode_matches_prefill = decode_matches_prefill;
     Server server(fleet.server, kKey);
     GeneratedWorkload workload(short_texts(5));
     const auto conversations = take_requests(workload, 120);
@@ -285,7 +285,7 @@ TEST(Server, FindsAsMuchInItsCacheAsAnEngineWithAModel) {
   const auto model = Model::load(*file, *backend, {.n_ctx = options.n_ctx});
   ASSERT_TRUE(model.ok());
   const auto engine = std::move(*engine::Engine::create(*model, *backend, {}, options));
-  fleet.server.phases_agree = backend->info().phases_agree;
+  fleet.server.decode_matches_prefill = backend->info().decode_matches_prefill;
   Server server(fleet.server, kKey);
   WorkloadOptions texts = short_texts(9);
   texts.last_id = 1800;
@@ -321,7 +321,7 @@ TEST_P(EveryPolicy, EveryRequestEndsWithAllOfItsTokens) {
     FleetOptions options = small_fleet(GetParam());
     options.has_keys = has_keys;
     options.has_other_answers = has_keys;
-    options.server.phases_agree = !has_keys;
+    options.server.decode_matches_prefill = !has_keys;
     const FleetResult result = simulated(options, 2);
     EXPECT_GT(result.n_sent, 60u);
     EXPECT_EQ(result.n_ended, result.n_sent);

@@ -45,7 +45,7 @@ class IdlePrefill : public testing::TestWithParam<Device> {
   void SetUp() override {
     const auto backend = GetParam().make();
     if (!backend.ok()) GTEST_SKIP() << backend.error().message;
-    ASSERT_FALSE((*backend)->info().phases_agree);
+    ASSERT_FALSE((*backend)->info().decode_matches_prefill);
   }
   static EngineRig make_rig(const engine::EngineOptions& options) {
     auto file = ModelFile::open(source_file("tests/data/conformance/llama-Q4_K_S.gguf"));

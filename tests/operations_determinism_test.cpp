@@ -48,8 +48,8 @@ void expect_rows_to_stand_alone(const BackendUnderTest& backend, const MakeRunne
     decoded.push_back(alone({{token}, 1}));
     prefilled.push_back(alone({{token}, 0}));
   }
-  const bool phases_agree = (*backend.make(1))->info().phases_agree;
-  for (uint32_t token = 0; phases_agree && token < kTokens; ++token) {
+  const bool decode_matches_prefill = (*backend.make(1))->info().decode_matches_prefill;
+  for (uint32_t token = 0; decode_matches_prefill && token < kTokens; ++token) {
     EXPECT_TRUE(same_bytes(decoded[token], prefilled[token])) << "row " << token << " in both phases";
   }
   const size_t n_cols = decoded[0].size();
@@ -303,7 +303,7 @@ TEST_P(AttentionDeterminism, OfRowsAloneTogetherInChunksAndInOtherBlocks) {
 }
 
 TEST_P(AttentionDeterminism, OfBothPhasesWhereTheyAgree) {
-  if (!(*std::get<0>(GetParam()).make(1))->info().phases_agree)
+  if (!(*std::get<0>(GetParam()).make(1))->info().decode_matches_prefill)
     GTEST_SKIP() << "its phases have arithmetics of their own";
   constexpr uint32_t kRows = 5;
   for (const uint32_t window : {0u, 33u, 300u}) {
@@ -339,7 +339,7 @@ TEST_P(AttentionDeterminism, OfMoreKvHeadsThanAThreadTakesAtOnce) {
   for (uint32_t n_threads = 2; n_threads <= backend.max_threads; ++n_threads) {
     EXPECT_TRUE(same_bytes(attend(n_threads, 1), alone)) << n_threads << " threads";
   }
-  if ((*backend.make(1))->info().phases_agree) {
+  if ((*backend.make(1))->info().decode_matches_prefill) {
     EXPECT_TRUE(same_bytes(attend(1, 0), alone)) << "as a prompt's row";
   }
 }

@@ -27,10 +27,10 @@ using namespace testing;
 TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
   EXPECT_TRUE(rc::check([] {
     engine::EngineOptions options = make_options();
-    const bool phases_agree = *rc::gen::arbitrary<bool>();
+    const bool decode_matches_prefill = *rc::gen::arbitrary<bool>();
     const Layers layers = kAllLayers[*rc::gen::inRange<size_t>(0, std::size(kAllLayers))];
     options.speculates = !has_state(layers) && *rc::gen::arbitrary<bool>();
-    Rig rig(options, phases_agree, layers);
+    Rig rig(options, decode_matches_prefill, layers);
     if (*rc::gen::arbitrary<bool>()) {
       const uint32_t max_catch_up = *rc::gen::inRange(1u, 40u);
       const engine::DrafterOptions of_drafter{.max_seqs = options.max_seqs,
@@ -44,7 +44,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
     for (size_t i = 0; i < arrivals.size(); ++i) {
       arrivals[i] = make_arrival();
       if (i == 0 || *rc::gen::arbitrary<bool>()) continue;
-      go_on_from(arrivals[i - 1], rig.n_vocab(), phases_agree, layers, arrivals[i]);
+      go_on_from(arrivals[i - 1], rig.n_vocab(), decode_matches_prefill, layers, arrivals[i]);
     }
     std::vector<Recorder> recorders(arrivals.size());
     run_schedule(rig, arrivals, recorders);
@@ -55,7 +55,7 @@ TEST(Scheduling, EveryRequestGivesItsOwnTokensUnderAnySchedule) {
     RC_TAG(has_windows(layers), has_state(layers), rig.engine().counters().n_preemptions > 0,
            rig.engine().counters().n_prefix_hits > 0, rig.engine().counters().n_accepted > 0);
     for (size_t i = 0; i < arrivals.size(); ++i) {
-      const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab(), phases_agree, layers);
+      const auto expected = tokens_alone(arrivals[i].request, rig.n_vocab(), decode_matches_prefill, layers);
       const Recorder& recorder = recorders[i];
       RC_ASSERT(recorder.n_ends == 1);
       RC_ASSERT(recorder.ended_whole);

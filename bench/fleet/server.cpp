@@ -33,7 +33,10 @@ void Call::on_end(const engine::Ending& ending) noexcept {
 }
 
 BackendInfo TokenBackend::info() const {
-  return {.name = "tokens", .description = "computes nothing", .arithmetic = "none", .phases_agree = phases_agree_};
+  return {.name = "tokens",
+          .description = "computes nothing",
+          .arithmetic = "none",
+          .decode_matches_prefill = decode_matches_prefill_};
 }
 
 bool Server::Evictions::save(BlockId id, uint32_t) {
@@ -46,13 +49,13 @@ Server::Server(const ServerOptions& options, const kv::HashKey& key, uint64_t se
     : times_(options.times),
       noise_(options.noise),
       random_(seed),
-      backend_(options.phases_agree),
+      backend_(options.decode_matches_prefill),
       evictions_(*this),
       pool_(engine::n_blocks_for(std::vector<uint32_t>{0}, options.engine), options.engine.block_tokens, key,
             &evictions_, 1),
       idle_prefill_(pool_, engine::limits_for(options.engine).max_rows,
-                    options.engine.idle_prefill && !options.phases_agree, counters_),
-      admission_(pool_, idle_prefill_, options.engine, options.phases_agree, counters_),
+                    options.engine.idle_prefill && !options.decode_matches_prefill, counters_),
+      admission_(pool_, idle_prefill_, options.engine, options.decode_matches_prefill, counters_),
       step_(backend_, {}, engine::limits_for(options.engine), options.n_vocab, options.engine, counters_),
       results_(backend_, {.n_vocab = options.n_vocab}, {}, options.engine.n_ctx, masks_, counters_),
       limits_{.n_ctx = options.engine.n_ctx, .n_vocab = options.n_vocab, .d_model = 1, .max_drafts = 0} {}

@@ -53,7 +53,7 @@ struct KvEvent {
 // A device that returns predetermined tokens.
 class TokenBackend final : public Backend {
  public:
-  explicit TokenBackend(bool phases_agree) : phases_agree_(phases_agree) {}
+  explicit TokenBackend(bool decode_matches_prefill) : decode_matches_prefill_(decode_matches_prefill) {}
   std::vector<TokenId>& next_tokens() { return next_tokens_; }  // [logit rows] of the next step
 
   Status configure(const BackendLimits&) override { return {}; }
@@ -77,16 +77,16 @@ class TokenBackend final : public Backend {
   std::span<const OpTiming> last_trace() const override { return {}; }
 
  private:
-  bool phases_agree_;
+  bool decode_matches_prefill_;
   std::vector<TokenId> next_tokens_;
 };
 
 struct ServerOptions {
   engine::EngineOptions engine;
   StepTimes times;
-  bool phases_agree = true;  // as in BackendInfo: an answer's blocks serve the next turn unchanged
-  uint32_t n_vocab = 0;      // token ids are smaller
-  double noise = 0;          // standard deviation of the logarithm of a step's time
+  bool decode_matches_prefill = true;  // as in BackendInfo: an answer's blocks serve the next turn unchanged
+  uint32_t n_vocab = 0;                // token ids are smaller
+  double noise = 0;                    // standard deviation of the logarithm of a step's time
 };
 
 class Server {

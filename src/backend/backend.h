@@ -107,10 +107,10 @@ struct DeviceUse {
 
 // Description and sizes of a backend. Byte counts cover what has been loaded and compiled so far.
 struct BackendInfo {
-  std::string name;           // "cpu", "reference"
-  std::string description;    // for --stats: device, instruction set, threads
-  std::string arithmetic;     // backends with equal names produce equal bits
-  bool phases_agree = false;  // prefill and decode of a row are bit-identical in every model
+  std::string name;                     // "cpu", "reference"
+  std::string description;              // for --stats: device, instruction set, threads
+  std::string arithmetic;               // backends with equal names produce equal bits
+  bool decode_matches_prefill = false;  // prefill and decode of a row are bit-identical in every model
   // How tracing distorts the times of traced steps; empty if it does not.
   std::string trace_note = {};
   size_t weight_bytes = 0, kv_bytes = 0;

@@ -36,14 +36,14 @@ void end_each(std::span<const SequencePtr> sequences, FinishReason reason, const
 
 }  // namespace
 
-Admission::Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
-                     EngineCounters& counters)
+Admission::Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options,
+                     bool decode_matches_prefill, EngineCounters& counters)
     : pool_(pool),
       idle_prefill_(idle_prefill),
       max_seqs_(options.max_seqs),
       max_rows_(options.max_batch_tokens),
       priority_scope_(options.priority_scope),
-      phases_agree_(phases_agree),
+      decode_matches_prefill_(decode_matches_prefill),
       whole_prompts_(options.whole_prompts),
       counters_(counters),
       shares_(options.max_seqs) {
@@ -203,14 +203,15 @@ bool Admission::try_admit(Sequence& sequence, uint32_t n_reserved) {
 // Counts the tokens that may come from the cache: those before the first row whose result is wanted.
 uint32_t Admission::n_cacheable(const Sequence& sequence) const {
   if (sequence.wants_logits || whole_prompts_) return 0;
-  const bool has_other_bits = sequence.n_generated() > 0 && !phases_agree_;
+  const bool has_other_bits = sequence.n_generated() > 0 && !decode_matches_prefill_;
   return has_other_bits ? std::min(sequence.n_prompt, sequence.first_wanted) : sequence.first_wanted;
 }
 
 // Copies the cached block that begins with the tokens after the whole blocks, unless another sequence will provide
 // more: then it waits for that one.
 void Admission::take_tail_or_follow(Sequence& sequence, std::span<const SequencePtr> earlier) {
-  const auto tokens = phases_agree_ ? std::span(sequence.tokens) : std::span(sequence.tokens).first(sequence.n_prompt);
+  const auto tokens =
+      decode_matches_prefill_ ? std::span(sequence.tokens) : std::span(sequence.tokens).first(sequence.n_prompt);
   const uint32_t limit = n_cacheable(sequence);
   const uint32_t n_found = sequence.cache.n_with_tail(tokens, limit);
   follow(sequence, n_found, earlier);

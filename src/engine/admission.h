@@ -20,9 +20,9 @@ class ModelDrafter;
 
 class Admission {
  public:
-  // All references must outlive it. `idle_prefill` gets the finished answers. phases_agree: the backend computes
-  // prompts and answers by the same arithmetic.
-  Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool phases_agree,
+  // All references must outlive it. `idle_prefill` gets the finished answers. decode_matches_prefill: the backend
+  // computes prompts and answers by the same arithmetic.
+  Admission(kv::BlockPool& pool, IdlePrefill& idle_prefill, const EngineOptions& options, bool decode_matches_prefill,
             EngineCounters& counters);
 
   // The drafter is notified when a sequence stops running. It must outlive the running ones; null: none.
@@ -71,7 +71,7 @@ class Admission {
   IdlePrefill& idle_prefill_;
   const uint32_t max_seqs_, max_rows_;  // sequences that run together, and rows in a step
   const PriorityScope priority_scope_;
-  const bool phases_agree_, whole_prompts_;
+  const bool decode_matches_prefill_, whole_prompts_;
   EngineCounters& counters_;
   ModelDrafter* drafter_ = nullptr;
   uint32_t max_open_ = UINT32_MAX;

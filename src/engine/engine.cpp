@@ -90,9 +90,9 @@ Engine::Engine(const Model& model, Backend& backend, const ForwardPrograms& forw
       prefixes_(std::make_unique<Prefixes>(config_, backend, options, counters_)),
       idle_prefill_(std::make_unique<IdlePrefill>(
           prefixes_->pools(), limits_for(options).max_rows,
-          options.idle_prefill && !backend.info().phases_agree && !options.whole_prompts, counters_)),
-      admission_(std::make_unique<Admission>(prefixes_->blocks(), *idle_prefill_, options, backend.info().phases_agree,
-                                             counters_)),
+          options.idle_prefill && !backend.info().decode_matches_prefill && !options.whole_prompts, counters_)),
+      admission_(std::make_unique<Admission>(prefixes_->blocks(), *idle_prefill_, options,
+                                             backend.info().decode_matches_prefill, counters_)),
       step_(std::make_unique<Step>(backend, forward, limits_for(options), outputs.n_vocab, options, counters_)),
       masks_(std::make_unique<MaskTurns>()),
       results_(std::make_unique<Results>(backend, outputs, std::move(end_tokens), options.n_ctx, *masks_, counters_)) {

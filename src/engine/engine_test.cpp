@@ -205,13 +205,13 @@ TEST(Engine, ACachedPrefixGivesTheSameTokensAndSkipsItsPrefill) {
   EXPECT_EQ(warm.tokens, cold.tokens);
 
   // Decoded tokens are recomputed as part of a prompt if decoding has its own arithmetic.
-  const bool phases_agree = rig.backend().info().phases_agree;
+  const bool decode_matches_prefill = rig.backend().info().decode_matches_prefill;
   prompt.insert(prompt.end(), cold.tokens.begin(), cold.tokens.end());
   const auto more = some_tokens(30, 900);
   prompt.insert(prompt.end(), more.begin(), more.end());
   const Request second = request_for(prompt, 20);
   const auto continued = rig->generate(second, {}).value();
-  EXPECT_EQ(continued.stats.n_cached, phases_agree ? 219u : 200u);
+  EXPECT_EQ(continued.stats.n_cached, decode_matches_prefill ? 219u : 200u);
   rig->forget_prefixes();
   const auto fresh = rig->generate(second, {}).value();
   EXPECT_EQ(fresh.stats.n_cached, 0u);
@@ -262,7 +262,7 @@ TEST(Engine, APromptThatOthersComputeIsComputedOnce) {
 TEST(Engine, AnAnswerIsPartOfTheNextTurnsPrefix) {
   const EngineOptions options{.n_ctx = 256};
   Rig rig(1, options);
-  const bool phases_agree = rig.backend().info().phases_agree;
+  const bool decode_matches_prefill = rig.backend().info().decode_matches_prefill;
   std::vector<TokenId> text = some_tokens(70);
   uint32_t n_known = 0;  // cached tokens of the text
   for (int turn = 0; turn < 3; ++turn) {
@@ -271,7 +271,7 @@ TEST(Engine, AnAnswerIsPartOfTheNextTurnsPrefix) {
     EXPECT_EQ(warm.stats.n_cached, n_known) << turn;
     EXPECT_EQ(warm.tokens, Rig(2, options)->generate(request, {}).value().tokens) << turn;
     // The answer's last token has been chosen, but not computed.
-    n_known = static_cast<uint32_t>(text.size() + (phases_agree ? warm.tokens.size() - 1 : 0));
+    n_known = static_cast<uint32_t>(text.size() + (decode_matches_prefill ? warm.tokens.size() - 1 : 0));
     text.insert(text.end(), warm.tokens.begin(), warm.tokens.end());
     text.push_back(TokenId{7});
   }

@@ -16,7 +16,7 @@ Results::Results(const Backend& backend, const ForwardOutputs& outputs, std::vec
     : backend_(backend),
       outputs_(outputs),
       end_tokens_(std::move(end_tokens)),
-      phases_agree_(backend.info().phases_agree),
+      decode_matches_prefill_(backend.info().decode_matches_prefill),
       whole_prompts_(outputs.whole_prompts),
       counters_(counters),
       sampler_(outputs.n_vocab, n_ctx),
@@ -34,8 +34,8 @@ void Results::take(std::span<const SequencePtr> running, std::span<const Planned
 void Results::take_chunk(Sequence& sequence, const PlannedChunk& chunk, size_t first_row) {
   if (sequence.wants_logits) sequence.sink->on_rows(sequence, chunk.n_tokens);
   if (chunk.kind == ChunkKind::kDecode) return take_decoded(sequence, chunk, first_row);
-  sequence.cache.commit(sequence.tokens, chunk.n_tokens, (chunk.is_prompt() || phases_agree_) && !whole_prompts_,
-                        chunk.keeps_state);
+  sequence.cache.commit(sequence.tokens, chunk.n_tokens,
+                        (chunk.is_prompt() || decode_matches_prefill_) && !whole_prompts_, chunk.keeps_state);
   if (chunk.is_prompt() && sequence.n_generated() == 0) {
     sequence.sink->on_prompt(sequence.ending.stats.n_cached, sequence.n_computed(),
                              elapsed_ms(sequence.first_step, Sequence::Clock::now()));
@@ -55,7 +55,7 @@ void Results::take_decoded(Sequence& sequence, const PlannedChunk& chunk, size_t
   const uint32_t n_drafted = chunk.n_tokens - 1, n_known = sequence.n_known();
   uint32_t n_right = 0;
   while (true) {
-    sequence.cache.commit(sequence.tokens, 1, phases_agree_);
+    sequence.cache.commit(sequence.tokens, 1, decode_matches_prefill_);
     take_row(sequence, sequence.n_computed() - 1, first_row + n_right);
     const bool is_right = !sequence.ended && n_right < n_drafted && sequence.tokens.back() == sequence.drafts[n_right];
     if (!is_right || !masks_.is_ready(sequence)) break;

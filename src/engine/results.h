@@ -56,7 +56,7 @@ class Results {
   const Backend& backend_;
   const ForwardOutputs outputs_;
   const std::vector<TokenId> end_tokens_;
-  const bool phases_agree_;  // the backend's
+  const bool decode_matches_prefill_;  // the backend's
   const bool whole_prompts_;
   EngineCounters& counters_;
   Sampler sampler_;

@@ -17,11 +17,12 @@ namespace realizar::testing {
 
 class HashBackend final : public Backend {
  public:
-  explicit HashBackend(bool phases_agree = false, bool has_state = false)
-      : phases_agree_(phases_agree), has_state_(has_state) {}
+  explicit HashBackend(bool decode_matches_prefill = false, bool has_state = false)
+      : decode_matches_prefill_(decode_matches_prefill), has_state_(has_state) {}
 
   BackendInfo info() const override {
-    return {.name = "hash", .description = "hash", .arithmetic = "hash", .phases_agree = phases_agree_};
+    return {
+        .name = "hash", .description = "hash", .arithmetic = "hash", .decode_matches_prefill = decode_matches_prefill_};
   }
   Status configure(const BackendLimits& limits) override;
   Result<WeightId> load_matrix(const MatrixSource&) override { return WeightId{n_weights_++}; }
@@ -87,9 +88,9 @@ class HashBackend final : public Backend {
   uint64_t hash_of_seen(const BatchSequence& seq, uint32_t pos);
   void advance_states();
   // Whether its arithmetic is that of decode rows.
-  bool is_decode(uint32_t row) const { return !phases_agree_ && row < batch_->n_decode_rows; }
+  bool is_decode(uint32_t row) const { return !decode_matches_prefill_ && row < batch_->n_decode_rows; }
 
-  bool phases_agree_, has_state_;
+  bool decode_matches_prefill_, has_state_;
   BackendLimits limits_;
   CacheLayout layout_;
   LayerGroups groups_;

@@ -63,8 +63,8 @@ inline const ModelFile& file_of(Layers layers) {
 // An engine over a HashBackend, with the dimensions of a small model.
 class Rig {
  public:
-  explicit Rig(engine::EngineOptions options, bool phases_agree = false, Layers layers = Layers::kAlike)
-      : backend_(phases_agree, has_state(layers)), draft_backend_(false, has_state(layers)) {
+  explicit Rig(engine::EngineOptions options, bool decode_matches_prefill = false, Layers layers = Layers::kAlike)
+      : backend_(decode_matches_prefill, has_state(layers)), draft_backend_(false, has_state(layers)) {
     const ModelFile& file = file_of(layers);
     options.n_ctx = kContext;
     max_rows_ = engine::limits_for(options).max_rows + (has_state(layers) ? options.n_draft : 0);
@@ -107,25 +107,25 @@ class Rig {
 };
 
 // The hash of the visible part of a text whose first n_prompt tokens are a prompt.
-inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool phases_agree, Layers layers,
-                             const BatchAdapter& adapter = {}) {
+inline uint64_t hash_of_seen(std::span<const TokenId> tokens, size_t n_prompt, bool decode_matches_prefill,
+                             Layers layers, const BatchAdapter& adapter = {}) {
   const std::vector<size_t> windows = has_windows(layers) ? std::vector<size_t>{16, 16, 0} : std::vector<size_t>{0};
   uint64_t hash = 1;
   for (const size_t window : windows) {
     for (size_t pos = window > 0 && tokens.size() > window ? tokens.size() - window : 0; pos < tokens.size(); ++pos) {
-      hash = HashBackend::fold(hash, tokens[pos], !phases_agree && pos >= n_prompt, adapter);
+      hash = HashBackend::fold(hash, tokens[pos], !decode_matches_prefill && pos >= n_prompt, adapter);
     }
   }
   if (!has_state(layers)) return hash;
   uint64_t state = HashBackend::kFirstState;
   for (size_t pos = 0; pos < tokens.size(); ++pos) {
-    state = HashBackend::fold(state, tokens[pos], !phases_agree && pos >= n_prompt, adapter);
+    state = HashBackend::fold(state, tokens[pos], !decode_matches_prefill && pos >= n_prompt, adapter);
   }
   return HashBackend::fold_state(hash, state);
 }
 
 // The tokens of a request by itself, from the definition and not from the engine.
-inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool phases_agree = false,
+inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_vocab, bool decode_matches_prefill = false,
                                          Layers layers = Layers::kAlike) {
   Sampler sampler(n_vocab);
   SamplerState state;
@@ -134,7 +134,8 @@ inline std::vector<TokenId> tokens_alone(const Request& request, uint32_t n_voca
   const size_t n_room = std::max<size_t>(kContext - request.prompt.size(), 1);
   const size_t n_wanted = std::min<size_t>(request.max_tokens.value_or(kContext), n_room);
   for (size_t i = 0; i < n_wanted; ++i) {
-    const uint64_t seen = hash_of_seen(tokens, request.prompt.size(), phases_agree, layers, adapter_of(request));
+    const uint64_t seen =
+        hash_of_seen(tokens, request.prompt.size(), decode_matches_prefill, layers, adapter_of(request));
     HashBackend::fill_logits(seen, logits);
     tokens.push_back(sampler.sample(request.sampling, logits, tokens, {}, &state));
   }
@@ -226,9 +227,10 @@ inline Arrival make_arrival() {
 }
 
 // The next turn of a chat: the question and answer so far, and some more.
-inline void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool phases_agree, Layers layers, Arrival& arrival) {
+inline void go_on_from(const Arrival& earlier, uint32_t n_vocab, bool decode_matches_prefill, Layers layers,
+                       Arrival& arrival) {
   std::vector<TokenId> text = earlier.request.prompt;
-  const auto answer = tokens_alone(earlier.request, n_vocab, phases_agree, layers);
+  const auto answer = tokens_alone(earlier.request, n_vocab, decode_matches_prefill, layers);
   text.insert(text.end(), answer.begin(), answer.end());
   text.push_back(TokenId{0});
   if (text.size() > kContext) return;

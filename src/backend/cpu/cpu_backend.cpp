@@ -64,7 +64,7 @@ class CpuBackend final : public Backend {
             .description = "cpu (" + std::string(kernels_.name) + ", " + std::to_string(team_.size()) + " threads" +
                            (reason_.empty() ? "" : "; " + reason_) + ")",
             .arithmetic = kernels_.arithmetic,
-            .phases_agree = !kernels_.has_bf16(),
+            .decode_matches_prefill = !kernels_.has_bf16(),
             .weight_bytes = weights_.n_bytes(),
             .kv_bytes = cache_.bytes() + states_.bytes(),
             .scratch_bytes = executor_.scratch_bytes()};

@@ -35,7 +35,7 @@ class ReferenceBackend final : public Backend {
     return {.name = "reference",
             .description = "reference (scalar, double sums, 1 thread)",
             .arithmetic = "reference",
-            .phases_agree = true,
+            .decode_matches_prefill = true,
             .weight_bytes = bytes_of(tensors_.matrices),
             .kv_bytes = cache_.bytes() + states_.bytes(),
             .scratch_bytes = bytes_of(tensors_.activations)};
