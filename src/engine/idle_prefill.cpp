@@ -36,7 +36,8 @@ std::optional<PlannedChunk> IdlePrefill::plan() {
   for (; !answers_.empty(); close()) {
     if (sequence_ == nullptr && !open(answers_.back())) continue;
     Sequence& sequence = *sequence_;
-    const uint32_t n_left = stop_of(sequence, {}) - sequence.n_computed(), n_tokens = std::min(n_left, n_rows_);
+    const uint32_t n_left = next_chunk_boundary(sequence, {}) - sequence.n_computed(),
+                   n_tokens = std::min(n_left, n_rows_);
     if (n_tokens == 0 || !sequence.cache.reserve(sequence.n_computed() + n_tokens)) continue;
     return PlannedChunk{0, n_tokens, ChunkKind::kPrompt, 0, n_tokens == n_left};
   }

@@ -91,7 +91,7 @@ void plan_replays(std::span<const SequencePtr> running, Room& room, std::vector<
 bool plan_prompt(uint32_t i, std::span<const SequencePtr> running, uint32_t max_tokens, Room& room,
                  std::vector<PlannedChunk>& plan) {
   const Sequence& seq = *running[i];
-  const uint32_t n_left = stop_of(seq, running) - seq.n_computed();
+  const uint32_t n_left = next_chunk_boundary(seq, running) - seq.n_computed();
   const uint32_t n_tokens = n_fitting(seq, std::min(n_left, max_tokens), room);
   if (n_tokens == 0) return false;
   plan_prefill(i, seq, ChunkKind::kPrompt, n_tokens, room, plan);
@@ -161,7 +161,7 @@ void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, s
   limits.whole_prompts ? plan_whole_prompts(running, room, plan) : plan_prompts(running, room, plan);
 }
 
-uint32_t stop_of(const Sequence& seq, std::span<const SequencePtr> running) {
+uint32_t next_chunk_boundary(const Sequence& seq, std::span<const SequencePtr> running) {
   if (!seq.cache.has_states()) return seq.n_prompt;
   uint32_t stop = seq.cache.next_stop(seq.n_prompt);
   for (const SequencePtr& other : running) {

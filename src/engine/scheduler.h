@@ -48,7 +48,7 @@ void plan_step(std::span<const SequencePtr> running, const StepLimits& limits, s
 
 // The latest end of the prompt's next chunk: its end, or a position whose state is to be kept, also for running
 // sequences that wait for it. Thus the set of states does not depend on the sizes of chunks.
-uint32_t stop_of(const Sequence& seq, std::span<const SequencePtr> running);
+uint32_t next_chunk_boundary(const Sequence& seq, std::span<const SequencePtr> running);
 
 // The work that the next step could do, and the work of a planned step, in the budget's terms.
 StepDemand demand_of(std::span<const SequencePtr> running, size_t n_waiting);
