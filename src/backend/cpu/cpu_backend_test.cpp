@@ -1,4 +1,4 @@
-// Bits of the CPU backend's results: the same whatever other rows a step has; and kernels of every level against the
+// Bits of the CPU backend's results do not depend on the other rows of a step; kernels of every level agree with the
 // decoded weights.
 #include "backend/cpu/cpu_backend.h"
 
@@ -40,7 +40,7 @@ struct Product {
   std::vector<float> values;
   size_t scratch_bytes;
 };
-// in . weight^T for rows of one phase, computed by a backend of its own, and the memory that its steps take.
+// in . weight^T for rows of one phase, computed by a separate backend, and the work memory of its steps.
 Product run_product(const TypeTraits& type, const std::vector<std::byte>& weight, uint32_t n_rows, uint32_t n_cols,
                     std::vector<TokenId> tokens, bool decode, uint32_t n_threads) {
   auto backend = std::move(*make_cpu_backend({.n_threads = n_threads}));
@@ -67,9 +67,9 @@ std::vector<float> product(const TypeTraits& type, const std::vector<std::byte>&
 }
 
 class CpuTypes : public testing::TestWithParam<TypeTraits> {};
-class GroupTypes : public CpuTypes {};  // those whose products are of integers
+class GroupTypes : public CpuTypes {};  // integer products
 
-class PanelTypes : public CpuTypes {};   // those that kernels read as they lie in panels
+class PanelTypes : public CpuTypes {};   // read by kernels directly from panels
 class StoredTypes : public CpuTypes {};  // the others
 
 std::vector<TypeTraits> types_of(std::initializer_list<Layout> layouts) {
@@ -98,7 +98,7 @@ TEST_P(CpuTypes, ARowsBitsDependNeitherOnTheBatchNorOnTheThreads) {
 }
 
 #if defined(__x86_64__)
-// Bf16 tiles are made by AVX-512, which more processors have than AMX, for which they are.
+// Bf16 tiles are made by AVX-512, which more processors have than AMX, which uses them.
 TEST_P(GroupTypes, Bf16TilesHoldTheRoundedValuesInPairs) {
   if (kernels_for(CpuIsa::kAvx512) == nullptr || !__builtin_cpu_supports("avx512bf16"))
     GTEST_SKIP() << "no AVX-512 BF16";
@@ -141,12 +141,12 @@ TEST(PlainTypes, Bf16TilesAreTheHalvesOfTheValues) {
     std::vector<uint16_t> expected(2 * kSize), halves(2 * kSize);
     amx_kernels().split_tile(wide.data(), kCols - kFrom, expected.data(), expected.data() + kSize);
     kernels.unpack_bf16(m->data, kFrom, kCols - kFrom, halves.data());
-    EXPECT_EQ(halves, expected) << type.name;  // those of bf16 are whole: their second halves are zeros
+    EXPECT_EQ(halves, expected) << type.name;  // exact in bf16: the second halves are zeros
   }
 }
 #endif
 
-// Rows one at a time, all in one pass where so many fit, and from tiles give the same bytes.
+// Rows one at a time, several in one pass, and rows from tiles give the same bytes.
 void expect_same_products(const KernelTable& kernels, const PackedMatrix& m, const TypeTraits& type,
                           const std::vector<ActGroup>& groups, uint32_t n_rows) {
   const TypeKernels& of_type = kernels_of(kernels, type.id);
@@ -183,7 +183,7 @@ void expect_same_products(const KernelTable& kernels, const PackedMatrix& m, con
 TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   const TypeTraits& type = GetParam();
   constexpr uint32_t kMaxRows = 31;
-  const uint32_t n_cols = type.block_elems > 32 ? 768 : 608;  // the last tile is not a whole one where it need not be
+  const uint32_t n_cols = type.block_elems > 32 ? 768 : 608;  // the last tile is partial if the type allows it
   const auto weight = encoded(type, random_floats(size_t{kPairRows} * n_cols, 4));
   ThreadTeam team(1);
   Arena arena;
@@ -201,7 +201,7 @@ TEST_P(GroupTypes, TilesGiveTheVeryBytesOfDotsForAnyNumberOfRows) {
   }
 }
 
-// Random rows of a type as the backend keeps them, and what they decode to.
+// Random rows of a type, packed and decoded.
 struct PackedRows {
   PackedRows(const TypeTraits& type, uint32_t n_rows, uint32_t n_cols)
       : weight(encoded(type, random_floats(size_t{n_rows} * n_cols, 2))),
@@ -293,7 +293,7 @@ TEST_P(StoredTypes, RowsAreMultipliedWhereTheyLie) {
     const auto weight = encoded(type, random_floats(size_t{kRows} * kCols, 1));
     return run_product(type, weight, kRows, kCols, {TokenId{1}}, false, 1).scratch_bytes;
   };
-  // No other form of the 64 rows that a step may have is kept.
+  // The 64 rows of a step are stored in no other form.
   EXPECT_LE(scratch_bytes(GetParam()) + 64 * kCols * sizeof(float), scratch_bytes(traits(TypeId::kF32)));
 }
 
@@ -304,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(Types, StoredTypes, testing::ValuesIn(types_of({Layout:
 INSTANTIATE_TEST_SUITE_P(Types, CpuTypes, testing::ValuesIn(all_types().begin(), all_types().end()),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// A level is put together from parts, none of which may be missing.
+// A level is assembled from parts, none of which may be missing.
 TEST(CpuLevels, HaveEveryKernelThatTheirTypesNeed) {
   for (const CpuIsa isa : kCpuIsas) {
     const KernelTable* table = kernels_for(isa);
@@ -358,7 +358,7 @@ TEST(CpuPanels, RefuseAMatrixWhosePiecesDoNotHoldIt) {
   EXPECT_EQ(m.error().code, ErrorCode::kInvalidArgument);
 }
 
-// A level by name alone, and what its products take.
+// A level with only a name, and the times of its products.
 struct FakeLevel {
   FakeLevel(const char* name, KernelTimes level_times) : times(level_times) { kernels.name = name; }
 

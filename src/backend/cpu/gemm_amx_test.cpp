@@ -1,5 +1,5 @@
-// The AMX product with emulated tile registers, so that its walk over tiles is checked on every processor; where there
-// is AMX, every test of the CPU backend also runs on it.
+// The AMX product with emulated tile registers, so that its loops over tiles are tested on every processor; with AMX,
+// every test of the CPU backend also runs on it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ uint16_t to_bf16(float value) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
 }
 
-// Whole numbers below 8, so that every sum is exact in any order.
+// Integers below 8, so that every sum is exact in any order.
 class AmxGemm : public testing::TestWithParam<uint32_t> {
  protected:
   static constexpr uint32_t kCols = 608;
@@ -95,7 +95,7 @@ TEST_P(AmxGemm, LeavesOutTheProductOfTwoSecondHalves) {
   }
 }
 
-// 32 rows of 64 that lie as tiles, kTileCols columns of all of them before the next, from the given on.
+// 32 of 64 rows stored as tiles, kTileCols columns of all rows before the next columns.
 TEST_P(AmxGemm, IsTheProductForRowsInTiles) {
   constexpr uint32_t kBlocks = 4, kChunks = (kCols + kTileCols - 1) / kTileCols;
   const uint32_t first_row = GetParam() / kTileRows * kTileRows;
