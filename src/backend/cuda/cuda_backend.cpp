@@ -87,7 +87,7 @@ class CudaBackend final : public Backend {
     uint64_t n_bytes;
     bool fits;  // known to fit
   };
-  std::vector<LayerShare> shares_besides(uint64_t no_layer, uint64_t on_host) const;
+  std::vector<LayerShare> layer_shares(uint64_t no_layer, uint64_t on_host) const;
   void share_layers();
   Weights::Home home_of(const MatrixSource& source) const;
   std::string name_arithmetic() const;
@@ -96,7 +96,7 @@ class CudaBackend final : public Backend {
   std::string description() const;
   DeviceProgram plan_on(uint32_t rank, const StepCommands& commands) const;
   void begin(const StepShape& shape);
-  void bring(const Stage& stage);
+  void receive_activations(const Stage& stage);
   Status run_stages(const StepShape& shape, bool is_recorded);
   Status run_stage(size_t stage_idx, uint32_t rank_idx, const StepShape& shape, bool is_recorded);
   // The exchange for parts of sums; null: none.
@@ -220,7 +220,7 @@ Status CudaBackend::configure(const BackendLimits& limits) {
 
 // The distribution of layers if no_layer bytes of weights outside layers are on devices and on_host bytes in host
 // memory.
-std::vector<CudaBackend::LayerShare> CudaBackend::shares_besides(uint64_t no_layer, uint64_t on_host) const {
+std::vector<CudaBackend::LayerShare> CudaBackend::layer_shares(uint64_t no_layer, uint64_t on_host) const {
   const uint32_t n_layers = std::max(1u, options_.n_layers);
   const uint64_t all_layers = options_.weight_bytes - std::min(no_layer + on_host, options_.weight_bytes);
   const uint64_t layer_weights = all_layers / n_layers / placement_.n_sharing();
@@ -243,7 +243,7 @@ std::vector<CudaBackend::LayerShare> CudaBackend::shares_besides(uint64_t no_lay
 // Called when the size of weights outside layers is known.
 void CudaBackend::share_layers() {
   const Weights& first = ranks_.front()->weights();
-  const std::vector<LayerShare> shares = shares_besides(first.device_bytes(), first.host_bytes());
+  const std::vector<LayerShare> shares = layer_shares(first.device_bytes(), first.host_bytes());
   std::vector<uint32_t> n_layers;
   for (const LayerShare& share : shares) n_layers.push_back(share.n_layers);
   placement_.set_layers(n_layers);
@@ -264,7 +264,7 @@ Weights::Home CudaBackend::home_of(const MatrixSource& source) const {
   uint64_t n_bytes = 0;
   for (const auto piece : source.pieces) n_bytes += piece.size();
   const Weights& first = ranks_.front()->weights();
-  const auto shares = shares_besides(first.device_bytes() + n_bytes, first.host_bytes());
+  const auto shares = layer_shares(first.device_bytes() + n_bytes, first.host_bytes());
   return std::ranges::all_of(shares, &LayerShare::fits) ? kDevice : kHost;
 }
 
@@ -393,7 +393,7 @@ void CudaBackend::begin(const StepShape& shape) {
 }
 
 // Copies activations that the stage reads from other devices.
-void CudaBackend::bring(const Stage& stage) {
+void CudaBackend::receive_activations(const Stage& stage) {
   for (const Crossing& crossing : stages().crossings(stage)) {
     Rank &to = *ranks_[stage.rank], &from = *ranks_[crossing.from_rank];
     const std::span<float> rows = to.memory().rows_of(crossing.act);
@@ -408,9 +408,9 @@ Status CudaBackend::run_stage(size_t stage_idx, uint32_t rank_idx, const StepSha
   if (launches.empty()) return {};
   rank.device().attach();
   if (is_recorded) return rank.replay(launches, shape);
-  const bool is_told = is_traced_ && rank_idx == stages().all()[stage_idx].rank;
-  if (is_told) trace_.enter(rank.device(), rank.weights());
-  return rank.run(launches, shape, is_told ? &trace_ : nullptr);
+  const bool is_traced_here = is_traced_ && rank_idx == stages().all()[stage_idx].rank;
+  if (is_traced_here) trace_.enter(rank.device(), rank.weights());
+  return rank.run(launches, shape, is_traced_here ? &trace_ : nullptr);
 }
 
 Status CudaBackend::end_stage(const Stage& stage) {
@@ -444,7 +444,7 @@ Status CudaBackend::finish(const ReceiveOp& end) {
 Status CudaBackend::run_stages(const StepShape& shape, bool is_recorded) {
   for (size_t i = 0; i < stages().all().size(); ++i) {
     const Stage& stage = stages().all()[i];
-    bring(stage);
+    receive_activations(stage);
     for (uint32_t rank = stage.rank; rank < stage.rank + stage.n_ranks; ++rank) {
       RZ_CHECK_OK(run_stage(i, rank, shape, is_recorded));
     }

@@ -54,9 +54,9 @@ Heartbeats::~Heartbeats() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Heartbeats::on_lost(std::function<void(const Error&)> tell) {
+void Heartbeats::on_lost(std::function<void(const Error&)> callback) {
   const std::lock_guard lock(mutex_);
-  on_lost_ = std::move(tell);
+  on_lost_ = std::move(callback);
 }
 
 Error Heartbeats::error() const {
@@ -84,13 +84,13 @@ void Heartbeats::run() {
     const auto now = BeatClock::now();
     const auto time = now - std::exchange(last_look_, now);
     vitals_.pass(time);
-    stuck_for_ = look() ? Vitals::Duration() : stuck_for_ + std::min(time, Vitals::kLongestLook);
+    stuck_for_ = poll() ? Vitals::Duration() : stuck_for_ + std::min(time, Vitals::kLongestLook);
     if (is_ending_) ending_for_ += time;
     judge(is_at_end);
-    tell_lost();
+    report_loss();
     if (is_at_end) {
       at_end_for += time;
-      is_in_order_ = !is_lost_ && vitals_.have_all_left() && are_all_told();
+      is_in_order_ = !is_lost_ && vitals_.have_all_left() && all_know_end();
       if (is_in_order_ || is_lost_ || vitals_.is_any_silent() || at_end_for >= kLongestEnd) return;
     }
     const auto pause = is_at_end ? milliseconds(1) : kLookEvery;
@@ -113,12 +113,12 @@ std::unique_lock<std::mutex> Heartbeats::hold_mpi() const {
 }
 
 // Reads, and sends when it is time. False on failure.
-bool Heartbeats::look() {
+bool Heartbeats::poll() {
   if (is_lost_) return false;
   const std::unique_lock lock = hold_mpi();
   if (!lock) return false;
   read_beats();
-  if (is_at_end_ && !are_all_told()) {
+  if (is_at_end_ && !all_know_end()) {
     send_beats(Kind::kEnds);
   } else if (BeatClock::now() >= next_beats_) {
     send_beats(is_at_end_ ? Kind::kEnds : Kind::kAlive);
@@ -164,7 +164,7 @@ void Heartbeats::send_beats(Kind kind) {
     const int code = mpi_.calls.isend(&peer.beat, sizeof peer.beat, mpi_.byte, static_cast<int>(peer.rank), kTagOfBeats,
                                       comm_, &peer.request);
     if (code != kMpiSuccess) peer.request = mpi_.no_request;
-    peer.was_told_end = peer.was_told_end || (code == kMpiSuccess && kind == Kind::kEnds);
+    peer.knows_end = peer.knows_end || (code == kMpiSuccess && kind == Kind::kEnds);
   }
 }
 
@@ -177,8 +177,8 @@ bool Heartbeats::has_arrived(Peer& peer) {
   return peer.request == mpi_.no_request;
 }
 
-bool Heartbeats::are_all_told() const {
-  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.was_told_end; });
+bool Heartbeats::all_know_end() const {
+  return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.knows_end; });
 }
 
 void Heartbeats::judge(bool is_at_end) {
@@ -219,7 +219,7 @@ std::string Heartbeats::text_of(const Vitals::Lost& lost) const {
 }
 
 // The other ranks first, since the program may end in the callback.
-void Heartbeats::tell_lost() {
+void Heartbeats::report_loss() {
   if (!is_lost_) return;
   if (!std::exchange(was_lost_sent_, true)) {
     if (const std::unique_lock lock = hold_mpi(); lock) {
@@ -227,12 +227,12 @@ void Heartbeats::tell_lost() {
       for (Peer& peer : peers_) has_arrived(peer);
     }
   }
-  std::function<void(const Error&)> tell;
+  std::function<void(const Error&)> callback;
   {
     const std::lock_guard lock(mutex_);
-    tell = on_lost_;
+    callback = on_lost_;
   }
-  if (tell && !std::exchange(was_lost_told_, true)) tell(error());
+  if (callback && !std::exchange(was_loss_reported_, true)) callback(error());
 }
 
 }  // namespace realizar::ranks

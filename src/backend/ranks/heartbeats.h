@@ -27,8 +27,8 @@ class Heartbeats {
 
   // From any thread, and from signal handlers.
   void set_ending() { is_ending_.store(true); }
-  // `tell` is called once, on this object's thread, when a rank is lost; at once if one already is.
-  void on_lost(std::function<void(const Error&)> tell);
+  // `callback` is called once, on this object's thread, when a rank is lost; at once if one already is.
+  void on_lost(std::function<void(const Error&)> callback);
 
   // From any thread.
   bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
@@ -54,19 +54,19 @@ class Heartbeats {
     uint32_t rank = 0;
     MpiRequest request = nullptr;  // of the pending beat
     Beat beat;
-    bool was_told_end = false;
+    bool knows_end = false;
   };
 
   void run();
   std::unique_lock<std::mutex> hold_mpi() const;
-  bool look();
+  bool poll();
   void read_beats();
   void take(const Beat& beat, uint32_t peer);
   void send_beats(Kind kind);
   bool has_arrived(Peer& peer);
   void judge(bool is_at_end);
-  void tell_lost();
-  bool are_all_told() const;
+  void report_loss();
+  bool all_know_end() const;
   std::string peer_names() const;
   std::string text_of(const Vitals::Lost& lost) const;
 
@@ -82,7 +82,7 @@ class Heartbeats {
   std::chrono::steady_clock::time_point last_look_, next_beats_;
   Vitals::Duration stuck_for_{};   // without acquiring MPI
   Vitals::Duration ending_for_{};  // since set_ending
-  bool was_lost_sent_ = false, was_lost_told_ = false;
+  bool was_lost_sent_ = false, was_loss_reported_ = false;
 
   std::atomic<bool> is_ending_{false}, is_lost_{false}, is_at_end_{false}, is_done_{false}, is_in_order_{false},
       has_leader_ended_{false};

@@ -67,7 +67,7 @@ class MpiRanks final : public MpiExchange {
   const ExchangeUse& use() const override { return use_; }
 
   void set_ending() override { beats_->set_ending(); }
-  void on_lost(std::function<void(const Error&)> tell) override { beats_->on_lost(std::move(tell)); }
+  void on_lost(std::function<void(const Error&)> callback) override { beats_->on_lost(std::move(callback)); }
 
  private:
   // A pending piece of a message.
@@ -84,10 +84,10 @@ class MpiRanks final : public MpiExchange {
   void begin_sending(const Outgoing& message);
   void begin_receiving(const Incoming& message, std::vector<Piece>& pieces);
   Status wait(std::vector<Piece>& pieces);
-  bool look(std::vector<Piece>& pieces);
-  bool look_at(Piece& piece);
-  std::optional<size_t> look_at_any_length(Piece& piece);
-  bool is_given_up();
+  bool poll(std::vector<Piece>& pieces);
+  bool is_complete(Piece& piece);
+  std::optional<size_t> poll_length(Piece& piece);
+  bool has_leader_ended();
   void lose(const Piece& piece, const std::string& what);
   void finalize();
 
@@ -234,21 +234,21 @@ Status MpiRanks::finish() {
 Status MpiRanks::wait(std::vector<Piece>& pieces) {
   const auto begin = MpiClock::now();
   Pace pace(Pace::Wait::kForWork, yields_);
-  while (!is_lost() && !look(pieces) && !is_given_up()) pace.pause();
+  while (!is_lost() && !poll(pieces) && !has_leader_ended()) pace.pause();
   use_.wait_ns += static_cast<uint64_t>((MpiClock::now() - begin).count());
   pieces.clear();
   return is_lost() ? Status(error()) : Status();
 }
 
 // Removes pieces that have arrived; returns whether all have.
-bool MpiRanks::look(std::vector<Piece>& pieces) {
+bool MpiRanks::poll(std::vector<Piece>& pieces) {
   const std::lock_guard lock(mpi_.mutex);
-  std::erase_if(pieces, [&](Piece& piece) { return look_at(piece); });
+  std::erase_if(pieces, [&](Piece& piece) { return is_complete(piece); });
   return pieces.empty();
 }
 
-bool MpiRanks::look_at(Piece& piece) {
-  const std::optional<size_t> n = look_at_any_length(piece);
+bool MpiRanks::is_complete(Piece& piece) {
+  const std::optional<size_t> n = poll_length(piece);
   if (!n.has_value()) return false;
   if (piece.is_incoming && *n != piece.n_bytes) {
     lose(piece, "a message has " + std::to_string(*n) + " bytes instead of " + std::to_string(piece.n_bytes));
@@ -257,7 +257,7 @@ bool MpiRanks::look_at(Piece& piece) {
 }
 
 // Number of bytes that have arrived; nullopt while pending. The mutex must be held.
-std::optional<size_t> MpiRanks::look_at_any_length(Piece& piece) {
+std::optional<size_t> MpiRanks::poll_length(Piece& piece) {
   int is_done = 0, n = 0;
   MpiStatus status{};
   int code = mpi_.calls.test(&piece.request, &is_done, &status);
@@ -280,10 +280,10 @@ Result<size_t> MpiRanks::receive(const Incoming& message) {
                                         static_cast<int>(message.from), kTagOfMessages, comm_, &piece.request);
       if (code != kMpiSuccess) lose(piece, mpi_.error_text(code));
     }
-    while (!is_lost() && !n.has_value() && !is_given_up()) {
+    while (!is_lost() && !n.has_value() && !has_leader_ended()) {
       pace.pause();
       const std::lock_guard lock(mpi_.mutex);
-      n = look_at_any_length(piece);
+      n = poll_length(piece);
     }
     if (!n.has_value()) break;
     at += *n;
@@ -293,7 +293,7 @@ Result<size_t> MpiRanks::receive(const Incoming& message) {
 }
 
 // After the end of rank 0 no message will arrive.
-bool MpiRanks::is_given_up() {
+bool MpiRanks::has_leader_ended() {
   if (!beats_->has_leader_ended()) return false;
   beats_->lose(names_[0] + " has ended while " + names_[rank_] + " waits for a message; the job ends");
   return true;

@@ -24,9 +24,9 @@ class MpiExchange : public Exchange {
   // sends SIGTERM to all ranks when one has died, and SIGKILL soon after. If all are alive, the job is to stop, and
   // nothing is lost. From any thread, and from signal handlers.
   virtual void set_ending() = 0;
-  // `tell` is called once, with error(), on another thread, when a rank is lost and the other ranks have been notified;
-  // it may end the process. Once only.
-  virtual void on_lost(std::function<void(const Error&)> tell) = 0;
+  // `callback` is called once, with error(), on another thread, when a rank is lost and the other ranks have been
+  // notified; it may end the process. Once only.
+  virtual void on_lost(std::function<void(const Error&)> callback) = 0;
 };
 
 // Opens Open MPI's library and waits for all ranks. Once per process. Errors: NotFound (no such library), Internal.

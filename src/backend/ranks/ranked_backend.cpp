@@ -53,7 +53,7 @@ class RankedBackend final : public Backend {
         weights_(*own_, options, exchange.rank(), exchange.n_ranks()),
         replies_(exchange.n_ranks()) {}
   ~RankedBackend() override {
-    if (rank() == 0 && !exchange_.is_lost()) tell({Order::kEnd});
+    if (rank() == 0 && !exchange_.is_lost()) post_order({Order::kEnd});
   }
 
   // Loading.
@@ -89,7 +89,7 @@ class RankedBackend final : public Backend {
     write(message_, layout_);
     write(message_, program);
     const auto n_bytes = static_cast<uint32_t>(message_.bytes().size());
-    RZ_CHECK_OK(told({Order::kCompile, n_bytes}, message_.bytes()));
+    RZ_CHECK_OK(send_order({Order::kCompile, n_bytes}, message_.bytes()));
     replies_[0] = compile_own(program);
     RZ_CHECK_OK(receive_replies());
     for (uint32_t rank = 0; rank < n_ranks(); ++rank) {
@@ -135,11 +135,11 @@ class RankedBackend final : public Backend {
   }
   void zero_block(BlockId id) override {
     own_->zero_block(id);
-    tell({Order::kZeroBlock, to_number(id)});
+    post_order({Order::kZeroBlock, to_number(id)});
   }
   void copy_block(BlockId from, BlockId to) override {
     own_->copy_block(from, to);
-    tell({Order::kCopyBlock, to_number(from), to_number(to)});
+    post_order({Order::kCopyBlock, to_number(from), to_number(to)});
   }
   void read_state(StateId slot, std::span<std::byte> bytes) const override {
     own_->read_state(slot, bytes.first(replies_[0].state_bytes));
@@ -151,7 +151,7 @@ class RankedBackend final : public Backend {
   }
   void zero_state(StateId slot) override {
     own_->zero_state(slot);
-    tell({Order::kZeroState, static_cast<uint32_t>(slot)});
+    post_order({Order::kZeroState, static_cast<uint32_t>(slot)});
   }
   void read_kv(uint32_t layer, BlockId id, std::span<float> keys, std::span<float> values) const override;
 
@@ -208,14 +208,14 @@ class RankedBackend final : public Backend {
     for (uint32_t to = 1; to < n_ranks(); ++to) messages[to] = {to, bytes};
     return exchange_.transfer(std::span(messages).subspan(1, n_ranks() - 1), {});
   }
-  Status told(const OrderHead& head, std::span<const std::byte> bytes = {}) const {
+  Status send_order(const OrderHead& head, std::span<const std::byte> bytes = {}) const {
     RZ_CHECK_OK(send_to_others(std::as_bytes(std::span(&head, 1))));
     return bytes.empty() ? Status() : send_to_others(bytes);
   }
   // A failure here makes the next step fail.
-  void tell(const OrderHead& head) const { static_cast<void>(told(head)); }
+  void post_order(const OrderHead& head) const { static_cast<void>(send_order(head)); }
   void gather(const OrderHead& head, std::span<std::byte> bytes, size_t CompileReply::*size) const {
-    tell(head);
+    post_order(head);
     size_t at = replies_[0].*size;
     for (uint32_t from = 1; from < n_ranks(); ++from) {
       const size_t n = replies_[from].*size;
@@ -225,7 +225,7 @@ class RankedBackend final : public Backend {
     }
   }
   void scatter(const OrderHead& head, std::span<const std::byte> bytes, size_t CompileReply::*size) const {
-    tell(head);
+    post_order(head);
     size_t at = replies_[0].*size;
     for (uint32_t to = 1; to < n_ranks(); ++to) {
       const size_t n = replies_[to].*size;
@@ -331,7 +331,7 @@ class RankedBackend final : public Backend {
   Status obey(const OrderHead& head, ByteReader& from) {
     switch (head.order) {
       case Order::kCompile:
-        return compile_told(head.a);
+        return compile_received(head.a);
       case Order::kRun:
         program_ = &programs_[head.a];
         run_own(batch_.read(from, n_groups_));
@@ -381,7 +381,7 @@ class RankedBackend final : public Backend {
     return exchange_.transfer({}, {&message, 1});
   }
   // If this fails, rank 0 ends the job and reports the reason.
-  Status compile_told(uint32_t n_bytes) {
+  Status compile_received(uint32_t n_bytes) {
     bytes_.resize(n_bytes);
     RZ_CHECK_OK(receive_from_first(bytes_));
     ByteReader from(bytes_);
@@ -423,7 +423,7 @@ void RankedBackend::read_kv(uint32_t layer, BlockId id, std::span<float> keys, s
   if (n_own == n_heads) return own_->read_kv(layer, id, keys, values);
   const size_t n_positions = layout_.block_tokens, k_dim = keys.size() / n_positions / n_heads,
                v_dim = values.size() / n_positions / n_heads;
-  tell({Order::kReadKv, layer, to_number(id)});
+  post_order({Order::kReadKv, layer, to_number(id)});
   uint32_t first_head = 0;
   std::vector<float> own_keys, own_values;
   for (uint32_t from = 0; from < n_ranks() && first_head < n_heads; ++from) {

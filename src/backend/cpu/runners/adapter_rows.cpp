@@ -33,9 +33,9 @@ void AdapterRows::plan(const StepBatch& batch, bool of_logits) {
             [&](uint32_t a, uint32_t b) { return slots_[a] != slots_[b] ? slots_[a] < slots_[b] : a < b; });
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const uint32_t slot = slots_[rows_[i]];
-    const bool goes_on =
+    const bool continues =
         !blocks_.empty() && blocks_.back().slot == slot && blocks_.back().n_rows < AdapterBlock::kMaxRows;
-    if (!goes_on) blocks_.push_back({slot, i, 0});
+    if (!continues) blocks_.push_back({slot, i, 0});
     ++blocks_.back().n_rows;
   }
 }

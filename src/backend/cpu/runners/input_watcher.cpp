@@ -17,7 +17,7 @@ void InputWatcher::show(const HeadLinearOp& op) {
     for (uint32_t r = 0; r < step_.batch().n_rows(); ++r) {
       inputs_.push_back(step_.act(op.in, r) + size_t{head} * op.in_width);
     }
-    tell(op.weight, head);
+    report(op.weight, head);
   }
 }
 
@@ -27,23 +27,23 @@ void InputWatcher::show(const ExpertsOp& op) {
     for (const uint32_t row : experts_.slot_rows().subspan(group.first, group.n_slots)) {
       inputs_.push_back(step_.act(op.in, row));
     }
-    tell(op.gate, group.expert);
-    tell(op.up, group.expert);
+    report(op.gate, group.expert);
+    report(op.up, group.expert);
     inputs_.clear();
     for (const uint32_t slot : experts_.slots().subspan(group.first, group.n_slots)) {
       inputs_.push_back(step_.scratch().hidden() + size_t{slot} * step_.matrix(op.down).n_cols);
     }
-    tell(op.down, group.expert);
+    report(op.down, group.expert);
   }
 }
 
 void InputWatcher::show_rows(ActId in, WeightId weight, const RowList& list) {
   inputs_.clear();
   for (uint32_t r = 0; r < list.n_rows; ++r) inputs_.push_back(step_.act(in, r));
-  tell(weight, 0);
+  report(weight, 0);
 }
 
-void InputWatcher::tell(WeightId weight, uint32_t mat_idx) {
+void InputWatcher::report(WeightId weight, uint32_t mat_idx) {
   const PackedMatrix& m = step_.matrix(weight);
   on_input_({step_.weights().name(weight), mat_idx, m.n_mats, m.n_cols, inputs_});
 }

@@ -25,7 +25,7 @@ class InputWatcher {
 
  private:
   void show_rows(ActId in, WeightId weight, const RowList& list);
-  void tell(WeightId weight, uint32_t mat_idx);
+  void report(WeightId weight, uint32_t mat_idx);
 
   const StepContext& step_;
   const ExpertRunner& experts_;

@@ -104,7 +104,7 @@ class Communicators final : public NcclExchange {
   }
 
   bool is_lost() const override { return is_lost_; }
-  void give_up() override {
+  void abort() override {
     is_lost_ = true;
     for (NcclComm& comm : comms_) {
       if (comm != nullptr) calls_.comm_abort(std::exchange(comm, nullptr));
@@ -118,7 +118,7 @@ class Communicators final : public NcclExchange {
   // Aborting the communicators releases waiting devices, with undefined results.
   Status status(NcclResult result) {
     if (result == kNcclSuccess) return {};
-    give_up();
+    abort();
     return Error{ErrorCode::kInternal, std::string("NCCL: ") + calls_.error_string(result), "cuda"};
   }
 

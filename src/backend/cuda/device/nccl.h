@@ -13,7 +13,7 @@ Result<std::unique_ptr<DeviceExchange>> open_nccl(std::span<const uint32_t> devi
 class NcclExchange : public DeviceExchange {
  public:
   // Aborts: no further exchange is possible, and nothing here waits for others.
-  virtual void give_up() = 0;
+  virtual void abort() = 0;
 };
 // Rendezvous id; all zeros: none.
 struct NcclId {

@@ -52,7 +52,7 @@ std::span<float> ProcessExchange::host(size_t first, size_t n_floats) {
 }
 
 // The wait also covers earlier copies out of the pinned memory.
-Status ProcessExchange::bring(std::span<const float> rows, float* to) {
+Status ProcessExchange::fetch_rows(std::span<const float> rows, float* to) {
   if (!rows.empty()) device_.download(to, rows.data(), rows.size_bytes());
   return device_.wait();
 }
@@ -68,7 +68,7 @@ Status ProcessExchange::gather(std::span<const Part> parts, size_t n_floats) {
 Status ProcessExchange::gather_on_host(const Part& part, size_t n_floats) {
   const std::span<float> all = host(0, n_processes() * n_floats);
   const std::span<float> own = all.subspan(exchange_.rank() * n_floats, n_floats);
-  RZ_CHECK_OK(bring({part.from, n_floats}, own.data()));
+  RZ_CHECK_OK(fetch_rows({part.from, n_floats}, own.data()));
   const Messages messages(exchange_, std::as_bytes(own), std::as_writable_bytes(all));
   RZ_CHECK_OK(exchange_.transfer(messages.out(), messages.in()));
   device_.upload(part.to, all.data(), all.size_bytes());
@@ -79,7 +79,7 @@ Status ProcessExchange::collect(const CollectOp& op, uint32_t n_rows, std::span<
                                 std::span<float> out) {
   const bool is_first = exchange_.rank() == 0;
   const std::span<float> own = host(0, part.size()), all = host(part.size(), is_first ? out.size() : 0);
-  RZ_CHECK_OK(bring(part, own.data()));
+  RZ_CHECK_OK(fetch_rows(part, own.data()));
   rows_.collect(op, n_rows, own.data(), all.data());
   RZ_CHECK_OK(rows_.take_status());
   if (!all.empty()) device_.upload(out.data(), all.data(), all.size_bytes());
@@ -88,14 +88,14 @@ Status ProcessExchange::collect(const CollectOp& op, uint32_t n_rows, std::span<
 
 Status ProcessExchange::send(uint32_t to, std::span<const float> rows) {
   const std::span<float> own = host(0, rows.size());
-  RZ_CHECK_OK(bring(rows, own.data()));
+  RZ_CHECK_OK(fetch_rows(rows, own.data()));
   rows_.send(to, own);
   return rows_.take_status();
 }
 
 Status ProcessExchange::receive(uint32_t from, std::span<float> rows) {
   const std::span<float> own = host(0, rows.size());
-  RZ_CHECK_OK(bring({}, nullptr));
+  RZ_CHECK_OK(fetch_rows({}, nullptr));
   rows_.receive(from, own);
   RZ_CHECK_OK(rows_.take_status());
   if (!rows.empty()) device_.upload(rows.data(), own.data(), own.size_bytes());
@@ -104,7 +104,7 @@ Status ProcessExchange::receive(uint32_t from, std::span<float> rows) {
 
 Status ProcessExchange::check() {
   if (exchange_.is_lost()) {
-    if (nccl_ != nullptr) nccl_->give_up();
+    if (nccl_ != nullptr) nccl_->abort();
     return exchange_.error();
   }
   return nccl_ != nullptr ? nccl_->check() : Status();
@@ -131,7 +131,7 @@ Status ProcessExchange::try_nccl() {
   auto joined = join_nccl(id, exchange_.rank(), n_processes());
   RZ_TRY(const bool all_joined, all_say(joined.ok()));
   if (all_joined) nccl_ = std::move(*joined);
-  if (!all_joined && joined.ok()) (*joined)->give_up();
+  if (!all_joined && joined.ok()) (*joined)->abort();
   return {};
 }
 

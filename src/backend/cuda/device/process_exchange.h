@@ -41,7 +41,7 @@ class ProcessExchange final : public DeviceExchange {
   Result<bool> all_say(bool own);
   Status gather_on_host(const Part& part, size_t n_floats);
   // Copies rows to the host, after all pending work in the pinned memory.
-  Status bring(std::span<const float> rows, float* to);
+  Status fetch_rows(std::span<const float> rows, float* to);
   std::span<float> host(size_t first, size_t n_floats);
 
   Device& device_;

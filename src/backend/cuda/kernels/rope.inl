@@ -32,7 +32,8 @@ RZ_DEVICE void rotate_head(float* head, const Args& a, int32_t pos, uint32_t lan
 }
 
 // Multiplies a query by the temperature's factor at its position.
-RZ_DEVICE void warm_head(float* head, uint32_t head_dim, const Temperature& temperature, int32_t pos, uint32_t lane) {
+RZ_DEVICE void apply_temperature(float* head, uint32_t head_dim, const Temperature& temperature, int32_t pos,
+                                 uint32_t lane) {
   const uint32_t n_steps = temperature.n_steps(static_cast<uint32_t>(pos));
   const float factor = 1.0f + temperature.slope * logf(1.0f + static_cast<float>(n_steps));
   for (uint32_t i = lane; temperature.is_on() && i < head_dim; i += 32) head[i] *= factor;
@@ -67,7 +68,7 @@ RZ_KERNEL void rope_store_kernel(RopeStoreArgs a) {
   const int32_t pos = a.step.positions[row];
   prepare_head(head, a, norm, pos, lane);
   if (!is_key) {
-    warm_head(head, head_dim, a.op.temperature, pos, lane);
+    apply_temperature(head, head_dim, a.op.temperature, pos, lane);
     return;
   }
   const int32_t* blocks = a.step.block_tables + uint64_t{a.step.seq_of_row[row]} * a.step.max_blocks;
@@ -96,7 +97,7 @@ RZ_KERNEL void latent_store_kernel(LatentStoreArgs a) {
     barrier();
     if (a.inv_freq != nullptr) rotate_head(rotated, a, pos, lane);
     barrier();
-    warm_head(a.query + head * key_dim, key_dim, a.op.temperature, pos, lane);
+    apply_temperature(a.query + head * key_dim, key_dim, a.op.temperature, pos, lane);
     return;
   }
   float* key = a.latent + uint64_t{row} * key_dim;

@@ -76,7 +76,7 @@ Status Rank::run(std::span<const Launch> stage, const StepShape& shape, StepTrac
   uint64_t n_commands = 0;
   for (const Launch& launch : stage) n_commands += launch.n_commands();
   add_to(use_.n_launches, n_commands);
-  use_.n_streamed_bytes.store(weights_.stream().brought_bytes(), std::memory_order_relaxed);
+  use_.n_streamed_bytes.store(weights_.stream().copied_bytes(), std::memory_order_relaxed);
   return {};
 }
 

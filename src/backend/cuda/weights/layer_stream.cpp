@@ -71,7 +71,7 @@ Status LayerStream::fetch(uint32_t layer) {
       RZ_CHECK_OK(file_->read(place.file_at, {from, n_bytes}));
     }
     device_.upload_aside(buffer, buffers_[buffer] + place.offset, from, n_bytes);
-    brought_bytes_ += n_bytes;
+    copied_bytes_ += n_bytes;
   }
   holds_[buffer] = layer;
   return {};

@@ -42,7 +42,7 @@ class LayerStream {
 
   uint32_t n_layers() const { return static_cast<uint32_t>(layers_.size()); }
   uint64_t file_bytes() const { return file_ ? file_->n_bytes() : 0; }
-  uint64_t brought_bytes() const { return brought_bytes_; }  // copied to the device so far
+  uint64_t copied_bytes() const { return copied_bytes_; }  // copied to the device so far
   // Enclose a layer's operations; in between, its parts are at device_at. Errors: Internal (a layer cannot be read from
   // disk, or the device failed).
   Status enter(uint32_t layer);
@@ -74,7 +74,7 @@ class LayerStream {
   std::byte* buffers_[kBuffers] = {};
   std::byte* landings_[kBuffers] = {};               // pinned: data read from disk, per buffer
   uint32_t holds_[kBuffers] = {kNothing, kNothing};  // or will hold, after pending copies
-  uint64_t brought_bytes_ = 0;
+  uint64_t copied_bytes_ = 0;
 };
 
 }  // namespace realizar::cuda
