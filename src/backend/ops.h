@@ -228,13 +228,12 @@ struct LatentStoreOp {
   bool operator==(const LatentStoreOp&) const = default;
 };
 
-// Attention of q over the cached keys and values of each row's sequence: s = scale * q.k - slopes[h] *
-// pos - p
-// (with slopes: ALiBi); softcap * tanh(s / softcap) where softcap > 0; softmax over positions p with p <= pos and
-// (window == 0 or pos - p < window), and over sinks[h] (if given), which have no value; out = sum of weights * v. Query
-// head h reads KV head h / (n_heads / n_kv_heads). Where latent_dim > 0 the cache has only keys, and a key's value is
-// its first latent_dim elements. Where `sees_later` attention is bidirectional: p extends to the last position of the
-// sequence's rows in the step (with p - pos < window); such a step has no decode rows.
+// Attention of q over the cached keys and values of each row's sequence: s = scale * q.k - slopes[h] * pos - p (with
+// slopes: ALiBi); softcap * tanh(s / softcap) where softcap > 0; softmax over positions p with p <= pos and (window ==
+// 0 or pos - p < window), and over sinks[h] (if given), which have no value; out = sum of weights * v. Query head h
+// reads KV head h / (n_heads / n_kv_heads). Where latent_dim > 0 the cache has only keys, and a key's value is its
+// first latent_dim elements. Where `sees_later` attention is bidirectional: p extends to the last position of the
+// sequence's rows in the step (within p - pos < window, if there is one); such a step has no decode rows.
 struct AttentionOp {
   static constexpr const char* kName = "attention";
 

@@ -247,7 +247,6 @@ struct StateView {
   uint8_t* part;
   uint64_t slot_bytes;
 };
-// ShortConvOp.
 struct ShortConvArgs {
   ShortConvOp op;
   StepView step;
@@ -265,7 +264,6 @@ struct Columns {
 
   constexpr const float* row(uint32_t r) const { return values + uint64_t{r} * n_cols + first_col; }
 };
-// StateScanOp.
 struct StateScanArgs {
   StateScanOp op;
   StepView step;
@@ -342,7 +340,6 @@ struct ExpertsSumArgs {
   const float *ids, *bias;  // of the experts: [row, n_used], and [n_experts, n_cols]; null: none
   uint32_t n_experts;       // held here
 };
-// GateOp.
 struct GateArgs {
   GateOp op;
   const uint32_t* n_rows;
@@ -350,7 +347,6 @@ struct GateArgs {
   const float *in, *gate;
   uint32_t n_cols, n_gate_cols;  // n_gate_cols == 1: one gate per row
 };
-// CutOp.
 struct CutArgs {
   CutOp op;
   const uint32_t* n_rows;
@@ -358,7 +354,6 @@ struct CutArgs {
   const float* in;
   uint32_t n_cols;
 };
-// AltUpOp.
 struct AltUpArgs {
   AltUpOp op;
   const uint32_t* n_rows;
@@ -377,7 +372,6 @@ struct AdapterDownArgs {
   float* low;
   uint32_t n_low_cols;
 };
-// AdapterUpOp.
 struct AdapterUpArgs {
   AdapterUpOp op;
   StepView step;
