@@ -342,7 +342,8 @@ TEST(ModelRefusals, WhatTheBackendCannotRunBeforeAnyWeightIsLoaded) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(refused.error().subject, "n_experts_used");
-  EXPECT_EQ(refused.error().message, "the cpu backend runs models of at most 32 experts per token, and this one has 33");
+  EXPECT_EQ(refused.error().message,
+            "the cpu backend runs models of at most 32 experts per token, and this one has 33");
   EXPECT_EQ(cpu->info().weight_bytes, 0u);
   EXPECT_TRUE(load_with(32, *cpu).ok());
   EXPECT_TRUE(load_with(17, *make_reference_backend()).ok()) << "which has no bound";

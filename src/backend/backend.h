@@ -51,8 +51,7 @@ struct MatrixSource {
   // Factors on the elements of an F8_E4M3 or NVFP4 matrix (never transposed), [stored n_mats * n_rows,
   // n_row_scales(type, n_cols)]. Empty: 1.
   std::span<const float> scales = {};
-  std::optional<StoredPart> part =
-      {};  // the stored matrices that `pieces`, `row_order` and `scales` describe; all if unset
+  std::optional<StoredPart> part = {};  // of the matrices in `pieces`, `row_order` and `scales`; all if unset
 };
 
 // Columns of an F8_E4M3 matrix that share a scale.

@@ -119,9 +119,7 @@ struct Temperature {
 };
 // Function from a router's logits to scores: softmax over all experts, sigmoid of each, or SparseMixer without its
 // noise (Liu et al. 2024, arXiv:2409.12136): for the k-th choice with logit m, its softmax among the experts not chosen
-// before whose logits x are near, m - x <= near_share * max(
-// x
-// , m).
+// before whose logits x are near, m - x <= near_share * max(|x|, m).
 enum class RouteScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer };
 
 // Printable names, e.g. "gelu (tanh)".

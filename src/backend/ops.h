@@ -228,7 +228,7 @@ struct LatentStoreOp {
   bool operator==(const LatentStoreOp&) const = default;
 };
 
-// Attention of q over the cached keys and values of each row's sequence: s = scale * q.k - slopes[h] * pos - p (with
+// Attention of q over the cached keys and values of each row's sequence: s = scale * q.k - slopes[h] * |pos - p| (with
 // slopes: ALiBi); softcap * tanh(s / softcap) where softcap > 0; softmax over positions p with p <= pos and (window ==
 // 0 or pos - p < window), and over sinks[h] (if given), which have no value; out = sum of weights * v. Query head h
 // reads KV head h / (n_heads / n_kv_heads). Where latent_dim > 0 the cache has only keys, and a key's value is its

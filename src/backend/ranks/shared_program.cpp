@@ -162,7 +162,8 @@ class Sharer {
 
   Status add_part(LinearOp op, const Sharing& cols) {
     const bool is_linear = op.epilogue.is_linear() && op.rows == Rows::kAll;
-    if (this->cols(op.in) != cols || !is_linear) return cannot_share(op, "does not read the columns of its weight's share");
+    if (this->cols(op.in) != cols || !is_linear)
+      return cannot_share(op, "does not read the columns of its weight's share");
     const auto [part, adds] = part_of_sum(op.out, op.accumulate, op.place);
     op.in = read(op.in);
     op.out = part;

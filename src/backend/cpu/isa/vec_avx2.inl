@@ -185,9 +185,7 @@ inline I whole(Part part) {
   return part;
 }
 #else
-// Two products per 16-bit lane and step,
-// quant
-// <= 127.
+// Two products per 16-bit lane and step, |quant| <= 127.
 template <int kMaxCode>
 constexpr int run_length() {
   constexpr int fits = 32767 / (2 * 127 * kMaxCode);

@@ -235,8 +235,7 @@ struct HeadSums {
   float *values, *max, *total;                  // [kPartHeads, kWidth], [kPartHeads] each
 };
 
-// Merges the sums of the block's warps in order. `warps` has [warps, kPartHeads] of [kDim
-// maximum, total].
+// Merges the sums of the block's warps in order. `warps` has [warps, kPartHeads] of [kDim | maximum, total].
 template <class Kv, uint32_t kDim>
 RZ_DEVICE void merge_warps(const DecodeSums<kDim>& sums, float* warps, const HeadSums<kDim>& merged) {
   constexpr uint32_t kWidth = HeadSums<kDim>::kWidth;

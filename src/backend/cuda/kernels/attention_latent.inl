@@ -50,8 +50,7 @@ RZ_DEVICE LatentPlace latent_place(const AttentionArgs& a) {
   return p;
 }
 
-// The partial results of a head in that slot: [values
-// maximum, sum].
+// The partial results of a head in that slot: [values | maximum, sum].
 RZ_DEVICE float* latent_partial(const AttentionArgs& a, uint32_t place, uint32_t head) {
   return a.partials + (uint64_t{place} * a.op.n_heads + head) * (dim_class(a.op.value_dim()) + 2);
 }

@@ -205,8 +205,7 @@ struct AttentionArgs {
   uint32_t window;      // window_of(op)
   const float* sinks;   // [n_heads]; null: none
   const float* slopes;  // [n_heads]; null: none
-  // Partial results of rows with several cuts, by slot in a pass: [n_heads, dims
-  // maximum, sum] each.
+  // Partial results of rows with several cuts, by slot in a pass: [n_heads, dims | maximum, sum] each.
   float* partials;
   // Decode rows: the row and cut of each block, by pass; and the number of finished cuts per row and heads, zeros
   // before and after a launch, [n_rows, n_kv_heads, parts of their query heads].
