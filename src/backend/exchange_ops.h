@@ -9,8 +9,7 @@
 
 namespace realizar {
 
-// Division of n items among ranks in rank order, in indivisible units, as evenly as these allow. The last unit may be
-// smaller.
+// Division of n items among ranks in order, in indivisible units, as evenly as possible. The last unit may be smaller.
 struct Sharing {
   uint32_t n = 0, unit = 1;
 
@@ -32,8 +31,7 @@ struct Sharing {
   }
 };
 
-// out = (out +) the sum of all ranks' `part`, added element by element in rank order, so that the bits depend only on
-// the parts.
+// out = (out +) the sum of all ranks' `part`, element by element in rank order: bits depend only on the parts.
 struct JoinOp {
   static constexpr const char* kName = "join";
 

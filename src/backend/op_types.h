@@ -22,8 +22,7 @@ inline constexpr uint32_t kMaxStreams = 4;
 using Streams = std::array<ActId, kMaxStreams>;
 inline constexpr Streams kNoStreams{kNoAct, kNoAct, kNoAct, kNoAct};
 
-// How devices share a matrix: not at all, by rows (each has some of the outputs), or by columns (each has a part of
-// every output's sum).
+// How devices share a matrix: not at all, by rows (some of the outputs each), or by columns (parts of all outputs).
 enum class Shard : uint8_t { kWhole, kRows, kCols };
 
 // The role of an operation in its layer, only for traces: no result depends on it.

@@ -128,8 +128,7 @@ class Attention {
     }
   }
 
-  // scores_ [queries, kKvPiece] of the piece at p. Panels may hold anything at positions from `end` on: weigh() gives
-  // them no weight.
+  // scores_ [queries, kKvPiece] of the piece at p. Panels may hold anything from `end` on: weigh() gives it no weight.
   void score_tiles(uint32_t h, uint32_t p, uint32_t end) const {
     const auto unpack = kernels_of(kernels_, cache_.key_type()).unpack_f32;
     for_halves(p, end, [&](uint32_t pos, uint32_t, uint32_t half) {

@@ -1,5 +1,4 @@
-// Bits of the CPU backend's results do not depend on the other rows of a step; kernels of every level agree with the
-// decoded weights.
+// The CPU backend's bits do not depend on a step's other rows; kernels of every level agree with the decoded weights.
 #include "backend/cpu/cpu_backend.h"
 
 #include <gtest/gtest.h>

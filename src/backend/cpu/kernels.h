@@ -40,8 +40,7 @@ using DotPlainFn = void (*)(const uint8_t* panel, uint32_t n_cols, const float* 
 // exactly the sums of gemm_f32; n_rows <= dot_rows.
 using ScoreFn = void (*)(const uint8_t* panel0, const uint8_t* panel1, uint32_t n_cols, const float* const* rows,
                          uint32_t n_rows, float* y);
-// Unpacks columns [col, col + n) of a panel to a tile: F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of
-// 32.
+// Unpacks columns [col, col + n) of a panel: to F32 [n][16], or bf16 [n / 2][16][2]. Block types: multiples of 32.
 using UnpackFn = void (*)(const uint8_t* panel, uint32_t col, uint32_t n, void* tile);
 // acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each; n_rows <= gemm_f32_rows.
 using GemmFn = void (*)(const void* tile0, const void* tile1, uint32_t n, const void* const* rows, uint32_t n_rows,
@@ -61,7 +60,7 @@ using GemmBf16Fn = void (*)(const Bf16Tiles& tiles, uint32_t n, const void* cons
 // first 16 rows at rows + k * kRowTileBytes, those of the others kRowBlockBytes after them.
 using GemmRowTilesFn = void (*)(const Bf16Tiles& tiles, uint32_t n, const uint8_t* rows, size_t row_low, float* acc,
                                 bool first);
-// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows each, with exactly the sums of DotFn; n_rows <=
+// acc[r * 32 + i] (+)= tile row i . rows[r] for two tiles of 16 rows, exactly the sums of DotFn; n_rows <=
 // kMaxGemmRows.
 using GemmInt8Fn = void (*)(const void* tile0, const void* tile1, uint32_t n, const ActGroup* const* rows,
                             uint32_t n_rows, float* acc, bool first);
@@ -161,9 +160,9 @@ struct KernelTable {
   void (*split_bf16)(const float* x, uint32_t n, uint16_t* high, uint16_t* low, size_t stride);
   // split_bf16 for an F32 tile [n][16], as tiles [n / 2][16][2].
   void (*split_tile)(const float* tile, uint32_t n, uint16_t* high, uint16_t* low);
-  // Replaces scores [n_rows, kKvPiece] by their softmax weights and updates `states` [n_rows]; positions outside [from,
-  // to) weigh 0. corrections [n_rows]: factors for sums of earlier weights. scale and softcap are AttentionOp's. Rows
-  // are independent.
+  // Replaces scores [n_rows, kKvPiece] by softmax weights and updates `states` [n_rows]; positions outside [from, to)
+  // weigh 0. corrections [n_rows]: factors for sums of earlier weights. scale, softcap: AttentionOp's. Rows are
+  // independent.
   void (*softmax_piece)(float* scores, uint32_t n_rows, uint32_t from, uint32_t to, float scale, float softcap,
                         Softmax* states, float* corrections);
   // Loads n <= 16 vectors of n_cols values, n_bytes apart, as F32 tiles: 16 columns each, kKvPiece rows of 16, tile

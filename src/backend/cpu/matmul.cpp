@@ -196,8 +196,7 @@ RowColumns columns_of(const PackedMatrix& m, const Operand& in, const RowList& l
   return {own, own.half_bytes(n)};
 }
 
-// The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay in cache for all
-// pairs.
+// The list's prefill rows with each pair of the range. These columns of all rows, and the sums, stay in cache.
 void multiply_row_tiles(const KernelTable& kernels, const PackedMatrix& m, uint32_t mat, PairRange pairs,
                         const Operand& in, const RowList& list, float* acc, const ProductScratch& scratch) {
   const bool splits = prefill_form(kernels, m) == RowForm::kSplitBf16;

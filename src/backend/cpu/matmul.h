@@ -22,8 +22,7 @@ inline uint32_t n_tile_rows(uint32_t n) {
   return (n + 2 * kTileRows - 1) / (2 * kTileRows) * (2 * kTileRows);
 }
 
-// Rows of bf16 values as row tiles (GemmRowTilesFn): kTileCols columns of all rows, in blocks of kTileRows rows, then
-// the next columns.
+// Rows of bf16 values as row tiles (GemmRowTilesFn): kTileCols columns of all rows, by kTileRows, then the next ones.
 struct RowTiles {
   uint8_t* data;
   uint32_t n_blocks;

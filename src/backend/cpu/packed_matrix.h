@@ -35,7 +35,7 @@ void decode_row(const PackedMatrix& m, const uint8_t* panel, uint32_t i, uint32_
 // Replaces row `i` of a panel by one stored row.
 void put_row(TypeId type, const std::byte* row, uint32_t n_cols, uint32_t i, uint8_t* panel);
 
-// Errors: InvalidArgument (wrong size of pieces), Unsupported (type), FormatError (a weight is NaN or infinite),
+// Errors: InvalidArgument (size of pieces), Unsupported (type), FormatError (a NaN or infinite weight),
 // ResourceExhausted.
 Result<PackedMatrix> pack_matrix(const MatrixSource& source, ThreadTeam& team, Arena& arena);
 

@@ -21,8 +21,7 @@ class StepContext {
       : kernels_(kernels), team_(team), weights_(weights), scratch_(kernels), phases_(team.size()) {}
 
   void configure(const BackendLimits& limits);
-  // Allocates for the plan's steps, with join_floats floats for joins; steps then allocate nothing. Errors:
-  // ResourceExhausted.
+  // Allocates for the plan's steps, with join_floats floats for joins. Errors: ResourceExhausted.
   Status fit(const Plan& plan, size_t join_floats);
   // The plan must live until its results are read.
   void begin(const Plan& plan, const StepBatch& batch);

@@ -198,8 +198,7 @@ BackendInfo CudaBackend::info() const {
   return info;
 }
 
-// Tensor cores of different generations round differently, and so do sums of parts; the placement of whole layers has
-// no effect.
+// Tensor cores of different generations round differently, and so do sums of parts. Placement of layers has no effect.
 std::string CudaBackend::name_arithmetic() const {
   std::string text = placement_.is_shared() ? "cuda, sums of " + std::to_string(ranks_.size()) + " parts" : "cuda";
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
@@ -218,8 +217,7 @@ Status CudaBackend::configure(const BackendLimits& limits) {
   return {};
 }
 
-// The distribution of layers if no_layer bytes of weights outside layers are on devices and on_host bytes in host
-// memory.
+// The distribution of layers if no_layer bytes of other weights are on devices and on_host bytes in host memory.
 std::vector<CudaBackend::LayerShare> CudaBackend::layer_shares(uint64_t no_layer, uint64_t on_host) const {
   const uint32_t n_layers = std::max(1u, options_.n_layers);
   const uint64_t all_layers = options_.weight_bytes - std::min(no_layer + on_host, options_.weight_bytes);
@@ -495,8 +493,7 @@ Status CudaBackend::wait_for_all() const {
   return first;
 }
 
-// A failed exchange may leave devices waiting for each other forever; polling its errors until all devices are done
-// ends such waits.
+// A failed exchange may leave devices waiting for each other; polling its errors until they are done ends the wait.
 Status CudaBackend::watch_exchange() const {
   Status status;
   for (const auto& rank : ranks_) {

@@ -39,8 +39,7 @@ struct ScratchOutline {
   std::span<const TypeId> types;  // possible types of matrices
   uint32_t n_sharing = 1;         // devices that share each layer
 };
-// Work memory of a program's steps per device: exact on one device if all matrices have one type, otherwise an upper
-// bound.
+// Work memory of a program's steps per device: exact on one device with one type of matrices, else an upper bound.
 uint64_t scratch_bytes(const Program& program, const ScratchOutline& outline);
 
 // With several devices, each holds some of the layers, in order, and the first also weights outside layers; a step

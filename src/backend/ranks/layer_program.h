@@ -8,8 +8,7 @@
 
 namespace realizar::ranks {
 
-// The last rank has the program's outputs. Errors: Unsupported, by name, if a layer reads the cache of another rank's
-// layer.
+// The last rank has the outputs. Errors: Unsupported, by name, if a layer reads the cache of another rank's layer.
 Result<RankProgram> layer_program(const Program& whole, const CacheLayout& cache, const RankOptions& options,
                                   uint32_t rank, uint32_t n_ranks);
 

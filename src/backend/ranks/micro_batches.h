@@ -1,5 +1,4 @@
-// A step's batch in parts, on which ranks with separate layers work concurrently. A row's result does not depend on its
-// part.
+// A step's batch in parts, on which ranks with separate layers work concurrently. Results do not depend on the parts.
 #pragma once
 
 #include <vector>
@@ -12,8 +11,7 @@ class MicroBatches {
  public:
   // Allows max_parts parts, which split then makes without allocating. With bidirectional attention, no prompt is cut.
   void reserve(uint32_t max_parts, uint32_t max_seqs, uint32_t max_logit_rows);
-  // Parts with about equal numbers of rows, each large enough to be worth reading the weights. The batch must outlive
-  // the parts.
+  // Parts of about equal size, each large enough to be worth reading the weights. The batch must outlive the parts.
   std::span<const StepBatch> split(const StepBatch& batch, bool cuts_prompts);
   // Number of logit rows before those of a part.
   uint32_t n_logit_rows_before(size_t part) const { return first_logit_row_[part]; }

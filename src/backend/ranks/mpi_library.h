@@ -67,8 +67,7 @@ struct Mpi {
   std::string error_text(int code) const;
 };
 
-// Stays open, since it has its own threads and handlers. From any thread. Errors: NotFound, which names Debian's
-// package.
+// Stays open, since it has its own threads and handlers. From any thread. Errors: NotFound, with Debian's package.
 Result<Mpi*> open_mpi_library();
 // Opens a library by name, for tests.
 Status find_mpi_library(const char* name, Mpi& mpi);

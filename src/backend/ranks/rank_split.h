@@ -26,8 +26,7 @@ struct LayerRange {
 };
 // Errors: Unsupported, if there are more ranks than layers, or than the maximum.
 Status check_ranks(const RankOptions& options, uint32_t n_ranks);
-// Layers [first, end) of a rank, at least one each, leaving room for the head on the last one. Precondition:
-// check_ranks.
+// Layers [first, end) of a rank, at least one, leaving room for the head on the last rank. Precondition: check_ranks.
 LayerRange layers_of(const RankOptions& options, uint32_t rank, uint32_t n_ranks);
 
 }  // namespace realizar::ranks

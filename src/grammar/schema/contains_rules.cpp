@@ -13,8 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxStates = 20'000;
 
-// An automaton whose states are the number of items so far and of those that match, both up to where more make no
-// difference.
+// An automaton over the numbers of items so far and of matching ones, both up to where more make no difference.
 class CountingMachine {
  public:
   CountingMachine(RuleBook& book, uint64_t n_items, uint64_t n_counted, bool is_endless)
@@ -63,8 +62,7 @@ bool counts_items(const Json& schema) {
   return schema.contains("contains") && (count_of(schema, "minContains") != 0 || schema.contains("maxContains"));
 }
 
-// The items at one index of an array: those that "contains" counts, and any; the second without the first if there may
-// be too many.
+// The items at one index: those that "contains" counts, and any; without the first if there may be too many.
 Result<ContainsRules::ItemKinds> ContainsRules::item_kinds(const Json& schema, size_t item_idx,
                                                            const std::string& path) {
   const Json prefix = schema.value("prefixItems", Json::array());

@@ -70,8 +70,7 @@ Result<ValueExpr> ObjectRules::object(const Json& full_schema, const std::string
   return counted_object(members, more, counts, path);
 }
 
-// Adds the named members in the schema's order, then those that are only required. False if a required one is
-// impossible.
+// Adds the named members in the schema's order, then the only required ones. False if a required one is impossible.
 Result<bool> ObjectRules::add_members(const Json& schema, const std::string& path, std::vector<Member>& members) {
   const Json none = Json::object();
   const Json& properties = schema.contains("properties") ? schema["properties"] : none;

@@ -9,8 +9,7 @@
 
 namespace realizar::grammar {
 
-// The alternatives, next to `base`, as schemas that exclude each other as far as possible. Remaining overlaps are
-// noted.
+// The alternatives, next to `base`, as schemas that exclude each other if possible. Remaining overlaps are noted.
 Result<std::vector<Json>> kept_apart(SchemaContext& context, const Json& base, const Json& alternatives,
                                      const std::string& path);
 

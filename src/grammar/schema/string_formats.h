@@ -14,8 +14,7 @@ struct StringFormat {
   std::string_view name;
   std::string_view gbnf;
   LengthRange lengths;
-  // Subsets for strings with a smaller maximum length, larger ones first: no text of a subset exceeds its `length`. "":
-  // no such subset.
+  // Subsets for smaller maximum lengths, larger ones first: no text of a subset exceeds its `length`. "": none.
   struct Part {
     std::string_view gbnf = "";
     uint64_t length = 0;

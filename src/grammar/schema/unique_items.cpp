@@ -63,8 +63,7 @@ Result<ValueExpr> UniqueItems::array(const Json& schema, uint64_t min, uint64_t 
   return ValueExpr(book_.add("set", body));
 }
 
-// Items in any order: a state is the set of written items. The outer nullopt: too many sets; the inner one: no array is
-// long enough.
+// Items in any order: a state is the set of written items. nullopt: too many sets, or inside, no array is long enough.
 std::optional<ValueExpr> UniqueItems::subset_items(const Json& universe, const std::vector<Json>& allowed, uint64_t min,
                                                    uint64_t max) {
   constexpr size_t kMaxBits = 64;
@@ -106,8 +105,7 @@ std::optional<ValueExpr> UniqueItems::subset_items(const Json& universe, const s
   return can_end[0] ? ValueExpr(machine.expr()) : ValueExpr();
 }
 
-// Items in the order of their values: a state is the next value and the number of written items, up to where it
-// matters.
+// Items in the order of their values: a state is the next value and the number of written items, if it matters.
 ExprId UniqueItems::ordered_items(const Json& universe, uint64_t min, uint64_t max) {
   const size_t n = universe.size();
   const size_t n_counts = n_counts_of(n, min, max);

@@ -18,9 +18,8 @@ namespace {
 // clang-format on
 
 // Palette 1 (Intel SDM, LDTILECFG): eight registers of at most 16 rows of 64 bytes. Activations, in 4 and 5, have rows
-// of row_bytes; weights, in 6 and 7, have one row per 4 of these bytes. The configuration persists per thread. The
-// operand is the whole struct: GCC 12's intrinsic names only its first 8 bytes, so the compiler may omit the other
-// writes.
+// of row_bytes; weights, in 6 and 7, one row per 4 of these bytes. The configuration persists per thread. The operand
+// is the whole struct: GCC 12's intrinsic names only its first 8 bytes, so the other writes could be omitted.
 inline void tile_configure(uint32_t row_bytes) {
   struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};

@@ -1,7 +1,6 @@
 // Products with BF16 tiles in AMX registers, written in terms of tile functions (amx.cpp, or emulated_tiles.inl in
 // tests). A register holds 16 rows of 64 bytes. Registers 0 to 3: sums [2 blocks of 16 rows][2 tiles of 16 outputs]; 4
-// and 5: activations of the two blocks; 6 and 7: weights, stored in a tile as pairs of columns, as the instruction
-// requires.
+// and 5: activations of the two blocks; 6 and 7: weights, as pairs of columns, like in their tile.
 
 constexpr uint32_t kAmxRows = 32;
 

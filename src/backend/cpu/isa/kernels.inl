@@ -65,8 +65,7 @@ inline F load_tail(const float* p, uint32_t n) {
 #include "backend/cpu/isa/peaks.inl"
 // clang-format on
 
-// The part of a level (kernels.h) with a type's products. Types of one form are in one part, which instantiates them
-// once.
+// The part of a level (kernels.h) with a type's products. Types of one form are in one part, which shares their code.
 template <class Row>
 constexpr int part_of() {
   if (Row::kLayout != Layout::kGroups) return 0;

@@ -1,7 +1,6 @@
 // Rows of a state space scan. A lane is an element of the state; each dimension of the head has its own sum. A tile of
 // the state stays in registers while the rows pass through it, and their sums wait in memory for the next tile of the
-// same dimensions. The operations on an element or a sum, and their order, do not depend on the tiles or the number of
-// rows.
+// same dimensions. The operations on an element or a sum do not depend on the tiles or the number of rows.
 
 constexpr int kScanVectors = 4;
 // Dimensions that share the loads of b and c: as many as fit the registers.

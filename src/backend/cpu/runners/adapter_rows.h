@@ -1,5 +1,4 @@
-// A step's rows, grouped by adapter, so that an adapter's matrices are read once for several rows. The grouping does
-// not affect results.
+// A step's rows, grouped by adapter, so that its matrices are read once for several rows. Results do not depend on it.
 #pragma once
 
 #include <cstdint>

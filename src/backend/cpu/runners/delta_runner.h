@@ -1,6 +1,5 @@
 // The delta rule. Columns of a head's state are independent, so kDeltaCols of them pass through all rows of a sequence
-// while they are in the nearest cache, as key_dim consecutive rows. Bits depend only on the previous rows, not on steps
-// or members.
+// while they are in the nearest cache. Bits depend only on the previous rows, not on steps or members.
 #pragma once
 
 #include "backend/cpu/step_context.h"

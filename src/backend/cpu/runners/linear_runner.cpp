@@ -38,8 +38,7 @@ void LinearRunner::run(const LinearOp& op, const Hints& hints, uint32_t member) 
   });
 }
 
-// If up reads the rows in another form than gate, they are prepared for each, and op.out holds the activated gate in
-// between.
+// If up reads the rows in another form than gate, they are prepared for each, and op.out holds the activated gate.
 void LinearRunner::run(const GatedLinearOp& op, const Hints&, uint32_t member) {
   const PackedMatrix &gate = step_.matrix(op.gate), &up = step_.matrix(op.up);
   const RowList list = step_.row_list(Rows::kAll);

@@ -1,6 +1,5 @@
-// RWKV-7's time mix. As in a delta rule, columns of a head's state are independent, so kDeltaCols of them pass through
-// all rows of a sequence while they are in the nearest cache; bits depend only on the previous rows, not on steps or
-// members.
+// RWKV-7's time mix. Columns of a head's state are independent, so kDeltaCols of them pass through all rows of a
+// sequence while they are in the nearest cache. Bits depend only on the previous rows, not on steps or members.
 #pragma once
 
 #include "backend/cpu/step_context.h"

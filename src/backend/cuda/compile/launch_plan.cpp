@@ -38,8 +38,7 @@ class LaunchPlanner {
     if (!op.accumulate) add_more(op, launch);
   }
 
-  // If gate and up are one launch, quantizing combines their results, for a product that comes next and is their only
-  // reader.
+  // If gate and up are one launch, quantizing combines their results, for a product that is next and their only reader.
   void plan(const GatedLinearOp& op, Launch& launch) {
     const Matrix &gate = weights_.matrix(op.gate), &up = weights_.matrix(op.up);
     launch.missing = missing_of(op.in, op.gate);

@@ -47,8 +47,7 @@ class Device {
   virtual Result<void*> allocate(size_t n_bytes) = 0;
   // Frees memory of allocate after all work in the stream. Not allowed within a capture.
   virtual void free(void* memory) = 0;
-  // Size of allocations that small objects should share, since the driver maps memory in large pieces. 0: no need to
-  // share.
+  // Size of allocations that small objects should share, since a driver maps large pieces. 0: no need to share.
   virtual size_t shared_allocation_bytes() const = 0;
   // Allocates host memory that the device reads asynchronously: by copies, and by kernels in place.
   virtual Result<void*> allocate_pinned(size_t n_bytes) = 0;

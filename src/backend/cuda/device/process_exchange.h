@@ -21,8 +21,7 @@ class ProcessExchange final : public DeviceExchange {
   // The path of sums; empty until it is chosen.
   std::string way_of_sums() const;
 
-  // Between steps: allocates pinned memory for exchanges of at most n_floats in all processes together. Errors:
-  // ResourceExhausted.
+  // Between steps: pins memory for exchanges of n_floats in all processes together. Errors: ResourceExhausted.
   Status reserve(size_t n_floats);
 
   // During steps, on the device; `parts` is only this process's. Errors: Internal; those of the device's previous work.

@@ -1,5 +1,4 @@
-// Low-rank adapters of products. F32 rows of a plane are padded with zeros to whole groups; neighbouring rows do not
-// affect a row.
+// Low-rank adapters of products. F32 rows of a plane are padded with zeros to whole groups. Rows are independent.
 
 constexpr uint32_t kAdapterThreads = 256;
 

@@ -134,8 +134,7 @@ RZ_DEVICE void multiply_latent_keys(const KvView& cache, const KvPlace* places, 
   }
 }
 
-// Adds all slices' sums in order; called by the whole block. The adjacent steps use other memory, so one barrier is
-// enough.
+// Adds all slices' sums in order; called by the whole block. Adjacent steps use other memory, so one barrier suffices.
 RZ_DEVICE void add_slices(float* shared, uint32_t slice, uint32_t lane, float (&sums)[2][4]) {
   const auto at = [&](uint32_t of_slice, uint32_t i) { return (of_slice * 8 + i) * 32 + lane; };
   for (uint32_t i = 0; i < 8; ++i) shared[at(slice, i)] = sums[i / 4][i % 4];

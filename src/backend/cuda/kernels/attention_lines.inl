@@ -1,5 +1,4 @@
-// Lines of attention, a line being a row and a query head: a warp has 16 of them, with lane = 4 g + t. Shared by
-// prompts and latents.
+// Lines of attention, i.e. a row and a query head: a warp has 16, with lane = 4 g + t. Shared by prompts and latents.
 
 // State in registers of one of a lane's two lines, g and g + 8.
 struct AttentionLine {

@@ -32,8 +32,7 @@ RZ_DEVICE AttentionPlace attention_place(const AttentionArgs& a, uint32_t row) {
   return p;
 }
 
-// The scores of one position for all query heads of the block, whose queries are kDim apart; -infinity if the position
-// is not visible.
+// One position's scores for all query heads of the block, whose queries are kDim apart; -infinity if not visible.
 template <uint32_t kDim>
 RZ_DEVICE void score_position(const AttentionArgs& a, const AttentionPlace& p, const float* q, uint32_t pos,
                               float* scores) {

@@ -7,8 +7,7 @@
 
 constexpr uint32_t kPrefillThreads = 128;
 constexpr uint32_t kMergeThreads = 64;
-// Heads of more than 128 dimensions do not fit the registers of a warp: two warps share the lines, each with half of
-// the dimensions.
+// Heads of more than 128 dimensions do not fit a warp's registers: two warps share the lines, each with half of them.
 template <uint32_t kDim>
 constexpr uint32_t kSlices = kDim > 128 ? 2 : 1;
 template <uint32_t kDim>
@@ -158,8 +157,7 @@ RZ_DEVICE void load_lines(const AttentionArgs& a, const PrefillPlace& p, uint32_
   }
 }
 
-// Whether any position is visible to any of the warp's lines. The tile would not change other lines, so this only saves
-// time.
+// Whether any position is visible to any of the warp's lines. Skipping other tiles only saves time.
 RZ_DEVICE bool warp_sees(const AttentionLine (&lines)[2], uint32_t first_pos, uint32_t n_pos) {
   const auto sees = [&](const AttentionLine& l) { return l.first_pos < first_pos + n_pos && l.end_pos > first_pos; };
   return warp_max(sees(lines[0]) || sees(lines[1]) ? 1.0f : 0.0f) > 0;

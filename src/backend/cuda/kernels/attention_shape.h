@@ -121,9 +121,8 @@ constexpr uint32_t dim_class(uint32_t head_dim) {
   return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kMaxHeadDim;
 }
 
-// Rows with several cuts store partial results, [heads] of [dims | maximum, sum] per cut, until they are merged. The
-// memory for them is bounded for any batch: results that do not fit wait for the next pass over the same memory. Passes
-// do not change bits.
+// Rows with several cuts store partial results, [heads] of [dims | maximum, sum] per cut, until they are merged. Their
+// memory is bounded for any batch: results that do not fit wait for the next pass over it. Passes do not change bits.
 inline constexpr uint64_t kPartialBytes = uint64_t{64} << 20;
 
 // Whether rows are attended to one by one: latents, and heads too wide for tiles.

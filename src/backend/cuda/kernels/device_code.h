@@ -31,8 +31,7 @@
 
 namespace realizar::cuda {
 
-// In the namespace of kernels that nvcc compiles: the emulator's function of this name, in the same program, is
-// another.
+// In the namespace of nvcc's kernels, since the emulator has a function of this name in the same program.
 namespace runtime {
 
 template <class Args>

@@ -171,8 +171,7 @@ RZ_DEVICE void dot_elements(StoredFormat<Block, kElems>, const Matrix& m, const 
   }
 }
 
-// Lane i gets the product of column `cols[i % kDotCols]` with row `rows[i / kDotCols]`; results in higher lanes are
-// undefined.
+// Lane i gets the product of column `cols[i % kDotCols]` with row `rows[i / kDotCols]`; higher lanes are undefined.
 template <class Format, int kRows>
 RZ_DEVICE float dot(const Matrix& m, const uint64_t (&cols)[kDotCols], const float* in, const QuantRows& quants,
                     const uint64_t (&rows)[kRows]) {
@@ -201,8 +200,7 @@ RZ_DEVICE uint32_t first_dot_col(uint32_t block) {
   return block * kDotBlockCols + thread_idx() / 32 * kDotCols;
 }
 
-// The index of a block's matrix in a launch, 0 for the first, and the block's index in this matrix, with kCols columns
-// per block.
+// The index of a block's matrix in a launch, and of the block in this matrix, with kCols columns per block.
 struct PartPlace {
   uint32_t part, block;
 };
@@ -220,8 +218,7 @@ RZ_DEVICE PartPlace find_part(const LinearArgs& a) {
   return p;
 }
 
-// Replaces the first part by this one: its weight, and the destination of its products, which is needed only at their
-// end.
+// Replaces the first part by this one: its weight, and the destination of its products.
 RZ_DEVICE void select_weight(LinearArgs& a, uint32_t part) {
   RZ_UNROLL for (uint32_t i = 0; i < kMaxMoreParts; ++i) {
     if (part != i + 1) continue;

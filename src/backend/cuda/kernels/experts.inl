@@ -54,8 +54,7 @@ RZ_KERNEL void route_kernel(RouteArgs a) {
     sum += p[e] = is_softmax ? expf(logits[e] - max) : 1.0f / (1.0f + expf(-logits[e]));
   }
   sum = is_softmax ? warp_sum(sum) : 1.0f;
-  // Experts are chosen by logits if these have the order of their keys, since different logits may have equal
-  // exponentials.
+  // Experts are chosen by logits if keys have the same order, since different logits may have equal exponentials.
   const bool has_keys = a.bias != nullptr || a.op.n_groups > 1;
   for (uint32_t e = lane; has_keys && e < a.op.n_experts; e += 32) {
     chosen_by[e] = p[e] / sum + (a.bias == nullptr ? 0.0f : a.bias[e]);

@@ -1,5 +1,4 @@
-// Layout of weights in memory, and the meaning of their products with activations: one struct per layout; types differ
-// only in their rows.
+// Layout of weights in memory and meaning of their products: one struct per layout; types differ only in their rows.
 
 RZ_DEVICE int32_t code_mask(int bits) {
   return static_cast<int32_t>(0x01010101u * ((1u << bits) - 1));
@@ -216,8 +215,7 @@ struct GroupFormat {
   }
 };
 
-// Elements and their number per word; value(word, i) is the i-th of them. kIsScaled: kF8ScaleCols of them share a
-// scale.
+// Elements and their number per word; value(word, i) is the i-th. kIsScaled: kF8ScaleCols of them share a scale.
 template <TypeId kType>
 struct PlainElement;
 template <>
@@ -294,8 +292,7 @@ struct StoredFormat {
   }
 };
 
-// The format of a row. It is part of kernels' names, and nvcc cannot name templates over values of a class, as rows
-// are.
+// The format of a row, which is part of kernels' names: nvcc cannot name templates over class values, as rows are.
 template <class Row>
 constexpr auto format_of() {
   if constexpr (Row::kLayout == Layout::kPlain) return PlainFormat<Row::kId>{};

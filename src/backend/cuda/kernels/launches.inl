@@ -26,8 +26,7 @@ RZ_SHAPED_LAUNCH(void, attention_prefill, const AttentionArgs&, Stream)
 RZ_SHAPED_LAUNCH(void, attention_latent, const AttentionArgs&, Stream)
 // Any rows, with an F32 cache.
 RZ_SHAPED_LAUNCH(void, attention_plain, const AttentionArgs&, const RowRange&, uint32_t max_rows, Stream)
-// HeadLinearOp: a head's part of the rows; a few rows; and the grouping for many, which linear_many or linear_split
-// multiply.
+// HeadLinearOp: a head's part of the rows; few rows; grouping of many rows for linear_many or linear_split.
 RZ_LAUNCH(void, head_parts, const HeadPartsArgs&, uint32_t max_rows, Stream)
 RZ_SHAPED_LAUNCH(void, head_linear, const HeadLinearArgs&, uint32_t max_rows, Stream)
 RZ_LAUNCH(void, group_heads, const GroupHeadsArgs&, Stream)

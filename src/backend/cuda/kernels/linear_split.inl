@@ -128,8 +128,7 @@ RZ_DEVICE void multiply_split_stage(const uint32_t* stage, uint32_t col, uint32_
   }
 }
 
-// scaled += scale * sums, for 64 columns of the output starting at `col`; `at`: a column of the weight with these
-// scales.
+// scaled += scale * sums, for 64 output columns from `col` on; `at`: a column of the weight with these scales.
 RZ_DEVICE void add_scaled(const LinearArgs& a, const SplitPlace& p, uint32_t col, uint32_t at, float (&sums)[4][4][4],
                           float (&scaled)[4][4][4]) {
   RZ_UNROLL for (uint32_t i = 0; i < 4; ++i) {

@@ -10,8 +10,7 @@ struct HalfSplit {
     mma_half_k16(c, a, b);
   }
 };
-// A lane's word of codes has 4 consecutive columns, so the words of activations are permuted accordingly within 16
-// columns.
+// A lane's word of codes has 4 consecutive columns, so words of activations are permuted likewise in 16 columns.
 struct F8Split : HalfSplit {
   static constexpr bool kIsF8 = true;
   RZ_DEVICE static uint32_t place_of(uint32_t w) { return w / 8 * 8 + w % 2 * 4 + w % 8 / 2; }

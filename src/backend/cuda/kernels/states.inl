@@ -16,8 +16,7 @@ RZ_DEVICE float softplus(float x) {
   return log1pf(expf(-fabsf(x))) + fmaxf(x, 0.0f);
 }
 
-// One thread per column. Only the block with a sequence's first rows reads the rows before them, and writes those for
-// the next step.
+// One thread per column. Only a sequence's first block reads the rows before it, and writes those for the next step.
 RZ_KERNEL void short_conv_kernel(ShortConvArgs a) {
   const uint32_t seq_idx = block_x() / a.n_parts, first = block_x() % a.n_parts * kConvRows;
   const uint32_t col = block_y() * kConvThreads + thread_idx();

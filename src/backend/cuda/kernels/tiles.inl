@@ -1,6 +1,6 @@
 // Tiles in shared memory for the matrix instructions. A tile's rows are 64 bytes, in four pieces of 16: 32 halves or 64
-// codes, two steps of an instruction either way. Pieces are permuted, so that the eight rows that are read together are
-// in different banks.
+// codes, two steps of an instruction. Pieces are permuted, so that eight rows that are read together are in different
+// banks.
 
 constexpr uint32_t kTileRowWords = 16;
 constexpr uint32_t kTileRowPieces = 4;

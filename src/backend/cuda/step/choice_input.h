@@ -13,8 +13,7 @@ class ChoiceInput {
   static size_t n_bytes_for(uint32_t max_rows);  // on the device
   // Whether choose.inl supports the choice; others are left to the caller.
   static bool can_choose(const TokenChoice& choice);
-  // Precondition: can_choose() for all that are wanted. A choice whose seen tokens do not fit is left to the caller
-  // too.
+  // Precondition: can_choose() for all that are wanted. Choices whose seen tokens do not fit are left to the caller.
   void upload(Device& device, std::span<const TokenChoice> choices);
   const ChoiceRow* rows() const { return rows_; }
   const SeenToken* seen() const { return seen_; }

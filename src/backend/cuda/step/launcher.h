@@ -1,5 +1,4 @@
-// Launches the kernels of a plan with the arguments of the step, each by the launcher that has a run() for its
-// operation.
+// Launches the kernels of a plan with the step's arguments, each by the launcher that has a run() for its operation.
 #pragma once
 
 #include "backend/cuda/step/launchers/adapter_launcher.h"

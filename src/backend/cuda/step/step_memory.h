@@ -36,8 +36,7 @@ class StepMemory {
   size_t n_bytes() const { return sizes_.total(); }
 
   static StepShape shape_of(const StepBatch& batch);
-  // Before a step: uploads its input, for launches of this shape. The layout and the program must live until the step's
-  // results are read.
+  // Before a step: uploads its input, for launches of this shape. `acts` and `program` must outlive the step's results.
   void begin(const ActLayout& acts, const DeviceProgram& program, const KvLayout& cache, const StepBatch& batch,
              const StepShape& shape);
 

@@ -15,8 +15,7 @@ namespace realizar::cuda {
 
 class LayerFile {
  public:
-  // Creates the folder if necessary. Errors: ResourceExhausted (no file can be created there, with the system's
-  // reason).
+  // Creates the folder if necessary. Errors: ResourceExhausted (no file can be created there).
   static Result<LayerFile> create(const std::string& folder);
 
   // The position of n_bytes more. Errors: ResourceExhausted.

@@ -1,6 +1,5 @@
-// Layers that do not fit in device memory. They are stored in pinned host memory, or on disk if that is short, and
-// alternate between two device buffers: while one layer computes, the next is copied. Every step uses them in ascending
-// order.
+// Layers that do not fit in device memory. They are in pinned host memory, or on disk if that is short, and alternate
+// between two device buffers: while one computes, the next is copied. Every step uses them in ascending order.
 #pragma once
 
 #include <optional>

@@ -9,8 +9,8 @@
 namespace realizar::cuda {
 namespace {
 
-// Writes bits [shift, shift + bits) of a group's codes: word w of `bits` has those of columns 4(w + k bits).. at bit k
-// bits of its bytes.
+// Writes bits [shift, shift + bits) of a group's codes: word w has those of columns 4(w + k bits).. at bit k bits of
+// its bytes.
 void put_words(const uint32_t* fours, int bits, int shift, std::byte* to) {
   const uint32_t mask = 0x01010101u * ((1u << bits) - 1);
   for (int w = 0; w < bits; ++w) {

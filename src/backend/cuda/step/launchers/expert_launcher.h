@@ -1,5 +1,4 @@
-// Launches for pairs of a row and an expert, or a row and a head: decode rows one by one, prompt rows grouped by expert
-// or by head.
+// Launches for pairs of a row and an expert or head: decode rows one by one, prompt rows grouped by expert or head.
 #pragma once
 
 #include "backend/cuda/step/launchers/launch_context.h"

@@ -11,8 +11,7 @@ struct Dots {
   RowRange rows;
   uint32_t max_rows;
 };
-// A row's arithmetic depends on its phase: decode rows and logit rows are dots, prompt rows are tiles, for types that
-// have them.
+// A row's arithmetic depends on its phase: decode and logit rows are dots, prompt rows tiles, for types that have them.
 Dots dots_of(const LaunchContext& context, const Matrix& weight, Rows rows);
 // The kernel for prompt rows.
 inline auto tile_kernel(const KernelTable& kernels, const Matrix& weight) {
