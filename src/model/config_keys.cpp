@@ -24,6 +24,10 @@ std::optional<double> ConfigKeys::default_of(std::string_view gguf, std::string_
   for (const Default& own : spec_->defaults) {
     const std::string_view name = is_gguf() ? own.gguf : own.hf;
     if (name.empty() || name != (is_gguf() ? gguf : hf)) continue;
+    if (!own.gguf_other.empty()) {
+      const auto other = file_->metadata().get_double(key(own.gguf_other, ""));
+      return other.ok() ? *other : std::nullopt;
+    }
     const auto n_layers = file_->metadata().get_int(key("block_count", spec_->hf_keys.n_layers));
     if (own.n_layers == 0 || (n_layers.ok() && *n_layers == own.n_layers)) return own.value;
   }

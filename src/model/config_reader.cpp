@@ -228,10 +228,6 @@ Result<float> read_norm_eps(const ConfigKeys& keys) {
       spec.norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
   RZ_TRY(const auto given, keys.optional_positive(gguf, spec.hf_keys.norm_eps));
   if (given) return static_cast<float>(*given);
-  if (keys.is_gguf() && spec.has_either_eps) {
-    RZ_TRY(const auto other, keys.optional_positive("attention.layer_norm_epsilon", ""));
-    if (other) return static_cast<float>(*other);
-  }
   if (!keys.is_gguf() && spec.hf_norm_eps > 0) return spec.hf_norm_eps;
   return out_of_range(keys.file(), keys.key(gguf, spec.hf_keys.norm_eps), "a finite number above 0", "nothing");
 }

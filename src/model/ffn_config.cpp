@@ -161,7 +161,7 @@ Status refuse_sparse_step(const ConfigKeys& keys) {
 // Layers that have experts, of those which follow the dense ones: one in so many.
 Result<std::vector<bool>> read_expert_layers(const ConfigKeys& keys, uint32_t n_layers) {
   const ArchSpec& spec = keys.spec();
-  if (spec.experts_by_tensors) {
+  if (is_optional(spec, Role::kRouter)) {
     std::vector<bool> has_router(n_layers);
     for (uint32_t i = 0; i < n_layers; ++i) has_router[i] = has_role(keys, Role::kRouter, i);
     return has_router;

@@ -336,11 +336,12 @@ struct ScaleKey {
   float gguf_otherwise = 1, hf_otherwise = 1;  // config.json's number, by its rule, where a file gives none
 };
 
-// A number of files that do not give it, by its name in one of the formats; n_layers: of models with so many alone.
+// A number for files that lack it, by its name in one of the formats.
 struct Default {
   std::string_view gguf = "", hf = "";
-  double value;
-  uint32_t n_layers = 0;
+  double value = 0;
+  uint32_t n_layers = 0;             // only for models with this many layers; 0: for all
+  std::string_view gguf_other = "";  // GGUF's key whose number replaces `value`
 };
 
 // A setting of config.json with the one value that is computed: another is refused by name.
@@ -426,7 +427,6 @@ struct ArchSpec {
   float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
   bool window_rope_unscaled = false;  // layers with a window turn by the same base, and no scaling
   float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
-  bool has_either_eps = false;        // GGUF may have the norms' epsilon under the name of the other kind of norm
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   MoeRule moe = MoeRule::kNone;
   // Where config.json gives none; 0: it must.
@@ -437,7 +437,6 @@ struct ArchSpec {
   std::span<const HfNumber> hf_numbers = {};
   std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
   Routing routing = {};
-  bool experts_by_tensors = false;  // layers have experts where the file has a router for them
   HfForm hf_form = HfForm::kPlain;
   HfKeys hf_keys = {};
   HfSsmKeys hf_ssm_keys = {};

@@ -27,7 +27,7 @@ constexpr auto kJambaTensors = joined(
     with_hf(kWGate, "model.layers.{}.feed_forward.gate_proj.weight"),
     with_hf(kWUp, "model.layers.{}.feed_forward.up_proj.weight"),
     with_hf(kWDown, "model.layers.{}.feed_forward.down_proj.weight"),
-    with_hf(kRouter, "model.layers.{}.feed_forward.router.weight"),
+    optional(with_hf(kRouter, "model.layers.{}.feed_forward.router.weight")),
     with_hf(kExpertGate, "model.layers.{}.feed_forward.experts.{}.gate_proj.weight"),
     with_hf(kExpertUp, "model.layers.{}.feed_forward.experts.{}.up_proj.weight"),
     with_hf(kExpertDown, "model.layers.{}.feed_forward.experts.{}.down_proj.weight"));
@@ -45,7 +45,6 @@ const ArchSpec kJamba{
     .moe = MoeRule::kIfConfigured,
     .hf_flags = kJambaHfFlags,
     .routing = {.renormalize = false},
-    .experts_by_tensors = true,
     .hf_keys = {.n_experts = "num_experts"},
     .hf_ssm_keys = {
         .d_state = "mamba_d_state", .n_taps = "mamba_d_conv", .dt_rank = "mamba_dt_rank", .expand = "mamba_expand"}};

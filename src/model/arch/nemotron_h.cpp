@@ -29,9 +29,9 @@ constexpr auto kFfnTensors = joined(with_hf(kWUp, "backbone.layers.{}.mixer.up_p
                                     with_hf(kUpBias, "backbone.layers.{}.mixer.up_proj.bias"),
                                     with_hf(kDownBias, "backbone.layers.{}.mixer.down_proj.bias"));
 
+constexpr TensorSpec kNemotronHRouter = with_hf(kRouter, "backbone.layers.{}.mixer.gate.weight");
 constexpr auto kExpertTensors =
-    joined(with_hf(kRouter, "backbone.layers.{}.mixer.gate.weight"),
-           with_hf(kChoiceBias, "backbone.layers.{}.mixer.gate.e_score_correction_bias"),
+    joined(with_hf(kChoiceBias, "backbone.layers.{}.mixer.gate.e_score_correction_bias"),
            by_rows(Role::kExpertUp, Dim::kExpertFf, Dim::kExpertIn, "blk.{}.ffn_up_exps.weight",
                    "backbone.layers.{}.mixer.experts.{}.up_proj.weight"),
            by_cols(Role::kExpertDown, Dim::kExpertIn, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
@@ -43,8 +43,11 @@ constexpr auto kExpertTensors =
            with_hf(kSharedUp, "backbone.layers.{}.mixer.shared_experts.up_proj.weight"),
            with_hf(kSharedDown, "backbone.layers.{}.mixer.shared_experts.down_proj.weight"));
 
-constexpr auto kNemotronHTensors = joined(kMixerTensors, kFfnTensors, kExpertTensors);
-constexpr auto kNemotronHMoeTensors = joined(kMixerTensors, kExpertTensors);
+constexpr auto kNemotronHTensors = joined(kMixerTensors, kFfnTensors, optional(kNemotronHRouter), kExpertTensors);
+constexpr auto kNemotronHMoeTensors = joined(kMixerTensors, kNemotronHRouter, kExpertTensors);
+
+constexpr Default kNemotronHDefaults[] = {
+    {.gguf = "attention.layer_norm_rms_epsilon", .gguf_other = "attention.layer_norm_epsilon"}};
 
 constexpr HfFlag kNemotronHHfFlags[] = {{"use_bias", false}, {"mamba_proj_bias", false}, {"attention_bias", false}};
 constexpr HfSsmKeys kNemotronHHfSsmKeys{.n_heads = "mamba_num_heads",
@@ -71,12 +74,11 @@ const ArchSpec kNemotronH{.name = "nemotron_h",
                           .ffn = FfnKind::kPlain,
                           .activation = Activation::kReluSquared,
                           .nope_interval = 1,
-                          .has_either_eps = true,
                           .moe = MoeRule::kIfConfigured,
+                          .defaults = kNemotronHDefaults,
                           .hf_flags = kNemotronHHfFlags,
                           .hf_left_out = "mtp.",
                           .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
-                          .experts_by_tensors = true,
                           .hf_keys = kNemotronHHfKeys,
                           .hf_ssm_keys = kNemotronHHfSsmKeys};
 
@@ -89,8 +91,8 @@ const ArchSpec kNemotronHMoe{.name = "nemotron_h_moe",
                              .ffn = FfnKind::kPlain,
                              .activation = Activation::kReluSquared,
                              .nope_interval = 1,
-                             .has_either_eps = true,
                              .moe = MoeRule::kAlways,
+                             .defaults = kNemotronHDefaults,
                              .routing = {.score = RouteScore::kSigmoid, .renormalize = false}};
 
 }  // namespace realizar

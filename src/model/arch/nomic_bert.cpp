@@ -36,7 +36,6 @@ constexpr auto kNomicMoeTensors = joined(
     with_hf(kAttnOutNorm, "encoder.layers.{}.norm1.weight"), with_hf(kAttnOutNormBias, "encoder.layers.{}.norm1.bias"),
     with_hf(kWUp, "encoder.layers.{}.mlp.fc1.weight"), with_hf(kUpBias, "encoder.layers.{}.mlp.fc1.bias"),
     with_hf(kWDown, "encoder.layers.{}.mlp.fc2.weight"), with_hf(kDownBias, "encoder.layers.{}.mlp.fc2.bias"),
-    // Layers without one have a dense ffn.
     optional(with_hf(kRouter, "encoder.layers.{}.mlp.router.layer.weight")),
     with_hf(kExpertUp, "encoder.layers.{}.mlp.experts.mlp.w1"),
     with_hf(kExpertDown, "encoder.layers.{}.mlp.experts.mlp.w2"),
@@ -167,7 +166,6 @@ const ArchSpec kNomicBertMoe{.name = "nomic-bert-moe",
                              .hf_flags = kNomicMoeFlags,
                              .hf_numbers = kNomicMoeNumbers,
                              .routing = {.renormalize = false},
-                             .experts_by_tensors = true,
                              .hf_form = HfForm::kFlatExperts,
                              .hf_keys = nomic_moe_keys(),
                              .marker = {.hf = "encoder.layers.1.mlp.router.layer.weight"}};
