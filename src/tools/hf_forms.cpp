@@ -98,8 +98,7 @@ HfForms::Order HfForms::latent_order(Role role, const LatentAttentionConfig& c, 
   if (!is_of_queries && role != Role::kWLatent) return nullptr;
   const uint64_t head_dim = is_of_queries ? c.query_dim() : c.key_dim();
   const Rotated rotated{head_dim, head_dim - c.n_rot, c.n_rot};
-  return order_from(rotated, to_gguf ? pairs_.hf_latent : pairs_.gguf_latent,
-                    to_gguf ? pairs_.gguf_latent : pairs_.hf_latent);
+  return order_from(rotated, to_gguf ? pairs_.hf : pairs_.gguf, to_gguf ? pairs_.gguf : pairs_.hf);
 }
 
 // Hugging Face stores the value heads that share a key head together, GGUF interleaves them.

@@ -22,8 +22,7 @@ class HfForms {
  public:
   // Whether rotated rows are stored in pairs (2i, 2i + 1), which depends on the family, and on the model's own file.
   struct Pairs {
-    bool gguf = false, hf = false;                // for attention
-    bool gguf_latent = false, hf_latent = false;  // for latent attention
+    bool gguf = false, hf = false;
   };
 
   HfForms(const ArchSpec& spec, const ModelConfig& config, const Pairs& pairs, FoldedFactors factors)

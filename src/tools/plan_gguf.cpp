@@ -159,9 +159,8 @@ class GgufTensors {
 HfForms::Pairs pairs_of(const ModelFile& folder, const ArchSpec& spec, const ArchSpec& target, const ModelConfig& c) {
   const bool has_sections = !rope_sections(folder.metadata()).empty();
   HfForms::Pairs pairs{.gguf = target.gguf_interleaved_rope && !has_sections, .hf = spec.hf_interleaved_rope};
-  pairs.gguf_latent = pairs.hf_latent = !target.has_latents_in_halves;
   for (const LayerConfig& layer : c.layers) {
-    if (const auto* own = std::get_if<LatentAttentionConfig>(&layer.mixer)) pairs.hf_latent = own->is_interleaved;
+    if (const auto* own = std::get_if<LatentAttentionConfig>(&layer.mixer)) pairs.hf = own->is_interleaved;
   }
   return pairs;
 }

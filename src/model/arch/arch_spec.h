@@ -415,11 +415,10 @@ struct ArchSpec {
   bool hf_norm_plus_one = false;  // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool has_window = false;        // the file may give a sliding window
   HfWindows hf_windows = HfWindows::kByInterval;
-  uint32_t full_interval = 0;          // with a window, one layer in this many sees the whole context; 0: none does
-  bool full_comes_first = false;       // that one is the first of them, not the last
-  bool full_lacks_rope = false;        // with a window, layers that see the whole context are without rope
-  uint32_t nope_interval = 0;          // one layer in this many is without rope; 0: none
-  bool has_latents_in_halves = false;  // files keep rotated rows of latent attention in halves
+  uint32_t full_interval = 0;     // with a window, one layer in this many sees the whole context; 0: none does
+  bool full_comes_first = false;  // that one is the first of them, not the last
+  bool full_lacks_rope = false;   // with a window, layers that see the whole context are without rope
+  uint32_t nope_interval = 0;     // one layer in this many is without rope; 0: none
   // What positions count for instead of a rotation: the largest factor of ALiBi's slopes, where files do not tell; 0:
   // there is none.
   float alibi = 0;

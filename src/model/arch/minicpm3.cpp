@@ -29,7 +29,6 @@ const ArchSpec kMiniCpm3{.name = "minicpm3",
                                          .hf = "dim_model_base",
                                          .hf_rule = ScaleRule::kByWidth,
                                          .gguf_otherwise = 256},
-                         .has_latents_in_halves = true,
                          .hf_flags = kMinicpm3HfFlags};
 
 }  // namespace realizar
