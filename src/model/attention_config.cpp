@@ -167,10 +167,10 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
   const double divisor = by_head_dim ? attention.head_dim : std::sqrt(attn_dims.value_or(attention.head_dim));
   attention.scale = attn_scale.value_or(static_cast<float>(1 / divisor));
   const ArchSpec& spec = keys.spec();
-  RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi_scale));
-  attention.alibi = alibi.value_or(spec.alibi);
+  RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi));
+  attention.alibi = alibi.value_or(0);
   if (spec.needs_alibi() && attention.alibi == 0) {
-    const std::string key = keys.key(spec.alibi_scale.gguf, spec.alibi_scale.hf);
+    const std::string key = keys.key(spec.alibi.gguf, spec.alibi.hf);
     return unsupported(fmt::format("{}: {} of 0 is not supported for {}", keys.file().path().string(), key, spec.name),
                        key);
   }

@@ -114,7 +114,7 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
 
 bool reads_scale(const ArchSpec& spec, std::string_view key) {
   const ScaleKey* const scales[] = {&spec.embed_scale, &spec.residual_scale, &spec.attn_scale, &spec.logit_scale,
-                                    &spec.clip,        &spec.temperature,    &spec.alibi_scale};
+                                    &spec.clip,        &spec.temperature,    &spec.alibi};
   return std::ranges::any_of(scales, [key](const ScaleKey* scale) { return scale->gguf == key; });
 }
 
@@ -209,6 +209,8 @@ double by_rule(ScaleRule rule, double number, const ModelConfig& c) {
       return number / std::sqrt(static_cast<double>(c.n_layers));
     case ScaleRule::kByWidth:
       return number / c.d_model;
+    case ScaleRule::kTimesRootOfWidth:
+      return number * std::sqrt(static_cast<float>(c.d_model));
   }
   return number;
 }
@@ -235,9 +237,8 @@ Result<float> read_norm_eps(const ConfigKeys& keys) {
 Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
   const ArchSpec& spec = keys.spec();
   RZ_TRY(c.norm_eps, read_norm_eps(keys));
-  if (spec.embed_scale_sqrt_d_model) c.embed_scale = std::sqrt(static_cast<float>(c.d_model));
   RZ_TRY(const auto embed_scale, read_scale(keys, c, spec.embed_scale));
-  c.embed_scale *= embed_scale.value_or(1);
+  c.embed_scale = embed_scale.value_or(1);
   RZ_TRY(const auto residual_scale, read_scale(keys, c, spec.residual_scale));
   c.residual_scale = residual_scale.value_or(1);
   RZ_TRY(const auto logit_scale, read_scale(keys, c, spec.logit_scale));
@@ -443,16 +444,20 @@ Result<float> read_softcap(const ConfigKeys& keys, std::string_view key) {
 }
 
 Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfig& c, const ScaleKey& scale) {
-  const std::string key = keys.is_gguf() && scale.gguf.empty() ? "" : keys.key(scale.gguf, scale.hf);
-  if (key.empty()) return std::optional<float>();
-  RZ_TRY(auto value, keys.file().metadata().get_double(key));
+  const std::string key = keys.key(scale.gguf, scale.hf);
+  std::optional<double> value;
+  if (!key.empty()) {
+    RZ_TRY(value, keys.file().metadata().get_double(key));
+  }
   if (!keys.is_gguf() && !scale.hf_older.empty()) {
     RZ_TRY(value, read_product(keys, scale, value));
   }
   const bool is_set = keys.is_gguf() ? value.value_or(0) != 0 : value.has_value();
   const float otherwise = keys.is_gguf() ? scale.gguf_otherwise : scale.hf_otherwise;
-  if (!is_set)
-    return otherwise == 1 ? std::optional<float>() : std::optional(float(by_rule(scale.hf_rule, otherwise, c)));
+  if (!is_set) {
+    const bool has_none = otherwise == 1 && scale.hf_rule != ScaleRule::kTimesRootOfWidth;
+    return has_none ? std::optional<float>() : std::optional(float(by_rule(scale.hf_rule, otherwise, c)));
+  }
   const bool divides = keys.is_gguf() ? scale.gguf_divides : scale.hf_divides;
   const double number = keys.is_gguf() ? *value : by_rule(scale.hf_rule, *value, c);
   const auto factor = static_cast<float>(divides ? 1 / number : number);

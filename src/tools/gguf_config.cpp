@@ -192,7 +192,7 @@ class ConfigWriter final : private KeyTeller {
   void add_attention_scales(const AttentionConfig& a) {
     if (!spec_.attn_scale.gguf.empty()) add_scale(spec_.attn_scale, a.scale, 1 / std::sqrt(double{1} * a.head_dim));
     if (a.clip > 0) add_scale(spec_.clip, a.clip, 0);
-    if (a.alibi > 0) add_scale(spec_.alibi_scale, a.alibi, spec_.alibi);
+    if (a.alibi > 0) add_scale(spec_.alibi, a.alibi, 0);
     add_temperature(a);
   }
 
@@ -333,8 +333,7 @@ class ConfigWriter final : private KeyTeller {
   }
 
   void add_scales() {
-    const double width_factor = spec_.embed_scale_sqrt_d_model ? std::sqrt(static_cast<float>(c_.d_model)) : 1;
-    add_scale(spec_.embed_scale, c_.embed_scale / width_factor, 1);
+    add_scale(spec_.embed_scale, c_.embed_scale, 1);
     add_scale(spec_.residual_scale, c_.residual_scale, 1);
     add_scale(spec_.logit_scale, c_.logit_scale, 1);
     if (spec_.softcaps && c_.final_softcap > 0) set("final_logit_softcapping", c_.final_softcap);

@@ -196,7 +196,7 @@ class HfConfigWriter final : private KeyTeller {
     if (!hf_.by_head_dim.empty()) set(hf_.by_head_dim, std::abs(a.scale - plain * plain) <= 1e-6 * plain * plain);
     if (!hf_.attn_dims.empty()) set(hf_.attn_dims, is_plain ? Json(a.head_dim) : Json(1 / (double{a.scale} * a.scale)));
     if (a.clip > 0) add_scale(spec_.clip, a.clip, 0);
-    if (a.alibi > 0) add_scale(spec_.alibi_scale, a.alibi, 0);
+    if (a.alibi > 0) add_scale(spec_.alibi, a.alibi, 0);
     add_scale(spec_.temperature, a.temperature, 0);
     if (a.temperature_offset > 0 && a.temperature > 0) set("floor_scale", a.temperature_step);
   }
@@ -322,8 +322,7 @@ class HfConfigWriter final : private KeyTeller {
   }
 
   void add_scales() {
-    const double width_factor = spec_.embed_scale_sqrt_d_model ? std::sqrt(static_cast<float>(c_.d_model)) : 1;
-    add_scale(spec_.embed_scale, c_.embed_scale / width_factor, 1);
+    add_scale(spec_.embed_scale, c_.embed_scale, 1);
     add_scale(spec_.residual_scale, c_.residual_scale, 1);
     add_scale(spec_.logit_scale, c_.logit_scale, 1);
     if (spec_.softcaps && c_.final_softcap > 0) set("final_logit_softcapping", c_.final_softcap);

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/try.h"
@@ -168,11 +167,7 @@ HfForms::Pairs pairs_of(const ModelFile& folder, const ArchSpec& spec, const Arc
 // Removes the factors that GGUF has no keys for from the config, since they are folded into the weights.
 Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec, ModelConfig& c) {
   FoldedFactors factors;
-  if (!spec.embed_scale.hf.empty() && spec.embed_scale.gguf.empty()) {
-    const float own = spec.embed_scale_sqrt_d_model ? std::sqrt(static_cast<float>(c.d_model)) : 1;
-    factors.embed = c.embed_scale / own;
-    c.embed_scale = own;
-  }
+  if (!spec.embed_scale.hf.empty() && spec.embed_scale.gguf.empty()) factors.embed = std::exchange(c.embed_scale, 1);
   if (!spec.logit_scale.hf.empty() && spec.logit_scale.gguf.empty()) factors.head = std::exchange(c.logit_scale, 1);
   if (c.is_head_tied && (factors.embed != 1 || factors.head != 1)) {
     return unsupported(

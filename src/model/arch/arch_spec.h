@@ -322,19 +322,24 @@ struct HfSsmKeys {
   int64_t first_layer = 0;       // what it calls the first layer
 };
 
-// How config.json's number gives a factor: it is the factor, or is divided by the root of the number of layers or by
-// the model's width.
-enum class ScaleRule : uint8_t { kAsIs, kByRootOfLayers, kByWidth };
+// How config.json's number becomes a factor: unchanged, divided by the root of the number of layers or by the model's
+// width, or multiplied by the root of that width.
+enum class ScaleRule : uint8_t { kAsIs, kByRootOfLayers, kByWidth, kTimesRootOfWidth };
 
-// A factor that files give. "": this format has none.
+// A factor by its names in files. "": this format has none.
 struct ScaleKey {
   std::string_view gguf = "", hf = "";
   bool gguf_divides = false, hf_divides = false;
   ScaleRule hf_rule = ScaleRule::kAsIs;
-  // config.json's number may be a product of two; older files have another name for it.
-  std::string_view hf_times = "", hf_older = "";
-  float gguf_otherwise = 1, hf_otherwise = 1;  // config.json's number, by its rule, where a file gives none
+  std::string_view hf_times = "", hf_older = "";  // second factor of config.json's number, and its older name
+  float gguf_otherwise = 1, hf_otherwise = 1;     // config.json's number, by its rule, if the file gives none
 };
+
+// A factor that no file gives.
+constexpr ScaleKey always(float factor, ScaleRule rule = ScaleRule::kAsIs) {
+  return {.hf_rule = rule, .gguf_otherwise = factor, .hf_otherwise = factor};
+}
+inline constexpr ScaleKey kRootOfWidth = always(1, ScaleRule::kTimesRootOfWidth);
 
 // A number for files that lack it, by its name in one of the formats.
 struct Default {
@@ -409,19 +414,16 @@ struct ArchSpec {
   bool sees_later = false;
   bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1), not in halves
   bool hf_interleaved_rope = false;    // Hugging Face does
-  bool embed_scale_sqrt_d_model = false;
-  ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {},
-           alibi_scale = {};
+  ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {};
+  // Largest factor of ALiBi's slopes, which then replace rotations; a model has them if the number is not 1.
+  ScaleKey alibi = {};
   bool hf_norm_plus_one = false;  // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
   bool has_window = false;        // the file may give a sliding window
   HfWindows hf_windows = HfWindows::kByInterval;
-  uint32_t full_interval = 0;     // with a window, one layer in this many sees the whole context; 0: none does
-  bool full_comes_first = false;  // that one is the first of them, not the last
-  bool full_lacks_rope = false;   // with a window, layers that see the whole context are without rope
-  uint32_t nope_interval = 0;     // one layer in this many is without rope; 0: none
-  // What positions count for instead of a rotation: the largest factor of ALiBi's slopes, where files do not tell; 0:
-  // there is none.
-  float alibi = 0;
+  uint32_t full_interval = 0;         // with a window, one layer in this many sees the whole context; 0: none does
+  bool full_comes_first = false;      // that one is the first of them, not the last
+  bool full_lacks_rope = false;       // with a window, layers that see the whole context are without rope
+  uint32_t nope_interval = 0;         // one layer in this many is without rope; 0: none
   double hf_rope_share = 1;           // of a head's dimensions that are rotated, where config.json does not tell
   float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
   bool window_rope_unscaled = false;  // layers with a window turn by the same base, and no scaling
@@ -456,8 +458,8 @@ struct ArchSpec {
   constexpr GateUpRows hf_gate_up_rows() const {
     return hf_form == HfForm::kPairedExperts ? GateUpRows::kPaired : GateUpRows::kStacked;
   }
-  // ALiBi is what tells positions: a file that gives none is refused.
-  constexpr bool needs_alibi() const { return !alibi_scale.hf.empty(); }
+  // Without ALiBi such a model would not know positions: a file that gives none is refused.
+  constexpr bool needs_alibi() const { return !alibi.hf.empty(); }
 };
 
 }  // namespace realizar

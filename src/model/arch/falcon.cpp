@@ -86,7 +86,7 @@ constexpr ArchSpec with_alibi() {
   spec.tensors = kRwTensors;
   spec.norm_place = NormPlace::kPre;
   spec.activation = Activation::kGeluErf;
-  spec.alibi = 8;
+  spec.alibi = always(8);
   spec.hf_flags = kRwFlags;
   spec.marker = {.hf = "transformer.h.0.post_attention_layernorm.weight"};
   spec.adjust = scale_alibi;

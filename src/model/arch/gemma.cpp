@@ -19,7 +19,7 @@ const ArchSpec kGemma{.name = "gemma",
                       .hf_classes = kGemmaHfClasses,
                       .tensors = kGemmaTensors,
                       .activation = Activation::kGelu,
-                      .embed_scale_sqrt_d_model = true,
+                      .embed_scale = kRootOfWidth,
                       .hf_norm_plus_one = true,
                       .hf_keys = {.activation = "hidden_activation"}};
 

@@ -47,7 +47,7 @@ const ArchSpec kJais{
     .norm = NormKind::kLayer,
     .embed_scale = {.hf = "mup_embeddings_scale", .hf_older = "embeddings_scale"},
     .logit_scale = {.hf = "mup_output_alpha", .hf_times = "mup_width_scale", .hf_older = "width_scale"},
-    .alibi_scale = {.gguf = "attention.max_alibi_bias", .hf = "max_alibi_bias", .hf_otherwise = 8},
+    .alibi = {.gguf = "attention.max_alibi_bias", .hf = "max_alibi_bias", .hf_otherwise = 8},
     .hf_numbers = kJaisHfNumbers,
     .hf_form = HfForm::kTransposed,
     .hf_keys = jais_hf_keys()};

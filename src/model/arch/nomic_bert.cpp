@@ -178,7 +178,7 @@ const ArchSpec kJinaBertV2{
     .norm_place = NormPlace::kOfStream,
     .activation = Activation::kGeluErf,
     .sees_later = true,
-    .alibi = 8,
+    .alibi = always(8),
     .hf_left_out = "cls.",
     .hf_keys = {.n_kv_heads = "", .norm_eps = "layer_norm_eps", .activation = "", .window = "", .head_dim = ""},
     .adjust = bound_scores};

@@ -34,7 +34,7 @@ constexpr HfKeys refact_hf_keys() {
 const ArchSpec kRefact{.name = "refact",
                        .hf_classes = kRefactHfClasses,
                        .tensors = kRefactTensors,
-                       .alibi = 8,
+                       .alibi = always(8),
                        .hf_flags = kRefactHfFlags,
                        .hf_keys = refact_hf_keys(),
                        .adjust = adjust_d_ff,
