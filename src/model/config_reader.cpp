@@ -287,18 +287,6 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
   return MixerConfig(attention);
 }
 
-// Where two mix beside each other, a layer of the file becomes two: the second reads what the first one read.
-void put_beside(const MixerConfig& beside, ModelConfig& c) {
-  std::vector<LayerConfig> layers;
-  for (const LayerConfig& layer : c.layers) {
-    layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
-    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
-  }
-  c.layers = std::move(layers);
-  c.n_layers_each = 2;
-  c.n_layers *= c.n_layers_each;
-}
-
 Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(auto ffns, read_ffns(keys, c));
   RZ_TRY(const auto kinds, read_mixer_kinds(keys, c.n_layers));
@@ -313,12 +301,7 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     c.layers[i].has_mixer_norm = !is_optional(keys.spec(), Role::kAttnNorm) || has_role(keys, Role::kAttnNorm, i);
   }
   if (auto* first = std::get_if<Rwkv7Config>(&c.layers.front().mixer)) first->is_first = true;
-  if (mixers.contains(MixerKind::kAttention)) RZ_CHECK_OK(place_attention(keys, c));
-  if (keys.spec().beside) {
-    RZ_TRY(const MixerConfig beside, read_mixer(keys, *keys.spec().beside, c));
-    put_beside(beside, c);
-  }
-  return {};
+  return mixers.contains(MixerKind::kAttention) ? place_attention(keys, c) : Status();
 }
 
 // The vocabulary is as large as the embedding: the one size that every file has.

@@ -38,9 +38,10 @@ class RopeWriter {
     if (scaling.kind == "dynamic" && alpha) base *= std::pow(*alpha, n_rot / (n_rot - 2.0));
     set("rope.freq_base", static_cast<float>(base));
     set("rope.dimension_count", n_rot);
-    if (config_.ropes.size() > 1 && !spec_.window_rope_unscaled) {
+    if (config_.ropes.size() > 1) {
       RZ_TRY(const double window_base, read_window_rope_base(hf_));
-      set("rope.freq_base_swa", static_cast<float>(window_base));
+      const bool is_needed = spec_.window_rope_base > 0 || window_base != base;
+      if (is_needed) set("rope.freq_base_swa", static_cast<float>(window_base));
     }
     const std::vector<int32_t> sections = rope_sections(folder_.metadata());
     if (!sections.empty()) set("rope.dimension_sections", sections);

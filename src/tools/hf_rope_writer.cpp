@@ -32,9 +32,10 @@ class HfRopeWriter {
     group_ = spec_.temperature.hf.starts_with("rope_parameters.") ? "rope_parameters." : "rope_scaling.";
     const bool is_grouped = spec_.hf_keys.rope_base.empty() || group_ == "rope_parameters.";
     set_member(root_, is_grouped ? group_ + "rope_theta" : std::string(spec_.hf_keys.rope_base), base_);
-    if (c_.ropes.size() > 1 && !spec_.window_rope_unscaled) {
+    if (c_.ropes.size() > 1) {
       RZ_TRY(const double window_base, read_window_rope_base(keys_));
-      set_member(root_, spec_.hf_keys.window_rope_base, window_base);
+      const bool is_needed = spec_.window_rope_base > 0 || window_base != base_;
+      if (is_needed) set_member(root_, spec_.hf_keys.window_rope_base, window_base);
     }
     add_share();
     RZ_CHECK_OK(add_sections());

@@ -173,7 +173,7 @@ Result<FoldedFactors> fold_factors(const ModelFile& folder, const ArchSpec& spec
     return unsupported(
         fmt::format("{}: factors on a head that is the embedding are not supported in GGUF", folder.path().string()));
   }
-  if (!spec.beside) return factors;  // Falcon-H1 has more of them
+  if (c.n_layers_each == 1) return factors;  // Falcon-H1 has more of them
   const auto number = [&](const char* key) {
     const auto value = folder.metadata().get_double(key);
     return value.ok() ? static_cast<float>(value->value_or(1)) : 1.0f;

@@ -123,7 +123,7 @@ class HfWriter {
       return add_flat(tensor, std::string(other->hf), layer);
     }
     Rows rows = as_in_hf({{tensor.shape.begin(), tensor.shape.end()}, *read_vector(tensor)}, spec->role);
-    if (spec_.beside) take_out_factors(rows, spec->role);
+    if (&spec_ == &kFalconH1) take_out_factors(rows, spec->role);
     take_out_ends_factors(rows, spec->role);
     if (spec_.hf_transposes_linear() && is_turned_over(rows, spec->role)) rows = with_rows_as_columns(std::move(rows));
     if (const std::string name = hf_name(*spec); !name.empty()) return put(name, layer, std::move(rows));

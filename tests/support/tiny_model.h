@@ -355,6 +355,11 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
   }
 }
 
+// Whether each layer has two mixers.
+inline bool has_two_mixers(const ArchSpec& spec) {
+  return spec.name == kFalconH1.name;
+}
+
 // The mixer of layer `layer`: in a model with recurrent layers every `attend_interval`-th attends.
 inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer, uint32_t attend_interval = 2) {
   if (spec.has_one_branch && layer % 3 == 1) return MixerKind::kNone;
@@ -480,7 +485,6 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   if (spec.routing.is_dense_shared) dims.shared_d_ff = dims.d_ff;
   if (spec.routing.is_shared_of_model_width) dims.shared_d_ff = dims.d_model;
   if (spec.mixer == MixerKind::kMamba) dims.ssm_kind = spec.mixer;
-  if (spec.beside) dims.ssm_kind = *spec.beside;
   if (spec.has_one_branch) {
     dims.n_layers = std::max(dims.n_layers, 4u);  // one each, and one more recurrent one
     dims.ssm_kind = *spec.recurrent;
@@ -508,7 +512,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
     add_mixer_keys(model, arch, *spec.recurrent, dims);
     model.keys[arch + ".full_attention_interval"] = dims.attend_interval;
   }
-  if (spec.beside) add_mixer_keys(model, arch, *spec.beside, dims);
+  if (has_two_mixers(spec)) add_mixer_keys(model, arch, MixerKind::kMamba2, dims);
   if (spec.has_one_branch) add_branch_keys(model, arch, spec, dims);
   if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kLayerTable; })) {
     model.keys[arch + ".embedding_length_per_layer_input"] = dims.d_layer_input;
@@ -550,7 +554,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   for (const TensorSpec& t : spec.tensors) {
     const size_t at = t.gguf.find("{}");
     for (uint32_t layer = 0; layer < (at == std::string_view::npos ? 1 : dims.n_layers); ++layer) {
-      const bool is_of_layer = at != std::string_view::npos && !spec.beside;
+      const bool is_of_layer = at != std::string_view::npos && !has_two_mixers(spec);
       if (is_of_layer && !is_of_mixer(t.role, mixer_of(spec, layer, dims.attend_interval))) continue;
       if (spec.has_one_branch && is_of_ffn(t.role) && mixer_of(spec, layer) != MixerKind::kNone) continue;
       if (!is_made(t, spec, with_experts && dims.has_experts(layer), dims)) continue;

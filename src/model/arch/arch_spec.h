@@ -398,8 +398,6 @@ struct ArchSpec {
   MixerKind mixer = MixerKind::kAttention;
   // Of layers that have no KV heads by the file's list, or that its list of kinds names so; nothing: all are alike.
   std::optional<MixerKind> recurrent = {};
-  // What mixes beside it in every layer: both read the same, and both are added to the stream.
-  std::optional<MixerKind> beside = {};
   // A layer mixes or has an ffn, after its one norm. In GGUF the widths of ffns are a list, with 0 for layers that mix;
   // config.json has a pattern of letters, or a list of kinds.
   bool has_one_branch = false;
@@ -426,7 +424,6 @@ struct ArchSpec {
   uint32_t nope_interval = 0;         // one layer in this many is without rope; 0: none
   double hf_rope_share = 1;           // of a head's dimensions that are rotated, where config.json does not tell
   float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
-  bool window_rope_unscaled = false;  // layers with a window turn by the same base, and no scaling
   float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
   std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
   MoeRule moe = MoeRule::kNone;

@@ -75,8 +75,22 @@ Result<Multipliers> read_all(const ConfigKeys& keys) {
   return m;
 }
 
+// A layer of the file becomes two: the second one's mixer reads what the first one's reads.
+void add_mixer_beside(const Mamba2Config& beside, ModelConfig& c) {
+  std::vector<LayerConfig> layers;
+  for (const LayerConfig& layer : c.layers) {
+    layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
+    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
+  }
+  c.layers = std::move(layers);
+  c.n_layers_each = 2;
+  c.n_layers *= c.n_layers_each;
+}
+
 // The factor on the gate is one on what the ffn reads, which what it gates then has too: the way back takes it out.
-Status read_multipliers(const ConfigKeys& keys, ModelConfig& c) {
+Status adjust_falcon_h1(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(const Mamba2Config mamba2, read_mamba2(keys));
+  add_mixer_beside(mamba2, c);
   if (keys.is_gguf()) return {};
   RZ_TRY(const Multipliers m, read_all(keys));
   for (LayerConfig& layer : c.layers) {
@@ -98,7 +112,6 @@ Status read_multipliers(const ConfigKeys& keys, ModelConfig& c) {
 const ArchSpec kFalconH1{.name = "falcon-h1",
                          .hf_classes = kFalconH1HfClasses,
                          .tensors = kFalconH1Tensors,
-                         .beside = MixerKind::kMamba2,
                          .embed_scale = {"", "embedding_multiplier"},
                          .attn_scale = {"attention.scale", ""},
                          .logit_scale = {"", "lm_head_multiplier"},
@@ -108,6 +121,6 @@ const ArchSpec kFalconH1{.name = "falcon-h1",
                                          .n_groups = "mamba_n_groups",
                                          .d_state = "mamba_d_state",
                                          .n_taps = "mamba_d_conv"},
-                         .adjust = read_multipliers};
+                         .adjust = adjust_falcon_h1};
 
 }  // namespace realizar

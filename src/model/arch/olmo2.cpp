@@ -1,7 +1,9 @@
 // OLMo 2 and 3: norms after attention and ffn alone, and norms over all heads of q and of k; OLMo 3 has three layers
 // with a window, and a rotation without scaling, to one that sees the whole context.
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -13,6 +15,18 @@ constexpr std::string_view kOlmo2HfClasses[] = {"Olmo2ForCausalLM", "Olmo3ForCau
 constexpr auto kOlmo2Tensors =
     joined(kEnds, kGgufWqkv, kQkvo, kQkRowNorms, kSandwichAttnPostNorm, kGated, kSandwichFfnPostNorm);
 
+// Layers with a window rotate by the same base without scaling.
+Status add_olmo3_rope(const ConfigKeys& keys, ModelConfig& c) {
+  if (c.ropes.size() == 1) {
+    RZ_TRY(RopeConfig rope, read_window_rope(keys, c.ropes.front().n_rot, c));
+    c.ropes.push_back(std::move(rope));
+  }
+  change_each<AttentionConfig>(c, [](AttentionConfig& own) {
+    if (own.window > 0) own.rope_idx = 1;
+  });
+  return {};
+}
+
 }  // namespace
 
 const ArchSpec kOlmo2{.name = "olmo2",
@@ -22,6 +36,6 @@ const ArchSpec kOlmo2{.name = "olmo2",
                       .qk_norm = QkNorm::kRow,
                       .has_window = true,
                       .full_interval = 4,
-                      .window_rope_unscaled = true};
+                      .adjust = add_olmo3_rope};
 
 }  // namespace realizar
