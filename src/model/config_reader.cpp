@@ -101,7 +101,7 @@ Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(c.d_model, keys.required_int("embedding_length", hf.d_model, 1, kMaxWidth));
   RZ_TRY(c.n_ctx_train, read_n_ctx_train(keys));
   if (keys.spec().ffn == FfnKind::kNone) return {};
-  const int64_t least = keys.spec().has_one_branch ? 0 : 1;
+  const int64_t least = keys.spec().may_lack_ffns() ? 0 : 1;
   RZ_TRY(const auto d_ffs, keys.layer_ints("feed_forward_length", hf.d_ff, c.n_layers, least, kMaxWidth));
   const uint32_t own_factor = keys.is_gguf() ? 0 : hf.d_ff_factor;
   if (!d_ffs && own_factor == 0) {
@@ -288,7 +288,7 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
 }
 
 Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
-  RZ_TRY(auto ffns, read_ffns(keys, c));
+  RZ_TRY(const auto ffns, read_ffns(keys, c));
   RZ_TRY(const auto kinds, read_mixer_kinds(keys, c.n_layers));
   RZ_TRY(const NormPlace norm_place, read_norm_place(keys));
   std::map<MixerKind, MixerConfig> mixers;
@@ -296,7 +296,6 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     if (!mixers.contains(kinds[i])) {
       RZ_TRY(mixers[kinds[i]], read_mixer(keys, kinds[i], c));
     }
-    if (keys.spec().has_one_branch && kinds[i] != MixerKind::kNone) ffns[i] = NoFfnConfig{};
     c.layers.push_back({norm_place, mixers[kinds[i]], ffns[i]});
     c.layers[i].has_mixer_norm = !is_optional(keys.spec(), Role::kAttnNorm) || has_role(keys, Role::kAttnNorm, i);
   }

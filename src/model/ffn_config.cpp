@@ -313,7 +313,7 @@ Status read_unlike_widths(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) 
   const std::string_view hf = keys.spec().hf_keys.d_ff;
   if (!keys.is_list("feed_forward_length", hf)) return {};
   const auto n_layers = static_cast<uint32_t>(ffns.size());
-  const int64_t least = keys.spec().has_one_branch ? 0 : 1;
+  const int64_t least = keys.spec().may_lack_ffns() ? 0 : 1;
   RZ_TRY(const auto widths, keys.layer_ints("feed_forward_length", hf, n_layers, least, kMaxWidth));
   for (uint32_t i = 0; widths && i < n_layers; ++i) {
     if (auto* gated = std::get_if<GatedConfig>(&ffns[i])) gated->d_ff = (*widths)[i];

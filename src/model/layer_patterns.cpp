@@ -100,52 +100,6 @@ std::vector<MixerKind> kinds_where(const ConfigKeys& keys, uint32_t n_layers, co
 // The kinds by a list of the file; nothing where it has none.
 using ListedKinds = std::optional<std::vector<MixerKind>>;
 
-// Layers that mix or have an ffn: a letter for each, or a list of their kinds.
-Result<std::vector<MixerKind>> read_hf_branches(const ConfigKeys& keys, uint32_t n_layers) {
-  struct Named {
-    char letter;
-    std::string_view name, older_name;
-    MixerKind kind;
-  };
-  const Named named[] = {{'M', "linear_attention", "mamba", *keys.spec().recurrent},
-                         {'*', "full_attention", "attention", keys.spec().mixer},
-                         {'-', "mlp", "mlp", MixerKind::kNone},
-                         {'E', "moe", "moe", MixerKind::kNone}};
-  constexpr std::string_view kPattern = "hybrid_override_pattern", kList = "layers_block_type";
-  RZ_TRY(const auto pattern, keys.file().metadata().get_string(kPattern));
-  RZ_TRY(const auto list, keys.file().metadata().get_strings(kList));
-  const size_t n_given = pattern ? pattern->size() : list ? list->size() : 0;
-  const std::string key(pattern ? kPattern : kList);
-  if (n_given != n_layers) {
-    return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(n_given));
-  }
-  std::vector<MixerKind> kinds;
-  for (uint32_t i = 0; i < n_layers; ++i) {
-    const std::string_view given = pattern ? std::string_view(*pattern).substr(i, 1) : std::string_view((*list)[i]);
-    const auto found = std::ranges::find_if(named, [&](const Named& one) {
-      return pattern ? given.front() == one.letter : given == one.name || given == one.older_name;
-    });
-    if (found == std::end(named)) {
-      return unsupported(fmt::format("{}: {}: '{}' is not supported for {}", keys.file().path().string(), key, given,
-                                     keys.spec().name),
-                         key);
-    }
-    kinds.push_back(found->kind);
-  }
-  return kinds;
-}
-
-Result<std::vector<MixerKind>> read_gguf_branches(const ConfigKeys& keys, uint32_t n_layers) {
-  RZ_TRY(const auto widths, keys.layer_ints("feed_forward_length", "", n_layers, 0, kMaxWidth));
-  RZ_TRY(const auto n_kv_heads, keys.layer_ints("attention.head_count_kv", "", n_layers, 0, kMaxHeads));
-  std::vector<MixerKind> kinds(n_layers, keys.spec().mixer);
-  for (uint32_t i = 0; i < n_layers; ++i) {
-    if (n_kv_heads && (*n_kv_heads)[i] == 0) kinds[i] = *keys.spec().recurrent;
-    if (widths && (*widths)[i] > 0) kinds[i] = MixerKind::kNone;
-  }
-  return kinds;
-}
-
 Result<ListedKinds> read_hf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
   const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
   // A family without a list tells by its tensors.
@@ -239,9 +193,6 @@ Status refuse_window_flag(const ConfigKeys& keys) {
 
 Result<std::vector<MixerKind>> read_mixer_kinds(const ConfigKeys& keys, uint32_t n_layers) {
   if (!keys.spec().recurrent) return std::vector<MixerKind>(n_layers, keys.spec().mixer);
-  if (keys.spec().has_one_branch) {
-    return keys.is_gguf() ? read_gguf_branches(keys, n_layers) : read_hf_branches(keys, n_layers);
-  }
   RZ_TRY(auto listed, keys.is_gguf() ? read_gguf_kinds(keys, n_layers) : read_hf_kinds(keys, n_layers));
   if (listed) return std::move(*listed);
   constexpr std::string_view kInterval = "full_attention_interval";

@@ -126,7 +126,7 @@ class ConfigWriter final : private KeyTeller {
     if (is_asked(kBothEpsilons)) set("attention.layer_norm_epsilon", c_.norm_eps);
   }
 
-  // For layers that have no experts; in a model whose layers either mix or have an ffn, mixing layers have 0.
+  // For layers that have no experts; 0 for layers without an ffn.
   void add_widths() {
     if (spec_.ffn == FfnKind::kNone) return set("feed_forward_length", uint32_t{0});
     std::vector<uint32_t> widths;
@@ -136,7 +136,6 @@ class ConfigWriter final : private KeyTeller {
       const bool has_other = in_layer<ExpertsConfig>(layer) != nullptr || in_layer<ChannelMixConfig>(layer) != nullptr;
       uint32_t width = gated != nullptr ? gated->d_ff : plain != nullptr ? plain->d_ff : 0;
       if (width == 0 && has_other) width = width_beside(in_layer<ExpertsConfig>(layer));
-      if (width == 0 && !spec_.has_one_branch) width = c_.d_ff;
       widths.push_back(width);
     }
     set("feed_forward_length", one_or_list(widths));
@@ -276,7 +275,7 @@ class ConfigWriter final : private KeyTeller {
 
   // Records which layers attend; in families without the interval the others have no KV heads.
   void add_kinds() {
-    if (!spec_.recurrent || spec_.has_one_branch || !tells_interval()) return;
+    if (!tells_interval()) return;
     if (const uint32_t interval = kinds_interval(); interval > 0) return set("full_attention_interval", interval);
     std::vector<bool> recurs;
     for (uint32_t layer = 0; layer < n_file_layers(c_); ++layer) recurs.push_back(!attends(layer));

@@ -129,7 +129,7 @@ class HfConfigWriter final : private KeyTeller {
       widths.push_back(width);
     }
     const bool are_alike = std::ranges::all_of(widths, [&](uint32_t width) { return width == widths.front(); });
-    set(hf_.d_ff, !are_alike ? Json(widths) : Json(spec_.has_one_branch ? c_.d_ff : widths.front()));
+    set(hf_.d_ff, !are_alike ? Json(widths) : Json(widths.front()));
   }
 
   void add_attention() {
@@ -252,7 +252,6 @@ class HfConfigWriter final : private KeyTeller {
   }
 
   void add_kinds() {
-    if (spec_.has_one_branch) return add_branches();
     const bool is_mamba = *spec_.recurrent == MixerKind::kMamba2 || *spec_.recurrent == MixerKind::kMamba;
     const char* recurs = is_mamba ? "mamba" : *spec_.recurrent == MixerKind::kShortConv ? "conv" : "linear_attention";
     Json kinds = Json::array(), attending = Json::array();
@@ -262,16 +261,6 @@ class HfConfigWriter final : private KeyTeller {
     }
     set(hf_.layer_kinds, std::move(kinds));
     set(spec_.hf_ssm_keys.attending_layers, std::move(attending));
-  }
-
-  void add_branches() {
-    std::string pattern;
-    for (const LayerConfig& layer : c_.layers) {
-      const bool is_ffn = std::holds_alternative<NoMixerConfig>(layer.mixer);
-      const bool has_experts = std::holds_alternative<ExpertsConfig>(layer.ffn);
-      pattern += is_ffn ? (has_experts ? 'E' : '-') : std::holds_alternative<AttentionConfig>(layer.mixer) ? '*' : 'M';
-    }
-    set("hybrid_override_pattern", pattern);
   }
 
   void add_activation() {

@@ -355,6 +355,10 @@ inline bool is_made(const TensorSpec& t, const ArchSpec& spec, bool with_experts
   }
 }
 
+// Whether each layer either mixes or has an ffn.
+inline bool has_one_branch(const ArchSpec& spec) {
+  return spec.name.starts_with(kNemotronH.name);
+}
 // Whether each layer has two mixers.
 inline bool has_two_mixers(const ArchSpec& spec) {
   return spec.name == kFalconH1.name;
@@ -362,7 +366,7 @@ inline bool has_two_mixers(const ArchSpec& spec) {
 
 // The mixer of layer `layer`: in a model with recurrent layers every `attend_interval`-th attends.
 inline MixerKind mixer_of(const ArchSpec& spec, uint32_t layer, uint32_t attend_interval = 2) {
-  if (spec.has_one_branch && layer % 3 == 1) return MixerKind::kNone;
+  if (has_one_branch(spec) && layer % 3 == 1) return MixerKind::kNone;
   return spec.recurrent && (layer + 1) % attend_interval != 0 ? *spec.recurrent : spec.mixer;
 }
 
@@ -485,10 +489,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
   if (spec.routing.is_dense_shared) dims.shared_d_ff = dims.d_ff;
   if (spec.routing.is_shared_of_model_width) dims.shared_d_ff = dims.d_model;
   if (spec.mixer == MixerKind::kMamba) dims.ssm_kind = spec.mixer;
-  if (spec.has_one_branch) {
-    dims.n_layers = std::max(dims.n_layers, 4u);  // one each, and one more recurrent one
-    dims.ssm_kind = *spec.recurrent;
-  }
+  if (has_one_branch(spec)) dims.n_layers = std::max(dims.n_layers, 4u);  // one each, and one more recurrent one
   // Heads of both kinds of layers are equal.
   if (spec.recurrent == MixerKind::kKimiDelta) {
     dims.ssm_heads = dims.n_heads;
@@ -513,7 +514,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
     model.keys[arch + ".full_attention_interval"] = dims.attend_interval;
   }
   if (has_two_mixers(spec)) add_mixer_keys(model, arch, MixerKind::kMamba2, dims);
-  if (spec.has_one_branch) add_branch_keys(model, arch, spec, dims);
+  if (has_one_branch(spec)) add_branch_keys(model, arch, spec, dims);
   if (std::ranges::any_of(spec.tensors, [](const TensorSpec& t) { return t.role == Role::kLayerTable; })) {
     model.keys[arch + ".embedding_length_per_layer_input"] = dims.d_layer_input;
   }
@@ -556,7 +557,7 @@ inline TinyModel tiny_model(const ArchSpec& spec, bool with_experts = false, con
     for (uint32_t layer = 0; layer < (at == std::string_view::npos ? 1 : dims.n_layers); ++layer) {
       const bool is_of_layer = at != std::string_view::npos && !has_two_mixers(spec);
       if (is_of_layer && !is_of_mixer(t.role, mixer_of(spec, layer, dims.attend_interval))) continue;
-      if (spec.has_one_branch && is_of_ffn(t.role) && mixer_of(spec, layer) != MixerKind::kNone) continue;
+      if (has_one_branch(spec) && is_of_ffn(t.role) && mixer_of(spec, layer) != MixerKind::kNone) continue;
       if (!is_made(t, spec, with_experts && dims.has_experts(layer), dims)) continue;
       std::string name(t.gguf);
       if (at != std::string_view::npos) name.replace(at, 2, std::to_string(layer));

@@ -398,9 +398,6 @@ struct ArchSpec {
   MixerKind mixer = MixerKind::kAttention;
   // Of layers that have no KV heads by the file's list, or that its list of kinds names so; nothing: all are alike.
   std::optional<MixerKind> recurrent = {};
-  // A layer mixes or has an ffn, after its one norm. In GGUF the widths of ffns are a list, with 0 for layers that mix;
-  // config.json has a pattern of letters, or a list of kinds.
-  bool has_one_branch = false;
   bool gguf_key_heads_in_turn = false;  // GGUF has the heads of a delta net in the order of DeltaRuleOp's trait
   FfnKind ffn = FfnKind::kGated;
   Activation activation = Activation::kSilu;
@@ -444,6 +441,8 @@ struct ArchSpec {
   // Tells what adjust() reads to a file that is made of a config.
   void (*tell)(const ModelConfig& config, KeyTeller& keys) = nullptr;
 
+  // Plain ffns of a recurrent model may be in some layers only; the width of the others is 0.
+  constexpr bool may_lack_ffns() const { return recurrent && ffn == FfnKind::kPlain; }
   // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.
   constexpr bool has_leading_dense() const { return !hf_keys.n_leading_dense.empty(); }
   constexpr bool has_expert_interval() const { return !hf_keys.expert_interval.empty(); }

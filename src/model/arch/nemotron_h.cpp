@@ -1,8 +1,15 @@
 // Nemotron-H: layers that are Mamba 2, attention without rotation, or an ffn with squared ReLUs, each alone; in some
 // models the ffns are experts, chosen by sigmoids, and one shared expert; those of Nemotron 3 Super stand behind a
 // latent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -63,6 +70,82 @@ constexpr HfKeys kNemotronHHfKeys{.norm_eps = "layer_norm_epsilon",
                                   .renormalize = "norm_topk_prob",
                                   .routed_scale = "routed_scaling_factor"};
 
+constexpr std::string_view kNemotronHPattern = "hybrid_override_pattern", kNemotronHKinds = "layers_block_type";
+
+// Mixers by config.json's pattern, a letter for each layer, or by its list of kinds.
+Result<std::vector<MixerKind>> read_hf_branches(const ConfigKeys& keys, uint32_t n_layers) {
+  struct Named {
+    char letter;
+    std::string_view name, older_name;
+    MixerKind kind;
+  };
+  static constexpr Named kNames[] = {{'M', "linear_attention", "mamba", MixerKind::kMamba2},
+                                     {'*', "full_attention", "attention", MixerKind::kAttention},
+                                     {'-', "mlp", "mlp", MixerKind::kNone},
+                                     {'E', "moe", "moe", MixerKind::kNone}};
+  RZ_TRY(const auto pattern, keys.file().metadata().get_string(kNemotronHPattern));
+  RZ_TRY(const auto list, keys.file().metadata().get_strings(kNemotronHKinds));
+  const size_t n_given = pattern ? pattern->size() : list ? list->size() : 0;
+  const std::string key(pattern ? kNemotronHPattern : kNemotronHKinds);
+  if (n_given != n_layers) {
+    return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(n_given));
+  }
+  std::vector<MixerKind> kinds;
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    const std::string_view given = pattern ? std::string_view(*pattern).substr(i, 1) : std::string_view((*list)[i]);
+    const auto found = std::ranges::find_if(kNames, [&](const Named& one) {
+      return pattern ? given.front() == one.letter : given == one.name || given == one.older_name;
+    });
+    if (found == std::end(kNames)) {
+      return unsupported(fmt::format("{}: {}: '{}' is not supported for {}", keys.file().path().string(), key, given,
+                                     keys.spec().name),
+                         key);
+    }
+    kinds.push_back(found->kind);
+  }
+  return kinds;
+}
+
+// GGUF lists the widths of ffns and the KV heads, with 0 for layers without them.
+Result<std::vector<MixerKind>> read_gguf_branches(const ConfigKeys& keys, uint32_t n_layers) {
+  RZ_TRY(const auto widths, keys.layer_ints("feed_forward_length", "", n_layers, 0, kMaxWidth));
+  RZ_TRY(const auto n_kv_heads, keys.layer_ints("attention.head_count_kv", "", n_layers, 0, kMaxHeads));
+  std::vector<MixerKind> kinds(n_layers, MixerKind::kAttention);
+  for (uint32_t i = 0; i < n_layers; ++i) {
+    if (n_kv_heads && (*n_kv_heads)[i] == 0) kinds[i] = MixerKind::kMamba2;
+    if (widths && (*widths)[i] > 0) kinds[i] = MixerKind::kNone;
+  }
+  return kinds;
+}
+
+// A layer either mixes or has an ffn.
+Status adjust_nemotron_h(const ConfigKeys& keys, ModelConfig& c) {
+  RZ_TRY(const auto kinds, keys.is_gguf() ? read_gguf_branches(keys, c.n_layers) : read_hf_branches(keys, c.n_layers));
+  c.ropes.clear();
+  std::map<MixerKind, MixerConfig> mixers{{MixerKind::kNone, NoMixerConfig{}}};
+  if (std::ranges::count(kinds, MixerKind::kMamba2) > 0) {
+    RZ_TRY(mixers[MixerKind::kMamba2], read_mamba2(keys));
+  }
+  if (std::ranges::count(kinds, MixerKind::kAttention) > 0) {
+    RZ_TRY(mixers[MixerKind::kAttention], read_attention(keys, c));
+  }
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    c.layers[i].mixer = mixers[kinds[i]];
+    if (kinds[i] != MixerKind::kNone) c.layers[i].ffn = NoFfnConfig{};
+  }
+  return {};
+}
+
+void tell_nemotron_h(const ModelConfig& c, KeyTeller& keys) {
+  std::string pattern;
+  for (const LayerConfig& layer : c.layers) {
+    const bool is_ffn = std::holds_alternative<NoMixerConfig>(layer.mixer);
+    const bool has_experts = std::holds_alternative<ExpertsConfig>(layer.ffn);
+    pattern += is_ffn ? (has_experts ? 'E' : '-') : std::holds_alternative<AttentionConfig>(layer.mixer) ? '*' : 'M';
+  }
+  keys.set("", kNemotronHPattern, std::move(pattern));
+}
+
 }  // namespace
 
 const ArchSpec kNemotronH{.name = "nemotron_h",
@@ -70,7 +153,6 @@ const ArchSpec kNemotronH{.name = "nemotron_h",
                           .tensors = kNemotronHTensors,
                           .norm_place = NormPlace::kParallel,
                           .recurrent = MixerKind::kMamba2,
-                          .has_one_branch = true,
                           .ffn = FfnKind::kPlain,
                           .activation = Activation::kReluSquared,
                           .nope_interval = 1,
@@ -80,19 +162,21 @@ const ArchSpec kNemotronH{.name = "nemotron_h",
                           .hf_left_out = "mtp.",
                           .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
                           .hf_keys = kNemotronHHfKeys,
-                          .hf_ssm_keys = kNemotronHHfSsmKeys};
+                          .hf_ssm_keys = kNemotronHHfSsmKeys,
+                          .adjust = adjust_nemotron_h,
+                          .tell = tell_nemotron_h};
 
 const ArchSpec kNemotronHMoe{.name = "nemotron_h_moe",
                              .hf_classes = {},
                              .tensors = kNemotronHMoeTensors,
                              .norm_place = NormPlace::kParallel,
                              .recurrent = MixerKind::kMamba2,
-                             .has_one_branch = true,
                              .ffn = FfnKind::kPlain,
                              .activation = Activation::kReluSquared,
                              .nope_interval = 1,
                              .moe = MoeRule::kAlways,
                              .defaults = kNemotronHDefaults,
-                             .routing = {.score = RouteScore::kSigmoid, .renormalize = false}};
+                             .routing = {.score = RouteScore::kSigmoid, .renormalize = false},
+                             .adjust = adjust_nemotron_h};
 
 }  // namespace realizar
