@@ -467,7 +467,7 @@ Result<uint32_t> read_n_ctx_train(const ConfigKeys& keys) {
     return out_of_range(keys.file(), keys.key("context_length", hf), "a whole number", "nothing");
   }
   const uint32_t n_ctx = given.value_or(own_n_ctx);
-  const uint32_t n_skipped = keys.is_gguf() ? 0 : keys.spec().hf_skipped_positions;
+  const uint32_t n_skipped = keys.is_gguf() ? 0 : keys.spec().hf_keys.n_skipped_positions;
   if (n_ctx > n_skipped) return n_ctx - n_skipped;
   return out_of_range(keys.file(), keys.key("context_length", hf), fmt::format("more than {}", n_skipped),
                       std::to_string(n_ctx));

@@ -15,7 +15,7 @@ namespace {
 Result<Activation> read_activation(const ConfigKeys& keys) {
   if (keys.is_gguf()) return keys.spec().activation;
   const std::string_view key = keys.spec().hf_keys.activation;
-  const Activation otherwise = keys.spec().hf_activation.value_or(keys.spec().activation);
+  const Activation otherwise = keys.spec().hf_keys.default_activation.value_or(keys.spec().activation);
   if (key.empty()) return otherwise;
   RZ_TRY(const auto given, keys.file().metadata().get_string(key));
   if (!given) return otherwise;

@@ -42,7 +42,7 @@ uint64_t TensorBinder::size_of(Dim dim) const {
 }
 
 uint32_t TensorBinder::n_skipped_positions() const {
-  return is_gguf() ? 0 : spec_.hf_skipped_positions;
+  return is_gguf() ? 0 : spec_.hf_keys.n_skipped_positions;
 }
 
 bool TensorBinder::is_in_file(Role role) const {

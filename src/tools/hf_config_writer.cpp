@@ -112,7 +112,7 @@ class HfConfigWriter final : private KeyTeller {
     if (!is_fixed) set("vocab_size", c_.n_vocab);
     set(hf_.d_model, c_.d_model);
     set(hf_.n_layers, n_layers());
-    set(hf_.n_ctx, c_.n_ctx_train + spec_.hf_skipped_positions);
+    set(hf_.n_ctx, c_.n_ctx_train + hf_.n_skipped_positions);
     set(hf_.norm_eps, c_.norm_eps);
     if (!spec_.sees_later) set("tie_word_embeddings", c_.is_head_tied);
     if (spec_.ffn != FfnKind::kNone) add_widths();

@@ -249,7 +249,7 @@ ModelConfig with_hf_formulas(ModelConfig c, const ModelConfig& made, const ArchS
     c.n_ctx_train = made.n_ctx_train;
     c.n_ctx = made.n_ctx;
   }
-  const bool is_fixed = spec.hf_keys.activation.empty() && spec.hf_activation == Activation::kGeluErf;
+  const bool is_fixed = spec.hf_keys.activation.empty() && spec.hf_keys.default_activation == Activation::kGeluErf;
   bool has_other = false;
   for (LayerConfig& layer : c.layers) {
     auto* plain = std::get_if<PlainConfig>(&layer.ffn);

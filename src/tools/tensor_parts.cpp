@@ -42,7 +42,7 @@ std::optional<Role> unused_twin(const ModelConfig& config, Role role, int32_t fi
 }
 
 uint64_t TensorParts::size_of(const Part& part, Dim dim) const {
-  const uint32_t n_skipped = is_hf() && dim == Dim::kCtx ? spec_.hf_skipped_positions : 0;
+  const uint32_t n_skipped = is_hf() && dim == Dim::kCtx ? spec_.hf_keys.n_skipped_positions : 0;
   const int32_t n_each = static_cast<int32_t>(config_.n_layers_each), first = std::max(part.layer, 0) * n_each;
   for (int32_t layer = first; layer < first + n_each; ++layer) {
     if (const uint64_t size = realizar::size_of(config_, layer, dim); size > 0) return size + n_skipped;
@@ -151,7 +151,7 @@ Result<MatrixRows> TensorParts::own_rows(const TensorSpec& spec, const Part& par
     all.push_back(std::move(rows));
   }
   MatrixRows rows = joined_rows(std::move(all));
-  const uint32_t n_skipped = is_hf() && spec.rows == Dim::kCtx ? spec_.hf_skipped_positions : 0;
+  const uint32_t n_skipped = is_hf() && spec.rows == Dim::kCtx ? spec_.hf_keys.n_skipped_positions : 0;
   if (n_skipped == 0) return rows;
   return ordered_rows(std::move(rows), n_rows - n_skipped, [n_skipped](uint64_t row) { return row + n_skipped; });
 }

@@ -308,7 +308,9 @@ struct HfKeys {
   std::string_view rope_list = "";    // the same of those that are rotated
   std::string_view head_dim = "head_dim", window_rope_base = "rope_local_base_freq",
                    full_interval = "sliding_window_pattern";
-  uint32_t d_ff_factor = 0;  // of d_model, where the file gives no d_ff; 0: it must
+  uint32_t d_ff_factor = 0;          // multiple of d_model if the file gives no d_ff; 0: it must
+  uint32_t n_skipped_positions = 0;  // positions of n_ctx and of the position table before a text's first one
+  std::optional<Activation> default_activation = {};  // if the file names none; nothing: the family's
   // With one of these true, q.k is divided by head_dim, not by its root.
   std::string_view by_head_dim = "", older_by_head_dim = "";
 };
@@ -401,10 +403,8 @@ struct ArchSpec {
   bool gguf_key_heads_in_turn = false;  // GGUF has the heads of a delta net in the order of DeltaRuleOp's trait
   FfnKind ffn = FfnKind::kGated;
   Activation activation = Activation::kSilu;
-  std::optional<Activation> hf_activation = {};  // where config.json gives none; nothing: the same
-  QkNorm qk_norm = QkNorm::kNone;                // where the file has the tensors
+  QkNorm qk_norm = QkNorm::kNone;  // where the file has the tensors
   QkvRows hf_qkv_rows = QkvRows::kStacked;
-  uint32_t hf_skipped_positions = 0;  // rows of Hugging Face's position table before that of the first position
   // Tokens see those after them too, an encoder: texts become vectors or scores.
   bool sees_later = false;
   bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1), not in halves

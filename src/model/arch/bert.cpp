@@ -69,6 +69,11 @@ constexpr auto kFlashTensors =
 
 constexpr HfFlag kBertHfFlags[] = {{"is_decoder", false}};
 constexpr HfKeys kBertHfKeys{.n_kv_heads = "", .norm_eps = "layer_norm_eps", .window = "", .head_dim = ""};
+constexpr HfKeys roberta_keys() {
+  HfKeys keys = kBertHfKeys;
+  keys.n_skipped_positions = 2;
+  return keys;
+}
 
 }  // namespace
 
@@ -92,11 +97,10 @@ const ArchSpec kXlmRoberta{.name = "xlm-roberta",
                            .norm_place = NormPlace::kOfStream,
                            .ffn = FfnKind::kPlain,
                            .activation = Activation::kGeluErf,
-                           .hf_skipped_positions = 2,
                            .sees_later = true,
                            .hf_flags = kBertHfFlags,
                            .hf_left_out = "lm_head.",
-                           .hf_keys = kBertHfKeys};
+                           .hf_keys = roberta_keys()};
 
 // The same, of other names in folders.
 const ArchSpec kFlashRoberta{.name = "xlm-roberta-flash",
@@ -106,11 +110,10 @@ const ArchSpec kFlashRoberta{.name = "xlm-roberta-flash",
                              .norm_place = NormPlace::kOfStream,
                              .ffn = FfnKind::kPlain,
                              .activation = Activation::kGeluErf,
-                             .hf_skipped_positions = 2,
                              .sees_later = true,
                              .hf_flags = kBertHfFlags,
                              .hf_left_out = "lm_head.",
-                             .hf_keys = kBertHfKeys,
+                             .hf_keys = roberta_keys(),
                              .marker = {.hf = "roberta.encoder.layers.0.mixer.Wqkv.weight"}};
 
 }  // namespace realizar

@@ -51,7 +51,8 @@ constexpr HfKeys kFalconHfKeys{.n_kv_heads = "num_kv_heads",
                                .norm_eps = "layer_norm_epsilon",
                                .activation = "activation",
                                .one_kv_head = "multi_query",
-                               .d_ff_factor = 4};
+                               .d_ff_factor = 4,
+                               .default_activation = Activation::kGeluErf};
 
 constexpr ArchSpec kOneNorm{.name = "falcon",
                             .hf_classes = kFalconHfClasses,
@@ -60,7 +61,6 @@ constexpr ArchSpec kOneNorm{.name = "falcon",
                             .norm_place = NormPlace::kParallel,
                             .ffn = FfnKind::kPlain,
                             .activation = Activation::kGelu,
-                            .hf_activation = Activation::kGeluErf,
                             .hf_qkv_rows = QkvRows::kByKvHead,
                             .hf_n_ctx = 2048,
                             .hf_flags = kFalconHfFlags,

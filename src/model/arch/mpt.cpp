@@ -37,7 +37,6 @@ const ArchSpec kMpt{.name = "mpt",
                     .norm = NormKind::kLayer,
                     .ffn = FfnKind::kPlain,
                     .activation = Activation::kGelu,
-                    .hf_activation = Activation::kGeluErf,
                     .clip = {.gguf = "attention.clamp_kqv", .hf = "attn_config.clip_qkv"},
                     .alibi = {.gguf = "attention.max_alibi_bias", .hf = "attn_config.alibi_bias_max"},
                     .hf_norm_eps = 1e-5f,
@@ -50,6 +49,7 @@ const ArchSpec kMpt{.name = "mpt",
                                 .n_ctx = "max_seq_len",
                                 .norm_eps = "layer_norm_epsilon",
                                 .activation = "",
-                                .d_ff_factor = 4}};
+                                .d_ff_factor = 4,
+                                .default_activation = Activation::kGeluErf}};
 
 }  // namespace realizar

@@ -190,14 +190,14 @@ const ArchSpec kJinaBertV3{.name = "jina-bert-v3",
                            .norm_place = NormPlace::kOfStream,
                            .ffn = FfnKind::kPlain,
                            .activation = Activation::kGeluErf,
-                           .hf_skipped_positions = 2,
                            .sees_later = true,
                            .hf_left_out = "lm_head.",
                            .hf_keys = {.n_kv_heads = "",
                                        .norm_eps = "layer_norm_eps",
                                        .window = "",
                                        .rope_base = "rotary_emb_base",
-                                       .head_dim = ""},
+                                       .head_dim = "",
+                                       .n_skipped_positions = 2},
                            .marker = {.hf = "roberta.encoder.layers.0.mixer.Wqkv.parametrizations.weight.original"}};
 
 }  // namespace realizar
