@@ -34,7 +34,7 @@ Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys
   has_window.emplace(n_layers, false);
   for (uint32_t i = 0; i < n_layers; ++i) {
     const std::string_view type = (*types)[i];
-    (*has_window)[i] = type == keys.spec().hf_keys.windowed_type && keys.spec().has_window;
+    (*has_window)[i] = type == keys.spec().hf_keys.windowed_type && keys.spec().has_window();
     if ((*has_window)[i] || type == "full_attention") continue;
     return unsupported(fmt::format("{}: layer_types: '{}' is not supported for {}", keys.file().path().string(), type,
                                    keys.spec().name),
@@ -139,18 +139,9 @@ Result<ListedKinds> read_gguf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
 }
 
 // transformers, Qwen2Config and its siblings.
-bool has_flagged_window(HfWindows rule, uint32_t layer, uint32_t border) {
-  switch (rule) {
-    case HfWindows::kFromLayer:
-      return layer >= border;
-    case HfWindows::kEvenBeforeLayer:
-      return layer < border && layer % 2 == 0;
-    case HfWindows::kAll:
-      return true;
-    case HfWindows::kByInterval:
-      break;
-  }
-  return false;
+bool has_flagged_window(WindowRule rule, uint32_t layer, uint32_t border) {
+  if (rule == WindowRule::kFromLayer) return layer >= border;
+  return rule == WindowRule::kAll || (layer < border && layer % 2 == 0);
 }
 
 // Reads windows of families that have them where a flag asks for them.
@@ -162,8 +153,8 @@ Result<std::vector<uint32_t>> read_flagged_windows(const ConfigKeys& keys, uint3
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
   const uint32_t window = keys.is_gguf() || is_on.value_or(false) ? given.value_or(0) : 0;
   RZ_TRY(const auto border, keys.optional_int("", "max_window_layers", 0, INT32_MAX));
-  const HfWindows rule = keys.spec().hf_windows;
-  const bool goes_by_list = keys.is_gguf() || (listed && rule != HfWindows::kAll);
+  const WindowRule rule = keys.spec().window_rule;
+  const bool goes_by_list = keys.is_gguf() || (listed && rule != WindowRule::kAll);
   if (goes_by_list && !listed) return windows;
   if (goes_by_list && !keys.is_gguf() && window == 0 && std::ranges::find(*listed, true) != listed->end()) {
     return unsupported(fmt::format("{}: layer_types: 'sliding_attention' is not supported for {} without "
@@ -207,11 +198,11 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   if (!has_window) {
     RZ_TRY(has_window, read_layout(keys, keys.spec().hf_keys.window_list, n_layers));
   }
-  if (!keys.spec().has_window) {
+  if (!keys.spec().has_window()) {
     RZ_CHECK_OK(refuse_window_flag(keys));
     return windows;
   }
-  if (keys.spec().hf_windows != HfWindows::kByInterval) return read_flagged_windows(keys, n_layers, has_window);
+  if (keys.spec().needs_window_flag()) return read_flagged_windows(keys, n_layers, has_window);
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
   uint32_t window = given.value_or(0);
   // That of an encoder is of both sides together.
@@ -221,9 +212,8 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
     RZ_TRY(interval, read_full_interval(keys));
   }
   for (uint32_t i = 0; i < n_layers; ++i) {
-    const uint32_t place = keys.spec().full_comes_first ? i : i + 1;
-    const bool sees_all = has_window ? !(*has_window)[i] : interval > 0 && place % interval == 0;
-    windows[i] = sees_all ? 0 : window;
+    const bool has_one = has_window ? (*has_window)[i] : keys.spec().has_window_by_interval(i, interval);
+    windows[i] = has_one ? window : 0;
   }
   return windows;
 }

@@ -261,7 +261,7 @@ Result<RopeScaling> read_given_scaling(const ConfigKeys& keys, RopeOf of) {
 // For a folder that gives the rotation by kinds of layers.
 bool has_own_window_rope(const ConfigKeys& keys) {
   const Metadata& metadata = keys.file().metadata();
-  return !keys.is_gguf() && keys.spec().has_window &&
+  return !keys.is_gguf() && keys.spec().has_window() &&
          (metadata.contains(rope_scaling_key(keys.file(), "rope_theta", RopeOf::kWindow)) ||
           metadata.contains(rope_scaling_key(keys.file(), "rope_type", RopeOf::kWindow)));
 }

@@ -166,16 +166,14 @@ class ConfigWriter final : private KeyTeller {
   void add_windows() {
     const auto windows = by_layer<AttentionConfig>([](const auto& own) { return own.window; });
     const uint32_t window = std::ranges::max(windows);
-    if (window == 0 || !spec_.has_window) return;
+    if (window == 0 || !spec_.has_window()) return;
     set("attention.sliding_window", spec_.sees_later ? 2 * (window - 1) : window);
     std::vector<bool> has_window, by_rule;
     for (uint32_t i = 0; i < windows.size(); ++i) {
       has_window.push_back(windows[i] > 0);
-      const uint32_t place = spec_.full_comes_first ? i : i + 1;
-      by_rule.push_back(spec_.full_interval == 0 || place % spec_.full_interval != 0);
+      by_rule.push_back(spec_.has_window_by_interval(i, spec_.full_interval));
     }
-    const bool is_flagged = spec_.hf_windows != HfWindows::kByInterval;
-    if (is_flagged || has_window != by_rule || is_given("layer_types")) {
+    if (spec_.needs_window_flag() || has_window != by_rule || is_given("layer_types")) {
       set("attention.sliding_window_pattern", has_window);
     }
   }

@@ -153,8 +153,8 @@ class HfConfigWriter final : private KeyTeller {
   void add_windows() {
     const auto windows = by_layer<AttentionConfig>([](const auto& own) { return own.window; });
     const uint32_t window = std::ranges::max(windows);
-    if (!spec_.has_window) return;
-    const bool is_flagged = spec_.hf_windows != HfWindows::kByInterval;
+    if (!spec_.has_window()) return;
+    const bool is_flagged = spec_.needs_window_flag();
     if (window == 0) {
       if (hf_.window == "sliding_window" && !is_flagged) set(hf_.window, nullptr);
       return;

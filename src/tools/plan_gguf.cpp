@@ -241,7 +241,7 @@ void note_windows(const ArchSpec& target, const ModelConfig& c, GgufPlan& plan) 
     const auto* own = std::get_if<AttentionConfig>(&layer.mixer);
     return own != nullptr && own->window > 0;
   });
-  if (!has_window || target.hf_windows == HfWindows::kByInterval) return;
+  if (!has_window || !target.needs_window_flag()) return;
   plan.notes.emplace_back("realizar reads this model's windows from the file; llama.cpp computes its family without");
 }
 

@@ -275,10 +275,10 @@ enum class MixerKind : uint8_t {
 enum class FfnKind : uint8_t { kGated, kPlain, kChannelMix, kNone };  // of a model without experts
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 
-// Which layers of a folder have its window, where it does not list them: those that the family's interval leaves; or,
-// with "use_sliding_window" alone, those from "max_window_layers" on, every other one before that, or all. In GGUF
-// only a list gives families of the latter kinds windows, as llama.cpp reads none for them.
-enum class HfWindows : uint8_t { kByInterval, kFromLayer, kEvenBeforeLayer, kAll };
+// Layers with the file's sliding window, unless it lists them: all but the last of each full_interval layers, or all
+// but the first. Other families need "use_sliding_window" in config.json: layers from "max_window_layers" on, every
+// other one before that, or all. For these GGUF must list the layers, since llama.cpp reads no window for them.
+enum class WindowRule : uint8_t { kNone, kByInterval, kFullFirst, kFromLayer, kEvenBeforeLayer, kAll };
 
 // How folders store matrices where it is not as [out, in]: all but tables and the head as [in, out] (Conv1D); experts'
 // stacks that are not quantized as [n_experts, in, out]; the same, with gate's and up's columns in pairs of one each;
@@ -413,10 +413,8 @@ struct ArchSpec {
   // Largest factor of ALiBi's slopes, which then replace rotations; a model has them if the number is not 1.
   ScaleKey alibi = {};
   bool hf_norm_plus_one = false;  // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
-  bool has_window = false;        // the file may give a sliding window
-  HfWindows hf_windows = HfWindows::kByInterval;
+  WindowRule window_rule = WindowRule::kNone;
   uint32_t full_interval = 0;         // with a window, one layer in this many sees the whole context; 0: none does
-  bool full_comes_first = false;      // that one is the first of them, not the last
   bool full_lacks_rope = false;       // with a window, layers that see the whole context are without rope
   uint32_t nope_interval = 0;         // one layer in this many is without rope; 0: none
   double hf_rope_share = 1;           // of a head's dimensions that are rotated, where config.json does not tell
@@ -441,6 +439,12 @@ struct ArchSpec {
   // Tells what adjust() reads to a file that is made of a config.
   void (*tell)(const ModelConfig& config, KeyTeller& keys) = nullptr;
 
+  constexpr bool has_window() const { return window_rule != WindowRule::kNone; }
+  constexpr bool needs_window_flag() const { return window_rule >= WindowRule::kFromLayer; }
+  // Whether layer `idx` has a window if one in each `interval` layers has none.
+  constexpr bool has_window_by_interval(uint32_t idx, uint32_t interval) const {
+    return interval == 0 || (window_rule == WindowRule::kFullFirst ? idx : idx + 1) % interval != 0;
+  }
   // Plain ffns of a recurrent model may be in some layers only; the width of the others is 0.
   constexpr bool may_lack_ffns() const { return recurrent && ffn == FfnKind::kPlain; }
   // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.

@@ -42,7 +42,7 @@ const ArchSpec kCohere2{.name = "cohere2",
                         .gguf_interleaved_rope = true,
                         .hf_interleaved_rope = true,
                         .logit_scale = {.gguf = "logit_scale", .hf = "logit_scale", .hf_otherwise = 0.0625f},
-                        .has_window = true,
+                        .window_rule = WindowRule::kByInterval,
                         .full_interval = 4,
                         .full_lacks_rope = true,
                         .hf_keys = {.norm_eps = "layer_norm_eps"}};

@@ -28,7 +28,7 @@ const ArchSpec kLlama{.name = "llama",
                       .hf_classes = kLlamaHfClasses,
                       .tensors = kLlamaTensors,
                       .gguf_interleaved_rope = true,
-                      .has_window = true,
+                      .window_rule = WindowRule::kByInterval,
                       .moe = MoeRule::kIfConfigured};
 
 }  // namespace realizar

@@ -34,7 +34,7 @@ const ArchSpec kOlmo2{.name = "olmo2",
                       .tensors = kOlmo2Tensors,
                       .norm_place = NormPlace::kPost,
                       .qk_norm = QkNorm::kRow,
-                      .has_window = true,
+                      .window_rule = WindowRule::kByInterval,
                       .full_interval = 4,
                       .adjust = add_olmo3_rope};
 

@@ -72,7 +72,7 @@ Status adjust_phimoe(const ConfigKeys& keys, ModelConfig& c) {
 const ArchSpec kPhiMoe{.name = "phimoe",
                        .hf_classes = kPhiMoeClasses,
                        .tensors = kPhiMoeTensors,
-                       .has_window = true,
+                       .window_rule = WindowRule::kByInterval,
                        .hf_rope_base = 1000000,
                        .moe = MoeRule::kAlways,
                        .adjust = adjust_phimoe};
@@ -86,6 +86,7 @@ const ArchSpec kPhi2{.name = "phi2",
                      .activation = Activation::kGelu,
                      .hf_keys = {.norm_eps = "layer_norm_eps"}};
 
-const ArchSpec kPhi3{.name = "phi3", .hf_classes = kPhi3Classes, .tensors = kPhi3Tensors, .has_window = true};
+const ArchSpec kPhi3{
+    .name = "phi3", .hf_classes = kPhi3Classes, .tensors = kPhi3Tensors, .window_rule = WindowRule::kByInterval};
 
 }  // namespace realizar

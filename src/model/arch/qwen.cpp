@@ -58,17 +58,13 @@ const ArchSpec kQwen{.name = "qwen",
                      .adjust = halve_d_ff,
                      .tell = tell_twice_d_ff};
 
-const ArchSpec kQwen2{.name = "qwen2",
-                      .hf_classes = kQwen2Classes,
-                      .tensors = kQwen2Tensors,
-                      .has_window = true,
-                      .hf_windows = HfWindows::kFromLayer};
+const ArchSpec kQwen2{
+    .name = "qwen2", .hf_classes = kQwen2Classes, .tensors = kQwen2Tensors, .window_rule = WindowRule::kFromLayer};
 
 const ArchSpec kQwen2Moe{.name = "qwen2moe",
                          .hf_classes = kQwen2MoeClasses,
                          .tensors = kQwen2MoeTensors,
-                         .has_window = true,
-                         .hf_windows = HfWindows::kEvenBeforeLayer,
+                         .window_rule = WindowRule::kEvenBeforeLayer,
                          .moe = MoeRule::kAlways,
                          .routing = {.renormalize = false},
                          .hf_keys = {.n_experts = "num_experts",
@@ -80,16 +76,14 @@ const ArchSpec kQwen3{.name = "qwen3",
                       .hf_classes = kQwen3Classes,
                       .tensors = kQwen3Tensors,
                       .qk_norm = QkNorm::kHead,
-                      .has_window = true,
-                      .hf_windows = HfWindows::kFromLayer};
+                      .window_rule = WindowRule::kFromLayer};
 
 const ArchSpec kQwen3Moe{
     .name = "qwen3moe",
     .hf_classes = kQwen3MoeClasses,
     .tensors = kQwen3MoeTensors,
     .qk_norm = QkNorm::kHead,
-    .has_window = true,
-    .hf_windows = HfWindows::kAll,
+    .window_rule = WindowRule::kAll,
     .moe = MoeRule::kAlways,
     .hf_keys = {.n_experts = "num_experts", .expert_d_ff = "moe_intermediate_size", .renormalize = "norm_topk_prob"}};
 

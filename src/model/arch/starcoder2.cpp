@@ -22,7 +22,7 @@ const ArchSpec kStarCoder2{.name = "starcoder2",
                            .norm = NormKind::kLayer,
                            .ffn = FfnKind::kPlain,
                            .activation = Activation::kGelu,
-                           .has_window = true,
+                           .window_rule = WindowRule::kByInterval,
                            .hf_keys = {.norm_eps = "norm_epsilon"}};
 
 }  // namespace realizar
